@@ -25,6 +25,22 @@ Honest input(Run& r, bool complex) {
   return encrypted(r, std::size_t{1} << log_slots(r), log_slots(r), level, complex);
 }
 
+/// The same in all slots of the ring, of which bootstrapping with fewer leaves the means.
+Honest wide_input(Run& r) {
+  const auto& params = *r.world.o.params;
+  const int lowest = r.world.bootstrapper->plan().input_level();
+  return encrypted(r, params.slots(), params.log_n() - 1, lowest, true);
+}
+
+/// In every slot the mean of those that lie a multiple of `period` apart.
+std::vector<Complex> means(const std::vector<Complex>& v, std::size_t period) {
+  std::vector<Complex> sums(period), out(v.size());
+  const double share = static_cast<double>(period) / static_cast<double>(v.size());
+  for (std::size_t j = 0; j < v.size(); ++j) sums[j % period] += v[j] * share;
+  for (std::size_t j = 0; j < v.size(); ++j) out[j] = sums[j % period];
+  return out;
+}
+
 /// Stops if the error is far above the deviation that is claimed of it: of eight slots, which share one key, 5 bits. The
 /// sine's error, which the claim counts for numbers of the declared size, is within that.
 void compare_rounded(const Run& r, const Honest& x) {
@@ -68,14 +84,16 @@ constexpr Operation kOperations[] = {
        const int times = iterations(r);
        std::optional<bool> real;
        if (r.in.once_in(2)) real = r.in.once_in(2);
-       r.keep(r.world.packings->apply(x, target(r), times, real));
+       const int packed = r.in.once_in(2) ? -1 : r.in.once_in(2) ? log_slots(r) : r.in.integer();
+       r.keep(r.world.packings->apply(x, target(r), times, real, packed));
      }},
     {"bootstrap any pair",
      [](Run& r) {
        Ciphertext x = r.ev().copy(r.any()), y = r.ev().copy(r.any());
        if (!r.in.once_in(3)) pack(r, x), pack(r, y);
        const int times = iterations(r);
-       auto both = r.world.packings->apply_pair(x, y, target(r), times);
+       const int packed = r.in.once_in(2) ? -1 : log_slots(r);
+       auto both = r.world.packings->apply_pair(x, y, target(r), times, packed);
        r.keep(std::move(both.first));
        r.keep(std::move(both.second));
      }},
@@ -92,6 +110,13 @@ constexpr Operation kOperations[] = {
        if (r.in.once_in(2)) real = r.in.once_in(2);
        x.ciphertext = r.world.packings->apply(x.ciphertext, target(r), 1, real);
        if (real == true) x.slots = real_parts(std::move(x.slots));
+       compare_rounded(r, x);
+     }},
+    {"bootstrap known numbers with fewer slots",
+     [](Run& r) {
+       Honest x = wide_input(r);
+       x.ciphertext = r.world.packings->apply(x.ciphertext, target(r), 1, false, log_slots(r));
+       x.slots = means(x.slots, std::size_t{1} << log_slots(r));
        compare_rounded(r, x);
      }},
     {"bootstrap known pairs",

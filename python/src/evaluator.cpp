@@ -149,12 +149,13 @@ class Evaluator {
   void prepare(const LinearTransform& plan) const { plan.plan->prepare(*server_->evaluator); }
 
   Ciphertext bootstrap(const Ciphertext& a, int target_level, int iterations,
-                       std::optional<bool> real) const {
-    return bootstrap_->apply(a, target_level, iterations, real);
+                       std::optional<bool> real, std::int64_t slots) const {
+    return bootstrap_->apply(a, target_level, iterations, real, packed(slots));
   }
   std::pair<Ciphertext, Ciphertext> bootstrap_pair(const Ciphertext& a, const Ciphertext& b,
-                                                   int target_level, int iterations) const {
-    return bootstrap_->apply_pair(a, b, target_level, iterations);
+                                                   int target_level, int iterations,
+                                                   std::int64_t slots) const {
+    return bootstrap_->apply_pair(a, b, target_level, iterations, packed(slots));
   }
   void prepare_bootstrap(std::int64_t slots, bool real,
                          const std::optional<Progress>& progress) const {
@@ -162,6 +163,11 @@ class Evaluator {
   }
 
  private:
+  /// The logarithm of a number of slots; -1 for 0, which stands for a value's own.
+  int packed(std::int64_t slots) const {
+    return slots == 0 ? -1 : checked_log_slots(*server_->params, slots);
+  }
+
   explicit Evaluator(std::shared_ptr<const Server> server)
       : server_(std::move(server)),
         arrays_(server_->evaluator),
@@ -333,9 +339,9 @@ void bind_evaluator(nb::module_& m) {
       .def("prepare", nb::overload_cast<const LinearTransform&>(&Evaluator::prepare, nb::const_),
            "plan"_a, nogil())
       .def("bootstrap", calls<&Evaluator::bootstrap, &Counters::bootstraps>(), "a"_a,
-           "target_level"_a, "iterations"_a, "real"_a.none(), nogil())
+           "target_level"_a, "iterations"_a, "real"_a.none(), "slots"_a = 0, nogil())
       .def("bootstrap_pair", calls<&Evaluator::bootstrap_pair, &Counters::bootstraps>(), "a"_a,
-           "b"_a, "target_level"_a, "iterations"_a, nogil())
+           "b"_a, "target_level"_a, "iterations"_a, "slots"_a = 0, nogil())
       .def("prepare_bootstrap", &Evaluator::prepare_bootstrap, "slots"_a, "real"_a,
            "progress"_a = nb::none(), nogil())
       .def("is_settled", calls<&ckks::ArrayEvaluator::is_settled>(), "a"_a)

@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "binding.h"
@@ -66,17 +68,23 @@ Numbers of this size lose at most 2^-10 of themselves or, if numbers of size 1 l
           "coefficient, which contributes to all slots.")
       .def(
           "bootstrap_rotations",
-          [](const Params& p, std::int64_t slots, bool minimum, std::optional<std::uint64_t> memory,
-             const std::vector<int>& rotations) {
+          [](const Params& p, const std::variant<std::int64_t, std::vector<std::int64_t>>& slots,
+             bool minimum, std::optional<std::uint64_t> memory, const std::vector<int>& rotations) {
             nb::gil_scoped_release release;
-            return bootstrap_plans(p.ptr, {slots}, {minimum, memory}, rotations, false)
-                .front()
-                .rotations();
+            const auto* one = std::get_if<std::int64_t>(&slots);
+            const auto& several = one ? std::vector{*one} : std::get<1>(slots);
+            std::set<int> out;
+            for (const auto& plan :
+                 bootstrap_plans(p.ptr, several, {minimum, memory}, rotations, false)) {
+              for (const auto& [steps, level] : plan.rotation_levels()) out.insert(steps);
+            }
+            return std::vector<int>(out.begin(), out.end());
           },
           "slots"_a = 0, nb::kw_only(), "minimum"_a = false, "memory"_a = nb::none(),
           "rotations"_a = std::vector<int>{},
-          "The rotations for which bootstrapping of values with this many slots (0: all) needs "
-          "keys. minimum: with the fewest keys. memory: with the fastest keys of at most so many "
+          "The rotations for which bootstrapping with this many slots (0: all), or with each of "
+          "several numbers of slots, needs keys. minimum: with the fewest keys. memory: with the "
+          "fastest keys of at most so many "
           "bytes in an evaluator's memory, together with those for `rotations`.")
       .def(
           "bootstrap_key_bytes",
@@ -109,6 +117,18 @@ Numbers of this size lose at most 2^-10 of themselves or, if numbers of size 1 l
           "memory"_a = nb::none(),
           "Bytes that the keys of bootstrap_key_bytes take in the memory of an evaluator, on the "
           "CPU or a GPU.")
+      .def(
+          "bootstrap_work",
+          [](const Params& p, std::int64_t slots, bool real) {
+            require<InvalidArgument>(p.ptr->bootstrap().has_value(),
+                                     "these parameters have no levels for bootstrapping: create "
+                                     "them with bootstrap=True");
+            return bootstrap::predicted_time(p.ptr, checked_log_slots(*p.ptr, slots), real);
+          },
+          "slots"_a = 0, nb::kw_only(), "real"_a = false,
+          R"(The predicted time of a bootstrapping with this many slots (0: all) and all keys, in a unit of its own.
+
+It counts the key switchings, each at its level, and the products with diagonals. real: imaginary parts are dropped.)")
       .def(
           "bootstrap_key_curve",
           [](const Params& p, const Rotations& rotations, bool conjugate,

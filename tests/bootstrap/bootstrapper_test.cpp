@@ -206,9 +206,9 @@ TEST(Bootstrapper, RefusesWhatItCannotDo) {
   const auto v = world.vector(32);
   const auto x = world.encrypt(v, 1);
   EXPECT_THROW(world.bootstrapper->apply(x, 4), InvalidArgument);
-  auto wide =
-      world.encryptor->encrypt(world.evaluator->encoder().encode(v, 1, 1, world.params->scale(1)));
-  EXPECT_THROW(world.bootstrapper->apply(wide), InvalidArgument);
+  const auto narrow = world.encryptor->encrypt(
+      world.evaluator->encoder().encode(world.vector(16), 1, 1, world.params->scale(1), 4));
+  EXPECT_THROW(world.bootstrapper->apply(narrow), InvalidArgument);
   EXPECT_THROW(world.bootstrapper->apply(world.evaluator->square(x)), InvalidArgument);
   auto loud = world.evaluator->copy(x);
   loud.estimate.message = 1.01 * world.bootstrapper->plan().max_magnitude();

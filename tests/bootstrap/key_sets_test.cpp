@@ -86,6 +86,28 @@ TEST(KeySets, OfSeveralPackingsShareKeys) {
   }
 }
 
+TEST(KeySets, TakeLessTimeWithFewerSlots) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.label);
+    const auto params = ckks::Params::create(literal_of(c));
+    const bool slots_first = c.bootstrap.order == BootstrapOrder::slots_first;
+    for (const int log_slots : {9, 8, 3, 1}) {
+      const double complex = predicted_time(params, log_slots, false);
+      const double real = predicted_time(params, log_slots, true);
+      EXPECT_GT(real, 0);
+      // With slots_first, dropping imaginary parts saves half of the reduction, and no more.
+      EXPECT_EQ(real < complex, slots_first);
+      EXPECT_GT(real, complex / 2);
+    }
+    for (const int bad : {-1, 0, 10}) {
+      EXPECT_THROW(predicted_time(params, bad, false), InvalidArgument);
+    }
+  }
+  // In the circuit of a preset, a few slots need less; keys for all slots take the time that their curve is measured in.
+  const auto params = ckks::Params::create(literal_of(cases()[0]));
+  EXPECT_LT(predicted_time(params, 3, true), predicted_time(params, 9, true));
+}
+
 TEST(KeySets, AreChosenByBytes) {
   const auto params = ckks::Params::create(literal_of(cases()[0]));
   const int log_slots = 9;

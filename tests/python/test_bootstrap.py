@@ -551,3 +551,42 @@ def test_bootstrapping_parameters_are_made_in_the_order_of_the_presets() -> None
         ckks.Params.create(depth=3, order="slots_first")  # type: ignore[call-overload]
     with pytest.raises(jali.InvalidArgument, match="levels_after instead of depth"):
         ckks.Params.create(depth=3, bootstrap=True)  # type: ignore[call-overload]
+
+
+def test_numbers_that_repeat_take_fewer_slots(pair: tuple[ckks.Client, ckks.Evaluator]) -> None:
+    client, server = pair
+    params = client.params
+    rng = np.random.default_rng()
+    level = params.bootstrap_level
+
+    def bound(v: np.ndarray) -> ckks.EncryptedArray:
+        return server.bind(client.encrypt(v, level=level, peak=1.0))
+
+    v, w = (np.tile(rng.uniform(-1, 1, 8), params.slots // 8) for _ in range(2))
+    results = [(bound(v).bootstrap(slots=8), v)]
+    results += zip(server.bootstrap_pair(bound(v), bound(w), slots=8), (v, w), strict=True)
+    for y, expected in results:
+        assert y.slots == params.slots and y.level == params.depth and y.precision_bits > 18
+        error = np.sqrt(np.mean((client.decrypt(y) - expected) ** 2))
+        assert 2.0**-y.precision_bits / 16 < error < 6 * 2.0**-y.precision_bits
+        assert np.abs(client.decrypt(y * y) - expected**2).max() < 1e-3
+    # A wrong claim gives means.
+    u = rng.uniform(-1, 1, params.slots)
+    mean = np.tile(u.reshape(-1, 8).mean(axis=0), params.slots // 8)
+    assert np.abs(client.decrypt(bound(u).bootstrap(slots=8)) - mean).max() < 1e-3
+    # What is known not to repeat is refused, and what cannot be.
+    with pytest.raises(jali.InvalidArgument, match=r"do not repeat after 2\^3 slots"):
+        bound(v[:20]).bootstrap(slots=8)
+    few = server.bind(client.encrypt(v[:8], level=level, slots=8, peak=1.0))
+    with pytest.raises(jali.InvalidArgument, match="at most its own"):
+        few.bootstrap(slots=16)
+    for wrong in (3, 1, 2 * params.slots, 0, "8"):
+        with pytest.raises(jali.InvalidArgument, match="slots"):
+            bound(v).bootstrap(slots=wrong)  # type: ignore[arg-type]
+
+
+def test_rotations_of_several_numbers_of_slots() -> None:
+    params = make()
+    every = {*params.bootstrap_rotations(), *params.bootstrap_rotations(8)}
+    assert set(params.bootstrap_rotations([0, 8])) == every
+    assert params.bootstrap_rotations([8]) == params.bootstrap_rotations(8)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,20 +14,20 @@ from jali.nn.elimination import NEVER, Table, minimised
 
 
 def oracle(problem: Problem) -> int | None:
-    """The least cost by HiGHS: a number from {0, 1} for each array, level and level to which it is restored."""
+    """The least cost by HiGHS: a number from {0, 1} for each array, its level, and the level to which and the way in which it is restored."""
     optimize = pytest.importorskip("scipy.optimize")
     choices = [
-        (k, level, above)
+        (k, level, above, way)
         for k, stage in enumerate(problem.stages)
         for level in range(problem.depth + 1)
-        for above in (level, *range(problem.depth + 1))[: None if stage.restored else 1]
+        for way in (None, *range(len(stage.restored)))
+        for above in ([level] if way is None else range(problem.depth + 1))
     ]
     costs, chosen, bounds = [], [], []
-    for n, (k, level, above) in enumerate(choices):
+    for k, level, above, way in choices:
         stage = problem.stages[k]
-        again = n > 0 and choices[n - 1][:2] == (k, level)  # the first of each is not bootstrapped
-        cost = stage.costs[level] + (stage.restored[above] if again else 0)
-        allowed = cost < NEVER and (not again or level >= problem.due)
+        cost = stage.costs[level] + (0 if way is None else stage.restored[way][above])
+        allowed = cost < NEVER and (way is None or level >= problem.due)
         costs.append(cost if allowed else 0)
         bounds.append(1 if allowed else 0)
         chosen.append([1 if k == j else 0 for j in range(len(problem.stages))])
@@ -37,7 +39,7 @@ def oracle(problem: Problem) -> int | None:
             source = names.index(name)
             row = [
                 (above if k == source else 0) - (level if k == j else 0)
-                for k, level, above in choices
+                for k, level, above, _ in choices
             ]
             rows.append(row)
             least.append(taken)
@@ -66,7 +68,8 @@ def cost_of(problem: Problem, plan: Placement) -> int:
             assert above[name] >= level + taken
         if stage.name in plan.restored:
             assert stage.restored and level >= problem.due
-            total += stage.restored[plan.restored[stage.name]]
+            total += stage.restored[plan.ways[stage.name]][plan.restored[stage.name]]
+    assert set(plan.ways) == set(plan.restored)
     return total
 
 
@@ -81,7 +84,14 @@ def random_stage(
         if sources
         else (0,) * (depth + 1)
     )
-    restored = tuple(int(ciphertexts * (60 + 8 * level)) for level in range(depth + 1))
+    ways = [  # one is cheaper to low levels, another to high ones; some levels are out of reach
+        tuple(
+            NEVER if rng.random() < 0.1 else int(ciphertexts * (start + slope * level))
+            for level in range(depth + 1)
+        )
+        for start, slope in ((60, 8), (75, 3), (50, 12))
+    ]
+    restored = tuple(ways[: int(rng.integers(1, 4))])
     return Stage(name, inputs, costs, restored if rng.random() < restores else ())
 
 
@@ -138,7 +148,7 @@ def test_plans_are_as_cheap_as_the_exact_solver_s(seed: int, kind: object) -> No
         assert plan == placed(problem)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32))
 def test_small_tables_say_how_far_the_plan_may_be_off(seed: int) -> None:
     """With tables of three variables at most, entangled graphs have plans between the bound and the stated cost."""
@@ -148,6 +158,14 @@ def test_small_tables_say_how_far_the_plan_may_be_off(seed: int) -> None:
     if plan is not None:
         assert best is not None
         assert plan.bound <= best.cost <= plan.cost == cost_of(problem, plan)
+    # Without the bootstraps of dear arrays there is a plan, too, and it is not cheaper.
+    least = min((int(s.cheapest.min()) for s in problem.stages if s.restored), default=0)
+    stages = (
+        replace(s, restored=()) if s.restored and s.cheapest.min() > least else s
+        for s in problem.stages
+    )
+    few = placed(replace(problem, stages=tuple(stages)), limit=6**3)
+    assert few is None or (plan is not None and plan.cost <= few.cost)
 
 
 def deep(length: int, depth: int, boot: int) -> Problem:
@@ -156,7 +174,7 @@ def deep(length: int, depth: int, boot: int) -> Problem:
     for k in range(length):
         price = boot * 2 if k < length // 2 else boot
         restored = tuple(price + 2 * level for level in range(depth + 1))
-        stages.append(Stage(f"n{k}", ((stages[-1].name, 1),), (0,) * (depth + 1), restored))
+        stages.append(Stage(f"n{k}", ((stages[-1].name, 1),), (0,) * (depth + 1), (restored,)))
     return Problem(tuple(stages), depth, 3)
 
 
@@ -175,6 +193,21 @@ def test_a_path_by_hand() -> None:
     )  # what comes from level 3 is at level 2, below that at which one bootstraps
 
 
+def test_the_cheapest_way_is_taken_to_every_level() -> None:
+    """Behind a path of k operations that take a level each, an array is restored to level k."""
+    ways = ((100,) * 7, tuple(10 + 20 * level for level in range(7)))
+    for after, way in ((3, 1), (4, 1), (5, 0), (6, 0)):
+        stages = [Stage("x", (), (0,) * 7), Stage("y", (("x", 3),), (0,) * 7, ways)]
+        stages.append(Stage("z", (("y", after),), (0,) * 7))
+        plan = placed(Problem(tuple(stages), 6, 1))
+        assert plan is not None
+        if after == 3:
+            assert not plan.restored and not plan.ways
+        else:
+            assert plan.restored == {"y": after} and plan.ways == {"y": way}
+            assert plan.cost == ways[way][after]
+
+
 def residual(blocks: int, depth: int, boot: int) -> Problem:
     """ResNet-20 with quadratic activations: a convolution and an activation take a level each."""
     flat = (0,) * (depth + 1)
@@ -182,7 +215,7 @@ def residual(blocks: int, depth: int, boot: int) -> Problem:
     stages = [Stage("x", (), flat)]
 
     def add(name: str, *inputs: tuple[str, int]) -> str:
-        stages.append(Stage(name, inputs, tuple(range(1, depth + 2)), restored))
+        stages.append(Stage(name, inputs, tuple(range(1, depth + 2)), (restored,)))
         return name
 
     end = add("act", (add("stem", ("x", 1)), 1))

@@ -49,6 +49,7 @@ def test_operations_and_bootstraps_are_measured_without_keys() -> None:
     assert set(table) == set(measured.KINDS)
     assert [n for n, _ in table["real"]] == [n for n, _ in table["pair"]]
     assert table["real"][-1][0] == params.q_count
+    assert [n for n, _ in table["sparse"]] == [2, 8, 64, 256]
     assert all(cost > 0 for points in table.values() for _, cost in points)
 
 
@@ -85,6 +86,31 @@ def test_costs_lie_between_those_that_were_measured() -> None:
     assert costs.rotation[0] == 100 * primes[0] // primes[1]
     due = params.bootstrap_level
     assert costs.real == (NEVER,) * due + tuple(5000 * n // inside[-1] for n in inside[due:])
+
+
+def test_fewer_slots_cost_what_was_measured() -> None:
+    """Linear in the logarithm of the number of slots, as a share of a bootstrapping with all."""
+    params = small()
+    table: measured.Table = {k: [(2, 100), (8, 100)] for k in measured.KINDS[:3]}
+    table |= {"real": [(4, 3000), (8, 5000)], "pair": [(8, 6000)]}
+    table |= {"sparse": [(4, 2000), (64, 3000)]}
+    costs = of_table(params, table, [2, 4, 16, 64, 256])
+    assert costs.sparse == ((2, 400), (4, 400), (16, 500), (64, 600), (256, 600))
+    assert costs.restored(1, 16) == tuple(c if c >= NEVER else c // 2 for c in costs.real)
+    assert Costs.of_document(json.loads(json.dumps(costs.document))) == costs
+    del table["sparse"]
+    assert of_table(params, table, [16]).sparse == ((16, 1000),)
+    for wrong in ([[16, 0]], [[0.5, 10]], [[16, True]]):
+        with pytest.raises(ValueError, match="shares"):
+            Costs.of_document({**costs.document, "sparse": wrong})
+
+
+def test_fewer_slots_are_counted_by_the_bytes_of_their_keys() -> None:
+    params = small()
+    costs = counted(params, [16])
+    keys = params.expanded_bootstrap_key_bytes(slots=[16]), params.expanded_bootstrap_key_bytes()
+    ((slots, share),) = costs.sparse
+    assert slots == 16 and keys[0] / keys[1] < share / 1000 < 1
 
 
 def test_matrices_and_several_ciphertexts_cost_their_share() -> None:

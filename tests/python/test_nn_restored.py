@@ -12,7 +12,7 @@ import pytest
 
 import jali
 from jali import ckks, nn
-from jali.nn import scalar
+from jali.nn import plan, scalar
 from jali.nn.approximate import approximated
 from jali.nn.calibrate import calibrate
 from jali.nn.costs import Costs, counted
@@ -22,7 +22,7 @@ from jali.nn.levels import Levels, assign_levels, depth_of, levelled, levels_of
 from jali.nn.lower import packed, simulate
 from jali.nn.ops import OPS, made
 from jali.nn.parameters import Ring
-from jali.nn.placement import best_levels, refusal, verify
+from jali.nn.placement import best_levels, refusal, repeated_after, verify
 from jali.nn.plan import lowered
 from jali.nn.program import compiled
 
@@ -100,6 +100,62 @@ def test_a_deep_network_is_what_it_is_in_the_clear(deep: tuple[nn.Program, np.nd
     assert f"{summary.bootstraps} bootstraps" in str(summary)
 
 
+def test_arrays_that_repeat_are_bootstrapped_with_fewer_slots(
+    deep: tuple[nn.Program, np.ndarray],
+) -> None:
+    """Eight numbers of two examples repeat after 16 of 512 slots."""
+    program, _ = deep
+    params, demand = program.params, program.manifest.demand
+    assert {node.attrs["slots"] for node in bootstraps(program)} == {16}
+    assert demand.packings == (16,)
+    summary = program.summary("cpu", threads=1)
+    assert summary.sparse_bootstraps == summary.bootstraps
+    assert "with fewer slots" in str(summary)
+    assert "slots=16" in program.explain("levels")
+    assert "for 16 slots" in program.explain("parameters")
+    # The keys are fewer than those for all slots, and the plan is cheaper.
+    assert summary.bootstrap_key_bytes == params.expanded_bootstrap_key_bytes(slots=[16])
+    assert summary.bootstrap_key_bytes < params.expanded_bootstrap_key_bytes()
+    low = program.stages["lower"]
+    sparse = best_levels(low, params, counted(params, [16]), (16,))[1].cost
+    assert sparse < best_levels(low, params, counted(params))[1].cost
+    # Arrays are bootstrapped with more slots than they repeat after, too, but not with fewer.
+    assert best_levels(low, params, counted(params, [16, 64]), (64,))[0].packings == (64,)
+    with pytest.raises(jali.Unsupported):
+        best_levels(low, params, counted(params, [8]), (8,))
+
+
+def test_further_keys_are_made_if_they_save_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four arrays of 256 numbers fill all slots; most of 8 numbers behind them repeat after 16."""
+    rng = np.random.default_rng(11)
+    x = rng.uniform(-1, 1, (40, 256))
+    small, (narrow,) = rotations(rng, 8, 8), rotations(rng, 1, 256)
+
+    def f(v: Any) -> Any:
+        for k in range(4):
+            v = quadratic(v * (1 - 0.1 * k))
+        v = narrow[:8] @ v
+        for matrix in small:
+            v = quadratic(matrix @ v)
+        return v
+
+    program = program_of(f, x, 5, 5)
+    ways = {(node.size, node.attrs.get("slots", 0)) for node in bootstraps(program)}
+    assert {(256, 0), (8, 16)} <= ways and program.manifest.demand.packings == (0, 16)
+    params = program.params
+    keys = params.expanded_bootstrap_key_bytes(slots=[0, 16])
+    assert program.summary("cpu", threads=1).bootstrap_key_bytes == keys
+    client = program.client(threads=1)
+    server = program.server(client.evaluation_keys(), threads=1, device="cpu")
+    got = client.decrypt(server(client.encrypt(x[:2])))
+    assert np.abs(got - program.clear(x[:2])).max() <= 2.0**-5 * largest(program)
+    # Without room for the keys, or if they do not save enough, all arrays are bootstrapped with all slots.
+    tight = program_of(f, x, 5, 5, key_memory=params.expanded_bootstrap_key_bytes() - 1)
+    assert tight.manifest.demand.bootstrap not in ("all", "none")
+    monkeypatch.setattr(plan, "_WORTH_KEYS", 0.9)
+    assert program_of(f, x, 5, 5).manifest.demand.packings == (0,)
+
+
 def test_its_noise_is_what_was_announced(deep: tuple[nn.Program, np.ndarray]) -> None:
     program, x = deep
     client = program.client(threads=1)
@@ -169,7 +225,9 @@ def test_keys_between_all_and_the_fewest_are_those_that_fit() -> None:
     room = (curve[0][0] + curve[-1][0]) // 2
     program = program_of(f, x, 6, 6, key_memory=room)
     chosen = program.manifest.demand.bootstrap
-    fits = [point for point in program.params.bootstrap_key_curve() if point[0] <= room]
+    packings = program.manifest.demand.packings
+    sets = program.params.bootstrap_key_curve(slots=packings)
+    fits = [point for point in sets if point[0] <= room]
     assert chosen == fits[-1][0]
     # The plan counts the longer time of a bootstrapping.
     if program.params == every.params:
@@ -230,11 +288,18 @@ def test_stages_with_bootstraps_are_verified() -> None:
     too_low = {**levels.at, name: due - 1}
     with pytest.raises(jali.InvalidArgument, match="below level"):
         verify(levelled(low, Levels(too_low, levels.restored)), params)
+    least = repeated_after(low[name].attrs["layout"], params.slots)
+    verify(levelled(low, Levels(levels.at, levels.restored, {name: least})), params)
+    for wrong in (least // 2, 3 * least, params.slots):
+        with pytest.raises(jali.InvalidArgument, match=f"does not repeat after {wrong} slots"):
+            verify(levelled(low, Levels(levels.at, levels.restored, {name: wrong})), params)
+    with pytest.raises(jali.InvalidArgument, match="another graph"):
+        levelled(low, Levels(levels.at, levels.restored, {"nobody": least}))
     # In the clear, a bootstrapping changes nothing.
     values = np.random.default_rng().uniform(-1, 1, (3, 8))
     inputs = [packed(low.inputs[0].attrs["layout"], values)]
     for output in low.outputs:
-        assert np.array_equal(simulate(graph, inputs)[output], simulate(low, inputs)[output])
+        assert np.allclose(simulate(graph, inputs)[output], simulate(low, inputs)[output], 0, 1e-12)
 
 
 def test_what_may_hold_large_numbers_is_not_bootstrapped() -> None:
@@ -392,4 +457,6 @@ def test_costs_are_whole_numbers_that_files_keep() -> None:
         row = costs.of(node)
         assert len(row) == params.depth + 1 and all(a <= b for a, b in itertools.pairwise(row))
     again = lowered(stages["approximate"], params.slots // 2)["lower"]
-    assert best_levels(again, params, costs)[0] == levels_of(stages["levels"])
+    levels = levels_of(stages["levels"])
+    costs = counted(params, [n for n in levels.packings if n])
+    assert best_levels(again, params, costs, levels.packings)[0] == levels

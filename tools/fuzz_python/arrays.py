@@ -186,9 +186,11 @@ def bootstrap(c: Case) -> Any:
     if c.rare(0.1):
         c.server.prepare_bootstrap(c.integer(8))
     target = None if c.rare(0.7) else c.integer(0, 1, 2)
+    slots = c.random.choice([None, None, 8, c.integer(4)])
     if c.rare(0.3):
-        return c.server.bootstrap_pair(x, c.value(), target)
-    return x.bootstrap(target, iterations=c.integer(1, 1, 1, 2), real=c.random.choice([None, True]))
+        return c.server.bootstrap_pair(x, c.value(), target, slots=slots)
+    real = c.random.choice([None, True])
+    return x.bootstrap(target, iterations=c.integer(1, 1, 1, 2), real=real, slots=slots)
 
 
 @operation(

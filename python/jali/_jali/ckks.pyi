@@ -238,14 +238,14 @@ class Params:
 
     def bootstrap_rotations(
         self,
-        slots: int = 0,
+        slots: int | Sequence[int] = 0,
         *,
         minimum: bool = False,
         memory: int | None = None,
         rotations: Sequence[int] = [],
     ) -> list[int]:
         """
-        The rotations for which bootstrapping of values with this many slots (0: all) needs keys. minimum: with the fewest keys. memory: with the fastest keys of at most so many bytes in an evaluator's memory, together with those for `rotations`.
+        The rotations for which bootstrapping with this many slots (0: all), or with each of several numbers of slots, needs keys. minimum: with the fewest keys. memory: with the fastest keys of at most so many bytes in an evaluator's memory, together with those for `rotations`.
         """
 
     def bootstrap_key_bytes(
@@ -272,6 +272,13 @@ class Params:
     ) -> int:
         """
         Bytes that the keys of bootstrap_key_bytes take in the memory of an evaluator, on the CPU or a GPU.
+        """
+
+    def bootstrap_work(self, slots: int = 0, *, real: bool = False) -> float:
+        """
+        The predicted time of a bootstrapping with this many slots (0: all) and all keys, in a unit of its own.
+
+        It counts the key switchings, each at its level, and the products with diagonals. real: imaginary parts are dropped.
         """
 
     def bootstrap_key_curve(
@@ -1570,10 +1577,20 @@ class EvaluatorCore:
     @overload
     def prepare(self, plan: LinearTransform) -> None: ...
     def bootstrap(
-        self, a: Ciphertext, target_level: int, iterations: int, real: bool | None
+        self,
+        a: Ciphertext,
+        target_level: int,
+        iterations: int,
+        real: bool | None,
+        slots: int = 0,
     ) -> Ciphertext: ...
     def bootstrap_pair(
-        self, a: Ciphertext, b: Ciphertext, target_level: int, iterations: int
+        self,
+        a: Ciphertext,
+        b: Ciphertext,
+        target_level: int,
+        iterations: int,
+        slots: int = 0,
     ) -> tuple[Ciphertext, Ciphertext]: ...
     def prepare_bootstrap(
         self, slots: int, real: bool, progress: Callable[[int, int], object] | None = None

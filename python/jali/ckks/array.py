@@ -413,7 +413,12 @@ class EncryptedArray(Encrypted):
         return EncryptedArray(self._server, core.with_precision(self._whole(), precision_bits))
 
     def bootstrap(
-        self, target_level: int | None = None, *, iterations: int = 1, real: bool | None = None
+        self,
+        target_level: int | None = None,
+        *,
+        iterations: int = 1,
+        real: bool | None = None,
+        slots: int | None = None,
     ) -> EncryptedArray:
         """The same numbers with their levels restored. It needs no secret.
 
@@ -424,8 +429,11 @@ class EncryptedArray(Encrypted):
             one level.
         real: True drops imaginary parts, False keeps them. None drops those of real data if that saves work (order
             "slots_first").
+        slots: for numbers that repeat after so many slots, a power of two of at least 2: the work and the keys are then those for
+            so many slots. None stands for as many as the value has. That the numbers repeat is your claim. If they do not, every
+            slot gets the mean of all that lie a multiple of `slots` apart. A value that is known to hold different numbers there is refused.
 
-        It needs parameters made with bootstrap=True, and keys of evaluation_keys(bootstrap=...) for this value's slots.
+        It needs parameters made with bootstrap=True, and keys of evaluation_keys(bootstrap=...) for these slots.
 
         Numbers should have a modulus of at most 1. Larger numbers lose a part that grows with their square, or with a
         higher power if the parameters use the series of arcsin. A declared magnitude above
@@ -442,7 +450,7 @@ class EncryptedArray(Encrypted):
             raise InvalidArgument(f"real must be True, False or None, not {checks.shown(real)}")
         core = self._server._core
         drop = None if real is None else bool(real)
-        result = core.bootstrap(self._settled(), target, times, drop)
+        result = core.bootstrap(self._settled(), target, times, drop, checks.slots(slots))
         logger.debug("bootstrapped: %d slots, to level %d", result.slots, result.level)
         return self._like(result)
 

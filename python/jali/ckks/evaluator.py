@@ -312,6 +312,7 @@ class Evaluator:
         target_level: int | None = None,
         *,
         iterations: int = 1,
+        slots: int | None = None,
     ) -> tuple[EncryptedArray, EncryptedArray]:
         """Bootstraps two real values at once, as x + i y, which is half the work for each.
 
@@ -319,7 +320,11 @@ class Evaluator:
         EncryptedArray.bootstrap. An imaginary part that noise left in one value becomes an error of the other.
         """
         first, second = self._core.bootstrap_pair(
-            self._own(x), self._own(y), checked_target(target_level), checked_iterations(iterations)
+            self._own(x),
+            self._own(y),
+            checked_target(target_level),
+            checked_iterations(iterations),
+            checks.slots(slots),
         )
         logger.debug("bootstrapped a pair: %d slots, to level %d", first.slots, first.level)
         return EncryptedArray(self, first), EncryptedArray(self, second)

@@ -12,7 +12,7 @@ the innermost out, as a residual region becomes a table of (level at its fork, l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,13 +26,24 @@ class Stage:
     """One array of a problem.
 
     inputs: (array, levels that the operation takes of it). costs: of its computation by the level of the result, NEVER where it
-    is not possible. restored: what a bootstrapping to each level costs; empty if it must not be bootstrapped.
+    is not possible. restored: for each way to bootstrap it, what that costs by the level to which it leads; empty if it must not be
+    bootstrapped.
     """
 
     name: str
     inputs: tuple[tuple[str, int], ...]
     costs: tuple[int, ...]
-    restored: tuple[int, ...] = ()
+    restored: tuple[tuple[int, ...], ...] = ()
+
+    def way(self, level: int) -> int:
+        """The cheapest way to bootstrap it to a level; of several, the first."""
+        return min(range(len(self.restored)), key=lambda k: self.restored[k][level])
+
+    @property
+    def cheapest(self) -> Costs:
+        """What a bootstrapping to each level costs."""
+        costs: Costs = np.asarray(self.restored, np.int64).min(axis=0)
+        return costs
 
 
 @dataclass(frozen=True)
@@ -51,6 +62,7 @@ class Problem:
 class Placement:
     """A plan: the level of every array, the levels to which some are restored, and the cost.
 
+    ways: of every array that is restored, the number of the way among those of its stage.
     bound: no plan costs less. It equals the cost unless the graph is so entangled that tables had to be split.
     """
 
@@ -58,6 +70,7 @@ class Placement:
     restored: dict[str, int]
     cost: int
     bound: int
+    ways: dict[str, int]
 
 
 def _tables(problem: Problem) -> list[Table]:
@@ -69,7 +82,7 @@ def _tables(problem: Problem) -> list[Table]:
         both: Costs = np.full((size, size), NEVER)
         both[levels, levels] = costs
         if stage.restored:
-            restored = costs[:, None] + np.asarray(stage.restored, np.int64)
+            restored = costs[:, None] + stage.cheapest
             both[problem.due :] = np.minimum(both, restored)[problem.due :]
         tables.append(Table((_at(stage.name), _from(stage.name)), np.minimum(both, NEVER)))
         most: dict[str, int] = {}
@@ -92,7 +105,8 @@ def _from(name: str) -> str:
 def placed(problem: Problem, limit: int | None = None) -> Placement | None:
     """The cheapest plan, or None if there is none. Of several, it is the same on every machine.
 
-    limit: entries of the largest table; smaller ones make plans that may not be the cheapest, with a bound.
+    limit: entries of the largest table; smaller ones make plans that may not be the cheapest, with a bound. The plan then costs no more than
+    one that bootstraps only arrays of which a bootstrapping costs least, such as the single ciphertexts of a loop.
     """
     found = minimised(_tables(problem), **({} if limit is None else {"limit": limit}))
     if found.bound >= NEVER:
@@ -100,11 +114,23 @@ def placed(problem: Problem, limit: int | None = None) -> Placement | None:
     plans = [_lazy(problem)] if found.cost > found.bound else []
     if found.cost < NEVER:
         plans.append((found.cost, _read(problem, found.values)))
-    sound = [plan for plan in plans if plan is not None]
-    if not sound:
-        return None
-    cost, (levels, restored) = min(sound, key=lambda plan: plan[0])
-    return Placement(levels, restored, cost, found.bound)
+    sound = []
+    for cost, (levels, restored) in filter(None, plans):
+        ways = {s.name: s.way(restored[s.name]) for s in problem.stages if s.name in restored}
+        sound.append(Placement(levels, restored, cost, found.bound, ways))
+    few = _with_few(problem)
+    if found.cost > found.bound and few != problem:
+        other = placed(few, limit)
+        sound += [] if other is None else [replace(other, bound=found.bound)]
+    return min(sound, key=lambda plan: plan.cost, default=None)
+
+
+def _with_few(problem: Problem) -> Problem:
+    """The same problem, in which only those arrays may be bootstrapped of which a bootstrapping costs least."""
+    least = {s.name: int(s.cheapest.min()) for s in problem.stages if s.restored}
+    dear = {name for name, cost in least.items() if cost > min(least.values())}
+    stages = (replace(s, restored=()) if s.name in dear else s for s in problem.stages)
+    return replace(problem, stages=tuple(stages))
 
 
 Levels = tuple[dict[str, int], dict[str, int]]
@@ -164,7 +190,7 @@ def _lazy(problem: Problem) -> tuple[int, Levels] | None:
             needed[source] = max(needed[source], levels[name] + taken)
     restored = {n: a for n, a in above.items() if a > levels[n]}
     cost = sum(s.costs[levels[s.name]] for s in problem.stages)
-    cost += sum(stages[n].restored[a] for n, a in restored.items())
+    cost += sum(int(stages[n].cheapest[a]) for n, a in restored.items())
     return None if cost >= NEVER else (cost, (levels, restored))
 
 

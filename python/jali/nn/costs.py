@@ -13,6 +13,8 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from jali.ckks import Params
 from jali.nn.elimination import NEVER
 from jali.nn.graph import Node
@@ -33,6 +35,7 @@ __all__ = ["Costs", "costs_of", "counted"]
 
 UNITS = ("bytes", "nanoseconds")
 _MOST_SHARE = 10_000  # thousandths
+_MOST_SLOTS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class Costs:
 
     rotation, plain, product: of a rotation, of a product with an encoded diagonal, of a product of ciphertexts with its relinearisation and rescaling.
     real, pair: of a bootstrapping of one ciphertext and of two at once; empty for parameters without bootstrapping.
+    sparse: (number of slots, what a bootstrapping of one ciphertext with so many slots costs in thousandths of one with all).
     fused: what a matrix costs in thousandths of its rotations and products with diagonals one by one. together: what each of several
     ciphertexts of an array costs in thousandths of one alone.
     """
@@ -53,6 +57,7 @@ class Costs:
     pair: tuple[int, ...] = ()
     fused: int = 1000
     together: int = 1000
+    sparse: tuple[tuple[int, int], ...] = ()
 
     def of(self, node: Node) -> tuple[int, ...]:
         """What a node costs by the level of its result; NEVER where its inputs would have to lie above the top."""
@@ -112,8 +117,12 @@ class Costs:
         """The cost of an operation on so many ciphertexts, each of which costs `cost` alone."""
         return cost * count * (self.together if count > 1 else 1000) // 1000
 
-    def restored(self, ciphertexts: int) -> tuple[int, ...]:
-        """What it costs to bootstrap so many ciphertexts, by the level of the result. Pairs are taken if they cost less."""
+    def restored(self, ciphertexts: int, slots: int = 0) -> tuple[int, ...]:
+        """What it costs to bootstrap so many ciphertexts, by the level of the result. Pairs are taken if they cost less. slots: with how
+        many a single ciphertext is bootstrapped, 0 for all."""
+        if slots:
+            share = dict(self.sparse).get(slots, 1000)
+            return tuple(c if c >= NEVER else c * share // 1000 for c in self.real)
         pairs, single = divmod(ciphertexts, 2)
         return tuple(
             pairs * min(pair, 2 * real) + single * real
@@ -136,6 +145,7 @@ class Costs:
             **{k: list(getattr(self, k)) for k in ("rotation", "plain", "product", "real", "pair")},
             "fused": self.fused,
             "together": self.together,
+            "sparse": [list(pair) for pair in self.sparse],
         }
 
     @classmethod
@@ -151,21 +161,27 @@ class Costs:
             raise ValueError("the costs are none")
         if {len(row) for row in rows[3:]} - {0, len(rows[0])} or len(rows[3]) != len(rows[4]):
             raise ValueError("the costs of bootstrappings are none")
-        shares = [document[k] for k in ("fused", "together")]
-        if any(type(share) is not int or not 0 < share <= _MOST_SHARE for share in shares):
+        fused, together = document["fused"], document["together"]
+        if any(type(n) is not int or not 0 < n <= _MOST_SHARE for n in (fused, together)):
+            raise ValueError("the shares of the costs are none")
+        sparse = tuple((slots, share) for slots, share in document.get("sparse", ()))
+        if any(type(n) is not int or not 0 < n <= _MOST_SLOTS for pair in sparse for n in pair):
             raise ValueError("the shares of the costs are none")
         rotation, plain, product, real, pair = rows
-        return cls(document["unit"], rotation, plain, product, real, pair, *shares)
+        return cls(document["unit"], rotation, plain, product, real, pair, fused, together, sparse)
 
 
-def costs_of(params: Params, device: str) -> Costs:
-    """What was measured on a kind of device of this machine, by ``jali tune --costs``, for this ring and word; without it, what is counted."""
+def costs_of(params: Params, device: str, packings: Sequence[int] = ()) -> Costs:
+    """What was measured on a kind of device of this machine, by ``jali tune --costs``, for this ring and word; without it, what is counted.
+    packings: the numbers of slots below all for which Costs.sparse is wanted."""
     table = kept(device, params.word, params.log_n)
     usable = table is not None and (table["real"] or not params.bootstraps)
-    return of_table(params, table) if usable and table is not None else counted(params)
+    if usable and table is not None:
+        return of_table(params, table, packings)
+    return counted(params, packings)
 
 
-def of_table(params: Params, table: Table) -> Costs:
+def of_table(params: Params, table: Table, packings: Sequence[int] = ()) -> Costs:
     """Measured costs at the levels of these parameters, linear in the number of primes between two that were measured."""
     levels = range(params.depth + 1)
     primes = [len(params.level(level).primes) for level in levels]
@@ -177,7 +193,20 @@ def of_table(params: Params, table: Table) -> Costs:
             costs = _interpolated(table[kind], inside)
             rows.append((*[NEVER] * least, *costs[least:]))
     rotation, plain, product, real, pair = [*rows, (), ()][:5]
-    return Costs("nanoseconds", rotation, plain, product, real, pair, **_shares(table))
+    sparse = tuple((n, _sparse_share(table, n)) for n in packings) if real else ()
+    return Costs(
+        "nanoseconds", rotation, plain, product, real, pair, **_shares(table), sparse=sparse
+    )
+
+
+def _sparse_share(table: Table, slots: int) -> int:
+    """What a bootstrapping with so many slots costs in thousandths, linear in log2(slots) between those that were measured."""
+    (_, whole), points = table["real"][-1], table.get("sparse", ())
+    if not points:
+        return 1000
+    logs = [math.log2(n) for n, _ in points]
+    cost = np.interp(math.log2(slots), logs, [cost for _, cost in points])
+    return min(max(1, round(1000 * cost / whole)), _MOST_SHARE)
 
 
 def _shares(table: Table) -> dict[str, int]:
@@ -228,8 +257,15 @@ def _bootstrap_key_bytes(params: Params) -> int:
     return keys * whole_key_bytes(params) // one
 
 
-def counted(params: Params) -> Costs:
-    """Costs in bytes that are read: keys as an evaluator holds them, and diagonals.
+def _sparse_work(params: Params, slots: int) -> int:
+    """What a bootstrapping with so many slots takes in thousandths, by the time of key switchings and diagonals. Bytes would not do: the rotations of the
+    trace need few keys, but each has a ModUp of its own."""
+    whole = params.bootstrap_work(real=True)
+    return max(1, round(1000 * params.bootstrap_work(slots, real=True) / whole))
+
+
+def counted(params: Params, packings: Sequence[int] = ()) -> Costs:
+    """Costs in bytes that are read: keys as an evaluator holds them, and diagonals. packings: see costs_of.
 
     A bootstrapping to the top reads every key once and, for every level that it takes itself, one more for a product; twice
     as many for a pair. To a lower level it takes fewer by the share of the primes.
@@ -251,4 +287,5 @@ def counted(params: Params) -> Costs:
         )
         for n in (1, 2)
     )
-    return Costs("bytes", switch, plain, switch, real, pair)
+    sparse = tuple((n, _sparse_work(params, n)) for n in packings)
+    return Costs("bytes", switch, plain, switch, real, pair, sparse=sparse)

@@ -36,7 +36,8 @@ def parameters_text(params: Params, demand: Demand) -> str:
     if demand.product:
         lines.append(f"  products from level {demand.product} down")
     if demand.bootstrap != "none":
-        lines.append(f"  keys of bootstrapping: {demand.bootstrap}")
+        slots = " and ".join(str(n or params.slots) for n in demand.packings)
+        lines.append(f"  keys of bootstrapping: {demand.bootstrap}, for {slots} slots")
     return "\n".join(lines)
 
 
@@ -69,7 +70,8 @@ def report_text(machine: Machine, costs: Costs) -> str:
 def _cost(node: Node, costs: Costs) -> int:
     level = node.attrs["level"]
     if node.op == "bootstrap":
-        return int(costs.restored(node.attrs["layout"].ciphertexts)[level])
+        slots = node.attrs.get("slots", 0)
+        return int(costs.restored(node.attrs["layout"].ciphertexts, slots)[level])
     return int(costs.of(node)[level])
 
 

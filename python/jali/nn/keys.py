@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,7 @@ class Demand:
     is none. noise_bits: for each output, -log2 of the standard deviation of its noise, in its scale.
 
     bootstrap: one of BOOTSTRAP_KEYS, or a number of bytes. restored_bits: the precision that a bootstrapping has, 0 if there is none.
-    conjugation: the highest level at which it conjugates, -1 if it does not.
+    conjugation: the highest level at which it conjugates, -1 if it does not. packings: with how many slots it bootstraps, 0 for all.
     """
 
     rotations: dict[int, int]
@@ -53,6 +53,7 @@ class Demand:
     bootstrap: str | int = "none"
     restored_bits: float = 0.0
     conjugation: int = -1
+    packings: tuple[int, ...] = (0,)
 
     @property
     def levels(self) -> list[int]:
@@ -83,12 +84,14 @@ def _choice(params: Params, demand: Demand, own: bool = True) -> dict[str, Any]:
     return {"memory": demand.bootstrap + (each * len(demand.rotations) if own else 0)}
 
 
-def kept_keys(params: Params, memory: float) -> tuple[str | int, float]:
+def kept_keys(
+    params: Params, memory: float, packings: Sequence[int] = (0,)
+) -> tuple[str | int, float]:
     """The fastest keys of bootstrapping that fit a server's memory, as a Demand names them, and the time of a bootstrapping with them over that with
-    all keys. They are the fewest if none fit."""
+    all keys. They are the fewest if none fit. packings: see Demand."""
     if math.isinf(memory):
         return "all", 1.0
-    curve = params.bootstrap_key_curve()
+    curve = params.bootstrap_key_curve(slots=packings)
     if memory >= curve[-1][0]:
         return "all", 1.0
     fits = [point for point in curve if point[0] <= memory]
@@ -100,7 +103,7 @@ def relative_time(params: Params, demand: Demand) -> float:
     if demand.bootstrap in ("none", "all"):
         return 1.0
     room = 0 if isinstance(demand.bootstrap, str) else demand.bootstrap
-    return kept_keys(params, room)[1]
+    return kept_keys(params, room, demand.packings)[1]
 
 
 def key_sizes(params: Params, demand: Demand) -> KeySizes:
@@ -112,18 +115,20 @@ def key_sizes(params: Params, demand: Demand) -> KeySizes:
         return KeySizes(len(levels), made, sent, 2 * made, 0)
     fewest, own = demand.bootstrap == "fewest", list(demand.rotations)
     choice, alone = _choice(params, demand), _choice(params, demand, own=False)
-    made = params.bootstrap_key_bytes(own, **choice)
+    packed = demand.packings
+    made = params.bootstrap_key_bytes(own, slots=packed, **choice)
     steps = [part for step in own for part in _powers(step, params.slots)] if fewest else own
     rotations = {
-        k % params.slots for k in (*params.bootstrap_rotations(**choice, rotations=own), *steps)
+        k % params.slots
+        for k in (*params.bootstrap_rotations(packed, **choice, rotations=own), *steps)
     }
     bits = sum(prime.bit_length() for prime in params.primes) / len(params.primes)
     return KeySizes(
         len(rotations) + _OTHER_KEYS,
         made,
         round(made * bits / (8 * _WORD_BYTES[params.word])),
-        params.expanded_bootstrap_key_bytes(own, **choice),
-        params.expanded_bootstrap_key_bytes(**alone),
+        params.expanded_bootstrap_key_bytes(own, slots=packed, **choice),
+        params.expanded_bootstrap_key_bytes(slots=packed, **alone),
     )
 
 
@@ -176,7 +181,7 @@ def keys(
     if demand.bootstrap != "none":
         return client.evaluation_keys(
             list(demand.rotations),
-            bootstrap=True,
+            bootstrap=[packing or client.params.slots for packing in demand.packings],
             progress=progress,
             **_choice(client.params, demand),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from jali.errors import InvalidArgument
@@ -23,10 +23,19 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Levels:
-    """The level of every array of a lowered graph, and of some the level to which they are bootstrapped then."""
+    """The level of every array of a lowered graph, and of some the level to which they are bootstrapped then.
+
+    slots: with how many slots those are bootstrapped that are not bootstrapped with all.
+    """
 
     at: Mapping[str, int]
     restored: Mapping[str, int]
+    slots: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def packings(self) -> tuple[int, ...]:
+        """With how many slots arrays are bootstrapped, 0 for all."""
+        return tuple(sorted({self.slots.get(name, 0) for name in self.restored}))
 
 
 def taken(node: Node, k: int = 0) -> int:
@@ -76,8 +85,10 @@ def levelled(graph: Graph, levels: Levels) -> Graph:
     Users take the restored array; as an output, an array is what it was before. Raises InvalidArgument for levels that are not
     those of this graph, or that some operation cannot have.
     """
-    if set(levels.at) != {node.name for node in graph} or not set(levels.restored) <= set(
-        levels.at
+    if (
+        set(levels.at) != {node.name for node in graph}
+        or not set(levels.restored) <= set(levels.at)
+        or not set(levels.slots) <= set(levels.restored)
     ):
         raise InvalidArgument("the levels are those of another graph")
     above = {**levels.at, **levels.restored}
@@ -106,19 +117,20 @@ def levelled(graph: Graph, levels: Levels) -> Graph:
                 fresh += "'"
             instead[node.name] = fresh
             names.add(fresh)
-            nodes.append(_bootstrap(made, fresh, levels.restored[node.name]))
+            slots = levels.slots.get(node.name, 0)
+            nodes.append(_bootstrap(made, fresh, levels.restored[node.name], slots))
     return Graph(tuple(nodes), graph.outputs, "levels")
 
 
-def _bootstrap(node: Node, name: str, level: int) -> Node:
-    """The node that restores an array to a level. Its numbers are those of the array."""
+def _bootstrap(node: Node, name: str, level: int, slots: int) -> Node:
+    """The node that restores an array to a level, with so many slots, 0 for all. Its numbers are those of the array."""
     dropped = ("by", "terms", "bias", "folds", "maps", "shape", "sums")
     attrs: dict[str, Any] = {k: v for k, v in node.attrs.items() if k not in dropped}
     error = node.attrs["by"].error if "by" in node.attrs else 0.0
     attrs["low"], attrs["high"] = attrs["low"] - error, attrs["high"] + error
     count = attrs["layout"].ciphertexts
     kind = "real" if count == 1 else "pair"
-    attrs |= {"level": level, "kind": kind}
+    attrs |= {"level": level, "kind": kind} | ({"slots": slots} if slots else {})
     return Node(name, "bootstrap", (node.name,), node.shape, attrs)
 
 
@@ -126,4 +138,7 @@ def levels_of(graph: Graph) -> Levels:
     """The levels of a graph after this stage."""
     at = {node.name: node.attrs["level"] for node in graph if node.op != "bootstrap"}
     restored = {n.inputs[0]: n.attrs["level"] for n in graph if n.op == "bootstrap"}
-    return Levels(at, restored)
+    slots = {
+        n.inputs[0]: n.attrs["slots"] for n in graph if n.op == "bootstrap" and "slots" in n.attrs
+    }
+    return Levels(at, restored, slots)

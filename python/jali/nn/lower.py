@@ -317,12 +317,21 @@ def simulate(graph: Graph, inputs: Sequence[Array]) -> dict[str, Array]:
         elif node.op == "approximated":
             values[node.name] = node.attrs["by"](sources[0])
         elif node.op == "bootstrap":
-            values[node.name] = sources[0]
+            values[node.name] = _restored(sources[0], node)
         else:
             terms = zip(node.attrs["terms"], sources, strict=True)
             total = sum((_applied(term, x, node) for term, x in terms), start=np.zeros(()))
             values[node.name] = total + node.attrs["bias"]
     return values
+
+
+def _restored(values: Array, node: Node) -> Array:
+    """What a bootstrapping makes of slots: one with fewer slots than all gives each the mean of those that lie a period apart."""
+    if "slots" not in node.attrs:
+        return values
+    period = node.attrs["layout"].period
+    found = values.reshape(*values.shape[:-1], -1, period).mean(axis=-2)
+    return np.tile(found, values.shape[-1] // period)
 
 
 def _multiplied(sources: Sequence[Array], node: Node) -> Array:

@@ -120,6 +120,7 @@ class Manifest:
             "bootstrap": self.demand.bootstrap,
             "restored_bits": float(self.demand.restored_bits),
             "conjugation": self.demand.conjugation,
+            "packings": list(self.demand.packings),
         }
         return files.written(_KIND, files.encoded(document, arrays), arrays)
 
@@ -160,6 +161,7 @@ class Manifest:
                     _keys(document["bootstrap"], params),
                     float(document["restored_bits"]),
                     _whole(document.get("conjugation", -1), -1, params.depth),
+                    _packings(document.get("packings", (0,)), params),
                 ),
             )
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -204,6 +206,13 @@ def _keys(value: Any, params: Params) -> str | int:
     if value not in BOOTSTRAP_KEYS or (value != "none" and not params.bootstraps):
         raise ValueError("it asks for keys that its parameters do not have")
     return str(value)
+
+
+def _packings(values: Any, params: Params) -> tuple[int, ...]:
+    found = tuple(_whole(value, 0, params.slots - 1) for value in values)
+    if not 1 <= len(found) <= params.log_n or any(n == 1 or n & (n - 1) for n in found):
+        raise ValueError("it bootstraps with numbers of slots that are none")
+    return found
 
 
 def _sizes(values: Iterable[Any]) -> Shape:

@@ -42,8 +42,9 @@ __all__ = [
 Points = list[tuple[int, int]]  # (primes, nanoseconds)
 Table = dict[str, Points]
 
-#: Operations on one ciphertext; a matrix of DIAGONALS diagonals, and TOGETHER ciphertexts rotated at once; bootstrappings of one and of two.
-KINDS = ("rotation", "plain", "product", "matrix", "rotations", "real", "pair")
+#: Operations on one ciphertext; a matrix of DIAGONALS diagonals, and TOGETHER ciphertexts rotated at once; bootstrappings of one and of two;
+#: and of one to the highest level with fewer slots than all, by their number in the place of the primes.
+KINDS = ("rotation", "plain", "product", "matrix", "rotations", "real", "pair", "sparse")
 DIAGONALS, TOGETHER = 32, 8
 PRESETS = {15: "n15_small", 16: "n16_fast", 17: "n17_deep"}
 _SCALE_BITS = (40.0, 30.0, 25.0)
@@ -108,6 +109,11 @@ def table_of(
                 both = partial(fresh.bootstrap_pair, x, x, level)
                 spent = _nanoseconds(single if kind == "real" else both, fresh, seconds)
                 table[kind].append((inside_primes(params, level), spent))
+        for log_slots in _some(1, params.log_n - 2, 4):
+            fresh = server()
+            x = at(fresh, params.bootstrap_level)
+            run = partial(x.bootstrap, real=True, slots=1 << log_slots)
+            table["sparse"].append((1 << log_slots, _nanoseconds(run, fresh, seconds)))
     return table
 
 

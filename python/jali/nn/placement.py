@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from jali.ckks import Params
 from jali.errors import InvalidArgument, Unsupported
 from jali.nn.bootstraps import Placement, Problem, Stage, placed
 from jali.nn.costs import Costs
 from jali.nn.graph import Graph, Node
+from jali.nn.layout import Layout
 from jali.nn.levels import Levels, taken
 from jali.nn.run import peak
 
-__all__ = ["best_levels", "problem_of", "refusal", "verify"]
+__all__ = ["best_levels", "problem_of", "refusal", "repeated_after", "verify"]
 
 _LARGEST = (
     1 + 2.0**-6
@@ -40,13 +43,29 @@ def refusal(node: Node, most: float) -> str:
     return ""
 
 
-def problem_of(graph: Graph, params: Params, costs: Costs) -> Problem:
-    """The abstract problem of a lowered graph."""
+def repeated_after(layout: Layout, slots: int) -> int:
+    """After how many of all slots the numbers of every ciphertext repeat: the fewest with which they can be bootstrapped, at least 2."""
+    lanes = slots // layout.slots
+    return max(2, layout.period * lanes) if layout.ciphertexts == 1 else slots
+
+
+def _ways(layout: Layout, slots: int, packings: Sequence[int]) -> list[int]:
+    """Those numbers of slots, 0 for all, with which an array can be bootstrapped."""
+    least = repeated_after(layout, slots)
+    return [packing for packing in packings if packing == 0 or least <= packing < slots]
+
+
+def problem_of(
+    graph: Graph, params: Params, costs: Costs, packings: Sequence[int] = (0,)
+) -> Problem:
+    """The abstract problem of a lowered graph. packings: with how many slots there are keys to bootstrap, 0 for all."""
     stages, most = [], params.bootstrap_max_magnitude
     for node in graph:
         inputs = tuple((name, taken(node, k)) for k, name in enumerate(node.inputs))
         may = params.bootstraps and graph.users(node.name) and not refusal(node, most)
-        restored = costs.restored(node.attrs["layout"].ciphertexts) if may else ()
+        layout = node.attrs["layout"]
+        ways = _ways(layout, params.slots, packings) if may else ()
+        restored = tuple(costs.restored(layout.ciphertexts, packing) for packing in ways)
         stages.append(Stage(node.name, inputs, costs.of(node), restored))
     due = params.bootstrap_level if params.bootstraps else params.depth + 1
     return Problem(tuple(stages), params.depth, due)
@@ -61,13 +80,25 @@ def verify(graph: Graph, params: Params) -> None:
             due = params.bootstrap_level if params.bootstraps else params.depth + 1
             if refused or source.attrs["level"] < due:
                 raise InvalidArgument(refused or f"{source.name} is bootstrapped below level {due}")
+            packing = node.attrs.get("slots", 0)
+            if not _ways(source.attrs["layout"], params.slots, [packing]) or (
+                packing & (packing - 1)
+            ):
+                raise InvalidArgument(f"{source.name} does not repeat after {packing} slots")
 
 
-def best_levels(graph: Graph, params: Params, costs: Costs) -> tuple[Levels, Placement]:
-    """The cheapest levels and bootstraps. Raises Unsupported, which names what is too deep, if there are none."""
-    plan = placed(problem_of(graph, params, costs))
+def best_levels(
+    graph: Graph, params: Params, costs: Costs, packings: Sequence[int] = (0,)
+) -> tuple[Levels, Placement]:
+    """The cheapest levels and bootstraps. packings: see problem_of. Raises Unsupported, which names what is too deep, if there are none."""
+    plan = placed(problem_of(graph, params, costs, packings))
     if plan is not None:
-        return Levels(plan.levels, plan.restored), plan
+        ways = {
+            name: _ways(graph[name].attrs["layout"], params.slots, packings)[way]
+            for name, way in plan.ways.items()
+        }
+        slots = {name: packing for name, packing in ways.items() if packing}
+        return Levels(plan.levels, plan.restored, slots), plan
     between = params.depth - params.bootstrap_level
     deep = max(graph, key=lambda n: max((taken(n, k) for k in range(len(n.inputs))), default=0))
     most = params.bootstrap_max_magnitude

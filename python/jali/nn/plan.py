@@ -8,7 +8,7 @@ the cheapest plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from jali.ckks import Params
@@ -22,7 +22,7 @@ from jali.nn.levels import Levels, depth_of, levelled, lowest, taken
 from jali.nn.lower import lower
 from jali.nn.noise import estimated
 from jali.nn.parameters import Bootstrapping, Ring, needed_bits, rings, smallest
-from jali.nn.placement import best_levels
+from jali.nn.placement import best_levels, repeated_after
 from jali.nn.run import Machine
 from jali.nn.trial import demanded
 from jali.nn.unroll import has_loops, shortened, unrolled
@@ -39,6 +39,9 @@ _FINE = 0.5  # bits by which it grows beyond what is missing
 _NEAR = 1  # levels by which the best number differs for other bits of precision
 _STEP = 4  # of the levels between two bootstrappings in the search for the best number
 _MOST_BITS = 36.0  # of precision that a single bootstrapping has
+_WORTH_KEYS = 1 / 50  # part of the cost that further keys of bootstrapping must save
+
+_Priced = tuple[int, Params, Levels, Costs]
 
 
 @dataclass(frozen=True)
@@ -212,13 +215,13 @@ class _Restoring:
 
     def _cheapest(
         self, bits: float, near: Params | None = None, *, coarse: bool = False
-    ) -> tuple[int, Params, Levels, Costs]:
+    ) -> _Priced:
         """(Cost, parameters, levels, costs of operations) of the cheapest plan whose bootstrappings have so many bits of precision.
 
         near: the best parameters for about as many bits, from which these do not differ by much. coarse: whether a plan that is not
         the cheapest will do.
         """
-        found: list[tuple[int, Params, Levels, Costs]] = []
+        found: list[_Priced] = []
         refused: Unsupported | None = None
 
         def price(params: Params | None) -> int:
@@ -250,7 +253,36 @@ class _Restoring:
             raise refused or Unsupported(
                 f"no secure parameters bootstrap to {bits:.0f} bits: ask for fewer precision_bits"
             )
-        return min(found, key=lambda plan: plan[0])
+        best = min(found, key=lambda plan: plan[0])
+        return best if coarse else self._sparser(best)
+
+    def _sparser(self, full: _Priced) -> _Priced:
+        """The plan, or a cheaper one of the same parameters with keys for n slots, alone or beside those for all slots, where n is a number of slots
+        after which an array repeats that the plan bootstraps. Keys of more bytes than the plan has must save _WORTH_KEYS of its cost."""
+        cost, params, levels, _ = best = full
+        low = self.stages(params)["lower"]
+        every = params.slots
+        periods = {repeated_after(low[name].attrs["layout"], every) for name in levels.restored}
+        for packings in ((n, *more) for n in sorted(periods - {every}) for more in ((), (0,))):
+            which, slower = kept_keys(params, self.key_memory, packings)
+            if which == "fewest":
+                continue  # they do not fit
+            costs = costs_of(params, self.device, [n for n in packings if n]).slowed(slower)
+            try:
+                found, plan = best_levels(low, params, costs, packings)
+            except Unsupported:
+                continue
+            more_keys = self._key_bytes(params, found.packings) > self._key_bytes(params, (0,))
+            most = cost * (1 - _WORTH_KEYS) if more_keys else cost
+            if plan.cost < min(best[0], most):
+                best = plan.cost, params, found, costs
+        return best
+
+    def _key_bytes(self, params: Params, packings: Sequence[int]) -> int:
+        """The bytes of the keys of bootstrapping that a plan with these packings has."""
+        which, _ = kept_keys(params, self.key_memory, packings)
+        curve = params.bootstrap_key_curve(slots=packings)
+        return which if isinstance(which, int) else curve[-1 if which == "all" else 0][0]
 
     def _search(
         self, ring: Bootstrapping, price: Callable[[Params | None], int], coarse: bool
@@ -287,7 +319,7 @@ class _Restoring:
             best = params
             stages = dict(self.stages(params))
             stages["levels"] = levelled(stages["lower"], levels)
-            which, _ = kept_keys(params, self.key_memory)
+            which, _ = kept_keys(params, self.key_memory, levels.packings or (0,))
             machine = Machine(stages["levels"], params, self.lanes, self.memory)
             bootstraps = any(node.op == "bootstrap" for node in stages["levels"])
             if not bootstraps:

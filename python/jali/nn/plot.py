@@ -78,5 +78,5 @@ def cost_of(graph: Graph, name: str, costs: Costs) -> int:
     node = graph[name]
     level: int = node.attrs["level"]
     if node.op == "bootstrap":
-        return costs.restored(node.attrs["layout"].ciphertexts)[level]
+        return costs.restored(node.attrs["layout"].ciphertexts, node.attrs.get("slots", 0))[level]
     return costs.of(node)[level]

@@ -49,7 +49,8 @@ class Summary:
     key_bytes: what the client makes, in memory. key_bytes_sent: in a message. key_bytes_expanded: in the server's memory.
     request_bytes, reply_bytes: of the messages of one run.
     workspace_bytes: of the arrays that are in memory at once, at most.
-    bootstraps: bootstrappings of one ciphertext, or of two at once. bootstrap_seconds: their part of the time. bootstrap_key_bytes: what their
+    bootstraps: bootstrappings of one ciphertext, or of two at once. sparse_bootstraps: those of them with fewer slots than all, of
+    numbers that repeat. bootstrap_seconds: their part of the time. bootstrap_key_bytes: what their
     keys take in the server's memory.
     """
 
@@ -70,6 +71,7 @@ class Summary:
     reply_bytes: int
     precision_bits: float
     bootstraps: int
+    sparse_bootstraps: int
     bootstrap_seconds: float
     bootstrap_key_bytes: int
 
@@ -111,6 +113,8 @@ class Summary:
         if not self.bootstraps:
             return ["no bootstraps"]
         times = f"{self.bootstraps} bootstraps" if self.bootstraps > 1 else "1 bootstrap"
+        if self.sparse_bootstraps:
+            times += f" ({self.sparse_bootstraps} of them with fewer slots)"
         return [
             f"{times}, {seconds_text(self.bootstrap_seconds)} in all; their keys take "
             f"{bytes_text(self.bootstrap_key_bytes)} in the server"
@@ -203,6 +207,7 @@ def summarised(
         reply_bytes=sum(len(x.ciphertext.to_bytes()) for array in outputs for x in array),
         precision_bits=precision_bits,
         bootstraps=sum(bootstraps_of(node) for node in machine.graph),
+        sparse_bootstraps=sum(bootstraps_of(n) for n in machine.graph if "slots" in n.attrs),
         bootstrap_seconds=sum(restoring.values()),
         bootstrap_key_bytes=sizes.bootstrap,
     )
@@ -217,15 +222,15 @@ def bootstraps_of(node: Node) -> int:
 
 
 def _bootstrap_seconds(machine: Machine, trial: Trial) -> dict[str, float]:
-    """The time of every node ``bootstrap``, by one run for each kind, number of ciphertexts and level."""
+    """The time of every node ``bootstrap``, by one run for each kind, number of ciphertexts and of slots, and level."""
     found: dict[str, float] = {}
-    known: dict[tuple[str, int, int], float] = {}
+    known: dict[tuple[object, ...], float] = {}
     server, due = trial.server, machine.params.bootstrap_level
     for node in machine.graph:
         if node.op != "bootstrap":
             continue
         count, level = node.attrs["layout"].ciphertexts, node.attrs["level"]
-        key = (node.attrs["kind"], count, level)
+        key = (node.attrs["kind"], count, level, node.attrs.get("slots"))
         if key not in known:
             source = trial.fresh(node, due)
             restored(server, node, source)  # makes the matrices

@@ -362,7 +362,8 @@ def restored(server: Evaluator, node: Node, source: Encrypted) -> Encrypted:
     if node.attrs["kind"] == "pair":
         for first, second in zip(level[::2], level[1::2], strict=False):
             found += server.bootstrap_pair(first, second, target)
-    found += [x.bootstrap(target, real=True) for x in level[len(found) :]]
+    slots = node.attrs.get("slots")
+    found += [x.bootstrap(target, real=True, slots=slots) for x in level[len(found) :]]
     return tuple(found)
 
 

@@ -68,6 +68,7 @@ def to_bytes(program: Stored) -> bytes:
         "memory": float(program.memory),
         "levels": dict(program.levels.at),
         "restored": dict(program.levels.restored),
+        "slots": dict(program.levels.slots),
         "costs": program.costs.document,
         "claims": dict(program.claims),
     }
@@ -97,8 +98,11 @@ def from_bytes(data: bytes | bytearray | memoryview, security: int = 128) -> Sto
         graph = recorded.graph_of(content["graph"], arrays)
         ranges = {str(k): files.decoded(v, arrays) for k, v in content["ranges"].items()}
         manifest = Manifest.from_bytes(bytes.fromhex(content["manifest"]), security=security)
+        params = manifest.params
         levels = Levels(
-            *(_levels(content[k], manifest.params.depth) for k in ("levels", "restored"))
+            _levels(content["levels"], params.depth),
+            _levels(content["restored"], params.depth),
+            _levels(content.get("slots", {}), params.slots),
         )
         costs = Costs.of_document(content["costs"])
         claims = {str(name): float(bits) for name, bits in content["claims"].items()}
@@ -114,10 +118,10 @@ def from_bytes(data: bytes | bytearray | memoryview, security: int = 128) -> Sto
     return Stored(graph, ranges, manifest, levels=levels, costs=costs, claims=claims, **numbers)
 
 
-def _levels(content: Any, depth: int) -> dict[str, int]:
+def _levels(content: Any, most: int) -> dict[str, int]:
     found = {str(name): level for name, level in content.items()}
-    if any(type(level) is not int or not 0 <= level <= depth for level in found.values()):
-        raise ValueError("a level is none of its parameters")
+    if any(type(level) is not int or not 0 <= level <= most for level in found.values()):
+        raise ValueError("a level or a number of slots is none of its parameters")
     return found
 
 

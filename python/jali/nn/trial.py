@@ -23,7 +23,7 @@ from jali.ckks import EncryptedArray, Evaluator
 from jali.errors import RangeExceeded
 from jali.nn.graph import Graph, Node
 from jali.nn.keys import Demand
-from jali.nn.levels import conjugated, taken
+from jali.nn.levels import conjugated, levels_of, taken
 from jali.nn.noise import Noises
 from jali.nn.run import Encrypted, Machine, alike, peak
 
@@ -55,7 +55,7 @@ class Trial:
         self._timed = timed
         self.machine, self._restored_bits, self._approximated = machine, restored_bits, approximated
         self._noises: Noises | None = None
-        self._precisions: dict[tuple[str, float, float], float] = {}
+        self._precisions: dict[tuple[str, float, float, int], float] = {}
         self.claims: dict[str, float] = {}
         self.first: dict[str, str] = {}  # for every node, the one whose run stands for its own
         self.seconds: dict[str, float] = {}  # of every node that was run alone, if timed
@@ -146,7 +146,8 @@ class Trial:
         """The bits of precision of a bootstrapping of numbers of this size, by one on a small ring with the same circuit."""
         rms = 2.0 ** math.ceil(math.log2(node.attrs["rms"]))
         largest = max(peak(node), node.attrs.get("most", 0.0), rms)
-        key = (node.attrs["kind"], rms, largest)
+        slots = node.attrs.get("slots", 0)
+        key = (node.attrs["kind"], rms, largest, slots)
         if key not in self._precisions:
             params = self.machine.params
             twin = ckks.Params.create(
@@ -166,7 +167,12 @@ class Trial:
                 client.encrypt(zeros, level=twin.bootstrap_level, magnitude=rms, peak=largest)
             )
             real = node.attrs["kind"] == "real"
-            y = x.bootstrap(real=True) if real else server.bootstrap_pair(x, x)[0]
+            packed = slots if slots < twin.slots else 0
+            y = (
+                x.bootstrap(real=True, slots=packed or None)
+                if real
+                else server.bootstrap_pair(x, x)[0]
+            )
             self._precisions[key] = y.precision_bits
         return self._precisions[key]
 
@@ -228,5 +234,6 @@ def demanded(
         bootstrap,
         restored_bits,
         conjugated(machine.graph),
+        levels_of(machine.graph).packings or (0,),
     )
     return demand, trial.claims

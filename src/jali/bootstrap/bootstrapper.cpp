@@ -141,7 +141,7 @@ Ciphertext Bootstrapper::reduce(const Ciphertext& t, double scale, const Done& d
 void Bootstrapper::check(const Ciphertext& x) const {
   ckks::require_range(*plan_.whole_, x.estimate, x.scale, x.level);
   require<InvalidArgument>(x.parts.size() == 2, "bootstrapping takes two parts: relinearise first");
-  require<InvalidArgument>(x.log_slots == plan_.options_.log_slots, [&] {
+  require<InvalidArgument>(x.log_slots >= plan_.options_.log_slots, [&] {
     return "this bootstrapping was set up for 2^" + std::to_string(plan_.options_.log_slots) +
            " slots, and the ciphertext has 2^" + std::to_string(x.log_slots) +
            ": make one for its number of slots";
@@ -223,6 +223,7 @@ std::pair<Ciphertext, Ciphertext> Bootstrapper::apply_pair(const Ciphertext& x, 
                            "with real = false");
   check(x);
   check(y);
+  require<InvalidArgument>(x.log_slots == y.log_slots, "a pair needs equal numbers of slots");
   const int target = checked_target(target_level, iterations);
   // Its magnitude is sqrt(2) times theirs. The reduction still sees the numbers of each one by themselves, so the checks of
   // x and y are enough.
@@ -327,6 +328,7 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   if (b.order == BootstrapOrder::raise_first) {
     low = enter(x, entered);
     low.params = plan_.params_;
+    low.log_slots = plan_.options_.log_slots;
     done("enter", low);
   } else {
     const auto& dft = *plan_.to_coefficients_;
@@ -334,6 +336,7 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
     Ciphertext in =
         x.level > dft.level() ? evaluator_->adjust(x, dft.level(), canonical) : evaluator_->copy(x);
     in.params = plan_.params_;
+    in.log_slots = plan_.options_.log_slots;
     // The matrices expect the canonical scale. A different scale is treated as a factor of the message.
     entered = plan_.entry_scale_ * (in.scale / canonical);
     in.scale = canonical;

@@ -27,7 +27,9 @@ struct FewKeys {
 };
 
 struct BootstrapperOptions {
-  int log_slots = -1;  // of the ciphertexts; -1: all N/2
+  /// With how many slots ciphertexts are bootstrapped; -1: all N/2. Those that have more slots are taken for ciphertexts whose
+  /// numbers repeat after 2^log_slots slots (Bootstrapper::apply).
+  int log_slots = -1;
   /// Whether the imaginary parts of the slots are dropped. With slots_first that halves the work of the modular reduction.
   /// With raise_first it costs a conjugation at the end.
   bool real = false;
@@ -129,7 +131,7 @@ class Done {
   std::function<void(const char*, const ckks::Ciphertext&)> call_;
 };
 
-/// Bootstraps ciphertexts of one packing. It needs no secret key. apply and apply_pair may be used from several threads.
+/// Bootstraps ciphertexts with one number of slots. It needs no secret key. apply and apply_pair may be used from several threads.
 class Bootstrapper {
  public:
   /// Throws KeyMissing, which names what is missing, and ParamsMismatch for an evaluator of other parameters.
@@ -146,11 +148,13 @@ class Bootstrapper {
   /// (-1: the highest) and that level's canonical scale.
   /// The result has the message of x, provided that the coefficients of x's polynomial are below q_0 / (2 scale) on entry.
   /// With the sine alone (inverse_sine 1) the error grows with their cube; see docs/math/bootstrapping.md.
+  /// x may have more slots than the plan's n. The trace then gives every slot the mean of those that lie a multiple of n apart:
+  /// for numbers that repeat after n slots that is the message of x, and noise that does not repeat is removed. The result has as many slots as x.
   /// iterations: from 1 to kMaxIterations (Meta-BTS, eprint 2022/1167). If one bootstrapping has p bits of precision, two
   /// iterations have 2p - 3, but no more than x and the canonical scale have. With more than one, the highest level is
   /// depth() - 1.
   /// Everything is checked before any work. Throws InvalidArgument if the declared magnitude or peak is too large
-  /// (max_magnitude()), or for another number of slots; DepthExhausted for a level below the input level; ScaleMismatch for
+  /// (max_magnitude()), or for fewer slots than the plan's; DepthExhausted for a level below the input level; ScaleMismatch for
   /// a scale that leaves no room.
   ckks::Ciphertext apply(const ckks::Ciphertext& x, int target_level = -1, const Done& done = {},
                          int iterations = 1) const;

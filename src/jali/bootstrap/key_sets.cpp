@@ -119,20 +119,27 @@ int turn_of(const ckks::Params& params, int log_slots) {
   return circuits::signed_rotation(shift, std::size_t{1} << log_slots);
 }
 
-/// What every set has in common: the conjugation and the modular reduction.
-double other_cost(const ckks::Params& params, int log_slots) {
+/// What every set has in common: the conjugation and the modular reduction. real: of one number for each slot.
+double other_cost(const ckks::Params& params, int log_slots, bool real = false) {
   const auto& b = *params.bootstrap();
   const Shape shape = shape_of(params, log_slots);
   const int level = shape.to_slots.level - shape.to_slots.levels;
   double total = LevelCost(params, level).rotation() + shape.to_slots.bsgs.launches;
   const auto switches = circuits::ModularReduction(reduction_options(b)).key_switches();
-  const double numbers = shape.side_by_side ? 1 : 2;
+  const double numbers = shape.side_by_side || real ? 1 : 2;
   for (std::size_t k = 0; k < switches.size(); ++k) {
     const LevelCost cost(params, level - static_cast<int>(k));
     const double one = numbers * cost.rotation() + shape.to_slots.bsgs.launches;
     total += static_cast<double>(switches[k]) * one;
   }
   return total;
+}
+
+void check_slots(const ckks::Params& params, int log_slots) {
+  require<InvalidArgument>(log_slots >= 1 && log_slots < params.log_n(), [&] {
+    return "bootstrapping serves 2 to 2^" + std::to_string(params.log_n() - 1) + " slots, not 2^" +
+           std::to_string(log_slots);
+  });
 }
 
 /// Rotations with the highest level at which each is used, and the expanded bytes of their keys.
@@ -191,10 +198,7 @@ std::vector<KeySet> key_sets(const ckks::ParamsPtr& params, std::span<const int>
   for (int r : rotations) start.keys.add(r, p.depth());
   Choice all = start;
   for (int log : log_slots) {
-    require<InvalidArgument>(log >= 1 && log < p.log_n(), [&] {
-      return "bootstrapping serves 2 to 2^" + std::to_string(p.log_n() - 1) + " slots, not 2^" +
-             std::to_string(log);
-    });
+    check_slots(p, log);
     packings.push_back(parts_of(p, log));
     const Shape shape = shape_of(p, log);
     const int level = p.whole_level(shape.to_slots.level - shape.to_slots.levels);
@@ -253,6 +257,15 @@ std::vector<KeySet> key_sets(const ckks::ParamsPtr& params, std::span<const int>
   out.push_back(
       {std::vector<std::optional<FewKeys>>(packings.size()), fixed + all.keys.bytes(), 1});
   return out;
+}
+
+double predicted_time(const ckks::ParamsPtr& params, int log_slots, bool real) {
+  check_slots(*params, log_slots);
+  // With raise_first, the numbers that are reduced are coefficients, and imaginary parts are dropped at the end.
+  const bool halved = real && params->bootstrap()->order == params::BootstrapOrder::slots_first;
+  double total = other_cost(*params, log_slots, halved);
+  for (const Part& part : parts_of(*params, log_slots)) total += part.all.cost;
+  return total;
 }
 
 KeySet keys_within(const std::vector<KeySet>& sets, std::size_t memory) {

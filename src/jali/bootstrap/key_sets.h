@@ -28,6 +28,10 @@ std::vector<KeySet> key_sets(const ckks::ParamsPtr& params, std::span<const int>
 /// The fastest set of at most `memory` bytes. Throws InvalidArgument, which names the fewest bytes, if there is none.
 KeySet keys_within(const std::vector<KeySet>& sets, std::size_t memory);
 
+/// The predicted time of one bootstrapping with all keys, counted as in KeySet and in the unit of circuits::LevelCost. It is for comparisons
+/// of packings. real: imaginary parts are dropped. Throws what key_sets throws.
+double predicted_time(const ckks::ParamsPtr& params, int log_slots, bool real);
+
 /// The fastest way to bootstrap a packing with the rotation keys of an evaluator. Empty if there are not even the fewest.
 std::optional<FewKeys> served(const ckks::Evaluator& evaluator, int log_slots);
 

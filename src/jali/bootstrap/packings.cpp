@@ -1,29 +1,64 @@
 #include "jali/bootstrap/packings.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
 #include "jali/base/error.h"
 #include "jali/bootstrap/key_sets.h"
+#include "jali/ckks/packing.h"
 
 namespace jali::bootstrap {
 
 using ckks::Ciphertext;
+
+namespace {
+
+/// Whether the numbers may repeat after `period` slots: a packing without a length tells nothing of the numbers in its slots.
+bool may_repeat(const ckks::Packing& packing, std::size_t slots, std::size_t period) {
+  if (packing.view) return packing.view->period != 0 && packing.view->period <= period;
+  if (packing.length == 0) return true;
+  const auto held = ckks::numbers_in_slots(packing, slots);
+  return std::equal(held.begin() + static_cast<std::ptrdiff_t>(period), held.end(), held.begin());
+}
+
+/// The slots with which to bootstrap a: log_slots, or its own if that is -1.
+int checked_slots(const Ciphertext& a, int log_slots) {
+  if (log_slots < 0 || log_slots == a.log_slots) return a.log_slots;
+  require<InvalidArgument>(log_slots < a.log_slots, [&] {
+    return "a value of 2^" + std::to_string(a.log_slots) + " slots cannot be bootstrapped with 2^" +
+           std::to_string(log_slots) + ": give at most its own";
+  });
+  const std::size_t slots = std::size_t{1} << a.log_slots;
+  require<InvalidArgument>(may_repeat(a.packing, slots, std::size_t{1} << log_slots), [&] {
+    return "numbers do not repeat after 2^" + std::to_string(log_slots) + " slots: the value has " +
+           ckks::described(a.packing, a.log_slots) + "; bootstrap it with all its slots";
+  });
+  return log_slots;
+}
+
+}  // namespace
 
 Packings::Packings(std::shared_ptr<const ckks::Evaluator> evaluator)
     : evaluator_(std::move(evaluator)),
       turns_("the set-up of bootstrapping", evaluator_->ring()->checkpoint()) {}
 
 Ciphertext Packings::apply(const Ciphertext& a, int target_level, int iterations,
-                           std::optional<bool> real) const {
+                           std::optional<bool> real, int log_slots) const {
   const auto& bootstrap = evaluator_->params()->bootstrap();
   const bool cheaper = bootstrap && bootstrap->order == params::BootstrapOrder::slots_first;
   const bool drop = real.value_or(cheaper && !a.packing.complex_values);
-  return at({a.log_slots, drop}, target_level, iterations)->apply(a, target_level, {}, iterations);
+  return at({checked_slots(a, log_slots), drop}, target_level, iterations)
+      ->apply(a, target_level, {}, iterations);
 }
 
 std::pair<Ciphertext, Ciphertext> Packings::apply_pair(const Ciphertext& a, const Ciphertext& b,
-                                                       int target_level, int iterations) const {
+                                                       int target_level, int iterations,
+                                                       int log_slots) const {
   require<InvalidArgument>(!a.packing.complex_values && !b.packing.complex_values,
                            "a pair needs real values: bootstrap complex ones one by one");
-  return at({a.log_slots, false}, target_level, iterations)
+  checked_slots(b, log_slots);
+  return at({checked_slots(a, log_slots), false}, target_level, iterations)
       ->apply_pair(a, b, target_level, iterations);
 }
 

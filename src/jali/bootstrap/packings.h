@@ -23,14 +23,18 @@ class Packings {
   explicit Packings(std::shared_ptr<const ckks::Evaluator> evaluator);
 
   /// real: whether imaginary parts are dropped; if it is empty, they are dropped if that costs less and the data is real.
+  /// log_slots: with how many slots; -1: as many as `a` has. Fewer are for numbers that repeat after so many, which is what the caller
+  /// claims (see Bootstrapper::apply for what becomes of others). Throws InvalidArgument for more slots than `a` has, and for a packing
+  /// by which different numbers, or a number and a slot that holds none, lie so far apart.
   /// The other arguments are those of Bootstrapper::apply.
   ckks::Ciphertext apply(const ckks::Ciphertext& a, int target_level = -1, int iterations = 1,
-                         std::optional<bool> real = {}) const;
-  /// Bootstraps two ciphertexts of real numbers at once. Throws InvalidArgument for complex ones.
+                         std::optional<bool> real = {}, int log_slots = -1) const;
+  /// Bootstraps two ciphertexts of real numbers at once. Throws InvalidArgument for complex ones, and what apply throws.
   std::pair<ckks::Ciphertext, ckks::Ciphertext> apply_pair(const ckks::Ciphertext& a,
                                                            const ckks::Ciphertext& b,
                                                            int target_level = -1,
-                                                           int iterations = 1) const;
+                                                           int iterations = 1,
+                                                           int log_slots = -1) const;
   /// Makes the bootstrapper for the highest level now. progress: called after each of its matrices.
   void prepare(int log_slots, bool real, const Progress& progress = {}) const;
 
