@@ -137,7 +137,7 @@ class Machine:
         others = [c for c in which if same[c] == c]
         groups = alike(node, others) if node.op == "transform" else [others]
         found: dict[int, EncryptedArray] = {}
-        most = _ON_A_CPU if server.device == "cpu" else _TOGETHER
+        most = _TOGETHER if server.device == "cuda" else _ON_A_CPU
         for group in groups:
             for first in range(0, len(group), most):
                 part = group[first : first + most]
