@@ -21,6 +21,7 @@ from jali.nn.graph import Graph
 from jali.nn.keys import Demand, digits, kept_keys, key_bytes, word_bytes
 from jali.nn.levels import Levels, depth_of, levelled, lowest, taken
 from jali.nn.lower import lower
+from jali.nn.matrices import Numbers
 from jali.nn.parameters import Bootstrapping, Ring, needed_bits, rings, smallest
 from jali.nn.placement import best_levels
 from jali.nn.run import Machine
@@ -105,11 +106,10 @@ def plan(
     """
     arguments = (graph, precision_bits, lanes, memory, device)
     restoring = _Restoring(*arguments, key_memory, insecure_ring)
-    stages = restoring.stages
     if insecure_ring is not None:
         return restoring.plan()
     try:
-        first = _within(*arguments, stages, 0)
+        first = _within(*arguments, restoring, 0)
     except Unsupported as too_deep:
         try:
             return restoring.plan()
@@ -121,7 +121,7 @@ def plan(
         return restoring.plan()
     try:
         larger = first.machine.params.log_n + 1
-        second = _within(*arguments, stages, larger)
+        second = _within(*arguments, restoring, larger)
     except Error:  # there is no larger ring
         return first
     if device == "cpu":
@@ -135,10 +135,11 @@ def _within(
     lanes: int,
     memory: float,
     device: str,
-    stages_for: Callable[[Params], dict[str, Graph]],
+    restoring: _Restoring,
     log_n: int,
 ) -> Plan:
-    """The plan without bootstrapping with the smallest scale, in a ring of at least 2^log_n. stages_for: see _Restoring.
+    """The plan without bootstrapping with the smallest scale, in a ring of at least 2^log_n. restoring: has the stages and the numbers that
+    plans share.
 
     Raises Unsupported if there are no such parameters, or if the bounds on the noise of a deep program outgrow all numbers. They square with
     every product; a program that bootstraps has the noise of a trial run in their place.
@@ -150,11 +151,11 @@ def _within(
         nonlocal depth, refused
         while True:
             params = smallest(flat, depth, scale_bits, lanes, device, log_n)
-            stages = stages_for(params)
+            stages = restoring.stages(params)
             if depth_of(stages["levels"]) == depth:
                 break
             depth = depth_of(stages["levels"])  # some sums turned out to be free
-        machine = Machine(stages["levels"], params, lanes, memory)
+        machine = Machine(stages["levels"], params, lanes, memory, numbers=restoring.numbers)
         try:
             demand = demanded(machine)[0]
         except RangeExceeded:
@@ -201,7 +202,7 @@ class _Found:
 
 @dataclass
 class _Restoring:
-    """Planning with bootstrapping. Lowered graphs are kept by the number of slots."""
+    """Planning with bootstrapping. Lowered graphs are kept by the number of slots, and numbers of diagonals for all plans."""
 
     graph: Graph
     precision_bits: float
@@ -213,6 +214,7 @@ class _Restoring:
 
     def __post_init__(self) -> None:
         self._lowered: dict[int, dict[str, Graph]] = {}
+        self.numbers = Numbers()
         self._flat = unrolled(self.graph)
         self._needed = needed_bits(self.graph, self.precision_bits)
 
@@ -309,7 +311,9 @@ class _Restoring:
         stages = dict(self.stages(found.params))
         stages["levels"] = levelled(stages["lower"], found.levels)
         which, _ = kept_keys(found.params, self.key_memory)
-        machine = Machine(stages["levels"], found.params, self.lanes, self.memory)
+        machine = Machine(
+            stages["levels"], found.params, self.lanes, self.memory, numbers=self.numbers
+        )
         if not any(node.op == "bootstrap" for node in stages["levels"]):
             return Plan(stages, machine, demanded(machine)[0], found.costs)
         demand, machine.claims = demanded(machine, which, found.bits, self._flat)
