@@ -56,7 +56,7 @@ SCHEMES = re.compile("ckks|tfhe", re.IGNORECASE)
 # The header and the library that contain everything, also the code that touches secret keys.
 EVERYTHING = ("src/jali/api/jali.h", "api")
 # Folders inside a room that may not include each other: the engines, and the devices on which they compute.
-FOLDERS = {"backend": ("ref", "cpu", "cuda", "trace"), "device": ("cuda",)}
+FOLDERS = {"backend": ("ref", "cpu", "cuda", "dry", "trace"), "device": ("cuda",)}
 # The tables of operations that files may reach, by the beginning of the file's path. The longest beginning counts.
 # A family of kernels that is not named here needs no table.
 TABLES = {

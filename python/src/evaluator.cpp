@@ -39,7 +39,8 @@ class Evaluator {
             int threads, bool trace, const backend::Variants& variants)
       : Evaluator(build(params.ptr, std::move(keys), device, threads, trace, variants)) {}
 
-  /// An evaluator that finds out which keys a computation uses. keys: an empty set of the client's.
+  /// An evaluator that finds out which keys a computation uses. keys: an empty set of the client's. device: also "dry", which
+  /// computes nothing.
   static Evaluator recording(const EvaluationKeys& keys, const std::string& device, int threads) {
     const nb::gil_scoped_release release;
     return Evaluator(build(keys.params, keys, device, threads, /*trace=*/false, {},
@@ -180,8 +181,12 @@ class Evaluator {
                                              std::shared_ptr<ckks::KeyRecorder> recorder = {}) {
     auto server = std::make_shared<Server>();
     server->params = params;
-    server->ring = ckks::make_ring(*params, device, threads == 0 ? default_threads() : threads,
-                                   variants, interrupts());
+    if (recorder != nullptr && device == "dry") {
+      server->ring = ckks::make_dry_ring(*params, interrupts());
+    } else {
+      server->ring = ckks::make_ring(*params, device, threads == 0 ? default_threads() : threads,
+                                     variants, interrupts());
+    }
     server->engine = server->ring->engine().name();
     if (trace) {
       server->trace = std::make_shared<backend::Trace>();

@@ -109,9 +109,10 @@ class Evaluator:
         device: str = "cpu",
         threads: int | None = None,
     ) -> Evaluator:
-        """One that finds out which keys a computation uses. keys: an empty set of the client's.
+        """One that finds out which keys a computation uses. keys: an empty set of the client's. device: also "dry".
 
-        It does all the work that keys would take, with zeros in their place.
+        It does all the work that keys would take, with zeros in their place. On "dry" it does no arithmetic; levels, scales, estimates and
+        keys are the same.
         """
         server = cls.__new__(cls)
         server._params, server._recording, server._variants = params, None, {}

@@ -18,9 +18,30 @@ from jali.nn.graph import Node
 from jali.nn.levels import taken
 from jali.nn.lower import Term
 
-__all__ = ["Matrices"]
+__all__ = ["Matrices", "Numbers"]
 
 _CLEAR_BYTES = 16  # of a number in the clear
+_MOST_SHARED = 2 << 30  # bytes of Numbers, as if all of them were complex
+
+
+class Numbers:
+    """Diagonals of matrices in the clear, which plans for several parameters share: they take longer to make than all else that a plan does
+    with them. As many are kept as take 2 GiB."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[bytes, int, int], dict[int, npt.ArrayLike]] = {}
+        self._room = _MOST_SHARED
+
+    def get(self, key: tuple[bytes, int, int]) -> dict[int, npt.ArrayLike] | None:
+        """The diagonals of a matrix, by a hash of its numbers, the slots and the lanes; None if they are not kept."""
+        return self._kept.get(key)
+
+    def add(self, key: tuple[bytes, int, int], diagonals: dict[int, npt.ArrayLike]) -> None:
+        """Keep diagonals if there is room."""
+        taken = _CLEAR_BYTES * key[1] * len(diagonals)
+        if key not in self._kept and taken <= self._room:
+            self._kept[key] = diagonals
+            self._room -= taken
 
 
 #: A hash of the numbers of a matrix between two ciphertexts, and the level.
@@ -29,9 +50,12 @@ _Key = tuple[bytes, int]
 
 class Matrices:
     """memory: bytes that all forms may take together. Matrices are encoded as long as they fit, in the order of computation; those that do
-    not fit stay in the clear, if they fit so."""
+    not fit stay in the clear, if they fit so. numbers: what plans share; None for a plan that is alone."""
 
-    def __init__(self, params: ckks.Params, lanes: int, memory: float) -> None:
+    def __init__(
+        self, params: ckks.Params, lanes: int, memory: float, numbers: Numbers | None = None
+    ) -> None:
+        self._numbers = numbers
         self._params, self._lanes, self._room = params, lanes, memory
         self._terms: dict[tuple[str, int], tuple[Term, int]] = {}  # with their levels
         self._kept: dict[_Key, LinearTransform] = {}
@@ -91,9 +115,23 @@ class Matrices:
     ) -> Iterator[tuple[int, LinearTransform]]:
         if not only:
             return
+        shared = self._numbers or Numbers()
+        keys = {from_: (term.digests[to, from_], self._params.slots, self._lanes) for from_ in only}
+        known = {from_: shared.get(key) for from_, key in keys.items()}
+        for from_ in term.columns(to) if None not in known.values() else ():
+            diagonals = known.pop(from_, None)
+            if diagonals is not None:
+                yield from_, LinearTransform(self._params, diagonals, level=level)
+        if not known:
+            return
         for from_, vectors in term.vectors(to, self._lanes, only):
-            diagonals: dict[int, npt.ArrayLike] = {**vectors}
-            yield from_, LinearTransform(self._params, diagonals, level=level)
+            made: dict[int, npt.ArrayLike] = {**vectors}
+            shared.add(keys[from_], made)
+            yield from_, LinearTransform(self._params, made, level=level)
+
+    def forget(self) -> None:
+        """Let go of what other plans share: this one has its matrices."""
+        self._numbers = None
 
     def prepare(self, server: Evaluator) -> None:
         """Encode what is kept in that form. It then belongs to this evaluator."""

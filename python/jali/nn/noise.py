@@ -16,7 +16,7 @@ import numpy as np
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.loop_graph import factor_of
 
-__all__ = ["Noises", "estimated"]
+__all__ = ["Noises"]
 
 _STEP = 2.0**-24  # of a difference quotient
 _SAMPLES = 1 << 14  # of the slope of a polynomial
@@ -126,10 +126,3 @@ def _slope(node: Node) -> float:
     """The root mean square of the slope of a function of numbers in [-1, 1]."""
     x = np.linspace(-1, 1, _SAMPLES)
     return float(np.sqrt(np.mean(np.gradient(node.attrs["by"](x), x) ** 2)))
-
-
-def estimated(graph: Graph, approximated: Graph, restored_bits: float) -> list[float]:
-    """About the precision of every output in bits, without a run: as if every operation added as much noise as a bootstrapping."""
-    noises = Noises(graph, approximated)
-    found = {node.name: noises.add(node, 2.0**-restored_bits) for node in graph}
-    return [-math.log2(found[name]) for name in graph.outputs]

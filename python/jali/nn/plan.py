@@ -8,6 +8,7 @@ the cheapest plan.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,7 +21,7 @@ from jali.nn.graph import Graph
 from jali.nn.keys import Demand, digits, kept_keys, key_bytes, word_bytes
 from jali.nn.levels import Levels, depth_of, levelled, lowest, taken
 from jali.nn.lower import lower
-from jali.nn.noise import estimated
+from jali.nn.matrices import Numbers
 from jali.nn.parameters import Bootstrapping, Ring, needed_bits, rings, smallest
 from jali.nn.placement import best_levels, repeated_after
 from jali.nn.run import Machine
@@ -38,10 +39,10 @@ _COARSE = 3.0  # bits by which the scale grows if nothing is known of how far it
 _FINE = 0.5  # bits by which it grows beyond what is missing
 _NEAR = 1  # levels by which the best number differs for other bits of precision
 _STEP = 4  # of the levels between two bootstrappings in the search for the best number
-_MOST_BITS = 36.0  # of precision that a single bootstrapping has
+_MOST_BITS = 32.0  # of precision that a single bootstrapping may be asked for (Params.create)
+_MORE_BITS = 3.0  # of precision for which a GPU may have parameters in words of 32 bits instead of larger ones
+_HALF = 0.5  # bits between those that are tried: most scales of whole and half bits have primes in words of 32 bits
 _WORTH_KEYS = 1 / 50  # part of the cost that further keys of bootstrapping must save
-
-_Priced = tuple[int, Params, Levels, Costs]
 
 
 @dataclass(frozen=True)
@@ -106,11 +107,10 @@ def plan(
     """
     arguments = (graph, precision_bits, lanes, memory, device)
     restoring = _Restoring(*arguments, key_memory, insecure_ring)
-    stages = restoring.stages
     if insecure_ring is not None:
         return restoring.plan()
     try:
-        first = _within(*arguments, stages, 0)
+        first = _within(*arguments, restoring, 0)
     except Unsupported as too_deep:
         try:
             return restoring.plan()
@@ -122,7 +122,7 @@ def plan(
         return restoring.plan()
     try:
         larger = first.machine.params.log_n + 1
-        second = _within(*arguments, stages, larger)
+        second = _within(*arguments, restoring, larger)
     except Error:  # there is no larger ring
         return first
     if device == "cpu":
@@ -136,10 +136,11 @@ def _within(
     lanes: int,
     memory: float,
     device: str,
-    stages_for: Callable[[Params], dict[str, Graph]],
+    restoring: _Restoring,
     log_n: int,
 ) -> Plan:
-    """The plan without bootstrapping with the smallest scale, in a ring of at least 2^log_n. stages_for: see _Restoring.
+    """The plan without bootstrapping with the smallest scale, in a ring of at least 2^log_n. restoring: has the stages and the numbers that
+    plans share.
 
     Raises Unsupported if there are no such parameters, or if the bounds on the noise of a deep program outgrow all numbers. They square with
     every product; a program that bootstraps has the noise of a trial run in their place.
@@ -151,11 +152,11 @@ def _within(
         nonlocal depth, refused
         while True:
             params = smallest(flat, depth, scale_bits, lanes, device, log_n)
-            stages = stages_for(params)
+            stages = restoring.stages(params)
             if depth_of(stages["levels"]) == depth:
                 break
             depth = depth_of(stages["levels"])  # some sums turned out to be free
-        machine = Machine(stages["levels"], params, lanes, memory)
+        machine = Machine(stages["levels"], params, lanes, memory, numbers=restoring.numbers)
         try:
             demand = demanded(machine)[0]
         except RangeExceeded:
@@ -189,9 +190,20 @@ def _precise(
     )
 
 
+@dataclass(frozen=True)
+class _Found:
+    """A plan with bootstrapping: its cost, the precision of bootstrappings in bits, parameters, levels, and costs of operations."""
+
+    cost: int
+    bits: float
+    params: Params
+    levels: Levels
+    costs: Costs
+
+
 @dataclass
 class _Restoring:
-    """Planning with bootstrapping. Lowered graphs are kept by the number of slots."""
+    """Planning with bootstrapping. Lowered graphs are kept by the number of slots, and numbers of diagonals for all plans."""
 
     graph: Graph
     precision_bits: float
@@ -203,6 +215,7 @@ class _Restoring:
 
     def __post_init__(self) -> None:
         self._lowered: dict[int, dict[str, Graph]] = {}
+        self.numbers = Numbers()
         self._flat = unrolled(self.graph)
         self._needed = needed_bits(self.graph, self.precision_bits)
 
@@ -213,15 +226,12 @@ class _Restoring:
             self._lowered[slots] = lowered(self.graph, slots)
         return self._lowered[slots]
 
-    def _cheapest(
-        self, bits: float, near: Params | None = None, *, coarse: bool = False
-    ) -> _Priced:
-        """(Cost, parameters, levels, costs of operations) of the cheapest plan whose bootstrappings have so many bits of precision.
+    def _cheapest(self, bits: float, near: Params | None = None) -> _Found:
+        """The cheapest plan whose bootstrappings have so many bits of precision.
 
-        near: the best parameters for about as many bits, from which these do not differ by much. coarse: whether a plan that is not
-        the cheapest will do.
+        near: the best parameters for about as many bits, from which these do not differ by much.
         """
-        found: list[_Priced] = []
+        found: list[_Found] = []
         refused: Unsupported | None = None
 
         def price(params: Params | None) -> int:
@@ -234,7 +244,7 @@ class _Restoring:
             except Unsupported as error:
                 refused = error
                 return NEVER
-            found.append((plan.cost, params, levels, costs))
+            found.append(_Found(plan.cost, bits, params, levels, costs))
             return plan.cost
 
         if self.insecure_ring is not None:
@@ -244,38 +254,42 @@ class _Restoring:
             for ring in rings(bits, self.lanes, self.device):
                 if near is not None and ring.log_n == near.log_n:
                     levels = near.depth - near.bootstrap_level
-                    if ring.at(levels) is not None:  # else another ring may be better now
+                    now = ring.at(levels)
+                    # With another word, or without security, other levels or another ring may be better now.
+                    if now is not None and now.word == near.word:
                         for other in range(max(1, levels - _NEAR), levels + _NEAR + 1):
                             price(ring.at(other))
             for ring in rings(bits, self.lanes, self.device) if not found else ():
-                self._search(ring, price, coarse)
+                self._search(ring, price)
         if not found:
             raise refused or Unsupported(
-                f"no secure parameters bootstrap to {bits:.0f} bits: ask for fewer precision_bits"
+                f"no secure parameters bootstrap to {bits:.0f} bits, and one bootstrapping has at most {_MOST_BITS:.0f}: ask for fewer "
+                "precision_bits"
             )
-        best = min(found, key=lambda plan: plan[0])
-        return best if coarse else self._sparser(best)
+        return self._sparser(min(found, key=lambda plan: plan.cost))
 
-    def _sparser(self, full: _Priced) -> _Priced:
+    def _sparser(self, full: _Found) -> _Found:
         """The plan, or a cheaper one of the same parameters with keys for n slots, alone or beside those for all slots, where n is a number of slots
         after which an array repeats that the plan bootstraps. Keys of more bytes than the plan has must save _WORTH_KEYS of its cost."""
-        cost, params, levels, _ = best = full
+        best, params = full, full.params
         low = self.stages(params)["lower"]
         every = params.slots
-        periods = {repeated_after(low[name].attrs["layout"], every) for name in levels.restored}
+        periods = {
+            repeated_after(low[name].attrs["layout"], every) for name in full.levels.restored
+        }
         for packings in ((n, *more) for n in sorted(periods - {every}) for more in ((), (0,))):
             which, slower = kept_keys(params, self.key_memory, packings)
             if which == "fewest":
                 continue  # they do not fit
             costs = costs_of(params, self.device, [n for n in packings if n]).slowed(slower)
             try:
-                found, plan = best_levels(low, params, costs, packings)
+                levels, plan = best_levels(low, params, costs, packings)
             except Unsupported:
                 continue
-            more_keys = self._key_bytes(params, found.packings) > self._key_bytes(params, (0,))
-            most = cost * (1 - _WORTH_KEYS) if more_keys else cost
-            if plan.cost < min(best[0], most):
-                best = plan.cost, params, found, costs
+            more_keys = self._key_bytes(params, levels.packings) > self._key_bytes(params, (0,))
+            most = full.cost * (1 - _WORTH_KEYS) if more_keys else full.cost
+            if plan.cost < min(best.cost, most):
+                best = _Found(plan.cost, full.bits, params, levels, costs)
         return best
 
     def _key_bytes(self, params: Params, packings: Sequence[int]) -> int:
@@ -284,9 +298,23 @@ class _Restoring:
         curve = params.bootstrap_key_curve(slots=packings)
         return which if isinstance(which, int) else curve[-1 if which == "all" else 0][0]
 
-    def _search(
-        self, ring: Bootstrapping, price: Callable[[Params | None], int], coarse: bool
-    ) -> None:
+    def _fast(self, bits: float, near: Params | None) -> _Found:
+        """The same on a device. A GPU is fastest with words of 32 bits, for which not all scales have primes: some more bits may cost less."""
+        found = self._cheapest(bits, near)
+        params = found.params
+        if self.device == "cpu" or params.word == "w32" or self.insecure_ring is not None:
+            return found
+        levels = params.depth - params.bootstrap_level
+        most = min(bits + _MORE_BITS, _MOST_BITS)
+        more = math.ceil(bits / _HALF) * _HALF
+        while more <= most:
+            other = Bootstrapping(params.log_n, more, self.device).at(levels)
+            if other is not None and other.word == "w32":
+                return min(found, self._cheapest(more, other), key=lambda plan: plan.cost)
+            more += _HALF
+        return found
+
+    def _search(self, ring: Bootstrapping, price: Callable[[Params | None], int]) -> None:
         """Prices plans of a ring with several numbers of levels between bootstrappings: every fourth, and those beside the best."""
         least = max(taken(node, k) for node in self._flat for k in range(len(node.inputs)))
         most = ring.most(max(1, least))
@@ -294,7 +322,7 @@ class _Restoring:
             return
         prices = {levels: price(ring.at(levels)) for levels in range(most, least - 1, -_STEP)}
         best = min(prices, key=lambda levels: prices[levels])
-        for levels in () if coarse else range(best - _STEP + 1, best + _STEP):
+        for levels in range(best - _STEP + 1, best + _STEP):
             if levels != best and least <= levels <= most:
                 price(ring.at(levels))
 
@@ -302,12 +330,25 @@ class _Restoring:
         """Whether a plan of about the same precision costs less than one without bootstrapping."""
         params = other.machine.params
         try:
-            cost, bootstrap_params, _, costs = self._cheapest(max(self._needed) + _COARSE)
+            found = self._cheapest(max(self._needed) + _COARSE)
             _, without = best_levels(self.stages(params)["lower"], params, other.costs)
         except (Unsupported, InvalidArgument):
             return False
-        same = costs.unit == other.costs.unit and bootstrap_params.word == params.word
-        return same and cost < _WORTH * without.cost
+        same = found.costs.unit == other.costs.unit and found.params.word == params.word
+        return same and found.cost < _WORTH * without.cost
+
+    def _tried(self, found: _Found) -> Plan:
+        """The plan after its trial run."""
+        stages = dict(self.stages(found.params))
+        stages["levels"] = levelled(stages["lower"], found.levels)
+        which, _ = kept_keys(found.params, self.key_memory, found.levels.packings or (0,))
+        machine = Machine(
+            stages["levels"], found.params, self.lanes, self.memory, numbers=self.numbers
+        )
+        if not any(node.op == "bootstrap" for node in stages["levels"]):
+            return Plan(stages, machine, demanded(machine)[0], found.costs)
+        demand, machine.claims = demanded(machine, which, found.bits, self._flat)
+        return Plan(stages, machine, demand, found.costs)
 
     def plan(self) -> Plan:
         """The plan with the least precise bootstrappings that are precise enough."""
@@ -315,27 +356,11 @@ class _Restoring:
 
         def at(bits: float) -> Plan:
             nonlocal best
-            _, params, levels, costs = self._cheapest(bits, best)
-            best = params
-            stages = dict(self.stages(params))
-            stages["levels"] = levelled(stages["lower"], levels)
-            which, _ = kept_keys(params, self.key_memory, levels.packings or (0,))
-            machine = Machine(stages["levels"], params, self.lanes, self.memory)
-            bootstraps = any(node.op == "bootstrap" for node in stages["levels"])
-            if not bootstraps:
-                return Plan(stages, machine, demanded(machine)[0], costs)
-            demand, machine.claims = demanded(machine, which, bits, self._flat)
-            return Plan(stages, machine, demand, costs)
+            found = self._fast(bits, best)
+            best = found.params
+            return self._tried(found)
 
-        bits = max(self._needed) + _COARSE
-        _, params, levels, _ = self._cheapest(
-            bits, coarse=True
-        )  # its noise hardly depends on these
-        graph = levelled(self.stages(params)["lower"], levels)
-        rough = estimated(graph, self._flat, bits)
-        missing = max(n - b for n, b in zip(self._needed, rough, strict=True))
-        bits = min(bits + max(0.0, missing), _MOST_BITS)
-        return _precise(at, bits, self._needed, self.precision_bits)
+        return _precise(at, max(self._needed) + _COARSE, self._needed, self.precision_bits)
 
 
 def lowered(graph: Graph, slots: int, levels: Levels | None = None) -> dict[str, Graph]:

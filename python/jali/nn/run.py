@@ -13,7 +13,7 @@ from jali.nn.choose import check_seen
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.levels import taken
 from jali.nn.lower import Term
-from jali.nn.matrices import Matrices
+from jali.nn.matrices import Matrices, Numbers
 
 __all__ = ["Encrypted", "Machine", "alike", "lowered_to", "peak", "restored"]
 
@@ -38,6 +38,7 @@ class Machine:
     memory: bytes for matrices; see jali.nn.matrices.
     claims: for some nodes, the precision in bits that their results are known to have. Ciphertexts carry estimates that grow with
     every polynomial, far beyond the noise; a program that bootstraps would come to refuse its own results.
+    numbers: diagonals that machines of the same graph share; see jali.nn.matrices.
     """
 
     def __init__(
@@ -47,14 +48,16 @@ class Machine:
         lanes: int,
         memory: float,
         claims: Mapping[str, float] | None = None,
+        numbers: Numbers | None = None,
     ) -> None:
         self.graph, self.params, self.lanes, self.memory = graph, params, lanes, memory
         self.claims: Mapping[str, float] = claims or {}
-        self._matrices = Matrices(params, lanes, memory)
+        self._matrices = Matrices(params, lanes, memory, numbers)
         self._biases: dict[tuple[int, int, int], Plaintext] = {}  # by the array, its level and row
         for node in check_seen(graph):
             if node.op in ("transform", "products"):
                 self._matrices.add(node)
+        self._matrices.forget()
 
     @property
     def rotations(self) -> dict[str, int]:
@@ -137,7 +140,7 @@ class Machine:
         others = [c for c in which if same[c] == c]
         groups = alike(node, others) if node.op == "transform" else [others]
         found: dict[int, EncryptedArray] = {}
-        most = _ON_A_CPU if server.device == "cpu" else _TOGETHER
+        most = _TOGETHER if server.device == "cuda" else _ON_A_CPU
         for group in groups:
             for first in range(0, len(group), most):
                 part = group[first : first + most]

@@ -1,6 +1,7 @@
-"""A run without keys: it does the work and computes meaningless numbers, at the levels and with the noise of right ones.
+"""A run without keys: it computes meaningless numbers, at the levels and with the noise of right ones.
 
-It says which keys a program uses, how much noise its results have and how long it takes, before any key exists.
+It says which keys a program uses, how much noise its results have and how long it takes, before any key exists. If nobody asks for times,
+the run is a dry one: its engine does no arithmetic, and what ciphertexts carry beside their residues is the same.
 
 The estimates that ciphertexts carry are averages over all slots, also those between the numbers, and take the terms of a polynomial as
 independent. In the depth that bootstrapping allows for, the first makes them too small by bits and the second too large beyond all bounds. There, every
@@ -27,12 +28,14 @@ from jali.nn.levels import conjugated, levels_of, taken
 from jali.nn.noise import Noises
 from jali.nn.run import Encrypted, Machine, alike, peak
 
-__all__ = ["Trial", "demanded"]
+__all__ = ["DRY", "Trial", "demanded"]
+
+#: The name of the engine that computes nothing. Levels, scales, estimates and keys are those of every other engine.
+DRY = "dry"
 
 _TWIN_LOG_N = (
     10  # of the ring on which the noise of a bootstrapping is found; it hardly depends on the ring
 )
-_LARGE_LOG_N = 14  # in smaller rings, threads gain nothing
 
 
 class Trial:
@@ -46,7 +49,7 @@ class Trial:
     def __init__(
         self,
         machine: Machine,
-        device: str = "cpu",
+        device: str = DRY,
         threads: int | None = 1,
         restored_bits: float = 0.0,
         approximated: Graph | None = None,
@@ -161,7 +164,7 @@ class Trial:
             )
             client = ckks.Client(twin, threads=1)
             none = client._core.evaluation_keys([], False, False, [])
-            server = Evaluator._noting_keys(twin, none, threads=1)
+            server = Evaluator._noting_keys(twin, none, DRY)
             zeros = np.zeros(twin.slots)
             x = server.bind(
                 client.encrypt(zeros, level=twin.bootstrap_level, magnitude=rms, peak=largest)
@@ -214,8 +217,7 @@ def demanded(
 ) -> tuple[Demand, dict[str, float]]:
     """What a program needs of its keys, and the noise that it leaves; and the precision of nodes, as Machine takes it. Arguments as of
     Demand and Trial."""
-    threads = 1 if machine.params.log_n < _LARGE_LOG_N else None
-    trial = Trial(machine, "cpu", threads, restored_bits, approximated)
+    trial = Trial(machine, DRY, 1, restored_bits, approximated)
     outputs = trial.run()
     products = [
         node.attrs["level"] + taken(node)

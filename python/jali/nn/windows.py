@@ -28,6 +28,10 @@ __all__ = [
 
 Attrs = Mapping[str, Any]
 
+_TOGETHER = (
+    1 << 21
+)  # numbers under windows that are copied at once; of more, each copy gets new pages from the system
+
 
 def _sizes(shape: Shape, kernel: Shape, dilation: Shape, attrs: Attrs) -> Shape:
     """How many places the window has along each axis."""
@@ -81,15 +85,23 @@ def convolution(x: Array, attrs: Attrs) -> Array:
     kernel = weight.shape[2:]
     seen = _windows(x, kernel, attrs["dilation"], attrs, 0.0)
     axes = len(kernel)
-    parts = []
-    for part, w in zip(np.split(seen, groups, 1), np.split(weight, groups, 0), strict=True):
-        contracted = [1, *range(2 + axes, 2 + 2 * axes)]
-        y = np.tensordot(part, w, (contracted, list(range(1, w.ndim))))  # (batch, *places, out)
-        parts.append(np.moveaxis(y, -1, 1))
-    y = np.concatenate(parts, 1)
+    contracted = [1, *range(2 + axes, 2 + 2 * axes)]
+    places = seen.shape[2 : 2 + axes]
+    made: Array = np.empty((len(x), len(weight), *places))
+    some = max(1, _TOGETHER * len(x) // seen.size)
+    for first in range(0, len(x), some):
+        pairs = zip(
+            np.split(seen[first : first + some], groups, 1),
+            np.split(made[first : first + some], groups, 1),
+            np.split(weight, groups, 0),
+            strict=True,
+        )
+        for part, y, w in pairs:
+            found = np.tensordot(part, w, (contracted, list(range(1, w.ndim))))
+            y[:] = np.moveaxis(found, -1, 1)  # of (batch, *places, out)
     if attrs["bias"] is not None:
-        y = y + attrs["bias"].reshape(-1, *(1,) * axes)
-    return np.asarray(y)
+        made += attrs["bias"].reshape(-1, *(1,) * axes)
+    return made
 
 
 def convolution_map(shape: Shape, attrs: Attrs) -> SparseMap:

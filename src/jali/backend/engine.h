@@ -1,5 +1,5 @@
 // An engine implements the tables of operations for one ring, on a device that it borrows. ref/ is the oracle, cpu/ and
-// cuda/ are fast, trace/ records what another engine does.
+// cuda/ are fast, trace/ records what another engine does, and dry/ does nothing.
 //
 // Tables of another scheme are siblings of these: a header of their own, and a method here that offers them.
 #pragma once

@@ -28,6 +28,9 @@ double cpu_butterfly_rate(Word word, const std::string& isa);
 /// ref/: the oracle.
 std::unique_ptr<Engine> make_ref_engine(Config config);
 
+/// dry/: gives out memory that is never touched, and computes nothing. No name of a device leads to it.
+std::unique_ptr<Engine> make_dry_engine(Config config);
+
 /// cuda/: one NVIDIA GPU, on a stream of its own; views point to memory(). Throws InvalidArgument for a
 /// variant that cuda_variants does not list, and NoDevice if this build has no CUDA engine or this machine
 /// has no such GPU.

@@ -19,4 +19,8 @@ std::shared_ptr<const ring::Ring> make_ring(
     const Params& params, const std::string& device = "cpu", int threads = 1,
     std::optional<backend::Variants> variants = std::nullopt, Checkpoint checkpoint = {});
 
+/// The ring for a dry run, whose engine computes nothing (backend/dry): results have the levels, scales and estimates that they
+/// would have on a device, and no numbers.
+std::shared_ptr<const ring::Ring> make_dry_ring(const Params& params, Checkpoint checkpoint = {});
+
 }  // namespace jali::ckks

@@ -1,0 +1,66 @@
+"""What plans that bootstrap ask of their parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jali
+from jali import ckks, nn
+from jali.nn import plan
+from jali.nn.approximate import approximated
+from jali.nn.calibrate import calibrate
+from jali.nn.fold import fold
+from jali.nn.graph import Graph
+from jali.nn.keys import word_bytes
+
+
+def deep(layers: int) -> Graph:
+    """Squares one behind the other, after the stage approximate."""
+    rng = np.random.default_rng(3)
+    matrices = [np.linalg.qr(rng.normal(size=(8, 8)))[0] for _ in range(layers)]
+
+    def f(x: np.ndarray) -> np.ndarray:
+        for matrix in matrices:
+            y = matrix @ x
+            x = 0.8 * y + 0.2 * y * y
+        return x
+
+    x = rng.uniform(-1, 1, (50, 8))
+    return approximated(calibrate(fold(nn.trace(f, x[0])), [x]), 2.0**-6)
+
+
+def test_the_most_precise_bootstrapping_is_the_most_precise_one_there_is() -> None:
+    def create(bits: float) -> ckks.Params:
+        return ckks.Params.create(
+            bootstrap=True,
+            precision_bits=bits,
+            levels_after=4,
+            log_n=12,
+            security=0,
+            name="insecure_test",
+        )
+
+    assert create(plan._MOST_BITS).bootstraps
+    with pytest.raises(jali.InvalidArgument, match="precision_bits must be 5 to 32"):
+        create(plan._MOST_BITS + 0.1)
+
+
+def restoring(device: str) -> plan._Restoring:
+    return plan._Restoring(deep(16), 6, 1, 1 << 30, device, float("inf"), None)
+
+
+def test_more_precision_than_there_is_names_the_limit() -> None:
+    with pytest.raises(jali.Unsupported, match="33 bits, and one bootstrapping has at most 32"):
+        restoring("cpu")._cheapest(33.0)
+
+
+def test_a_gpu_has_words_of_32_bits_for_a_few_more_bits_of_precision() -> None:
+    """At 16 bits of precision a scale has no primes in words of 32 bits, and at 18 it has."""
+    gpu = restoring("cuda")
+    slow, fast = gpu._cheapest(16.0), gpu._fast(16.0, None)
+    assert word_bytes(slow.params) == 8 and word_bytes(fast.params) == 4
+    assert slow.bits == 16 < fast.bits <= 16 + plan._MORE_BITS
+    assert fast.cost < slow.cost
+    same = restoring("cpu")._fast(16.0, None)
+    assert same.bits == 16 and same.params.word == slow.params.word
