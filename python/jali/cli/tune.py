@@ -154,7 +154,7 @@ def _costs(
                 for kind, points in costs.items()
                 if points
             ]
-            title = f"Costs on {devices.name(device)}, {word}, log N {log_n}, by number of primes"
+            title = f"Costs on {devices.name(device)}, {word}, log N {log_n}, by number of primes; sparse by slots"
             table(title, ("operation", "time"), rows)
     print(f"wrote {path}", file=sys.stderr)
     return 0

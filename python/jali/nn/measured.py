@@ -180,7 +180,9 @@ def kept(device: str, word: str, log_n: int) -> Table | None:
     try:
         rows = _read(path).get(devices.name(devices.resolved(device)), {})
         found = rows.get(f"{word}, log N {log_n}")
-        return None if found is None else {kind: _points(found[kind]) for kind in KINDS}
+        if found is None or not set(KINDS) <= set(found):
+            return None
+        return {kind: _points(found[kind]) for kind in KINDS}
     except NoDevice:
         return None
     except (ValueError, KeyError, TypeError, AttributeError):
