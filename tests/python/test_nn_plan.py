@@ -13,6 +13,8 @@ from jali.nn.calibrate import calibrate
 from jali.nn.fold import fold
 from jali.nn.graph import Graph
 from jali.nn.keys import word_bytes
+from jali.nn.matrices import Numbers
+from jali.nn.run import Machine
 
 
 def deep(layers: int) -> Graph:
@@ -64,3 +66,36 @@ def test_a_gpu_has_words_of_32_bits_for_a_few_more_bits_of_precision() -> None:
     assert fast.cost < slow.cost
     same = restoring("cpu")._fast(16.0, None)
     assert same.bits == 16 and same.params.word == slow.params.word
+
+
+def test_machines_that_share_numbers_compute_the_same() -> None:
+    """The second machine has the diagonals of the first; another number of slots or of lanes has its own."""
+    rng = np.random.default_rng(4)
+    weights, x = rng.normal(size=(5, 12)) / 4, rng.uniform(-1, 1, (40, 12))
+    program = jali.compile(lambda v: weights @ v, x[0], calibration=x, precision_bits=8, batch=2)
+    numbers, alone = Numbers(), program._machine()
+    client = program.client(threads=1)
+    server = program.server(client.evaluation_keys(), threads=1, device="cpu")
+    request = client.encrypt(x[:2])
+    inputs = [tuple(map(server.evaluator.bind, array)) for array in request.arrays]
+    made = [
+        Machine(alone.graph, program.params, 2, 1 << 30, numbers=numbers)(server.evaluator, *inputs)
+        for _ in range(2)
+    ]
+    want = alone(server.evaluator, *inputs)
+    for found in made:
+        ((y,), (z,)) = (*found, *want)
+        assert y.ciphertext.to_bytes() == z.ciphertext.to_bytes()
+    ((key, kept),) = numbers._kept.items()
+    assert numbers.get(key) is kept and key[1:] == (program.params.slots, 2)
+    assert numbers.get((key[0], key[1] // 2, key[2])) is None
+    assert numbers.get((key[0], key[1], 1)) is None
+
+
+def test_numbers_are_kept_while_there_is_room() -> None:
+    numbers = Numbers()
+    one = {d: np.zeros(1) for d in range(1 << 10)}  # 1 GiB, if these were diagonals of 2^16 slots
+    for k in range(3):
+        numbers.add((bytes([k]), 1 << 16, 1), one)
+    kept = [numbers.get((bytes([k]), 1 << 16, 1)) is one for k in range(3)]
+    assert kept == [True, True, False]
