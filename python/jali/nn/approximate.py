@@ -23,10 +23,19 @@ from jali.nn.loop_graph import StepMap, sizes_of
 from jali.nn.loop_scales import LoopRadii, fixed_by_loops, inputs_at_start, settled
 from jali.nn.scalar import APPROXIMATED, COMPOSITIONS
 from jali.nn.sparse import SparseMap
+from jali.nn.unroll import unrolled
 
-__all__ = ["NOISE_SHARE", "Approximation", "approximate", "approximated", "largest_error", "scaled"]
+__all__ = [
+    "NOISE_SHARE",
+    "Approximation",
+    "approximate",
+    "approximated",
+    "largest_error",
+    "noise_share",
+    "scaled",
+]
 
-#: Which part of the error is left to the noise.
+#: Which part of the error of a graph with approximations is left to the noise.
 NOISE_SHARE = 1 / 8
 _HOMOGENEOUS = ("relu", "absolute", *COMPOSITIONS)  # f(r x) = r f(x) for r > 0
 _CORNER_DEGREES = (2, 6, 14, 30, 62, 126, 254)
@@ -106,6 +115,12 @@ def approximate(
     raise InvalidArgument(
         f"no approximation of {names} keeps the outputs within {precision_bits:g} bits: ask for a smaller precision_bits"
     )
+
+
+def noise_share(graph: Graph) -> float:
+    """Which part of the error of an approximated graph is left to the noise: all of it, if every function in it is exact."""
+    inexact = (n.op == "approximated" and n.attrs["by"].error for n in unrolled(graph))
+    return NOISE_SHARE if any(inexact) else 1.0
 
 
 def largest_error(

@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from jali.nn.graph import Array, Graph, Node
+from jali.nn.layout import Layout, Shared
 from jali.nn.loop_graph import factor_of
 
-__all__ = ["Noises", "estimated"]
+__all__ = ["Noises", "concentrated", "estimated"]
 
 _STEP = 2.0**-24  # of a difference quotient
 _SAMPLES = 1 << 14  # of the slope of a polynomial
@@ -126,6 +127,29 @@ def _slope(node: Node) -> float:
     """The root mean square of the slope of a function of numbers in [-1, 1]."""
     x = np.linspace(-1, 1, _SAMPLES)
     return float(np.sqrt(np.mean(np.gradient(node.attrs["by"](x), x) ** 2)))
+
+
+def concentrated(graph: Graph) -> dict[str, float]:
+    """For each output of a graph with layouts, by how many bits the noise of its numbers may be larger than that of all slots on average.
+
+    The result of a matrix has zeros between its numbers, and there its rows have no noise of the source. So the variance may grow by
+    slots / numbers with every matrix.
+    """
+    found: dict[str, float] = {}
+    for node in graph:
+        own = _concentration(node) if node.op == "transform" else 0.0
+        found[node.name] = own + max((found[name] for name in node.inputs), default=0.0)
+    return {name: found[name] for name in graph.outputs}
+
+
+def _concentration(node: Node) -> float:
+    layout: Layout = node.attrs["layout"]
+    if all(term.factor is not None for term in node.attrs["terms"]):
+        return 0.0
+    numbers = node.size * len(layout.copies)
+    if isinstance(layout, Shared):  # parts of sums lie between the chunks
+        numbers *= layout.every // layout.chunk
+    return max(0.0, math.log2(layout.ciphertexts * layout.slots / numbers) / 2)
 
 
 def estimated(graph: Graph, approximated: Graph, restored_bits: float) -> list[float]:

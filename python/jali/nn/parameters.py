@@ -3,40 +3,53 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from jali.ckks import Params, max_log_qp
 from jali.errors import Error, InsecureParams, InvalidArgument, Unsupported
-from jali.nn.approximate import NOISE_SHARE
+from jali.nn.approximate import NOISE_SHARE, noise_share
 from jali.nn.graph import Graph
+from jali.nn.keys import word_bytes
 from jali.nn.levels import taken
+from jali.nn.noise import concentrated
 
-__all__ = ["Bootstrapping", "Ring", "needed_bits", "rings", "smallest"]
+__all__ = ["ROOMS", "Bootstrapping", "Ring", "needed_bits", "rings", "smallest", "switch_work"]
+
+#: integer_bits of parameters without bootstrapping, in the order in which they are preferred. Results are at most 1 in their scale if an
+#: example is like those of the calibration; with so many bits, what is below 2^(bits - 1) is decrypted rightly.
+ROOMS: tuple[float, ...] = (10.0, 4.0)
 
 _LARGEST_LOG_N = 16  # a ciphertext of the next ring, with as many levels as it has, takes 230 MB, and each key some GB
 _BOOTSTRAPPING_LOG_N = (15, 16)
 _MOST_LEVELS = 40  # between two bootstrappings
 _NARROW = 29.5  # bits of a scale up to which a level takes one prime in a word of 32 bits
+_WORTH = 0.9  # part of the work of a key switching, for which a result gets less room
 _SIGMAS = 6.0  # noise beyond so many standard deviations occurs once in 5 * 10^8 numbers
 
 
 def smallest(
-    graph: Graph, depth: int, scale_bits: float, lanes: int, device: str, log_n: int = 0
+    graph: Graph,
+    depth: int,
+    scale_bits: float,
+    lanes: int,
+    device: str,
+    log_n: int = 0,
+    rooms: Sequence[float] = ROOMS[:1],
 ) -> Params:
     """The smallest secure parameters of this depth with a slot for each lane and a ring of at least 2^log_n, with the word that is
-    fast on a kind of device.
+    fast on a kind of device. rooms: integer_bits that will do; another than the first is taken if that saves time.
 
     Raises Unsupported, which names what takes the levels, if there are none.
     """
     least = max(10, log_n, lanes.bit_length())  # 2^log_n is at least twice the lanes
     try:
-        params = Params.create(depth=depth, scale_bits=scale_bits, device=device)
-        if params.log_n < least:
-            params = Params.create(depth=depth, scale_bits=scale_bits, device=device, log_n=least)
-        if device == "cpu" and scale_bits <= _NARROW:
-            params = _narrower(params, depth, scale_bits)
+        params, *others = (_of_room(room, depth, scale_bits, device, least) for room in rooms)
+        for other in others:
+            if switch_work(other) < _WORTH * switch_work(params):
+                params = other
         if params.log_n <= _LARGEST_LOG_N:
             return params
         refused = f"It would take log_n {params.log_n}."
@@ -109,19 +122,48 @@ def rings(precision: float, lanes: int, device: str) -> list[Bootstrapping]:
     return [Bootstrapping(log_n, precision, device) for log_n in rooms]
 
 
-def _narrower(params: Params, depth: int, scale_bits: float) -> Params:
-    """The same in words of 32 bits, if there are primes for it: half the bytes, and 1.3 (with AVX512-IFMA) to 3.5 times (without) as fast."""
-    try:
-        return Params.create(depth=depth, scale_bits=scale_bits, log_n=params.log_n, word="w32")
+def switch_work(params: Params) -> float:
+    """The bytes that a key switching at the top transforms, as a measure of its time: of dnum digits and two results, modulo all primes."""
+    primes = params.q_count + params.p_count
+    return float((params.dnum + 2) * primes * params.log_n * params.slots * word_bytes(params))
+
+
+def _of_room(room: float, depth: int, scale_bits: float, device: str, least: int) -> Params:
+    """The smallest parameters with a ring of at least 2^least and so many integer_bits."""
+
+    def made(log_n: int | None = None, word: str = "auto") -> Params:
+        return Params.create(
+            depth=depth,
+            scale_bits=scale_bits,
+            integer_bits=room,
+            log_n=log_n,
+            word=word,
+            device=device,
+        )
+
+    params = made()
+    if params.log_n < least:
+        params = made(least)
+    if device != "cpu" or scale_bits > _NARROW:
+        return params
+    try:  # words of 32 bits: half the bytes, and 1.3 (with AVX512-IFMA) to 3.5 times (without) as fast
+        return made(params.log_n, "w32")
     except Error:
         return params
 
 
-def needed_bits(graph: Graph, precision_bits: float) -> list[float]:
+def needed_bits(graph: Graph, precision_bits: float, laid: Graph | None = None) -> list[float]:
     """For each output, the bits that its noise must leave in its scale.
 
-    Six standard deviations of it are then NOISE_SHARE of 2^-precision_bits, in units of the largest output of the calibration.
+    Six standard deviations of it are then the noise's share of 2^-precision_bits, in units of the largest output of the calibration. Where
+    that share is all of it, nothing else makes up for what averages over slots do not see.
+    laid: the graph with layouts, once they are known.
     """
-    bits = precision_bits + math.log2(_SIGMAS / NOISE_SHARE)
-    outputs = [graph[name].attrs for name in graph.outputs]
-    return [bits + math.log2(np.mean(o["radius"]) / o["largest"]) for o in outputs]
+    bits, spare = precision_bits + math.log2(_SIGMAS), -math.log2(noise_share(graph))
+    unseen = dict.fromkeys(graph.outputs, 0.0) if laid is None else concentrated(laid)
+    needed = []
+    for name in graph.outputs:
+        out = graph[name].attrs
+        kept = spare or min(unseen[name], -math.log2(NOISE_SHARE))
+        needed.append(bits + kept + math.log2(np.mean(out["radius"]) / out["largest"]))
+    return needed

@@ -8,6 +8,7 @@ the cheapest plan.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -21,7 +22,15 @@ from jali.nn.keys import Demand, digits, kept_keys, key_bytes, word_bytes
 from jali.nn.levels import Levels, depth_of, levelled, lowest, taken
 from jali.nn.lower import lower
 from jali.nn.noise import estimated
-from jali.nn.parameters import Bootstrapping, Ring, needed_bits, rings, smallest
+from jali.nn.parameters import (
+    ROOMS,
+    Bootstrapping,
+    Ring,
+    needed_bits,
+    rings,
+    smallest,
+    switch_work,
+)
 from jali.nn.placement import best_levels
 from jali.nn.run import Machine
 from jali.nn.trial import demanded
@@ -35,6 +44,7 @@ _LARGE_LOG_N = 16  # in smaller rings, no bootstrapping is cheaper than the leve
 _TRIES = 12
 _PATIENCE = 2  # scales at which bounds on the noise may outgrow all numbers, before a large ring bootstraps instead
 _COARSE = 3.0  # bits by which the scale grows if nothing is known of how far it is off
+_MARGIN = 0.1  # bits of noise that a smaller scale is to leave
 _FINE = 0.5  # bits by which it grows beyond what is missing
 _NEAR = 1  # levels by which the best number differs for other bits of precision
 _STEP = 4  # of the levels between two bootstrappings in the search for the best number
@@ -142,12 +152,12 @@ def _within(
     every product; a program that bootstraps has the noise of a trial run in their place.
     """
     flat, needed = unrolled(graph), needed_bits(graph, precision_bits)
-    depth, refused = depth_of(flat), 0
+    depth, refused, rooms = depth_of(flat), 0, ROOMS
 
     def at(scale_bits: float) -> Plan:
-        nonlocal depth, refused
+        nonlocal depth, refused, rooms
         while True:
-            params = smallest(flat, depth, scale_bits, lanes, device, log_n)
+            params = smallest(flat, depth, scale_bits, lanes, device, log_n, rooms)
             stages = stages_for(params)
             if depth_of(stages["levels"]) == depth:
                 break
@@ -156,6 +166,13 @@ def _within(
         try:
             demand = demanded(machine)[0]
         except RangeExceeded:
+            if params.integer_bits < ROOMS[0]:
+                small, rooms = rooms, ROOMS[:1]
+                try:
+                    return at(scale_bits)
+                except RangeExceeded:
+                    rooms = small  # there is too much noise, not too little room
+                    raise
             refused += 1
             if params.log_n < _LARGE_LOG_N or refused < _PATIENCE:
                 raise
@@ -164,23 +181,44 @@ def _within(
             ) from None
         return Plan(stages, machine, demand, costs_of(params, device))
 
-    return _precise(at, max(max(needed) + 14.0, 25.0), needed, precision_bits)
+    def missing(found: Plan) -> float:
+        return _missing(found, flat, precision_bits)
+
+    found = _precise(at, max(max(needed) + 14.0, 25.0), missing, precision_bits)
+    # A smaller scale may leave enough, and its parameters may be cheaper.
+    bits = found.machine.params.scale_bits + missing(found) + _MARGIN
+    with contextlib.suppress(Error):
+        params = smallest(flat, depth, bits, lanes, device, log_n, rooms)
+        if switch_work(params) < switch_work(found.machine.params):
+            smaller = at(bits)
+            if missing(smaller) <= 0:
+                return smaller
+    return found
+
+
+def _missing(found: Plan, graph: Graph, precision_bits: float) -> float:
+    """By how many bits the noise of a plan is too large. graph: after approximation, without loops."""
+    needed = needed_bits(graph, precision_bits, found.stages["levels"])
+    return max(n - b for n, b in zip(needed, found.demand.noise_bits, strict=True))
 
 
 def _precise(
-    at: Callable[[float], Plan], bits: float, needed: list[float], precision_bits: float
+    at: Callable[[float], Plan],
+    bits: float,
+    missing: Callable[[Plan], float],
+    precision_bits: float,
 ) -> Plan:
-    """The plan at the smallest number of bits, of a scale or of a bootstrapping, that leaves little enough noise."""
+    """The plan at the smallest number of bits, of a scale or of a bootstrapping, that leaves little enough noise. missing: how many bits a plan lacks."""
     for _ in range(_TRIES):
         try:
             found = at(bits)
         except RangeExceeded:  # the bounds on the noise are so large that numbers may leave [-1, 1]
             bits += _COARSE
             continue
-        missing = max(n - b for n, b in zip(needed, found.demand.noise_bits, strict=True))
-        if missing <= 0:
+        lacking = missing(found)
+        if lacking <= 0:
             return found
-        bits += missing + _FINE
+        bits += lacking + _FINE
     raise InvalidArgument(
         f"no scale leaves {precision_bits:g} bits of precision: ask for fewer precision_bits"
     )
@@ -201,7 +239,7 @@ class _Restoring:
     def __post_init__(self) -> None:
         self._lowered: dict[int, dict[str, Graph]] = {}
         self._flat = unrolled(self.graph)
-        self._needed = needed_bits(self.graph, self.precision_bits)
+        self._needed = needed_bits(self._flat, self.precision_bits)
 
     def stages(self, params: Params) -> dict[str, Graph]:
         """The stages after approximation without bootstrapping, which depend on the number of slots alone."""
@@ -303,7 +341,11 @@ class _Restoring:
         rough = estimated(graph, self._flat, bits)
         missing = max(n - b for n, b in zip(self._needed, rough, strict=True))
         bits = min(bits + max(0.0, missing), _MOST_BITS)
-        return _precise(at, bits, self._needed, self.precision_bits)
+
+        def lacking(found: Plan) -> float:
+            return _missing(found, self._flat, self.precision_bits)
+
+        return _precise(at, bits, lacking, self.precision_bits)
 
 
 def lowered(graph: Graph, slots: int, levels: Levels | None = None) -> dict[str, Graph]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -249,7 +250,8 @@ class Machine:
             return column(*part) if term.is_free else column(*part) * term.factor
         # Every bound is proven for sources within their peak. What lies between the numbers of a source has no weight.
         source_peak = max(1.0, peak(self.graph[node.inputs[k if side is None else side]]))
-        bounds = [max(source_peak * b, 2.0**-20) for b in term.bounds.get(part[0], ())]
+        most = _sum_peak(node)
+        bounds = [min(max(source_peak * b, 2.0**-20), most) for b in term.bounds.get(part[0], ())]
         y: EncryptedArray | None = None
         if term.factor is not None:
             level = node.attrs["level"] + (0 if term.is_free else 1)
@@ -290,6 +292,17 @@ class Machine:
             turned = _turned(server, x, step * self.lanes, exponent)
             x = _added(server, x, turned, peak * 2**count)
         return x
+
+
+def _sum_peak(node: Node) -> float:
+    """What may be claimed of the sums of a node's only matrix: that they are as small as the result without its bias.
+
+    A part of such a sum may be larger. All that happens to parts is the same modulo q whether they are or not, so a level
+    needs no room for them.
+    """
+    if len(node.attrs["terms"]) > 1 or node.attrs["layout"].partial:
+        return math.inf
+    return peak(node) + float(np.abs(node.attrs["bias"]).max())
 
 
 def _turned(server: Evaluator, x: EncryptedArray, step: int, exponent: int) -> EncryptedArray:
