@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from jali.ckks import Params
 from jali.errors import Error, InvalidArgument, RangeExceeded, Unsupported
+from jali.nn.amplify import amplified
 from jali.nn.choose import lay_out
 from jali.nn.costs import Costs, costs_of
 from jali.nn.elimination import NEVER
@@ -226,7 +227,7 @@ def _precise(
 
 @dataclass
 class _Restoring:
-    """Planning with bootstrapping. Lowered graphs are kept by the number of slots."""
+    """Planning with bootstrapping. Lowered graphs are kept by the number of slots, and by whether they may be bootstrapped."""
 
     graph: Graph
     precision_bits: float
@@ -237,16 +238,16 @@ class _Restoring:
     insecure_ring: Ring | None
 
     def __post_init__(self) -> None:
-        self._lowered: dict[int, dict[str, Graph]] = {}
+        self._lowered: dict[tuple[int, bool], dict[str, Graph]] = {}
         self._flat = unrolled(self.graph)
         self._needed = needed_bits(self._flat, self.precision_bits)
 
     def stages(self, params: Params) -> dict[str, Graph]:
         """The stages after approximation without bootstrapping, which depend on the number of slots alone."""
-        slots = params.slots // self.lanes
-        if slots not in self._lowered:
-            self._lowered[slots] = lowered(self.graph, slots)
-        return self._lowered[slots]
+        kind = params.slots // self.lanes, params.bootstraps
+        if kind not in self._lowered:
+            self._lowered[kind] = lowered(self.graph, kind[0], bootstraps=kind[1])
+        return self._lowered[kind]
 
     def _cheapest(
         self, bits: float, near: Params | None = None, *, coarse: bool = False
@@ -348,8 +349,13 @@ class _Restoring:
         return _precise(at, bits, lacking, self.precision_bits)
 
 
-def lowered(graph: Graph, slots: int, levels: Levels | None = None) -> dict[str, Graph]:
-    """The stages after approximation, for lanes of this many slots. levels: None stands for the lowest, without bootstrapping."""
+def lowered(
+    graph: Graph, slots: int, levels: Levels | None = None, *, bootstraps: bool = False
+) -> dict[str, Graph]:
+    """The stages after approximation, for lanes of this many slots. levels: None stands for the lowest, without bootstrapping. bootstraps:
+    whether arrays may be bootstrapped."""
+    if not bootstraps and not has_loops(graph):
+        graph = amplified(graph)
     laid = lay_out(shortened(graph), slots)
     if has_loops(graph):
         layouts = {node.attrs["like"]: node.attrs["layout"] for node in laid}

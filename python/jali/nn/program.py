@@ -220,7 +220,12 @@ class Program:
         stages["approximate"] = approximated(stages["calibrate"], was.error)
         params, lanes = was.manifest.params, was.manifest.lanes
         try:
-            made = lowered(stages["approximate"], params.slots // lanes, was.levels)
+            made = lowered(
+                stages["approximate"],
+                params.slots // lanes,
+                was.levels,
+                bootstraps=params.bootstraps,
+            )
             verify(made["levels"], params)
             if was.manifest.demand.conjugation < conjugated(made["levels"]):
                 raise VersionError(_OTHER)
