@@ -390,7 +390,7 @@ def test_a_residual_network_of_20_layers_takes_two_bootstraps() -> None:
     examples = rng.uniform(-1, 1, (8, 3, 8, 8))
     calibrated = calibrate(fold(resnet_20(rng, examples, 4)), [examples])
     params = ckks.Params.preset("n16_fast", device="cuda")
-    low = lowered(approximated(calibrated, 2.0**-10), params.slots)["lower"]
+    low = lowered(approximated(calibrated, 2.0**-10), params.slots, bootstraps=True)["lower"]
     assert depth_of(low) == 39
     levels, plan = best_levels(low, params, counted(params))
     assert plan.cost == plan.bound and sorted(levels.restored) == [
@@ -458,7 +458,7 @@ def test_costs_are_whole_numbers_that_files_keep() -> None:
     for node in stages["lower"]:
         row = costs.of(node)
         assert len(row) == params.depth + 1 and all(a <= b for a, b in itertools.pairwise(row))
-    again = lowered(stages["approximate"], params.slots // 2)["lower"]
+    again = lowered(stages["approximate"], params.slots // 2, bootstraps=True)["lower"]
     levels = levels_of(stages["levels"])
     costs = counted(params, [n for n in levels.packings if n])
     assert best_levels(again, params, costs, levels.packings)[0] == levels

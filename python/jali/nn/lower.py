@@ -237,7 +237,8 @@ def lower(graph: Graph) -> Graph:
         attrs["bias"] = shared(_bias, node.attrs["bias"], layouts[node.name])
         if layouts[node.name].partial:
             sources = [most.get(name, 1.0) for name in node.inputs]
-            most[node.name] = _most(attrs["terms"], sources, attrs["bias"][0])
+            peaks = [max(1.0, -graph[n].attrs["low"], graph[n].attrs["high"]) for n in node.inputs]
+            most[node.name] = _most(attrs["terms"], peaks, sources, attrs["bias"][0])
             attrs["most"] = most[node.name]
         nodes.append(Node(node.name, "transform", node.inputs, node.shape, attrs))
     return Graph(tuple(nodes), graph.outputs, "lower")
@@ -277,14 +278,16 @@ def _bias(bias: Array, layout: Layout) -> Array:
     return slots
 
 
-def _most(terms: Sequence[Term], sources: Sequence[float], bias: Array) -> float:
-    """What no slot of a result exceeds, for numbers in [-1, 1] in the sources and anything up to `sources` between them."""
+def _most(
+    terms: Sequence[Term], peaks: Sequence[float], sources: Sequence[float], bias: Array
+) -> float:
+    """What no slot of a result exceeds, for numbers up to `peaks` in the sources and anything up to `sources` between them."""
     total = float(np.abs(bias).max())
-    for term, source in zip(terms, sources, strict=True):
+    for term, peak, source in zip(terms, peaks, sources, strict=True):
         if term.factor is not None and not term.bounds:
-            total += abs(term.factor) * source
+            total += abs(term.factor) * max(peak, source)
         elif term.bounds:
-            total += term.bounds[0][-1]
+            total += term.bounds[0][-1] * peak
     return max(1.0, total)
 
 

@@ -9,6 +9,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,7 @@ class Manifest:
         )
         return cls(params, lanes, inputs, outputs, demand)
 
-    @property
+    @cached_property  # every message is checked against it
     def fingerprint(self) -> str:
         """A hash of all of it, which the messages of its client and its server carry."""
         return hashlib.sha256(self.to_bytes()).hexdigest()

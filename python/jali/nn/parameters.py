@@ -9,11 +9,12 @@ import numpy as np
 
 from jali.ckks import Params, max_log_qp
 from jali.errors import Error, InsecureParams, InvalidArgument, Unsupported
-from jali.nn.approximate import NOISE_SHARE
+from jali.nn.approximate import noise_share
 from jali.nn.graph import Graph
+from jali.nn.keys import word_bytes
 from jali.nn.levels import taken
 
-__all__ = ["Bootstrapping", "Ring", "needed_bits", "rings", "smallest"]
+__all__ = ["Bootstrapping", "Ring", "needed_bits", "rings", "smallest", "switch_work"]
 
 _LARGEST_LOG_N = 16  # a ciphertext of the next ring, with as many levels as it has, takes 230 MB, and each key some GB
 _BOOTSTRAPPING_LOG_N = (15, 16)
@@ -117,11 +118,17 @@ def _narrower(params: Params, depth: int, scale_bits: float) -> Params:
         return params
 
 
+def switch_work(params: Params) -> float:
+    """The bytes that a key switching at the top transforms, as a measure of its time: of dnum digits and two results, modulo all primes."""
+    primes = params.q_count + params.p_count
+    return float((params.dnum + 2) * primes * params.log_n * params.slots * word_bytes(params))
+
+
 def needed_bits(graph: Graph, precision_bits: float) -> list[float]:
     """For each output, the bits that its noise must leave in its scale.
 
-    Six standard deviations of it are then NOISE_SHARE of 2^-precision_bits, in units of the largest output of the calibration.
+    Six standard deviations of it are then the noise's share of 2^-precision_bits, in units of the largest output of the calibration.
     """
-    bits = precision_bits + math.log2(_SIGMAS / NOISE_SHARE)
+    bits = precision_bits + math.log2(_SIGMAS / noise_share(graph))
     outputs = [graph[name].attrs for name in graph.outputs]
     return [bits + math.log2(np.mean(o["radius"]) / o["largest"]) for o in outputs]

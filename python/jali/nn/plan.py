@@ -8,12 +8,14 @@ the cheapest plan.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from jali.ckks import Params
 from jali.errors import Error, InvalidArgument, RangeExceeded, Unsupported
+from jali.nn.amplify import amplified
 from jali.nn.choose import lay_out
 from jali.nn.costs import Costs, costs_of
 from jali.nn.elimination import NEVER
@@ -22,7 +24,7 @@ from jali.nn.keys import Demand, digits, kept_keys, key_bytes, word_bytes
 from jali.nn.levels import Levels, depth_of, levelled, lowest, taken
 from jali.nn.lower import lower
 from jali.nn.matrices import Numbers
-from jali.nn.parameters import Bootstrapping, Ring, needed_bits, rings, smallest
+from jali.nn.parameters import Bootstrapping, Ring, needed_bits, rings, smallest, switch_work
 from jali.nn.placement import best_levels, repeated_after
 from jali.nn.run import Machine
 from jali.nn.trial import demanded
@@ -36,6 +38,7 @@ _LARGE_LOG_N = 16  # in smaller rings, no bootstrapping is cheaper than the leve
 _TRIES = 12
 _PATIENCE = 2  # scales at which bounds on the noise may outgrow all numbers, before a large ring bootstraps instead
 _COARSE = 3.0  # bits by which the scale grows if nothing is known of how far it is off
+_MARGIN = 0.1  # bits of noise that a smaller scale is to leave
 _FINE = 0.5  # bits by which it grows beyond what is missing
 _NEAR = 1  # levels by which the best number differs for other bits of precision
 _STEP = 4  # of the levels between two bootstrappings in the search for the best number
@@ -168,7 +171,21 @@ def _within(
             ) from None
         return Plan(stages, machine, demand, costs_of(params, device))
 
-    return _precise(at, max(max(needed) + 14.0, 25.0), needed, precision_bits)
+    found = _precise(at, max(max(needed) + 14.0, 25.0), needed, precision_bits)
+    # A smaller scale may leave enough, and its parameters may be cheaper.
+    bits = found.machine.params.scale_bits + _missing(found, needed) + _MARGIN
+    with contextlib.suppress(Error):
+        params = smallest(flat, depth, bits, lanes, device, log_n)
+        if switch_work(params) < switch_work(found.machine.params):
+            smaller = at(bits)
+            if _missing(smaller, needed) <= 0:
+                return smaller
+    return found
+
+
+def _missing(found: Plan, needed: Sequence[float]) -> float:
+    """By how many bits the noise of a plan is too large."""
+    return max(n - b for n, b in zip(needed, found.demand.noise_bits, strict=True))
 
 
 def _precise(
@@ -181,7 +198,7 @@ def _precise(
         except RangeExceeded:  # the bounds on the noise are so large that numbers may leave [-1, 1]
             bits += _COARSE
             continue
-        missing = max(n - b for n, b in zip(needed, found.demand.noise_bits, strict=True))
+        missing = _missing(found, needed)
         if missing <= 0:
             return found
         bits += missing + _FINE
@@ -203,7 +220,8 @@ class _Found:
 
 @dataclass
 class _Restoring:
-    """Planning with bootstrapping. Lowered graphs are kept by the number of slots, and numbers of diagonals for all plans."""
+    """Planning with bootstrapping. Lowered graphs are kept by the number of slots and by whether they may be bootstrapped, and numbers of diagonals
+    for all plans."""
 
     graph: Graph
     precision_bits: float
@@ -214,17 +232,17 @@ class _Restoring:
     insecure_ring: Ring | None
 
     def __post_init__(self) -> None:
-        self._lowered: dict[int, dict[str, Graph]] = {}
+        self._lowered: dict[tuple[int, bool], dict[str, Graph]] = {}
         self.numbers = Numbers()
         self._flat = unrolled(self.graph)
-        self._needed = needed_bits(self.graph, self.precision_bits)
+        self._needed = needed_bits(self._flat, self.precision_bits)
 
     def stages(self, params: Params) -> dict[str, Graph]:
         """The stages after approximation without bootstrapping, which depend on the number of slots alone."""
-        slots = params.slots // self.lanes
-        if slots not in self._lowered:
-            self._lowered[slots] = lowered(self.graph, slots)
-        return self._lowered[slots]
+        kind = params.slots // self.lanes, params.bootstraps
+        if kind not in self._lowered:
+            self._lowered[kind] = lowered(self.graph, kind[0], bootstraps=kind[1])
+        return self._lowered[kind]
 
     def _cheapest(self, bits: float, near: Params | None = None) -> _Found:
         """The cheapest plan whose bootstrappings have so many bits of precision.
@@ -363,8 +381,13 @@ class _Restoring:
         return _precise(at, max(self._needed) + _COARSE, self._needed, self.precision_bits)
 
 
-def lowered(graph: Graph, slots: int, levels: Levels | None = None) -> dict[str, Graph]:
-    """The stages after approximation, for lanes of this many slots. levels: None stands for the lowest, without bootstrapping."""
+def lowered(
+    graph: Graph, slots: int, levels: Levels | None = None, *, bootstraps: bool = False
+) -> dict[str, Graph]:
+    """The stages after approximation, for lanes of this many slots. levels: None stands for the lowest, without bootstrapping. bootstraps:
+    whether arrays may be bootstrapped."""
+    if not bootstraps and not has_loops(graph):
+        graph = amplified(graph)
     laid = lay_out(shortened(graph), slots)
     if has_loops(graph):
         layouts = {node.attrs["like"]: node.attrs["layout"] for node in laid}

@@ -221,7 +221,12 @@ class Program:
         stages["approximate"] = promised(functions, was.precision_bits)
         params, lanes = was.manifest.params, was.manifest.lanes
         try:
-            made = lowered(stages["approximate"], params.slots // lanes, was.levels)
+            made = lowered(
+                stages["approximate"],
+                params.slots // lanes,
+                was.levels,
+                bootstraps=params.bootstraps,
+            )
             verify(made["levels"], params)
             if was.manifest.demand.conjugation < conjugated(made["levels"]):
                 raise VersionError(_OTHER)

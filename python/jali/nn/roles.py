@@ -122,7 +122,8 @@ class Client:
         given without it.
 
         check: True compares the numbers with the range of the calibration. Numbers beyond it mean that an example was unlike those, and
-        that the result may be wrong. False returns them all the same.
+        that the result may be wrong. False returns them all the same. Numbers beyond 2^(integer_bits - 1) times the range have wrapped around,
+        and may look like right ones.
 
         Raises WrongDecryption for such numbers, and KeyMismatch for another client's.
         """

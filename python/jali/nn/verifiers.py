@@ -13,6 +13,7 @@ import numpy as np
 from jali.ckks import Params
 from jali.errors import InternalError, InvalidArgument
 from jali.nn import ops, placement
+from jali.nn.amplify import LARGEST, may_be_large
 from jali.nn.choose import check_seen
 from jali.nn.costs import Costs
 from jali.nn.elimination import NEVER
@@ -93,9 +94,12 @@ def _calibrated(graph: Graph) -> Problems:
 
 def _scales(graph: Graph) -> Problems:
     for node in graph:
+        most = _BEYOND * (
+            LARGEST if graph.stage != "approximate" and may_be_large(graph, node) else 1
+        )
         if not np.all(np.asarray(node.attrs.get("radius", 0.0)) > 0):
             yield node, "has no scale"
-        elif max(-node.attrs["low"], node.attrs["high"]) > _BEYOND:
+        elif max(-node.attrs["low"], node.attrs["high"]) > most:
             yield node, f"leaves [-1, 1]: [{node.attrs['low']:g}, {node.attrs['high']:g}]"
         if (
             node.op == "approximated"
