@@ -28,7 +28,7 @@ def x(request: pytest.FixtureRequest, world: World) -> Any:
 def test_names_of_numpy_are_refused_in_sentences(x: Any) -> None:
     for name in ("mean", "std", "prod", "any", "tolist", "item", "decrypt", "fill"):
         assert not hasattr(x, name) and name not in dir(x)
-        with pytest.raises(AttributeError, match="numbers|elements|element|encrypted"):
+        with pytest.raises(AttributeError, match=r"numbers|elements|element|encrypted"):
             getattr(x, name)
 
 

@@ -170,13 +170,9 @@ def test_indices_are_unique_and_weights_are_small(values: int) -> None:
 def test_all_trees_of_depth_four_fit(rng: np.random.Generator) -> None:
     """16 leaves that all differ, of features that all differ."""
     score = rng.random((4000, 1))
-    x = score + rng.random(
-        (4000, 40)
-    )  # every feature tells something, so that leaves differ whatever is asked
+    x = score + rng.random((4000, 40))  # every feature tells something, so that leaves differ whatever is asked
     seed = int(rng.integers(1 << 32))
-    model = tree.DecisionTreeClassifier(
-        max_depth=4, max_features=1, splitter="random", random_state=seed
-    )
+    model = tree.DecisionTreeClassifier(max_depth=4, max_features=1, splitter="random", random_state=seed)
     model.fit(x, rng.random(4000) < score[:, 0])
     assert model.get_n_leaves() > 8
     rounded = trees.rounded(model, 1 / 8)
