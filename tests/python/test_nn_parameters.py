@@ -23,6 +23,7 @@ from jali.nn.noise import concentrated
 from jali.nn.ops import made
 from jali.nn.parameters import ROOMS, needed_bits, smallest, switch_work
 from jali.nn.plan import lowered
+from jali.nn.run import peak
 
 
 def approximation(function: Any, x: np.ndarray) -> Graph:
@@ -155,7 +156,9 @@ def test_a_small_network_takes_no_more_primes_than_the_program_by_hand() -> None
     params, by_hand = program.params, roles.make_params(roles.plan(model))
     assert (params.log_n, params.word, params.integer_bits) == (13, "w32", ROOMS[1])
     assert params.q_count < by_hand.q_count
-    assert program.stages["levels"]["f"].attrs["terms"][0].bounds[0][-1] > 2 ** (ROOMS[1] - 1)
+    levels = program.stages["levels"]
+    parts = levels["f"].attrs["terms"][0].bounds[0][-1] * peak(levels["e"])
+    assert parts > 2 ** (ROOMS[1] - 1)
     client = program.client(threads=1)
     server = program.server(client.evaluation_keys(), threads=1)
     assert_precise(
