@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import pairwise
 from typing import Any
 
@@ -13,14 +12,12 @@ from test_nn_program import assert_precise, encrypted
 
 import jali
 from jali.demo import network, roles
-from jali.nn import scalar, trace
-from jali.nn.approximate import approximated, noise_share
+from jali.nn import trace
+from jali.nn.approximate import approximated
 from jali.nn.calibrate import calibrate
 from jali.nn.fold import fold
 from jali.nn.graph import Graph
-from jali.nn.loops import loop
 from jali.nn.ops import made
-from jali.nn.parameters import needed_bits
 
 
 def approximation(function: Any, x: np.ndarray) -> Graph:
@@ -37,21 +34,6 @@ def layers(rng: np.random.Generator, *sizes: int) -> Any:
         return weights[-1] @ x
 
     return f
-
-
-def test_exact_programs_leave_their_error_to_the_noise(rng: np.random.Generator) -> None:
-    x = rng.uniform(-1, 1, (50, 4))
-    w = rng.normal(size=(4, 4)) / 4
-    assert noise_share(approximation(lambda v: (w @ v) ** 2, x)) == 1.0
-    assert noise_share(approximation(lambda v: np.tanh(w @ v), x)) == 1 / 8
-    for activation, share in ((np.square, 1.0), (scalar.relu, 1 / 8)):
-        graph = approximation(lambda v, f=activation: loop(lambda h: f(w @ h), v, count=3), x)
-        assert noise_share(graph) == share
-    exact, other = (approximation(f, x) for f in (lambda v: w @ v, lambda v: np.tanh(w @ v)))
-    out = [g[g.outputs[0]].attrs for g in (exact, other)]
-    scales = [math.log2(np.mean(o["radius"]) / o["largest"]) for o in out]
-    (few,), (many,) = needed_bits(exact, 6.0), needed_bits(other, 6.0)
-    assert many - scales[1] - (few - scales[0]) == pytest.approx(3.0)
 
 
 @pytest.mark.parametrize("sizes", [(10, 33, 17, 5), (20, 9, 3)])

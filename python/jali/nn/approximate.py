@@ -23,7 +23,6 @@ from jali.nn.loop_graph import StepMap, sizes_of
 from jali.nn.loop_scales import LoopRadii, fixed_by_loops, inputs_at_start, settled
 from jali.nn.scalar import APPROXIMATED, COMPOSITIONS
 from jali.nn.sparse import SparseMap
-from jali.nn.unroll import unrolled
 from jali.nn.widen import HOMOGENEOUS, TooCoarse, widened
 
 __all__ = [
@@ -32,12 +31,11 @@ __all__ = [
     "approximate",
     "approximated",
     "largest_error",
-    "noise_share",
     "promised",
     "scaled",
 ]
 
-#: Which part of the error of a graph with approximations is left to the noise.
+#: Which part of the error is left to the noise. The rest is for approximations, and for numbers that have more noise than the average.
 NOISE_SHARE = 1 / 8
 _CORNER_DEGREES = (2, 6, 14, 30, 62, 126, 254)
 _LEAST_RMS = 2.0**-20  # a declared root mean square is above 0
@@ -138,12 +136,6 @@ def promised(graph: Graph, precision_bits: float) -> Graph:
             node = node.with_attrs(beyond=node.attrs.get("beyond", 0.0) + off)
         nodes.append(node)
     return Graph(tuple(nodes), graph.outputs, graph.stage)
-
-
-def noise_share(graph: Graph) -> float:
-    """Which part of the error of an approximated graph is left to the noise: all of it, if every function in it is exact."""
-    inexact = (n.op == "approximated" and n.attrs["by"].error for n in unrolled(graph))
-    return NOISE_SHARE if any(inexact) else 1.0
 
 
 def largest_error(

@@ -237,7 +237,7 @@ def lower(graph: Graph) -> Graph:
         attrs["bias"] = shared(_bias, node.attrs["bias"], layouts[node.name])
         if layouts[node.name].partial:
             sources = [most.get(name, 1.0) for name in node.inputs]
-            peaks = [max(1.0, -graph[n].attrs["low"], graph[n].attrs["high"]) for n in node.inputs]
+            peaks = [_reach(graph[name]) for name in node.inputs]
             most[node.name] = _most(attrs["terms"], peaks, sources, attrs["bias"][0])
             attrs["most"] = most[node.name]
         nodes.append(Node(node.name, "transform", node.inputs, node.shape, attrs))
@@ -276,6 +276,12 @@ class _Shared:
 def _bias(bias: Array, layout: Layout) -> Array:
     slots: Array = packed(layout, bias[None])[0]
     return slots
+
+
+def _reach(node: Node) -> float:
+    """What no number of an array exceeds in its scale: 1, or more if the array is amplified."""
+    low, high = node.attrs.get("low", -1.0), node.attrs.get("high", 1.0)
+    return max(1.0, -float(low), float(high)) + float(node.attrs.get("beyond", 0.0))
 
 
 def _most(

@@ -9,7 +9,7 @@ import numpy as np
 
 from jali.ckks import Params, max_log_qp
 from jali.errors import Error, InsecureParams, InvalidArgument, Unsupported
-from jali.nn.approximate import noise_share
+from jali.nn.approximate import NOISE_SHARE
 from jali.nn.graph import Graph
 from jali.nn.keys import word_bytes
 from jali.nn.levels import taken
@@ -127,8 +127,8 @@ def switch_work(params: Params) -> float:
 def needed_bits(graph: Graph, precision_bits: float) -> list[float]:
     """For each output, the bits that its noise must leave in its scale.
 
-    Six standard deviations of it are then the noise's share of 2^-precision_bits, in units of the largest output of the calibration.
+    Six standard deviations of it are then NOISE_SHARE of 2^-precision_bits, in units of the largest output of the calibration.
     """
-    bits = precision_bits + math.log2(_SIGMAS / noise_share(graph))
+    bits = precision_bits + math.log2(_SIGMAS / NOISE_SHARE)
     outputs = [graph[name].attrs for name in graph.outputs]
     return [bits + math.log2(np.mean(o["radius"]) / o["largest"]) for o in outputs]
