@@ -152,11 +152,26 @@ def test_what_is_kept_is_what_plans_read(cache: Path) -> None:
     assert measured.kept("cpu", params.word, 15) is None
     if "cuda:0" not in devices.available():
         assert measured.kept("cuda", params.word, params.log_n) is None  # there is none here
-    other = Params.create(2, 30.0, word="w64", log_n=13)
-    assert costs_of(other, "cpu").unit == "bytes"
     # A ring that was measured without bootstrapping says nothing of parameters with it.
     measured.keep("cpu", params.word, params.log_n, table | {"real": [], "pair": []})
     assert costs_of(params, "cpu") == counted(params)
+
+
+def test_plans_of_rings_that_were_not_measured_are_compared_in_the_same_unit(cache: Path) -> None:
+    """If one plan were priced in nanoseconds and another in bytes, the one in nanoseconds would win however slow it is."""
+    points: measured.Points = [(2, 1000), (40, 20_000)]
+    table: measured.Table = dict.fromkeys(measured.KINDS, points)
+    measured.keep("cpu", "w32", 13, table)
+    known = measured.params_of(13, "w32")
+    assert costs_of(known, "cpu") == of_table(known, table)
+    assert measured.kept_rings("cpu") == [("w32", 13)]
+    per_byte = 20_000 / counted(known).rotation[-1]
+    for other in (Params.create(2, 30.0, word="w64", log_n=13), small()):
+        found, bytes_of = costs_of(other, "cpu"), counted(other)
+        assert found.unit == "nanoseconds"
+        assert found.rotation[-1] == pytest.approx(per_byte * bytes_of.rotation[-1], rel=1e-3)
+        for now, before in zip(found.real, bytes_of.real, strict=True):
+            assert (now == NEVER) == (before == NEVER)
 
 
 def test_files_of_others_and_damaged_ones_are_not_read(cache: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from jali.ckks import Params
+from jali.errors import InvalidArgument
 from jali.nn.elimination import NEVER
 from jali.nn.graph import Node
 from jali.nn.keys import key_bytes, plain_bytes, whole_key_bytes
@@ -28,6 +29,7 @@ from jali.nn.measured import (
     Table,
     inside_primes,
     kept,
+    kept_rings,
     params_of,
 )
 
@@ -172,13 +174,46 @@ class Costs:
 
 
 def costs_of(params: Params, device: str, packings: Sequence[int] = ()) -> Costs:
-    """What was measured on a kind of device of this machine, by ``jali tune --costs``, for this ring and word; without it, what is counted.
-    packings: the numbers of slots below all for which Costs.sparse is wanted."""
+    """What was measured on a kind of device of this machine, by ``jali tune --costs``, for this ring and word. If only other rings or words were
+    measured there, the bytes that are counted are priced by these, so that all plans of a device are compared in one unit. If nothing was measured,
+    what is counted. packings: the numbers of slots below all for which Costs.sparse is wanted."""
     table = kept(device, params.word, params.log_n)
     usable = table is not None and (table["real"] or not params.bootstraps)
     if usable and table is not None:
         return of_table(params, table, packings)
-    return counted(params, packings)
+    found = counted(params, packings)
+    rings = kept_rings(device)
+    if not rings:
+        return found
+    word, log_n = min(rings, key=lambda ring: (ring[0] != params.word, -ring[1]))
+    measured = kept(device, word, log_n)
+    try:
+        return found if measured is None else _priced(found, params_of(log_n, word), measured)
+    except InvalidArgument:  # a ring that `jali tune` does not measure
+        return found
+
+
+def _priced(found: Costs, of: Params, table: Table) -> Costs:
+    """Bytes in nanoseconds, by what an operation of the same kind takes at the top of other parameters."""
+    bytes_of = counted(of)
+
+    def price(kind: str) -> float:
+        row, points = getattr(bytes_of, kind), table[kind]
+        if not (row and points):
+            return price("rotation")
+        return float(points[-1][1] / row[-1])
+
+    rotation, plain, product, real, pair = (
+        tuple(
+            cost if cost >= NEVER else max(1, round(cost * price(kind)))
+            for cost in getattr(found, kind)
+        )
+        for kind in ("rotation", "plain", "product", "real", "pair")
+    )
+    sparse = found.sparse
+    return Costs(
+        "nanoseconds", rotation, plain, product, real, pair, **_shares(table), sparse=sparse
+    )
 
 
 def of_table(params: Params, table: Table, packings: Sequence[int] = ()) -> Costs:

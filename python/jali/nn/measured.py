@@ -35,6 +35,7 @@ __all__ = [
     "inside_primes",
     "keep",
     "kept",
+    "kept_rings",
     "params_of",
     "table_of",
 ]
@@ -189,6 +190,22 @@ def kept(device: str, word: str, log_n: int) -> Table | None:
         text = f"{path} is damaged: remove it, or run 'jali tune --costs' again"
         warnings.warn(text, RuntimeWarning, stacklevel=2)
         return None
+
+
+def kept_rings(device: str) -> list[tuple[str, int]]:
+    """The (word, log2 N) of which the file has a whole table for a device of this machine."""
+    path = file()
+    if path is None or not path.exists():
+        return []
+    try:
+        rows = _read(path).get(devices.name(devices.resolved(device)), {})
+        keys = [key.split(", log N ") for key in rows]
+        rings = [(word, int(log_n)) for word, log_n in keys]
+    except NoDevice:
+        return []
+    except (ValueError, TypeError, AttributeError):
+        return []  # kept() warns of a damaged file
+    return [ring for ring in rings if kept(device, *ring) is not None]
 
 
 def _read(path: Path) -> dict[str, Any]:
