@@ -34,6 +34,7 @@ __all__ = ["NEVER", "Costs", "Eliminated", "Found", "Table", "eliminated", "mini
 NEVER = 1 << 50
 _LIMIT = 1 << 26  # entries of a sum of tables
 _AT_ONCE = 1 << 20  # entries of a sum that are in memory
+_LARGE = 1 << 17  # entries of a sum up to which variables with many neighbours are eliminated like others
 _MANY = 24  # neighbours, more than an array has that is not used by many iterations
 _MOST = 200  # intervals of the values of variables that have many
 
@@ -146,52 +147,58 @@ def eliminated(
     limit: int = _LIMIT,
     memo: _Memo | None = None,
 ) -> Eliminated:
-    """What is left of tables without all variables but the kept ones.
+    """What is left of tables without all variables but the kept ones."""
+    memo = _Memo() if memo is None else memo
+    tables = [memo.own(table) for table in tables]
+    sizes = _sizes(tables)
+    left = dict(enumerate(tables))  # by number, the older ones first
+    of: dict[str, list[int]] = {name: [] for name in sizes}  # the numbers of its tables
+    for number, table in left.items():
+        for name in table.names:
+            of[name].append(number)
+    order: list[tuple[str, list[Table]]] = []
+    following, least = len(tables), 0
+    for name in _order(tables, kept)[0]:
+        mine = [left.pop(number) for number in of.pop(name) if number in left]
+        order.append((name, mine))
+        for group in _groups(mine, sizes, limit):
+            names = tuple(dict.fromkeys(n for t in group for n in t.names if n != name))
+            above, lowest = memo.minimum(group, [*names, name])
+            left[following] = Table(names, above)
+            least = min(least + lowest, NEVER)
+            for other in names:
+                of[other].append(following)
+            following += 1
+    return Eliminated(list(left.values()), order, least)
+
+
+def _order(tables: Sequence[Table], kept: Collection[str] = ()) -> tuple[list[str], int]:
+    """The variables in the order of elimination, and the entries of the largest sum of tables if none is split.
 
     The variable with the fewest neighbours goes first; of several, the first in the order of the tables.
     """
-    memo = _Memo() if memo is None else memo
-    tables = [memo.own(table) for table in tables]
-    sizes = {n: s for t in tables for n, s in zip(t.names, t.costs.shape, strict=True)}
+    sizes, beside = _sizes(tables), _neighbours(tables)
     rank = {name: k for k, name in enumerate(sizes)}
-    left, following = dict(enumerate(tables)), len(tables)  # by number, the older ones first
-    order: list[tuple[str, list[Table]]] = []
-    least = 0
-    of: dict[str, set[int]] = {name: set() for name in sizes}  # the numbers of its tables
-    beside = _neighbours(tables)
-    for number, table in left.items():
-        for name in table.names:
-            of[name].add(number)
     waiting = [(len(beside[name]), rank[name], name) for name in sizes if name not in kept]
     heapq.heapify(waiting)
+    order, largest = [], 1
     while waiting:
         neighbours, _, name = heapq.heappop(waiting)
         if name not in beside or neighbours != len(beside[name]):
             continue  # it is gone, or the heap has a newer entry of it
-        mine = []
-        for number in sorted(of.pop(name)):
-            mine.append(left.pop(number))
-            for other in mine[-1].names:
-                if other != name:
-                    of[other].discard(number)
-        order.append((name, mine))
-        for group in _groups(mine, sizes, limit):
-            names = dict.fromkeys(n for table in group for n in table.names if n != name)
-            above, lowest = memo.minimum(group, [*names, name])
-            left[following] = Table(tuple(names), above)
-            least = min(least + lowest, NEVER)
-            for other in names:
-                of[other].add(following)
-            following += 1
         around = beside.pop(name)
-        for (
-            other
-        ) in around:  # groups may leave fewer neighbours than that, which only the order could tell
-            beside[other] |= around - {other}
-            beside[other].discard(name)
+        order.append(name)
+        largest = max(largest, _entries({name, *around}, sizes))
+        for other in around:
+            beside[other] |= around
+            beside[other] -= {name, other}
             if other not in kept:
                 heapq.heappush(waiting, (len(beside[other]), rank[other], other))
-    return Eliminated(list(left.values()), order, least)
+    return order, largest
+
+
+def _sizes(tables: Sequence[Table]) -> dict[str, int]:
+    return {n: s for t in tables for n, s in zip(t.names, t.costs.shape, strict=True)}
 
 
 def _neighbours(tables: Sequence[Table]) -> dict[str, set[str]]:
@@ -208,8 +215,9 @@ def minimised(tables: Sequence[Table], limit: int = _LIMIT) -> Found:
     """The cheapest values. Of several, those that were eliminated last have the lowest. The cost is NEVER if values were read off that
     are not possible, which can happen only beyond the limit."""
     memo = _Memo()
-    sizes = {n: s for t in tables for n, s in zip(t.names, t.costs.shape, strict=True)}
-    hubs = [name for name, beside in _neighbours(tables).items() if len(beside) > _MANY]
+    sizes, hubs = _sizes(tables), list[str]()
+    if _order(tables)[1] > _LARGE:
+        hubs = [name for name, beside in _neighbours(tables).items() if len(beside) > _MANY]
     best = Found({}, NEVER, NEVER)
     number = count()  # of intervals with the same bound, the first one is taken
     waiting = [(0, next(number), {name: (0, sizes[name] - 1) for name in hubs})]
