@@ -11,7 +11,8 @@ the innermost out, as a residual region becomes a table of (level at its fork, l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -73,25 +74,90 @@ class Placement:
     ways: dict[str, int]
 
 
-def _tables(problem: Problem) -> list[Table]:
+_Pattern = tuple[tuple[str, int], ...]
+
+
+def _tables(problem: Problem, fresh: Collection[str]) -> list[Table]:
+    """The costs of all arrays, and the conditions between them. What is equal is the same object, such as the tables of a loop's iterations.
+
+    Arrays that take the same inputs share a variable: the highest level at which these can be used together. fresh: inputs that lie at the top, and
+    have no variables.
+    """
     size = problem.depth + 1
     levels = np.arange(size)
+    own: dict[tuple[object, ...], Costs] = {}
+    fits: dict[int, Costs] = {}  # by how many levels lie between
     tables = []
+
+    def follows(above: str, below: str, taken: int) -> None:
+        if taken not in fits:
+            fits[taken] = np.where(levels[:, None] >= levels + taken, 0, NEVER)
+        tables.append(Table((above, below), fits[taken]))
+
+    inputs = {stage.name: _most_taken(stage) for stage in problem.stages}
+    together = {name: _together(most, fresh) for name, most in inputs.items()}
+    users = Counter(pattern for pattern, _ in together.values() if len(pattern) > 1)
+    met: set[tuple[tuple[str, int], ...]] = set()
     for stage in problem.stages:
-        costs = np.asarray(stage.costs, np.int64)
-        both: Costs = np.full((size, size), NEVER)
-        both[levels, levels] = costs
-        if stage.restored:
-            restored = costs[:, None] + stage.cheapest
-            both[problem.due :] = np.minimum(both, restored)[problem.due :]
-        tables.append(Table((_at(stage.name), _from(stage.name)), np.minimum(both, NEVER)))
-        most: dict[str, int] = {}
-        for name, taken in stage.inputs:
-            most[name] = max(taken, most.get(name, 0))
-        for name, taken in most.items():
-            fits = levels[:, None] >= levels + taken
-            tables.append(Table((_from(name), _at(stage.name)), np.where(fits, 0, NEVER)))
+        if stage.name in fresh:
+            continue
+        key = stage.costs, stage.restored
+        if key not in own:
+            own[key] = _own(stage, problem)
+        at, most = _at(stage.name), inputs[stage.name]
+        tables.append(Table((at, _from(stage.name)), own[key]))
+        highest = problem.depth - max((most[name] for name in most if name in fresh), default=0)
+        if highest < problem.depth:
+            tables.append(Table((at,), np.where(levels <= highest, 0, NEVER)))
+        pattern, least = together[stage.name]
+        if users[pattern] < 2:
+            for name, more in pattern:
+                follows(_from(name), at, least + more)
+            continue
+        meet = f"{pattern} together"
+        if pattern not in met:
+            met.add(pattern)
+            for name, more in pattern:
+                follows(_from(name), meet, more)
+        follows(meet, at, least)
     return tables
+
+
+def _own(stage: Stage, problem: Problem) -> Costs:
+    """What an array costs by (level at which it is computed, level from which it is used)."""
+    size = problem.depth + 1
+    levels = np.arange(size)
+    costs = np.asarray(stage.costs, np.int64)
+    both: Costs = np.full((size, size), NEVER)
+    both[levels, levels] = costs
+    if stage.restored:
+        restored = costs[:, None] + stage.cheapest
+        both[problem.due :] = np.minimum(both, restored)[problem.due :]
+    return np.minimum(both, NEVER)
+
+
+def _fresh(problem: Problem) -> set[str]:
+    """The arrays that may lie at the top, because they cost the same at every level: the client's inputs."""
+    return {
+        stage.name
+        for stage in problem.stages
+        if not stage.inputs and not stage.restored and len(set(stage.costs)) == 1
+    }
+
+
+def _most_taken(stage: Stage) -> dict[str, int]:
+    """The levels that an operation takes of each of its inputs, of which some may be given twice."""
+    most: dict[str, int] = {}
+    for name, taken in stage.inputs:
+        most[name] = max(taken, most.get(name, 0))
+    return most
+
+
+def _together(most: Mapping[str, int], fresh: Collection[str]) -> tuple[_Pattern, int]:
+    """The inputs with how many levels more each takes than the one that takes the fewest, and these."""
+    others = {name: taken for name, taken in most.items() if name not in fresh}
+    least = min(others.values(), default=0)
+    return tuple(sorted((name, taken - least) for name, taken in others.items())), least
 
 
 def _at(name: str) -> str:
@@ -108,7 +174,7 @@ def placed(problem: Problem, limit: int | None = None) -> Placement | None:
     limit: entries of the largest table; smaller ones make plans that may not be the cheapest, with a bound. The plan then costs no more than
     one that bootstraps only arrays of which a bootstrapping costs least, such as the single ciphertexts of a loop.
     """
-    found = minimised(_tables(problem), **({} if limit is None else {"limit": limit}))
+    found = minimised(_tables(problem, _fresh(problem)), **({} if limit is None else {"limit": limit}))
     if found.bound >= NEVER:
         return None
     plans = [_lazy(problem)] if found.cost > found.bound else []
@@ -137,9 +203,16 @@ Levels = tuple[dict[str, int], dict[str, int]]
 
 
 def _read(problem: Problem, values: Mapping[str, int]) -> Levels:
-    levels = {s.name: values[_at(s.name)] for s in problem.stages}
-    above = {s.name: values[_from(s.name)] for s in problem.stages}
-    return levels, {name: level for name, level in above.items() if level > levels[name]}
+    """The plan of the values of all variables. What the client sends lies as low as its users allow."""
+    fresh = _fresh(problem)
+    levels = {s.name: values[_at(s.name)] for s in problem.stages if s.name not in fresh}
+    above = {name: values[_from(name)] for name in levels}
+    restored = {name: level for name, level in above.items() if level > levels[name]}
+    levels |= dict.fromkeys(fresh, 0)
+    for stage in problem.stages:
+        for name in {name for name, _ in stage.inputs} & fresh:
+            levels[name] = max(levels[name], levels[stage.name] + _most_taken(stage)[name])
+    return {s.name: levels[s.name] for s in problem.stages}, restored
 
 
 def passage(problem: Problem, source: str, target: str, limit: int | None = None) -> Costs:
@@ -149,9 +222,10 @@ def passage(problem: Problem, source: str, target: str, limit: int | None = None
     powers with sums in the place of products and minima in the place of sums.
     """
     kept = (_from(source), _from(target))
-    left, _ = eliminated(_tables(problem), kept, **({} if limit is None else {"limit": limit}))
-    total: Costs = np.zeros((problem.depth + 1,) * 2, np.int64)
-    for table in left:
+    tables = _tables(problem, _fresh(problem) - {source, target})
+    left = eliminated(tables, kept, **({} if limit is None else {"limit": limit}))
+    total: Costs = np.full((problem.depth + 1,) * 2, left.least)
+    for table in left.tables:
         total = total + table.over(kept)
     return np.minimum(total, NEVER)
 
