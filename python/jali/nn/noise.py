@@ -97,13 +97,8 @@ class Noises:
         """For each input: by how much its noise grows, and whether the result holds a multiple of it, number by number."""
         match node.op:
             case "transform":
-                maps = self._approximated[node.name].attrs["maps"]
-                factors = [factor_of(m) for m in maps]
-                means = [math.sqrt(float(np.sum(m.values**2)) / m.shape[0]) for m in maps]
-                return [
-                    (g, False) if f is None else (f, True)
-                    for f, g in zip(factors, means, strict=True)
-                ]
+                gains: Sequence[tuple[float, bool]] = node.attrs["gains"]
+                return gains
             case "multiply":
                 first, second = (self._graph[name].attrs["rms"] for name in node.inputs)
                 if node.inputs[0] == node.inputs[1]:  # a square

@@ -136,17 +136,61 @@ class Machine:
         which = list(range(node.attrs["layout"].ciphertexts)) if only is None else list(only)
         if node.op == "bootstrap":
             return self.known(node, restored(server, node, sources[0]))
+        if (copies := self._turned_copies(server, node, sources, which)) is not None:
+            return self.known(node, copies)
         same = repeats(node, which)
         others = [c for c in which if same[c] == c]
         groups = alike(node, others) if node.op == "transform" else [others]
         found: dict[int, EncryptedArray] = {}
-        most = _TOGETHER if server.device == "cuda" else _ON_A_CPU
+        most = self._most(server)
         for group in groups:
             for first in range(0, len(group), most):
                 part = group[first : first + most]
                 whole = self._whole(server, node, sources, part)
                 found |= zip(part, self._parts(server, node, whole, part), strict=True)
         return tuple(found[same[c]] for c in which)
+
+    def _turned_copies(
+        self, server: Evaluator, node: Node, sources: Sequence[Encrypted], which: Sequence[int]
+    ) -> list[EncryptedArray] | None:
+        """All ciphertexts of a node that are the rotations of one: twice as many with every step. None for other nodes."""
+        if node.op != "transform" or len(node.attrs["terms"]) > 1 or node.attrs["bias"].any():
+            return None
+        (term,), ((first, *_), *_) = node.attrs["terms"], sources
+        if not term.turned or not term.is_free or list(which) != list(range(len(term.turned))):
+            return None
+        found = [lowered_to(server, first, node.attrs["level"])]
+        while len(found) < len(term.turned):
+            found += self._rotated(server, found, term.turned[len(found)])
+        return found
+
+    def _rotated(
+        self, server: Evaluator, values: Sequence[EncryptedArray], step: int
+    ) -> list[EncryptedArray]:
+        """All of them rotated by the same number of slots of a lane."""
+        most, found = self._most(server), list[EncryptedArray]()
+        for first in range(0, len(values), most):
+            part = values[first : first + most]
+            whole = together(server, part).rotate(step * self.lanes)
+            found += apart(server, whole, len(part))
+        return found
+
+    @staticmethod
+    def _most(server: Evaluator) -> int:
+        return _TOGETHER if server.device == "cuda" else _ON_A_CPU
+
+    def _joined(
+        self, server: Evaluator, term: Term, source: Encrypted, level: int, peak: float
+    ) -> EncryptedArray:
+        """The sum of all ciphertexts of the source, each rotated, of which no number is larger than `peak`: half as many with every step."""
+        left = [lowered_to(server, x, level) for x in source]
+        step = term.joined[1]
+        while len(left) > 1:
+            peak, moved = 2 * peak, left[1::2]
+            moved = self._rotated(server, moved, step) if step else moved
+            left = [_added(server, *pair, peak) for pair in zip(left[::2], moved, strict=True)]
+            step *= 2
+        return left[0]
 
     def _whole(
         self, server: Evaluator, node: Node, sources: Sequence[Encrypted], part: Sequence[int]
@@ -254,8 +298,17 @@ class Machine:
         source_peak = max(1.0, peak(self.graph[node.inputs[k if side is None else side]]))
         bounds = [max(source_peak * b, 2.0**-20) for b in term.bounds.get(part[0], ())]
         y: EncryptedArray | None = None
-        if term.factor is not None:
-            level = node.attrs["level"] + (0 if term.is_free else 1)
+        level = node.attrs["level"] + (0 if term.is_free else 1)
+        joined = self._joined(server, term, source, level, source_peak) if term.joined else None
+        source_peak *= max(1, len(term.joined))
+        if term.turned:
+            parts = [source[term.taken(to)[0]] for to in part]
+            moved = [x.rotate(term.turn(to) * self.lanes) for x, to in zip(parts, part, strict=True)]
+            y = lowered_to(server, together(server, moved), level)
+            y = y if term.is_free else y * term.factor
+        elif term.factor is not None and joined is not None:
+            y = joined if term.is_free else joined * term.factor
+        elif term.factor is not None:
             columns = zip(*map(term.taken, part), strict=True)
             parts = [lowered_to(server, column(*which), level) for which in columns]
             y = parts[0]
@@ -264,9 +317,9 @@ class Machine:
             y = y if term.is_free else y * term.factor
         blocks = zip(*(term.columns(to) for to in part), strict=True)
         for which, plan in zip(blocks, self._matrices.of(node.name, k, part[0]), strict=True):
-            x = column(*which)
+            x = column(*which) if joined is None else joined
             if term.before or term.turns:
-                x = lowered_to(server, x, node.attrs["level"] + 1)
+                x = lowered_to(server, x, level)
             x = self._overlay(server, term, x, source_peak)
             bound = source_peak
             for step in term.before:
@@ -309,7 +362,7 @@ def alike(node: Node, which: Sequence[int]) -> list[list[int]]:
         for term in node.attrs["terms"]:
             taken_ = len(term.taken(to)) if term.factor is not None else 0
             matrices = tuple(term.digests[to, from_] for from_ in term.columns(to))
-            work += [taken_, matrices, term.bounds.get(to)]
+            work += [taken_, matrices, term.bounds.get(to), term.turn(to)]
         found.setdefault(tuple(work), []).append(to)
     return list(found.values())
 
@@ -323,7 +376,7 @@ def repeats(node: Node, which: Sequence[int]) -> dict[int, int]:
     for to in which:
         made: list[object] = [to] if node.attrs["bias"][to].any() else []
         for term in node.attrs["terms"]:
-            made.append(term.taken(to) if term.factor is not None else (to,))
+            made.append((term.taken(to), term.turn(to)) if term.factor is not None else (to,))
         found[to] = first.setdefault(tuple(made), to)
     return found
 

@@ -188,7 +188,10 @@ def _largest(node: Node) -> float:
 def _work(node: Node, sources: Sequence[Node]) -> tuple[object, ...]:
     """What nodes have in common that do the same with numbers of the same size at the same levels."""
     terms = [
-        (t.factor, t.picked, t.sums, t.before, tuple(t.digests.values()), tuple(t.bounds.items()))
+        (
+            *(t.factor, t.picked, t.sums, t.before, t.turned, t.joined),
+            *(tuple(t.digests.values()), tuple(t.bounds.items())),
+        )
         for t in node.attrs.get("terms", ())
     ]
     sizes = [(n.attrs["level"], n.attrs["rms"], _largest(n)) for n in (node, *sources)]
