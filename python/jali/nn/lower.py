@@ -16,7 +16,7 @@ from jali.nn.between import filled
 from jali.nn.diagonals import placed, steps
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.layout import Gathered, Layout, Repeated, Skewed
-from jali.nn.loop_graph import factor_of
+from jali.nn.noise import gain_of
 from jali.nn.overlay import exponents, joined, monomial, overlaid, sums_of
 from jali.nn.passed import shared_sums
 from jali.nn.products import factors, spread, windowed
@@ -266,7 +266,7 @@ def lower(graph: Graph) -> Graph:
             shared(Term.of, single, layouts[name], layouts[node.name], name not in full)
             for name, single in zip(node.inputs, node.attrs["maps"], strict=True)
         )
-        attrs["gains"] = tuple(shared(_gain, single) for single in node.attrs["maps"])
+        attrs["gains"] = tuple(shared(gain_of, single) for single in node.attrs["maps"])
         attrs["bias"] = shared(_bias, node.attrs["bias"], layouts[node.name])
         if layouts[node.name].partial:
             sources = [most.get(name, 1.0) for name in node.inputs]
@@ -275,14 +275,6 @@ def lower(graph: Graph) -> Graph:
             attrs["most"] = most[node.name]
         nodes.append(Node(node.name, "transform", node.inputs, node.shape, attrs))
     return shared_sums(Graph(tuple(nodes), graph.outputs, "lower"))
-
-
-def _gain(single: SparseMap) -> tuple[float, bool]:
-    """By how much the noise of a source grows in a result, and whether that holds a multiple of it, number by number."""
-    factor = factor_of(single)
-    if factor is not None:
-        return factor, True
-    return math.sqrt(float(np.sum(single.values**2)) / single.shape[0]), False
 
 
 def _products(node: Node, sources: Sequence[Layout]) -> Node:

@@ -366,7 +366,7 @@ class _Restoring:
         )
         if not any(node.op == "bootstrap" for node in stages["levels"]):
             return Plan(stages, machine, demanded(machine)[0], found.costs)
-        demand, machine.claims = demanded(machine, which, found.bits, self._flat)
+        demand, machine.claims = demanded(machine, which, found.bits)
         return Plan(stages, machine, demand, found.costs)
 
     def plan(self) -> Plan:
