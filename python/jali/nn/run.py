@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -58,6 +60,7 @@ class Machine:
             if node.op in ("transform", "products"):
                 self._matrices.add(node)
         self._matrices.forget()
+        self._open = _only_added(graph)
 
     @property
     def rotations(self) -> dict[str, int]:
@@ -132,7 +135,16 @@ class Machine:
         sources: Sequence[Encrypted],
         only: Sequence[int] | None = None,
     ) -> Encrypted:
-        """The result of a node for its inputs. only: which of its ciphertexts; None stands for all of them."""
+        """The result of a node for its inputs. only: which of its ciphertexts; None stands for all of them.
+
+        Products that are only added are not relinearised unless `only` asks for them, so that their sum is, once.
+        """
+        if node.name in self._open and only is None:
+            start = node.attrs["level"] + taken(node)
+            pairs = zip(*sources, strict=True)
+            return tuple(
+                lowered_to(server, a, start) * lowered_to(server, b, start) for a, b in pairs
+            )
         which = list(range(node.attrs["layout"].ciphertexts)) if only is None else list(only)
         if node.op == "bootstrap":
             return self.known(node, restored(server, node, sources[0]))
@@ -185,9 +197,10 @@ class Machine:
         """The sum of all ciphertexts of the source, each rotated, of which no number is larger than `peak`: half as many with every step."""
         left = [lowered_to(server, x, level) for x in source]
         step = term.joined[1]
+        if not step:
+            return functools.reduce(operator.add, left)  # also of products that are still open
         while len(left) > 1:
-            peak, moved = 2 * peak, left[1::2]
-            moved = self._rotated(server, moved, step) if step else moved
+            peak, moved = 2 * peak, self._rotated(server, left[1::2], step)
             left = [_added(server, *pair, peak) for pair in zip(left[::2], moved, strict=True)]
             step *= 2
         return left[0]
@@ -352,6 +365,18 @@ def _turned(server: Evaluator, x: EncryptedArray, step: int, exponent: int) -> E
     """x rotated, times X^exponent."""
     rotated = x.rotate(step)._settled()
     return EncryptedArray(server, server.explicit.multiply_monomial(rotated, exponent))
+
+
+def _only_added(graph: Graph) -> set[str]:
+    """The products of which nothing but the sum of all ciphertexts is used, as they are and once."""
+    found = set()
+    for node in graph:
+        for name, term in zip(node.inputs, node.attrs.get("terms", ()), strict=False):
+            level = node.attrs["level"] + (0 if term.is_free else 1)
+            added = term.joined and not any(term.joined) and graph[name].op == "multiply"
+            if added and graph[name].attrs["level"] == level and name not in graph.outputs:
+                found.add(name)
+    return {name for name in found if len(graph.users(name)) == 1}
 
 
 def alike(node: Node, which: Sequence[int]) -> list[list[int]]:
