@@ -56,13 +56,18 @@ def slots_of(graph: Graph, inputs: list[np.ndarray]) -> dict[str, np.ndarray]:
         y = np.repeat(node.attrs["bias"], lanes, axis=1)
         for term, x in zip(node.attrs["terms"], sources, strict=True):
             z = np.zeros(y.shape, complex if term.turns else float)
+            if term.joined:
+                steps = zip(x, term.joined, strict=True)
+                x = np.sum([np.roll(one, -step * lanes) for one, step in steps], axis=0)[None]
             for step in term.before:
                 x = x + np.roll(x, -step * lanes, axis=1)
             for step, unit in zip(term.turns, units(term, x.shape[1], lanes), strict=True):
                 x = x + unit * np.roll(x, -step * lanes, axis=1)
             for to in range(len(y)):
                 if term.factor is not None:
-                    z[to] = term.factor * sum(x[k] for k in term.taken(to))
+                    taken = [0] if term.joined else term.taken(to)
+                    turn = term.turned[to] * lanes if term.turned else 0
+                    z[to] = term.factor * np.roll(sum(x[k] for k in taken), -turn)
                 for from_, vectors in term.vectors(to, lanes) if term.factor is None else ():
                     assert sorted(vectors) == [d * lanes for d in term.diagonals[to, from_]]
                     for rotation, vector in vectors.items():

@@ -10,12 +10,14 @@ from test_nn_restored import bootstraps, largest, program_of
 from test_nn_workloads import ACTIVATION, GATE, cell_of, examples_of
 
 from jali.nn import workloads
+from jali.nn.layout import Skewed
 
 
-@pytest.mark.parametrize("kind", ["recurrent", "lstm", "training"])
+@pytest.mark.parametrize("kind", ["recurrent", "lstm", "training", "training on a large set"])
 def test_loops_bootstrap(kind: str, rng: np.random.Generator) -> None:
-    if kind == "training":
-        x, levels = examples_of(16, 8, 100, rng), 8
+    """A large set has rows for four ciphertexts."""
+    if "training" in kind:
+        x, levels = examples_of(*((128, 16) if "large" in kind else (16, 8)), 100, rng), 8
         f: Any = lambda x: workloads.logistic_regression(x, 6)  # noqa: E731
     elif kind == "recurrent":
         weights, x, levels = cell_of(8, 1, 4, rng), rng.uniform(-1, 1, (100, 10, 4)), 6
@@ -23,8 +25,10 @@ def test_loops_bootstrap(kind: str, rng: np.random.Generator) -> None:
     else:
         weights, x, levels = cell_of(4, 4, 3, rng), rng.uniform(-1, 1, (100, 5, 3)), 9
         f = lambda x: workloads.lstm(x, *weights, gate=GATE, activation=ACTIVATION)  # noqa: E731
-    program = program_of(f, x, 5, levels, lanes=1 if kind == "training" else 4)
+    program = program_of(f, x, 5, levels, lanes=1 if "training" in kind else 4)
     assert len(bootstraps(program)) >= 2
+    skewed = [n for n in program.stages["levels"] if isinstance(n.attrs["layout"], Skewed)]
+    assert bool(skewed) == ("large" in kind)
     client = program.client(threads=1)
     server = program.server(client.evaluation_keys(), threads=1, device="cpu")
     got = client.decrypt(server(client.encrypt(x[:4])))

@@ -5,30 +5,30 @@ from __future__ import annotations
 import numpy as np
 
 from jali.nn.graph import Graph, Node
-from jali.nn.noise import Noises
+from jali.nn.noise import Noises, gain_of
 from jali.nn.sparse import SparseMap
 
 SIZE = 64
 
 
-def recurrence(steps: int, momentum: float) -> tuple[Graph, Graph]:
-    """x[t+1] = (1 + momentum) x[t] - momentum x[t-1], as the stages levels and approximate have it."""
+def recurrence(steps: int, momentum: float) -> Graph:
+    """x[t+1] = (1 + momentum) x[t] - momentum x[t-1], as the stage levels has it."""
     one = SparseMap.identity(SIZE)
     nodes = [Node(name, "input", (), (SIZE,), {}) for name in ("x0", "x1")]
-    maps = (one.scaled(1 + momentum), one.scaled(-momentum))
+    gains = (gain_of(one.scaled(1 + momentum)), gain_of(one.scaled(-momentum)))
     for t in range(2, steps):
         nodes.append(
-            Node(f"x{t}", "transform", (f"x{t - 1}", f"x{t - 2}"), (SIZE,), {"maps": maps})
+            Node(f"x{t}", "transform", (f"x{t - 1}", f"x{t - 2}"), (SIZE,), {"gains": gains})
         )
-    graph = Graph(tuple(nodes), (nodes[-1].name,), "levels")
-    return graph, graph
+    return Graph(tuple(nodes), (nodes[-1].name,), "levels")
 
 
 def test_errors_of_neighbours_in_a_recurrence_cancel(rng: np.random.Generator) -> None:
     """With independent noises, 32 steps would multiply them by 10^10; the sums of what each step adds grow by 1 / (1 - 0.9) at most."""
     steps, momentum = 32, 0.9
-    noises = Noises(*recurrence(steps, momentum))
-    found = [noises.add(node, 1.0) for node in recurrence(steps, momentum)[0]]
+    graph = recurrence(steps, momentum)
+    noises = Noises(graph)
+    found = [noises.add(node, 1.0) for node in graph]
     x = [rng.normal(size=100_000) for _ in range(2)]
     for _ in range(2, steps):
         x.append((1 + momentum) * x[-1] - momentum * x[-2] + rng.normal(size=len(x[0])))
@@ -39,10 +39,10 @@ def test_noise_behind_a_matrix_is_independent_of_its_source(rng: np.random.Gener
     """y = M x + x with the noise of x, and what the sum adds."""
     matrix = rng.normal(size=(SIZE, SIZE)) / 4
     inputs = Node("x", "input", (), (SIZE,), {})
-    maps = (SparseMap.dense(matrix), SparseMap.identity(SIZE))
-    node = Node("y", "transform", ("x", "x"), (SIZE,), {"maps": maps})
+    gains = (gain_of(SparseMap.dense(matrix)), gain_of(SparseMap.identity(SIZE)))
+    node = Node("y", "transform", ("x", "x"), (SIZE,), {"gains": gains})
     graph = Graph((inputs, node), ("y",), "levels")
-    noises = Noises(graph, graph)
+    noises = Noises(graph)
     noises.add(inputs, 0.5)
     noise = rng.normal(size=(SIZE, 50_000)) * 0.5
     y = matrix @ noise + noise + rng.normal(size=noise.shape) * 0.1

@@ -94,8 +94,7 @@ class Watch:
 def tried(program: nn.Program, device: str) -> tuple[Trial, Watch, Any]:
     """A trial run on a device, what it saw, and the keys that it used."""
     watch, demand = Watch(), program.manifest.demand
-    deep = program.stages["approximate"] if demand.bootstrap != "none" else None
-    trial = Trial(program._machine(), device, 1, demand.restored_bits, deep)
+    trial = Trial(program._machine(), device, 1, demand.restored_bits)
     trial.run(watch=watch)
     return trial, watch, trial.server._core.demand
 

@@ -89,19 +89,20 @@ def test_three_and_eight_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_sums_along_axes_take_no_matrix(rng: np.random.Generator) -> None:
-    """An iteration of training: rotations, a mask for each ciphertext, and six levels."""
-    x = examples_of(64, 16, 3, rng)
-    graph = fold(trace(lambda x: workloads.logistic_regression(x, 4), x[0]))
-    made = approximated(calibrate(graph, [x]), 1e-3)
-    nodes = {n.name: n for n in lowered(made, 256)["levels"]}
-    sums = nodes["loop[1].sum"]
-    assert isinstance(sums.attrs["layout"], Repeated) and sums.attrs["layout"].width == 16
-    assert [t.count for t in sums.attrs["terms"]] == [4]
-    for name in ("broadcast", "broadcast_2"):
-        assert all(t.is_free for t in nodes[f"loop[1].{name}"].attrs["terms"])
-    assert not any(t.diagonals for t in nodes["loop[1].add_2"].attrs["terms"])
-    levels = [nodes[f"loop[{t}].broadcast"].attrs["level"] for t in range(2)]
-    assert levels[0] - levels[1] == 6
+    """An iteration of training: rotations, one mask, and six levels. A matrix in four ciphertexts takes four turns in the place of masks for each."""
+    for rows, width in ((16, 16), (64, 4)):
+        x = examples_of(rows, 16, 3, rng)
+        graph = fold(trace(lambda x: workloads.logistic_regression(x, 4), x[0]))
+        made = approximated(calibrate(graph, [x]), 1e-3)
+        nodes = {n.name: n for n in lowered(made, 256)["levels"]}
+        sums = nodes["loop[1].sum"]
+        assert isinstance(sums.attrs["layout"], Repeated) and sums.attrs["layout"].width == width
+        assert [t.count for t in sums.attrs["terms"]] == [1]
+        for name in ("broadcast", "broadcast_2"):
+            assert all(t.is_free for t in nodes[f"loop[1].{name}"].attrs["terms"])
+        assert not any(t.diagonals for t in nodes["loop[1].add_2"].attrs["terms"])
+        levels = [nodes[f"loop[{t}].broadcast"].attrs["level"] for t in range(3)]
+        assert np.array_equal(-np.diff(levels), [6, 6])
 
 
 def test_repeated_numbers_lie_one_behind_the_other() -> None:

@@ -15,10 +15,10 @@ import numpy as np
 
 from jali.nn.diagonals import Placed
 from jali.nn.graph import Node
-from jali.nn.layout import Gathered, Layout, Repeated, contents
+from jali.nn.layout import Gathered, Layout, Repeated, Skewed, contents
 from jali.nn.sparse import SparseMap
 
-__all__ = ["copied", "powers", "repeated", "summed", "totalled"]
+__all__ = ["copied", "powers", "repeated", "summed", "totalled", "turned"]
 
 
 def repeated(node: Node, sources: Sequence[Layout], empty: Sequence[bool]) -> Iterator[Repeated]:
@@ -26,6 +26,8 @@ def repeated(node: Node, sources: Sequence[Layout], empty: Sequence[bool]) -> It
     for single, source, zeros in zip(node.attrs["maps"], sources, empty, strict=True):
         most = int(single.row_counts.max(initial=0))
         width = 1 << max(0, most - 1).bit_length()
+        if isinstance(source, Skewed):
+            width = source.width
         total = node.size * width
         if most < 2 or source.period * source.ciphertexts < total:
             continue
@@ -53,24 +55,44 @@ def copied(single: SparseMap, source: Layout, target: Layout) -> tuple[tuple[int
     return tuple(found)
 
 
+def turned(single: SparseMap, source: Layout, target: Layout) -> bool:
+    """Whether ciphertext j of a skewed result holds the same numbers as a source of one ciphertext that is rotated by turn j of its layout, up to a factor."""
+    if not isinstance(target, Skewed) or source.partial or source.ciphertexts > 1:
+        return False
+    m, _ = single.shape
+    if single.count != m or np.ptp(single.values) or not np.array_equal(single.rows, np.arange(m)):
+        return False
+    (held,) = contents(source)
+    wanted = np.r_[single.cols, -1][contents(target)]
+    pairs = zip(wanted, target.turns, strict=True)
+    return all(np.array_equal(row, np.roll(held, -turn)) for row, turn in pairs)
+
+
 def summed(single: SparseMap, source: Layout, target: Layout, empty: bool) -> Placed | None:
-    """For sums of neighbouring slots: the slots in which they begin, and for each the first of its entries; None for other maps.
+    """For sums of neighbouring slots, of a skewed matrix those of all its ciphertexts: the slots in which they begin, and for each the first of its
+    entries; None for other maps.
 
     Whatever the source holds in these slots belongs to the sum. empty: whether it holds zeros between its numbers.
     """
-    if not isinstance(target, Repeated) or type(source) is not Layout:
+    if not isinstance(target, Repeated) or type(source) not in (Layout, Skewed):
         return None
     if not single.count or target.ciphertexts > source.ciphertexts:
         return None
+    places, width = source.addresses[single.cols], target.width
+    if isinstance(source, Skewed):
+        if width != source.width or target.ciphertexts > 1:
+            return None
+        places = places % source.slots
     if target.period < source.period and target.ciphertexts == 1:
         return None
     # Each number of the source is in one sum, and those of the sums are all that there are.
     if single.count != single.shape[1]:
         return None
-    width, begins = target.width, np.searchsorted(single.rows, np.arange(single.shape[0]))
-    if source.slots % width or np.any(single.row_counts < (1 if empty else width)):
+    begins = np.searchsorted(single.rows, np.arange(single.shape[0]))
+    most = width * source.ciphertexts if isinstance(source, Skewed) else width
+    if source.slots % width or np.any(single.row_counts < (1 if empty else most)):
         return None
-    if np.any(source.addresses[single.cols] // width != target.addresses[single.rows] // width):
+    if np.any(places // width != target.addresses[single.rows] // width):
         return None
     if np.any(single.values != single.values[begins][single.rows]):
         return None
@@ -87,14 +109,16 @@ def totalled(
     single: SparseMap, source: Layout, target: Layout, empty: bool
 ) -> tuple[tuple[int, ...], ...] | None:
     """For sums over windows and ciphertexts: the ciphertexts of the source of which each one of the result is the sum, up to one
-    factor, before the sums of windows. None for other maps. empty: as for summed."""
-    if type(source) is not Layout or type(target) is not Layout:
+    factor, before the sums of windows. None for other maps. Those of a skewed matrix are rotated back before. empty: as for summed."""
+    if type(source) not in (Layout, Skewed) or type(target) is not Layout:
         return None
     if not single.count or np.ptp(single.values) or single.count != single.shape[1]:
         return None
     if single.used_cols != single.count:
         return None
     rows, columns = target.addresses[single.rows], source.addresses[single.cols]
+    if isinstance(source, Skewed):
+        columns = columns + np.asarray(source.turns)[columns // source.slots]
     if target.ciphertexts > 1 or source.period < target.period:
         return None
     if np.any((columns % source.slots - rows) % target.period):

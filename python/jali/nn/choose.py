@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from jali.errors import InternalError
-from jali.nn.axes import copied, repeated, summed
+from jali.nn.axes import copied, repeated, summed, totalled, turned
 from jali.nn.between import filled
 from jali.nn.diagonals import gathered, phased, placed, sent, steps
 from jali.nn.graph import Graph, Node
-from jali.nn.layout import Gathered, Layout, Repeated, Shared, fitted
+from jali.nn.layout import Gathered, Layout, Repeated, Shared, Skewed, fitted, skewed
 from jali.nn.overlay import PRODUCT, price
 from jali.nn.products import factors, spread, windowed
 from jali.nn.sparse import SparseMap
@@ -105,9 +105,13 @@ class _Search:
         """The states behind a node."""
         root = self._roots[node.name]
         if node.op == "input":
-            if not self._taken(node.name) and root not in state.chosen:
-                state = _State(state.cost, {**state.chosen, root: fitted(node.shape, self._slots)})
-            yield state
+            if self._taken(node.name) or root in state.chosen:
+                yield state
+                return
+            layouts = [fitted(node.shape, self._slots)]
+            if any(member.op == "multiply" for member in self._members[root]):
+                layouts += filter(None, [skewed(node.shape, self._slots)])
+            yield from (_State(state.cost, {**state.chosen, root: one}) for one in layouts)
             return
         if node.op == "products":
             sides = [state.chosen[self._roots[name]] for name in node.inputs]
@@ -276,6 +280,13 @@ class _Search:
             if (source == target and single.is_diagonal) or copied(single, source, target):
                 self._costs[key] = 0.0
                 return 0.0
+            if turned(single, source, target):
+                assert isinstance(target, Skewed)
+                self._costs[key] = target.count - 1
+                return self._costs[key]
+            if isinstance(source, Skewed) and totalled(single, source, target, empty) is not None:
+                self._costs[key] = source.count - 1 + math.log2(source.slots // target.period)
+                return self._costs[key]
             if isinstance(target, Repeated) and summed(single, source, target, empty) is not None:
                 each = 2 * math.log2(target.width) + PRODUCT
                 self._costs[key] = target.ciphertexts * each
@@ -285,6 +296,8 @@ class _Search:
                 counts = placed(sample, source, target).counts
             copies = target.slots // max(source.period, target.period)
             rotations = price(counts, 0 if source.partial else copies)
+            if isinstance(source, Skewed) or isinstance(target, Skewed):
+                rotations = float(sum(counts))  # each ciphertext has others, of which few share a ModUp
             rotations += target.ciphertexts * len(steps(source, target))
             if isinstance(source, Gathered):
                 rotations += _SENT * (source.ciphertexts - 1)

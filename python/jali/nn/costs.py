@@ -99,8 +99,9 @@ class Costs:
         turned, diagonals, count = 0, 0, node.attrs["layout"].ciphertexts
         before, factors, sums = 0, 0, 0
         for term in node.attrs["terms"]:
+            before += term.moved
             if term.factor is not None:
-                factors += 0 if term.is_free else count
+                factors += 0 if term.is_free else 1 if term.joined else count
             for n in map(len, term.diagonals.values()):
                 turned += max(0, math.ceil(2 * (math.sqrt(n) - 1)))
                 diagonals += n

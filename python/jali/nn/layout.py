@@ -22,7 +22,7 @@ import numpy as np
 from jali.nn.graph import Shape
 from jali.nn.sparse import Indices
 
-__all__ = ["Gathered", "Layout", "Repeated", "Shared", "contents", "fitted"]
+__all__ = ["Gathered", "Layout", "Repeated", "Shared", "Skewed", "contents", "fitted", "skewed"]
 
 
 @dataclass(frozen=True)
@@ -166,6 +166,46 @@ class Repeated(Layout):
         return f"{self.ciphertexts} x {self.slots} slots, each number {self.width} times"
 
 
+@dataclass(frozen=True)
+class Skewed(Layout):
+    """A matrix (rows, columns) in several ciphertexts, for products with encrypted vectors from both sides (the diagonals of Halevi and Shoup
+    2014, of blocks instead of numbers).
+
+    A row is cut into ``count`` chunks of ``width`` numbers. Slots i width to (i + 1) width of every ciphertext belong to row i, and those of ciphertext j
+    hold its chunk i + j, modulo count. So
+
+    - a vector that repeats after count width slots, rotated by j width, lies as the columns in ciphertext j do;
+    - a vector of which every number lies in ``width`` slots, one behind the other, lies as the rows do in all of them;
+    - the sum of all ciphertexts has in the slots of a row what is left to be added of the row;
+    - ciphertext j rotated by -j width has numbers of column s mod (count width) in slot s. The sum of those is what is left to be added of the columns.
+
+    The grid and the gap have no meaning. A matrix has at most slots / width rows.
+    """
+
+    count: int = 1
+    width: int = 1
+
+    @cached_property
+    def addresses(self) -> Indices:
+        """For each number of the flattened array, ciphertext times slots + slot."""
+        row, column = (axis.ravel() for axis in np.indices(self.shape))
+        chunk, inside = np.divmod(column, self.width)
+        return np.asarray((chunk - row) % self.count * self.slots + row * self.width + inside)
+
+    @property
+    def ciphertexts(self) -> int:
+        """How many ciphertexts the array takes."""
+        return self.count
+
+    @property
+    def turns(self) -> tuple[int, ...]:
+        """For each ciphertext, by how much a vector that repeats is rotated to lie as its columns do."""
+        return tuple(range(0, self.count * self.width, self.width))
+
+    def __str__(self) -> str:
+        return f"{self.count} x {self.slots} slots, skewed by {self.width}"
+
+
 def contents(layout: Layout) -> Indices:
     """(ciphertexts, slots): the index of the number that lies in each slot, or -1."""
     if isinstance(layout, Gathered):
@@ -183,3 +223,14 @@ def fitted(
     layout = Layout(shape, slots, slots, gap, shape[1:] if grid is None else grid)
     needed = max(int(layout.addresses.max()) + 1, least)
     return Layout(shape, slots, min(slots, 1 << (needed - 1).bit_length()), gap, layout.grid)
+
+
+def skewed(shape: Shape, slots: int) -> Skewed | None:
+    """The skewed layout of a matrix in the fewest ciphertexts; None for other arrays, and if one ciphertext would do."""
+    if len(shape) != 2:
+        return None
+    columns = 1 << (shape[1] - 1).bit_length()
+    count = 1 << (-(-shape[0] * columns // slots) - 1).bit_length()
+    if not 1 < count <= columns:
+        return None
+    return Skewed(shape, slots, slots, 1, shape[1:], count, columns // count)

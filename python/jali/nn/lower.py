@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jali.nn.axes import copied, powers, summed, totalled
+from jali.nn.axes import copied, powers, summed, totalled, turned
 from jali.nn.between import filled
 from jali.nn.diagonals import placed, steps
 from jali.nn.graph import Array, Graph, Node
-from jali.nn.layout import Gathered, Layout, Repeated
+from jali.nn.layout import Gathered, Layout, Repeated, Skewed
+from jali.nn.noise import gain_of
 from jali.nn.overlay import exponents, joined, monomial, overlaid, sums_of
+from jali.nn.passed import shared_sums
 from jali.nn.products import factors, spread, windowed
 from jali.nn.sparse import Indices, SparseMap
 
@@ -38,6 +40,9 @@ class Term:
     ciphertexts of the source whose sum goes into each one of the result; None if they are the same. turns: of the overlay of
     the source that the diagonals are for (see jali.nn.overlay). The sums of the overlay come before the other ones. digests: by
     (to, from_), a hash of the numbers and the overlay of the diagonals: blocks with the same one are the same matrix.
+    turned: for each ciphertext of the result, the rotation of the one ciphertext of the source whose copy it is; empty if there are none. joined: for each
+    ciphertext of the source, its rotation before all of them are added, which comes before anything else; empty if they are not. Both go up in
+    equal steps from 0.
     """
 
     factor: float | None
@@ -51,6 +56,8 @@ class Term:
     picked: tuple[tuple[int, ...], ...] | None = None
     turns: tuple[int, ...] = ()
     digests: Mapping[tuple[int, int], bytes] = field(default_factory=dict)
+    turned: tuple[int, ...] = ()
+    joined: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, single: SparseMap, source: Layout, target: Layout, empty: bool) -> Term:
@@ -58,6 +65,12 @@ class Term:
         if source == target and single.is_diagonal and not np.ptp(single.values):
             return cls(float(single.values[0]))
         picked = copied(single, source, target) or totalled(single, source, target, empty)
+        joined, turns = (), ()
+        if picked is None and turned(single, source, target):
+            assert isinstance(target, Skewed)
+            picked, turns = ((0,),) * target.count, target.turns
+        elif picked is not None and isinstance(source, Skewed) and target.ciphertexts == 1:
+            joined = tuple(-turn for turn in source.turns)
         if picked is not None:
             factor = float(single.values[0])
             sums = powers(target.period, source.period) if len(picked) == 1 else ()
@@ -65,13 +78,16 @@ class Term:
                 to: tuple(abs(factor) * len(of) * 2.0**k for k in range(len(sums) + 1))
                 for to, of in enumerate(picked)
             }
-            return cls(factor, {}, most, sums, single, source, target, (), picked)
+            return cls(
+                factor, {}, most, sums, single, source, target, (), picked, (), {}, turns, joined
+            )
         term = cls(None, {}, {}, steps(source, target), single, source, target)
         if summed(single, source, target, empty) is not None:
             assert isinstance(target, Repeated)
             before = powers(1, target.width)
             back = tuple(target.slots - step for step in before)
-            term = replace(term, before=before, sums=back)
+            joined = (0,) * source.ciphertexts if isinstance(source, Skewed) else ()
+            term = replace(term, before=before, sums=back, joined=joined)
         return term._counted()._overlaid()
 
     @classmethod
@@ -90,7 +106,8 @@ class Term:
                 diagonals[to, from_] = np.flatnonzero(np.bincount(diagonal))
                 digests[to, from_] = _digest(self.period, diagonal, slot, values)
                 one = np.bincount(slot, np.abs(values), self.period)
-                total += np.tile(one, slots // self.period) * 2.0 ** len(self.before)
+                added = 2.0 ** len(self.before) * max(1, len(self.joined))
+                total += np.tile(one, slots // self.period) * added
             found = [total]
             for step in self.sums:
                 found.append(found[-1] + np.roll(found[-1], -step))
@@ -102,7 +119,7 @@ class Term:
         assert self.source is not None and self.target is not None
         turns: tuple[int, ...] = ()
         diagonals, period = self.diagonals, self.source.period
-        if not self.before and not self.source.partial:
+        if not self.before and not self.joined and not self.source.partial:
             windows = self.target.slots // max(period, self.target.period)
             turns, diagonals = overlaid(diagonals, period, windows)
         told = repr((turns, period)).encode()
@@ -112,6 +129,10 @@ class Term:
     def taken(self, to: int) -> tuple[int, ...]:
         """With a factor: the ciphertexts of the source whose sum goes into ciphertext `to`."""
         return (to,) if self.picked is None else self.picked[to]
+
+    def turn(self, to: int) -> int:
+        """By how much the copy of the source that is ciphertext `to` is rotated."""
+        return self.turned[to] if self.turned else 0
 
     def columns(self, to: int) -> list[int]:
         """The ciphertexts of the source that are multiplied with diagonals for ciphertext `to`."""
@@ -141,6 +162,11 @@ class Term:
     def is_free(self) -> bool:
         """Whether it takes no level."""
         return self.factor == 1.0
+
+    @property
+    def moved(self) -> int:
+        """Rotations of whole ciphertexts, of turned copies and before ciphertexts are added."""
+        return sum(step != 0 for step in (*self.turned, *self.joined))
 
     @property
     def count(self) -> int:
@@ -174,7 +200,8 @@ class Term:
     def _entries(self, only: int | None = None) -> Iterator[tuple[int, _Parts]]:
         """For each ciphertext of the result, or for one: (diagonal, slot, value) of the entries, by ciphertext of the source."""
         assert self.single is not None and self.source is not None and self.target is not None
-        found = summed(self.single, self.source, self.target, True) if self.before else None
+        axis = self.before or self.joined
+        found = summed(self.single, self.source, self.target, True) if axis else None
         found = found or placed(self.single, self.source, self.target)
         values = self.single.values[found.entry]
         if not found.block.any():  # the usual case
@@ -193,10 +220,14 @@ class Term:
 
     def __str__(self) -> str:
         if self.factor is not None:
-            return f"times {self.factor:.4g}" + (f", {len(self.sums)} sums" if self.sums else "")
+            told = f"times {self.factor:.4g}" + (f", {len(self.sums)} sums" if self.sums else "")
+            return told + (f", {self.moved} turns" if self.moved else "")
         sums = len(self.before) + len(self.sums)
         overlay = f" of an overlay of {1 << len(self.turns)}" if self.turns else ""
-        return f"{self.count} diagonals{overlay} in {len(self.diagonals)} blocks, {sums} sums"
+        joined = f" of the sum of {len(self.joined)} ciphertexts" if self.joined else ""
+        return (
+            f"{self.count} diagonals{overlay}{joined} in {len(self.diagonals)} blocks, {sums} sums"
+        )
 
 
 def _hash(*parts: bytes) -> bytes:
@@ -214,7 +245,8 @@ def _digest(period: int, diagonal: Indices, slot: Indices, values: Array) -> byt
 
 
 def lower(graph: Graph) -> Graph:
-    """The graph on ciphertexts: nodes ``transform`` (attributes terms, one for each source, and bias) in the place of ``affine``."""
+    """The graph on ciphertexts: nodes ``transform`` (attributes terms and gains, one for each source, and bias) in the place of
+    ``affine``. gains: see jali.nn.noise."""
     layouts: dict[str, Layout] = {node.name: node.attrs["layout"] for node in graph}
     nodes: list[Node] = []
     shared, full = _Shared(), filled(graph)
@@ -234,6 +266,7 @@ def lower(graph: Graph) -> Graph:
             shared(Term.of, single, layouts[name], layouts[node.name], name not in full)
             for name, single in zip(node.inputs, node.attrs["maps"], strict=True)
         )
+        attrs["gains"] = tuple(shared(gain_of, single) for single in node.attrs["maps"])
         attrs["bias"] = shared(_bias, node.attrs["bias"], layouts[node.name])
         if layouts[node.name].partial:
             sources = [most.get(name, 1.0) for name in node.inputs]
@@ -241,7 +274,7 @@ def lower(graph: Graph) -> Graph:
             most[node.name] = _most(attrs["terms"], peaks, sources, attrs["bias"][0])
             attrs["most"] = most[node.name]
         nodes.append(Node(node.name, "transform", node.inputs, node.shape, attrs))
-    return Graph(tuple(nodes), graph.outputs, "lower")
+    return shared_sums(Graph(tuple(nodes), graph.outputs, "lower"))
 
 
 def _products(node: Node, sources: Sequence[Layout]) -> Node:
@@ -359,6 +392,9 @@ def _multiplied(sources: Sequence[Array], node: Node) -> Array:
 def _applied(term: Term, x: Array, node: Node) -> Array:
     layout: Layout = node.attrs["layout"]
     y = np.zeros((len(x), layout.ciphertexts, layout.slots), complex if term.turns else float)
+    if term.joined:
+        each = (np.roll(x[:, k], -step, axis=1) for k, step in enumerate(term.joined))
+        x = sum(each, start=np.zeros(()))[:, None]
     for step in term.before:
         x = x + np.roll(x, -step, axis=2)
     overlay: npt.NDArray[np.inexact[Any]] = x
@@ -366,7 +402,8 @@ def _applied(term: Term, x: Array, node: Node) -> Array:
         overlay = overlay + monomial(exponent, layout.slots) * np.roll(overlay, -step, axis=2)
     for to in range(layout.ciphertexts):
         if term.factor is not None:
-            y[:, to] = term.factor * x[:, list(term.taken(to))].sum(axis=1)
+            taken = [0] if term.joined else list(term.taken(to))
+            y[:, to] = term.factor * np.roll(x[:, taken].sum(axis=1), -term.turn(to), axis=1)
             continue
         for from_, vectors in term.vectors(to):
             for d, vector in vectors.items():

@@ -19,12 +19,13 @@ from jali.errors import CorruptData
 from jali.nn import files
 from jali.nn.graph import Array, Graph, Node, Shape
 from jali.nn.keys import BOOTSTRAP_KEYS, Demand
-from jali.nn.layout import Gathered, Layout
+from jali.nn.layout import Gathered, Layout, Skewed
 from jali.nn.run import peak
 
 __all__ = ["Manifest", "Port"]
 
 _KIND = "manifest"
+_MOST_CIPHERTEXTS = 64  # of an input that does not lie as any array does
 _MOST_NUMBERS = 1 << 26  # of all inputs and outputs
 
 
@@ -181,6 +182,7 @@ def _port_document(port: Port) -> dict[str, Any]:
         "table": layout.table.astype(np.float64) if isinstance(layout, Gathered) else None,
         "period": layout.period,
         "gap": layout.gap,
+        "skew": [layout.count, layout.width] if isinstance(layout, Skewed) else None,
         "grid": list(layout.grid),
         "numbers": [_short(x) for x in (port.centre, port.radius, port.low, port.high)],
         "rms": port.rms,
@@ -229,6 +231,10 @@ def _port(document: dict[str, Any], params: Params, lanes: int) -> Port:
     gap, period = _whole(document["gap"], 1, 64), _whole(document["period"], 1, slots)
     table = document["table"]
     layout = Layout(laid, slots, period, gap, grid)
+    skew = document.get("skew")
+    if skew is not None:
+        count, width = (_whole(v, 1, slots) for v in skew)
+        layout = Skewed(laid, slots, slots, 1, laid[1:], count, width)
     if table is not None:
         layout = _gathered(table, laid, slots)
     size = int(np.prod(laid))
@@ -237,7 +243,9 @@ def _port(document: dict[str, Any], params: Params, lanes: int) -> Port:
     fits = table is not None or len(grid) == max(0, len(laid) - 1)
     if not fits or len(numbers) != 4 or np.prod(shape) != size:
         raise ValueError("an array does not fit its layout")
-    if table is None:
+    if skew is not None:
+        _check_skewed(layout)
+    elif table is None:
         _check_addresses(layout)
     centre, radius, low, high = numbers
     rms, peak = float(document["rms"]), float(document["peak"])
@@ -267,9 +275,20 @@ def _check_addresses(layout: Layout) -> None:
         raise ValueError("an array of several ciphertexts does not repeat")
 
 
+def _check_skewed(layout: Layout) -> None:
+    assert isinstance(layout, Skewed)
+    if len(layout.shape) != 2 or not 1 < layout.count <= _MOST_CIPHERTEXTS:
+        raise ValueError("an array of its shape is not skewed")
+    (rows, columns), width = layout.shape, layout.width
+    if (layout.count * width) & (layout.count * width - 1) or columns > layout.count * width:
+        raise ValueError("the chunks of a skewed array are too small")
+    if rows * width > layout.slots:
+        raise ValueError("a skewed array has more rows than slots for them")
+
+
 def _gathered(table: Array, shape: Shape, slots: int) -> Gathered:
     whole, size = table.astype(np.int64), int(np.prod(shape))
-    if table.ndim != 2 or table.shape[1] != slots or not 1 <= len(table) <= 64:
+    if table.ndim != 2 or table.shape[1] != slots or not 1 <= len(table) <= _MOST_CIPHERTEXTS:
         raise ValueError("the table of an input has other sizes than its ciphertexts")
     if np.any(whole != table) or whole.min() < -1 or whole.max() >= size:
         raise ValueError("the table of an input names numbers that it does not have")

@@ -89,6 +89,7 @@ class Matrices:
             if node.op == "products":
                 self.steps |= {(step * self._lanes, level - 1) for step in term.sums}
             turned += len(term.sums) * layout.ciphertexts + len(term.before) * len(term.diagonals)
+            turned += term.moved
             turned += term.around * (len(term.diagonals) + len({to for to, _ in term.diagonals}))
         if node.op == "products":
             self.steps |= {(step * self._lanes, level - 2) for step in node.attrs["sums"]}

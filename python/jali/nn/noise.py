@@ -15,8 +15,9 @@ import numpy as np
 
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.loop_graph import factor_of
+from jali.nn.sparse import SparseMap
 
-__all__ = ["Noises"]
+__all__ = ["Noises", "gain_of"]
 
 _STEP = 2.0**-24  # of a difference quotient
 _SAMPLES = 1 << 14  # of the slope of a polynomial
@@ -24,11 +25,11 @@ _Sources = Mapping[tuple[str, int], float]  # standard deviations, with signs, b
 
 
 class Noises:
-    """The standard deviations of the noise of the nodes of a graph with levels, one after the other. approximated: the graph without
-    loops after the stage approximate, which has the matrices."""
+    """The standard deviations of the noise of the nodes of a graph with levels, one after the other. The attribute gains of a transform has for each
+    input by how much its noise grows, and whether the result holds a multiple of it, number by number."""
 
-    def __init__(self, graph: Graph, approximated: Graph) -> None:
-        self._graph, self._approximated = graph, approximated
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
         self._sources: dict[str, _Sources] = {}
         self._own: dict[str, float] = {}
 
@@ -97,13 +98,8 @@ class Noises:
         """For each input: by how much its noise grows, and whether the result holds a multiple of it, number by number."""
         match node.op:
             case "transform":
-                maps = self._approximated[node.name].attrs["maps"]
-                factors = [factor_of(m) for m in maps]
-                means = [math.sqrt(float(np.sum(m.values**2)) / m.shape[0]) for m in maps]
-                return [
-                    (g, False) if f is None else (f, True)
-                    for f, g in zip(factors, means, strict=True)
-                ]
+                gains: Sequence[tuple[float, bool]] = node.attrs["gains"]
+                return gains
             case "multiply":
                 first, second = (self._graph[name].attrs["rms"] for name in node.inputs)
                 if node.inputs[0] == node.inputs[1]:  # a square
@@ -116,6 +112,14 @@ class Noises:
             case "approximated":
                 return [(_slope(node), False)]
         return [(1.0, True) for _ in node.inputs]
+
+
+def gain_of(single: SparseMap) -> tuple[float, bool]:
+    """By how much the noise of a source grows behind a map, and whether the result holds a multiple of it, number by number."""
+    factor = factor_of(single)
+    if factor is not None:
+        return factor, True
+    return math.sqrt(float(np.sum(single.values**2)) / single.shape[0]), False
 
 
 def _deviation(sources: _Sources) -> float:

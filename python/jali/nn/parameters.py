@@ -20,6 +20,7 @@ _LARGEST_LOG_N = 16  # a ciphertext of the next ring, with as many levels as it 
 _BOOTSTRAPPING_LOG_N = (15, 16)
 _MOST_LEVELS = 40  # between two bootstrappings
 _NARROW = 29.5  # bits of a scale up to which a level takes one prime in a word of 32 bits
+_EXACT_SHARE = 1 / 2  # of the error that is left to the noise, if approximations have none
 _SIGMAS = 6.0  # noise beyond so many standard deviations occurs once in 5 * 10^8 numbers
 
 
@@ -127,8 +128,11 @@ def switch_work(params: Params) -> float:
 def needed_bits(graph: Graph, precision_bits: float) -> list[float]:
     """For each output, the bits that its noise must leave in its scale.
 
-    Six standard deviations of it are then NOISE_SHARE of 2^-precision_bits, in units of the largest output of the calibration.
+    Six standard deviations of it are then a share of 2^-precision_bits, in units of the largest output of the calibration: NOISE_SHARE, or if all
+    functions are exact polynomials, half. The other half is for numbers that have more noise than the average.
     """
-    bits = precision_bits + math.log2(_SIGMAS / NOISE_SHARE)
+    functions = (node.attrs["by"] for node in graph if node.op == "approximated")
+    share = NOISE_SHARE if any(by.error for by in functions) else _EXACT_SHARE
+    bits = precision_bits + math.log2(_SIGMAS / share)
     outputs = [graph[name].attrs for name in graph.outputs]
     return [bits + math.log2(np.mean(o["radius"]) / o["largest"]) for o in outputs]

@@ -24,6 +24,7 @@ from jali.nn.keys import Demand, digits, kept_keys, key_bytes, word_bytes
 from jali.nn.levels import Levels, depth_of, levelled, lowest, taken
 from jali.nn.lower import lower
 from jali.nn.matrices import Numbers
+from jali.nn.passed import taken_apart
 from jali.nn.parameters import Bootstrapping, Ring, needed_bits, rings, smallest, switch_work
 from jali.nn.placement import best_levels, repeated_after
 from jali.nn.run import Machine
@@ -365,7 +366,7 @@ class _Restoring:
         )
         if not any(node.op == "bootstrap" for node in stages["levels"]):
             return Plan(stages, machine, demanded(machine)[0], found.costs)
-        demand, machine.claims = demanded(machine, which, found.bits, self._flat)
+        demand, machine.claims = demanded(machine, which, found.bits)
         return Plan(stages, machine, demand, found.costs)
 
     def plan(self) -> Plan:
@@ -382,7 +383,11 @@ class _Restoring:
 
 
 def lowered(
-    graph: Graph, slots: int, levels: Levels | None = None, *, bootstraps: bool = False
+    graph: Graph,
+    slots: int,
+    levels: Levels | None = None,
+    *,
+    bootstraps: bool = False,
 ) -> dict[str, Graph]:
     """The stages after approximation, for lanes of this many slots. levels: None stands for the lowest, without bootstrapping. bootstraps:
     whether arrays may be bootstrapped."""
@@ -393,6 +398,6 @@ def lowered(
         layouts = {node.attrs["like"]: node.attrs["layout"] for node in laid}
         flat = unrolled(graph)
         nodes = (n.with_attrs(layout=layouts[n.attrs["like"]]) for n in flat)
-        laid = Graph(tuple(nodes), flat.outputs, "layout")
+        laid = taken_apart(Graph(tuple(nodes), flat.outputs, "layout"))
     low = lower(laid)
     return {"layout": laid, "lower": low, "levels": levelled(low, levels or lowest(low))}

@@ -32,7 +32,6 @@ from jali.nn.plot import plotted
 from jali.nn.report import Summary, summarised
 from jali.nn.roles import Client, Server
 from jali.nn.run import Machine
-from jali.nn.unroll import unrolled
 from jali.nn.verifiers import GRAPHS, verify_costs, verify_graph, verify_levels, verify_manifest
 
 __all__ = ["Program", "Sizes", "compiled"]
@@ -147,8 +146,7 @@ class Program:
         device: where the server will compute; it must be one of this machine. Times are those of trial runs there, with zeros in the
             place of keys. No key is made.
         """
-        stage, bits = unrolled(self.stages["approximate"]), self.precision_bits
-        return summarised(self._machine(), stage, self.manifest, bits, device, threads)
+        return summarised(self._machine(), self.manifest, self.precision_bits, device, threads)
 
     def sizes(self) -> Sizes:
         """The bytes of keys and matrices, which are counted and need no trial run."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from jali import device as devices
 from jali._core.console import bytes_text, seconds_text
-from jali.nn.graph import Graph, Node
+from jali.nn.graph import Node
 from jali.nn.keys import key_sizes, relative_time
 from jali.nn.manifest import Manifest
 from jali.nn.run import Encrypted, Machine, restored
@@ -158,7 +158,6 @@ class _Watch:
 
 def summarised(
     machine: Machine,
-    approximated: Graph,
     manifest: Manifest,
     precision_bits: float,
     device: str,
@@ -166,8 +165,7 @@ def summarised(
 ) -> Summary:
     """The price list on a device of this machine, by trial runs there."""
     demand = manifest.demand
-    deep = approximated if demand.bootstrap != "none" else None
-    trial = Trial(machine, device, threads, demand.restored_bits, deep, timed=True)
+    trial = Trial(machine, device, threads, demand.restored_bits, timed=True)
     start = time.perf_counter()
     machine.prepare(trial.server)
     trial.server.synchronize()

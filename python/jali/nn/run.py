@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -58,6 +60,7 @@ class Machine:
             if node.op in ("transform", "products"):
                 self._matrices.add(node)
         self._matrices.forget()
+        self._open = _only_added(graph)
 
     @property
     def rotations(self) -> dict[str, int]:
@@ -132,21 +135,75 @@ class Machine:
         sources: Sequence[Encrypted],
         only: Sequence[int] | None = None,
     ) -> Encrypted:
-        """The result of a node for its inputs. only: which of its ciphertexts; None stands for all of them."""
+        """The result of a node for its inputs. only: which of its ciphertexts; None stands for all of them.
+
+        Products that are only added are not relinearised unless `only` asks for them, so that their sum is, once.
+        """
+        if node.name in self._open and only is None:
+            start = node.attrs["level"] + taken(node)
+            pairs = zip(*sources, strict=True)
+            return tuple(
+                lowered_to(server, a, start) * lowered_to(server, b, start) for a, b in pairs
+            )
         which = list(range(node.attrs["layout"].ciphertexts)) if only is None else list(only)
         if node.op == "bootstrap":
             return self.known(node, restored(server, node, sources[0]))
+        if (copies := self._turned_copies(server, node, sources, which)) is not None:
+            return self.known(node, copies)
         same = repeats(node, which)
         others = [c for c in which if same[c] == c]
         groups = alike(node, others) if node.op == "transform" else [others]
         found: dict[int, EncryptedArray] = {}
-        most = _TOGETHER if server.device == "cuda" else _ON_A_CPU
+        most = self._most(server)
         for group in groups:
             for first in range(0, len(group), most):
                 part = group[first : first + most]
                 whole = self._whole(server, node, sources, part)
                 found |= zip(part, self._parts(server, node, whole, part), strict=True)
         return tuple(found[same[c]] for c in which)
+
+    def _turned_copies(
+        self, server: Evaluator, node: Node, sources: Sequence[Encrypted], which: Sequence[int]
+    ) -> list[EncryptedArray] | None:
+        """All ciphertexts of a node that are the rotations of one: twice as many with every step. None for other nodes."""
+        if node.op != "transform" or len(node.attrs["terms"]) > 1 or node.attrs["bias"].any():
+            return None
+        (term,), ((first, *_), *_) = node.attrs["terms"], sources
+        if not term.turned or not term.is_free or list(which) != list(range(len(term.turned))):
+            return None
+        found = [lowered_to(server, first, node.attrs["level"])]
+        while len(found) < len(term.turned):
+            found += self._rotated(server, found, term.turned[len(found)])
+        return found
+
+    def _rotated(
+        self, server: Evaluator, values: Sequence[EncryptedArray], step: int
+    ) -> list[EncryptedArray]:
+        """All of them rotated by the same number of slots of a lane."""
+        most, found = self._most(server), list[EncryptedArray]()
+        for first in range(0, len(values), most):
+            part = values[first : first + most]
+            whole = together(server, part).rotate(step * self.lanes)
+            found += apart(server, whole, len(part))
+        return found
+
+    @staticmethod
+    def _most(server: Evaluator) -> int:
+        return _TOGETHER if server.device == "cuda" else _ON_A_CPU
+
+    def _joined(
+        self, server: Evaluator, term: Term, source: Encrypted, level: int, peak: float
+    ) -> EncryptedArray:
+        """The sum of all ciphertexts of the source, each rotated, of which no number is larger than `peak`: half as many with every step."""
+        left = [lowered_to(server, x, level) for x in source]
+        step = term.joined[1]
+        if not step:
+            return functools.reduce(operator.add, left)  # also of products that are still open
+        while len(left) > 1:
+            peak, moved = 2 * peak, self._rotated(server, left[1::2], step)
+            left = [_added(server, *pair, peak) for pair in zip(left[::2], moved, strict=True)]
+            step *= 2
+        return left[0]
 
     def _whole(
         self, server: Evaluator, node: Node, sources: Sequence[Encrypted], part: Sequence[int]
@@ -254,8 +311,17 @@ class Machine:
         source_peak = max(1.0, peak(self.graph[node.inputs[k if side is None else side]]))
         bounds = [max(source_peak * b, 2.0**-20) for b in term.bounds.get(part[0], ())]
         y: EncryptedArray | None = None
-        if term.factor is not None:
-            level = node.attrs["level"] + (0 if term.is_free else 1)
+        level = node.attrs["level"] + (0 if term.is_free else 1)
+        joined = self._joined(server, term, source, level, source_peak) if term.joined else None
+        source_peak *= max(1, len(term.joined))
+        if term.turned:
+            parts = [source[term.taken(to)[0]] for to in part]
+            moved = [x.rotate(term.turn(to) * self.lanes) for x, to in zip(parts, part, strict=True)]
+            y = lowered_to(server, together(server, moved), level)
+            y = y if term.is_free else y * term.factor
+        elif term.factor is not None and joined is not None:
+            y = joined if term.is_free else joined * term.factor
+        elif term.factor is not None:
             columns = zip(*map(term.taken, part), strict=True)
             parts = [lowered_to(server, column(*which), level) for which in columns]
             y = parts[0]
@@ -264,9 +330,9 @@ class Machine:
             y = y if term.is_free else y * term.factor
         blocks = zip(*(term.columns(to) for to in part), strict=True)
         for which, plan in zip(blocks, self._matrices.of(node.name, k, part[0]), strict=True):
-            x = column(*which)
+            x = column(*which) if joined is None else joined
             if term.before or term.turns:
-                x = lowered_to(server, x, node.attrs["level"] + 1)
+                x = lowered_to(server, x, level)
             x = self._overlay(server, term, x, source_peak)
             bound = source_peak
             for step in term.before:
@@ -301,6 +367,18 @@ def _turned(server: Evaluator, x: EncryptedArray, step: int, exponent: int) -> E
     return EncryptedArray(server, server.explicit.multiply_monomial(rotated, exponent))
 
 
+def _only_added(graph: Graph) -> set[str]:
+    """The products of which nothing but the sum of all ciphertexts is used, as they are and once."""
+    found = set()
+    for node in graph:
+        for name, term in zip(node.inputs, node.attrs.get("terms", ()), strict=False):
+            level = node.attrs["level"] + (0 if term.is_free else 1)
+            added = term.joined and not any(term.joined) and graph[name].op == "multiply"
+            if added and graph[name].attrs["level"] == level and name not in graph.outputs:
+                found.add(name)
+    return {name for name in found if len(graph.users(name)) == 1}
+
+
 def alike(node: Node, which: Sequence[int]) -> list[list[int]]:
     """The ciphertexts of the result of a transform, grouped by the work that they take but for the bias."""
     found: dict[tuple[object, ...], list[int]] = {}
@@ -309,7 +387,7 @@ def alike(node: Node, which: Sequence[int]) -> list[list[int]]:
         for term in node.attrs["terms"]:
             taken_ = len(term.taken(to)) if term.factor is not None else 0
             matrices = tuple(term.digests[to, from_] for from_ in term.columns(to))
-            work += [taken_, matrices, term.bounds.get(to)]
+            work += [taken_, matrices, term.bounds.get(to), term.turn(to)]
         found.setdefault(tuple(work), []).append(to)
     return list(found.values())
 
@@ -323,7 +401,7 @@ def repeats(node: Node, which: Sequence[int]) -> dict[int, int]:
     for to in which:
         made: list[object] = [to] if node.attrs["bias"][to].any() else []
         for term in node.attrs["terms"]:
-            made.append(term.taken(to) if term.factor is not None else (to,))
+            made.append((term.taken(to), term.turn(to)) if term.factor is not None else (to,))
         found[to] = first.setdefault(tuple(made), to)
     return found
 

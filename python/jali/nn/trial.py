@@ -22,7 +22,7 @@ import numpy as np
 from jali import ckks
 from jali.ckks import EncryptedArray, Evaluator
 from jali.errors import RangeExceeded
-from jali.nn.graph import Graph, Node
+from jali.nn.graph import Node
 from jali.nn.keys import Demand
 from jali.nn.levels import conjugated, levels_of, taken
 from jali.nn.noise import Noises
@@ -41,8 +41,7 @@ _TWIN_LOG_N = (
 class Trial:
     """A server of a program that has zeros in the place of keys, and inputs for it.
 
-    restored_bits: the precision that was asked of a bootstrapping of these parameters.
-    approximated: the graph after this stage, if the program bootstraps.
+    restored_bits: the precision that was asked of a bootstrapping of these parameters; 0 for a program that does not bootstrap.
     timed: whether ciphertexts of an array that take the same work are run all the same.
     """
 
@@ -52,11 +51,10 @@ class Trial:
         device: str = DRY,
         threads: int | None = 1,
         restored_bits: float = 0.0,
-        approximated: Graph | None = None,
         timed: bool = False,
     ) -> None:
         self._timed = timed
-        self.machine, self._restored_bits, self._approximated = machine, restored_bits, approximated
+        self.machine, self._restored_bits = machine, restored_bits
         self._noises: Noises | None = None
         self._precisions: dict[tuple[str, float, float, int], float] = {}
         self.claims: dict[str, float] = {}
@@ -141,8 +139,8 @@ class Trial:
     def run(self, **options: object) -> list[Encrypted]:
         """The outputs for its inputs. Options as of Machine."""
         self._done.clear()
-        if self._approximated is not None:
-            self._noises = Noises(self.machine.graph, self._approximated)
+        if self._restored_bits:
+            self._noises = Noises(self.machine.graph)
         return self.machine(self.server, *self.inputs, instead=self.instead, **options)  # type: ignore[arg-type]
 
     def _precision(self, node: Node) -> float:
@@ -188,7 +186,10 @@ def _largest(node: Node) -> float:
 def _work(node: Node, sources: Sequence[Node]) -> tuple[object, ...]:
     """What nodes have in common that do the same with numbers of the same size at the same levels."""
     terms = [
-        (t.factor, t.picked, t.sums, t.before, tuple(t.digests.values()), tuple(t.bounds.items()))
+        (
+            *(t.factor, t.picked, t.sums, t.before, t.turned, t.joined),
+            *(tuple(t.digests.values()), tuple(t.bounds.items())),
+        )
         for t in node.attrs.get("terms", ())
     ]
     sizes = [(n.attrs["level"], n.attrs["rms"], _largest(n)) for n in (node, *sources)]
@@ -213,11 +214,10 @@ def demanded(
     machine: Machine,
     bootstrap: str | int = "none",
     restored_bits: float = 0.0,
-    approximated: Graph | None = None,
 ) -> tuple[Demand, dict[str, float]]:
     """What a program needs of its keys, and the noise that it leaves; and the precision of nodes, as Machine takes it. Arguments as of
     Demand and Trial."""
-    trial = Trial(machine, DRY, 1, restored_bits, approximated)
+    trial = Trial(machine, DRY, 1, restored_bits)
     outputs = trial.run()
     products = [
         node.attrs["level"] + taken(node)

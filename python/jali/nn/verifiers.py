@@ -97,6 +97,7 @@ def _scales(graph: Graph) -> Problems:
         most = _BEYOND * (
             LARGEST if graph.stage != "approximate" and may_be_large(graph, node) else 1
         )
+        most *= node.attrs.get("added", 1)
         if not np.all(np.asarray(node.attrs.get("radius", 0.0)) > 0):
             yield node, "has no scale"
         elif max(-node.attrs["low"], node.attrs["high"]) > most:
