@@ -88,6 +88,32 @@ def test_costs_lie_between_those_that_were_measured() -> None:
     assert costs.real == (NEVER,) * due + tuple(5000 * n // inside[-1] for n in inside[due:])
 
 
+def test_more_digits_cost_what_those_with_the_most_digits_took() -> None:
+    """Costs by the number of primes alone made plans whose key switchings had 30 digits, and took twice as long as planned."""
+    known, deep = measured.params_of(15, "w32"), measured.deep_of(15, "w32")
+    assert deep is not None and deep.dnum > 4 * known.dnum
+    between = Params.create(
+        bootstrap=True, precision_bits=15, levels_after=deep.depth - 4, log_n=15, word="w32"
+    )
+    assert known.dnum < between.dnum < deep.dnum
+    primes = len(known.level(known.depth).primes)
+    table: measured.Table = {k: [(1, 1000), (primes, 1000 * primes)] for k in measured.KINDS}
+    for kind in ("real", "pair"):
+        table[kind] = [(known.q_count, 5000)]
+    plain = {params: of_table(params, table) for params in (known, deep, between)}
+    slow = 3 * plain[deep].rotation[-1], 2 * plain[deep].real[-1]
+    count = len(deep.level(deep.depth).primes)
+    table |= {"rotation deep": [(count, slow[0])], "real deep": [(deep.q_count, slow[1])]}
+    found = {params: of_table(params, table) for params in (known, deep, between)}
+    assert found[known] == plain[known]
+    assert found[deep].rotation[-1] == pytest.approx(slow[0], abs=2)
+    assert found[deep].real[-1] == pytest.approx(slow[1], abs=2)
+    assert found[deep].product == plain[deep].product  # of which nothing more was measured
+    for kind in ("rotation", "real"):
+        now, before = getattr(found[between], kind)[-1], getattr(plain[between], kind)[-1]
+        assert before < now < before * 3
+
+
 def test_fewer_slots_cost_what_was_measured() -> None:
     """Linear in the logarithm of the number of slots, as a share of a bootstrapping with all."""
     params = small()

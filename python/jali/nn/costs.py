@@ -7,7 +7,7 @@ Whole numbers, pinned in a program, so that a plan that is made again is the sam
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -22,11 +22,13 @@ from jali.nn.graph import Node
 from jali.nn.keys import key_bytes, plain_bytes, whole_key_bytes
 from jali.nn.levels import taken
 from jali.nn.measured import (
+    DEEP,
     DIAGONALS,
     PRESETS,
     TOGETHER,
     Points,
     Table,
+    deep_of,
     inside_primes,
     kept,
     kept_rings,
@@ -218,21 +220,75 @@ def _priced(found: Costs, of: Params, table: Table) -> Costs:
 
 
 def of_table(params: Params, table: Table, packings: Sequence[int] = ()) -> Costs:
-    """Measured costs at the levels of these parameters, linear in the number of primes between two that were measured."""
+    """Measured costs at the levels of these parameters, linear in the number of primes between two that were measured. What other parameters of the
+    ring read more, because a key switching has more digits, or less, is priced by the parameters with the most digits, if they were measured."""
+    known, wanted = _known(params.log_n, params.word), counted(params)
     levels = range(params.depth + 1)
     primes = [len(params.level(level).primes) for level in levels]
-    rows = [_interpolated(table[kind], primes) for kind in ("rotation", "plain", "product")]
-    if params.bootstraps:
-        inside = [inside_primes(params, level) for level in levels]
-        least = max(1, params.bootstrap_level)
-        for kind in ("real", "pair"):
-            costs = _interpolated(table[kind], inside)
-            rows.append((*[NEVER] * least, *costs[least:]))
-    rotation, plain, product, real, pair = [*rows, (), ()][:5]
+    inside = [inside_primes(params, level) for level in levels]
+    least = max(1, params.bootstrap_level) if params.bootstraps else 0
+    rows: list[tuple[int, ...]] = []
+    for kind in ("rotation", "plain", "product", "real", "pair"):
+        restores = kind in ("real", "pair")
+        if restores and not params.bootstraps:
+            rows.append(())
+            continue
+        first, at = (least, inside) if restores else (0, primes)
+        costs = _interpolated(table[kind], at[first:])
+        if known is not None and kind in DEEP:
+            more = known.priced(table, kind)
+            bytes_of = getattr(wanted, kind)[first:]
+            costs = tuple(map(more, costs, at[first:], bytes_of))
+        rows.append((*[NEVER] * first, *costs))
+    rotation, plain, product, real, pair = rows
     sparse = tuple((n, _sparse_share(table, n)) for n in packings) if real else ()
     return Costs(
         "nanoseconds", rotation, plain, product, real, pair, **_shares(table), sparse=sparse
     )
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The parameters on which `jali tune` measures a ring, and those with the most digits, with what they read."""
+
+    params: Params
+    counts: Costs
+    deep: Params
+    deep_counts: Costs
+
+    def priced(self, table: Table, kind: str) -> Callable[[int, int, int], int]:
+        """Corrects a cost at a number of primes by the bytes that are read more than with the measured parameters. An operation takes at least a quarter of its cost
+        with these."""
+        restores = kind in ("real", "pair")
+        first = max(1, self.params.bootstrap_level) if restores else 0
+        levels = range(first, self.params.depth + 1)
+        primes = [
+            inside_primes(self.params, k) if restores else len(self.params.level(k).primes)
+            for k in levels
+        ]
+        counts = getattr(self.counts, kind)[first:]
+
+        def read(n: int) -> float:  # in proportion beyond the highest level
+            return float(np.interp(n, primes, counts)) * max(1.0, n / primes[-1])
+
+        points = table.get(f"{kind} deep", ())
+        if not points:
+            return lambda cost, n, count: cost
+        n, cost = points[-1]
+        (alone,) = _interpolated(table[kind], [n])
+        extra = getattr(self.deep_counts, kind)[-1] - read(n)
+        price = max(0.0, (cost - alone) / extra) if extra > 0 else 0.0
+        return lambda cost, n, count: max(cost // 4, round(cost + price * (count - read(n))))
+
+
+@cache
+def _known(log_n: int, word: str) -> _Known | None:
+    """None for a ring that `jali tune` does not measure, or has no parameters with more digits."""
+    try:
+        params, deep = params_of(log_n, word), deep_of(log_n, word)
+    except InvalidArgument:
+        return None
+    return _Known(params, counted(params), deep, counted(deep)) if deep is not None else None
 
 
 def _sparse_share(table: Table, slots: int) -> int:
@@ -261,19 +317,19 @@ def _shares(table: Table) -> dict[str, int]:
 
 
 def _interpolated(points: Points, at: Sequence[int]) -> tuple[int, ...]:
-    """Costs at other numbers of primes. Beyond the ends, they are in proportion to the primes."""
+    """Costs at other numbers of bytes or primes. Beyond the ends, they are in proportion to these."""
     (first, low), (last, high) = points[0], points[-1]
     found = []
-    for primes in at:
-        if primes <= first:
-            found.append(low * primes // first)
-        elif primes >= last:
-            found.append(high * primes // last)
+    for n in at:
+        if n <= first:
+            found.append(low * n // first)
+        elif n >= last:
+            found.append(high * n // last)
         else:
             (a, left), (b, right) = next(
-                pair for pair in pairwise(points) if pair[0][0] <= primes <= pair[1][0]
+                pair for pair in pairwise(points) if pair[0][0] <= n <= pair[1][0]
             )
-            found.append(left + (right - left) * (primes - a) // max(1, b - a))
+            found.append(left + (right - left) * (n - a) // max(1, b - a))
     return tuple(found)
 
 

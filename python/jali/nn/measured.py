@@ -6,12 +6,15 @@ parameters of the same ring have other levels, so costs are kept by the number o
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +28,14 @@ from jali.ckks import EncryptedArray, Evaluator, LinearTransform, Params
 from jali.errors import Error, InvalidArgument, NoDevice, Unsupported
 
 __all__ = [
+    "DEEP",
     "DIAGONALS",
     "KINDS",
     "PRESETS",
     "TOGETHER",
     "Points",
     "Table",
+    "deep_of",
     "file",
     "inside_primes",
     "keep",
@@ -46,9 +51,12 @@ Table = dict[str, Points]
 #: Operations on one ciphertext; a matrix of DIAGONALS diagonals, and TOGETHER ciphertexts rotated at once; bootstrappings of one and of two;
 #: and of one to the highest level with fewer slots than all, by their number in the place of the primes.
 KINDS = ("rotation", "plain", "product", "matrix", "rotations", "real", "pair", "sparse")
+#: Operations that are also measured at the top of the parameters of the ring with the most digits of key switching, as "rotation deep" and so on.
+DEEP = ("rotation", "product", "real", "pair")
 DIAGONALS, TOGETHER = 32, 8
 PRESETS = {15: "n15_small", 16: "n16_fast", 17: "n17_deep"}
 _SCALE_BITS = (40.0, 30.0, 25.0)
+_DEEP_BITS = 15.0
 
 
 def params_of(log_n: int, word: str) -> Params:
@@ -64,30 +72,76 @@ def params_of(log_n: int, word: str) -> Params:
     raise InvalidArgument(f"log_n {log_n} has no secure parameters to measure: use 12 or more")
 
 
+@cache
+def deep_of(log_n: int, word: str) -> Params | None:
+    """Parameters with bootstrapping and nearly as many levels as are secure, so that few special primes and many digits of key switching are left; None for
+    a ring without a preset. Time depends on the number of digits as well as on that of primes."""
+    if log_n not in PRESETS:
+        return None
+
+    def made(levels: int) -> Params:
+        return Params.create(
+            bootstrap=True,
+            precision_bits=_DEEP_BITS,
+            levels_after=levels,
+            log_n=log_n,
+            word=word,
+        )
+
+    least = made(1)
+    room = ckks.max_log_qp(log_n, least.security) - least.log_q
+    for levels in range(1 + math.floor(room / least.scale_bits), 1, -1):
+        with contextlib.suppress(Error):
+            return made(levels)
+    return None
+
+
 def inside_primes(params: Params, level: int) -> int:
     """How many primes a bootstrapping to a level works with."""
     top = len(params.level(params.depth).primes)
     return params.q_count - top + len(params.level(level).primes)
 
 
+@dataclass(frozen=True)
+class _Bench:
+    """Evaluators of parameters with zeros in the place of keys, and encrypted zeros."""
+
+    params: Params
+    client: ckks.Client
+    device: str
+    threads: int | None
+
+    @classmethod
+    def of(cls, params: Params, device: str, threads: int | None) -> _Bench:
+        return cls(params, ckks.Client(params, threads=threads), device, threads)
+
+    def server(self) -> Evaluator:
+        none = self.client._core.evaluation_keys([], False, False, [])
+        return Evaluator._noting_keys(self.params, none, self.device, self.threads)
+
+    def at(self, evaluator: Evaluator, level: int) -> EncryptedArray:
+        zeros = np.zeros(self.params.slots)
+        return evaluator.bind(self.client.encrypt(zeros, level=level, peak=1.0))
+
+    def bootstrap(self, level: int, seconds: float, *, pair: bool, slots: int | None = None) -> int:
+        """The nanoseconds of a bootstrapping to a level, with an evaluator of its own, because it keeps the matrices that it makes."""
+        fresh = self.server()
+        x = self.at(fresh, self.params.bootstrap_level)
+        if pair:
+            return _nanoseconds(partial(fresh.bootstrap_pair, x, x, level), fresh, seconds)
+        return _nanoseconds(partial(x.bootstrap, level, real=True, slots=slots), fresh, seconds)
+
+
 def table_of(
     params: Params, device: str, seconds: float = 0.1, threads: int | None = None
 ) -> Table:
-    """The costs on a device, at up to four levels of these parameters. seconds: time spent on each."""
-    client = ckks.Client(params, threads=threads)
-    none = client._core.evaluation_keys([], False, False, [])
-
-    def server() -> Evaluator:
-        return Evaluator._noting_keys(params, none, device, threads)
-
-    def at(evaluator: Evaluator, level: int) -> EncryptedArray:
-        zeros = np.zeros(params.slots)
-        return evaluator.bind(client.encrypt(zeros, level=level, peak=1.0))
-
+    """The costs on a device, at up to four levels of these parameters, and at the top of those with the most digits, if the ring has a
+    preset. seconds: time spent on each."""
+    bench = _Bench.of(params, device, threads)
     table: Table = {kind: [] for kind in KINDS}
-    first = server()
+    first = bench.server()
     for level in _some(1, params.depth, 4):
-        x, primes = at(first, level), len(params.level(level).primes)
+        x, primes = bench.at(first, level), len(params.level(level).primes)
         encoded = first.explicit.encode(np.zeros(params.slots), level, params.level(level).scale)
         several = EncryptedArray(first, first._core.stack([x._settled()] * TOGETHER))
         matrix = _matrix(params, level)
@@ -104,18 +158,28 @@ def table_of(
     if params.bootstraps:
         for level in _some(max(1, params.bootstrap_level), params.depth, 3):
             for kind in ("real", "pair"):
-                fresh = server()  # one for each, because it keeps the matrices that it makes
-                x = at(fresh, params.bootstrap_level)
-                single = partial(x.bootstrap, level, real=True)
-                both = partial(fresh.bootstrap_pair, x, x, level)
-                spent = _nanoseconds(single if kind == "real" else both, fresh, seconds)
+                spent = bench.bootstrap(level, seconds, pair=kind == "pair")
                 table[kind].append((inside_primes(params, level), spent))
         for log_slots in _some(1, params.log_n - 2, 4):
-            fresh = server()
-            x = at(fresh, params.bootstrap_level)
-            run = partial(x.bootstrap, real=True, slots=1 << log_slots)
-            table["sparse"].append((1 << log_slots, _nanoseconds(run, fresh, seconds)))
-    return table
+            spent = bench.bootstrap(params.depth, seconds, pair=False, slots=1 << log_slots)
+            table["sparse"].append((1 << log_slots, spent))
+    deep = deep_of(params.log_n, params.word)
+    return table if deep is None else table | _deep_table(deep, device, seconds, threads)
+
+
+def _deep_table(params: Params, device: str, seconds: float, threads: int | None) -> Table:
+    """What DEEP operations cost at the top of parameters."""
+    bench = _Bench.of(params, device, threads)
+    first = bench.server()
+    x, primes = bench.at(first, params.depth), len(params.level(params.depth).primes)
+    costs = {
+        "rotation": (primes, _nanoseconds(partial(x.rotate, 1), first, seconds)),
+        "product": (primes, _nanoseconds(partial(_square, x), first, seconds)),
+    }
+    for kind in ("real", "pair"):
+        spent = bench.bootstrap(params.depth, seconds, pair=kind == "pair")
+        costs[kind] = (params.q_count, spent)
+    return {f"{kind} deep": [costs[kind]] for kind in DEEP}
 
 
 def _matrix(params: Params, level: int) -> LinearTransform:
@@ -183,7 +247,8 @@ def kept(device: str, word: str, log_n: int) -> Table | None:
         found = rows.get(f"{word}, log N {log_n}")
         if found is None or not set(KINDS) <= set(found):
             return None
-        return {kind: _points(found[kind]) for kind in KINDS}
+        deep = [f"{kind} deep" for kind in DEEP if f"{kind} deep" in found]
+        return {kind: _points(found[kind]) for kind in (*KINDS, *deep)}
     except NoDevice:
         return None
     except (ValueError, KeyError, TypeError, AttributeError):
