@@ -123,19 +123,30 @@ def integers(results: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
 
 
 def compiled(results: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
-    """One row for each workload that went through `jali.compile`: the slowest of its runs."""
-    for demo in ("helr", "rnn"):
-        runs = [r for r in results if r.get("demo") == demo]
-        if not runs:
-            continue
-        r = max(runs, key=lambda r: float(r["seconds"]))
+    """One row for each workload that went through `jali.compile`, by the last run of a file."""
+    last = {(r["demo"], r.get("activation")): r for r in results if "bootstraps" in r}
+    for (demo, activation), r in last.items():
+        command = f"jali demo {demo}"
+        agreed = f"{100 * r.get('agreement_with_plain', 0):.0f} %"
         if demo == "helr":
             about = f"training of a logistic regression, {r['batch']:,} images of {r['features']} pixels: an iteration"
             figure = f"{ms(r['seconds_per_iteration'])}, accuracy {100 * r['accuracy']:.1f} %, in the clear {100 * r['plain_accuracy']:.1f} %"
+        elif demo == "cifar":
+            network = "squares" if activation == "squares" else "ReLU of degrees 15, 15, 27"
+            about = f"ResNet-20 with {network}, one image"
+            figure = (
+                f"{ms(r['seconds_per_image'])}, {agreed} of {r['images']:,} answers as in the clear"
+            )
+            command += "" if activation == "squares" else " --relu --weights FILE"
+        elif demo == "encoder":
+            about = f"transformer encoder, {r['layers']} layers, {r['tokens']} words"
+            figure = f"{ms(r['seconds_per_sentence'])}, {agreed} of {r['sentences']} answers as in the clear"
         else:
-            about = f"recurrent network, {r['steps']} steps of {r['units']} units, {r['sentences']} sentences"
-            figure = f"{ms(r['seconds'])}, {100 * r['agreement_with_plain']:.0f} % answers as in the clear"
-        yield f"compiled: {about}, {device_of(r)}", figure, f"jali demo {demo} --device cuda --json"
+            kind = "LSTM" if demo == "lstm" else "recurrent network"
+            about = f"{kind}, {r['steps']} steps of {r['units']} units, {r['sentences']} sentences"
+            figure = f"{ms(r['seconds'])}, {agreed} of answers as in the clear"
+            command = "jali demo rnn --cell lstm" if demo == "lstm" else command
+        yield f"compiled: {about}, {device_of(r)}", figure, f"{command} --device cuda --json"
 
 
 def device_of(row: dict[str, Any]) -> str:
