@@ -257,8 +257,10 @@ class _Restoring:
             if params is None:
                 return NEVER
             costs = costs_of(params, self.device).slowed(kept_keys(params, self.key_memory)[1])
+            below = min((plan.cost for plan in found), default=NEVER)
+            low = self.stages(params)["lower"]
             try:
-                levels, plan = best_levels(self.stages(params)["lower"], params, costs)
+                levels, plan = best_levels(low, params, costs, below=below)
             except Unsupported as error:
                 refused = error
                 return NEVER
@@ -301,7 +303,7 @@ class _Restoring:
                 continue  # they do not fit
             costs = costs_of(params, self.device, [n for n in packings if n]).slowed(slower)
             try:
-                levels, plan = best_levels(low, params, costs, packings)
+                levels, plan = best_levels(low, params, costs, packings, best.cost)
             except Unsupported:
                 continue
             more_keys = self._key_bytes(params, levels.packings) > self._key_bytes(params, (0,))
@@ -338,7 +340,8 @@ class _Restoring:
         most = ring.most(max(1, least))
         if not most:
             return
-        prices = {levels: price(ring.at(levels)) for levels in range(most, least - 1, -_STEP)}
+        rough = sorted(range(most, least - 1, -_STEP))  # many levels are seldom better than few
+        prices = {levels: price(ring.at(levels)) for levels in rough}
         best = min(prices, key=lambda levels: prices[levels])
         for levels in range(best - _STEP + 1, best + _STEP):
             if levels != best and least <= levels <= most:
