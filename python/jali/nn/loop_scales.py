@@ -88,6 +88,8 @@ def settled(made: Graph, radii: Mapping[str, LoopRadii], path: str = "") -> dict
                 outputs[k] *= factor
             else:
                 kept |= _widened(body, output.inputs[0], 1 / factor)
+        for sums in _sums(body):
+            kept, outputs = _equalled(body, sums, kept, outputs)
         given = dict(mine.given)
         for name in node.inputs[: node.attrs["states"]]:
             factor = _only_factor(made[name])
@@ -108,6 +110,61 @@ def _widened(body: Graph, name: str, factor: float) -> dict[str, float]:
     if first == second:
         return _widened(body, first, factor**0.5)
     return _widened(body, first, factor) or _widened(body, second, factor)
+
+
+def _sums(body: Graph) -> list[list[Node]]:
+    """The sums of multiples of whole arrays, and arrays with a constant added: those of the same multiples together."""
+    found: dict[tuple[object, ...], list[Node]] = {}
+    for node in body:
+        if node.op == "affine" and (len(node.inputs) > 1 or np.any(node.attrs["bias"])):
+            own = float(np.max(node.attrs["radius"]))
+            factors = [factor_of(single) for single in node.attrs["maps"]]
+            if all(f is not None and f > 0 for f in factors) and not np.ndim(node.attrs["radius"]):
+                gains = [round(f * own, 12) for f in factors if f is not None]
+                found.setdefault((node.inputs, *gains), []).append(node)
+    return list(found.values())
+
+
+def _equalled(
+    body: Graph, sums: Sequence[Node], kept: Mapping[str, float], outputs: Sequence[float]
+) -> tuple[dict[str, float], list[float]]:
+    """Radii of nodes and of outputs of a body, with which sums of the same arrays multiply none of them. They are as they were if some array cannot
+    be given its radius."""
+    found, states = dict(kept), list(outputs)
+    names = {node.name for node in sums}
+    places = [k for k, name in enumerate(body.outputs) if name in names]
+    radius = max([_largest(node) for node in sums] + [outputs[k] for k in places])
+    radius = max([radius, *(kept[name] for name in names & kept.keys())])
+    first = sums[0]
+    own = float(first.attrs["radius"])
+    gains = [(factor_of(single) or 0.0) * own for single in first.attrs["maps"]]
+    ways = [_widened(body, name, 1.0) for name in first.inputs]
+    for gain, way in zip(gains, ways, strict=True):
+        chosen = all(name in kept and _is_near(body[name], kept[name]) for name in way)
+        if not way or not chosen:  # it can only grow, if at all
+            radius = max(radius, gain)
+    for name, gain, way in zip(first.inputs, gains, ways, strict=True):
+        if abs(radius / gain - 1) > _EQUAL:
+            if not way:
+                return dict(kept), list(outputs)
+            found |= _widened(body, name, radius / gain)
+    for node in sums:
+        if node.name not in body.outputs:
+            found[node.name] = radius
+    for k in places:
+        states[k] = radius
+    return found, states
+
+
+def _is_near(node: Node, radius: float) -> bool:
+    """Whether it has the radius that was chosen for it."""
+    return abs(float(np.max(node.attrs["radius"])) / radius - 1) < _EQUAL
+
+
+def _largest(node: Node) -> float:
+    """The largest number of an array, in the model's units."""
+    attrs = node.attrs
+    return max(abs(float(attrs["radius"]) * attrs[k] + attrs["centre"]) for k in ("low", "high"))
 
 
 def _only_factor(node: Node) -> float | None:
