@@ -18,6 +18,7 @@ from jali.nn.fold import fold
 from jali.nn.layout import Repeated, contents
 from jali.nn.lower import packed
 from jali.nn.plan import lowered
+from jali.nn.verifiers import verify_graph
 
 DATA = shared("mnist")
 
@@ -149,6 +150,29 @@ def test_lstm_is_its_definition(rng: np.random.Generator) -> None:
     assert np.allclose(got, h, atol=1e-12)
     f = lambda x: workloads.lstm(x, inner, outer, bias, gate=GATE, activation=ACTIVATION)  # noqa: E731
     check_stages(f, [(4, 2)], rng)
+    whole = (0.1, 0.9, 0.05, -0.2)  # has no factor c
+    g = lambda x: workloads.lstm(x, inner, outer, bias, gate=GATE, activation=whole)  # noqa: E731
+    check_stages(g, [(4, 2)], rng)
+
+
+def test_a_step_of_an_lstm_takes_six_levels(rng: np.random.Generator) -> None:
+    """A matrix, two levels of the gates, a product, and two products for h. Sums of the cell's state multiply nothing, whatever its range is."""
+    small = (0.5, 0.1, 0.0, -0.002)  # a gate beyond 1 would make the state's scale grow in every step
+    for size in (0.1, 0.2, 0.4):  # for which the polynomial is near tanh
+        weights = cell_of(8, 4, 3, rng)
+        f = lambda x: workloads.lstm(x, *weights, gate=small, activation=ACTIVATION)  # noqa: E731, B023
+        depths = []
+        for steps in (5, 9):
+            x = rng.uniform(-size, size, (40, steps, 3))
+            graph = approximated(calibrate(fold(trace(f, x[0])), [x]), 1e-3)
+            low = lowered(graph, 64)["levels"]
+            depths.append(max(node.attrs["level"] for node in low))
+            loop = next(node for node in graph if node.op == "loop")
+            body = loop.attrs["body"]
+            assert verify_graph("approximate", graph) is None
+            sums = [n for n in body if n.name.startswith("add_5")]
+            assert sums and all(m.is_identity for n in sums for m in n.attrs["maps"])
+        assert depths[1] - depths[0] == 4 * 6
 
 
 def test_training_encrypted(rng: np.random.Generator) -> None:

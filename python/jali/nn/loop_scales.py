@@ -14,9 +14,10 @@ import numpy as np
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.loop_graph import factor_of, inputs_at, parts_of, sizes_of
 
-__all__ = ["LoopRadii", "fixed_by_loops", "inputs_at_start", "settled"]
+__all__ = ["LoopRadii", "fixed_by_loops", "inputs_at_start", "multiplies", "settled"]
 
 _EQUAL = 1e-9
+_MOST_GROWTH = 4.0  # of the radius of a sum; every doubling costs a bit of precision
 
 
 @dataclass(frozen=True)
@@ -70,14 +71,16 @@ def inputs_at_start(node: Node, inputs: Sequence[Node]) -> list[Node]:
     return [*inputs[: node.attrs["states"]], *(inputs[k] for k in inputs_at(node, 0))]
 
 
-def settled(made: Graph, radii: Mapping[str, LoopRadii], path: str = "") -> dict[str, LoopRadii]:
-    """Radii with which fewer states have to be multiplied, for a graph that was made with `radii`."""
+def settled(
+    made: Graph, radii: Mapping[str, LoopRadii], path: str = "", *, sums: bool = True
+) -> dict[str, LoopRadii]:
+    """Radii with which fewer states have to be multiplied, for a graph that was made with `radii`. sums: also fewer arrays of sums in bodies."""
     found = dict(radii)
     for node in made:
         if node.op != "loop":
             continue
         body, mine = node.attrs["body"], found[path + node.name]
-        found = settled(body, found, f"{path}{node.name}.")
+        found = settled(body, found, f"{path}{node.name}.", sums=sums)
         outputs, kept = list(mine.outputs), dict(mine.kept)
         for k, name in enumerate(body.outputs):
             output = body[name]
@@ -88,8 +91,8 @@ def settled(made: Graph, radii: Mapping[str, LoopRadii], path: str = "") -> dict
                 outputs[k] *= factor
             else:
                 kept |= _widened(body, output.inputs[0], 1 / factor)
-        for sums in _sums(body):
-            kept, outputs = _equalled(body, sums, kept, outputs)
+        for alike in _sums(body) if sums else ():
+            kept, outputs = _equalled(body, alike, kept, outputs)
         given = dict(mine.given)
         for name in node.inputs[: node.attrs["states"]]:
             factor = _only_factor(made[name])
@@ -110,6 +113,16 @@ def _widened(body: Graph, name: str, factor: float) -> dict[str, float]:
     if first == second:
         return _widened(body, first, factor**0.5)
     return _widened(body, first, factor) or _widened(body, second, factor)
+
+
+def multiplies(made: Graph) -> bool:
+    """Whether a sum in a loop multiplies an array, which takes a level."""
+    bodies = [node.attrs["body"] for node in made if node.op == "loop"]
+    return any(
+        multiplies(body)
+        or any(not m.is_identity for alike in _sums(body) for n in alike for m in n.attrs["maps"])
+        for body in bodies
+    )
 
 
 def _sums(body: Graph) -> list[list[Node]]:
@@ -135,7 +148,7 @@ def _equalled(
     places = [k for k, name in enumerate(body.outputs) if name in names]
     radius = max([_largest(node) for node in sums] + [outputs[k] for k in places])
     radius = max([radius, *(kept[name] for name in names & kept.keys())])
-    first = sums[0]
+    most, first = _MOST_GROWTH * radius, sums[0]
     own = float(first.attrs["radius"])
     gains = [(factor_of(single) or 0.0) * own for single in first.attrs["maps"]]
     ways = [_widened(body, name, 1.0) for name in first.inputs]
@@ -143,6 +156,8 @@ def _equalled(
         chosen = all(name in kept and _is_near(body[name], kept[name]) for name in way)
         if not way or not chosen:  # it can only grow, if at all
             radius = max(radius, gain)
+    if radius > most:
+        return dict(kept), list(outputs)
     for name, gain, way in zip(first.inputs, gains, ways, strict=True):
         if abs(radius / gain - 1) > _EQUAL:
             if not way:
