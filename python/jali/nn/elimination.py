@@ -35,7 +35,9 @@ __all__ = ["LIMIT", "NEVER", "Costs", "Eliminated", "Found", "Table", "eliminate
 NEVER = 1 << 50
 LIMIT = 1 << 26  #: Entries of a sum of tables beyond which it is split.
 _AT_ONCE = 1 << 20  # entries of a sum that are in memory
-_LARGE = 1 << 17  # entries of a sum up to which variables with many neighbours are eliminated like others
+_LARGE = (
+    1 << 17
+)  # entries of a sum up to which variables with many neighbours are eliminated like others
 _MANY = 24  # neighbours, more than an array has that is not used by many iterations
 _MOST = 200  # intervals of the values of variables that have many
 
@@ -121,7 +123,8 @@ def _minimum(tables: Sequence[Costs]) -> Costs:
         rows = ([t[k] if len(t) > 1 else t[0] for t in tables] for k in range(shape[0]))
         return np.stack([_minimum(row) for row in rows])
     total = np.broadcast_to(reduce(np.add, tables), shape)
-    return np.minimum(total.min(axis=-1), NEVER)
+    found: Costs = np.minimum(total.min(axis=-1), NEVER)
+    return found
 
 
 def _groups(tables: Sequence[Table], sizes: Mapping[str, int], limit: int) -> list[list[Table]]:

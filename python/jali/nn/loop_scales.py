@@ -179,7 +179,8 @@ def _is_near(node: Node, radius: float) -> bool:
 def _largest(node: Node) -> float:
     """The largest number of an array, in the model's units."""
     attrs = node.attrs
-    return max(abs(float(attrs["radius"]) * attrs[k] + attrs["centre"]) for k in ("low", "high"))
+    ends = (float(attrs["radius"]) * attrs[k] + attrs["centre"] for k in ("low", "high"))
+    return max(abs(float(end)) for end in ends)
 
 
 def _only_factor(node: Node) -> float | None:

@@ -277,8 +277,7 @@ class _Restoring:
                     now = ring.at(levels)
                     # With another word, or without security, other levels or another ring may be better now.
                     if now is not None and now.word == near.word:
-                        for other in range(max(1, levels - _NEAR), levels + _NEAR + 1):
-                            price(ring.at(other))
+                        self._climb(ring, price, levels)
             for ring in rings(bits, self.lanes, self.device) if not found else ():
                 self._search(ring, price)
         if not found:
@@ -333,6 +332,20 @@ class _Restoring:
                 return min(found, self._cheapest(more, other), key=lambda plan: plan.cost)
             more += _HALF
         return found
+
+    def _climb(
+        self, ring: Bootstrapping, price: Callable[[Params | None], int], levels: int
+    ) -> None:
+        """Prices plans of a ring with numbers of levels near this one, and on from the best as long as more or fewer levels are better."""
+        prices: dict[int, int] = {}
+        while True:
+            for other in range(max(1, levels - _NEAR), levels + _NEAR + 1):
+                if other not in prices:
+                    prices[other] = price(ring.at(other))
+            best = min(prices, key=lambda other: (prices[other], abs(other - levels)))
+            if best == levels:
+                return
+            levels = best
 
     def _search(self, ring: Bootstrapping, price: Callable[[Params | None], int]) -> None:
         """Prices plans of a ring with several numbers of levels between bootstrappings: every fourth, and those beside the best."""
