@@ -152,9 +152,12 @@ def _equalled(
     own = float(first.attrs["radius"])
     gains = [(factor_of(single) or 0.0) * own for single in first.attrs["maps"]]
     ways = [_widened(body, name, 1.0) for name in first.inputs]
-    for gain, way in zip(gains, ways, strict=True):
+    for name, gain, way in zip(first.inputs, gains, ways, strict=True):
         chosen = all(name in kept and _is_near(body[name], kept[name]) for name in way)
-        if not way or not chosen:  # it can only grow, if at all
+        least = {name: _largest(body[name]) for name in way}
+        less = _widened(body, name, min(1.0, radius / gain))
+        fits = all(less[name] >= least[name] * (1 - _EQUAL) for name in less)
+        if not way or not chosen or not fits:  # it can only grow, if at all
             radius = max(radius, gain)
     if radius > most:
         return dict(kept), list(outputs)

@@ -40,6 +40,7 @@ _PATIENCE = 2  # scales at which bounds on the noise may outgrow all numbers, be
 _COARSE = 3.0  # bits by which the scale grows if nothing is known of how far it is off
 _MARGIN = 0.1  # bits of noise that a smaller scale is to leave
 _FINE = 0.5  # bits by which it grows beyond what is missing
+_SPARE = 1.0  # bits of noise that a plan with bootstrapping may leave before one with less precise bootstrappings is tried
 _NEAR = 1  # levels by which the best number differs for other bits of precision
 _STEP = 4  # of the levels between two bootstrappings in the search for the best number
 _MOST_BITS = 32.0  # of precision that a single bootstrapping may be asked for (Params.create)
@@ -386,15 +387,27 @@ class _Restoring:
 
     def plan(self) -> Plan:
         """The plan with the least precise bootstrappings that are precise enough."""
-        best: Params | None = None
+        last: list[_Found] = []
 
         def at(bits: float) -> Plan:
-            nonlocal best
-            found = self._fast(bits, best)
-            best = found.params
-            return self._tried(found)
+            last.append(self._fast(bits, last[-1].params if last else None))
+            return self._tried(last[-1])
 
-        return _precise(at, max(self._needed) + _COARSE, self._needed, self.precision_bits)
+        enough = _precise(at, max(self._needed) + _COARSE, self._needed, self.precision_bits)
+        return self._fewer_bits(last[-1], enough) or enough
+
+    def _fewer_bits(self, found: _Found, enough: Plan) -> Plan | None:
+        """A cheaper plan with less precise bootstrappings that are precise enough, if the first has bits to spare: more were asked for to begin with, or
+        to have words of 32 bits."""
+        spare = -_missing(enough, self._needed) - _FINE
+        if spare < _SPARE or self.insecure_ring is not None:
+            return None
+        with contextlib.suppress(Unsupported, RangeExceeded):
+            fewer = self._fast(found.bits - spare, found.params)
+            if fewer.cost < found.cost and fewer.costs.unit == found.costs.unit:
+                plan = self._tried(fewer)
+                return plan if _missing(plan, self._needed) <= 0 else None
+        return None
 
 
 def lowered(

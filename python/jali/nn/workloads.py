@@ -99,17 +99,18 @@ def lstm(
     """
     units = len(bias) // 4
     gates = [slice(k * units, (k + 1) * units) for k in range(4)]
-    projected = words @ outer.T + bias
+    # A gate's parts for all steps lie as the words do, so that their matrix has as many diagonals as there are units.
+    projected = (words @ outer.T + bias).reshape(len(words), 4, units).transpose(1, 0, 2)
     scale, last = _factored(activation)
     inner = scale * inner
 
-    def cell(h: Any, c: Any, x: Any) -> Any:
-        i, f, g, o = (inner[k] @ h + x[k] for k in gates)
+    def cell(h: Any, c: Any, *parts: Any) -> Any:
+        i, f, g, o = (inner[k] @ h + x for k, x in zip(gates, parts, strict=True))
         i, f, o = (scalar.polynomial(z, gate) for z in (i, f, o))
         c = f * c + i * scalar.polynomial(g, activation)
         return last(o, c), c
 
-    h, _ = loop(cell, (np.zeros(units), np.zeros(units)), projected)
+    h, _ = loop(cell, (np.zeros(units), np.zeros(units)), tuple(projected[k] for k in range(4)))
     return scale * h
 
 
