@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jali.nn import elimination
 from jali.nn.bootstraps import Placement, Problem, Stage, passage, placed
 from jali.nn.elimination import NEVER, Table, minimised
 
@@ -134,6 +136,28 @@ def any_graph(rng: np.random.Generator, size: int, depth: int) -> list[Stage]:
     return stages
 
 
+def repeated(rng: np.random.Generator, steps: int, depth: int, states: int = 1) -> list[Stage]:
+    """A loop: a client's input, an array that all iterations take, and a body that is the same in each of them."""
+    words = Stage("words", (), (0,) * (depth + 1))
+    shared = replace(random_stage(rng, "shared", ["words"], depth), restored=())
+    body = [random_stage(rng, "part", ["shared"], depth)]
+    for k in range(int(rng.integers(1, 4))):
+        taken = [f"state{int(rng.integers(states))} before", "part"]
+        body.append(random_stage(rng, f"n{k}", taken, depth))
+    for k in range(states):
+        other = str(rng.choice([stage.name for stage in body[1:]]))
+        body.append(random_stage(rng, f"state{k}", [other, f"state{k} before"], depth))
+    stages = [words, shared]
+    stages += [random_stage(rng, f"state{k} 0", ["shared"], depth) for k in range(states)]
+    for t in range(steps):
+        named = {"shared": "shared"} | {f"state{k} before": f"state{k} {t}" for k in range(states)}
+        named |= {stage.name: f"{stage.name} {t + 1}" for stage in body}
+        for stage in body:
+            inputs = tuple((named[name], taken) for name, taken in stage.inputs)
+            stages.append(replace(stage, name=named[stage.name], inputs=inputs))
+    return stages
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([chain, series_parallel, any_graph]))
 def test_plans_are_as_cheap_as_the_exact_solver_s(seed: int, kind: object) -> None:
@@ -146,6 +170,87 @@ def test_plans_are_as_cheap_as_the_exact_solver_s(seed: int, kind: object) -> No
     if plan is not None:
         assert plan.cost == plan.bound == least == cost_of(problem, plan)
         assert plan == placed(problem)
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.integers(0, 2**32))
+def test_plans_of_loops_are_as_cheap_as_the_exact_solver_s(seed: int) -> None:
+    """Also if the values of an array that all iterations take are passed through by intervals, as they are in long loops."""
+    rng = np.random.default_rng(seed)
+    steps, depth = int(rng.integers(3, 6)), int(rng.integers(3, 5))
+    problem = Problem(tuple(repeated(rng, steps, depth)), depth, int(rng.integers(0, 2)))
+    least = oracle(problem)
+    for many in (steps, 24):  # `shared` has a neighbour more for each step
+        with mock.patch.multiple(elimination, _MANY=many, _LARGE=0):
+            plan = placed(problem)
+            assert (plan is None) == (least is None)
+            if plan is not None:
+                assert plan.cost == plan.bound == least == cost_of(problem, plan)
+                assert placed(problem, below=plan.cost) is None
+                assert placed(problem, below=plan.cost + 1) == plan
+
+
+def minima_of(problem: Problem) -> int:
+    """How many minima of sums of tables a plan takes."""
+    with mock.patch.object(elimination, "_minimum", wraps=elimination._minimum) as counted:
+        plan = placed(problem)
+    assert plan is not None and plan.cost == plan.bound == cost_of(problem, plan)
+    return counted.call_count
+
+
+def lstm(steps: int, depth: int) -> Problem:
+    """Six levels a step, two states, and gates that all take the state and a part of an array of all steps."""
+
+    def stage(name: str, cost: int, *inputs: tuple[str, int]) -> Stage:
+        costs = tuple(cost * (level + 5) for level in range(depth + 1))
+        restored = tuple(1000 + 30 * level for level in range(depth + 1))
+        return Stage(name, inputs, costs, (restored,))
+
+    stages = [Stage("words", (), (0,) * (depth + 1))]
+    stages.append(replace(stage("shared", 900, ("words", 1)), restored=()))
+    stages += [stage("h0", 1, ("shared", 1)), stage("c0", 1, ("shared", 1))]
+    for t in range(1, steps + 1):
+        x, h, c = (f"x{t}", 1), (f"h{t - 1}", 1), (f"c{t - 1}", 1)
+        stages.append(stage(f"x{t}", 1, ("shared", 1)))
+        for gate in "ifgo":
+            stages.append(stage(f"z{gate}{t}", 8, h, x))
+            stages.append(stage(f"{gate}{t}", 4, (f"z{gate}{t}", 2)))
+        stages.append(stage(f"fc{t}", 2, (f"f{t}", 1), c))
+        stages.append(stage(f"ig{t}", 2, (f"i{t}", 1), (f"g{t}", 1)))
+        stages.append(stage(f"c{t}", 0, (f"fc{t}", 0), (f"ig{t}", 0)))
+        stages.append(stage(f"oc{t}", 2, (f"o{t}", 1), (f"c{t}", 1)))
+        stages.append(stage(f"cc{t}", 2, (f"c{t}", 1)))
+        stages.append(stage(f"h{t}", 2, (f"oc{t}", 1), (f"cc{t}", 1)))
+    return Problem(tuple(stages), depth, 3)
+
+
+def test_an_lstm_is_planned_by_its_period() -> None:
+    """Its plan is exact, and three times as many steps take hardly more tables: the search may pass through other intervals."""
+    short, long = (minima_of(lstm(steps, 20)) for steps in (40, 120))
+    assert long < 1.5 * short
+
+
+def test_long_loops_cost_powers_of_one_iteration() -> None:
+    """One state: the least costs of n iterations are the nth power of those of one, with minima in the place of sums."""
+    rng = np.random.default_rng()
+    depth, steps = 6, 70
+    body = [random_stage(rng, f"n{k}", [f"n{k - 1}"], depth, 1.0) for k in range(1, 4)]
+
+    def loop(count: int) -> list[Stage]:
+        stages = [Stage("n0", (), (0,) * (depth + 1))]
+        for t in range(count):
+            for k, stage in enumerate(body, 3 * t + 1):
+                inputs = tuple((f"n{k - 1}", taken) for _, taken in stage.inputs)
+                stages.append(replace(stage, name=f"n{k}", inputs=inputs))
+        return stages
+
+    one = passage(Problem(tuple(loop(1)), depth, 1), "n0", "n3")
+    power = one
+    for _ in range(steps - 1):
+        power = np.minimum((power[:, :, None] + one[None]).min(axis=1), NEVER)
+    plan = placed(Problem(tuple(loop(steps)), depth, 1))
+    assert (NEVER if plan is None else plan.cost) == power.min()
+    assert plan is None or plan.bound == plan.cost
 
 
 @settings(max_examples=100, deadline=None)

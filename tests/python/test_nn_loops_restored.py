@@ -11,6 +11,7 @@ from test_nn_workloads import ACTIVATION, GATE, cell_of, examples_of
 
 from jali.nn import workloads
 from jali.nn.layout import Skewed
+from jali.nn.parameters import needed_bits
 
 
 @pytest.mark.parametrize("kind", ["recurrent", "lstm", "training", "training on a large set"])
@@ -34,6 +35,10 @@ def test_loops_bootstrap(kind: str, rng: np.random.Generator) -> None:
     got = client.decrypt(server(client.encrypt(x[:4])))
     want = np.stack([f(v) for v in x[:4]])
     assert np.abs(got - want).max() <= 2.0**-5 * largest(program)
+    noisy = program.simulate(x)
+    assert np.abs(noisy - program.clear(x)).max() <= 2.0**-5 * largest(program)
+    assert program.manifest.demand.noise_bits[0] >= needed_bits(program.stages["approximate"], 5)[0]
+    program.verify()
 
 
 def test_matrices_are_encoded_once_for_each_level_of_a_period(rng: np.random.Generator) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from slot_interpreter import check, convolution
 
 import jali
+from jali.nn import run
 from jali.nn.choose import lay_out
 from jali.nn.fold import fold
 from jali.nn.graph import Graph, Node
@@ -221,3 +223,36 @@ def test_matrices_of_other_overlays_are_others(
         assert a.digests == b.digests
         if a.turns:
             assert not set(a.digests.values()) & set(c.digests.values())
+
+
+def test_matrices_of_one_array_share_its_overlay(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the gates of a recurrent cell do. The result is the same to the bit, with fewer rotations; and another array has another overlay."""
+    a, b, c = rng.normal(size=(3, 16, 16)) / 8
+
+    def f(x: Any, y: Any) -> Any:
+        x, y = np.square(x), np.square(y)
+        return (a @ x) * (b @ x) * (c @ y)
+
+    x, y = rng.uniform(-1, 1, (2, 40, 16))
+    program = jali.compile(f, (x[0], y[0]), calibration=(x, y), precision_bits=10)
+    nodes = [n for n in program.stages["lower"] if any(t.turns for t in n.attrs.get("terms", ()))]
+    assert len(nodes) == 3
+    turns = len(nodes[0].attrs["terms"][0].turns)
+    client = program.client(threads=1)
+    keys, request = client.evaluation_keys(), client.encrypt(x[:1], y[:1])
+    replies, rotations = [], []
+    for shares in (True, False):
+        if not shares:
+            monkeypatch.setattr(run._Overlay, "is_of", lambda *_: False)
+        server = program.server(keys, threads=1, device="cpu", record=False)
+        replies.append(server(request))
+        rotations.append(server.evaluator.counters()["rotations"])
+    assert replies[0].to_bytes() == replies[1].to_bytes()
+    assert rotations[1] - rotations[0] == turns
+    want = program.clear(x[:1], y[:1])
+    assert (
+        np.abs(client.decrypt(replies[0]) - want).max()
+        <= 2.0**-10 * np.abs(program.clear(x, y)).max()
+    )

@@ -18,6 +18,7 @@ from jali.nn.fold import fold
 from jali.nn.layout import Repeated, contents
 from jali.nn.lower import packed
 from jali.nn.plan import lowered
+from jali.nn.verifiers import verify_graph
 
 DATA = shared("mnist")
 
@@ -150,6 +151,29 @@ def test_lstm_is_its_definition(rng: np.random.Generator) -> None:
     assert np.allclose(got, h, atol=1e-12)
     f = lambda x: workloads.lstm(x, inner, outer, bias, gate=GATE, activation=ACTIVATION)  # noqa: E731
     check_stages(f, [(4, 2)], rng)
+    whole = (0.1, 0.9, 0.05, -0.2)  # has no factor c
+    g = lambda x: workloads.lstm(x, inner, outer, bias, gate=GATE, activation=whole)  # noqa: E731
+    check_stages(g, [(4, 2)], rng)
+
+
+def test_a_step_of_an_lstm_takes_six_levels(rng: np.random.Generator) -> None:
+    """A matrix, two levels of the gates, a product, and two products for h. Sums of the cell's state multiply nothing, whatever its range is."""
+    small = (
+        0.5,
+        0.1,
+        0.0,
+        -0.002,
+    )  # a gate beyond 1 would make the state's scale grow in every step
+    for size in (0.1, 0.2, 0.4):  # for which the polynomial is near tanh
+        weights = cell_of(8, 4, 3, rng)
+        f = lambda x: workloads.lstm(x, *weights, gate=small, activation=ACTIVATION)  # noqa: E731, B023
+        x = rng.uniform(-size, size, (40, 6, 3))
+        graph = approximated(calibrate(fold(trace(f, x[0])), [x]), 1e-3)
+        verify_graph("approximate", graph)
+        loop = next(node for node in graph if node.op == "loop")
+        state, low = loop.attrs["body"].outputs[0], lowered(graph, 64)["levels"]
+        levels = [low[f"{loop.name}[{step}].{state}"].attrs["level"] for step in (1, 2, 3)]
+        assert levels == [levels[2] + 12, levels[2] + 6, levels[2]]
 
 
 def test_training_encrypted(rng: np.random.Generator) -> None:

@@ -20,7 +20,7 @@ from jali.nn.execute import every_value
 from jali.nn.expected import expected, scaled
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.loop_graph import StepMap, sizes_of
-from jali.nn.loop_scales import LoopRadii, fixed_by_loops, inputs_at_start, settled
+from jali.nn.loop_scales import LoopRadii, fixed_by_loops, inputs_at_start, multiplies, settled
 from jali.nn.scalar import APPROXIMATED, COMPOSITIONS
 from jali.nn.sparse import SparseMap
 from jali.nn.widen import HOMOGENEOUS, TooCoarse, widened
@@ -39,7 +39,7 @@ __all__ = [
 NOISE_SHARE = 1 / 8
 _CORNER_DEGREES = (2, 6, 14, 30, 62, 126, 254)
 _LEAST_RMS = 2.0**-20  # a declared root mean square is above 0
-_SETTLED = 3  # how often the scales of loops are chosen again
+_SETTLED = 4  # how often the scales of loops are chosen again
 _ROUNDS = 24  # the errors of the functions are halved at most so many times
 
 
@@ -154,10 +154,16 @@ def largest_error(
 def approximated(graph: Graph, error: float) -> Graph:
     """The graph on [-1, 1] whose functions are off by at most `error` of their largest value. Raises TooCoarse."""
     graph = widened(graph, error)
+    made = _settled(graph, error, sums=True)
+    return _settled(graph, error, sums=False) if multiplies(made) else made
+
+
+def _settled(graph: Graph, error: float, *, sums: bool) -> Graph:
+    """The graph with the scales of loops chosen again, as far as that changes anything."""
     radii: dict[str, LoopRadii] = {}
     made = _approximated(graph, error, radii)
     for _ in range(_SETTLED):
-        better = settled(made, radii)
+        better = settled(made, radii, sums=sums)
         if better == radii:
             break
         made, radii = _approximated(graph, error, better), better

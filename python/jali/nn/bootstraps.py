@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jali.nn.elimination import NEVER, Costs, Table, eliminated, minimised
+from jali.nn.elimination import LIMIT, NEVER, Costs, Table, eliminated, minimised
 
 __all__ = ["Placement", "Problem", "Stage", "passage", "placed"]
 
@@ -168,14 +168,14 @@ def _from(name: str) -> str:
     return f"{name} from"
 
 
-def placed(problem: Problem, limit: int | None = None) -> Placement | None:
-    """The cheapest plan, or None if there is none. Of several, it is the same on every machine.
+def placed(problem: Problem, limit: int = LIMIT, below: int = NEVER) -> Placement | None:
+    """The cheapest plan, or None if there is none that costs less than `below`. Of several, it is the same on every machine.
 
     limit: entries of the largest table; smaller ones make plans that may not be the cheapest, with a bound. The plan then costs no more than
     one that bootstraps only arrays of which a bootstrapping costs least, such as the single ciphertexts of a loop.
     """
-    found = minimised(_tables(problem, _fresh(problem)), **({} if limit is None else {"limit": limit}))
-    if found.bound >= NEVER:
+    found = minimised(_tables(problem, _fresh(problem)), limit, below)
+    if found.bound >= below:
         return None
     plans = [_lazy(problem)] if found.cost > found.bound else []
     if found.cost < NEVER:
@@ -186,9 +186,10 @@ def placed(problem: Problem, limit: int | None = None) -> Placement | None:
         sound.append(Placement(levels, restored, cost, found.bound, ways))
     few = _with_few(problem)
     if found.cost > found.bound and few != problem:
-        other = placed(few, limit)
+        other = placed(few, limit, below)
         sound += [] if other is None else [replace(other, bound=found.bound)]
-    return min(sound, key=lambda plan: plan.cost, default=None)
+    best = min(sound, key=lambda plan: plan.cost, default=None)
+    return None if best is None or best.cost >= below else best
 
 
 def _with_few(problem: Problem) -> Problem:
@@ -215,7 +216,7 @@ def _read(problem: Problem, values: Mapping[str, int]) -> Levels:
     return {s.name: levels[s.name] for s in problem.stages}, restored
 
 
-def passage(problem: Problem, source: str, target: str, limit: int | None = None) -> Costs:
+def passage(problem: Problem, source: str, target: str, limit: int = LIMIT) -> Costs:
     """What the arrays cost together, by (level from which `source` is taken, level from which `target` is taken).
 
     It is the table of a region with one entry and one exit, such as a residual block or one step of a loop. Its least costs of k steps are its
@@ -223,7 +224,7 @@ def passage(problem: Problem, source: str, target: str, limit: int | None = None
     """
     kept = (_from(source), _from(target))
     tables = _tables(problem, _fresh(problem) - {source, target})
-    left = eliminated(tables, kept, **({} if limit is None else {"limit": limit}))
+    left = eliminated(tables, kept, limit)
     total: Costs = np.full((problem.depth + 1,) * 2, left.least)
     for table in left.tables:
         total = total + table.over(kept)

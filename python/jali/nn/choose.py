@@ -330,4 +330,8 @@ def _groups(graph: Graph) -> dict[str, str]:
             parent[root(node.name)] = root(first.setdefault(node.attrs["alike"], node.name))
             if len(node.inputs) == 1 and node.attrs["maps"][0].is_identity:  # it then costs nothing
                 parent[root(node.inputs[0])] = root(node.name)
+        sums = node.op == "affine" and len(node.inputs) > 1 and "step" in node.attrs
+        if sums and all(m.is_identity for m in node.attrs["maps"]):  # so do sums in a loop
+            for name in node.inputs:
+                parent[root(name)] = root(node.name)
     return {node.name: root(node.name) for node in graph}

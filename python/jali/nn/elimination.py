@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -28,13 +29,15 @@ from itertools import count
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["NEVER", "Costs", "Eliminated", "Found", "Table", "eliminated", "minimised"]
+__all__ = ["LIMIT", "NEVER", "Costs", "Eliminated", "Found", "Table", "eliminated", "minimised"]
 
 #: Costs are whole numbers, so that sums are the same on every machine. This one stands for what is not possible.
 NEVER = 1 << 50
-_LIMIT = 1 << 26  # entries of a sum of tables
+LIMIT = 1 << 26  #: Entries of a sum of tables beyond which it is split.
 _AT_ONCE = 1 << 20  # entries of a sum that are in memory
-_LARGE = 1 << 17  # entries of a sum up to which variables with many neighbours are eliminated like others
+_LARGE = (
+    1 << 17
+)  # entries of a sum up to which variables with many neighbours are eliminated like others
 _MANY = 24  # neighbours, more than an array has that is not used by many iterations
 _MOST = 200  # intervals of the values of variables that have many
 
@@ -116,11 +119,12 @@ class _Memo:
 def _minimum(tables: Sequence[Costs]) -> Costs:
     """The minimum along the last axis of a sum, some entries at a time."""
     shape = np.broadcast_shapes(*(t.shape for t in tables))
-    if len(shape) > 1 and np.prod(shape, dtype=np.float64) > _AT_ONCE:
+    if len(shape) > 1 and math.prod(shape) > _AT_ONCE:
         rows = ([t[k] if len(t) > 1 else t[0] for t in tables] for k in range(shape[0]))
         return np.stack([_minimum(row) for row in rows])
     total = np.broadcast_to(reduce(np.add, tables), shape)
-    return np.minimum(total.min(axis=-1), NEVER)
+    found: Costs = np.minimum(total.min(axis=-1), NEVER)
+    return found
 
 
 def _groups(tables: Sequence[Table], sizes: Mapping[str, int], limit: int) -> list[list[Table]]:
@@ -138,18 +142,23 @@ def _groups(tables: Sequence[Table], sizes: Mapping[str, int], limit: int) -> li
 
 
 def _entries(names: Collection[str], sizes: Mapping[str, int]) -> int:
-    return int(np.prod([sizes[name] for name in names], dtype=np.float64))
+    return math.prod(sizes[name] for name in names)
 
 
 def eliminated(
     tables: Sequence[Table],
     kept: Collection[str] = (),
-    limit: int = _LIMIT,
-    memo: _Memo | None = None,
+    limit: int = LIMIT,
 ) -> Eliminated:
     """What is left of tables without all variables but the kept ones."""
-    memo = _Memo() if memo is None else memo
-    tables = [memo.own(table) for table in tables]
+    memo, order = _Memo(), _order(tables, kept)[0]
+    return _eliminated([memo.own(table) for table in tables], order, limit, memo)
+
+
+def _eliminated(
+    tables: Sequence[Table], names: Sequence[str], limit: int, memo: _Memo
+) -> Eliminated:
+    """The same in a given order, for tables with arrays of the memo."""
     sizes = _sizes(tables)
     left = dict(enumerate(tables))  # by number, the older ones first
     of: dict[str, list[int]] = {name: [] for name in sizes}  # the numbers of its tables
@@ -158,15 +167,15 @@ def eliminated(
             of[name].append(number)
     order: list[tuple[str, list[Table]]] = []
     following, least = len(tables), 0
-    for name in _order(tables, kept)[0]:
+    for name in names:
         mine = [left.pop(number) for number in of.pop(name) if number in left]
         order.append((name, mine))
         for group in _groups(mine, sizes, limit):
-            names = tuple(dict.fromkeys(n for t in group for n in t.names if n != name))
-            above, lowest = memo.minimum(group, [*names, name])
-            left[following] = Table(names, above)
+            others = tuple(dict.fromkeys(n for t in group for n in t.names if n != name))
+            above, lowest = memo.minimum(group, [*others, name])
+            left[following] = Table(others, above)
             least = min(least + lowest, NEVER)
-            for other in names:
+            for other in others:
                 of[other].append(following)
             following += 1
     return Eliminated(list(left.values()), order, least)
@@ -211,60 +220,74 @@ def _neighbours(tables: Sequence[Table]) -> dict[str, set[str]]:
     return found
 
 
-def minimised(tables: Sequence[Table], limit: int = _LIMIT) -> Found:
+def minimised(tables: Sequence[Table], limit: int = LIMIT, below: int = NEVER) -> Found:
     """The cheapest values. Of several, those that were eliminated last have the lowest. The cost is NEVER if values were read off that
-    are not possible, which can happen only beyond the limit."""
+    are not possible, which can happen only beyond the limit, or if none cost less than `below`; the bound then is at least that."""
     memo = _Memo()
+    tables = [memo.own(table) for table in tables]
+    order, largest = _order(tables)
     sizes, hubs = _sizes(tables), list[str]()
-    if _order(tables)[1] > _LARGE:
+    if largest > _LARGE:
         hubs = [name for name, beside in _neighbours(tables).items() if len(beside) > _MANY]
-    best = Found({}, NEVER, NEVER)
+    within = {name: (0, sizes[name] - 1) for name in hubs}
+    if hubs:
+        order, _ = _order([_least_in(table, within) for table in tables])
+    best = Found({}, below, NEVER)
     number = count()  # of intervals with the same bound, the first one is taken
-    waiting = [(0, next(number), {name: (0, sizes[name] - 1) for name in hubs})]
+    waiting = [(0, next(number), within)]
     bound = NEVER  # of intervals that are not divided
     while waiting:
-        below, passed, within = heapq.heappop(waiting)
-        if below >= best.cost:
+        least, passed, within = heapq.heappop(waiting)
+        if least >= best.cost or passed > _MOST:
+            bound = min(bound, least)
             continue
-        if passed > _MOST:
-            bound = min(bound, below)
-            continue
-        found = _relaxed(tables, within, limit, memo)
+        found = _relaxed(tables, within, order, limit, memo, best.cost)
         if found.cost < best.cost:
             best = found
-        if found.bound >= best.cost:
-            continue
         wide = [name for name, (low, high) in within.items() if low < high]
-        if not wide:
+        if found.bound >= best.cost or not wide:
             bound = min(bound, found.bound)
             continue
         name = max(wide, key=lambda name: within[name][1] - within[name][0])
-        (low, high), at = within[name], found.values[name]
+        low, high = within[name]
+        margin = (high - low) // 4
+        at = min(max(found.values[name], low + margin), high - margin)
         for part in ((low, at - 1), (at, at), (at + 1, high)):
             if part[0] <= part[1]:
                 heapq.heappush(waiting, (found.bound, next(number), {**within, name: part}))
-    return Found(best.values, best.cost, min(bound, best.cost))
+    cost = best.cost if best.values else NEVER
+    return Found(best.values, cost, min(bound, cost))
 
 
 def _relaxed(
-    tables: Sequence[Table], within: Mapping[str, tuple[int, int]], limit: int, memo: _Memo
+    tables: Sequence[Table],
+    within: Mapping[str, tuple[int, int]],
+    order: Sequence[str],
+    limit: int,
+    memo: _Memo,
+    below: int,
 ) -> Found:
-    """Values with those of some variables in intervals, and a bound for all that are there: every table may take another value of the interval."""
-    some = [_least_in(table, within) for table in tables]
-    left = eliminated(some, limit=limit, memo=memo)
+    """Values with those of some variables in intervals, and a bound for all that are there: every table may take another value of the interval.
+
+    The values are not read off if none cost less than `below`.
+    """
+    some = [memo.own(_least_in(t, within)) if within.keys() & t.names else t for t in tables]
+    left = _eliminated(some, order, limit, memo)
+    bound = min(left.least + sum(int(table.costs) for table in left.tables), NEVER)
+    if bound >= below:
+        return Found({}, NEVER, bound)
     values: dict[str, int] = {}
     for name, mine in reversed(left.order):
         costs = reduce(np.add, (table.at(values, name) for table in mine))
         values[name] = int(np.argmin(costs))
-    for name, (low, high) in within.items():
+    for name, (low, _) in within.items():
         values[name] = low
     for name, (low, high) in within.items():
         mine = [table for table in tables if name in table.names]
         costs = reduce(np.add, (table.at(values, name) for table in mine))
         values[name] = low + int(np.argmin(costs[low : high + 1]))
     cost = sum(int(table.costs[tuple(values[n] for n in table.names)]) for table in tables)
-    bound = left.least + sum(int(table.costs) for table in left.tables)
-    return Found(values, min(cost, NEVER), min(bound, NEVER))
+    return Found(values, min(cost, NEVER), bound)
 
 
 def _least_in(table: Table, within: Mapping[str, tuple[int, int]]) -> Table:

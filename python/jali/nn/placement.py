@@ -8,6 +8,7 @@ from jali.ckks import Params
 from jali.errors import InvalidArgument, Unsupported
 from jali.nn.bootstraps import Placement, Problem, Stage, placed
 from jali.nn.costs import Costs
+from jali.nn.elimination import NEVER
 from jali.nn.graph import Graph, Node
 from jali.nn.layout import Layout
 from jali.nn.levels import Levels, taken
@@ -88,10 +89,15 @@ def verify(graph: Graph, params: Params) -> None:
 
 
 def best_levels(
-    graph: Graph, params: Params, costs: Costs, packings: Sequence[int] = (0,)
+    graph: Graph,
+    params: Params,
+    costs: Costs,
+    packings: Sequence[int] = (0,),
+    below: int = NEVER,
 ) -> tuple[Levels, Placement]:
-    """The cheapest levels and bootstraps. packings: see problem_of. Raises Unsupported, which names what is too deep, if there are none."""
-    plan = placed(problem_of(graph, params, costs, packings))
+    """The cheapest levels and bootstraps. packings: see problem_of. Raises Unsupported, which names what is too deep, if there are none, or none that
+    cost less than `below`."""
+    plan = placed(problem_of(graph, params, costs, packings), below=below)
     if plan is not None:
         ways = {
             name: _ways(graph[name].attrs["layout"], params.slots, packings)[way]
@@ -99,6 +105,8 @@ def best_levels(
         }
         slots = {name: packing for name, packing in ways.items() if packing}
         return Levels(plan.levels, plan.restored, slots), plan
+    if below < NEVER:
+        raise Unsupported(f"no plan with these parameters costs less than {below}")
     between = params.depth - params.bootstrap_level
     deep = max(graph, key=lambda n: max((taken(n, k) for k in range(len(n.inputs))), default=0))
     most = params.bootstrap_max_magnitude

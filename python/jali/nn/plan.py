@@ -41,6 +41,7 @@ _PATIENCE = 2  # scales at which bounds on the noise may outgrow all numbers, be
 _COARSE = 3.0  # bits by which the scale grows if nothing is known of how far it is off
 _MARGIN = 0.1  # bits of noise that a smaller scale is to leave
 _FINE = 0.5  # bits by which it grows beyond what is missing
+_SPARE = 1.0  # bits of noise that a plan with bootstrapping may leave before one with less precise bootstrappings is tried
 _NEAR = 1  # levels by which the best number differs for other bits of precision
 _STEP = 4  # of the levels between two bootstrappings in the search for the best number
 _MOST_BITS = 32.0  # of precision that a single bootstrapping may be asked for (Params.create)
@@ -258,8 +259,10 @@ class _Restoring:
             if params is None:
                 return NEVER
             costs = costs_of(params, self.device).slowed(kept_keys(params, self.key_memory)[1])
+            below = min((plan.cost for plan in found), default=NEVER)
+            low = self.stages(params)["lower"]
             try:
-                levels, plan = best_levels(self.stages(params)["lower"], params, costs)
+                levels, plan = best_levels(low, params, costs, below=below)
             except Unsupported as error:
                 refused = error
                 return NEVER
@@ -276,8 +279,7 @@ class _Restoring:
                     now = ring.at(levels)
                     # With another word, or without security, other levels or another ring may be better now.
                     if now is not None and now.word == near.word:
-                        for other in range(max(1, levels - _NEAR), levels + _NEAR + 1):
-                            price(ring.at(other))
+                        self._climb(ring, price, levels)
             for ring in rings(bits, self.lanes, self.device) if not found else ():
                 self._search(ring, price)
         if not found:
@@ -302,7 +304,7 @@ class _Restoring:
                 continue  # they do not fit
             costs = costs_of(params, self.device, [n for n in packings if n]).slowed(slower)
             try:
-                levels, plan = best_levels(low, params, costs, packings)
+                levels, plan = best_levels(low, params, costs, packings, best.cost)
             except Unsupported:
                 continue
             more_keys = self._key_bytes(params, levels.packings) > self._key_bytes(params, (0,))
@@ -333,13 +335,28 @@ class _Restoring:
             more += _HALF
         return found
 
+    def _climb(
+        self, ring: Bootstrapping, price: Callable[[Params | None], int], levels: int
+    ) -> None:
+        """Prices plans of a ring with numbers of levels near this one, and on from the best as long as more or fewer levels are better."""
+        prices: dict[int, int] = {}
+        while True:
+            for other in range(max(1, levels - _NEAR), levels + _NEAR + 1):
+                if other not in prices:
+                    prices[other] = price(ring.at(other))
+            best = min(prices, key=lambda other: (prices[other], abs(other - levels)))
+            if best == levels:
+                return
+            levels = best
+
     def _search(self, ring: Bootstrapping, price: Callable[[Params | None], int]) -> None:
         """Prices plans of a ring with several numbers of levels between bootstrappings: every fourth, and those beside the best."""
         least = max(taken(node, k) for node in self._flat for k in range(len(node.inputs)))
         most = ring.most(max(1, least))
         if not most:
             return
-        prices = {levels: price(ring.at(levels)) for levels in range(most, least - 1, -_STEP)}
+        rough = sorted(range(most, least - 1, -_STEP))  # many levels are seldom better than few
+        prices = {levels: price(ring.at(levels)) for levels in rough}
         best = min(prices, key=lambda levels: prices[levels])
         for levels in range(best - _STEP + 1, best + _STEP):
             if levels != best and least <= levels <= most:
@@ -371,15 +388,27 @@ class _Restoring:
 
     def plan(self) -> Plan:
         """The plan with the least precise bootstrappings that are precise enough."""
-        best: Params | None = None
+        last: list[_Found] = []
 
         def at(bits: float) -> Plan:
-            nonlocal best
-            found = self._fast(bits, best)
-            best = found.params
-            return self._tried(found)
+            last.append(self._fast(bits, last[-1].params if last else None))
+            return self._tried(last[-1])
 
-        return _precise(at, max(self._needed) + _COARSE, self._needed, self.precision_bits)
+        enough = _precise(at, max(self._needed) + _COARSE, self._needed, self.precision_bits)
+        return self._fewer_bits(last[-1], enough) or enough
+
+    def _fewer_bits(self, found: _Found, enough: Plan) -> Plan | None:
+        """A cheaper plan with less precise bootstrappings that are precise enough, if the first has bits to spare: more were asked for to begin with, or
+        to have words of 32 bits."""
+        spare = -_missing(enough, self._needed) - _FINE
+        if spare < _SPARE or self.insecure_ring is not None:
+            return None
+        with contextlib.suppress(Unsupported, RangeExceeded):
+            fewer = self._fast(found.bits - spare, found.params)
+            if fewer.cost < found.cost and fewer.costs.unit == found.costs.unit:
+                plan = self._tried(fewer)
+                return plan if _missing(plan, self._needed) <= 0 else None
+        return None
 
 
 def lowered(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -56,6 +57,7 @@ class Machine:
         self.claims: Mapping[str, float] = claims or {}
         self._matrices = Matrices(params, lanes, memory, numbers)
         self._biases: dict[tuple[int, int, int], Plaintext] = {}  # by the array, its level and row
+        self._last: _Overlay | None = None
         for node in check_seen(graph):
             if node.op in ("transform", "products"):
                 self._matrices.add(node)
@@ -114,6 +116,7 @@ class Machine:
         node and its inputs; what it returns, if it is not None, is taken for the result."""
         given = iter(inputs)
         values: dict[str, Encrypted] = {}
+        self._last = None
         last = {name: node.name for node in self.graph for name in node.inputs}
         for node in self.graph:
             sources = [values[name] for name in node.inputs]
@@ -126,6 +129,7 @@ class Machine:
             for name in set(node.inputs):
                 if last[name] == node.name and name not in self.graph.outputs:
                     del values[name]  # its memory is free for what follows
+        self._last = None
         return [values[name] for name in self.graph.outputs]
 
     def node(
@@ -330,10 +334,13 @@ class Machine:
             y = y if term.is_free else y * term.factor
         blocks = zip(*(term.columns(to) for to in part), strict=True)
         for which, plan in zip(blocks, self._matrices.of(node.name, k, part[0]), strict=True):
-            x = column(*which) if joined is None else joined
-            if term.before or term.turns:
+            one = [source[c] for c in which] if joined is None else [joined]
+            if term.turns:
+                x = self._overlay(server, node, term, one, source_peak)
+            else:
+                x = together(server, one)
+            if term.before:
                 x = lowered_to(server, x, level)
-            x = self._overlay(server, term, x, source_peak)
             bound = source_peak
             for step in term.before:
                 bound *= 2
@@ -350,15 +357,45 @@ class Machine:
         return y
 
     def _overlay(
-        self, server: Evaluator, term: Term, x: EncryptedArray, peak: float
+        self,
+        server: Evaluator,
+        node: Node,
+        term: Term,
+        sources: Sequence[EncryptedArray],
+        peak: float,
     ) -> EncryptedArray:
-        """What the diagonals of a term take in the place of a ciphertext of its source, of which no number is larger than `peak`."""
+        """What the diagonals of a term take in the place of ciphertexts of its source, of which no number is larger than `peak`. The gates of a recurrent
+        cell have matrices of the same state, one after the other, so that the last overlay is kept."""
+        level = node.attrs["level"] + 1
+        same = self._last
+        if same is not None and same.is_of(sources, level, term.turns, peak):
+            return same.made
+        x = lowered_to(server, together(server, list(sources)), level)
         for count, (step, exponent) in enumerate(
             zip(term.turns, term.monomials(self.lanes), strict=True), 1
         ):
             turned = _turned(server, x, step * self.lanes, exponent)
             x = _added(server, x, turned, peak * 2**count)
+        self._last = _Overlay(tuple(sources), level, term.turns, peak, x)
         return x
+
+
+@dataclass(frozen=True, eq=False)
+class _Overlay:
+    """An overlay of ciphertexts, with what it depends on."""
+
+    sources: Encrypted
+    level: int
+    turns: tuple[int, ...]
+    peak: float
+    made: EncryptedArray
+
+    def is_of(
+        self, sources: Sequence[EncryptedArray], level: int, turns: tuple[int, ...], peak: float
+    ) -> bool:
+        """Whether it depends on these very ciphertexts."""
+        same = [id(x) for x in self.sources] == [id(x) for x in sources]
+        return same and (self.level, self.turns, self.peak) == (level, turns, peak)
 
 
 def _turned(server: Evaluator, x: EncryptedArray, step: int, exponent: int) -> EncryptedArray:

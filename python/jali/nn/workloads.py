@@ -6,7 +6,7 @@ program = jali.compile(lambda x: workloads.logistic_regression(x, 32), batch, ca
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -99,13 +99,25 @@ def lstm(
     """
     units = len(bias) // 4
     gates = [slice(k * units, (k + 1) * units) for k in range(4)]
-    projected = words @ outer.T + bias
+    # A gate's parts for all steps lie as the words do, so that their matrix has as many diagonals as there are units.
+    projected = (words @ outer.T + bias).reshape(len(words), 4, units).transpose(1, 0, 2)
+    scale, last = _factored(activation)
+    inner = scale * inner
 
-    def cell(h: Any, c: Any, x: Any) -> Any:
-        i, f, g, o = (inner[k] @ h + x[k] for k in gates)
+    def cell(h: Any, c: Any, *parts: Any) -> Any:
+        i, f, g, o = (inner[k] @ h + x for k, x in zip(gates, parts, strict=True))
         i, f, o = (scalar.polynomial(z, gate) for z in (i, f, o))
         c = f * c + i * scalar.polynomial(g, activation)
-        return o * scalar.polynomial(c, activation), c
+        return last(o, c), c
 
-    h, _ = loop(cell, (np.zeros(units), np.zeros(units)), projected)
-    return h
+    h, _ = loop(cell, (np.zeros(units), np.zeros(units)), tuple(projected[k] for k in range(4)))
+    return scale * h
+
+
+def _factored(activation: Sequence[float]) -> tuple[float, Callable[[Any, Any], Any]]:
+    """(s, f) with  o p(c) = s f(o, c)  for a polynomial p. If p(c) = a c + b c^3, f is (o c) (c^2 + a / b), which takes two levels of c and two of o; p
+    takes two and the product one more."""
+    if len(activation) == 4 and activation[3] and not activation[0] and not activation[2]:
+        ratio = activation[1] / activation[3]
+        return activation[3], lambda o, c: (o * c) * (c * c + ratio)
+    return 1.0, lambda o, c: o * scalar.polynomial(c, activation)
