@@ -110,7 +110,9 @@ def test_a_product_takes_the_rotations_of_one_ciphertext(rng: np.random.Generato
     back; and the sum over 16 windows of 16. Rows one behind the other would take 4 x (4 + 4) + 4 with 4 masks."""
     low = check(product_and_back(64, 16, "sigmoid"), 256, 2, rng)
     assert isinstance(low["x"].attrs["layout"], Skewed)
-    assert isinstance(low["z"].attrs["layout"], Repeated) and low["f"].attrs["layout"].ciphertexts == 1
+    assert (
+        isinstance(low["z"].attrs["layout"], Repeated) and low["f"].attrs["layout"].ciphertexts == 1
+    )
     terms = {name: low[name].attrs["terms"][0] for name in ("wide", "z", "back", "g")}
     assert {name: rotations(term) for name, term in terms.items()} == {
         "wide": 3,
@@ -118,7 +120,12 @@ def test_a_product_takes_the_rotations_of_one_ciphertext(rng: np.random.Generato
         "back": 0,
         "g": 3 + 4,
     }
-    assert {name: term.count for name, term in terms.items()} == {"wide": 0, "z": 1, "back": 0, "g": 0}
+    assert {name: term.count for name, term in terms.items()} == {
+        "wide": 0,
+        "z": 1,
+        "back": 0,
+        "g": 0,
+    }
     assert [terms[name].is_free for name in ("wide", "back")] == [True, True]
 
 
@@ -193,8 +200,8 @@ def test_a_skewed_input_encrypted(program: tuple[nn.Program, np.ndarray]) -> Non
     again = nn.Program.from_bytes(made_of.to_bytes())
     server = again.server(client.evaluation_keys(), threads=1, device="cpu")
     got = client.decrypt(server(client.encrypt(x[:2])))
-    want = made_of.clear(x[:2])
-    assert np.abs(got - want).max() <= 2.0**-6 * np.abs(made_of.clear(x)).max()
+    want = np.asarray(made_of.clear(x))
+    assert np.abs(got - want[:2]).max() <= 2.0**-6 * np.abs(want).max()
 
 
 @pytest.mark.parametrize(
@@ -219,6 +226,8 @@ def test_the_noise_has_half_of_the_error_beside_exact_polynomials(rng: np.random
         for f in (lambda v: v * v * 0.5, lambda v: np.tanh(v))
     ]
     bits = [needed_bits(graph, 8)[0] for graph in graphs]
-    scales = [np.log2(g[g.outputs[0]].attrs["radius"] / g[g.outputs[0]].attrs["largest"]) for g in graphs]
+    scales = [
+        np.log2(g[g.outputs[0]].attrs["radius"] / g[g.outputs[0]].attrs["largest"]) for g in graphs
+    ]
     assert bits[0] - scales[0] == pytest.approx(8 + np.log2(12))
     assert bits[1] - scales[1] == pytest.approx(8 + np.log2(48))

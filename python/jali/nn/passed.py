@@ -96,7 +96,9 @@ def shared_sums(graph: Graph) -> Graph:
             inputs[k], terms[k] = made[key].name, type(term)(term.factor)
             gains[k] = (term.factor, True)
         if inputs != list(node.inputs):
-            node = replace(node.with_attrs(terms=tuple(terms), gains=tuple(gains)), inputs=tuple(inputs))
+            node = replace(
+                node.with_attrs(terms=tuple(terms), gains=tuple(gains)), inputs=tuple(inputs)
+            )
         nodes.append(node)
     return replace(graph, nodes=tuple(nodes))
 

@@ -24,8 +24,8 @@ from jali.nn.keys import Demand, digits, kept_keys, key_bytes, word_bytes
 from jali.nn.levels import Levels, depth_of, levelled, lowest, taken
 from jali.nn.lower import lower
 from jali.nn.matrices import Numbers
-from jali.nn.passed import taken_apart
 from jali.nn.parameters import Bootstrapping, Ring, needed_bits, rings, smallest, switch_work
+from jali.nn.passed import taken_apart
 from jali.nn.placement import best_levels, repeated_after
 from jali.nn.run import Machine
 from jali.nn.trial import demanded
