@@ -9,20 +9,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slot_interpreter import check
+from test_nn_restored import program_of
 from test_nn_workloads import examples_of
 
 import jali
 from jali import nn
 from jali.nn import files, trace, workloads
-from jali.nn.approximate import approximated
+from jali.nn.approximate import approximated, scaled
 from jali.nn.calibrate import calibrate
 from jali.nn.fold import fold
 from jali.nn.graph import Graph, Node
 from jali.nn.layout import Layout, Repeated, Skewed, contents, fitted, skewed
-from jali.nn.lower import Term, packed, unpacked
+from jali.nn.levels import Levels, levelled
+from jali.nn.lower import Term, packed, simulate, unpacked
 from jali.nn.ops import made
 from jali.nn.parameters import needed_bits
+from jali.nn.placement import best_levels
 from jali.nn.plan import lowered
+from jali.nn.program import _lowered_as
 from jali.nn.sparse import SparseMap
 
 
@@ -162,6 +166,46 @@ def test_a_sum_that_several_multiply_is_computed_once(rng: np.random.Generator) 
     assert all(gain["loop[1].multiply_2 summed"][1] for gain in gains)
 
 
+def test_a_plan_takes_sums_apart_or_not(rng: np.random.Generator) -> None:
+    """Whichever is cheaper; a program that is loaded finds out which it was."""
+    x = examples_of(16, 8, 20, rng)
+    f = lambda x: workloads.logistic_regression(x, 6)  # noqa: E731
+    program = program_of(f, x, 5, 8, lanes=1)
+    params, graph = program.params, program.stages["approximate"]
+    costs = {}
+    for apart in (True, False):
+        made_of = lowered(graph, params.slots, bootstraps=True, apart=apart)
+        packings = program.manifest.demand.packings
+        levels, plan = best_levels(made_of["lower"], params, program.costs, packings)
+        costs[apart] = plan.cost
+        again = _lowered_as(graph, params, 1, levels)
+        assert str(again["levels"]) == str(levelled(made_of["lower"], levels))
+    assert costs[True] != costs[False]
+    mine = {node.name for node in program.stages["lower"]}
+    best = lowered(graph, params.slots, bootstraps=True, apart=costs[True] < costs[False])["lower"]
+    assert mine == {node.name for node in best}
+    with pytest.raises(jali.InvalidArgument, match="another graph"):
+        _lowered_as(graph, params, 1, Levels({"x": 3}, {}))
+
+
+def test_what_has_parts_is_no_part(rng: np.random.Generator) -> None:
+    """A decaying sum would otherwise be one sum of all that ever entered it."""
+
+    def f(x: Any) -> Any:
+        return nn.loop(lambda c, row: 0.5 * c + row * row, x[0], x)
+
+    x = rng.uniform(-1, 1, (20, 9, 4))
+    made_of = approximated(calibrate(fold(trace(f, x[0])), [x]), 1e-3)
+    for apart, most in ((False, 2), (True, 3)):
+        graph = lowered(made_of, 64, apart=apart)["levels"]
+        assert max(len(node.inputs) for node in graph) == most
+        (output,) = graph.outputs
+        inside = packed(graph["x"].attrs["layout"], scaled(graph["x"], x).reshape(20, -1))
+        got = unpacked(graph[output].attrs["layout"], simulate(graph, [inside])[output])
+        got = got * graph[output].attrs["radius"] + graph[output].attrs["centre"]
+        assert np.allclose(got, np.stack([f(v) for v in x]))
+
+
 def test_sums_that_are_outputs_stay(rng: np.random.Generator) -> None:
     """An array that the client sees, or that two nodes take, is not taken apart."""
 
@@ -225,9 +269,10 @@ def test_the_noise_has_half_of_the_error_beside_exact_polynomials(rng: np.random
         approximated(calibrate(fold(trace(f, x[0])), [x]), 1e-3)
         for f in (lambda v: v * v * 0.5, lambda v: np.tanh(v))
     ]
-    bits = [needed_bits(graph, 8)[0] for graph in graphs]
+    bits = [needed_bits(graph, 8, tracked=True)[0] for graph in graphs]
     scales = [
         np.log2(g[g.outputs[0]].attrs["radius"] / g[g.outputs[0]].attrs["largest"]) for g in graphs
     ]
     assert bits[0] - scales[0] == pytest.approx(8 + np.log2(12))
     assert bits[1] - scales[1] == pytest.approx(8 + np.log2(48))
+    assert needed_bits(graphs[0], 8)[0] == pytest.approx(bits[0] + 2)  # of an average over slots
