@@ -251,12 +251,15 @@ class _Restoring:
         return self._lowered[kind]
 
     def _placed(
-        self, params: Params, costs: Costs, packings: Sequence[int] = (0,)
+        self, params: Params, costs: Costs, packings: Sequence[int] = (0,), both: bool = False
     ) -> tuple[Levels, int, bool]:
-        """The levels of the cheapest plan, its cost, and whether sums are taken apart in it, which is not always better: their parts may have to be
-        bootstrapped in their place. Raises Unsupported if there is none."""
+        """The levels of the cheapest plan, its cost, and whether sums are taken apart in it. both: whether that is compared with a plan in which they are
+        not. It may be better, because the parts of a sum may have to be bootstrapped in its place. Otherwise that is done if there is no plan with sums
+        taken apart. Raises Unsupported if there is none."""
         found: list[tuple[int, bool, Levels]] = []
         for apart in (True, False):
+            if found and not both:
+                break
             graph = self.stages(params, apart)["lower"]
             if apart or graph is not self.stages(params)["lower"]:
                 try:
@@ -310,7 +313,9 @@ class _Restoring:
                 f"no secure parameters bootstrap to {bits:.0f} bits, and one bootstrapping has at most {_MOST_BITS:.0f}: ask for fewer "
                 "precision_bits"
             )
-        return self._sparser(min(found, key=lambda plan: plan.cost))
+        best = min(found, key=lambda plan: plan.cost)
+        levels, cost, apart = self._placed(best.params, best.costs, both=True)
+        return self._sparser(_Found(cost, bits, best.params, levels, best.costs, apart))
 
     def _sparser(self, full: _Found) -> _Found:
         """The plan, or a cheaper one of the same parameters with keys for n slots, alone or beside those for all slots, where n is a number of slots
@@ -327,7 +332,7 @@ class _Restoring:
                 continue  # they do not fit
             costs = costs_of(params, self.device, [n for n in packings if n]).slowed(slower)
             try:
-                levels, cost, apart = self._placed(params, costs, packings)
+                levels, cost, apart = self._placed(params, costs, packings, both=True)
             except Unsupported:
                 continue
             more_keys = self._key_bytes(params, levels.packings) > self._key_bytes(params, (0,))
