@@ -93,7 +93,8 @@ def check(graph: Graph, slots: int, lanes: int, rng: np.random.Generator) -> Gra
     everything = tuple(node.name for node in folded)
     want = execute(Graph(folded.nodes, everything, "fold"), *inputs)
     full = filled(folded)
-    for node, clear in zip(low, want, strict=True):
+    for name, clear in zip(everything, want, strict=True):
+        node = low[name]  # there may be more nodes, of sums that several take
         layout, clear = node.attrs["layout"], clear.reshape(lanes, -1)
         got = found[node.name].reshape(layout.ciphertexts, -1, lanes).transpose(2, 0, 1)
         whole = packed(layout, clear)

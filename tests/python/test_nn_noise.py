@@ -47,3 +47,26 @@ def test_noise_behind_a_matrix_is_independent_of_its_source(rng: np.random.Gener
     noise = rng.normal(size=(SIZE, 50_000)) * 0.5
     y = matrix @ noise + noise + rng.normal(size=noise.shape) * 0.1
     assert abs(noises.add(node, 0.1) / np.sqrt(np.mean(y**2)) - 1) < 0.1
+
+
+def test_the_noise_of_a_sum_that_two_take_is_one(rng: np.random.Generator) -> None:
+    """g = M x; p = 2 g + x and q = 3 g - p, with what each adds: in q, two of three g cancel."""
+    matrix = rng.normal(size=(SIZE, SIZE)) / 4
+    multiple = {
+        factor: gain_of(SparseMap.identity(SIZE).scaled(factor)) for factor in (1, -1, 2, 3)
+    }
+    nodes = [Node("x", "input", (), (SIZE,), {})]
+    for name, inputs, gains in (
+        ("g", ("x",), (gain_of(SparseMap.dense(matrix)),)),
+        ("p", ("g", "x"), (multiple[2], multiple[1])),
+        ("q", ("g", "p"), (multiple[3], multiple[-1])),
+    ):
+        nodes.append(Node(name, "transform", inputs, (SIZE,), {"gains": gains}))
+    noises = Noises(Graph(tuple(nodes), ("q",), "levels"))
+    found = [noises.add(node, 0.5) for node in nodes]
+    own = rng.normal(size=(4, SIZE, 50_000)) * 0.5
+    x = own[0]
+    g = matrix @ x + own[1]
+    p = 2 * g + x + own[2]
+    q = 3 * g - p + own[3]
+    assert np.allclose(found, [np.sqrt(np.mean(v**2)) for v in (x, g, p, q)], rtol=0.1)

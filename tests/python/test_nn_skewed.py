@@ -9,20 +9,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slot_interpreter import check
+from test_nn_restored import program_of
 from test_nn_workloads import examples_of
 
 import jali
 from jali import nn
 from jali.nn import files, trace, workloads
-from jali.nn.approximate import approximated
+from jali.nn.approximate import approximated, scaled
 from jali.nn.calibrate import calibrate
 from jali.nn.fold import fold
 from jali.nn.graph import Graph, Node
 from jali.nn.layout import Layout, Repeated, Skewed, contents, fitted, skewed
-from jali.nn.lower import Term, packed, unpacked
+from jali.nn.levels import Levels, levelled
+from jali.nn.lower import Term, packed, simulate, unpacked
 from jali.nn.ops import made
 from jali.nn.parameters import needed_bits
+from jali.nn.placement import best_levels
 from jali.nn.plan import lowered
+from jali.nn.program import _lowered_as
 from jali.nn.sparse import SparseMap
 
 
@@ -110,7 +114,9 @@ def test_a_product_takes_the_rotations_of_one_ciphertext(rng: np.random.Generato
     back; and the sum over 16 windows of 16. Rows one behind the other would take 4 x (4 + 4) + 4 with 4 masks."""
     low = check(product_and_back(64, 16, "sigmoid"), 256, 2, rng)
     assert isinstance(low["x"].attrs["layout"], Skewed)
-    assert isinstance(low["z"].attrs["layout"], Repeated) and low["f"].attrs["layout"].ciphertexts == 1
+    assert (
+        isinstance(low["z"].attrs["layout"], Repeated) and low["f"].attrs["layout"].ciphertexts == 1
+    )
     terms = {name: low[name].attrs["terms"][0] for name in ("wide", "z", "back", "g")}
     assert {name: rotations(term) for name, term in terms.items()} == {
         "wide": 3,
@@ -118,7 +124,12 @@ def test_a_product_takes_the_rotations_of_one_ciphertext(rng: np.random.Generato
         "back": 0,
         "g": 3 + 4,
     }
-    assert {name: term.count for name, term in terms.items()} == {"wide": 0, "z": 1, "back": 0, "g": 0}
+    assert {name: term.count for name, term in terms.items()} == {
+        "wide": 0,
+        "z": 1,
+        "back": 0,
+        "g": 0,
+    }
     assert [terms[name].is_free for name in ("wide", "back")] == [True, True]
 
 
@@ -153,6 +164,46 @@ def test_a_sum_that_several_multiply_is_computed_once(rng: np.random.Generator) 
     assert not any(n.name.endswith(("add", "add.2")) for n in graph if n.name.startswith("loop[1]"))
     gains = [dict(zip(n.inputs, n.attrs["gains"], strict=True)) for n in users]
     assert all(gain["loop[1].multiply_2 summed"][1] for gain in gains)
+
+
+def test_a_plan_takes_sums_apart_or_not(rng: np.random.Generator) -> None:
+    """Whichever is cheaper; a program that is loaded finds out which it was."""
+    x = examples_of(16, 8, 20, rng)
+    f = lambda x: workloads.logistic_regression(x, 6)  # noqa: E731
+    program = program_of(f, x, 5, 8, lanes=1)
+    params, graph = program.params, program.stages["approximate"]
+    costs = {}
+    for apart in (True, False):
+        made_of = lowered(graph, params.slots, bootstraps=True, apart=apart)
+        packings = program.manifest.demand.packings
+        levels, plan = best_levels(made_of["lower"], params, program.costs, packings)
+        costs[apart] = plan.cost
+        again = _lowered_as(graph, params, 1, levels)
+        assert str(again["levels"]) == str(levelled(made_of["lower"], levels))
+    assert costs[True] != costs[False]
+    mine = {node.name for node in program.stages["lower"]}
+    best = lowered(graph, params.slots, bootstraps=True, apart=costs[True] < costs[False])["lower"]
+    assert mine == {node.name for node in best}
+    with pytest.raises(jali.InvalidArgument, match="another graph"):
+        _lowered_as(graph, params, 1, Levels({"x": 3}, {}))
+
+
+def test_what_has_parts_is_no_part(rng: np.random.Generator) -> None:
+    """A decaying sum would otherwise be one sum of all that ever entered it."""
+
+    def f(x: Any) -> Any:
+        return nn.loop(lambda c, row: 0.5 * c + row * row, x[0], x)
+
+    x = rng.uniform(-1, 1, (20, 9, 4))
+    made_of = approximated(calibrate(fold(trace(f, x[0])), [x]), 1e-3)
+    for apart, most in ((False, 2), (True, 3)):
+        graph = lowered(made_of, 64, apart=apart)["levels"]
+        assert max(len(node.inputs) for node in graph) == most
+        (output,) = graph.outputs
+        inside = packed(graph["x"].attrs["layout"], scaled(graph["x"], x).reshape(20, -1))
+        got = unpacked(graph[output].attrs["layout"], simulate(graph, [inside])[output])
+        got = got * graph[output].attrs["radius"] + graph[output].attrs["centre"]
+        assert np.allclose(got, np.stack([f(v) for v in x]))
 
 
 def test_sums_that_are_outputs_stay(rng: np.random.Generator) -> None:
@@ -193,8 +244,8 @@ def test_a_skewed_input_encrypted(program: tuple[nn.Program, np.ndarray]) -> Non
     again = nn.Program.from_bytes(made_of.to_bytes())
     server = again.server(client.evaluation_keys(), threads=1, device="cpu")
     got = client.decrypt(server(client.encrypt(x[:2])))
-    want = made_of.clear(x[:2])
-    assert np.abs(got - want).max() <= 2.0**-6 * np.abs(made_of.clear(x)).max()
+    want = np.asarray(made_of.clear(x))
+    assert np.abs(got - want[:2]).max() <= 2.0**-6 * np.abs(want).max()
 
 
 @pytest.mark.parametrize(
@@ -218,7 +269,10 @@ def test_the_noise_has_half_of_the_error_beside_exact_polynomials(rng: np.random
         approximated(calibrate(fold(trace(f, x[0])), [x]), 1e-3)
         for f in (lambda v: v * v * 0.5, lambda v: np.tanh(v))
     ]
-    bits = [needed_bits(graph, 8)[0] for graph in graphs]
-    scales = [np.log2(g[g.outputs[0]].attrs["radius"] / g[g.outputs[0]].attrs["largest"]) for g in graphs]
+    bits = [needed_bits(graph, 8, tracked=True)[0] for graph in graphs]
+    scales = [
+        np.log2(g[g.outputs[0]].attrs["radius"] / g[g.outputs[0]].attrs["largest"]) for g in graphs
+    ]
     assert bits[0] - scales[0] == pytest.approx(8 + np.log2(12))
     assert bits[1] - scales[1] == pytest.approx(8 + np.log2(48))
+    assert needed_bits(graphs[0], 8)[0] == pytest.approx(bits[0] + 2)  # of an average over slots

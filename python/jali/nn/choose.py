@@ -297,7 +297,9 @@ class _Search:
             copies = target.slots // max(source.period, target.period)
             rotations = price(counts, 0 if source.partial else copies)
             if isinstance(source, Skewed) or isinstance(target, Skewed):
-                rotations = float(sum(counts))  # each ciphertext has others, of which few share a ModUp
+                rotations = float(
+                    sum(counts)
+                )  # each ciphertext has others, of which few share a ModUp
             rotations += target.ciphertexts * len(steps(source, target))
             if isinstance(source, Gathered):
                 rotations += _SENT * (source.ciphertexts - 1)

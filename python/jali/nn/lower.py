@@ -65,7 +65,8 @@ class Term:
         if source == target and single.is_diagonal and not np.ptp(single.values):
             return cls(float(single.values[0]))
         picked = copied(single, source, target) or totalled(single, source, target, empty)
-        joined, turns = (), ()
+        joined: tuple[int, ...] = ()
+        turns: tuple[int, ...] = ()
         if picked is None and turned(single, source, target):
             assert isinstance(target, Skewed)
             picked, turns = ((0,),) * target.count, target.turns

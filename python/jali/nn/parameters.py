@@ -125,14 +125,16 @@ def switch_work(params: Params) -> float:
     return float((params.dnum + 2) * primes * params.log_n * params.slots * word_bytes(params))
 
 
-def needed_bits(graph: Graph, precision_bits: float) -> list[float]:
+def needed_bits(graph: Graph, precision_bits: float, *, tracked: bool = False) -> list[float]:
     """For each output, the bits that its noise must leave in its scale.
 
     Six standard deviations of it are then a share of 2^-precision_bits, in units of the largest output of the calibration: NOISE_SHARE, or if all
-    functions are exact polynomials, half. The other half is for numbers that have more noise than the average.
+    functions are exact polynomials and the noise is tracked, half. The other half is for numbers that have more noise than the average.
+    tracked: whether the noise is that of jali.nn.noise, and not an average over all slots.
     """
-    functions = (node.attrs["by"] for node in graph if node.op == "approximated")
-    share = NOISE_SHARE if any(by.error for by in functions) else _EXACT_SHARE
+    functions = [node.attrs["by"] for node in graph if node.op == "approximated"]
+    exact = tracked and not any(by.error for by in functions)
+    share = _EXACT_SHARE if exact else NOISE_SHARE
     bits = precision_bits + math.log2(_SIGMAS / share)
     outputs = [graph[name].attrs for name in graph.outputs]
     return [bits + math.log2(np.mean(o["radius"]) / o["largest"]) for o in outputs]

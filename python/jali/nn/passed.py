@@ -7,7 +7,7 @@ one, and v' lies a level higher. The sum g takes rotations and no level, so that
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,26 +20,39 @@ from jali.nn.sparse import SparseMap
 if TYPE_CHECKING:
     from jali.nn.lower import Term
 
-__all__ = ["shared_sums", "taken_apart"]
+__all__ = ["has_parts", "shared_sums", "taken_apart"]
 
 
 def taken_apart(graph: Graph) -> Graph:
     """The same graph after the stage layout, in which sums of multiples of arrays that lie as the only node does that uses them, which multiplies them
-    by a number, are part of that node."""
+    by a number, are part of that node. What has parts is none itself, so that sums do not grow with the iterations of a loop."""
+    nodes, parts = [], _parts(graph)
+    for node in graph:
+        if node.name not in parts:
+            nodes.append(_with_parts(node, parts) if _has(node, parts) else node)
+    return replace(graph, nodes=tuple(nodes))
+
+
+def has_parts(graph: Graph) -> bool:
+    """Whether taken_apart changes a graph."""
+    return bool(_parts(graph))
+
+
+def _parts(graph: Graph) -> dict[str, Node]:
     users: dict[str, list[Node]] = {node.name: [] for node in graph}
     for node in graph:
         for name in set(node.inputs):
             users[name].append(node)
-    parts: dict[str, Node] = {}
-    nodes = []
+    found: dict[str, Node] = {}
     for node in graph:
-        if any(name in parts for name in node.inputs):
-            node = _with_parts(node, parts)
-        if node.name not in graph.outputs and _is_part(node, users[node.name]):
-            parts[node.name] = node
-        else:
-            nodes.append(node)
-    return replace(graph, nodes=tuple(nodes))
+        hidden = node.name not in graph.outputs and not _has(node, found)
+        if hidden and _is_part(node, users[node.name]):
+            found[node.name] = node
+    return found
+
+
+def _has(node: Node, parts: Container[str]) -> bool:
+    return any(name in parts for name in node.inputs)
 
 
 def _is_part(node: Node, users: Sequence[Node]) -> bool:
@@ -96,7 +109,9 @@ def shared_sums(graph: Graph) -> Graph:
             inputs[k], terms[k] = made[key].name, type(term)(term.factor)
             gains[k] = (term.factor, True)
         if inputs != list(node.inputs):
-            node = replace(node.with_attrs(terms=tuple(terms), gains=tuple(gains)), inputs=tuple(inputs))
+            node = replace(
+                node.with_attrs(terms=tuple(terms), gains=tuple(gains)), inputs=tuple(inputs)
+            )
         nodes.append(node)
     return replace(graph, nodes=tuple(nodes))
 

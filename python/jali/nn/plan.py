@@ -24,8 +24,8 @@ from jali.nn.keys import Demand, digits, kept_keys, key_bytes, word_bytes
 from jali.nn.levels import Levels, depth_of, levelled, lowest, taken
 from jali.nn.lower import lower
 from jali.nn.matrices import Numbers
-from jali.nn.passed import taken_apart
 from jali.nn.parameters import Bootstrapping, Ring, needed_bits, rings, smallest, switch_work
+from jali.nn.passed import has_parts, taken_apart
 from jali.nn.placement import best_levels, repeated_after
 from jali.nn.run import Machine
 from jali.nn.trial import demanded
@@ -211,13 +211,15 @@ def _precise(
 
 @dataclass(frozen=True)
 class _Found:
-    """A plan with bootstrapping: its cost, the precision of bootstrappings in bits, parameters, levels, and costs of operations."""
+    """A plan with bootstrapping: its cost, the precision of bootstrappings in bits, parameters, levels, costs of operations, and whether sums are taken
+    apart."""
 
     cost: int
     bits: float
     params: Params
     levels: Levels
     costs: Costs
+    apart: bool
 
 
 @dataclass
@@ -234,17 +236,49 @@ class _Restoring:
     insecure_ring: Ring | None
 
     def __post_init__(self) -> None:
-        self._lowered: dict[tuple[int, bool], dict[str, Graph]] = {}
+        self._lowered: dict[tuple[int, bool, bool], dict[str, Graph]] = {}
         self.numbers = Numbers()
         self._flat = unrolled(self.graph)
-        self._needed = needed_bits(self._flat, self.precision_bits)
+        self._needed = needed_bits(self._flat, self.precision_bits, tracked=True)
 
-    def stages(self, params: Params) -> dict[str, Graph]:
-        """The stages after approximation without bootstrapping, which depend on the number of slots alone."""
-        kind = params.slots // self.lanes, params.bootstraps
+    def stages(self, params: Params, apart: bool = True) -> dict[str, Graph]:
+        """The stages after approximation without bootstrapping, which depend on the number of slots alone, and on whether sums are taken apart."""
+        kind = params.slots // self.lanes, params.bootstraps, apart
         if kind not in self._lowered:
-            self._lowered[kind] = lowered(self.graph, kind[0], bootstraps=kind[1])
+            if not apart and not has_parts(self.stages(params)["layout"]):
+                self._lowered[kind] = self.stages(params)
+            else:
+                self._lowered[kind] = lowered(self.graph, kind[0], bootstraps=kind[1], apart=apart)
         return self._lowered[kind]
+
+    def _placed(
+        self,
+        params: Params,
+        costs: Costs,
+        packings: Sequence[int] = (0,),
+        both: bool = False,
+        below: int = NEVER,
+    ) -> tuple[Levels, int, bool]:
+        """The levels of the cheapest plan, its cost, and whether sums are taken apart in it. both: whether that is compared with a plan in which they are
+        not. It may be better, because the parts of a sum may have to be bootstrapped in its place. Otherwise that is done if there is no plan with sums
+        taken apart. Raises Unsupported if there is none that costs less than `below`."""
+        found: list[tuple[int, bool, Levels]] = []
+        for apart in (True, False):
+            if found and not both:
+                break
+            graph = self.stages(params, apart)["lower"]
+            if apart or graph is not self.stages(params)["lower"]:
+                try:
+                    levels, plan = best_levels(graph, params, costs, packings, below)
+                except Unsupported as error:
+                    refused = error
+                else:
+                    found.append((plan.cost, apart, levels))
+                    below = min(below, plan.cost)
+        if not found:
+            raise refused
+        cost, apart, levels = min(found, key=lambda one: one[0])
+        return levels, cost, apart
 
     def _cheapest(self, bits: float, near: Params | None = None) -> _Found:
         """The cheapest plan whose bootstrappings have so many bits of precision.
@@ -260,14 +294,13 @@ class _Restoring:
                 return NEVER
             costs = costs_of(params, self.device).slowed(kept_keys(params, self.key_memory)[1])
             below = min((plan.cost for plan in found), default=NEVER)
-            low = self.stages(params)["lower"]
             try:
-                levels, plan = best_levels(low, params, costs, below=below)
+                levels, cost, apart = self._placed(params, costs, below=below)
             except Unsupported as error:
                 refused = error
                 return NEVER
-            found.append(_Found(plan.cost, bits, params, levels, costs))
-            return plan.cost
+            found.append(_Found(cost, bits, params, levels, costs, apart))
+            return cost
 
         if self.insecure_ring is not None:
             ring = Bootstrapping(self.insecure_ring.log_n, bits, self.device, insecure=True)
@@ -287,13 +320,15 @@ class _Restoring:
                 f"no secure parameters bootstrap to {bits:.0f} bits, and one bootstrapping has at most {_MOST_BITS:.0f}: ask for fewer "
                 "precision_bits"
             )
-        return self._sparser(min(found, key=lambda plan: plan.cost))
+        best = min(found, key=lambda plan: plan.cost)
+        levels, cost, apart = self._placed(best.params, best.costs, both=True)
+        return self._sparser(_Found(cost, bits, best.params, levels, best.costs, apart))
 
     def _sparser(self, full: _Found) -> _Found:
         """The plan, or a cheaper one of the same parameters with keys for n slots, alone or beside those for all slots, where n is a number of slots
         after which an array repeats that the plan bootstraps. Keys of more bytes than the plan has must save _WORTH_KEYS of its cost."""
         best, params = full, full.params
-        low = self.stages(params)["lower"]
+        low = self.stages(params, full.apart)["lower"]
         every = params.slots
         periods = {
             repeated_after(low[name].attrs["layout"], every) for name in full.levels.restored
@@ -304,13 +339,15 @@ class _Restoring:
                 continue  # they do not fit
             costs = costs_of(params, self.device, [n for n in packings if n]).slowed(slower)
             try:
-                levels, plan = best_levels(low, params, costs, packings, best.cost)
+                levels, cost, apart = self._placed(
+                    params, costs, packings, both=True, below=best.cost
+                )
             except Unsupported:
                 continue
             more_keys = self._key_bytes(params, levels.packings) > self._key_bytes(params, (0,))
             most = full.cost * (1 - _WORTH_KEYS) if more_keys else full.cost
-            if plan.cost < min(best.cost, most):
-                best = _Found(plan.cost, full.bits, params, levels, costs)
+            if cost < min(best.cost, most):
+                best = _Found(cost, full.bits, params, levels, costs, apart)
         return best
 
     def _key_bytes(self, params: Params, packings: Sequence[int]) -> int:
@@ -375,7 +412,7 @@ class _Restoring:
 
     def _tried(self, found: _Found) -> Plan:
         """The plan after its trial run."""
-        stages = dict(self.stages(found.params))
+        stages = dict(self.stages(found.params, found.apart))
         stages["levels"] = levelled(stages["lower"], found.levels)
         which, _ = kept_keys(found.params, self.key_memory, found.levels.packings or (0,))
         machine = Machine(
@@ -417,9 +454,10 @@ def lowered(
     levels: Levels | None = None,
     *,
     bootstraps: bool = False,
+    apart: bool = True,
 ) -> dict[str, Graph]:
     """The stages after approximation, for lanes of this many slots. levels: None stands for the lowest, without bootstrapping. bootstraps:
-    whether arrays may be bootstrapped."""
+    whether arrays may be bootstrapped. apart: whether sums in loops may be taken apart; see jali.nn.passed."""
     if not bootstraps and not has_loops(graph):
         graph = amplified(graph)
     laid = lay_out(shortened(graph), slots)
@@ -427,6 +465,6 @@ def lowered(
         layouts = {node.attrs["like"]: node.attrs["layout"] for node in laid}
         flat = unrolled(graph)
         nodes = (n.with_attrs(layout=layouts[n.attrs["like"]]) for n in flat)
-        laid = taken_apart(Graph(tuple(nodes), flat.outputs, "layout"))
-    low = lower(laid)
+        laid = Graph(tuple(nodes), flat.outputs, "layout")
+    low = lower(taken_apart(laid) if apart and has_loops(graph) else laid)
     return {"layout": laid, "lower": low, "levels": levelled(low, levels or lowest(low))}

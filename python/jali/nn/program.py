@@ -23,7 +23,7 @@ from jali.nn.expected import expected
 from jali.nn.fold import fold
 from jali.nn.graph import Array, Graph, Shape
 from jali.nn.keys import key_sizes
-from jali.nn.levels import conjugated, levels_of
+from jali.nn.levels import Levels, conjugated, levels_of
 from jali.nn.manifest import Manifest
 from jali.nn.parameters import Ring
 from jali.nn.placement import verify
@@ -32,6 +32,7 @@ from jali.nn.plot import plotted
 from jali.nn.report import Summary, summarised
 from jali.nn.roles import Client, Server
 from jali.nn.run import Machine
+from jali.nn.unroll import has_loops
 from jali.nn.verifiers import GRAPHS, verify_costs, verify_graph, verify_levels, verify_manifest
 
 __all__ = ["Program", "Sizes", "compiled"]
@@ -219,12 +220,7 @@ class Program:
         stages["approximate"] = promised(functions, was.precision_bits)
         params, lanes = was.manifest.params, was.manifest.lanes
         try:
-            made = lowered(
-                stages["approximate"],
-                params.slots // lanes,
-                was.levels,
-                bootstraps=params.bootstraps,
-            )
+            made = _lowered_as(stages["approximate"], params, lanes, was.levels)
             verify(made["levels"], params)
             if was.manifest.demand.conjugation < conjugated(made["levels"]):
                 raise VersionError(_OTHER)
@@ -287,6 +283,18 @@ def compiled(
         insecure_ring=insecure_ring,
     )
     return Program.of(stages, found, precision_bits, error)
+
+
+def _lowered_as(graph: Graph, params: ckks.Params, lanes: int, levels: Levels) -> dict[str, Graph]:
+    """The stages after approximation of the plan that these levels belong to, in which sums are taken apart or not. Raises InvalidArgument if
+    they belong to neither."""
+    kind = params.slots // lanes, levels
+    try:
+        return lowered(graph, *kind, bootstraps=params.bootstraps)
+    except InvalidArgument:
+        if not has_loops(graph):
+            raise
+        return lowered(graph, *kind, bootstraps=params.bootstraps, apart=False)
 
 
 def _shapes(stages: Mapping[str, Graph]) -> list[Shape]:

@@ -316,22 +316,13 @@ class Machine:
         bounds = [max(source_peak * b, 2.0**-20) for b in term.bounds.get(part[0], ())]
         y: EncryptedArray | None = None
         level = node.attrs["level"] + (0 if term.is_free else 1)
-        joined = self._joined(server, term, source, level, source_peak) if term.joined else None
-        source_peak *= max(1, len(term.joined))
-        if term.turned:
-            parts = [source[term.taken(to)[0]] for to in part]
-            moved = [x.rotate(term.turn(to) * self.lanes) for x, to in zip(parts, part, strict=True)]
-            y = lowered_to(server, together(server, moved), level)
+        if term.factor is not None:
+            y = self._combined(server, term, source, part, level, source_peak)
             y = y if term.is_free else y * term.factor
-        elif term.factor is not None and joined is not None:
-            y = joined if term.is_free else joined * term.factor
-        elif term.factor is not None:
-            columns = zip(*map(term.taken, part), strict=True)
-            parts = [lowered_to(server, column(*which), level) for which in columns]
-            y = parts[0]
-            for count, other in enumerate(parts[1:], 2):
-                y = _added(server, y, other, source_peak * count)
-            y = y if term.is_free else y * term.factor
+        joined: EncryptedArray | None = None
+        if term.factor is None and term.joined:
+            joined = self._joined(server, term, source, level, source_peak)
+            source_peak *= len(term.joined)
         blocks = zip(*(term.columns(to) for to in part), strict=True)
         for which, plan in zip(blocks, self._matrices.of(node.name, k, part[0]), strict=True):
             one = [source[c] for c in which] if joined is None else [joined]
@@ -355,6 +346,33 @@ class Machine:
             for step, bound in zip(term.sums, bounds[1:], strict=True):
                 y = _added(server, y, y.rotate(step * self.lanes), bound)
         return y
+
+    def _combined(
+        self,
+        server: Evaluator,
+        term: Term,
+        source: Encrypted,
+        part: Sequence[int],
+        level: int,
+        peak: float,
+    ) -> EncryptedArray:
+        """What a term with a factor multiplies, for some ciphertexts: copies of ciphertexts of the source, of which no number is larger than `peak`, or
+        sums of them."""
+        if term.joined:
+            return self._joined(server, term, source, level, peak)
+        if term.turned:
+            copies = [lowered_to(server, source[term.taken(to)[0]], level) for to in part]
+            turns = [term.turn(to) * self.lanes for to in part]
+            moved = [x.rotate(turn) for x, turn in zip(copies, turns, strict=True)]
+            return together(server, moved)
+        columns = zip(*map(term.taken, part), strict=True)
+        first, *others = (
+            lowered_to(server, together(server, [source[c] for c in which]), level)
+            for which in columns
+        )
+        for count, other in enumerate(others, 2):
+            first = _added(server, first, other, peak * count)
+        return first
 
     def _overlay(
         self,
