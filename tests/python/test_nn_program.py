@@ -363,7 +363,7 @@ def test_simulation_has_the_errors_of_encryption(rng: np.random.Generator) -> No
     program = jali.compile(f, x[0], calibration=x, precision_bits=12)
     got, want = program.simulate(x), program.clear(x)
     estimate = program.manifest.demand.noise_bits[0]
-    radius = program.stages["approximate"]["scale_2"].attrs["radius"]
+    radius = program.stages["levels"]["scale_2"].attrs["radius"]
     noise = radius * 2.0**-estimate
     # The mean of 1,200 squares is within a fifth of its expectation but with probability 1e-6.
     assert 0.8 * noise < np.sqrt(np.mean((got - want) ** 2)) < 1.2 * noise

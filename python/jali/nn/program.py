@@ -32,6 +32,7 @@ from jali.nn.plot import plotted
 from jali.nn.report import Summary, summarised
 from jali.nn.roles import Client, Server
 from jali.nn.run import Machine
+from jali.nn.sampled import Samples
 from jali.nn.unroll import unrolled
 from jali.nn.verifiers import GRAPHS, verify_costs, verify_graph, verify_levels, verify_manifest
 
@@ -134,9 +135,12 @@ class Program:
             for k in range(0, len(arrays[0]), step)
         ]
         bits, results = self.manifest.demand.noise_bits, []
-        for name, noise, values in zip(graph.outputs, bits, zip(*parts, strict=True), strict=True):
+        planned = stages["levels"]
+        for name, noise, values in zip(
+            planned.outputs, bits, zip(*parts, strict=True), strict=True
+        ):
             whole = np.concatenate(values)
-            radius = np.broadcast_to(graph[name].attrs["radius"], (graph[name].size,))
+            radius = np.broadcast_to(planned[name].attrs["radius"], (planned[name].size,))
             noisy = generator.normal(0, 2.0**-noise, whole.shape)
             results.append(whole + radius.reshape(whole.shape[1:]) * noisy)
         return results[0] if len(results) == 1 else tuple(results)
@@ -174,11 +178,11 @@ class Program:
         device: str = "auto",
         threads: int | None = None,
         record: bool | None = None,
+        trace: bool = False,
     ) -> Server:
         """A server with a client's evaluation_keys(). Arguments as of nn.Server."""
-        return Server(
-            self._machine(), self.manifest, keys, device=device, threads=threads, record=record
-        )
+        how: dict[str, Any] = {"device": device, "threads": threads, "record": record}
+        return Server(self._machine(), self.manifest, keys, trace=trace, **how)
 
     def _machine(self) -> Machine:
         """One for each evaluator, because encoded matrices lie in the memory of its device."""
@@ -269,9 +273,10 @@ def compiled(
         stages["fold"], examples, margin=margin, input_ranges=input_ranges, exact=exact
     )
     some = np.linspace(0, len(examples[0]) - 1, min(len(examples[0]), _MEASURED)).astype(int)
+    chosen = [x[some] for x in examples]
     stages["approximate"], error = approximate(
         stages["calibrate"],
-        [x[some] for x in examples],
+        chosen,
         precision_bits,
         traced=graph,
         exact={
@@ -287,6 +292,7 @@ def compiled(
         device,
         key_memory=key_memory,
         insecure_ring=insecure_ring,
+        samples=Samples(graph, chosen),
     )
     return Program.of(stages, found, precision_bits, error)
 
