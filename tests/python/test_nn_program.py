@@ -200,6 +200,32 @@ def test_numbers_outside_of_the_calibrated_range_are_refused(rng: np.random.Gene
         client.encrypt(x, x)
 
 
+def test_a_server_holds_no_secret(rng: np.random.Generator) -> None:
+    """Nothing that it refers to is a client, and what it was made from was bytes."""
+    f, x = perceptron(rng, np.square), rng.uniform(-1, 1, (50, 10))
+    program = jali.compile(f, x[0], calibration=x)
+    keys = program.client(threads=1).evaluation_keys().to_bytes()
+    server = program.server(ckks.EvaluationKeys.from_bytes(keys, program.params), threads=1)
+    seen: set[int] = set()
+    left: list[Any] = [server, program]
+    while left:
+        one = left.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        assert (
+            not isinstance(one, (ckks.Client, nn.Client)) and "ClientCore" not in type(one).__name__
+        )
+        if isinstance(one, dict):
+            left += one.values()
+        elif isinstance(one, (list, tuple, set)):
+            left += one
+        elif type(one).__module__.startswith("jali"):
+            names = [*getattr(one, "__dict__", ()), *getattr(type(one), "__slots__", ())]
+            left += [getattr(one, name) for name in names if hasattr(one, name)]
+    assert len(seen) > 100
+
+
 def test_messages_of_others_are_refused(rng: np.random.Generator) -> None:
     f, x = perceptron(rng, np.square), rng.uniform(-1, 1, (50, 10))
     program = jali.compile(f, x[0], calibration=x, batch=4)

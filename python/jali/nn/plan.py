@@ -49,6 +49,7 @@ _TRIES = 12
 _PATIENCE = 2  # scales at which bounds on the noise may outgrow all numbers, before a large ring bootstraps instead
 _COARSE = 3.0  # bits by which the scale grows if nothing is known of how far it is off
 _MARGIN = 0.1  # bits of noise that a smaller scale is to leave
+_PARTS = 64  # of a bit: scales of programs that do not bootstrap are multiples of one
 _FINE = 0.5  # bits by which it grows beyond what is missing
 _NEAR = 1  # levels by which the best number differs for other bits of precision
 _STEP = 4  # of the levels between two bootstrappings in the search for the best number
@@ -167,6 +168,8 @@ def _within(
 
     def at(scale_bits: float) -> Plan:
         nonlocal depth, integer_bits, refused
+        # Estimates differ in their last digits from one machine to another, which must not have other parameters for it.
+        scale_bits = math.ceil(scale_bits * _PARTS) / _PARTS
         while True:
             params = smallest(flat, depth, scale_bits, lanes, device, log_n, integer_bits)
             graph_now = restoring.stages(params)["levels"]
