@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from jali import _jali, ckks, nn, tfhe
-from jali import device as devices
 from jali.bench import floors
 from jali.bench.measure import Floor, Row, row, timed
 from jali.bench.registry import Options, benchmark
@@ -28,7 +27,7 @@ def _demo(
 ) -> Row:
     """known: images on which the program is calibrated."""
     model = network.load(name)
-    program = model.program(known, devices.resolved(options.device).split(":")[0])
+    program = model.program(known)
     client = program.client(threads=options.threads)
     server = program.server(
         client.evaluation_keys(), device=options.device, threads=options.threads

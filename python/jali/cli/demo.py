@@ -199,9 +199,8 @@ class _Session:
     """A client, a server, and the bytes that they exchange."""
 
     def __init__(self, model: Network, known: npt.NDArray[np.generic], options: Namespace) -> None:
-        kind = device.resolved(options.device).split(":")[0]
         begin = time.perf_counter()
-        self.model, self.program = model, model.program(known, kind)
+        self.model, self.program = model, model.program(known)
         self.compile_seconds = time.perf_counter() - begin
         # Several workers keep the cores busy by themselves, so each uses one thread.
         alone = options.workers == 1

@@ -39,7 +39,10 @@ from jali.nn.verifiers import GRAPHS, verify_costs, verify_graph, verify_levels,
 __all__ = ["Program", "Sizes", "compiled"]
 
 STAGES = (*GRAPHS, "parameters", "report", "program")
-_MEASURED = 256  # on so many examples of the calibration, errors of approximations are measured
+_MEASURED = (
+    256  # on at least so many examples of the calibration, errors of approximations are measured;
+)
+_NUMBERS = 1 << 23  # and on as many as have so many numbers in all arrays of the model together
 _AT_ONCE = 1 << 26  # numbers of examples that are computed in the clear at a time
 _OTHER = "the program was compiled by another version of Jali, which planned it otherwise: compile the model again"
 
@@ -272,7 +275,8 @@ def compiled(
     stages["calibrate"] = calibrate(
         stages["fold"], examples, margin=margin, input_ranges=input_ranges, exact=exact
     )
-    some = np.linspace(0, len(examples[0]) - 1, min(len(examples[0]), _MEASURED)).astype(int)
+    most = max(_MEASURED, _NUMBERS // sum(node.size for node in graph))
+    some = np.linspace(0, len(examples[0]) - 1, min(len(examples[0]), most)).astype(int)
     chosen = [x[some] for x in examples]
     stages["approximate"], error = approximate(
         stages["calibrate"],
