@@ -12,7 +12,9 @@ from test_nn_graph import convolution, residual_network
 import jali
 from jali import ckks, nn
 from jali.nn import approximate, files, run, scalar
+from jali.nn.approximate import NOISE_SHARE
 from jali.nn.execute import every_value
+from jali.nn.expected import expected
 from jali.nn.graph import Graph
 from jali.nn.keys import plain_bytes
 from jali.nn.ops import made
@@ -47,6 +49,20 @@ def test_perceptrons(activation: Any, bits: float, rng: np.random.Generator) -> 
     want = np.stack([f(v) for v in x])
     assert np.allclose(program.clear(x), want)
     assert_precise(program, encrypted(program, x[:7]), want[:7])
+
+
+def test_approximations_keep_the_promise_on_every_example_of_a_small_model(
+    rng: np.random.Generator,
+) -> None:
+    """The examples with the largest numbers are those that a choice of 256 leaves out."""
+    f, x = perceptron(rng, scalar.sigmoid), rng.uniform(-0.05, 0.05, (300, 10))
+    left_out = np.setdiff1d(np.arange(300), np.linspace(0, 299, 256).astype(int))
+    x[left_out] *= 60
+    program = jali.compile(f, x[0], calibration=x, precision_bits=9)
+    (got,) = expected(program.stages["trace"], program.stages["approximate"], [x])
+    want = np.stack([f(v) for v in x])
+    largest = program.stages["calibrate"][program.stages["calibrate"].outputs[0]].attrs["largest"]
+    assert np.abs(got - want).max() <= (1 - NOISE_SHARE) * 2.0**-9 * largest
 
 
 @pytest.mark.parametrize("n", [3, 4, 12])
