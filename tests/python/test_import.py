@@ -55,6 +55,25 @@ def test_command_line_without_extras() -> None:
         assert done.stdout
 
 
+def test_recorded_graphs_are_compiled_and_served() -> None:
+    """Without the packages that models come from: a graph is read, calibrated, compiled, saved, loaded and run."""
+    done = run("""
+        import numpy as np
+        import jali
+        from jali import nn
+        w = np.arange(12.0).reshape(3, 4) / 12
+        graph = nn.trace(lambda x: w @ np.tanh(x), np.zeros(4))
+        graph = nn.recorded.from_bytes(nn.recorded.to_bytes(graph))
+        x = np.random.default_rng().uniform(-1, 1, (40, 4))
+        program = nn.Program.from_bytes(jali.compile(graph, x[:1], calibration=x).to_bytes())
+        program.verify(), program.explain("levels"), program.simulate(x)
+        client = program.client()
+        server = program.server(client.evaluation_keys(), device="cpu")
+        assert np.allclose(client.decrypt(server(client.encrypt(x))), program.clear(x), atol=0.01)
+    """)
+    assert done.returncode == 0, done.stderr
+
+
 def test_import_loads_no_more_than_it_needs() -> None:
     done = run("""
         import numpy  # which loads some of them itself, by its version

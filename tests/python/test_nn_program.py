@@ -12,7 +12,9 @@ from test_nn_graph import convolution, residual_network
 import jali
 from jali import ckks, nn
 from jali.nn import approximate, files, run, scalar
+from jali.nn.approximate import NOISE_SHARE
 from jali.nn.execute import every_value
+from jali.nn.expected import expected
 from jali.nn.graph import Graph
 from jali.nn.keys import plain_bytes
 from jali.nn.ops import made
@@ -47,6 +49,20 @@ def test_perceptrons(activation: Any, bits: float, rng: np.random.Generator) -> 
     want = np.stack([f(v) for v in x])
     assert np.allclose(program.clear(x), want)
     assert_precise(program, encrypted(program, x[:7]), want[:7])
+
+
+def test_approximations_keep_the_promise_on_every_example_of_a_small_model(
+    rng: np.random.Generator,
+) -> None:
+    """The examples with the largest numbers are those that a choice of 256 leaves out."""
+    f, x = perceptron(rng, scalar.sigmoid), rng.uniform(-0.05, 0.05, (300, 10))
+    left_out = np.setdiff1d(np.arange(300), np.linspace(0, 299, 256).astype(int))
+    x[left_out] *= 60
+    program = jali.compile(f, x[0], calibration=x, precision_bits=9)
+    (got,) = expected(program.stages["trace"], program.stages["approximate"], [x])
+    want = np.stack([f(v) for v in x])
+    largest = program.stages["calibrate"][program.stages["calibrate"].outputs[0]].attrs["largest"]
+    assert np.abs(got - want).max() <= (1 - NOISE_SHARE) * 2.0**-9 * largest
 
 
 @pytest.mark.parametrize("n", [3, 4, 12])
@@ -198,6 +214,32 @@ def test_numbers_outside_of_the_calibrated_range_are_refused(rng: np.random.Gene
         client.encrypt(x[:3, :9])
     with pytest.raises(jali.InvalidArgument, match="1 arrays"):
         client.encrypt(x, x)
+
+
+def test_a_server_holds_no_secret(rng: np.random.Generator) -> None:
+    """Nothing that it refers to is a client, and what it was made from was bytes."""
+    f, x = perceptron(rng, np.square), rng.uniform(-1, 1, (50, 10))
+    program = jali.compile(f, x[0], calibration=x)
+    keys = program.client(threads=1).evaluation_keys().to_bytes()
+    server = program.server(ckks.EvaluationKeys.from_bytes(keys, program.params), threads=1)
+    seen: set[int] = set()
+    left: list[Any] = [server, program]
+    while left:
+        one = left.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        assert (
+            not isinstance(one, (ckks.Client, nn.Client)) and "ClientCore" not in type(one).__name__
+        )
+        if isinstance(one, dict):
+            left += one.values()
+        elif isinstance(one, (list, tuple, set)):
+            left += one
+        elif type(one).__module__.startswith("jali"):
+            names = [*getattr(one, "__dict__", ()), *getattr(type(one), "__slots__", ())]
+            left += [getattr(one, name) for name in names if hasattr(one, name)]
+    assert len(seen) > 100
 
 
 def test_messages_of_others_are_refused(rng: np.random.Generator) -> None:
@@ -363,7 +405,7 @@ def test_simulation_has_the_errors_of_encryption(rng: np.random.Generator) -> No
     program = jali.compile(f, x[0], calibration=x, precision_bits=12)
     got, want = program.simulate(x), program.clear(x)
     estimate = program.manifest.demand.noise_bits[0]
-    radius = program.stages["approximate"]["scale_2"].attrs["radius"]
+    radius = program.stages["levels"]["scale_2"].attrs["radius"]
     noise = radius * 2.0**-estimate
     # The mean of 1,200 squares is within a fifth of its expectation but with probability 1e-6.
     assert 0.8 * noise < np.sqrt(np.mean((got - want) ** 2)) < 1.2 * noise

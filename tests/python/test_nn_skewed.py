@@ -23,7 +23,6 @@ from jali.nn.layout import Layout, Repeated, Skewed, contents, fitted, skewed
 from jali.nn.levels import Levels, levelled
 from jali.nn.lower import Term, packed, simulate, unpacked
 from jali.nn.ops import made
-from jali.nn.parameters import needed_bits
 from jali.nn.placement import best_levels
 from jali.nn.plan import lowered
 from jali.nn.program import _lowered_as
@@ -260,19 +259,3 @@ def test_layouts_that_are_none_are_refused(
     content["inputs"][0]["skew"] = skew
     with pytest.raises(jali.CorruptData, match="no manifest"):
         nn.Manifest.from_bytes(files.written("manifest", content, arrays))
-
-
-def test_the_noise_has_half_of_the_error_beside_exact_polynomials(rng: np.random.Generator) -> None:
-    """And an eighth beside approximations: two bits."""
-    x = rng.uniform(-1, 1, (30, 4))
-    graphs = [
-        approximated(calibrate(fold(trace(f, x[0])), [x]), 1e-3)
-        for f in (lambda v: v * v * 0.5, lambda v: np.tanh(v))
-    ]
-    bits = [needed_bits(graph, 8, tracked=True)[0] for graph in graphs]
-    scales = [
-        np.log2(g[g.outputs[0]].attrs["radius"] / g[g.outputs[0]].attrs["largest"]) for g in graphs
-    ]
-    assert bits[0] - scales[0] == pytest.approx(8 + np.log2(12))
-    assert bits[1] - scales[1] == pytest.approx(8 + np.log2(48))
-    assert needed_bits(graphs[0], 8)[0] == pytest.approx(bits[0] + 2)  # of an average over slots

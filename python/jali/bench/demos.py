@@ -13,64 +13,79 @@ from jali import _jali, ckks, nn, tfhe
 from jali.bench import floors
 from jali.bench.measure import Floor, Row, row, timed
 from jali.bench.registry import Options, benchmark
-from jali.demo import cifar, data, encoder, network, roles, sentences
+from jali.demo import cifar, data, encoder, network, sentences
 from jali.demo import trees as demo
-from jali.demo.packing import Program
 from jali.errors import InternalError, InvalidArgument
 from jali.tfhe import trees
 
 
-def _demo(name: str, images: npt.NDArray[np.generic], options: Options) -> Row:
+def _demo(
+    name: str,
+    images: npt.NDArray[np.generic],
+    known: npt.NDArray[np.generic],
+    options: Options,
+) -> Row:
+    """known: images on which the program is calibrated."""
     model = network.load(name)
-    program = roles.plan(model)
-    client = roles.Client(program, threads=options.threads)
-    server = roles.Server(
-        program, *client.public_bytes(), device=options.device, threads=options.threads
+    program = model.program(known)
+    client = program.client(threads=options.threads)
+    server = program.server(
+        client.evaluation_keys(), device=options.device, threads=options.threads
     )
-    image, plain = images[:1], model.logits(images[:1])
-    request = client.encrypt(image)
-    reply = server(request)
-    worst = float(np.abs(client.decrypt(reply) - plain).max())
+    image, plain = model.pixels(images[:1]), model.logits(images[:1])
+
+    def answered() -> tuple[int, int, npt.NDArray[np.float64]]:
+        request = client.encrypt(image).to_bytes()
+        reply = server(nn.Message.request(request, program.manifest)).to_bytes()
+        logits = client.decrypt(nn.Message.reply(reply, program.manifest))
+        return len(request), len(reply), np.asarray(logits)
+
+    up, down, logits = answered()
+    worst = float(np.abs(logits - plain).max())
     if not worst < 0.05:
         raise InternalError(f"demo_{name}: a logit is off by {worst:.2e}")
-    floor = _floor(program, client, image, options)
-    clock = options.clock_of(server.threads)
-    times = timed(
-        lambda: client.decrypt(server(client.encrypt(image))), seconds=options.seconds, clock=clock
-    )
+    floor = _floor(program, image, options)
+    threads = server.evaluator.threads
+    clock = options.clock_of(threads)
+    times = timed(answered, seconds=options.seconds, clock=clock)
     about = {
-        "log_n": client.params.log_n,
-        "word": client.params.word,
-        "log_qp": round(client.params.log_qp, 1),
-        "threads": server.threads,
+        "log_n": program.params.log_n,
+        "word": program.params.word,
+        "log_qp": round(program.params.log_qp, 1),
+        "threads": threads,
         "clock": clock,
-        "bytes_up": len(request),
-        "bytes_down": len(reply),
+        "bytes_up": up,
+        "bytes_down": down,
     }
     bits = float(-np.log2(worst))
-    return row(f"demo_{name}", server.engine, about, times, floor=floor, precision_bits=bits)
+    return row(
+        f"demo_{name}", server.evaluator.engine, about, times, floor=floor, precision_bits=bits
+    )
 
 
-def _floor(
-    program: Program, client: roles.Client, image: npt.NDArray[np.generic], options: Options
-) -> Floor:
+def _floor(program: nn.Program, image: npt.NDArray[np.float64], options: Options) -> Floor:
     """The owner's floor and the server's, one after the other."""
-    params, word = client.params, client.params.word
-    server = roles.Server(
-        program, *client.public_bytes(), device=options.device, threads=options.threads, trace=True
+    word = program.params.word
+    secret = ckks.Client(program.params, threads=options.threads)
+    host = secret.engine
+    secret._core = owner = _jali.ckks.ClientCore(program.params, options.threads or 0, "cpu", True)
+    client = program.client(secret=secret)
+    server = program.server(
+        client.evaluation_keys(),
+        device=options.device,
+        threads=options.threads,
+        record=False,
+        trace=True,
     )
-    owner = _jali.ckks.ClientCore(params, options.threads or 0, "cpu", True)
-    assert server.trace is not None and owner.trace is not None
-    server.trace.clear()
+    noted = server.evaluator.trace
+    assert noted is not None and owner.trace is not None
+    noted.clear()
     owner.trace.clear()
-    reply = server.evaluate(
-        owner.encrypt(program.pack(image), magnitude=roles.MAGNITUDE, peak=roles.GAINS[0])
-    )
-    owner.decrypt(reply, params.slots, False, False)
-    host = ckks.Client(params, threads=options.threads).engine
+    client.decrypt(server(client.encrypt(image)))
+    threads, engine = server.evaluator.threads, server.evaluator.engine
     parts = [
-        floors.of(floors.work_of(owner.trace), word, host, server.threads),
-        floors.of(floors.work_of(server.trace), word, server.engine, server.threads),
+        floors.of(floors.work_of(owner.trace), word, host, threads),
+        floors.of(floors.work_of(noted), word, engine, threads),
     ]
     return Floor(sum(part.seconds for part in parts), ", then ".join(part.kind for part in parts))
 
@@ -78,7 +93,8 @@ def _floor(
 @benchmark("demo_digits", "one image of 'jali demo digits': encrypt, evaluate, decrypt")
 def demo_digits(options: Options) -> Iterator[Row]:
     """Needs scikit-learn."""
-    yield _demo("digits", data.load_digits().images, options)
+    known = data.load_digits(test=False)
+    yield _demo("digits", data.load_digits().images, known.images, options)
 
 
 @benchmark("demo_mnist", "one image of 'jali demo mnist'; --images FILE")
@@ -86,7 +102,8 @@ def demo_mnist(options: Options) -> Iterator[Row]:
     """Needs a file of images."""
     if options.images is None:
         raise InvalidArgument("demo_mnist needs --images FILE, as 'jali demo mnist' does")
-    yield _demo("mnist", data.load_mnist(Path(options.images)).images, options)
+    images = data.load_mnist(Path(options.images)).images
+    yield _demo("mnist", images, data.others(images, 1), options)
 
 
 @benchmark(

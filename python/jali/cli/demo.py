@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jali import ckks, device
+from jali import ckks, device, nn
 from jali._core.console import bytes_text, progress, seconds_text, table
 from jali.cli import (
     demo_cifar,
@@ -28,7 +28,7 @@ from jali.cli import (
 )
 from jali.cli.demo_options import add_common, check_positive
 from jali.cli.parser import Parser
-from jali.demo import data, network, roles, show
+from jali.demo import data, network, show
 from jali.demo.network import Array, Network
 from jali.errors import InvalidArgument
 
@@ -55,6 +55,7 @@ class Result:
         answer.
     server_seconds_per_image: the mean time that a request spends in the server, divided by its images. With several
         workers, requests overlap there.
+    compile_seconds: of ready_seconds, which is from the start to the first request.
     max_logit_error: the largest difference from the plain model's logits.
     precision_bits: -log2 of the root mean square of those differences.
     """
@@ -68,6 +69,7 @@ class Result:
     precision_bits: float
     seconds_per_image: float
     server_seconds_per_image: float
+    compile_seconds: float
     ready_seconds: float
     bytes_up: int
     bytes_down: int
@@ -124,18 +126,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     ckks.Evaluator(ckks.Params.preset("n12_d1"), None, options.device)
     if options.png is not None:
         show.check_png(options.png)
-    images = _images(options).first(options.limit)
+    every = _images(options)
+    images = every.first(options.limit)
     model = network.load(options.name)
+    known = _known(options, every, len(images.images))
     say = (lambda *_: None) if options.json else print
     waited = time.perf_counter() - started  # reading images is not part of getting ready
-    session = _Session(model, options)
+    session = _Session(model, known, options)
     ready = time.perf_counter() - started - waited
     say(f"{len(images.images)} images from {images.source}")
-    say(f"client: {session.client.params}")
-    say(f"server: {_device_text(session.server)}")
+    say(
+        f"program: calibrated on {len(known)} images; {session.program.params}; compiled in "
+        f"{seconds_text(session.compile_seconds)}"
+    )
+    say(f"server: {_device_text(session.server.evaluator)}")
     say(
         f"client -> server, once: {bytes_text(session.key_bytes)} of public keys "
-        f"({len(session.program.rotations())} rotations); ready in {seconds_text(ready)}"
+        f"({len(session.program.manifest.demand.rotations)} rotations); ready in {seconds_text(ready)}"
     )
     encrypted, timing = session.classify(images.images, options.batch, options.workers)
     plain = model.logits(images.images)
@@ -153,7 +160,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _device_text(server: roles.Server) -> str:
+def _device_text(server: ckks.Evaluator) -> str:
     """The device that computes, e.g. "cuda:0 (NVIDIA GeForce RTX 4090)"."""
     if server.engine.startswith("cuda"):
         return f"{server.engine} ({device.name(server.engine)})"
@@ -173,6 +180,13 @@ def _images(options: Namespace) -> data.Images:
     return data.load_mnist(options.images, options.labels)
 
 
+def _known(options: Namespace, images: data.Images, used: int) -> npt.NDArray[np.generic]:
+    """Images to calibrate the program on: those on which the digits' network was trained, or of the same file."""
+    if options.name == "digits":
+        return data.others(data.load_digits(test=False).images, 0)
+    return data.others(images.images, used)
+
+
 @dataclass
 class _Timing:
     seconds: float
@@ -184,16 +198,20 @@ class _Timing:
 class _Session:
     """A client, a server, and the bytes that they exchange."""
 
-    def __init__(self, model: Network, options: Namespace) -> None:
-        self.program = roles.plan(model)
+    def __init__(self, model: Network, known: npt.NDArray[np.generic], options: Namespace) -> None:
+        begin = time.perf_counter()
+        self.model, self.program = model, model.program(known)
+        self.compile_seconds = time.perf_counter() - begin
         # Several workers keep the cores busy by themselves, so each uses one thread.
         alone = options.workers == 1
-        self.client = roles.Client(self.program, threads=options.threads if alone else 1)
-        params, keys = self.client.public_bytes()
-        self.server = roles.Server(
-            self.program, params, keys, device=options.device, threads=options.threads
+        self.client = self.program.client(threads=options.threads if alone else 1)
+        keys = self.client.evaluation_keys().to_bytes()
+        self.server = self.program.server(
+            ckks.EvaluationKeys.from_bytes(keys, self.program.params),
+            device=options.device,
+            threads=options.threads,
         )
-        self.key_bytes = len(params) + len(keys)
+        self.key_bytes = len(keys)
 
     def classify(
         self, images: npt.NDArray[np.generic], batch: int, workers: int
@@ -212,11 +230,13 @@ class _Session:
 
     def _answer(self, images: npt.NDArray[np.generic]) -> tuple[Array, tuple[float, int, int]]:
         """The logits of one request; the seconds in the server, and the bytes up and down."""
-        request = self.client.encrypt(images)
+        manifest = self.program.manifest
+        request = self.client.encrypt(self.model.pixels(images)).to_bytes()
         arrived = time.perf_counter()
-        reply = self.server(request)
+        reply = self.server(nn.Message.request(request, manifest)).to_bytes()
         left = time.perf_counter()
-        return self.client.decrypt(reply), (left - arrived, len(request), len(reply))
+        logits = np.asarray(self.client.decrypt(nn.Message.reply(reply, manifest)))
+        return logits, (left - arrived, len(request), len(reply))
 
 
 def _result(
@@ -230,7 +250,7 @@ def _result(
     options: Namespace,
 ) -> Result:
     n = len(labels)
-    params = session.client.params
+    params, server = session.program.params, session.server.evaluator
     rms = math.sqrt(float(np.mean((encrypted - plain) ** 2)))
     return Result(
         demo=name,
@@ -242,14 +262,15 @@ def _result(
         precision_bits=-math.log2(rms) if rms > 0 else math.inf,
         seconds_per_image=timing.seconds / n,
         server_seconds_per_image=timing.server / n,
+        compile_seconds=session.compile_seconds,
         ready_seconds=ready,
         bytes_up=round(timing.up / n),
         bytes_down=round(timing.down / n),
         key_bytes=session.key_bytes,
         batch=options.batch,
         workers=options.workers,
-        threads=session.server.threads,
-        device=session.server.engine,
+        threads=server.threads,
+        device=server.engine,
         params={
             "log_n": params.log_n,
             "depth": params.depth,

@@ -12,7 +12,7 @@ import numpy as np
 from jali import ckks, tfhe
 from jali._jali.ckks import Trace
 from jali.cli.parser import Parser
-from jali.demo import data, network, roles
+from jali.demo import data, network
 from jali.errors import InvalidArgument
 
 __all__ = ["main"]
@@ -49,17 +49,13 @@ def _demo(options: Namespace) -> Trace:
     images = data.load_digits().images[: options.batch]
     if len(images) < options.batch:
         raise InvalidArgument(f"there are {len(images)} images of digits: --batch has at most that")
-    program = roles.plan(network.load(options.name))
-    client = roles.Client(program, threads=options.threads)
-    server = roles.Server(
-        program,
-        *client.public_bytes(),
-        device=options.device,
-        threads=options.threads,
-        trace=True,
-    )
-    request = ckks.Ciphertext.from_bytes(client.encrypt(images), client.params)
-    return _recorded(server.trace, lambda: server.evaluate(request))
+    model = network.load(options.name)
+    program = model.program(data.load_digits(test=False).images)
+    client = program.client(threads=options.threads)
+    how = {"device": options.device, "threads": options.threads}
+    server = program.server(client.evaluation_keys(), record=False, trace=True, **how)
+    request = client.encrypt(model.pixels(images))
+    return _recorded(server.evaluator.trace, lambda: server(request))
 
 
 def _bootstrap(options: Namespace) -> Trace:

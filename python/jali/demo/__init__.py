@@ -1,8 +1,8 @@
 """Encrypted inference from one command: ``jali demo digits`` and ``jali demo mnist --images FILE``.
 
 A client encrypts handwritten digits, a server that has no secret key runs a trained network on them, and
-the client decrypts the answer. `network` is the plain model, `packing` lays it out on slots, and `roles` has the two
-parties. `tools/train` in the repository trained the weights.
+the client decrypts the answer. `network` is the plain model, from which jali.compile makes the program. `tools/train` in the repository trained the
+weights.
 
 ``jali demo trees`` is for rows of numbers: `trees` has the model and the two parties. ``jali demo deep-nn`` is for digits again, by
 deep networks of look-ups: `deep_nn`.

@@ -15,9 +15,11 @@ from jali._core import packages
 from jali.demo.split import digits_test_indices
 from jali.errors import InvalidArgument, Unsupported
 
-__all__ = ["Images", "load_colours", "load_digits", "load_mnist"]
+__all__ = ["Images", "load_colours", "load_digits", "load_mnist", "others"]
 
 SIDE = 28
+KNOWN = 256  # images on which a program is calibrated
+FEW = 64  # fewer say little about others
 MAX_FILE_BYTES = 1 << 30
 _IDX_UBYTE = 0x08
 
@@ -35,8 +37,8 @@ class Images:
         return Images(self.images[:limit], self.labels[:limit], self.source)
 
 
-def load_digits() -> Images:
-    """The 360 of scikit-learn's 1,797 digits on which the network was not trained.
+def load_digits(*, test: bool = True) -> Images:
+    """The 360 of scikit-learn's 1,797 digits on which the network was not trained; or the others.
 
     Raises Unsupported without scikit-learn.
     """
@@ -47,11 +49,12 @@ def load_digits() -> Images:
             f"the digits demo needs scikit-learn ({error.name} is missing): {packages.install('scikit-learn')}"
         ) from None
     digits = datasets.load_digits()
-    test = digits_test_indices()
+    chosen = np.isin(np.arange(len(digits.images)), digits_test_indices()) == test
+    kind = "test" if test else "training"
     return Images(
-        digits.images[test],
-        digits.target[test].astype(np.int64),
-        "scikit-learn's digits, the 360 test images",
+        digits.images[chosen],
+        digits.target[chosen].astype(np.int64),
+        f"scikit-learn's digits, the {chosen.sum()} {kind} images",
     )
 
 
@@ -73,6 +76,13 @@ def load_mnist(images: Path, labels: Path | None = None) -> Images:
     if pixels.ndim != 3 or pixels.shape[1:] != (SIDE, SIDE):
         raise InvalidArgument(f"{images}: images have shape {pixels.shape}, not (n, 28, 28)")
     return _checked(images, pixels, marks)
+
+
+def others(images: npt.NDArray[np.generic], used: int) -> npt.NDArray[np.generic]:
+    """Images to calibrate a program on that encrypts the first `used`: of those behind them, or of all, if fewer than FEW are
+    left. They are spread evenly, and at most KNOWN."""
+    rest = images[used:] if len(images) - used >= FEW else images
+    return np.asarray(rest[np.linspace(0, len(rest) - 1, min(len(rest), KNOWN)).astype(int)])
 
 
 def load_colours(images: Path) -> Images:

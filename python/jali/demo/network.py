@@ -1,6 +1,6 @@
-"""The networks in the clear: convolution, square, dense, square, dense, in float64.
+"""The networks of ``jali demo digits`` and ``jali demo mnist``: convolution, square, dense, square, dense.
 
-This is the plain model that encrypted answers are compared with.
+``Network.logits`` is the plain model, in float64, that encrypted answers are compared with. ``Network.program`` is what jali.compile makes of it.
 """
 
 from __future__ import annotations
@@ -11,9 +11,16 @@ from importlib import resources
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Array", "Network", "load"]
+from jali.nn.builder import Builder
+from jali.nn.compile import compile as compile_graph
+from jali.nn.graph import Graph
+from jali.nn.program import Program
+
+__all__ = ["PRECISION_BITS", "Array", "Network", "load"]
 
 Array = npt.NDArray[np.float64]
+
+PRECISION_BITS = 12.0  # of the largest logit: the most for which N = 2^13 is enough
 
 
 @dataclass(frozen=True)
@@ -39,41 +46,61 @@ class Network:
     dense2_weight: Array
     dense2_bias: Array
 
-    @property
-    def kernel(self) -> int:
-        """Side of the convolution's kernel."""
-        return int(self.conv_weight.shape[1])
+    def pixels(self, images: npt.NDArray[np.generic]) -> Array:
+        """From raw pixels (n, side, side) to what the network takes, (n, 1, side, side) in [0, 1]."""
+        return np.asarray(images, np.float64)[:, None] / self.pixel_max
 
-    @property
-    def maps(self) -> int:
-        """Maps of the convolution."""
-        return int(self.conv_weight.shape[0])
-
-    @property
-    def out(self) -> int:
-        """Side of one map after the convolution."""
-        left, right, _, _ = self.pad
-        return (self.side + left + right - self.kernel) // self.stride + 1
-
-    def padded(self, images: npt.NDArray[np.generic]) -> Array:
-        """From raw pixels (n, side, side) to (n, rows, columns) in [0, 1], with zeros around them."""
+    def logits(self, images: npt.NDArray[np.generic]) -> Array:
+        """From raw pixels (n, side, side) to logits (n, 10)."""
         left, right, top, bottom = self.pad
-        pixels = np.asarray(images, np.float64) / self.pixel_max
-        return np.pad(pixels, ((0, 0), (top, bottom), (left, right)))
-
-    def activations(self, images: npt.NDArray[np.generic]) -> tuple[Array, Array, Array]:
-        """From raw pixels (n, side, side) to both pre-activations and the logits (n, 10)."""
-        x = self.padded(images)
-        windows = np.lib.stride_tricks.sliding_window_view(x, (self.kernel, self.kernel), (1, 2))
+        x = np.pad(self.pixels(images)[:, 0], ((0, 0), (top, bottom), (left, right)))
+        kernel = self.conv_weight.shape[1:]
+        windows = np.lib.stride_tricks.sliding_window_view(x, kernel, (1, 2))
         windows = windows[:, :: self.stride, :: self.stride]
         z1 = np.einsum("nyxij,mij->nmyx", windows, self.conv_weight, optimize=True)
         z1 = (z1 + self.conv_bias[:, None, None]).reshape(len(x), -1)
         z2 = (z1 * z1) @ self.dense1_weight.T + self.dense1_bias
-        return z1, z2, (z2 * z2) @ self.dense2_weight.T + self.dense2_bias
+        return np.asarray((z2 * z2) @ self.dense2_weight.T + self.dense2_bias)
 
-    def logits(self, images: npt.NDArray[np.generic]) -> Array:
-        """From raw pixels (n, side, side) to logits (n, 10)."""
-        return self.activations(images)[2]
+    def graph(self) -> Graph:
+        """The network as a graph, for jali.compile."""
+        left, right, top, bottom = self.pad
+        builder = Builder()
+        x = builder.add("pixels", "input", [], shape=(1, self.side, self.side))
+        x = builder.add(
+            "convolution",
+            "convolution",
+            [x],
+            weight=self.conv_weight[:, None],
+            bias=self.conv_bias,
+            stride=(self.stride, self.stride),
+            padding=((top, bottom), (left, right)),
+            dilation=(1, 1),
+            groups=1,
+        )
+        x = builder.add("square", "multiply", [x, x])
+        x = builder.add("flat", "reshape", [x], shape=(x.size,))
+        weight, bias = self.dense1_weight, self.dense1_bias
+        x = builder.add("hidden", "dense", [x], weight=weight, bias=bias)
+        x = builder.add("hidden square", "multiply", [x, x])
+        weight, bias = self.dense2_weight, self.dense2_bias
+        x = builder.add("logits", "dense", [x], weight=weight, bias=bias)
+        return builder.graph([x])
+
+    def program(self, images: npt.NDArray[np.generic]) -> Program:
+        """The encrypted program, for a CPU or a GPU: its words of 32 bits suit both, and an image is one ciphertext of N = 2^13, which a client encrypts in
+        less time than the four of 2^14 that are planned for a GPU alone.
+
+        images: raw pixels (n, side, side) on which it is calibrated.
+        """
+        pixels = self.pixels(images)
+        return compile_graph(
+            self.graph(),
+            pixels[:1],
+            calibration=pixels,
+            precision_bits=PRECISION_BITS,
+            input_range=(0.0, 1.0),
+        )
 
 
 def load(name: str) -> Network:

@@ -1,9 +1,14 @@
-"""Amplification: arrays that are only multiplied become as large as levels above 0 let them be, which makes the noise beside them smaller.
+"""Amplification: arrays that are only multiplied, and outputs, become as large as their levels let them be, which makes the noise beside them smaller.
 
 A calibrated range has a margin and rare large numbers, so that most numbers in it are small: the root mean square of an array in [-1, 1] is often below 1/8.
 Level 0 needs room for the largest number of a result. A level above holds 2^scale_bits times as much, so that the factors of a product may
 be 2^g and 2^h times as large there, and the product 2^(g + h) times. The matrix in front multiplies by 2^g, and that behind divides by 2^(g + h). Neither
 costs anything, and what a rescaling adds to the array is the same, which is 2^g times less beside it.
+
+What a rescaling adds has a variance of N/18 in a coefficient, and the rounding of a diagonal 1/12, times the mean square of the numbers that it meets. So
+k diagonals behind a product of mean square m add k m 3 / (2 N) of it: with m = 16 and k = 16, a twentieth at N = 2^13.
+
+An output grows by 2^OUTPUT_BITS, and level 0 has as many bits more. A larger scale would take these bits at every level.
 """
 
 from __future__ import annotations
@@ -15,14 +20,16 @@ import numpy as np
 
 from jali.nn.graph import Graph, Node
 
-__all__ = ["LARGEST", "amplified", "may_be_large"]
+__all__ = ["LARGEST", "OUTPUT_BITS", "amplified", "largest_of"]
 
 _MOST = 4  # bits; beyond, the diagonals of the matrix behind become small beside their rounding
+_ROOT_MEAN_SQUARE = 1  # bits: factors of products have one of about 2
 LARGEST = 4**_MOST  #: No number of an amplified graph is larger: a product of two factors.
+OUTPUT_BITS = 2  #: Bits by which outputs grow.
 
 
 def amplified(graph: Graph) -> Graph:
-    """The same approximated graph without loops, in which the root mean squares of factors of products are about 1.
+    """The same approximated graph without loops, in which the root mean squares of factors of products are about 2, and outputs are larger than they were.
 
     A program that bootstraps needs numbers in [-1, 1], and must not be amplified.
     """
@@ -31,17 +38,19 @@ def amplified(graph: Graph) -> Graph:
     return Graph(tuple(nodes), graph.outputs, graph.stage) if gains else graph
 
 
-def may_be_large(graph: Graph, node: Node) -> bool:
-    """Whether an array may have numbers beyond [-1, 1] up to LARGEST: no function, bootstrapping or client takes it."""
+def largest_of(graph: Graph, node: Node) -> float:
+    """What no number of an array exceeds after amplification. Functions, bootstrapping and what a client encrypts stay in [-1, 1]."""
     takes = {user.op for user in graph.users(node.name)}
-    return node.name not in graph.outputs and takes <= {"affine", "transform", "multiply"}
+    if node.name in graph.outputs:
+        return 1.0 if takes else 2.0**OUTPUT_BITS
+    return LARGEST if takes <= {"affine", "transform", "multiply"} else 1.0
 
 
 def _gains(graph: Graph) -> dict[str, int]:
     """The bits by which arrays grow: results of matrices of which only products are formed, and products that only matrices take."""
     factors = {}
     for node in graph:
-        bits = min(_MOST, math.floor(-math.log2(node.attrs["rms"])))
+        bits = min(_MOST, round(-math.log2(node.attrs["rms"])) + _ROOT_MEAN_SQUARE)
         hidden = node.name not in graph.outputs and graph.users(node.name)
         if node.op == "affine" and _is_scaled(node) and hidden and bits > 0:
             factors[node.name] = bits
@@ -57,8 +66,15 @@ def _gains(graph: Graph) -> dict[str, int]:
             if all(user.name in products for user in graph.users(name))
         }
         if len(left) == len(factors):
-            return factors | products
+            return factors | products | _of_outputs(graph)
         factors = left
+
+
+def _of_outputs(graph: Graph) -> dict[str, int]:
+    """The bits of outputs that matrices compute and nothing else takes."""
+    outputs = [graph[name] for name in graph.outputs]
+    alone = [n for n in outputs if n.op == "affine" and _is_scaled(n) and not graph.users(n.name)]
+    return {node.name: OUTPUT_BITS for node in alone}
 
 
 def _may_grow(graph: Graph, product: Node, factors: Collection[str]) -> bool:
@@ -81,6 +97,8 @@ def _amplified(node: Node, gains: dict[str, int]) -> Node:
         attrs["maps"] = tuple(m if scale == 1 else m.scaled(scale) for m, scale in scales)
         attrs["bias"] = attrs["bias"] * factor
     if factor > 1:
-        attrs |= {key: attrs[key] * factor for key in ("low", "high", "rms")}
+        attrs |= {
+            key: attrs[key] * factor for key in ("low", "high", "rms", "beyond") if key in attrs
+        }
         attrs["radius"] = attrs["radius"] / factor
     return Node(node.name, node.op, node.inputs, node.shape, attrs)

@@ -54,7 +54,7 @@ def compile(
         which numbers occur in the model; approximations and scales are made for these, and a margin. Batches that are tuples may
         hold labels behind the inputs.
     precision_bits: encrypted outputs differ from the model's by at most 2^-precision_bits of the largest output of the calibration. This
-        is measured for approximations, on up to 256 examples of the calibration, and estimated for noise.
+        is measured for approximations, on 256 examples of the calibration or, if the model is small, on all, and estimated for noise.
     batch: how many examples one ciphertext holds; a power of two. More of them make no example slower, as long as an
         array of the model fits the slots / batch that each example has.
     device: "cpu" or "cuda", the kind of device for which parameters are chosen.

@@ -5,17 +5,16 @@ The graph's matrices give the same numbers, but a convolution as a matrix takes 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from jali.nn.execute import every_value
-from jali.nn.folded import FOLDED
+from jali.nn.folded import ELEMENTWISE, FOLDED
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.ops import OPS
-from jali.nn.unroll import has_loops
+from jali.nn.unroll import has_loops, unrolled
 
-__all__ = ["expected", "scaled", "unscaled"]
+__all__ = ["computed", "expected", "scaled", "unscaled"]
 
 
 def scaled(node: Node, values: Array) -> Array:
@@ -35,24 +34,42 @@ def expected(traced: Graph, approximated: Graph, inputs: Sequence[Array]) -> lis
 
     traced, approximated: a model's graphs after these stages; in the place of the first, also that after folding.
     """
-    if has_loops(approximated):  # copies of their bodies are nodes that the model does not name
-        ports = zip(approximated.inputs, inputs, strict=True)
-        values = every_value(approximated, [scaled(node, x) for node, x in ports])
-        found = [unscaled(approximated[name], values[name]) for name in approximated.outputs]
-    else:
-        model = _Model(traced)
-        given = iter(inputs)
-        inside: dict[str, Array] = {}
-        for node in approximated:
-            if node.op == "input":
-                model.known[node.name] = next(given)
-            elif node.op != "affine":
-                op = FOLDED.get(node.op) or OPS[node.op]
-                y = op.compute([inside[name] for name in node.inputs], node.attrs)
-                model.known[node.name] = unscaled(node, y)
-            values_here = model.value(node.name).reshape(-1, *node.shape)
-            inside[node.name] = scaled(node, values_here)
-        found = [model.value(name) for name in approximated.outputs]
+    return computed(traced, approximated, inputs, lambda _, values: values)
+
+
+def computed(
+    traced: Graph,
+    approximated: Graph,
+    inputs: Sequence[Array],
+    instead: Callable[[Node, Array], Array],
+) -> list[Array]:
+    """The same. approximated: also a graph with layouts. instead: called with every node of it, and its values in its scale; what it returns is taken
+    for the values."""
+    given = iter(inputs)
+    # Copies of the bodies of loops are nodes that the model does not name. Their matrices are computed as such.
+    flat, model = approximated, None if has_loops(traced) else _Model(traced)
+    if model is None:
+        flat = unrolled(approximated)
+    inside: dict[str, Array] = {}
+    last = {name: node.name for node in flat for name in node.inputs}
+    for node in flat:
+        if node.op == "input":
+            values = scaled(node, next(given))
+        elif node.op == "affine" and model is not None:
+            values = scaled(node, model.value(node.name).reshape(-1, *node.shape))
+        else:
+            op = FOLDED.get(node.op) or OPS[node.op]
+            sources = [inside[name] for name in node.inputs]
+            if node.op in ELEMENTWISE:
+                sources = [x.reshape(-1, *node.shape) for x in sources]
+            values = op.compute(sources, node.attrs)
+        inside[node.name] = instead(node, values)
+        if model is not None:
+            model.known[node.name] = unscaled(node, inside[node.name])
+        for name in set(node.inputs):
+            if last[name] == node.name and name not in flat.outputs:
+                del inside[name]
+    found = [unscaled(flat[name], inside[name]) for name in flat.outputs]
     return [
         y.reshape(-1, *traced[name].shape) for y, name in zip(found, traced.outputs, strict=True)
     ]

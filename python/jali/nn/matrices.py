@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+import numpy as np
 import numpy.typing as npt
 
 from jali import ckks
@@ -18,9 +19,10 @@ from jali.nn.graph import Node
 from jali.nn.levels import taken
 from jali.nn.lower import Term
 
-__all__ = ["Matrices", "Numbers"]
+__all__ = ["FlatMatrices", "Matrices", "Numbers"]
 
 _CLEAR_BYTES = 16  # of a number in the clear
+_SMALL = 2.0**-40  # compared with what rotations and roundings add
 _MOST_SHARED = 2 << 30  # bytes of Numbers, as if all of them were complex
 
 
@@ -147,6 +149,24 @@ class Matrices:
         made = self._made(term, level, to, missing)  # in the order of the blocks
         for _, key in blocks:
             yield next(made)[1] if key not in self._kept else self._kept[key]
+
+
+class FlatMatrices(Matrices):
+    """Matrices with as many diagonals as others have, all of whose numbers are nearly 0: what they add to a result is what does not depend on
+    the numbers of the matrices."""
+
+    def __init__(self, like: Matrices) -> None:
+        super().__init__(like._params, like._lanes, 0.0)
+        self._terms = like._terms
+
+    def of(self, name: str, k: int, to: int) -> Iterator[LinearTransform]:
+        """See Matrices."""
+        term, level = self._terms[name, k]
+        small = np.full(self._params.slots, _SMALL)
+        for from_ in term.columns(to):
+            steps = (int(d) * self._lanes for d in term.diagonals[to, from_])
+            diagonals: dict[int, npt.ArrayLike] = dict.fromkeys(steps, small)
+            yield LinearTransform(self._params, diagonals, level=level)
 
 
 def _blocks(term: Term, level: int, to: int) -> list[tuple[int, _Key]]:

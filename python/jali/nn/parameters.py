@@ -3,42 +3,82 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from jali.ckks import Params, max_log_qp
 from jali.errors import Error, InsecureParams, InvalidArgument, Unsupported
+from jali.nn.amplify import OUTPUT_BITS
 from jali.nn.approximate import NOISE_SHARE
 from jali.nn.graph import Graph
 from jali.nn.keys import word_bytes
 from jali.nn.levels import taken
+from jali.nn.run import peak
 
-__all__ = ["Bootstrapping", "Ring", "needed_bits", "rings", "smallest", "switch_work"]
+__all__ = [
+    "LEAST_INTEGER_BITS",
+    "Bootstrapping",
+    "Ring",
+    "integer_bits_of",
+    "needed_bits",
+    "rings",
+    "smallest",
+    "switch_work",
+]
 
 _LARGEST_LOG_N = 16  # a ciphertext of the next ring, with as many levels as it has, takes 230 MB, and each key some GB
 _BOOTSTRAPPING_LOG_N = (15, 16)
 _MOST_LEVELS = 40  # between two bootstrappings
 _NARROW = 29.5  # bits of a scale up to which a level takes one prime in a word of 32 bits
-_EXACT_SHARE = 1 / 2  # of the error that is left to the noise, if approximations have none
+#: Level 0 holds results of up to 512 times the range of the calibration.
+LEAST_INTEGER_BITS = 10.0 + OUTPUT_BITS
+_ROOM_FOR_NOISE = 0.25  # bits of level 0
+_EXACT_SHARE = 7 / 8  # the rest is for what is small beside the noise, as the rounding of doubles
 _SIGMAS = 6.0  # noise beyond so many standard deviations occurs once in 5 * 10^8 numbers
 
 
+def integer_bits_of(graph: Graph) -> float:
+    """The room that level 0 needs for what is computed there; of a graph with levels.
+
+    It holds numbers below 2^(integer_bits - 1). Those of a matrix are bounded by sums of moduli, which may be far beyond the range of the calibration.
+    """
+    largest = 0.0
+    for node in graph:
+        if node.op == "transform" and node.attrs["level"] == 0:
+            total = float(np.abs(node.attrs["bias"]).max())
+            for term, name in zip(node.attrs["terms"], node.inputs, strict=True):
+                bounds = [bound for row in term.bounds.values() for bound in row]
+                reach = max(bounds, default=abs(term.factor or 0.0))
+                total += reach * max(1.0, peak(graph[name]))
+            largest = max(largest, total)
+    return max(LEAST_INTEGER_BITS, 1.0 + math.ceil(math.log2(max(largest, 1.0)) + _ROOM_FOR_NOISE))
+
+
 def smallest(
-    graph: Graph, depth: int, scale_bits: float, lanes: int, device: str, log_n: int = 0
+    graph: Graph,
+    depth: int,
+    scale_bits: float,
+    lanes: int,
+    device: str,
+    log_n: int = 0,
+    integer_bits: float = LEAST_INTEGER_BITS,
 ) -> Params:
     """The smallest secure parameters of this depth with a slot for each lane and a ring of at least 2^log_n, with the word that is
-    fast on a kind of device.
+    fast on a kind of device. integer_bits: see integer_bits_of.
 
     Raises Unsupported, which names what takes the levels, if there are none.
     """
     least = max(10, log_n, lanes.bit_length())  # 2^log_n is at least twice the lanes
+    how: dict[str, Any] = {"depth": depth, "scale_bits": scale_bits, "integer_bits": integer_bits}
     try:
-        params = Params.create(depth=depth, scale_bits=scale_bits, device=device)
+        params = Params.create(device=device, **how)
         if params.log_n < least:
-            params = Params.create(depth=depth, scale_bits=scale_bits, device=device, log_n=least)
+            params = Params.create(device=device, log_n=least, **how)
         if device == "cpu" and scale_bits <= _NARROW:
-            params = _narrower(params, depth, scale_bits)
+            params = _narrower(params, how)
         if params.log_n <= _LARGEST_LOG_N:
             return params
         refused = f"It would take log_n {params.log_n}."
@@ -111,10 +151,10 @@ def rings(precision: float, lanes: int, device: str) -> list[Bootstrapping]:
     return [Bootstrapping(log_n, precision, device) for log_n in rooms]
 
 
-def _narrower(params: Params, depth: int, scale_bits: float) -> Params:
+def _narrower(params: Params, how: Mapping[str, Any]) -> Params:
     """The same in words of 32 bits, if there are primes for it: half the bytes, and 1.3 (with AVX512-IFMA) to 3.5 times (without) as fast."""
     try:
-        return Params.create(depth=depth, scale_bits=scale_bits, log_n=params.log_n, word="w32")
+        return Params.create(log_n=params.log_n, word="w32", **how)
     except Error:
         return params
 
@@ -125,16 +165,14 @@ def switch_work(params: Params) -> float:
     return float((params.dnum + 2) * primes * params.log_n * params.slots * word_bytes(params))
 
 
-def needed_bits(graph: Graph, precision_bits: float, *, tracked: bool = False) -> list[float]:
-    """For each output, the bits that its noise must leave in its scale.
+def needed_bits(graph: Graph, precision_bits: float, *, bootstraps: bool = False) -> list[float]:
+    """For each output of a graph without loops, the bits that its noise must leave in its scale.
 
-    Six standard deviations of it are then a share of 2^-precision_bits, in units of the largest output of the calibration: NOISE_SHARE, or if all
-    functions are exact polynomials and the noise is tracked, half. The other half is for numbers that have more noise than the average.
-    tracked: whether the noise is that of jali.nn.noise, and not an average over all slots.
+    Six standard deviations of it are then NOISE_SHARE of 2^-precision_bits, in units of the largest output of the calibration, or nearly all of it if
+    no function is approximated. bootstraps: whether the program may bootstrap. The noise is then a mean over numbers, of which some have more.
     """
-    functions = [node.attrs["by"] for node in graph if node.op == "approximated"]
-    exact = tracked and not any(by.error for by in functions)
-    share = _EXACT_SHARE if exact else NOISE_SHARE
+    exact = all(n.op != "approximated" or not n.attrs["by"].error for n in graph)
+    share = _EXACT_SHARE if exact and not bootstraps else NOISE_SHARE
     bits = precision_bits + math.log2(_SIGMAS / share)
     outputs = [graph[name].attrs for name in graph.outputs]
     return [bits + math.log2(np.mean(o["radius"]) / o["largest"]) for o in outputs]

@@ -24,10 +24,20 @@ from jali.nn.keys import Demand, digits, kept_keys, key_bytes, word_bytes
 from jali.nn.levels import Levels, depth_of, levelled, lowest, taken
 from jali.nn.lower import lower
 from jali.nn.matrices import Numbers
-from jali.nn.parameters import Bootstrapping, Ring, needed_bits, rings, smallest, switch_work
+from jali.nn.parameters import (
+    LEAST_INTEGER_BITS,
+    Bootstrapping,
+    Ring,
+    integer_bits_of,
+    needed_bits,
+    rings,
+    smallest,
+    switch_work,
+)
 from jali.nn.passed import has_parts, taken_apart
 from jali.nn.placement import best_levels, repeated_after
 from jali.nn.run import Machine
+from jali.nn.sampled import Samples
 from jali.nn.trial import demanded
 from jali.nn.unroll import has_loops, shortened, unrolled
 
@@ -40,6 +50,7 @@ _TRIES = 12
 _PATIENCE = 2  # scales at which bounds on the noise may outgrow all numbers, before a large ring bootstraps instead
 _COARSE = 3.0  # bits by which the scale grows if nothing is known of how far it is off
 _MARGIN = 0.1  # bits of noise that a smaller scale is to leave
+_PARTS = 64  # of a bit: scales of programs that do not bootstrap are multiples of one
 _FINE = 0.5  # bits by which it grows beyond what is missing
 _SPARE = 1.0  # bits of noise that a plan with bootstrapping may leave before one with less precise bootstrappings is tried
 _NEAR = 1  # levels by which the best number differs for other bits of precision
@@ -104,14 +115,17 @@ def plan(
     *,
     key_memory: float = float("inf"),
     insecure_ring: Ring | None = None,
+    samples: Samples | None = None,
 ) -> Plan:
     """The plan of an approximated graph.
+
+    samples: examples, on which the noise of every number is estimated; without them, the noise is the mean over numbers.
 
     key_memory: bytes for the expanded keys of bootstrapping: the fastest that fit are made, or the fewest if none do.
     insecure_ring: for tests; the program then bootstraps.
     """
     arguments = (graph, precision_bits, lanes, memory, device)
-    restoring = _Restoring(*arguments, key_memory, insecure_ring)
+    restoring = _Restoring(*arguments, key_memory, insecure_ring, samples)
     if insecure_ring is not None:
         return restoring.plan()
     try:
@@ -150,20 +164,25 @@ def _within(
     Raises Unsupported if there are no such parameters, or if the bounds on the noise of a deep program outgrow all numbers. They square with
     every product; a program that bootstraps has the noise of a trial run in their place.
     """
-    flat, needed = unrolled(graph), needed_bits(graph, precision_bits)
-    depth, refused = depth_of(flat), 0
+    flat = unrolled(graph)
+    needed = needed_bits(flat if has_loops(graph) else amplified(flat), precision_bits)
+    depth, integer_bits, refused = depth_of(flat), LEAST_INTEGER_BITS, 0
 
     def at(scale_bits: float) -> Plan:
-        nonlocal depth, refused
+        nonlocal depth, integer_bits, refused
+        # Estimates differ in their last digits from one machine to another, which must not have other parameters for it.
+        scale_bits = math.ceil(scale_bits * _PARTS) / _PARTS
         while True:
-            params = smallest(flat, depth, scale_bits, lanes, device, log_n)
-            stages = restoring.stages(params)
-            if depth_of(stages["levels"]) == depth:
+            params = smallest(flat, depth, scale_bits, lanes, device, log_n, integer_bits)
+            graph_now = restoring.stages(params)["levels"]
+            room = max(integer_bits, integer_bits_of(graph_now))
+            if (depth_of(graph_now), room) == (depth, integer_bits):
                 break
-            depth = depth_of(stages["levels"])  # some sums turned out to be free
+            depth, integer_bits = depth_of(graph_now), room  # some sums turned out to be free
+        stages = restoring.stages(params)
         machine = Machine(stages["levels"], params, lanes, memory, numbers=restoring.numbers)
         try:
-            demand = demanded(machine)[0]
+            demand = demanded(machine, laid_out=stages["layout"], samples=restoring.samples)[0]
         except RangeExceeded:
             refused += 1
             if params.log_n < _LARGE_LOG_N or refused < _PATIENCE:
@@ -177,7 +196,7 @@ def _within(
     # A smaller scale may leave enough, and its parameters may be cheaper.
     bits = found.machine.params.scale_bits + _missing(found, needed) + _MARGIN
     with contextlib.suppress(Error):
-        params = smallest(flat, depth, bits, lanes, device, log_n)
+        params = smallest(flat, depth, bits, lanes, device, log_n, integer_bits)
         if switch_work(params) < switch_work(found.machine.params):
             smaller = at(bits)
             if _missing(smaller, needed) <= 0:
@@ -234,12 +253,13 @@ class _Restoring:
     device: str
     key_memory: float
     insecure_ring: Ring | None
+    samples: Samples | None = None
 
     def __post_init__(self) -> None:
         self._lowered: dict[tuple[int, bool, bool], dict[str, Graph]] = {}
         self.numbers = Numbers()
         self._flat = unrolled(self.graph)
-        self._needed = needed_bits(self._flat, self.precision_bits, tracked=True)
+        self._needed = needed_bits(self._flat, self.precision_bits, bootstraps=True)
 
     def stages(self, params: Params, apart: bool = True) -> dict[str, Graph]:
         """The stages after approximation without bootstrapping, which depend on the number of slots alone, and on whether sums are taken apart."""
@@ -321,8 +341,8 @@ class _Restoring:
                 "precision_bits"
             )
         best = min(found, key=lambda plan: plan.cost)
-        levels, cost, apart = self._placed(best.params, best.costs, both=True)
-        return self._sparser(_Found(cost, bits, best.params, levels, best.costs, apart))
+        placed, cost, apart = self._placed(best.params, best.costs, both=True)
+        return self._sparser(_Found(cost, bits, best.params, placed, best.costs, apart))
 
     def _sparser(self, full: _Found) -> _Found:
         """The plan, or a cheaper one of the same parameters with keys for n slots, alone or beside those for all slots, where n is a number of slots
@@ -419,7 +439,8 @@ class _Restoring:
             stages["levels"], found.params, self.lanes, self.memory, numbers=self.numbers
         )
         if not any(node.op == "bootstrap" for node in stages["levels"]):
-            return Plan(stages, machine, demanded(machine)[0], found.costs)
+            demand = demanded(machine, laid_out=stages["layout"], samples=self.samples)[0]
+            return Plan(stages, machine, demand, found.costs)
         demand, machine.claims = demanded(machine, which, found.bits)
         return Plan(stages, machine, demand, found.costs)
 

@@ -32,13 +32,17 @@ from jali.nn.plot import plotted
 from jali.nn.report import Summary, summarised
 from jali.nn.roles import Client, Server
 from jali.nn.run import Machine
+from jali.nn.sampled import Samples
 from jali.nn.unroll import has_loops
 from jali.nn.verifiers import GRAPHS, verify_costs, verify_graph, verify_levels, verify_manifest
 
 __all__ = ["Program", "Sizes", "compiled"]
 
 STAGES = (*GRAPHS, "parameters", "report", "program")
-_MEASURED = 256  # on so many examples of the calibration, errors of approximations are measured
+_MEASURED = (
+    256  # on at least so many examples of the calibration, errors of approximations are measured;
+)
+_NUMBERS = 1 << 23  # and on as many as have so many numbers in all arrays of the model together
 _AT_ONCE = 1 << 26  # numbers of examples that are computed in the clear at a time
 _OTHER = "the program was compiled by another version of Jali, which planned it otherwise: compile the model again"
 
@@ -134,9 +138,12 @@ class Program:
             for k in range(0, len(arrays[0]), step)
         ]
         bits, results = self.manifest.demand.noise_bits, []
-        for name, noise, values in zip(graph.outputs, bits, zip(*parts, strict=True), strict=True):
+        planned = stages["levels"]
+        for name, noise, values in zip(
+            planned.outputs, bits, zip(*parts, strict=True), strict=True
+        ):
             whole = np.concatenate(values)
-            radius = np.broadcast_to(graph[name].attrs["radius"], (graph[name].size,))
+            radius = np.broadcast_to(planned[name].attrs["radius"], (planned[name].size,))
             noisy = generator.normal(0, 2.0**-noise, whole.shape)
             results.append(whole + radius.reshape(whole.shape[1:]) * noisy)
         return results[0] if len(results) == 1 else tuple(results)
@@ -173,11 +180,11 @@ class Program:
         device: str = "auto",
         threads: int | None = None,
         record: bool | None = None,
+        trace: bool = False,
     ) -> Server:
         """A server with a client's evaluation_keys(). Arguments as of nn.Server."""
-        return Server(
-            self._machine(), self.manifest, keys, device=device, threads=threads, record=record
-        )
+        how: dict[str, Any] = {"device": device, "threads": threads, "record": record}
+        return Server(self._machine(), self.manifest, keys, trace=trace, **how)
 
     def _machine(self) -> Machine:
         """One for each evaluator, because encoded matrices lie in the memory of its device."""
@@ -262,10 +269,12 @@ def compiled(
     stages["calibrate"] = calibrate(
         stages["fold"], examples, margin=margin, input_ranges=input_ranges, exact=exact
     )
-    some = np.linspace(0, len(examples[0]) - 1, min(len(examples[0]), _MEASURED)).astype(int)
+    most = max(_MEASURED, _NUMBERS // sum(node.size for node in graph))
+    some = np.linspace(0, len(examples[0]) - 1, min(len(examples[0]), most)).astype(int)
+    chosen = [x[some] for x in examples]
     stages["approximate"], error = approximate(
         stages["calibrate"],
-        [x[some] for x in examples],
+        chosen,
         precision_bits,
         traced=graph,
         exact={
@@ -281,6 +290,7 @@ def compiled(
         device,
         key_memory=key_memory,
         insecure_ring=insecure_ring,
+        samples=Samples(graph, chosen),
     )
     return Program.of(stages, found, precision_bits, error)
 

@@ -122,8 +122,8 @@ class Client:
         given without it.
 
         check: True compares the numbers with the range of the calibration. Numbers beyond it mean that an example was unlike those, and
-        that the result may be wrong. False returns them all the same. Numbers beyond 2^(integer_bits - 1) times the range have wrapped around,
-        and may look like right ones.
+        that the result may be wrong. False returns them all the same. Numbers beyond 512 times the range have wrapped around, and may look
+        like right ones.
 
         Raises WrongDecryption for such numbers, and KeyMismatch for another client's.
         """
@@ -193,6 +193,7 @@ class Server:
 
     record: whether a run is recorded for each batch of ciphertexts, and replayed. None stands for yes on a GPU whose memory holds all
         encoded matrices, and no elsewhere.
+    trace: whether its evaluator notes every operation, in evaluator.trace.
     """
 
     def __init__(
@@ -204,9 +205,12 @@ class Server:
         device: str = "auto",
         threads: int | None = None,
         record: bool | None = None,
+        trace: bool = False,
     ) -> None:
         self._machine, self._manifest = machine, manifest
-        self._evaluator = ckks.Evaluator(manifest.params, keys, device, threads=threads)
+        self._evaluator = ckks.Evaluator(
+            manifest.params, keys, device, threads=threads, trace=trace
+        )
         machine.prepare(self._evaluator)
         on_gpu = self._evaluator.device == "cuda" and machine.is_resident
         self._record = on_gpu if record is None else record

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ from jali.nn.choose import check_seen
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.levels import taken
 from jali.nn.lower import Term
-from jali.nn.matrices import Matrices, Numbers
+from jali.nn.matrices import FlatMatrices, Matrices, Numbers
 
 __all__ = ["Encrypted", "Machine", "alike", "lowered_to", "peak", "restored"]
 
@@ -63,6 +64,12 @@ class Machine:
                 self._matrices.add(node)
         self._matrices.forget()
         self._open = _only_added(graph)
+
+    def with_flat_matrices(self) -> Machine:
+        """The same with matrices that add the least noise that any have with their diagonals; see FlatMatrices."""
+        other = copy.copy(self)
+        other._matrices = FlatMatrices(self._matrices)
+        return other
 
     @property
     def rotations(self) -> dict[str, int]:

@@ -93,6 +93,13 @@ class SparseMap:
         """Whether every y is a multiple of the x with the same number, and none is left out."""
         return self.count == self.shape[0] == self.shape[1] and bool(np.all(self.rows == self.cols))
 
+    @cached_property
+    def is_even(self) -> bool:
+        """Whether all numbers of y that have an entry have the same sum of squares."""
+        squares = np.bincount(self.rows, np.square(self.values))
+        filled = squares[squares > 0]
+        return not len(filled) or bool(np.ptp(filled) <= 1e-9 * filled.max())
+
     def sample(self, most: int) -> SparseMap:
         """A map of at most so many of the entries, spread evenly: one in a number that few kernels and sizes have a factor with."""
         step = -(-self.count // most) | 1

@@ -15,18 +15,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from jali import ckks
 from jali.ckks import EncryptedArray, Evaluator
 from jali.errors import RangeExceeded
-from jali.nn.graph import Node
+from jali.nn.graph import Array, Graph, Node
 from jali.nn.keys import Demand
 from jali.nn.levels import conjugated, levels_of, taken
 from jali.nn.noise import Noises
 from jali.nn.run import Encrypted, Machine, alike, peak
+from jali.nn.sampled import Added, Samples, by_rows
 
 __all__ = ["DRY", "Trial", "demanded"]
 
@@ -36,6 +37,9 @@ DRY = "dry"
 _TWIN_LOG_N = (
     10  # of the ring on which the noise of a bootstrapping is found; it hardly depends on the ring
 )
+
+
+_TINY = 2.0**-40
 
 
 class Trial:
@@ -86,7 +90,9 @@ class Trial:
             return self._given[node.name, level]
         if level not in self._fresh:
             zero = np.zeros(self.machine.params.slots)
-            self._fresh[level] = self.server.bind(self._client.encrypt(zero, level=level, peak=1.0))
+            # What rounding to doubles adds is said to be in proportion to the magnitude.
+            ciphertext = self._client.encrypt(zero, level=level, magnitude=_TINY, peak=1.0)
+            self._fresh[level] = self.server.bind(ciphertext)
         zeros = self._fresh[level].with_magnitude(node.attrs["rms"], peak=_largest(node))
         self._given[node.name, level] = (zeros,) * count
         return self._given[node.name, level]
@@ -112,11 +118,56 @@ class Trial:
             self.claims[node.name] = bits
         return self.machine.known(node, found, bits)
 
-    def _run_alone(self, node: Node) -> tuple[Encrypted, float]:
-        """The result of a node for fresh inputs, and the noise that it adds."""
+    def added(self, graph: Graph, sizes: Mapping[str, float]) -> dict[str, Added]:
+        """What every node of a program without bootstrapping adds.
+
+        graph: the same after the stage layout, which has the matrices. sizes: see Samples. Products and functions add more beside larger
+        numbers, and count as if all were as large as the largest.
+        """
+        self._done.clear()
+        found: dict[str, Added] = {}
+        flat = self.machine.with_flat_matrices()
+        for node in self.machine.graph:
+            if node.op == "input":
+                fresh = self.fresh(node, node.attrs["level"])
+                own = max(2.0**-x.precision_bits for x in fresh)
+                found[node.name] = Added(own, own)
+                continue
+            largest = {} if node.op == "transform" else sizes
+            own = self._run_alone(node, largest)[1]
+            real: Array | float = own
+            maps = graph[node.name].attrs["maps"] if node.op == "transform" else ()
+            if any(not single.is_even for single in maps):
+                layout = node.attrs["layout"]
+                floor = self._run_alone(node, largest, flat)[1]
+                real = by_rows(own, floor, maps, layout.addresses // layout.slots)
+            turned = bool(maps) and all(term.turns for term in node.attrs["terms"])
+            found[node.name] = Added(real, self._behind_overlays(node) if turned else real)
+        return found
+
+    def _behind_overlays(self, node: Node) -> float:
+        """The standard deviation of what rotations add behind the sums of overlays, after which the result is real."""
+        total = 0.0
+        for term in node.attrs["terms"]:
+            (x, *_), server = self.fresh(node, node.attrs["level"]), self.server
+            y = EncryptedArray(server, server.explicit.twice_real(x._settled(), 2.0))
+            for step in term.sums:
+                y = y + y.rotate(step * self.machine.lanes)
+            total = math.hypot(total, 2.0**-y.precision_bits)
+        return total
+
+    def _run_alone(
+        self, node: Node, sizes: Mapping[str, float] | None = None, machine: Machine | None = None
+    ) -> tuple[Encrypted, float]:
+        """The result of a node for fresh inputs, and the noise that it adds. sizes: root mean squares of its inputs, instead of those that they
+        have. machine: what runs it."""
         sources = [self.machine.graph[name] for name in node.inputs]
+        sources = [
+            source.with_attrs(rms=(sizes or {}).get(source.name, source.attrs["rms"]))
+            for source in sources
+        ]
         levels = [source.attrs["level"] for source in sources]
-        work = _work(node, sources)
+        work = (machine is not None, *_work(node, sources))
         if work in self._done:
             self.first[node.name], own = self._done[work]
             return self.fresh(node, node.attrs["level"]), own
@@ -130,7 +181,7 @@ class Trial:
         if self._timed:
             self.server.synchronize()
         start = time.perf_counter()
-        made = self.machine.node(self.server, node, inputs, only)
+        made = (machine or self.machine).node(self.server, node, inputs, only)
         own = 2.0 ** -min(x.precision_bits for x in made)  # which computes what is put off
         own *= math.sqrt(share)
         if self._timed:
@@ -218,9 +269,14 @@ def demanded(
     machine: Machine,
     bootstrap: str | int = "none",
     restored_bits: float = 0.0,
+    laid_out: Graph | None = None,
+    samples: Samples | None = None,
 ) -> tuple[Demand, dict[str, float]]:
     """What a program needs of its keys, and the noise that it leaves; and the precision of nodes, as Machine takes it. Arguments as of
-    Demand and Trial."""
+    Demand and Trial.
+
+    laid_out: the graph after the stage layout. samples: with it, the noise of a program without bootstrapping is that of the number which has most.
+    """
     trial = Trial(machine, DRY, 1, restored_bits)
     outputs = trial.run()
     products = [
@@ -233,10 +289,14 @@ def demanded(
     for step, level in machine.steps:
         folded = (step + slots // 2 - 1) % slots - slots // 2 + 1  # in the shorter direction
         rotations[folded] = max(level, rotations.get(folded, 0))
+    noise_bits = tuple(min(x.precision_bits for x in output) for output in outputs)
+    if samples is not None and laid_out is not None:
+        added = trial.added(laid_out, samples.sizes(laid_out))
+        noise_bits = samples.noise_bits(laid_out, machine.graph, added)
     demand = Demand(
         rotations,
         max(products, default=0),
-        tuple(min(x.precision_bits for x in output) for output in outputs),
+        noise_bits,
         bootstrap,
         restored_bits,
         conjugated(machine.graph),

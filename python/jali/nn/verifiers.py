@@ -13,7 +13,7 @@ import numpy as np
 from jali.ckks import Params
 from jali.errors import InternalError, InvalidArgument
 from jali.nn import ops, placement
-from jali.nn.amplify import LARGEST, may_be_large
+from jali.nn.amplify import largest_of
 from jali.nn.choose import check_seen
 from jali.nn.costs import Costs
 from jali.nn.elimination import NEVER
@@ -94,9 +94,7 @@ def _calibrated(graph: Graph) -> Problems:
 
 def _scales(graph: Graph) -> Problems:
     for node in graph:
-        most = _BEYOND * (
-            LARGEST if graph.stage != "approximate" and may_be_large(graph, node) else 1
-        )
+        most = _BEYOND * (1.0 if graph.stage == "approximate" else largest_of(graph, node))
         most *= node.attrs.get("added", 1)
         if not np.all(np.asarray(node.attrs.get("radius", 0.0)) > 0):
             yield node, "has no scale"
