@@ -28,6 +28,7 @@ __all__ = [
     "DIAGONALS",
     "KINDS",
     "PRESETS",
+    "STORED",
     "TOGETHER",
     "Points",
     "Table",
@@ -45,6 +46,8 @@ Table = dict[str, Points]
 #: Operations on one ciphertext; a matrix of DIAGONALS diagonals, and TOGETHER ciphertexts rotated at once; bootstrappings of one and of two;
 #: and of one to the highest level with fewer slots than all, by their number in the place of the primes.
 KINDS = ("rotation", "plain", "product", "matrix", "rotations", "real", "pair", "sparse")
+#: The matrix stored otherwise than resident (jali.nn.storage). Files of before have none.
+STORED = ("integers", "streamed", "made")
 DIAGONALS, TOGETHER = 32, 8
 PRESETS = {15: "n15_small", 16: "n16_fast", 17: "n17_deep"}
 _SCALE_BITS = (40.0, 30.0, 25.0)
@@ -83,7 +86,7 @@ def table_of(
         zeros = np.zeros(params.slots)
         return evaluator.bind(client.encrypt(zeros, level=level, peak=1.0))
 
-    table: Table = {kind: [] for kind in KINDS}
+    table: Table = {kind: [] for kind in (*KINDS, *STORED)}
     first = server()
     for level in _some(1, params.depth, 4):
         x, primes = at(first, level), len(params.level(level).primes)
@@ -98,6 +101,11 @@ def table_of(
             "matrix": partial(first.linear_transform, matrix, x),
             "rotations": partial(several.rotate, 1),
         }
+        for kind in STORED:
+            other = _matrix(params, level)
+            if kind != "made":
+                first.prepare(other, storage=kind)
+            runs[kind] = partial(first.linear_transform, other, x)
         for kind, run in runs.items():
             table[kind].append((primes, _nanoseconds(run, first, seconds)))
     if params.bootstraps:
@@ -119,7 +127,8 @@ def table_of(
 
 def _matrix(params: Params, level: int) -> LinearTransform:
     """A matrix of DIAGONALS diagonals, the numbers of which do not change its cost."""
-    vectors = {d: np.full(params.slots, 2.0**-8) for d in range(min(DIAGONALS, params.slots))}
+    ramp = np.linspace(0, 2.0**-8, params.slots)  # numbers that do not repeat
+    vectors = dict.fromkeys(range(min(DIAGONALS, params.slots)), ramp)
     return LinearTransform(params, {**vectors}, level=level)
 
 
@@ -182,7 +191,7 @@ def kept(device: str, word: str, log_n: int) -> Table | None:
         found = rows.get(f"{word}, log N {log_n}")
         if found is None or not set(KINDS) <= set(found):
             return None
-        return {kind: _points(found[kind]) for kind in KINDS}
+        return {kind: _points(found[kind]) for kind in (*KINDS, *STORED) if kind in found}
     except NoDevice:
         return None
     except (ValueError, KeyError, TypeError, AttributeError):

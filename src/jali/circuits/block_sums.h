@@ -106,10 +106,11 @@ void BlockTransform::add_terms(const ckks::Evaluator& evaluator, std::size_t out
       if (at(terms[t]) >= 0) chosen[g].push_back(t);
     }
   }
+  std::vector<ring::Poly> expanded;  // one after the other for other diagonals
   for (std::size_t begin = 0;; begin += block_sums::kStreamed) {
     std::vector<Diagonal> made;
     made.reserve(sums.size() * block_sums::kStreamed);
-    std::vector<ring::Poly> expanded;
+    std::size_t used = 0;  // of `expanded`
     std::vector<Terms> terms(sums.size());
     std::vector<backend::WeightedSum> weighed_sums;
     for (std::size_t g = 0; g < sums.size(); ++g) {
@@ -126,11 +127,17 @@ void BlockTransform::add_terms(const ckks::Evaluator& evaluator, std::size_t out
         }
         const Diagonal& d = prepared() ? encoded_[output][first + g][t] : made.back();
         const bool compact = d.poly.empty();
-        if (compact) expanded.push_back(evaluator.encoder().expand(d.compact, primes));
+        if (compact) {
+          if (used == expanded.size()) {
+            expanded.push_back(evaluator.ring()->make_secret(primes));
+          }
+          evaluator.encoder().expand(d.compact, expanded[used]);
+          ++used;
+        }
         const auto index = static_cast<std::size_t>(at(term));
         const Operand& x = *operands[index];
         list.operands.push_back(static_cast<std::uint32_t>(index));
-        list.weights.push_back(std::as_const(compact ? expanded.back() : d.poly).view());
+        list.weights.push_back(std::as_const(compact ? expanded[used - 1] : d.poly).view());
         const params::Noise rounded =
             noise.encoding(d.message, d.peak, diagonal_scale_, log_slots_);
         params::Estimate diagonal{rounded.variance * density, d.message, d.peak, rounded.bound,

@@ -95,17 +95,24 @@ CompactPlaintext Encoder::compact(std::span<const double> values, std::size_t ba
 }
 
 ring::Poly Encoder::expand(const CompactPlaintext& x, std::span<const PrimeIndex> primes) const {
+  ring::Poly poly = ring_->make_secret(primes, ring::Form::coeff, x.batch);
+  expand(x, poly);
+  return poly;
+}
+
+void Encoder::expand(const CompactPlaintext& x, ring::Poly& out) const {
   require<ParamsMismatch>(x.params != nullptr && x.params->hash() == params_->hash(),
                           "a compact plaintext and the encoder belong to different parameters");
   require<InvalidArgument>(x.integers.host_accessible() || x.integers.memory() == &ring_->memory(),
                            "a compact plaintext is in another device's memory: encode it with the "
                            "evaluator's own encoder");
-  require_room(x.largest, x.scale, primes);
-  ring::Poly poly = ring_->make_secret(primes, ring::Form::coeff, x.batch);
-  ring_->ops().from_int64(poly.view(),
+  require<InvalidArgument>(out.batch() == x.batch,
+                           "a compact plaintext is expanded into a polynomial of its batch");
+  require_room(x.largest, x.scale, out.primes());
+  out.set_form(ring::Form::coeff);
+  ring_->ops().from_int64(out.view(),
                           {static_cast<const std::int64_t*>(x.integers.data()), x.batch * x.count});
-  ring_->to_ntt(poly);
-  return poly;
+  ring_->to_ntt(out);
 }
 
 Plaintext Encoder::expand(const CompactPlaintext& x, int level) const {
