@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from jali._jali.ckks import (
     Ciphertext,
+    CompactPlaintext,
     EvaluationKeys,
     Layout,
     Level,
@@ -59,6 +60,7 @@ __all__ = [
     "Batcher",
     "Captured",
     "Ciphertext",
+    "CompactPlaintext",
     "Client",
     "EncryptedArray",
     "Encryptor",

@@ -47,7 +47,7 @@ class Encoder {
   /// hold the coefficients.
   Plaintext expand(const CompactPlaintext& x, int level) const;
   ring::Poly expand(const CompactPlaintext& x, std::span<const PrimeIndex> primes) const;
-  /// The same in a polynomial of the same batch, whatever it holds. To wipe and allocate one for each use takes a quarter of the time.
+  /// The same in a polynomial of the same batch, whatever it holds, so that one block of memory serves many.
   void expand(const CompactPlaintext& x, ring::Poly& out) const;
 
  private:
