@@ -52,7 +52,7 @@ EXEMPT = {
     "ArrayEvaluator": {"explicit_evaluator"},
     "Program": {"arity", "bytes"},
     "Batcher": {"batch", "curve"},
-    "LinearTransform": {"level", "input_scale", "plan", "key_bytes", "plaintext_bytes"},
+    "LinearTransform": {"level", "input_scale", "plan", "key_bytes", "plaintext_bytes", "bytes"},
     "MatVec": {
         *(
             "rows",
@@ -64,7 +64,7 @@ EXEMPT = {
             "plan",
             "key_bytes",
         ),
-        *("plaintext_bytes", "working_bytes", "cost", "prepare", "pack", "unpack"),
+        *("plaintext_bytes", "bytes", "working_bytes", "cost", "prepare", "pack", "unpack"),
     },
     "SlotSum": {"rotations", "steps", "cost", "largest"},
 }

@@ -25,8 +25,12 @@ constexpr Operation kOperations[] = {
        options.log_slots = x.log_slots;
        options.input_scale = r.in.once_in(2) ? x.scale : r.in.number();
        if (r.in.once_in(4)) options.output_scale = r.in.number();
-       r.keep(circuits::LinearTransform(r.world.o.params, std::move(diagonals), options)
-                  .apply(r.ev(), x));
+       circuits::LinearTransform made(r.world.o.params, std::move(diagonals), options);
+       if (r.in.once_in(2)) {
+         made.prepare(r.ev().encoder(), static_cast<ckks::Storage>(r.in.below(3)));
+         if (r.in.once_in(2)) made.forget();
+       }
+       r.keep(made.apply(r.ev(), x));
      }},
     {"matrix product",
      [](Run& r) {

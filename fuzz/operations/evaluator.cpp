@@ -50,6 +50,20 @@ constexpr Operation kOperations[] = {
        const Ciphertext& x = r.any();
        r.keep(r.ev().multiply_plain(x, r.plaintext(x)));
      }},
+    {"compact plaintexts",
+     [](Run& r) {
+       const Ciphertext& x = r.any();
+       const double scale = r.in.once_in(4) ? r.scale() : x.scale;
+       const ckks::Encoder& encoder = r.ev().encoder();
+       const ckks::CompactPlaintext p = encoder.compact(
+           r.vector(x), r.in.once_in(4) ? r.count() : 1, scale, x.log_slots, r.in.once_in(2));
+       (void)encoder.expand(p, r.level());
+       switch (r.in.below(3)) {
+         case 0: return r.keep(r.ev().add_plain(x, p));
+         case 1: return r.keep(r.ev().sub_plain(x, p));
+         default: return r.keep(r.ev().multiply_plain(x, p));
+       }
+     }},
     {"multiply_scalar",
      [](Run& r) {
        const Ciphertext& x = r.any();

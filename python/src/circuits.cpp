@@ -245,6 +245,15 @@ Polynomial make_polynomial(nb::handle coefficients, const std::string& basis,
 
 }  // namespace
 
+ckks::Storage storage_of(const std::string& name) {
+  if (name == "integers") return ckks::Storage::integers;
+  if (name == "streamed") return ckks::Storage::streamed;
+  require<InvalidArgument>(name == "residues", [&] {
+    return "unknown storage \"" + name + "\": use \"residues\", \"integers\" or \"streamed\"";
+  });
+  return ckks::Storage::residues;
+}
+
 const ckks::Packing& packing_in(const Layout& layout, std::size_t part) {
   require<InvalidArgument>(part < layout.packing.size(), [&] {
     return "the layout has " + std::to_string(layout.packing.size()) +
@@ -338,7 +347,14 @@ Raises InvalidArgument for shapes that do not fit or numbers that are not finite
           "Bytes of these keys as Client.evaluation_keys gives them; see EvaluationKeys.nbytes.")
       .def_prop_ro(
           "plaintext_bytes", [](const MatVec& p) { return (*p.plan)->plaintext_bytes(); },
-          "Bytes that Evaluator.prepare takes for it.")
+          "Bytes that Evaluator.prepare takes for it, over all primes.")
+      .def_prop_ro(
+          "integer_bytes",
+          [](const MatVec& p) { return (*p.plan)->plaintext_bytes(ckks::Storage::integers); },
+          "Bytes that it takes as integers, with storage=\"integers\" or \"streamed\".")
+      .def_prop_ro(
+          "nbytes", [](const MatVec& p) { return (*p.plan)->bytes(); },
+          "Bytes of its encoded matrix in memory; 0 if nothing is prepared.")
       .def(
           "working_bytes",
           [](const MatVec& p, std::size_t batch) { return (*p.plan)->working_bytes(batch); },
@@ -463,7 +479,25 @@ Raises InvalidArgument for indices or lengths that do not fit, and DepthExhauste
           "Bytes of these keys as Client.evaluation_keys gives them; see EvaluationKeys.nbytes.")
       .def_prop_ro(
           "plaintext_bytes", [](const LinearTransform& p) { return (*p.plan)->plaintext_bytes(); },
-          "Bytes that Evaluator.prepare takes for it.")
+          "Bytes that Evaluator.prepare takes for it, over all primes.")
+      .def_prop_ro(
+          "integer_bytes",
+          [](const LinearTransform& p) {
+            return (*p.plan)->plaintext_bytes(ckks::Storage::integers);
+          },
+          "Bytes that it takes as integers, with storage=\"integers\" or \"streamed\".")
+      .def_prop_ro(
+          "nbytes", [](const LinearTransform& p) { return (*p.plan)->bytes(); },
+          "Bytes of its encoded diagonals in memory; 0 if nothing is prepared.")
+      .def_prop_ro(
+          "diagonal_count",
+          [](const LinearTransform& p) { return (*p.plan)->plan().diagonal_count(); },
+          "How many diagonals are not zero.")
+      .def(
+          "forget", [](const LinearTransform& p) { p.plan->forget(); },
+          nb::call_guard<nb::gil_scoped_release>(),
+          R"(Let go of the numbers of the diagonals, which take 16 bytes for each slot: once Evaluator.prepare has encoded them,
+nothing but a second call needs them, which is refused from then on. Raises InvalidArgument if nothing is prepared.)")
       .def_prop_ro(
           "hoisting",
           [](const LinearTransform& p) { return hoisting_name((*p.plan)->plan().hoisting); },

@@ -13,6 +13,9 @@
 
 namespace jali::python {
 
+/// "residues", "integers" or "streamed". Throws InvalidArgument for anything else.
+ckks::Storage storage_of(const std::string& name);
+
 /// The packing of ciphertext `part` of a layout. Throws InvalidArgument if it has none.
 const ckks::Packing& packing_in(const circuits::Layout& layout, std::size_t part);
 

@@ -146,8 +146,12 @@ class Evaluator {
   Ciphertext argmax(const ArgMax& plan, const Ciphertext& x) const {
     return plan.plan->apply(*server_->evaluator, x);
   }
-  void prepare(const MatVec& plan) const { plan.plan->prepare(*server_->evaluator); }
-  void prepare(const LinearTransform& plan) const { plan.plan->prepare(*server_->evaluator); }
+  void prepare(const MatVec& plan, const std::string& storage) const {
+    plan.plan->prepare(*server_->evaluator, storage_of(storage));
+  }
+  void prepare(const LinearTransform& plan, const std::string& storage) const {
+    plan.plan->prepare(*server_->evaluator, storage_of(storage));
+  }
 
   Ciphertext bootstrap(const Ciphertext& a, int target_level, int iterations,
                        std::optional<bool> real, std::int64_t slots) const {
@@ -339,10 +343,13 @@ void bind_evaluator(nb::module_& m) {
       .def("maximum", calls<&Evaluator::maximum, &Counters::polynomials>(), "plan"_a, "a"_a, "b"_a,
            nogil())
       .def("argmax", calls<&Evaluator::argmax, &Counters::polynomials>(), "plan"_a, "x"_a, nogil())
-      .def("prepare", nb::overload_cast<const MatVec&>(&Evaluator::prepare, nb::const_), "plan"_a,
-           nogil())
-      .def("prepare", nb::overload_cast<const LinearTransform&>(&Evaluator::prepare, nb::const_),
-           "plan"_a, nogil())
+      .def("prepare",
+           nb::overload_cast<const MatVec&, const std::string&>(&Evaluator::prepare, nb::const_),
+           "plan"_a, "storage"_a, nogil())
+      .def("prepare",
+           nb::overload_cast<const LinearTransform&, const std::string&>(&Evaluator::prepare,
+                                                                         nb::const_),
+           "plan"_a, "storage"_a, nogil())
       .def("bootstrap", calls<&Evaluator::bootstrap, &Counters::bootstraps>(), "a"_a,
            "target_level"_a, "iterations"_a, "real"_a.none(), "slots"_a = 0, nogil())
       .def("bootstrap_pair", calls<&Evaluator::bootstrap_pair, &Counters::bootstraps>(), "a"_a,

@@ -20,6 +20,7 @@ namespace jali::python {
 
 using namespace nb::literals;
 using ckks::Ciphertext;
+using ckks::CompactPlaintext;
 using ckks::Diagonal;
 using ckks::Extended;
 using ckks::Hoisted;
@@ -96,6 +97,19 @@ Plaintext encode_array(const Server& server, nb::handle values, int level, doubl
                         : encoder.encode(v.real(), v.batch(), level, scale, log_slots);
 }
 
+CompactPlaintext encode_compact(const Server& server, nb::handle values, double scale,
+                                std::int64_t slots) {
+  const Vectors v(values);
+  const int log_slots = checked_log_slots(*server.params, slots);
+  if (scale == 0) scale = server.params->scale(server.params->depth());
+  require<InvalidArgument>(std::isfinite(scale) && scale >= 1,
+                           "scale must be a number of at least 1");
+  nb::gil_scoped_release release;
+  const auto& encoder = server.evaluator->encoder();
+  return v.is_complex() ? encoder.compact(v.complex(), v.batch(), scale, log_slots)
+                        : encoder.compact(v.real(), v.batch(), scale, log_slots);
+}
+
 void bind_explicit(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
 
@@ -145,6 +159,28 @@ slots: a power of two for sparse packing; 0 stands for all N/2.
 
 Raises InvalidArgument for more numbers than slots, and for numbers that are not finite or too large for the level.)")
       .def(
+          "encode_compact",
+          [](const Explicit& e, nb::handle values, double scale, std::int64_t slots) {
+            return encode_compact(*e.server, values, scale, slots);
+          },
+          "values"_a, "scale"_a = 0.0, "slots"_a = 0,
+          nb::sig("def encode_compact(self, values: object, scale: float = 0.0, slots: int = 0) -> "
+                  "CompactPlaintext"),
+          R"(Encode (n,) or (batch, n) numbers as integers, 8 bytes for each coefficient; 0 stands for the scale of the top level.
+
+One compact plaintext serves every level. Operations expand it to the residues that encode gives, which takes an NTT
+of every limb. Numbers that repeat after p slots take 2 p coefficients. The time of this encoding depends on the numbers.
+
+Raises InvalidArgument as encode does, and for integers of more than 62 bits.)")
+      .def(
+          "expand",
+          [](const Explicit& e, const CompactPlaintext& a, int level) {
+            return e->encoder().expand(a, checked_level(*e.server->params, level));
+          },
+          "a"_a, "level"_a = -1, nogil(),
+          nb::sig("def expand(self, a: CompactPlaintext, level: int = -1) -> Plaintext"),
+          "What encode gives for the same numbers at a level (-1: the top) and the same scale.")
+      .def(
           "decode",
           [](const Explicit& e, const Plaintext& a) {
             require_same(*e.server->params, *a.params, "the plaintext is");
@@ -189,11 +225,23 @@ Raises InvalidArgument for more numbers than slots, and for numbers that are not
           },
           "a"_a, "b"_a, nogil(), "a + b for an encoded b of the same level and scale.")
       .def(
+          "add_plain",
+          [](const Explicit& e, const Ciphertext& a, const CompactPlaintext& b) {
+            return with(e->add_plain(e.here(a), b), ckks::packing_of_moved(a.packing));
+          },
+          "a"_a, "b"_a, nogil(), "a + b for a compact b of the same scale.")
+      .def(
           "sub_plain",
           [](const Explicit& e, const Ciphertext& a, const Plaintext& b) {
             return with(e->sub_plain(e.here(a), e.here(b)), ckks::packing_of_moved(a.packing));
           },
           "a"_a, "b"_a, nogil(), "a - b for an encoded b of the same level and scale.")
+      .def(
+          "sub_plain",
+          [](const Explicit& e, const Ciphertext& a, const CompactPlaintext& b) {
+            return with(e->sub_plain(e.here(a), b), ckks::packing_of_moved(a.packing));
+          },
+          "a"_a, "b"_a, nogil(), "a - b for a compact b of the same scale.")
       .def(
           "add_scalar",
           [](const Explicit& e, const Ciphertext& a, std::complex<double> b) {
@@ -208,6 +256,14 @@ Raises InvalidArgument for more numbers than slots, and for numbers that are not
           },
           "a"_a, "b"_a, nogil(),
           "a * b for an encoded b of the same level. The scale is the product of both.")
+      .def(
+          "multiply_plain",
+          [](const Explicit& e, const Ciphertext& a, const CompactPlaintext& b) {
+            return with(e->multiply_plain(e.here(a), b), ckks::packing_of_scaled(a.packing));
+          },
+          "a"_a, "b"_a, nogil(),
+          "a * b for a compact b, whose scale must fit a's level. The scale is the product of "
+          "both.")
       .def(
           "multiply_scalar",
           [](const Explicit& e, const Ciphertext& a, std::complex<double> b, double scale) {

@@ -31,4 +31,8 @@ struct Server {
 ckks::Plaintext encode_array(const Server& server, nb::handle values, int level, double scale,
                              std::int64_t slots);
 
+/// Encodes values, (n,) or (batch, n), as integers at a scale. Scale 0 stands for the canonical scale of the top level.
+ckks::CompactPlaintext encode_compact(const Server& server, nb::handle values, double scale,
+                                      std::int64_t slots);
+
 }  // namespace jali::python

@@ -179,6 +179,30 @@ void bind_values(nb::module_& m) {
         return std::string(text);
       });
 
+  nb::class_<ckks::CompactPlaintext> compact(
+      m, "CompactPlaintext",
+      "An encoded vector, or batch of vectors, as integers, which serve every level.");
+  refuse_constructor(compact,
+                     "a CompactPlaintext is made by Evaluator.explicit.encode_compact(values)");
+  share_copies(compact);
+  compact
+      .def_ro("scale", &ckks::CompactPlaintext::scale,
+              "The factor between the numbers and the integers.")
+      .def_prop_ro(
+          "slots", [](const ckks::CompactPlaintext& p) { return std::size_t{1} << p.log_slots; },
+          "Numbers in each vector.")
+      .def_ro("batch", &ckks::CompactPlaintext::batch, "Vectors in the batch.")
+      .def_prop_ro("nbytes", &ckks::CompactPlaintext::bytes, "Bytes in memory.")
+      .def_prop_ro(
+          "params", [](const ckks::CompactPlaintext& p) { return Params{p.params}; },
+          "Its parameters.")
+      .def("__repr__", [](const ckks::CompactPlaintext& p) {
+        char text[120];
+        std::snprintf(text, sizeof(text), "CompactPlaintext(scale=2^%.2f, %zu bytes)",
+                      std::log2(p.scale), p.bytes());
+        return std::string(text);
+      });
+
   nb::class_<ckks::Ciphertext> ciphertext(m, "Ciphertext",
                                           R"(An encrypted vector, or batch of vectors.
 

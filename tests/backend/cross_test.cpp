@@ -272,6 +272,15 @@ TEST_P(Cross, FromIntegers) {
       engine.ring().from_double(out[1], d);
       return out;
     });
+    // Polynomials in a power of X.
+    for (std::size_t count = 1; count < n(); count *= 2) {
+      const auto some = std::span(c).first(batch * count);
+      engines_.expect_same(describe("limbs", limbs, "count", count), [&](const Engine& engine) {
+        std::vector<Block> out = {Block(config(), primes, batch)};
+        engine.ring().from_int64(out[0], some);
+        return out;
+      });
+    }
   }
 }
 

@@ -200,7 +200,12 @@ TEST_F(RefContract, Integers) {
   std::vector<std::int64_t> c(2 * kN, 1);
   std::vector<double> d(2 * kN, 1.0);
   EXPECT_NO_THROW(engine_->ring().from_int64(x, c));
-  EXPECT_THROW(engine_->ring().from_int64(x, std::span(c).first(kN)), InvalidArgument);
+  EXPECT_NO_THROW(engine_->ring().from_int64(x, std::span(c).first(kN)));
+  for (const std::size_t bad : {std::size_t{0}, std::size_t{1}, kN - 1, kN - 2, kN + 2}) {
+    EXPECT_THROW(engine_->ring().from_int64(x, std::span(c).first(bad)), InvalidArgument) << bad;
+  }
+  c.resize(4 * kN);
+  EXPECT_THROW(engine_->ring().from_int64(x, c), InvalidArgument);
   EXPECT_NO_THROW(engine_->ring().from_double(x, d));
   for (const double bad : {0.5, 0x1p1000, std::numeric_limits<double>::infinity(),
                            std::numeric_limits<double>::quiet_NaN()}) {

@@ -224,6 +224,10 @@ TEST_P(KnownAnswers, Integers) {
   engine_->ring().from_int64(x, std::vector<std::int64_t>{-1, 0, 1000, INT64_MIN});
   EXPECT_EQ(row_of(x, 0), (Row{16, 0, 14, 8}));  // 2^63 = 2^7 (2^8)^7 = 128 = 9 mod 17
   EXPECT_EQ(row_of(x, 1), (Row{40, 0, 16, 33}));
+  engine_->ring().from_int64(x.poison(), std::vector<std::int64_t>{-1, 1000});  // -1 + 1000 X^2
+  EXPECT_EQ(row_of(x, 0), (Row{16, 0, 14, 0}));
+  engine_->ring().from_int64(x.poison(), std::vector<std::int64_t>{-1});
+  EXPECT_EQ(row_of(x, 1), (Row{40, 0, 0, 0}));
   engine_->ring().from_double(x, std::vector<double>{-1, 0x1p100, -0x1p100, 0x1p999});
   EXPECT_EQ(row_of(x, 0), (Row{16, 16, 1, 9}));  // 2^100 = 2^4, 2^999 = 2^7
   const std::vector<u64> wide = {1, 0, ~u64{0}, 5, 0, 1, ~u64{0}, 6};  // low words, then high

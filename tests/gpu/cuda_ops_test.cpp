@@ -135,6 +135,18 @@ TEST_P(GpuOps, Integers) {
   c[0] = INT64_MIN, c[1] = INT64_MAX, c[2] = 0, c[3] = -1;
   cpu->ring().from_int64(out.cpu(), c), gpu->ring().from_int64(out.gpu(), c);
   same(out, "from_int64");
+  for (std::size_t count = 1; count < n; count *= 2) {
+    const auto some = std::span(c).first(batch * count);
+    cpu->ring().from_int64(out.cpu(), some), gpu->ring().from_int64(out.gpu(), some);
+    same(out, "from_int64 of a polynomial in a power of X");
+    auto staged = gpu->pool()->allocate(some.size_bytes());
+    gpu->memory()->copy_in(staged.data(), some.data(), some.size_bytes());
+    auto again = poison(primes);
+    cpu->ring().from_int64(again.cpu(), some);
+    gpu->ring().from_int64(again.gpu(),
+                           {static_cast<const std::int64_t*>(staged.data()), some.size()});
+    same(again, "from_int64 of integers in the GPU's memory");
+  }
   std::vector<double> d(batch * n);
   for (std::size_t k = 0; k < d.size(); ++k) {
     d[k] = std::ldexp(static_cast<double>(c[k] >> 11), static_cast<int>(random() % 900));

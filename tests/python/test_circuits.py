@@ -132,6 +132,46 @@ def test_linear_transform(world: World, rng: np.random.Generator) -> None:
     assert_close(world, server.linear_transform(plan, x), matrix @ v[:16])
 
 
+def test_storages_give_the_same_bytes(world: World, rng: np.random.Generator) -> None:
+    """Diagonals over all primes, as integers and streamed; of numbers that repeat, one period is kept."""
+    params, n = world.params, world.params.slots
+    for period in (n, 4):
+        diagonals = {d: np.tile(rng.uniform(-1, 1, period), n // period) for d in (0, 1, -3)}
+        plan = ckks.LinearTransform(params, {**diagonals})
+        server = server_for(world, plan.rotations)
+        x = server.bind(world.client.encrypt(rng.uniform(-1, 1, n)))
+        want = server.linear_transform(plan, x).ciphertext.to_bytes()
+        assert plan.nbytes == 0 and plan.integer_bytes == 3 * 2 * period * 8
+        for storage in ("integers", "residues", "streamed"):
+            server.prepare(plan, storage=storage)
+            whole = storage == "residues"
+            assert plan.nbytes == (plan.plaintext_bytes if whole else plan.integer_bytes)
+            assert server.linear_transform(plan, x).ciphertext.to_bytes() == want
+        plan.forget()
+        assert server.linear_transform(plan, x).ciphertext.to_bytes() == want
+        with pytest.raises(jali.InvalidArgument, match="gave up the numbers"):
+            server.prepare(plan)
+    matrix = rng.uniform(-0.3, 0.3, (7, 20))
+    product = ckks.MatVec(matrix, params, bias=np.ones(7))
+    server = server_for(world, product.rotations)
+    y = server.bind(world.client.encrypt(product.pack(rng.uniform(-1, 1, 20))[0]))
+    server.prepare(product)
+    want = server.matvec(product, y).ciphertext.to_bytes()
+    server.prepare(product, storage="integers")
+    assert product.nbytes == product.integer_bytes
+    assert server.matvec(product, y).ciphertext.to_bytes() == want
+
+
+def test_storages_that_there_are_not_are_refused(one: World) -> None:
+    plan = ckks.LinearTransform(one.params, {0: np.ones(one.params.slots)})
+    for wrong in ("", "Integers", None, 3):
+        with pytest.raises(jali.InvalidArgument, match='"integers"'):
+            one.server.prepare(plan, storage=wrong)  # type: ignore[arg-type]
+    with pytest.raises(jali.InvalidArgument, match="prepare the plan before"):
+        plan.forget()
+    assert plan.nbytes == 0
+
+
 @pytest.mark.parametrize("basis", ["power", "chebyshev"])
 def test_polynomial(world: World, rng: np.random.Generator, basis: str) -> None:
     v = rng.uniform(-1, 1, world.params.slots)

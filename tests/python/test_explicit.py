@@ -225,3 +225,50 @@ def test_both_sides_meet(one: World, rng: np.random.Generator) -> None:
     x = one.client.encrypt(a)
     by_hand = one.server.explicit.multiply(x, x)
     assert_close(one, one.server.bind(by_hand) + one.server.bind(x), a * a + a)
+
+
+def test_compact_plaintexts(world: World, rng: np.random.Generator) -> None:
+    """One serves every level, with the bytes of what encode gives there."""
+    e, n = world.server.explicit, world.params.slots
+    x = world.client.encrypt(rng.uniform(-1, 1, n))
+    for values in (
+        rng.uniform(-1, 1, n),
+        1j * rng.uniform(-1, 1, (2, n)),
+        [0.5, -2],
+        3 * np.ones(n),
+    ):
+        compact = e.encode_compact(values, x.scale)
+        batch, length = np.atleast_2d(values).shape
+        assert (compact.batch, compact.slots, compact.scale) == (batch, n, x.scale)
+        one_period = length == n and np.ptp(values) == 0
+        assert compact.nbytes == batch * 8 * (2 if one_period else 2 * n)
+        for level in range(world.params.depth + 1):
+            plain = e.encode(values, level, x.scale)
+            assert e.expand(compact, level).to_bytes() == plain.to_bytes()
+        if batch == 1:
+            plain = e.encode(values, x.level, x.scale)
+            for name in ("add_plain", "sub_plain", "multiply_plain"):
+                operation = getattr(e, name)
+                assert operation(x, compact).to_bytes() == operation(x, plain).to_bytes()
+    assert e.encode_compact([1.0]).scale == world.params.level(world.params.depth).scale
+
+
+def test_compact_plaintexts_are_refused(one: World) -> None:
+    e = one.server.explicit
+    n = one.params.slots
+    with pytest.raises(jali.InvalidArgument, match="NaN"):
+        e.encode_compact([np.nan])
+    with pytest.raises(jali.InvalidArgument, match="holds 62"):
+        e.encode_compact(np.ones(n), 2.0**62)
+    for scale in (-1.0, 0.5, np.inf, np.nan):
+        with pytest.raises(jali.InvalidArgument, match="scale"):
+            e.encode_compact([1.0], scale)
+    with pytest.raises(jali.InvalidArgument, match=r"does not fit|split|fit"):
+        e.encode_compact(np.ones(n + 1))
+    with pytest.raises(jali.InvalidArgument, match="level"):
+        e.expand(e.encode_compact([1.0]), one.params.depth + 1)
+    with pytest.raises(TypeError, match="encode_compact"):
+        ckks.CompactPlaintext()
+    x = one.client.encrypt(np.ones(n))
+    with pytest.raises(jali.ScaleMismatch):
+        e.add_plain(x, e.encode_compact([1.0], x.scale * 2))

@@ -46,7 +46,7 @@ def small(levels: int = 4) -> Params:
 def test_operations_and_bootstraps_are_measured_without_keys() -> None:
     params = small()
     table = measured.table_of(params, "cpu", 0.0, threads=1)
-    assert set(table) == set(measured.KINDS)
+    assert set(table) == {*measured.KINDS, *measured.STORED}
     assert [n for n, _ in table["real"]] == [n for n, _ in table["pair"]]
     assert table["real"][-1][0] == params.q_count
     assert [n for n, _ in table["sparse"]] == [2, 8, 64, 256]
@@ -68,7 +68,8 @@ def test_what_is_timed_is_one_operation_of_its_kind(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(measured, "_nanoseconds", counting)
     table = measured.table_of(small(), "cpu", 0.0, threads=1)
     once = {"rotation": {"rotations": 1}, "plain": {}, "product": {"products": 1}}
-    once |= {"matrix": {"matrix_products": 1}, "rotations": {"rotations": 1}}
+    once |= {kind: {"matrix_products": 1} for kind in ("matrix", *measured.STORED)}
+    once |= {"rotations": {"rotations": 1}}
     for kind, points in table.items():
         expected = once.get(kind, {"bootstraps": 1})
         assert points and all(done[number - 1] == expected for _, number in points), kind
@@ -129,6 +130,29 @@ def test_fewer_slots_cost_what_was_measured() -> None:
     for wrong in ([[16, 0]], [[0.5, 10]], [[16, True]]):
         with pytest.raises(ValueError, match="shares"):
             Costs.of_document({**costs.document, "sparse": wrong})
+
+
+def test_stored_matrices_cost_what_was_measured() -> None:
+    """Beyond a resident one, for each product with a diagonal; never less for fewer bytes."""
+    params, count = small(), measured.DIAGONALS
+    table: measured.Table = {k: [(2, 100), (8, 100)] for k in measured.KINDS[:3]}
+    table |= {"real": [(8, 5000)], "pair": [(8, 6000)], "matrix": [(2, 1000), (8, 2000)]}
+    table |= {"integers": [(2, 1000 + 50 * count), (8, 2000 + 150 * count)]}
+    table |= {"made": [(2, 1000 + 9000 * count), (8, 2000 + 11000 * count)]}
+    costs = of_table(params, table)
+    assert (costs.expanded, costs.made) == (1000, 100_000)
+    assert costs.streamed == 17_000  # counted, as it was not measured
+    assert costs.of_storage("integers", 1) == costs.of_storage("periodic", 1) == costs.plain[1]
+    assert costs.of_storage("resident", 1) == 0
+    assert costs.of_storage("made", 1) == 100 * costs.plain[1]
+    assert Costs.of_document(json.loads(json.dumps(costs.document))) == costs
+    noisy = of_table(params, table | {"integers": [(2, 900), (8, 1900)], "made": [(2, 10)]})
+    assert (noisy.expanded, noisy.streamed, noisy.made) == (1, 17_000, 17_000)
+    before = {k: v for k, v in costs.document.items() if k not in ("expanded", "streamed", "made")}
+    assert Costs.of_document(before).made == counted(params).made  # of a file of before
+    for wrong in ({"made": 10}, {"expanded": -1}, {"streamed": 2.5}, {"expanded": True}):
+        with pytest.raises(ValueError, match="stored"):
+            Costs.of_document({**costs.document, **wrong})
 
 
 def test_fewer_slots_are_counted_by_the_bytes_of_their_keys() -> None:

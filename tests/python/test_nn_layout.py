@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from slot_interpreter import check, convolution
 
 import jali
-from jali.nn import scalar
 from jali.nn.choose import check_seen
 from jali.nn.diagonals import placed, steps
 from jali.nn.graph import Graph, Node
@@ -225,31 +224,3 @@ def test_a_reply_holds_nothing_but_results(rng: np.random.Generator) -> None:
     want = packed(port.layout, (program.clear(x[:2]) - port.centre) / port.radius)[:, 0]
     assert (want == 0).any() and np.abs(want).max() > 0.05
     assert np.abs(slots - want).max() < 2.0**-8
-
-
-def test_every_memory_gives_the_same_reply(rng: np.random.Generator) -> None:
-    """Encoded, in the clear, and made from the weights at every use: the same bytes, within the memory."""
-    a, b = rng.normal(size=(16, 10)) / 4, rng.normal(size=(3, 16)) / 4
-    x = rng.uniform(-1, 1, (50, 10))
-    whole = jali.compile(lambda v: b @ scalar.sigmoid(a @ v), x[0], calibration=x)
-    client = whole.client(threads=1)
-    keys, request = client.evaluation_keys(), client.encrypt(x[0])
-    machine = whole._machine()
-    most = sum(machine.held_bytes.values())
-    assert machine.is_resident and most > sum(machine.encoded_bytes.values())
-    want = whole.server(keys, threads=1, device="cpu")(request).to_bytes()
-    forms = set()
-    for memory in (most - 1, most // 3, most // 8, 0):
-        program = nn_with_memory(whole, memory)
-        machine = program._machine()
-        held = sum(machine.held_bytes.values())
-        assert held <= memory and not machine.is_resident
-        forms.add((held > 0, bool(machine._matrices._encoded)))
-        assert program.server(keys, threads=1, device="cpu")(request).to_bytes() == want
-    assert forms >= {(True, True), (False, False)}
-
-
-def nn_with_memory(program: Any, memory: float) -> Any:
-    from dataclasses import replace
-
-    return replace(program, memory=memory)

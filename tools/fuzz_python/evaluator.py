@@ -67,7 +67,11 @@ def linear_transform(c: Case) -> Any:
     plan = ckks.LinearTransform(
         c.world.params, diagonals, level=c.integer(1, 2), slots=c.integer(0, 8)
     )
-    c.server.prepare(plan)
+    storage = "residues" if c.rare(0.5) else c.random.choice(["integers", "streamed", *OTHERS])
+    c.server.prepare(plan, storage=storage)
+    assert plan.nbytes == (plan.plaintext_bytes if storage == "residues" else plan.integer_bytes)
+    if c.rare(0.3):
+        plan.forget()
     return c.server.linear_transform(plan, c.value())
 
 

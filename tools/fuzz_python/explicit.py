@@ -31,6 +31,7 @@ def explicit_binary(c: Case) -> Any:
 @operation(
     "ExplicitEvaluator.add_plain", "ExplicitEvaluator.sub_plain", "ExplicitEvaluator.multiply_plain",
     "ExplicitEvaluator.encode", "ExplicitEvaluator.decode", "Plaintext.*",
+    "ExplicitEvaluator.encode_compact", "ExplicitEvaluator.expand", "CompactPlaintext.*",
 )  # fmt: skip
 def explicit_plain(c: Case) -> Any:
     """A ciphertext and a plaintext."""
@@ -49,6 +50,13 @@ def explicit_plain(c: Case) -> Any:
     assert repr(p) and p.nbytes > 0 and p.batch > 0
     assert not np.isnan(e.decode(p)).any()
     name = c.random.choice(["add_plain", "sub_plain", "multiply_plain"])
+    if c.rare(0.4):
+        compact = e.encode_compact(
+            c.array(8, 512), x.scale if c.rare(0.7) else c.number(), c.integer(0, 8)
+        )
+        assert repr(compact) and compact.nbytes > 0 and compact.batch > 0
+        assert not np.isnan(e.decode(e.expand(compact, c.integer(0, 1)))).any()
+        return getattr(e, name)(x, compact)
     return getattr(e, name)(x, p)
 
 

@@ -449,6 +449,37 @@ class Plaintext:
 
     def __repr__(self) -> str: ...
 
+class CompactPlaintext:
+    """
+    An encoded vector, or batch of vectors, as integers, which serve every level.
+    """
+
+    def __init__(self, *_: object, **__: object) -> None: ...
+    def __copy__(self) -> CompactPlaintext: ...
+    def __deepcopy__(self, memo: object, /) -> CompactPlaintext: ...
+    def __reduce__(self, *_: object, **__: object) -> NoReturn: ...
+    @property
+    def scale(self) -> float:
+        """The factor between the numbers and the integers."""
+
+    @property
+    def slots(self) -> int:
+        """Numbers in each vector."""
+
+    @property
+    def batch(self) -> int:
+        """Vectors in the batch."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+
+    @property
+    def params(self) -> Params:
+        """Its parameters."""
+
+    def __repr__(self) -> str: ...
+
 class Ciphertext:
     """
     An encrypted vector, or batch of vectors.
@@ -958,6 +989,23 @@ class ExplicitEvaluator:
         Raises InvalidArgument for more numbers than slots, and for numbers that are not finite or too large for the level.
         """
 
+    def encode_compact(
+        self, values: object, scale: float = 0.0, slots: int = 0
+    ) -> CompactPlaintext:
+        """
+        Encode (n,) or (batch, n) numbers as integers, 8 bytes for each coefficient; 0 stands for the scale of the top level.
+
+        One compact plaintext serves every level. Operations expand it to the residues that encode gives, which takes an NTT
+        of every limb. Numbers that repeat after p slots take 2 p coefficients. The time of this encoding depends on the numbers.
+
+        Raises InvalidArgument as encode does, and for integers of more than 62 bits.
+        """
+
+    def expand(self, a: CompactPlaintext, level: int = -1) -> Plaintext:
+        """
+        What encode gives for the same numbers at a level (-1: the top) and the same scale.
+        """
+
     def decode(self, a: Plaintext) -> numpy.typing.NDArray[numpy.complex128]:
         """
         The complex numbers of an encoded vector: (slots,), or (batch, slots) if batch > 1.
@@ -974,18 +1022,35 @@ class ExplicitEvaluator:
     def negate(self, a: Ciphertext) -> Ciphertext:
         """-a."""
 
+    @overload
     def add_plain(self, a: Ciphertext, b: Plaintext) -> Ciphertext:
         """a + b for an encoded b of the same level and scale."""
 
+    @overload
+    def add_plain(self, a: Ciphertext, b: CompactPlaintext) -> Ciphertext:
+        """a + b for a compact b of the same scale."""
+
+    @overload
     def sub_plain(self, a: Ciphertext, b: Plaintext) -> Ciphertext:
         """a - b for an encoded b of the same level and scale."""
+
+    @overload
+    def sub_plain(self, a: Ciphertext, b: CompactPlaintext) -> Ciphertext:
+        """a - b for a compact b of the same scale."""
 
     def add_scalar(self, a: Ciphertext, b: complex) -> Ciphertext:
         """a plus a number in every slot."""
 
+    @overload
     def multiply_plain(self, a: Ciphertext, b: Plaintext) -> Ciphertext:
         """
         a * b for an encoded b of the same level. The scale is the product of both.
+        """
+
+    @overload
+    def multiply_plain(self, a: Ciphertext, b: CompactPlaintext) -> Ciphertext:
+        """
+        a * b for a compact b, whose scale must fit a's level. The scale is the product of both.
         """
 
     def multiply_scalar(self, a: Ciphertext, b: complex, scale: float) -> Ciphertext:
@@ -1173,7 +1238,17 @@ class MatVec:
 
     @property
     def plaintext_bytes(self) -> int:
-        """Bytes that Evaluator.prepare takes for it."""
+        """Bytes that Evaluator.prepare takes for it, over all primes."""
+
+    @property
+    def integer_bytes(self) -> int:
+        """
+        Bytes that it takes as integers, with storage="integers" or "streamed".
+        """
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its encoded matrix in memory; 0 if nothing is prepared."""
 
     def working_bytes(self, batch: int = 1) -> int:
         """About how many bytes applying it takes, besides keys and operands."""
@@ -1285,7 +1360,27 @@ class LinearTransform:
 
     @property
     def plaintext_bytes(self) -> int:
-        """Bytes that Evaluator.prepare takes for it."""
+        """Bytes that Evaluator.prepare takes for it, over all primes."""
+
+    @property
+    def integer_bytes(self) -> int:
+        """
+        Bytes that it takes as integers, with storage="integers" or "streamed".
+        """
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its encoded diagonals in memory; 0 if nothing is prepared."""
+
+    @property
+    def diagonal_count(self) -> int:
+        """How many diagonals are not zero."""
+
+    def forget(self) -> None:
+        """
+        Let go of the numbers of the diagonals, which take 16 bytes for each slot: once Evaluator.prepare has encoded them,
+        nothing but a second call needs them, which is refused from then on. Raises InvalidArgument if nothing is prepared.
+        """
 
     @property
     def hoisting(self) -> str:
@@ -1573,24 +1668,14 @@ class EvaluatorCore:
     def maximum(self, plan: MaximumCore, a: Ciphertext, b: Ciphertext) -> Ciphertext: ...
     def argmax(self, plan: ArgMaxCore, x: Ciphertext) -> Ciphertext: ...
     @overload
-    def prepare(self, plan: MatVec) -> None: ...
+    def prepare(self, plan: MatVec, storage: str) -> None: ...
     @overload
-    def prepare(self, plan: LinearTransform) -> None: ...
+    def prepare(self, plan: LinearTransform, storage: str) -> None: ...
     def bootstrap(
-        self,
-        a: Ciphertext,
-        target_level: int,
-        iterations: int,
-        real: bool | None,
-        slots: int = 0,
+        self, a: Ciphertext, target_level: int, iterations: int, real: bool | None, slots: int = 0
     ) -> Ciphertext: ...
     def bootstrap_pair(
-        self,
-        a: Ciphertext,
-        b: Ciphertext,
-        target_level: int,
-        iterations: int,
-        slots: int = 0,
+        self, a: Ciphertext, b: Ciphertext, target_level: int, iterations: int, slots: int = 0
     ) -> tuple[Ciphertext, Ciphertext]: ...
     def prepare_bootstrap(
         self, slots: int, real: bool, progress: Callable[[int, int], object] | None = None

@@ -47,8 +47,10 @@ def layer(name: str, shape: tuple[int, int], options: Options) -> Row:
     matrix = rng.uniform(-1, 1, shape) / np.sqrt(columns)
     vector = rng.uniform(-1, 1, columns)
     plan = ckks.MatVec(matrix, params)
-    # Diagonals are encoded beforehand if they fit in memory, otherwise at each use.
-    streaming = plan.plaintext_bytes > _free_bytes() // 2
+    # Diagonals are encoded beforehand, over all primes or as integers, if they fit in memory, otherwise at each use.
+    room = _free_bytes() // 2
+    storage = "residues" if plan.plaintext_bytes <= room else "integers"
+    streaming = storage == "integers" and plan.integer_bytes > room
     if streaming:
         plan = ckks.MatVec(matrix, params, streaming=True)
     client = ckks.Client(params)
@@ -56,7 +58,7 @@ def layer(name: str, shape: tuple[int, int], options: Options) -> Row:
     work = _work(plan, client, keys, plan.pack(vector), streaming, options, threads)
     server = ckks.Evaluator(params, keys, options.device, threads=threads)
     if not streaming:
-        server.prepare(plan)
+        server.prepare(plan, storage=storage)
     x = [server.bind(client.encrypt(slots)) for slots in plan.pack(vector)]
     outputs = server.matvec_blocks(plan, x)
     decrypted = [client.decrypt(y, complex=False, length=params.slots) for y in outputs]
@@ -78,7 +80,8 @@ def layer(name: str, shape: tuple[int, int], options: Options) -> Row:
         "key_bytes": keys.nbytes,
         "diagonals": plan.diagonals,
         "diagonals_encoded": "at each use" if streaming else "beforehand",
-        "plaintext_bytes": plan.plaintext_bytes,
+        "storage": "none" if streaming else storage,
+        "plaintext_bytes": plan.nbytes,
         "input_ciphertexts": len(x),
     }
     floor = floors.of(work, params.word, server.engine, threads)
@@ -158,6 +161,7 @@ def compiled_layer(name: str, shape: tuple[int, int], options: Options) -> Row:
         "clock": clock,
         "key_bytes": keys.nbytes,
         "plaintext_bytes": sizes.matrices,
+        "stored": {kind: n for kind, n in sizes.kinds.items() if n},
         "input_ciphertexts": len(request.arrays[0]),
         "output_ciphertexts": program.manifest.outputs[0].layout.ciphertexts,
     }

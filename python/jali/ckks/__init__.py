@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from jali._jali.ckks import (
     Ciphertext,
+    CompactPlaintext,
     EvaluationKeys,
     Layout,
     Level,
@@ -60,6 +61,7 @@ __all__ = [
     "Captured",
     "Ciphertext",
     "Client",
+    "CompactPlaintext",
     "EncryptedArray",
     "Encryptor",
     "EvaluationKeys",

@@ -198,11 +198,25 @@ class Evaluator:
             return DenseArray(self, self._core.with_view(ciphertext, None, False), view)
         return EncryptedArray(self, ciphertext)
 
-    def prepare(self, plan: MatVec | LinearTransform) -> None:
-        """Encode a plan's matrix once, now, instead of at each use. It takes plan.plaintext_bytes of memory."""
+    def prepare(self, plan: MatVec | LinearTransform, *, storage: str = "residues") -> None:
+        """Encode a plan's matrix once, now, instead of at each use. plan.nbytes then says how much memory it takes.
+
+        storage: how diagonals are kept. Results are the same bit by bit.
+
+        - "residues": over all primes, ready for products, in plan.plaintext_bytes;
+        - "integers": the coefficients, of which each use makes residues, in plan.integer_bytes: 8 bytes for each coefficient, or,
+          of numbers that repeat after p slots, for 2 p of them;
+        - "streamed": the same in the memory of the host, from which each use copies them.
+
+        Raises InvalidArgument for matrices whose integers have more than 62 bits, and after plan.forget().
+        """
         if not isinstance(plan, (MatVec, LinearTransform)):
             raise InvalidArgument("prepare takes a MatVec or a LinearTransform")
-        self._core.prepare(plan)
+        if not isinstance(storage, str):
+            raise InvalidArgument(
+                f'storage is "residues", "integers" or "streamed", not {checks.shown(storage)}'
+            )
+        self._core.prepare(plan, storage)
 
     def matvec(self, plan: MatVec, x: EncryptedArray | Sequence[EncryptedArray]) -> EncryptedArray:
         """The plan's matrix times x (+ bias), one level lower. Decryption shows plan.rows numbers.

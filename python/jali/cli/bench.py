@@ -24,6 +24,7 @@ MODULES = (
     "evaluator",
     "bootstrap",
     "matvec",
+    "storage",
     "demos",
     "overhead",
     "importing",

@@ -58,9 +58,11 @@ def compile(
     batch: how many examples one ciphertext holds; a power of two. More of them make no example slower, as long as an
         array of the model fits the slots / batch that each example has.
     device: "cpu" or "cuda", the kind of device for which parameters are chosen.
-    memory: bytes, as a number or as text such as "1.5 GB", that a server keeps encoded matrices and the keys of bootstrapping in. If not all keys fit, the fastest
-        that do are made, or the fewest; the plan knows how much longer a bootstrapping then takes. Matrices that do not fit are encoded at every use. None stands
-        for all keys, and 4 GiB of matrices or, on "cuda", 16 GiB.
+    memory: bytes, as a number or as text such as "1.5 GB", that a server keeps matrices and the keys of bootstrapping in, in the memory of its device. Of the
+        matrices, those stay over all primes, which is fastest, for which this saves the most time; others are kept as integers, which takes several
+        times fewer bytes, and, on "cuda", in the memory of the host. What still does not fit is made from the weights and encoded at every
+        use. If not all keys fit beside the matrices as integers, the fastest that do are made, or the fewest; the plan knows how much longer a bootstrapping then
+        takes. None stands for all keys, and 4 GiB of matrices or, on "cuda", 16 GiB. Program.summary says what is stored how.
     margin: how far ranges reach beyond what the calibration gave, at both ends, in units of its width.
     input_range: (low, high) of the input's numbers, if you know it; of one number for all or one for each. For several inputs, a list
         of these or None.
@@ -90,7 +92,7 @@ def compile(
         margin=float(margin),
         input_ranges=ranges,
         memory=_MEMORY[device] if room is None else room,
-        key_memory=float("inf") if room is None else room,
+        key_memory=float("inf") if room is None else None,
         device=device,
     )
 

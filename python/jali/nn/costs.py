@@ -39,6 +39,11 @@ __all__ = ["Costs", "costs_of", "counted"]
 
 UNITS = ("bytes", "nanoseconds")
 _MOST_SHARE = 10_000  # thousandths
+_MOST_STORED = 100_000_000  # thousandths
+#: Counted, without a measurement. An expansion writes every residue and transforms it in two passes: five times the bytes of the diagonal. A copy of integers
+#: from the host's memory runs at a hundredth of the speed of a GPU's memory, and has about an eighth of the bytes. An encoding at every use, with making
+#: the numbers, takes milliseconds, where a product with a diagonal takes about 20 us.
+_EXPANDED, _STREAMED, _MADE = 5_000, 17_000, 250_000
 _MOST_SLOTS = 1 << 20
 
 
@@ -51,6 +56,8 @@ class Costs:
     sparse: (number of slots, what a bootstrapping of one ciphertext with so many slots costs in thousandths of one with all).
     fused: what a matrix costs in thousandths of its rotations and products with diagonals one by one. together: what each of several
     ciphertexts of an array costs in thousandths of one alone.
+    expanded, streamed, made: what a product with a diagonal takes longer than with a resident one, in thousandths of `plain`, if its diagonal is stored so
+    (jali.nn.storage).
     """
 
     unit: str
@@ -62,6 +69,9 @@ class Costs:
     fused: int = 1000
     together: int = 1000
     sparse: tuple[tuple[int, int], ...] = ()
+    expanded: int = _EXPANDED
+    streamed: int = _STREAMED
+    made: int = _MADE
 
     def of(self, node: Node) -> tuple[int, ...]:
         """What a node costs by the level of its result; NEVER where its inputs would have to lie above the top."""
@@ -118,6 +128,11 @@ class Costs:
             found.append(self._each(matrix + other, count) // count)
         return found
 
+    def of_storage(self, kind: str, level: int) -> int:
+        """What a product with a diagonal at a level takes longer than with a resident one."""
+        shares = {"resident": 0, "streamed": self.streamed, "made": self.made}
+        return self.plain[level] * shares.get(kind, self.expanded) // 1000
+
     def _each(self, cost: int, count: int) -> int:
         """The cost of an operation on so many ciphertexts, each of which costs `cost` alone."""
         return cost * count * (self.together if count > 1 else 1000) // 1000
@@ -151,6 +166,9 @@ class Costs:
             "fused": self.fused,
             "together": self.together,
             "sparse": [list(pair) for pair in self.sparse],
+            "expanded": self.expanded,
+            "streamed": self.streamed,
+            "made": self.made,
         }
 
     @classmethod
@@ -172,8 +190,28 @@ class Costs:
         sparse = tuple((slots, share) for slots, share in document.get("sparse", ()))
         if any(type(n) is not int or not 0 < n <= _MOST_SLOTS for pair in sparse for n in pair):
             raise ValueError("the shares of the costs are none")
+        storage = (
+            document.get("expanded", _EXPANDED),
+            document.get("streamed", _STREAMED),
+            document.get("made", _MADE),
+        )
+        if any(type(n) is not int or not 0 <= n <= _MOST_STORED for n in storage):
+            raise ValueError("the costs of stored matrices are none")
+        if tuple(sorted(storage)) != storage:
+            raise ValueError("the costs of stored matrices do not grow as their bytes fall")
         rotation, plain, product, real, pair = rows
-        return cls(document["unit"], rotation, plain, product, real, pair, fused, together, sparse)
+        return cls(
+            document["unit"],
+            rotation,
+            plain,
+            product,
+            real,
+            pair,
+            fused,
+            together,
+            sparse,
+            *storage,
+        )
 
 
 def costs_of(params: Params, device: str, packings: Sequence[int] = ()) -> Costs:
@@ -242,9 +280,8 @@ def of_table(params: Params, table: Table, packings: Sequence[int] = ()) -> Cost
         rows.append((*[NEVER] * first, *costs))
     rotation, plain, product, real, pair = rows
     sparse = tuple((n, _sparse_share(table, n)) for n in packings) if real else ()
-    return Costs(
-        "nanoseconds", rotation, plain, product, real, pair, **_shares(table), sparse=sparse
-    )
+    shares = _shares(table) | _storage_shares(table)
+    return Costs("nanoseconds", rotation, plain, product, real, pair, **shares, sparse=sparse)
 
 
 @dataclass(frozen=True)
@@ -314,6 +351,27 @@ def _shares(table: Table) -> dict[str, int]:
             found[name].append(cost / max(1, alone))
     shares = {k: round(1000 * sum(v) / len(v)) for k, v in found.items() if v}
     return {k: min(max(1, share), 1000) for k, share in shares.items()}
+
+
+def _storage_shares(table: Table) -> dict[str, int]:
+    """Costs.expanded, streamed and made, as means over the levels that were measured; those that were not are counted. On a CPU, streamed matrices
+    are integers, and none costs less than one in more bytes."""
+    found: dict[str, int] = {}
+    least = 1
+    resident = dict(table.get("matrix", ()))
+    for name, kind, counted_ in (
+        ("expanded", "integers", _EXPANDED),
+        ("streamed", "streamed", _STREAMED),
+        ("made", "made", _MADE),
+    ):
+        shares = []
+        for n, cost in table.get(kind, ()):
+            (plain,) = _interpolated(table["plain"], [n])
+            if n in resident:
+                shares.append((cost - resident[n]) / max(1, DIAGONALS * plain))
+        share = round(1000 * sum(shares) / len(shares)) if shares else counted_
+        found[name] = least = min(max(least, share), _MOST_STORED)
+    return found
 
 
 def _interpolated(points: Points, at: Sequence[int]) -> tuple[int, ...]:

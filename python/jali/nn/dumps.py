@@ -5,10 +5,10 @@ from __future__ import annotations
 from jali._core.console import bytes_text
 from jali.ckks import Params
 from jali.nn.costs import Costs
-from jali.nn.graph import Graph, Node
+from jali.nn.graph import Node
 from jali.nn.keys import Demand, key_sizes
 from jali.nn.manifest import Manifest, Port
-from jali.nn.report import bootstraps_of
+from jali.nn.report import bootstraps_of, kinds_text, stored_text
 from jali.nn.run import Machine
 
 __all__ = ["parameters_text", "program_text", "report_text"]
@@ -43,10 +43,12 @@ def parameters_text(params: Params, demand: Demand) -> str:
 
 def report_text(machine: Machine, costs: Costs) -> str:
     """The stage "report": for each node, what the plan counts for it. Program.summary measures the times."""
-    rows = [("node", "operation", "level", costs.unit, "rotations", "diagonals", "bootstraps")]
-    total = 0
+    rows = [
+        ("node", "operation", "level", costs.unit, "rotations", "diagonals", "stored", "bootstraps")
+    ]
+    total, extra, stored = 0, machine.extra, machine.stored
     for node in machine.graph:
-        cost = _cost(node, costs)
+        cost = _cost(node, costs) + extra.get(node.name, 0)
         total += cost
         rows.append(
             (
@@ -56,6 +58,7 @@ def report_text(machine: Machine, costs: Costs) -> str:
                 f"{cost:,}",
                 str(machine.rotations.get(node.name, 0)),
                 str(sum(term.count for term in node.attrs.get("terms", ()))),
+                kinds_text(stored.get(node.name, ())),
                 str(bootstraps_of(node)),
             )
         )
@@ -64,7 +67,9 @@ def report_text(machine: Machine, costs: Costs) -> str:
         "  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
-    return "\n".join(["after 'report'", *lines, f"  in all {total:,} {costs.unit}"])
+    more = sum(extra.values())
+    for_them = f", of which {more:,} for matrices that are not resident" if more else ""
+    return "\n".join(["after 'report'", *lines, f"  in all {total:,} {costs.unit}{for_them}"])
 
 
 def _cost(node: Node, costs: Costs) -> int:
@@ -75,8 +80,9 @@ def _cost(node: Node, costs: Costs) -> int:
     return int(costs.of(node)[level])
 
 
-def program_text(manifest: Manifest, graph: Graph, precision_bits: float, memory: float) -> str:
+def program_text(manifest: Manifest, machine: Machine, precision_bits: float) -> str:
     """The stage "program": what client and server exchange, and what the server holds."""
+    graph, memory = machine.graph, machine.memory
     lines = ["after 'program'", f"  fingerprint {manifest.fingerprint}"]
     for kind, ports in (("input", manifest.inputs), ("output", manifest.outputs)):
         lines += [f"  {kind} {_port(port)}" for port in ports]
@@ -85,7 +91,12 @@ def program_text(manifest: Manifest, graph: Graph, precision_bits: float, memory
     lines.append(
         f"  {precision_bits:g} bits asked for, noise at -{noise} bits of each output's scale"
     )
-    lines.append(f"  matrices in at most {bytes_text(memory)}")
+    lines.append(f"  matrices in at most {bytes_text(memory)}: {stored_text(machine.bytes_of)}")
+    made = sum("made" in kinds for kinds in machine.stored.values())
+    if made:
+        lines.append(
+            f"  matrices of {made} operations do not fit, and are made from the weights at every use: give more memory="
+        )
     return "\n".join(lines)
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "Demand",
     "KeySizes",
     "digits",
+    "integer_bytes",
     "kept_keys",
     "key_bytes",
     "key_sizes",
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 _WORD_BYTES = {"w32": 4, "w52": 8, "w64": 8}
+_INTEGER_BYTES = 8  # of a coefficient of a compact plaintext
 _SEED = 32  # bytes, which stand for the uniform half of a key
 _OTHER_KEYS = 2  # beside rotations: for conjugation and for products
 
@@ -160,6 +162,11 @@ def _powers(step: int, slots: int) -> list[int]:
 def plain_bytes(params: Params, level: int) -> int:
     """The bytes of one encoded diagonal for a product at a level."""
     return len(params.level(level).primes) * 2 * params.slots * _WORD_BYTES[params.word]
+
+
+def integer_bytes(params: Params) -> int:
+    """The bytes of one encoded diagonal as integers, whatever its level."""
+    return 2 * params.slots * _INTEGER_BYTES
 
 
 def sent_bytes(params: Params, level: int) -> int:

@@ -1,29 +1,41 @@
 """The matrices of a program on a server, within a budget of memory.
 
-A matrix between two ciphertexts is kept in one of three forms: encoded, which is ready to use; in the clear, as the numbers
-of its diagonals, which are encoded at every use; or not at all, so that at every use the diagonals are made from the weights, for
-one pair of ciphertexts at a time. Results are the same bit by bit. Matrices with the same numbers at the same level are one: a loop's in all
-iterations, and one that is applied to every row of an array for all its ciphertexts.
+jali.nn.storage says in which kinds a matrix between two ciphertexts may be stored. Results are the same bit by bit. Matrices with the same numbers
+at the same level are one: a loop's in all iterations, and one that is applied to every row of an array for all its ciphertexts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from jali import ckks
 from jali.ckks import Evaluator, LinearTransform
+from jali.errors import InvalidArgument
+from jali.nn.costs import Costs, counted
 from jali.nn.graph import Node
+from jali.nn.keys import integer_bytes
 from jali.nn.levels import taken
 from jali.nn.lower import Term
+from jali.nn.storage import KINDS, Item, Kind, stored
 
 __all__ = ["FlatMatrices", "Matrices", "Numbers"]
 
 _CLEAR_BYTES = 16  # of a number in the clear
 _SMALL = 2.0**-40  # compared with what rotations and roundings add
 _MOST_SHARED = 2 << 30  # bytes of Numbers, as if all of them were complex
+_MOST_HELD = 2 << 30  # bytes of the numbers of plans that are not encoded yet
+
+#: As Evaluator.prepare names them.
+_STORAGE: dict[Kind, str] = {
+    "resident": "residues",
+    "integers": "integers",
+    "periodic": "integers",
+    "streamed": "streamed",
+}
 
 
 class Numbers:
@@ -50,30 +62,59 @@ class Numbers:
 _Key = tuple[bytes, int]
 
 
+@dataclass
+class _Matrix:
+    """What is known of a matrix. uses: how many times a run multiplies by it. owner: the node that has it first."""
+
+    owner: str
+    level: int
+    rotations: int
+    diagonals: int
+    resident: int  # bytes
+    integers: int  # bytes; 0 if they are too large for integers
+    period: bool
+    uses: int = 0
+
+    def item(self, costs: Costs) -> Item:
+        """For the choice of its kind."""
+        products = self.uses * self.diagonals
+        expanded, streamed, made = (
+            max(1, products * costs.of_storage(kind, self.level))
+            for kind in ("integers", "streamed", "made")
+        )
+        return Item(self.resident, self.integers, self.period, expanded, streamed, made)
+
+
 class Matrices:
-    """memory: bytes that all forms may take together. Matrices are encoded as long as they fit, in the order of computation; those that do
-    not fit stay in the clear, if they fit so. numbers: what plans share; None for a plan that is alone."""
+    """memory: bytes of the device that all matrices may take together. numbers: what plans share; None for a plan that is alone. costs: by which
+    matrices get their kinds; None stands for those that are counted. streams: whether there is a device with memory apart from the host's."""
 
     def __init__(
-        self, params: ckks.Params, lanes: int, memory: float, numbers: Numbers | None = None
+        self,
+        params: ckks.Params,
+        lanes: int,
+        memory: float,
+        numbers: Numbers | None = None,
+        costs: Costs | None = None,
+        streams: bool = False,
     ) -> None:
         self._numbers = numbers
-        self._params, self._lanes, self._room = params, lanes, memory
+        self._params, self._lanes, self._memory = params, lanes, memory
+        self._costs, self._streams = costs, streams
         self._terms: dict[tuple[str, int], tuple[Term, int]] = {}  # with their levels
-        self._kept: dict[_Key, LinearTransform] = {}
-        self._known: dict[_Key, tuple[int, int]] = {}  # rotations and encoded bytes of every matrix
-        self._encoded: list[LinearTransform] = []
+        self._known: dict[_Key, _Matrix] = {}
+        self._plans: dict[_Key, LinearTransform] = {}  # that are ready to be encoded, or are
+        self._held = 0  # bytes of their numbers
+        self._kinds: dict[_Key, Kind] = {}
         self.steps: set[tuple[int, int]] = (
             set()
         )  # rotations of products of matrices, and their levels
         self.rotations: dict[str, int] = {}  # by node, as are these:
-        self.encoded_bytes: dict[str, int] = {}  # of all matrices, if they were encoded
-        self.held_bytes: dict[str, int] = {}  # of the forms that are kept
-        self.is_resident = True  # whether all of them are encoded
+        self.encoded_bytes: dict[str, int] = {}  # of all matrices, if they were resident
 
     def add(self, node: Node) -> None:
         """Plan the matrices of a transform, or those of the factors of products."""
-        turned, encoded, held = 0, 0, 0
+        turned, encoded = 0, 0
         layout, level = node.attrs["layout"], node.attrs["level"] + taken(node)
         for k, term in enumerate(node.attrs["terms"]):
             self._terms[node.name, k] = term, level
@@ -82,12 +123,14 @@ class Matrices:
                 missing = {key: from_ for from_, key in blocks if key not in self._known}
                 for from_, plan in self._made(term, level, to, missing.values()):
                     key = term.digests[to, from_], level
-                    self._known[key] = len(plan.rotations), plan.plaintext_bytes
+                    self._known[key] = self._measured(node, level, plan)
                     if node.op == "products":
                         self.steps |= {(step, level) for step in plan.rotations}
                     encoded += plan.plaintext_bytes
-                    held += self._keep(key, plan, len(term.diagonals[to, from_]))
-                turned += sum(self._known[key][0] for _, key in blocks)
+                    self._hold(key, plan)
+                for _, key in blocks:
+                    self._known[key].uses += 1
+                    turned += self._known[key].rotations
             if node.op == "products":
                 self.steps |= {(step * self._lanes, level - 1) for step in term.sums}
             turned += len(term.sums) * layout.ciphertexts + len(term.before) * len(term.diagonals)
@@ -97,21 +140,90 @@ class Matrices:
             self.steps |= {(step * self._lanes, level - 2) for step in node.attrs["sums"]}
             turned += len(node.attrs["sums"])
         self.rotations[node.name] = turned
-        self.encoded_bytes[node.name], self.held_bytes[node.name] = encoded, held
+        self.encoded_bytes[node.name] = encoded
 
-    def _keep(self, key: _Key, plan: LinearTransform, diagonals: int) -> int:
-        """Choose a form; the bytes that it takes. A plan holds its numbers in the clear, whether it is encoded or not."""
-        clear = _CLEAR_BYTES * self._params.slots * diagonals
-        self.is_resident &= clear + plan.plaintext_bytes <= self._room
-        if clear > self._room:
-            return 0
-        self._kept[key] = plan
-        taken = clear
-        if clear + plan.plaintext_bytes <= self._room:
-            self._encoded.append(plan)
-            taken += plan.plaintext_bytes
-        self._room -= taken
-        return taken
+    def _measured(self, node: Node, level: int, plan: LinearTransform) -> _Matrix:
+        diagonals = plan.diagonal_count
+        try:
+            integers = plan.integer_bytes
+        except InvalidArgument:  # coefficients of more than 62 bits
+            integers = 0
+        every = diagonals * integer_bytes(self._params)
+        return _Matrix(
+            owner=node.name,
+            level=level,
+            rotations=len(plan.rotations),
+            diagonals=diagonals,
+            resident=plan.plaintext_bytes,
+            integers=integers,
+            period=0 < integers < every,
+        )
+
+    def _hold(self, key: _Key, plan: LinearTransform) -> None:
+        """Keep a plan with its numbers, if there is room, because to make them again takes long."""
+        clear = _CLEAR_BYTES * self._params.slots * self._known[key].diagonals
+        if self._held + clear <= _MOST_HELD:
+            self._plans[key] = plan
+            self._held += clear
+
+    def settle(self) -> None:
+        """Choose the kind of every matrix, after all were added. Other plans share numbers no longer with this one."""
+        self._numbers = None
+        costs = self._costs or counted(self._params)
+        items = [matrix.item(costs) for matrix in self._known.values()]
+        kinds = stored(items, self._memory, self._streams)
+        self._kinds = dict(zip(self._known, kinds, strict=True))
+
+    @property
+    def bytes_of(self) -> dict[Kind, int]:
+        """The bytes of every kind: of the device, or for streamed ones of the host. For those that are made at each use, 0."""
+        found = dict.fromkeys(KINDS, 0)
+        for key, kind in self._kinds.items():
+            found[kind] += self._bytes(key)
+        return found
+
+    @property
+    def least_bytes(self) -> int:
+        """With so many bytes of the device, no matrix has to be streamed or made at each use."""
+        sizes = ((m.resident, m.integers) for m in self._known.values())
+        return sum(min(resident, integers or resident) for resident, integers in sizes)
+
+    @property
+    def stored(self) -> dict[str, tuple[Kind, ...]]:
+        """For each node, the kinds of its matrices, of which there may be several."""
+        found: dict[str, set[Kind]] = {name: set() for name in self.rotations}
+        for (name, _), (term, level) in self._terms.items():
+            for digest in term.digests.values():
+                kind = self._kinds.get((digest, level))
+                found[name] |= {kind} if kind else set()
+        return {name: tuple(k for k in KINDS if k in kinds) for name, kinds in found.items()}
+
+    @property
+    def held_bytes(self) -> dict[str, int]:
+        """For each node, the bytes of its matrices in the memory of the device; a matrix counts for the first node that has it."""
+        found = dict.fromkeys(self.rotations, 0)
+        for key, kind in self._kinds.items():
+            if kind not in ("streamed", "made"):
+                found[self._known[key].owner] += self._bytes(key)
+        return found
+
+    @property
+    def extra(self) -> dict[str, int]:
+        """For each node, what a run costs more than if all matrices were resident, in the unit of the costs."""
+        costs = self._costs or counted(self._params)
+        found = dict.fromkeys(self.rotations, 0)
+        for key, matrix in self._known.items():
+            found[matrix.owner] += matrix.item(costs).cost(self._kinds[key])
+        return found
+
+    @property
+    def is_resident(self) -> bool:
+        """Whether a run takes nothing from the host: no matrix is streamed, or made at each use."""
+        return not {"streamed", "made"} & set(self._kinds.values())
+
+    def _bytes(self, key: _Key) -> int:
+        matrix, kind = self._known[key], self._kinds[key]
+        return 0 if kind == "made" else matrix.resident if kind == "resident" else matrix.integers
 
     def _made(
         self, term: Term, level: int, to: int, only: Collection[int]
@@ -132,23 +244,35 @@ class Matrices:
             shared.add(keys[from_], made)
             yield from_, LinearTransform(self._params, made, level=level)
 
-    def forget(self) -> None:
-        """Let go of what other plans share: this one has its matrices."""
-        self._numbers = None
-
     def prepare(self, server: Evaluator) -> None:
-        """Encode what is kept in that form. It then belongs to this evaluator."""
-        for plan in self._encoded:
-            server.prepare(plan)
+        """Encode every matrix that is stored; numbers in the clear are given up. The matrices then belong to this evaluator."""
+        ready, self._plans = self._plans, {}
+        for term, level in self._terms.values():
+            for to in sorted({to for to, _ in term.diagonals}):
+                wanted = {
+                    key: from_
+                    for from_, key in _blocks(term, level, to)
+                    if key not in self._plans and self._kinds[key] != "made"
+                }
+                missing = [from_ for key, from_ in wanted.items() if key not in ready]
+                for key in wanted.keys() & ready.keys():
+                    self._encode(server, key, ready.pop(key))
+                for from_, plan in self._made(term, level, to, missing):
+                    self._encode(server, (term.digests[to, from_], level), plan)
+
+    def _encode(self, server: Evaluator, key: _Key, plan: LinearTransform) -> None:
+        server.prepare(plan, storage=_STORAGE[self._kinds[key]])
+        plan.forget()
+        self._plans[key] = plan
 
     def of(self, name: str, k: int, to: int) -> Iterator[LinearTransform]:
         """The matrices of term k of a node to ciphertext `to`, in the order of Term.columns."""
         term, level = self._terms[name, k]
         blocks = _blocks(term, level, to)
-        missing = [from_ for from_, key in blocks if key not in self._kept]
+        missing = [from_ for from_, key in blocks if key not in self._plans]
         made = self._made(term, level, to, missing)  # in the order of the blocks
         for _, key in blocks:
-            yield next(made)[1] if key not in self._kept else self._kept[key]
+            yield next(made)[1] if key not in self._plans else self._plans[key]
 
 
 class FlatMatrices(Matrices):

@@ -32,6 +32,7 @@ __all__ = [
     "DIAGONALS",
     "KINDS",
     "PRESETS",
+    "STORED",
     "TOGETHER",
     "Points",
     "Table",
@@ -53,6 +54,8 @@ Table = dict[str, Points]
 KINDS = ("rotation", "plain", "product", "matrix", "rotations", "real", "pair", "sparse")
 #: Operations that are also measured at the top of the parameters of the ring with the most digits of key switching, as "rotation deep" and so on.
 DEEP = ("rotation", "product", "real", "pair")
+#: The matrix stored otherwise than resident (jali.nn.storage). Files of before have none.
+STORED = ("integers", "streamed", "made")
 DIAGONALS, TOGETHER = 32, 8
 PRESETS = {15: "n15_small", 16: "n16_fast", 17: "n17_deep"}
 _SCALE_BITS = (40.0, 30.0, 25.0)
@@ -138,7 +141,7 @@ def table_of(
     """The costs on a device, at up to four levels of these parameters, and at the top of those with the most digits, if the ring has a
     preset. seconds: time spent on each."""
     bench = _Bench.of(params, device, threads)
-    table: Table = {kind: [] for kind in KINDS}
+    table: Table = {kind: [] for kind in (*KINDS, *STORED)}
     first = bench.server()
     for level in _some(1, params.depth, 4):
         x, primes = bench.at(first, level), len(params.level(level).primes)
@@ -153,6 +156,11 @@ def table_of(
             "matrix": partial(first.linear_transform, matrix, x),
             "rotations": partial(several.rotate, 1),
         }
+        for kind in STORED:
+            other = _matrix(params, level)
+            if kind != "made":
+                first.prepare(other, storage=kind)
+            runs[kind] = partial(first.linear_transform, other, x)
         for kind, run in runs.items():
             table[kind].append((primes, _nanoseconds(run, first, seconds)))
     if params.bootstraps:
@@ -184,7 +192,8 @@ def _deep_table(params: Params, device: str, seconds: float, threads: int | None
 
 def _matrix(params: Params, level: int) -> LinearTransform:
     """A matrix of DIAGONALS diagonals, the numbers of which do not change its cost."""
-    vectors = {d: np.full(params.slots, 2.0**-8) for d in range(min(DIAGONALS, params.slots))}
+    ramp = np.linspace(0, 2.0**-8, params.slots)  # numbers that do not repeat
+    vectors = dict.fromkeys(range(min(DIAGONALS, params.slots)), ramp)
     return LinearTransform(params, {**vectors}, level=level)
 
 
@@ -247,8 +256,9 @@ def kept(device: str, word: str, log_n: int) -> Table | None:
         found = rows.get(f"{word}, log N {log_n}")
         if found is None or not set(KINDS) <= set(found):
             return None
-        deep = [f"{kind} deep" for kind in DEEP if f"{kind} deep" in found]
-        return {kind: _points(found[kind]) for kind in (*KINDS, *deep)}
+        deep = [f"{kind} deep" for kind in DEEP]
+        known = [kind for kind in (*KINDS, *STORED, *deep) if kind in found]
+        return {kind: _points(found[kind]) for kind in known}
     except NoDevice:
         return None
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -20,7 +20,7 @@ from jali.nn.choose import lay_out
 from jali.nn.costs import Costs, costs_of
 from jali.nn.elimination import NEVER
 from jali.nn.graph import Graph
-from jali.nn.keys import Demand, digits, kept_keys, key_bytes, word_bytes
+from jali.nn.keys import Demand, digits, integer_bytes, kept_keys, key_bytes, word_bytes
 from jali.nn.levels import Levels, depth_of, levelled, lowest, taken
 from jali.nn.lower import lower
 from jali.nn.matrices import Numbers
@@ -113,15 +113,16 @@ def plan(
     memory: float,
     device: str,
     *,
-    key_memory: float = float("inf"),
+    key_memory: float | None = float("inf"),
     insecure_ring: Ring | None = None,
     samples: Samples | None = None,
 ) -> Plan:
     """The plan of an approximated graph.
 
     samples: examples, on which the noise of every number is estimated; without them, the noise is the mean over numbers.
-
-    key_memory: bytes for the expanded keys of bootstrapping: the fastest that fit are made, or the fewest if none do.
+    memory: bytes for matrices.
+    key_memory: bytes for the expanded keys of bootstrapping: the fastest that fit are made, or the fewest if none do. None stands for keys that
+        share `memory` with the matrices: they have what these leave as integers, and the matrices have what the keys leave.
     insecure_ring: for tests; the program then bootstraps.
     """
     arguments = (graph, precision_bits, lanes, memory, device)
@@ -180,7 +181,16 @@ def _within(
                 break
             depth, integer_bits = depth_of(graph_now), room  # some sums turned out to be free
         stages = restoring.stages(params)
-        machine = Machine(stages["levels"], params, lanes, memory, numbers=restoring.numbers)
+        costs = costs_of(params, device)
+        machine = Machine(
+            stages["levels"],
+            params,
+            lanes,
+            memory,
+            numbers=restoring.numbers,
+            costs=costs,
+            streams=device == "cuda",
+        )
         try:
             demand = demanded(machine, laid_out=stages["layout"], samples=restoring.samples)[0]
         except RangeExceeded:
@@ -190,7 +200,7 @@ def _within(
             raise Unsupported(
                 f"the model takes {depth} levels, on which the bounds of its noise outgrow all numbers."
             ) from None
-        return Plan(stages, machine, demand, costs_of(params, device))
+        return Plan(stages, machine, demand, costs)
 
     found = _precise(at, max(max(needed) + 14.0, 25.0), needed, precision_bits)
     # A smaller scale may leave enough, and its parameters may be cheaper.
@@ -251,12 +261,13 @@ class _Restoring:
     lanes: int
     memory: float
     device: str
-    key_memory: float
+    key_memory: float | None
     insecure_ring: Ring | None
     samples: Samples | None = None
 
     def __post_init__(self) -> None:
         self._lowered: dict[tuple[int, bool, bool], dict[str, Graph]] = {}
+        self._integers: dict[int, int] = {}
         self.numbers = Numbers()
         self._flat = unrolled(self.graph)
         self._needed = needed_bits(self._flat, self.precision_bits, bootstraps=True)
@@ -300,6 +311,22 @@ class _Restoring:
         cost, apart, levels = min(found, key=lambda one: one[0])
         return levels, cost, apart
 
+    def _kept_keys(self, params: Params, packings: Sequence[int] = (0,)) -> tuple[str | int, float]:
+        """As kept_keys, for the memory of keys. If they share it with the matrices, these are integers, the smallest kind that needs no work of the
+        host."""
+        if self.key_memory is not None:
+            return kept_keys(params, self.key_memory, packings)
+        if params.slots not in self._integers:
+            each = {
+                digest: len(term.diagonals[pair])
+                for node in self.stages(params)["lower"]
+                for term in node.attrs.get("terms", ())
+                for pair, digest in term.digests.items()
+            }
+            self._integers[params.slots] = sum(each.values()) * integer_bytes(params)
+        room = max(0.0, self.memory - self._integers[params.slots])
+        return kept_keys(params, room, packings)
+
     def _cheapest(self, bits: float, near: Params | None = None) -> _Found:
         """The cheapest plan whose bootstrappings have so many bits of precision.
 
@@ -312,7 +339,7 @@ class _Restoring:
             nonlocal refused
             if params is None:
                 return NEVER
-            costs = costs_of(params, self.device).slowed(kept_keys(params, self.key_memory)[1])
+            costs = costs_of(params, self.device).slowed(self._kept_keys(params)[1])
             below = min((plan.cost for plan in found), default=NEVER)
             try:
                 levels, cost, apart = self._placed(params, costs, below=below)
@@ -354,7 +381,7 @@ class _Restoring:
             repeated_after(low[name].attrs["layout"], every) for name in full.levels.restored
         }
         for packings in ((n, *more) for n in sorted(periods - {every}) for more in ((), (0,))):
-            which, slower = kept_keys(params, self.key_memory, packings)
+            which, slower = self._kept_keys(params, packings)
             if which == "fewest":
                 continue  # they do not fit
             costs = costs_of(params, self.device, [n for n in packings if n]).slowed(slower)
@@ -372,7 +399,7 @@ class _Restoring:
 
     def _key_bytes(self, params: Params, packings: Sequence[int]) -> int:
         """The bytes of the keys of bootstrapping that a plan with these packings has."""
-        which, _ = kept_keys(params, self.key_memory, packings)
+        which, _ = self._kept_keys(params, packings)
         curve = params.bootstrap_key_curve(slots=packings)
         return which if isinstance(which, int) else curve[-1 if which == "all" else 0][0]
 
@@ -434,11 +461,21 @@ class _Restoring:
         """The plan after its trial run."""
         stages = dict(self.stages(found.params, found.apart))
         stages["levels"] = levelled(stages["lower"], found.levels)
-        which, _ = kept_keys(found.params, self.key_memory, found.levels.packings or (0,))
+        bootstraps = any(node.op == "bootstrap" for node in stages["levels"])
+        packings, memory = found.levels.packings or (0,), self.memory
+        which, _ = self._kept_keys(found.params, packings)
+        if bootstraps and self.key_memory is None:
+            memory = max(0.0, memory - self._key_bytes(found.params, packings))
         machine = Machine(
-            stages["levels"], found.params, self.lanes, self.memory, numbers=self.numbers
+            stages["levels"],
+            found.params,
+            self.lanes,
+            memory,
+            numbers=self.numbers,
+            costs=found.costs,
+            streams=self.device == "cuda",
         )
-        if not any(node.op == "bootstrap" for node in stages["levels"]):
+        if not bootstraps:
             demand = demanded(machine, laid_out=stages["layout"], samples=self.samples)[0]
             return Plan(stages, machine, demand, found.costs)
         demand, machine.claims = demanded(machine, which, found.bits)

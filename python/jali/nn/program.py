@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from jali import ckks
+from jali import device as devices
 from jali._core import checks
+from jali._core.console import bytes_text
 from jali.errors import InvalidArgument, VersionError
 from jali.nn import files, stored
 from jali.nn.approximate import approximate, approximated, promised
@@ -33,6 +36,7 @@ from jali.nn.report import Summary, summarised
 from jali.nn.roles import Client, Server
 from jali.nn.run import Machine
 from jali.nn.sampled import Samples
+from jali.nn.storage import Kind
 from jali.nn.unroll import has_loops
 from jali.nn.verifiers import GRAPHS, verify_costs, verify_graph, verify_levels, verify_manifest
 
@@ -50,19 +54,20 @@ _OTHER = "the program was compiled by another version of Jali, which planned it 
 @dataclass(frozen=True)
 class Sizes:
     """Bytes. keys: as the client makes them. keys_sent: in a message. keys_expanded: in the server's memory. matrices: of those that stay
-    encoded there."""
+    in the memory of its device. kinds: of the matrices of every kind of jali.nn.storage; those of "streamed" lie in the memory of the host."""
 
     keys: int
     keys_sent: int
     keys_expanded: int
     matrices: int
+    kinds: Mapping[Kind, int]
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
     """What jali.compile returns.
 
-    stages: the graph after every stage. memory: bytes for encoded matrices. precision_bits: what was asked for. error: of every function, in units of its largest
+    stages: the graph after every stage. memory: bytes for matrices. device: "cpu" or "cuda", for which it was planned. precision_bits: what was asked for. error: of every function, in units of its largest
     value. costs: of operations and bootstrappings, by which levels were chosen. claims: see Machine.
     """
 
@@ -73,10 +78,16 @@ class Program:
     error: float
     costs: Costs
     claims: Mapping[str, float]
+    device: str = "cpu"
 
     @classmethod
     def of(
-        cls, stages: Mapping[str, Graph], found: Plan, precision_bits: float, error: float
+        cls,
+        stages: Mapping[str, Graph],
+        found: Plan,
+        precision_bits: float,
+        error: float,
+        device: str = "cpu",
     ) -> Program:
         """The program of the stages up to approximation and of the plan that was made for them."""
         params, lanes = found.machine.params, found.machine.lanes
@@ -84,7 +95,7 @@ class Program:
         manifest = Manifest.of(graph, _shapes(stages), params, lanes, found.demand)
         made = {**stages, **found.stages}
         claims = found.machine.claims
-        return cls(made, manifest, memory, precision_bits, error, found.costs, claims)
+        return cls(made, manifest, memory, precision_bits, error, found.costs, claims, device)
 
     @property
     def params(self) -> ckks.Params:
@@ -94,14 +105,14 @@ class Program:
     def explain(self, stage: str) -> str:
         """A stage as text: the graph after trace, fold, calibrate, approximate, layout, lower and levels; parameters, with the keys;
         report, what each node of the plan costs; and program, what client and server have."""
-        levels, manifest = self.stages["levels"], self.manifest
+        manifest = self.manifest
         match stage:
             case "parameters":
                 return parameters_text(manifest.params, manifest.demand)
             case "report":
                 return report_text(self._machine(), self.costs)
             case "program":
-                return program_text(manifest, levels, self.precision_bits, self.memory)
+                return program_text(manifest, self._machine(), self.precision_bits)
         if stage not in self.stages:
             raise InvalidArgument(f"the stages are {', '.join(STAGES)}, not {checks.shown(stage)}")
         return str(self.stages[stage])
@@ -154,12 +165,14 @@ class Program:
         device: where the server will compute; it must be one of this machine. Times are those of trial runs there, with zeros in the
             place of keys. No key is made.
         """
-        return summarised(self._machine(), self.manifest, self.precision_bits, device, threads)
+        machine = self._machine(device)
+        return summarised(machine, self.manifest, self.precision_bits, device, threads)
 
     def sizes(self) -> Sizes:
         """The bytes of keys and matrices, which are counted and need no trial run."""
         keys, machine = key_sizes(self.params, self.manifest.demand), self._machine()
-        return Sizes(keys.made, keys.sent, keys.expanded, sum(machine.held_bytes.values()))
+        held = sum(machine.held_bytes.values())
+        return Sizes(keys.made, keys.sent, keys.expanded, held, machine.bytes_of)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
         """A picture of the plan: the level of every array, where it is bootstrapped, and what each costs, by the costs that the plan was
@@ -184,12 +197,21 @@ class Program:
     ) -> Server:
         """A server with a client's evaluation_keys(). Arguments as of nn.Server."""
         how: dict[str, Any] = {"device": device, "threads": threads, "record": record}
-        return Server(self._machine(), self.manifest, keys, trace=trace, **how)
+        return Server(self._machine(device), self.manifest, keys, trace=trace, **how)
 
-    def _machine(self) -> Machine:
-        """One for each evaluator, because encoded matrices lie in the memory of its device."""
-        graph, lanes = self.stages["levels"], self.manifest.lanes
-        return Machine(graph, self.params, lanes, self.memory, self.claims)
+    def _machine(self, device: str | None = None) -> Machine:
+        """One for each evaluator, because encoded matrices lie in the memory of its device. device: None stands for the kind for which it
+        was planned. Only a GPU has memory apart from the host's."""
+        streams = (self.device if device is None else devices.resolved(device)).startswith("cuda")
+        return Machine(
+            self.stages["levels"],
+            self.params,
+            self.manifest.lanes,
+            self.memory,
+            self.claims,
+            costs=self.costs,
+            streams=streams,
+        )
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{p.name} {p.shape}" for p in self.manifest.inputs)
@@ -208,6 +230,7 @@ class Program:
                 levels_of(self.stages["levels"]),
                 self.costs,
                 self.claims,
+                self.device,
             )
         )
 
@@ -233,9 +256,9 @@ class Program:
                 raise VersionError(_OTHER)
         except InvalidArgument:
             raise VersionError(_OTHER) from None
-        machine = Machine(made["levels"], params, lanes, was.memory, was.claims)
+        machine = Machine(made["levels"], params, lanes, was.memory, was.claims, costs=was.costs)
         found = Plan(made, machine, was.manifest.demand, was.costs)
-        again = cls.of(stages, found, was.precision_bits, was.error)
+        again = cls.of(stages, found, was.precision_bits, was.error, was.device)
         if not again.manifest.is_like(was.manifest):
             raise VersionError(_OTHER)
         return replace(again, manifest=was.manifest)
@@ -260,7 +283,7 @@ def compiled(
     input_ranges: Sequence[tuple[object, object] | None] | None = None,
     memory: float,
     device: str = "cpu",
-    key_memory: float = float("inf"),
+    key_memory: float | None = float("inf"),
     insecure_ring: Ring | None = None,
 ) -> Program:
     """The program of a traced graph. Arguments as of jali.compile and plan; lanes: a power of two."""
@@ -292,7 +315,23 @@ def compiled(
         insecure_ring=insecure_ring,
         samples=Samples(graph, chosen),
     )
-    return Program.of(stages, found, precision_bits, error)
+    _warn_of_made(found.machine, memory)
+    return Program.of(stages, found, precision_bits, error, device)
+
+
+def _warn_of_made(machine: Machine, memory: float) -> None:
+    """Warns if matrices do not fit in any kind. memory: that was given, of which the machine has what keys leave."""
+    made = sum("made" in kinds for kinds in machine.stored.values())
+    if not made:
+        return
+    keys = memory - machine.memory
+    beside = f", of which keys of bootstrapping take {bytes_text(keys)}" if keys > 0 else ""
+    warnings.warn(
+        f"memory={bytes_text(memory)}{beside} has no room for the matrices of {made} operations, even as integers: they are made from "
+        f"the weights and encoded at every use, which takes long. Compile with memory= of at least {keys + machine.least_bytes:,.0f} bytes",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 def _lowered_as(graph: Graph, params: ckks.Params, lanes: int, levels: Levels) -> dict[str, Graph]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +14,10 @@ from jali.nn.graph import Node
 from jali.nn.keys import key_sizes, relative_time
 from jali.nn.manifest import Manifest
 from jali.nn.run import Encrypted, Machine, restored
+from jali.nn.storage import Kind
 from jali.nn.trial import Trial
 
-__all__ = ["Layer", "Summary", "bootstraps_of", "summarised"]
+__all__ = ["Layer", "Summary", "bootstraps_of", "kinds_text", "stored_text", "summarised"]
 
 _RUNS = 3
 
@@ -25,7 +27,8 @@ class Layer:
     """One node of the lowered graph.
 
     level: of its result. seconds: the least of three trial runs, for all examples of one ciphertext. diagonals: products with
-    encoded diagonals. diagonal_bytes: of those that stay encoded. noise: the standard deviation of the noise of its numbers, in
+    encoded diagonals. diagonal_bytes: of those that stay in the memory of the device. stored: the kinds of jali.nn.storage in which
+    they are. noise: the standard deviation of the noise of its numbers, in
     the model's units. low, high: the range that was assumed for it; proven says whether it follows from the inputs' ranges.
     """
 
@@ -36,6 +39,7 @@ class Layer:
     rotations: int
     diagonals: int
     diagonal_bytes: int
+    stored: tuple[Kind, ...]
     noise: float
     low: float
     high: float
@@ -47,6 +51,8 @@ class Summary:
     """What Program.summary gives. Times are in seconds, and for all `examples` of one ciphertext.
 
     key_bytes: what the client makes, in memory. key_bytes_sent: in a message. key_bytes_expanded: in the server's memory.
+    diagonal_bytes: of all matrices in the memory of the device. stored_bytes: of those of every kind of jali.nn.storage; streamed ones lie in the
+    memory of the host.
     request_bytes, reply_bytes: of the messages of one run.
     workspace_bytes: of the arrays that are in memory at once, at most.
     bootstraps: bootstrappings of one ciphertext, or of two at once. sparse_bootstraps: those of them with fewer slots than all, of
@@ -66,6 +72,7 @@ class Summary:
     key_bytes_sent: int
     key_bytes_expanded: int
     diagonal_bytes: int
+    stored_bytes: Mapping[Kind, int]
     workspace_bytes: int
     request_bytes: int
     reply_bytes: int
@@ -83,7 +90,8 @@ class Summary:
             "time",
             "rotations",
             "diagonals",
-            "encoded",
+            "bytes",
+            "stored",
             "noise",
             "range",
         )
@@ -103,11 +111,18 @@ class Summary:
                 *self._bootstraps(),
                 f"{self.keys} keys: {bytes_text(self.key_bytes_sent)} sent once, {bytes_text(self.key_bytes_expanded)} in the "
                 f"server; matrices {bytes_text(self.diagonal_bytes)}; arrays at most {bytes_text(self.workspace_bytes)}",
+                f"matrices: {stored_text(self.stored_bytes)}{self._made()}",
                 f"request {bytes_text(self.request_bytes)}, reply {bytes_text(self.reply_bytes)}; results to "
                 f"{self.precision_bits:g} bits of the largest output",
                 "A range marked ? was seen in the calibration and widened; others follow from the inputs' ranges.",
             ]
         )
+
+    def _made(self) -> str:
+        made = sum("made" in layer.stored for layer in self.layers)
+        if not made:
+            return ""
+        return f"; those of {made} layers do not fit, and are made at every use: compile with more memory="
 
     def _bootstraps(self) -> list[str]:
         if not self.bootstraps:
@@ -121,6 +136,17 @@ class Summary:
         ]
 
 
+def stored_text(bytes_of: Mapping[Kind, int]) -> str:
+    """The bytes of every kind of matrices that there are."""
+    found = [f"{kind} {bytes_text(n)}" for kind, n in bytes_of.items() if n]
+    return ", ".join(found) or "none"
+
+
+def kinds_text(kinds: Sequence[Kind]) -> str:
+    """The kinds of the matrices of a node."""
+    return ", ".join(kinds) or "-"
+
+
 def _cells(layer: Layer) -> tuple[str, ...]:
     return (
         layer.name,
@@ -130,6 +156,7 @@ def _cells(layer: Layer) -> tuple[str, ...]:
         str(layer.rotations),
         str(layer.diagonals),
         bytes_text(layer.diagonal_bytes),
+        kinds_text(layer.stored),
         f"{layer.noise:.1e}",
         f"[{layer.low:.3g}, {layer.high:.3g}]{'' if layer.proven else '?'}",
     )
@@ -181,8 +208,16 @@ def summarised(
         taken |= {name: taken[one] for name, one in trial.first.items()}
         for name, spent in (taken | restoring).items():
             seconds.setdefault(name, []).append(spent)
+    held, kinds = machine.held_bytes, machine.stored
     layers = tuple(
-        _layer(machine, node, min(seconds[node.name]), watch.noise_bits[node.name])
+        _layer(
+            machine,
+            node,
+            min(seconds[node.name]),
+            watch.noise_bits[node.name],
+            held.get(node.name, 0),
+            kinds.get(node.name, ()),
+        )
         for node in machine.graph
         if node.op != "input"
     )
@@ -200,6 +235,7 @@ def summarised(
         key_bytes_sent=sizes.sent,
         key_bytes_expanded=sizes.expanded,
         diagonal_bytes=sum(layer.diagonal_bytes for layer in layers),
+        stored_bytes=machine.bytes_of,
         workspace_bytes=_workspace(machine, watch.array_bytes),
         request_bytes=sum(len(c.to_bytes()) for array in trial.requests for c in array),
         reply_bytes=sum(len(x.ciphertext.to_bytes()) for array in outputs for x in array),
@@ -242,7 +278,14 @@ def _bootstrap_seconds(machine: Machine, trial: Trial) -> dict[str, float]:
     return found
 
 
-def _layer(machine: Machine, node: Node, seconds: float, noise_bits: float) -> Layer:
+def _layer(
+    machine: Machine,
+    node: Node,
+    seconds: float,
+    noise_bits: float,
+    held: int,
+    kinds: tuple[Kind, ...],
+) -> Layer:
     attrs = node.attrs
     radius, centre = float(np.mean(attrs["radius"])), float(np.mean(attrs["centre"]))
     return Layer(
@@ -252,7 +295,8 @@ def _layer(machine: Machine, node: Node, seconds: float, noise_bits: float) -> L
         seconds=seconds,
         rotations=machine.rotations.get(node.name, 0),
         diagonals=sum(term.count for term in attrs.get("terms", ())),
-        diagonal_bytes=machine.held_bytes.get(node.name, 0),
+        diagonal_bytes=held,
+        stored=kinds,
         noise=radius * 2.0**-noise_bits,
         low=attrs["low"] * radius + centre,
         high=attrs["high"] * radius + centre,

@@ -14,10 +14,12 @@ from jali import ckks
 from jali.ckks import EncryptedArray, Evaluator, Plaintext
 from jali.errors import InvalidArgument
 from jali.nn.choose import check_seen
+from jali.nn.costs import Costs
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.levels import taken
 from jali.nn.lower import Term
 from jali.nn.matrices import FlatMatrices, Matrices, Numbers
+from jali.nn.storage import Kind
 
 __all__ = ["Encrypted", "Machine", "alike", "lowered_to", "peak", "restored"]
 
@@ -39,7 +41,7 @@ def peak(node: Node) -> float:
 class Machine:
     """A graph with its matrices planned for parameters, ready to run on an evaluator.
 
-    memory: bytes for matrices; see jali.nn.matrices.
+    memory: bytes for matrices; see jali.nn.matrices, also for costs and streams.
     claims: for some nodes, the precision in bits that their results are known to have. Ciphertexts carry estimates that grow with
     every polynomial, far beyond the noise; a program that bootstraps would come to refuse its own results.
     numbers: diagonals that machines of the same graph share; see jali.nn.matrices.
@@ -53,16 +55,18 @@ class Machine:
         memory: float,
         claims: Mapping[str, float] | None = None,
         numbers: Numbers | None = None,
+        costs: Costs | None = None,
+        streams: bool = False,
     ) -> None:
         self.graph, self.params, self.lanes, self.memory = graph, params, lanes, memory
         self.claims: Mapping[str, float] = claims or {}
-        self._matrices = Matrices(params, lanes, memory, numbers)
+        self._matrices = Matrices(params, lanes, memory, numbers, costs, streams)
         self._biases: dict[tuple[int, int, int], Plaintext] = {}  # by the array, its level and row
         self._last: _Overlay | None = None
         for node in check_seen(graph):
             if node.op in ("transform", "products"):
                 self._matrices.add(node)
-        self._matrices.forget()
+        self._matrices.settle()
         self._open = _only_added(graph)
 
     def with_flat_matrices(self) -> Machine:
@@ -88,12 +92,32 @@ class Machine:
 
     @property
     def held_bytes(self) -> dict[str, int]:
-        """The bytes of every transform's matrices that stay in memory."""
+        """The bytes of every transform's matrices that stay in the memory of the device."""
         return self._matrices.held_bytes
 
     @property
+    def bytes_of(self) -> dict[Kind, int]:
+        """The bytes of the matrices of every kind; see jali.nn.storage."""
+        return self._matrices.bytes_of
+
+    @property
+    def least_bytes(self) -> int:
+        """With so many bytes of the device, no matrix has to be streamed or made at each use."""
+        return self._matrices.least_bytes
+
+    @property
+    def stored(self) -> dict[str, tuple[Kind, ...]]:
+        """The kinds of every transform's matrices."""
+        return self._matrices.stored
+
+    @property
+    def extra(self) -> dict[str, int]:
+        """What a run of every transform costs more than if all matrices were resident, in the unit of the costs."""
+        return self._matrices.extra
+
+    @property
     def is_resident(self) -> bool:
-        """Whether all matrices stay encoded."""
+        """Whether all matrices stay in the memory of the device, so that a run may be recorded."""
         return self._matrices.is_resident
 
     def prepare(self, server: Evaluator) -> None:

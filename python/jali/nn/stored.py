@@ -34,6 +34,7 @@ class Stored:
     levels: Levels
     costs: Costs
     claims: Mapping[str, float]
+    device: str = "cpu"
 
     def calibrated(self, folded: Graph) -> Graph:
         """The folded graph with the ranges of the file. Raises CorruptData if they do not fit."""
@@ -71,6 +72,7 @@ def to_bytes(program: Stored) -> bytes:
         "slots": dict(program.levels.slots),
         "costs": program.costs.document,
         "claims": dict(program.claims),
+        "device": program.device,
     }
     return files.written(_KIND, content, arrays)
 
@@ -107,15 +109,27 @@ def from_bytes(data: bytes | bytearray | memoryview, security: int = 128) -> Sto
         costs = Costs.of_document(content["costs"])
         claims = {str(name): float(bits) for name, bits in content["claims"].items()}
         numbers = {k: float(content[k]) for k in ("precision_bits", "error", "memory")}
+        device = content.get("device", "cpu")
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise CorruptData(f"the bytes are no program: {error}") from None
     if not (1 <= numbers["precision_bits"] <= 40 and 0 < numbers["error"] < 1):
         raise CorruptData("the program's precision is none")
     if not numbers["memory"] >= 0:
         raise CorruptData("the program's memory is none")
+    if device not in ("cpu", "cuda"):
+        raise CorruptData("the program is for no kind of device")
     if not all(-256 < bits < 256 for bits in claims.values()):
         raise CorruptData("the program's precision is none")
-    return Stored(graph, ranges, manifest, levels=levels, costs=costs, claims=claims, **numbers)
+    return Stored(
+        graph,
+        ranges,
+        manifest,
+        levels=levels,
+        costs=costs,
+        claims=claims,
+        device=device,
+        **numbers,
+    )
 
 
 def _levels(content: Any, most: int) -> dict[str, int]:

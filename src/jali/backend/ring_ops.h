@@ -61,9 +61,10 @@ class RingOps : public Table {
                              std::uint64_t stream) const;
 
   // --- between integers and residues ----------------------------------------------------------
-  /// out (coefficient form) = c[b * N + k] mod q for signed 64-bit integers; c holds batch * N.
+  /// out (coefficient form) = polynomials in X^(N/n) with signed 64-bit integers: coefficient k N/n of vector b is c[b * n + k] mod q,
+  /// and all others are 0. c holds batch * n integers, for an n that divides N. It lies in host memory or in the engine's memory().
   virtual void from_int64(View out, std::span<const std::int64_t> c) const = 0;
-  /// The same for doubles that hold integers of any size (|c| < 2^1000).
+  /// out (coefficient form) = c[b * N + k] mod q for doubles that hold integers of any size (|c| < 2^1000).
   virtual void from_double(View out, std::span<const double> c) const = 0;
 
   /// CRT: out (coefficient form) = integers mod q. The integers are unsigned, of `words` 64-bit words each,

@@ -22,7 +22,7 @@ using ckks::Ciphertext;
 using ckks::Extended;
 using ckks::Rotation;
 
-// Diagonals that are encoded for one use are multiplied a few at a time, while they are in the cache.
+// Diagonals that are encoded, or expanded, for one use are multiplied a few at a time, while they are in the cache.
 constexpr std::size_t kStreamed = 4;
 
 inline const ring::Poly& part(const Ciphertext& x, std::size_t c) { return x.parts[c]; }
@@ -86,7 +86,7 @@ void weigh(const ckks::Evaluator& evaluator, std::span<const Operand* const> ope
 
 }  // namespace block_sums
 
-// Prepared diagonals are used all at once, others are encoded and used a few at a time.
+// Resident diagonals are used all at once, others are expanded or encoded, and used, a few at a time.
 template <class Operand, class At>
 void BlockTransform::add_terms(const ckks::Evaluator& evaluator, std::size_t output,
                                std::size_t first, std::span<const Operand* const> operands, At at,
@@ -106,15 +106,17 @@ void BlockTransform::add_terms(const ckks::Evaluator& evaluator, std::size_t out
       if (at(terms[t]) >= 0) chosen[g].push_back(t);
     }
   }
+  std::vector<ring::Poly> expanded;  // one after the other for other diagonals
   for (std::size_t begin = 0;; begin += block_sums::kStreamed) {
     std::vector<Diagonal> made;
     made.reserve(sums.size() * block_sums::kStreamed);
+    std::size_t used = 0;  // of `expanded`
     std::vector<Terms> terms(sums.size());
     std::vector<backend::WeightedSum> weighed_sums;
     for (std::size_t g = 0; g < sums.size(); ++g) {
       const auto& giant = plan_.giants[output][first + g];
       const std::size_t end =
-          prepared() ? chosen[g].size() : std::min(begin + block_sums::kStreamed, chosen[g].size());
+          resident() ? chosen[g].size() : std::min(begin + block_sums::kStreamed, chosen[g].size());
       Terms& list = terms[g];
       const bool more = sums[g].has_value();
       for (std::size_t k = begin; k < end; ++k) {
@@ -124,10 +126,18 @@ void BlockTransform::add_terms(const ckks::Evaluator& evaluator, std::size_t out
           made.push_back(encode(evaluator.encoder(), output, giant.rotation, term));
         }
         const Diagonal& d = prepared() ? encoded_[output][first + g][t] : made.back();
+        const bool compact = d.poly.empty();
+        if (compact) {
+          if (used == expanded.size()) {
+            expanded.push_back(evaluator.ring()->make_secret(primes));
+          }
+          evaluator.encoder().expand(d.compact, expanded[used]);
+          ++used;
+        }
         const auto index = static_cast<std::size_t>(at(term));
         const Operand& x = *operands[index];
         list.operands.push_back(static_cast<std::uint32_t>(index));
-        list.weights.push_back(d.poly.view());
+        list.weights.push_back(std::as_const(compact ? expanded[used - 1] : d.poly).view());
         const params::Noise rounded =
             noise.encoding(d.message, d.peak, diagonal_scale_, log_slots_);
         params::Estimate diagonal{rounded.variance * density, d.message, d.peak, rounded.bound,
@@ -146,7 +156,7 @@ void BlockTransform::add_terms(const ckks::Evaluator& evaluator, std::size_t out
     }
     if (weighed_sums.empty()) break;
     block_sums::weigh<Operand>(evaluator, operands, weighed_sums);
-    if (prepared()) break;
+    if (resident()) break;
   }
 }
 

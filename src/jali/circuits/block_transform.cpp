@@ -101,13 +101,56 @@ std::vector<PrimeIndex> BlockTransform::diagonal_primes() const {
   return primes;
 }
 
-std::size_t BlockTransform::plaintext_bytes() const {
-  return plan_.diagonal_count() * diagonal_primes().size() * params_->n() *
-         word_bytes(params_->word());
+std::size_t BlockTransform::plaintext_bytes(ckks::Storage storage) const {
+  if (storage == ckks::Storage::residues) {
+    return plan_.diagonal_count() * diagonal_primes().size() * params_->n() *
+           word_bytes(params_->word());
+  }
+  require_numbers();
+  std::size_t total = 0;
+  std::vector<std::complex<double>> entries(plan_.slots);
+  for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
+    for (const auto& giant : plan_.giants[o]) {
+      for (const auto& term : giant.terms) {
+        std::ranges::fill(entries, 0.0);
+        fill_(o, term.input, term.diagonal, entries);
+        double sum = 0;
+        for (const auto& e : entries) sum += std::abs(e.real()) + std::abs(e.imag());
+        require<InvalidArgument>(
+            1.001 * sum * diagonal_scale_ / static_cast<double>(plan_.slots) + 1 < 0x1p62,
+            "the matrix has numbers that are too large for integers of 62 bits: keep it over all "
+            "primes, or scale it down");
+        total += ckks::compact_bytes(entries);
+      }
+    }
+  }
+  return total;
+}
+
+std::size_t BlockTransform::bytes() const {
+  std::size_t total = 0;
+  for (const auto& giants : encoded_) {
+    for (const auto& terms : giants) {
+      for (const Diagonal& d : terms) total += d.poly.bytes() + d.compact.bytes();
+    }
+  }
+  return total;
+}
+
+void BlockTransform::require_numbers() const {
+  require<InvalidArgument>(
+      fill_ != nullptr,
+      "the plan gave up the numbers of its matrix: make a plan for each evaluator");
+}
+
+void BlockTransform::forget() {
+  require<InvalidArgument>(prepared(), "prepare the plan before it gives up its numbers");
+  fill_ = nullptr;
 }
 
 BlockTransform::Diagonal BlockTransform::encode(const ckks::Encoder& encoder, std::size_t output,
-                                                int giant, const BsgsPlan::Term& term) const {
+                                                int giant, const BsgsPlan::Term& term,
+                                                ckks::Storage storage) const {
   std::vector<std::complex<double>> entries(plan_.slots);
   fill_(output, term.input, term.diagonal, entries);
   double power = 0, peak = 0;
@@ -121,11 +164,21 @@ BlockTransform::Diagonal BlockTransform::encode(const ckks::Encoder& encoder, st
   const auto turn =
       ((giant + plan_.offset) % static_cast<long>(plan_.slots) + plan_.slots) % plan_.slots;
   std::rotate(entries.begin(), entries.end() - static_cast<std::ptrdiff_t>(turn), entries.end());
-  return {encoder.encode_over(entries, 1, diagonal_primes(), diagonal_scale_, log_slots_),
-          std::sqrt(power / static_cast<double>(plan_.slots)), peak, real};
+  Diagonal out;
+  out.message = std::sqrt(power / static_cast<double>(plan_.slots));
+  out.peak = peak;
+  out.real = real;
+  if (storage == ckks::Storage::residues) {
+    out.poly = encoder.encode_over(entries, 1, diagonal_primes(), diagonal_scale_, log_slots_);
+  } else {
+    out.compact = encoder.compact(entries, 1, diagonal_scale_, log_slots_,
+                                  storage == ckks::Storage::streamed);
+  }
+  return out;
 }
 
 std::vector<double> BlockTransform::row_sums(std::size_t output) const {
+  require_numbers();
   std::vector<std::complex<double>> entries(plan_.slots);
   std::vector<double> rows(plan_.slots, 0);
   for (const auto& giant : plan_.giants[output]) {
@@ -156,16 +209,18 @@ void BlockTransform::Rows::narrow(params::Estimate& sum) const {
   sum.variance *= share;
 }
 
-void BlockTransform::prepare(const ckks::Encoder& encoder) {
+void BlockTransform::prepare(const ckks::Encoder& encoder, ckks::Storage storage) {
+  require_numbers();
   std::vector<std::vector<std::vector<Diagonal>>> encoded(plan_.giants.size());
   for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
     for (const auto& giant : plan_.giants[o]) {
       auto& terms = encoded[o].emplace_back();
       for (const auto& term : giant.terms)
-        terms.push_back(encode(encoder, o, giant.rotation, term));
+        terms.push_back(encode(encoder, o, giant.rotation, term, storage));
     }
   }
   encoded_ = std::move(encoded);
+  storage_ = storage;
   rows_ = rows();
 }
 
@@ -174,7 +229,7 @@ void BlockTransform::for_inner_sums(const ckks::Evaluator& evaluator, std::size_
                                     const Babies<Operand>& babies, Use use) const {
   const auto& giants = plan_.giants[output];
   // A Rotation is computed again in every pass, so all giant steps share one pass.
-  const std::size_t stride = !prepared()                         ? 1
+  const std::size_t stride = !resident()                         ? 1
                              : std::is_same_v<Operand, Rotation> ? giants.size()
                                                                  : kTogether;
   for (std::size_t first = 0; first < giants.size(); first += stride) {
@@ -206,11 +261,11 @@ std::vector<Ciphertext> BlockTransform::apply_twice(const ckks::Evaluator& evalu
     }
     return all;
   };
-  // With one output and prepared diagonals there is one pass only, so rotations need not be kept. Composed ones must be.
+  // With one output and resident diagonals there is one pass only, so rotations need not be kept. Composed ones must be.
   const auto rotations = plan_.rotations();
   const bool direct =
       std::ranges::all_of(rotations, [&](int r) { return evaluator.has_rotation(r, level_); });
-  if (prepared() && plan_.giants.size() == 1 && direct) {
+  if (resident() && plan_.giants.size() == 1 && direct) {
     return turn_sums(evaluator, inputs, babies([&](const ckks::Hoisted& x, int r) {
                        return evaluator.rotation(x, r);
                      }),

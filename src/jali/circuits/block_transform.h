@@ -45,13 +45,20 @@ class BlockTransform {
   double output_scale() const { return output_scale_; }
   const BsgsPlan& plan() const { return plan_; }
   std::vector<int> rotations() const { return plan_.rotations(); }
-  /// Bytes that prepare() takes.
-  std::size_t plaintext_bytes() const;
+  /// Bytes that prepare() takes, for integers wherever they are kept. Throws InvalidArgument if their coefficients may have more than 62 bits, and, of
+  /// integers, after forget().
+  std::size_t plaintext_bytes(ckks::Storage storage = ckks::Storage::residues) const;
+  /// Bytes that the encoded diagonals take now.
+  std::size_t bytes() const;
 
   /// Encodes every diagonal and keeps it. Without this call, each is encoded whenever it is used, which takes less memory
-  /// and more time. It must not be called while another thread calls apply().
-  void prepare(const ckks::Encoder& encoder);
+  /// and more time. As integers, diagonals take less memory, and at each use a reduction and an NTT; results are the same bit by bit. It must not be
+  /// called while another thread calls apply(). Throws InvalidArgument after forget(), and for integers that a compact plaintext does not hold.
+  void prepare(const ckks::Encoder& encoder, ckks::Storage storage = ckks::Storage::residues);
   bool prepared() const { return !encoded_.empty(); }
+  /// Lets go of the numbers of the diagonals, which may take as much memory as their integers. Only apply() works from then on. Throws InvalidArgument if
+  /// nothing was prepared.
+  void forget();
 
   /// inputs: one ciphertext for each input of the transform, all of the same batch. Those above level() are brought down to
   /// it. If `rescale` is false, the results stay at level(), at the scale input_scale() times that of the diagonals.
@@ -65,14 +72,19 @@ class BlockTransform {
 
  private:
   struct Diagonal {
-    ring::Poly poly;
+    ring::Poly poly;  // empty if it is compact
+    ckks::CompactPlaintext compact;
     double message = 0;  // root mean square of its entries
     double peak = 0;  // the largest modulus
     bool real = false;  // whether they are real numbers
   };
   std::vector<PrimeIndex> diagonal_primes() const;
   Diagonal encode(const ckks::Encoder& encoder, std::size_t output, int giant,
-                  const BsgsPlan::Term& term) const;
+                  const BsgsPlan::Term& term,
+                  ckks::Storage storage = ckks::Storage::residues) const;
+  /// Whether every diagonal is ready for products.
+  bool resident() const { return prepared() && storage_ == ckks::Storage::residues; }
+  void require_numbers() const;
   /// What is known of an output's rows. The root mean squares of diagonals are taken over all slots, but rows that hold nothing but
   /// zeros leave nothing of the message and of its error, so that these lie in the other slots alone.
   struct Rows {
@@ -140,6 +152,7 @@ class BlockTransform {
   double diagonal_scale_ = 0;
   BsgsPlan plan_;
   std::vector<std::vector<std::vector<Diagonal>>> encoded_;  // [output][giant][term]
+  ckks::Storage storage_ = ckks::Storage::residues;  // of these
   std::vector<Rows> rows_;  // rows(), once prepared
 };
 

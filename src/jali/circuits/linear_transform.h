@@ -31,9 +31,16 @@ class LinearTransform {
   const BsgsPlan& plan() const { return blocks_.plan(); }
   std::vector<int> rotations() const { return blocks_.rotations(); }
   std::size_t key_bytes() const;  // of its rotation keys; see rlwe::Params::key_bytes
-  std::size_t plaintext_bytes() const { return blocks_.plaintext_bytes(); }
+  /// These are BlockTransform's.
+  std::size_t plaintext_bytes(ckks::Storage storage = ckks::Storage::residues) const {
+    return blocks_.plaintext_bytes(storage);
+  }
+  std::size_t bytes() const { return blocks_.bytes(); }
+  void forget() { blocks_.forget(); }
   /// Encodes the diagonals once. Without this call they are encoded at each use.
-  void prepare(const ckks::Encoder& encoder) { blocks_.prepare(encoder); }
+  void prepare(const ckks::Encoder& encoder, ckks::Storage storage = ckks::Storage::residues) {
+    blocks_.prepare(encoder, storage);
+  }
   /// peak: no number of the result is larger, if the caller knows a smaller bound than that of the matrix's rows.
   ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
                          double peak = params::kUnbounded) const;

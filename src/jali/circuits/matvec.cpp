@@ -286,7 +286,11 @@ std::size_t MatVec::key_bytes() const {
   return transform_->params()->key_bytes(rotations(), false, false);
 }
 
-std::size_t MatVec::plaintext_bytes() const { return transform_->plaintext_bytes(); }
+std::size_t MatVec::plaintext_bytes(ckks::Storage storage) const {
+  return transform_->plaintext_bytes(storage);
+}
+
+std::size_t MatVec::bytes() const { return transform_->bytes(); }
 
 std::size_t MatVec::working_bytes(std::size_t batch) const {
   const auto& params = *transform_->params();
@@ -327,8 +331,8 @@ std::vector<double> MatVec::largest_rows() const {
   return out;
 }
 
-void MatVec::prepare(const ckks::Encoder& encoder) {
-  transform_->prepare(encoder);
+void MatVec::prepare(const ckks::Encoder& encoder, ckks::Storage storage) {
+  transform_->prepare(encoder, storage);
   rows_ = largest_rows();
   if (bias_.empty()) return;
   decltype(encoded_bias_) encoded;  // all or none

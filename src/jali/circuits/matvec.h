@@ -63,13 +63,15 @@ class MatVec {
   /// The rotations for which keys are needed; known before any key is made.
   std::vector<int> rotations() const;
   std::size_t key_bytes() const;  // of its rotation keys; see rlwe::Params::key_bytes
-  std::size_t plaintext_bytes() const;  // that prepare() takes
+  std::size_t plaintext_bytes(
+      ckks::Storage storage = ckks::Storage::residues) const;  // that prepare() takes
+  std::size_t bytes() const;  // that the encoded diagonals take now
   /// About how many bytes apply() takes besides keys, prepared diagonals and its operands.
   std::size_t working_bytes(std::size_t batch = 1) const;
   double cost() const;  // predicted time, in the unit of LevelCost
 
-  /// Encodes the diagonals and the bias once. Without this call they are encoded at each use.
-  void prepare(const ckks::Encoder& encoder);
+  /// Encodes the diagonals and the bias once. Without this call they are encoded at each use. storage: of the diagonals.
+  void prepare(const ckks::Encoder& encoder, ckks::Storage storage = ckks::Storage::residues);
 
   /// For the client: from `batch` vectors of n numbers to the slots of each input ciphertext.
   std::vector<std::vector<double>> pack(std::span<const double> x, std::size_t batch = 1) const {

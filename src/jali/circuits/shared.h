@@ -10,7 +10,7 @@
 
 namespace jali::circuits {
 
-/// Circuit has prepare(encoder), which encodes its matrix in the memory of the encoder's device, and apply(evaluator, ...).
+/// Circuit has prepare(encoder, storage), which encodes its matrix in the memory of the encoder's device, and apply(evaluator, ...).
 /// Both methods here throw ParamsMismatch for an evaluator of other parameters, and what Turns throws.
 template <class Circuit>
 class Shared {
@@ -22,11 +22,17 @@ class Shared {
         circuit_(std::forward<Args>(args)...),
         turns_("this plan", std::move(wait)) {}
 
-  void prepare(const ckks::Evaluator& evaluator) {
+  void prepare(const ckks::Evaluator& evaluator, ckks::Storage storage = ckks::Storage::residues) {
     require_same(evaluator);
     const Turns::Turn turn = turns_.take();
-    circuit_.prepare(evaluator.encoder());
+    circuit_.prepare(evaluator.encoder(), storage);
     prepared_ = evaluator.ring();
+  }
+
+  /// See BlockTransform::forget.
+  void forget() {
+    const Turns::Turn turn = turns_.take();
+    circuit_.forget();
   }
 
   /// Throws InvalidArgument if it was prepared for the memory of another device.

@@ -8,6 +8,7 @@
 #include "jali/base/declassify.h"
 #include "jali/base/error.h"
 #include "jali/base/secret_vector.h"
+#include "jali/ckks/message.h"
 #include "jali/ckks/scale.h"
 
 namespace jali::ckks {
@@ -39,32 +40,13 @@ double sum_of_magnitudes(std::span<const Complex> values, std::size_t batch) {
   return sum;
 }
 
-double root_mean_square(std::span<const Complex> values) {
-  double sum = 0;
-  for (const Complex& z : values) sum += std::norm(z);
-  return values.empty() ? 0 : std::sqrt(sum / static_cast<double>(values.size()));
-}
-
-// It compares squares, which takes no branch; the maximum is one instruction.
-double largest_modulus(std::span<const Complex> values) {
-  double largest = 0;
-  for (const Complex& z : values) {
-    const double square = z.real() * z.real() + z.imag() * z.imag();
-    largest = square > largest ? square : largest;
-  }
-  return std::sqrt(largest);
-}
-
 }  // namespace
 
 Encoder::Encoder(ParamsPtr params, std::shared_ptr<const ring::Ring> ring)
     : params_(std::move(params)), ring_(std::move(ring)), embedding_(params_->slots()) {}
 
-ring::Poly Encoder::encode_over(std::span<const Complex> values, std::size_t batch,
-                                std::span<const PrimeIndex> primes, double scale,
-                                int log_slots) const {
-  const std::size_t n = params_->n();
-  if (log_slots < 0) log_slots = params_->log_n() - 1;
+void Encoder::check(std::span<const Complex> values, std::size_t batch, double scale,
+                    int log_slots) const {
   require<InvalidArgument>(log_slots < params_->log_n(), [&] {
     return "log_slots must be below log_n = " + std::to_string(params_->log_n());
   });
@@ -79,7 +61,42 @@ ring::Poly Encoder::encode_over(std::span<const Complex> values, std::size_t bat
            std::to_string(slots) + " slots: split it, or use parameters of a larger log_n";
   });
   require<InvalidArgument>(std::isfinite(scale) && scale > 0, "the scale must be positive");
+}
 
+void Encoder::require_level(int level, double scale) const {
+  require<InvalidArgument>(level >= 0 && level <= params_->top(), [&] {
+    return "level " + std::to_string(level) + " is not in 0.." + std::to_string(params_->top());
+  });
+  require<InvalidArgument>(is_plausible_scale(scale, params_->level(level)), [&] {
+    return "the scale must be positive and fit level " + std::to_string(level) +
+           ": its modulus has " + std::to_string(params_->level(level).log_q) + " bits";
+  });
+}
+
+void Encoder::require_room(double largest, double scale, std::span<const PrimeIndex> primes) const {
+  const double capacity = product_bits(*ring_, primes) - 1;
+  require<InvalidArgument>(
+      largest < 0x1p990 && (largest < 1 || std::log2(largest) < capacity), [&] {
+        return "the values are too large for this level: scaled by 2^" +
+               std::to_string(std::log2(scale)) + " they need " +
+               std::to_string(std::log2(largest)) + " bits and the modulus holds " +
+               std::to_string(capacity) +
+               ": scale the values down, encode at a higher level, or ask for more integer_bits";
+      });
+}
+
+bool Encoder::is_finite(std::span<const Complex> values) {
+  return std::ranges::all_of(
+      values, [](const Complex z) { return std::isfinite(z.real()) && std::isfinite(z.imag()); });
+}
+
+ring::Poly Encoder::encode_over(std::span<const Complex> values, std::size_t batch,
+                                std::span<const PrimeIndex> primes, double scale,
+                                int log_slots) const {
+  const std::size_t n = params_->n();
+  if (log_slots < 0) log_slots = params_->log_n() - 1;
+  check(values, batch, scale, log_slots);
+  const std::size_t slots = std::size_t{1} << log_slots;
   const double factor = scale / static_cast<double>(slots);
   const double capacity = product_bits(*ring_, primes) - 1;
   ring::Poly poly = ring_->make_secret(primes, ring::Form::coeff, batch);
@@ -92,22 +109,11 @@ ring::Poly Encoder::encode_over(std::span<const Complex> values, std::size_t bat
   if (fits) {
     ring_->engine().embedding().embed(poly.view(), embedding_, values, log_slots, factor);
   } else {
-    require<InvalidArgument>(
-        std::ranges::all_of(
-            values,
-            [](const Complex z) { return std::isfinite(z.real()) && std::isfinite(z.imag()); }),
-        "values to encode must be finite");
+    require<InvalidArgument>(is_finite(values), "values to encode must be finite");
     const auto coefficients = backend::embed(embedding_, values, batch, n, log_slots, factor);
     double largest = 0;
     for (const double c : coefficients) largest = std::max(largest, std::fabs(c));
-    require<InvalidArgument>(
-        largest < 0x1p990 && (largest < 1 || std::log2(largest) < capacity), [&] {
-          return "the values are too large for this level: scaled by 2^" +
-                 std::to_string(std::log2(scale)) + " they need " +
-                 std::to_string(std::log2(largest)) + " bits and the modulus holds " +
-                 std::to_string(capacity) +
-                 ": scale the values down, encode at a higher level, or ask for more integer_bits";
-        });
+    require_room(largest, scale, primes);
     ring_->ops().from_double(poly.view(), coefficients);
   }
   ring_->to_ntt(poly);
@@ -116,13 +122,7 @@ ring::Poly Encoder::encode_over(std::span<const Complex> values, std::size_t bat
 
 Plaintext Encoder::encode(std::span<const Complex> values, std::size_t batch, int level,
                           double scale, int log_slots) const {
-  require<InvalidArgument>(level >= 0 && level <= params_->top(), [&] {
-    return "level " + std::to_string(level) + " is not in 0.." + std::to_string(params_->top());
-  });
-  require<InvalidArgument>(is_plausible_scale(scale, params_->level(level)), [&] {
-    return "the scale must be positive and fit level " + std::to_string(level) +
-           ": its modulus has " + std::to_string(params_->level(level).log_q) + " bits";
-  });
+  require_level(level, scale);
   if (log_slots < 0) log_slots = params_->log_n() - 1;
   Plaintext out;
   out.poly = encode_over(values, batch, params_->level(level).primes, scale, log_slots);
@@ -130,9 +130,7 @@ Plaintext Encoder::encode(std::span<const Complex> values, std::size_t batch, in
   out.level = level;
   out.scale = scale;
   out.log_slots = log_slots;
-  // Padding is part of the message, so the mean is taken over all slots.
-  const double slots = std::ldexp(1.0, log_slots) * static_cast<double>(batch);
-  out.message = root_mean_square(values) * std::sqrt(static_cast<double>(values.size()) / slots);
+  out.message = root_mean_square(values, batch, std::size_t{1} << log_slots);
   out.peak = largest_modulus(values);
   return out;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jali/backend/embedding.h"
+#include "jali/ckks/compact.h"
 #include "jali/ckks/types.h"
 
 namespace jali::ckks {
@@ -36,10 +37,33 @@ class Encoder {
   /// all coefficients.
   std::vector<std::complex<double>> decode_all(const Plaintext& plaintext) const;
 
+  /// encode as integer coefficients, for numbers that are no secret of their owner's device, such as weights: its time depends on them. on_host: whether they stay in the
+  /// host's memory. Throws what encode does; it holds coefficients below 2^62.
+  CompactPlaintext compact(std::span<const std::complex<double>> values, std::size_t batch,
+                           double scale, int log_slots = -1, bool on_host = false) const;
+  CompactPlaintext compact(std::span<const double> values, std::size_t batch, double scale,
+                           int log_slots = -1, bool on_host = false) const;
+  /// What encode, and encode_over, make of the same numbers, bit by bit. Throws ParamsMismatch, and InvalidArgument for a level that does not
+  /// hold the coefficients.
+  Plaintext expand(const CompactPlaintext& x, int level) const;
+  ring::Poly expand(const CompactPlaintext& x, std::span<const PrimeIndex> primes) const;
+  /// The same in a polynomial of the same batch, whatever it holds, so that one block of memory serves many.
+  void expand(const CompactPlaintext& x, ring::Poly& out) const;
+
  private:
+  void check(std::span<const std::complex<double>> values, std::size_t batch, double scale,
+             int log_slots) const;
+  void require_level(int level, double scale) const;
+  /// largest: of the coefficients.
+  void require_room(double largest, double scale, std::span<const PrimeIndex> primes) const;
+  static bool is_finite(std::span<const std::complex<double>> values);
+
   ParamsPtr params_;
   std::shared_ptr<const ring::Ring> ring_;
   backend::Embedding embedding_;
 };
+
+/// The bytes of the compact plaintext of a vector that fills all its slots.
+std::size_t compact_bytes(std::span<const std::complex<double>> values);
 
 }  // namespace jali::ckks

@@ -124,11 +124,15 @@ class Evaluator {
   Ciphertext negate(const Ciphertext& a) const;
   Ciphertext add_plain(const Ciphertext& a, const Plaintext& b) const;
   Ciphertext sub_plain(const Ciphertext& a, const Plaintext& b) const;
+  /// A compact plaintext is expanded at the ciphertext's level. Its scale must be that of a.
+  Ciphertext add_plain(const Ciphertext& a, const CompactPlaintext& b) const;
+  Ciphertext sub_plain(const Ciphertext& a, const CompactPlaintext& b) const;
   Ciphertext add_scalar(const Ciphertext& a, std::complex<double> b) const;
   void add_inplace(Ciphertext& a, const Ciphertext& b, double peak = params::kUnbounded) const;
 
   // CMULT: the scale becomes a.scale * b.scale
   Ciphertext multiply_plain(const Ciphertext& a, const Plaintext& b) const;
+  Ciphertext multiply_plain(const Ciphertext& a, const CompactPlaintext& b) const;
   /// Multiplies by round(b * scale), for a scale of at least 1. The imaginary part is a multiple of X^(N/2).
   Ciphertext multiply_scalar(const Ciphertext& a, std::complex<double> b, double scale) const;
   /// Multiply by an integer, or by the imaginary unit. Both are exact and leave the scale as it is.

@@ -30,6 +30,11 @@ Ciphertext Evaluator::multiply_plain(const Ciphertext& a, const Plaintext& b) co
   return out;
 }
 
+Ciphertext Evaluator::multiply_plain(const Ciphertext& a, const CompactPlaintext& b) const {
+  impl_->check(a);
+  return multiply_plain(a, impl_->encoder.expand(b, a.level));
+}
+
 // Checks the operands of a product, and returns its metadata.
 static Ciphertext product_shell(const Evaluator::Impl& impl, const Ciphertext& a,
                                 const Ciphertext& b, double peak = params::kUnbounded) {

@@ -136,4 +136,14 @@ Ciphertext Evaluator::sub_plain(const Ciphertext& a, const Plaintext& b) const {
   return combine_plain(*impl_, a, b, Sign::minus);
 }
 
+Ciphertext Evaluator::add_plain(const Ciphertext& a, const CompactPlaintext& b) const {
+  impl_->check(a);
+  return combine_plain(*impl_, a, impl_->encoder.expand(b, a.level), Sign::plus);
+}
+
+Ciphertext Evaluator::sub_plain(const Ciphertext& a, const CompactPlaintext& b) const {
+  impl_->check(a);
+  return combine_plain(*impl_, a, impl_->encoder.expand(b, a.level), Sign::minus);
+}
+
 }  // namespace jali::ckks

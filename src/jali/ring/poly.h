@@ -130,6 +130,8 @@ class Ring {
   /// By which blocks are copied within that memory.
   device::Memory& copies() const { return engine_->copies(); }
   const std::shared_ptr<device::Pool>& pool() const { return pool_; }
+  /// Where copies in host memory come from.
+  device::Pool& host_pool() const { return *host_pool_; }
 
   /// Transforms x in place. Throws InternalError if x is already in the form asked for.
   void to_ntt(Poly& x) const;

@@ -28,15 +28,44 @@ class RowRef {
 };
 
 constexpr int kMaxExponent = 1000;  // of doubles: |c| < 2^1000
+constexpr std::size_t kFewIntegers = 64;  // kernels take a multiple of so many
+
+/// Moves the first `count` words of a row of n so that word k comes to k n/count, with zeros between. A word never moves to where one
+/// lies that is still to be moved, because the last moves first.
+template <class Stored>
+void spread(void* row, std::size_t count, std::size_t n) {
+  auto* x = static_cast<Stored*>(row);
+  const std::size_t stride = n / count;
+  for (std::size_t k = count; k-- > 0;) {
+    const Stored value = x[k];
+    std::fill_n(x + k * stride, stride, Stored{0});
+    x[k * stride] = value;
+  }
+}
 
 }  // namespace
 
 void CpuRing::from_int64(View out, std::span<const std::int64_t> c) const {
   check(out);
-  require<InvalidArgument>(c.size() == out.batch * n_,
-                           "from_int64 needs one integer for each coefficient");
+  const std::size_t count = c.size() / out.batch;
+  require<InvalidArgument>(count > 0 && c.size() == out.batch * count && n_ % count == 0,
+                           "from_int64 needs one integer for each coefficient, or for each of "
+                           "those of a polynomial in a power of X");
   for_rows(out, [&](std::size_t i, std::size_t b, const PrimeTables& p) {
-    kernels_.from_int64(row(out, i, b), c.data() + b * n_, n_, p.row);
+    void* to = row(out, i, b);
+    const std::int64_t* from = c.data() + b * count;
+    if (count % kFewIntegers == 0) {
+      kernels_.from_int64(to, from, count, p.row);
+    } else {
+      const RowRef words(to, word_bytes(config_.word));
+      for (std::size_t k = 0; k < count; ++k) words.set(k, p.mod.reduce_signed(from[k]));
+    }
+    if (count == n_) return;
+    if (word_bytes(config_.word) == 4) {
+      spread<std::uint32_t>(to, count, n_);
+    } else {
+      spread<std::uint64_t>(to, count, n_);
+    }
   });
 }
 

@@ -218,9 +218,18 @@ class CudaRing final : public RingOps, private Launching {
 
   void from_int64(View out, std::span<const std::int64_t> c) const override {
     enter(out);
-    auto staged = upload(c.data(), c.size_bytes());
-    cuda::from_int64<W>(stream_, tables_, shape(out), limbs(out.primes), out.data,
-                        static_cast<const std::int64_t*>(staged.data()));
+    const std::size_t count = c.size() / out.batch;
+    require<InvalidArgument>(count > 0 && c.size() == out.batch * count && config_.n % count == 0,
+                             "from_int64 needs one integer for each coefficient, or for each of "
+                             "those of a polynomial in a power of X");
+    device::Buffer staged;
+    const std::int64_t* from = c.data();
+    if (!stream_.owns(from)) {
+      staged = upload(from, c.size_bytes());
+      from = static_cast<const std::int64_t*>(staged.data());
+    }
+    cuda::from_int64<W>(stream_, tables_, shape(out), limbs(out.primes), out.data, from,
+                        log_n_ - std::countr_zero(count));
   }
   void from_double(View out, std::span<const double> c) const override {
     enter(out);
@@ -451,7 +460,7 @@ class CudaEmbedding final : public EmbeddingOps, private Launching {
     auto* c = static_cast<std::int64_t*>(integers.data());
     cuda::embed(stream_, embedding_tables(embedding), batch(out), log_n_, log_slots, factor,
                 staged.data(), static_cast<unsigned>(values.size() / out.batch), w.data(), c);
-    cuda::from_int64<W>(stream_, tables_, shape(out), limbs(out.primes), out.data, c);
+    cuda::from_int64<W>(stream_, tables_, shape(out), limbs(out.primes), out.data, c, 0);
   }
   void unembed(std::span<Complex> slots, const Embedding& embedding, ConstView x, int log_slots,
                double divisor) const override {

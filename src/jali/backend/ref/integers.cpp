@@ -10,12 +10,15 @@ namespace jali::backend::ref {
 
 void RefRing::from_int64(View out, std::span<const std::int64_t> c) const {
   contract("from_int64").view("out", out);
-  contract("from_int64").length("c", c.size(), out.batch * n());
+  const std::size_t count = c.size() / out.batch;
+  require<InvalidArgument>(count > 0 && n() % count == 0,
+                           "from_int64: the integers of a vector are no divisor of N");
+  contract("from_int64").length("c", c.size(), out.batch * count);
   for_rows(out, [&](std::size_t i, std::size_t j, u64 q) {
-    Row row(n());
-    for (std::size_t k = 0; k < n(); ++k) {
-      const __int128 r = static_cast<__int128>(c[j * n() + k]) % static_cast<__int128>(q);
-      row[k] = static_cast<u64>(r < 0 ? r + static_cast<__int128>(q) : r);
+    Row row(n(), 0);
+    for (std::size_t k = 0; k < count; ++k) {
+      const __int128 r = static_cast<__int128>(c[j * count + k]) % static_cast<__int128>(q);
+      row[k * (n() / count)] = static_cast<u64>(r < 0 ? r + static_cast<__int128>(q) : r);
     }
     store(out, i, j, row);
   });

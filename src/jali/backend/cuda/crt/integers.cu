@@ -14,11 +14,13 @@ __device__ typename W::R negate_if(bool negative, typename W::R x, const typenam
 
 template <class W>
 __global__ void from_int64_kernel(Shape s, Limbs limbs, const typename W::Prime* primes,
-                                  typename W::Stored* out, const std::int64_t* c) {
+                                  typename W::Stored* out, const std::int64_t* c, int log_stride) {
   const unsigned t = blockIdx.y / s.batch, b = blockIdx.y % s.batch;
   const typename W::Prime prime = primes[limbs.prime[t]];
   const unsigned k = blockIdx.x * blockDim.x + threadIdx.x;
-  const std::int64_t x = c[(static_cast<std::size_t>(b) << s.log_n) + k];
+  const bool between = (k & ((1u << log_stride) - 1)) != 0;  // coefficients that are 0
+  const std::size_t first = static_cast<std::size_t>(b) << (s.log_n - log_stride);
+  const std::int64_t x = between ? 0 : c[first + (k >> log_stride)];
   const std::uint64_t magnitude = x < 0 ? 0 - static_cast<std::uint64_t>(x) : x;
   const auto r = negate_if<W>(x < 0, from_u64(magnitude, prime), prime);
   out[(static_cast<std::size_t>(blockIdx.y) << s.log_n) + k] = W::store(r, prime);
@@ -54,10 +56,10 @@ dim3 grid_of(const Shape& s, unsigned rows) {
 
 template <class W>
 void from_int64(const Stream& stream, const Tables<W>& t, const Shape& s, const Limbs& limbs,
-                void* out, const std::int64_t* c) {
+                void* out, const std::int64_t* c, int log_stride) {
   from_int64_kernel<W><<<grid_of(s, s.limb_count * s.batch), kIntegerThreads, 0, stream.get()>>>(
-      s, limbs, t.primes.template as<typename W::Prime>(), static_cast<typename W::Stored*>(out),
-      c);
+      s, limbs, t.primes.template as<typename W::Prime>(), static_cast<typename W::Stored*>(out), c,
+      log_stride);
   check_launch(stream, "from_int64");
 }
 
@@ -72,7 +74,7 @@ void from_double(const Stream& stream, const Tables<W>& t, const Shape& s, const
 
 #define JALI_INSTANTIATE(W)                                                                        \
   template void from_int64<W>(const Stream&, const Tables<W>&, const Shape&, const Limbs&, void*,  \
-                              const std::int64_t*);                                                \
+                              const std::int64_t*, int);                                           \
   template void from_double<W>(const Stream&, const Tables<W>&, const Shape&, const Limbs&, void*, \
                                const double*);
 JALI_INSTANTIATE(W32)
