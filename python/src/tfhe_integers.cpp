@@ -176,7 +176,7 @@ class TfheIntegers {
   }
   TfheArray given(const Integers& x) const {
     const auto largest = integers::largest_digits(x.type(), machine_->space().message_bits);
-    return {machine_->ciphertext(x.rows(), largest, x.noise()),
+    return {machine_->ciphertext(x.rows(), largest),
             {x.count()},
             x.type().bits,
             x.type().is_signed};
