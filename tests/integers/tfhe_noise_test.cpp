@@ -58,7 +58,8 @@ class NoiseMachine final : public Machine {
     EXPECT_LE(found->norm2(), space_.noise_budget);
     return std::make_unique<NoiseRows>(std::move(*found));
   }
-  std::unique_ptr<Rows> gather(const Rows& in, std::span<const std::uint32_t> which) const override {
+  std::unique_ptr<Rows> gather(const Rows& in,
+                               std::span<const std::uint32_t> which) const override {
     std::vector<std::uint32_t> begin{0}, column;
     for (const std::uint32_t row : which) {
       if (row != none) column.push_back(row);

@@ -130,9 +130,8 @@ using Halves = std::array<std::int64_t, 4>;
 History looked_up(const History& x, const Halves& table, std::int64_t half_steps = 0) {
   Matrix m = sum_of({{0, 1}});
   m.half_steps = {half_steps};
-  return x.combined(m.view()).looked_up([table](std::size_t, std::int64_t c) {
-    return table_origin(table, 2, c);
-  });
+  return x.combined(m.view()).looked_up(
+      [table](std::size_t, std::int64_t c) { return table_origin(table, 2, c); });
 }
 
 TEST(History, TellsLookUpsThatRotateTheSamePolynomial) {

@@ -80,8 +80,7 @@ const tfhe::History& TfheRows::history() const {
   return *history_;
 }
 
-tfhe::Ciphertext TfheMachine::ciphertext(const Rows& digits,
-                                         std::span<const int> largest) const {
+tfhe::Ciphertext TfheMachine::ciphertext(const Rows& digits, std::span<const int> largest) const {
   tfhe::Ciphertext out;
   out.params = evaluator_->params();
   out.key_id = evaluator_->key_id();

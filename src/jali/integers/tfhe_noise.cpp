@@ -42,9 +42,10 @@ class Follower {
       for (const RowLookUps::Group& group : wave.groups) {
         for (std::size_t i = 0; i < group.count; ++i, ++rotation) {
           const History::Combination input = combination(wave.inputs, rotation, lane);
-          if (tfhe::squared_norm(parts_) > space_.noise_budget) return false;
+          if (!fits()) return false;
           std::uint32_t table = wave.table[rotation];
-          if (wave.key[rotation] >= 0) table += key(static_cast<std::size_t>(wave.key[rotation]), lane);
+          if (wave.key[rotation] >= 0)
+            table += key(static_cast<std::size_t>(wave.key[rotation]), lane);
           for (int j = 0; j < group.results; ++j) {
             // Result j is that of a table shifted by j stride boxes.
             Origin origin = of_table(table, input.half_steps + 2 * std::int64_t{j} * group.stride);
@@ -61,11 +62,13 @@ class Follower {
   /// Whether an output has little enough noise.
   bool output_fits(std::size_t output, std::size_t lane) {
     combination(circuit_.outputs, output, lane);
-    return tfhe::squared_norm(parts_) <= space_.noise_budget;
+    return fits();
   }
   const std::vector<Origin>& arena() const { return arena_; }
 
  private:
+  /// Roots that are squared again may be above what they were.
+  bool fits() { return tfhe::squared_norm(parts_) <= space_.noise_budget * (1 + 1e-9); }
   std::uint32_t key(std::size_t row, std::size_t lane) const {
     return static_cast<std::uint32_t>(clear_part(circuit_, run_, circuit_.keys, row, lane) / 2);
   }
@@ -73,7 +76,8 @@ class Follower {
   History::Combination combination(const Circuit::Combinations& of, std::size_t row,
                                    std::size_t lane) {
     parts_.clear();
-    std::uint64_t id = 0, constant = static_cast<std::uint64_t>(clear_part(circuit_, run_, of, row, lane));
+    std::uint64_t id = 0,
+                  constant = static_cast<std::uint64_t>(clear_part(circuit_, run_, of, row, lane));
     for (std::uint32_t e = of.begin[row]; e < of.begin[row + 1]; ++e) {
       const Circuit::Column& column = circuit_.columns[of.column[e]];
       const std::int64_t times = of.weight[e];
@@ -87,13 +91,13 @@ class Follower {
         continue;
       }
       const auto k = static_cast<std::size_t>(column.operand);
-      const std::size_t at =
-          (run_.broadcast[k] ? 0 : lane * circuit_.operands[k]) + column.index;
+      const std::size_t at = (run_.broadcast[k] ? 0 : lane * circuit_.operands[k]) + column.index;
       const History::Combination digit = operands_[k].combination(at);
       id += factor * digit.id;
       constant += factor * static_cast<std::uint64_t>(digit.half_steps);
-      operands_[k].for_each(at, [&](std::uint64_t of_term, std::int64_t weight, double norm) {
-        parts_.emplace_back(of_term, std::abs(static_cast<double>(weight * times)) * norm);
+      operands_[k].for_each(at, [&](std::uint64_t of_term, std::int64_t weight, double norm2) {
+        parts_.emplace_back(of_term,
+                            std::abs(static_cast<double>(weight * times)) * std::sqrt(norm2));
       });
     }
     return {id, static_cast<std::int64_t>(constant)};
@@ -136,8 +140,8 @@ std::optional<History> noise_after(const Circuit& circuit, const NoiseRun& run,
   read.erase(std::ranges::unique(read).begin(), read.end());
 
   // Their origins, one lane after the other; none if there is too much noise.
-  const auto origins_of = [&circuit, run, read, space, outputs](std::span<const History> of)
-      -> std::optional<std::vector<Origin>> {
+  const auto origins_of = [&circuit, run, read, space, outputs](
+                              std::span<const History> of) -> std::optional<std::vector<Origin>> {
     const std::vector<History> given(of.begin(), of.end());
     Follower follower(circuit, run, given, space);
     std::vector<Origin> origins;
@@ -225,9 +229,8 @@ std::vector<std::int16_t> tables_of(const Apart& apart, const Space& space) {
       // The digits of its number in base 4 size: the torus has so many half steps. A table of zeros alone would have no error.
       std::size_t left = k + 1;
       for (std::size_t v = 0; v < size; ++v) {
-        out.push_back(
-            static_cast<std::int16_t>(v < messages ? factor * static_cast<int>(v)
-                                                   : static_cast<int>(left % (4 * size))));
+        out.push_back(static_cast<std::int16_t>(
+            v < messages ? factor * static_cast<int>(v) : static_cast<int>(left % (4 * size))));
         if (v >= messages) left /= 4 * size;
       }
     }
@@ -289,9 +292,8 @@ Apart apart(const Circuit& circuit, const NoiseRun& run, const std::vector<Histo
     Lane lane = all;
     const auto of = [&](std::size_t k) { return first[k] + at * circuit.operands[k]; };
     each_operand(false, [&](std::size_t k) { take(lane, of(k), circuit.operands[k]); });
-    each_operand(false, [&](std::size_t k) {
-      fill(lane, take(lane, 0, 0), of(k), circuit.operands[k]);
-    });
+    each_operand(false,
+                 [&](std::size_t k) { fill(lane, take(lane, 0, 0), of(k), circuit.operands[k]); });
   }
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (zeros[i]) out.table[i] += out.each;
@@ -311,12 +313,12 @@ std::vector<History> set_apart(const Apart& apart, const std::vector<History>& o
   const std::vector<std::int16_t> tables = tables_of(apart, space);
   const History looked =
       all.combined({begin, apart.of, ones})
-          .looked_up([tables, table = apart.table, bits = space.bits()](std::size_t row,
-                                                                        std::int64_t c) {
-            const auto at = tables.begin() + (std::ptrdiff_t{table[row]} << bits);
-            const std::vector<std::int64_t> halves(at, at + (std::ptrdiff_t{1} << bits));
-            return tfhe::table_origin(halves, bits, c);
-          });
+          .looked_up(
+              [tables, table = apart.table, bits = space.bits()](std::size_t row, std::int64_t c) {
+                const auto at = tables.begin() + (std::ptrdiff_t{table[row]} << bits);
+                const std::vector<std::int64_t> halves(at, at + (std::ptrdiff_t{1} << bits));
+                return tfhe::table_origin(halves, bits, c);
+              });
   const History* const both[] = {&looked, &all};
   const History joined = History::joined(both);
   std::vector<History> out;

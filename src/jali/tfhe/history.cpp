@@ -45,7 +45,7 @@ constexpr std::uint64_t kUnknown = 1;
 
 History History::unknown(std::size_t rows, double norm2) {
   auto source = std::make_shared<Source>();
-  source->norm = std::sqrt(norm2);
+  source->norm2 = norm2;
   source->origin.assign(rows, {kUnknown});
   return of(std::move(source));
 }
@@ -53,7 +53,7 @@ History History::unknown(std::size_t rows, double norm2) {
 bool History::known() const {
   return std::ranges::all_of(terms_, [&](const Term& term) {
     const Source& source = *sources_[term.source];
-    return source.norm == 1 && source.origin[term.row].id != kUnknown;
+    return source.norm2 == 1 && source.origin[term.row].id != kUnknown;
   });
 }
 
@@ -65,14 +65,14 @@ History History::encrypted(const random::Seed& seed, std::size_t rows, double no
     all = mixed(all, word);
   }
   auto source = std::make_shared<Source>();
-  source->norm = std::sqrt(norm2);
+  source->norm2 = norm2;
   for (std::size_t row = 0; row < rows; ++row) source->origin.push_back({mixed(all, row)});
   return of(std::move(source));
 }
 
 History History::fresh(std::size_t rows, double norm2) {
   auto source = std::make_shared<Source>();
-  source->norm = std::sqrt(norm2);
+  source->norm2 = norm2;
   const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(source.get()));
   for (std::size_t row = 0; row < rows; ++row) source->origin.push_back({mixed(address, row)});
   return of(std::move(source));
@@ -80,17 +80,17 @@ History History::fresh(std::size_t rows, double norm2) {
 
 double History::norm2(std::size_t row) const {
   const auto all = terms(row);
-  const auto size = [&](const Term& term) {
-    return std::abs(static_cast<double>(term.weight)) * sources_[term.source]->norm;
-  };
-  if (all.size() <= 1) {
-    const double one = all.empty() ? 0 : size(all[0]);
-    return one * one;
+  if (all.empty()) return 0;
+  if (all.size() == 1) {  // exact, also if the squared norm is no square
+    const auto weight = static_cast<double>(all[0].weight);
+    return weight * weight * sources_[all[0].source]->norm2;
   }
   std::vector<std::pair<std::uint64_t, double>> parts;
   parts.reserve(all.size());
   for (const Term& term : all) {
-    parts.emplace_back(sources_[term.source]->origin[term.row].id, size(term));
+    const Source& source = *sources_[term.source];
+    parts.emplace_back(source.origin[term.row].id,
+                       std::abs(static_cast<double>(term.weight)) * std::sqrt(source.norm2));
   }
   return squared_norm(parts);
 }

@@ -56,17 +56,18 @@ class History {
   double norm2() const;
   /// A row as a combination of ciphertexts that are not negated and have no constant.
   struct Combination {
-    std::uint64_t id = 0;  // sum of w id modulo 2^64: equal for rows that differ in their constants alone
+    std::uint64_t id =
+        0;  // sum of w id modulo 2^64: equal for rows that differ in their constants alone
     std::int64_t half_steps = 0;
   };
   Combination combination(std::size_t row) const;
-  /// Calls f(id, w, the root of the squared norm of this id's ciphertext) for every term of a combination.
+  /// Calls f(id, w, the squared norm of this id's ciphertext) for every term of a combination.
   template <class F>
   void for_each(std::size_t row, const F& f) const {
     for (const Term& term : terms(row)) {
       const Source& source = *sources_[term.source];
       const Origin& origin = source.origin[term.row];
-      f(origin.id, origin.negated ? -term.weight : term.weight, source.norm);
+      f(origin.id, origin.negated ? -term.weight : term.weight, source.norm2);
     }
   }
 
@@ -106,7 +107,7 @@ class History {
   };
   /// What was made at once. Two ciphertexts are the same if they are the same row of the same object.
   struct Source {
-    double norm = 1;  // the square root of the squared norm
+    double norm2 = 1;
     std::vector<Origin> origin;
     bool recorded = false;  // an example, or made of one; then it may have:
     std::vector<History> inputs;

@@ -66,7 +66,7 @@ class History::Repeater {
       std::vector<History> inputs;
       for (const History& input : source->inputs) inputs.push_back(again(input));
       auto fresh = std::make_shared<Source>();
-      fresh->norm = source->norm;
+      fresh->norm2 = source->norm2;
       fresh->origin = source->remake(inputs);
       made = std::move(fresh);
     }

@@ -102,7 +102,8 @@ tfhe::History read_origins(Reader& reader, std::size_t rows) {
       origins.push_back({reader.u64()});
       weight.push_back(static_cast<std::int64_t>(reader.u64()));
       column.push_back(static_cast<std::uint32_t>(column.size()));
-      reader.check(origins.back().id > 1 && weight.back() != 0 && weight.back() > -kMostWeight && weight.back() < kMostWeight,
+      reader.check(origins.back().id > 1 && weight.back() != 0 && weight.back() > -kMostWeight &&
+                       weight.back() < kMostWeight,
                    "an origin or its weight is none");
     }
     begin.push_back(static_cast<std::uint32_t>(column.size()));
@@ -210,7 +211,8 @@ tfhe::Ciphertext tfhe_ciphertext_from_bytes(std::span<const std::uint8_t> bytes,
     out.layout = std::move(layout);
   }
   if ((flags & kOrigins) != 0) {
-    reader.check(!seeded && norm2 > 0, "it states origins although its seed or its noise says them");
+    reader.check(!seeded && norm2 > 0,
+                 "it states origins although its seed or its noise says them");
     out.history = read_origins(reader, count);
     reader.check(out.history.norm2() == norm2, "its noise is not that of its origins");
   } else if (norm2 > 0 && !seeded) {
