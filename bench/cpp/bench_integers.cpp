@@ -144,7 +144,7 @@ std::size_t measure(const Options& options) {
         engine->device()->memory()->synchronize();
       });
       const tfhe::Ciphertext ciphertext =
-          machine->ciphertext(result.rows(), largest_digits(type, m), result.noise());
+          machine->ciphertext(result.rows(), largest_digits(type, m));
       const auto digits = client.decrypt(evaluator->host_copy(ciphertext));
       std::size_t wrong = 0;
       for (std::size_t i = 0; i < batch; ++i) {

@@ -67,7 +67,7 @@ class Case {
     const int m = r.params().message_bits();
     const auto& machine = static_cast<const TfheMachine&>(a.machine());
     const auto largest = integers::largest_digits(have.type(), m);
-    const tfhe::Ciphertext x = machine.ciphertext(have.rows(), largest, have.noise());
+    const tfhe::Ciphertext x = machine.ciphertext(have.rows(), largest);
     const Values digits = r.decrypted(x);
     if (have.count() != want.size()) stop("there is another number of integers");
     const auto each = static_cast<std::size_t>(have.type().digits(m));
@@ -387,7 +387,7 @@ void foreign(Case& c) {
   const auto& machine = static_cast<const TfheMachine&>(c.a.machine());
   (void)c.a.cost_of([&](const Arithmetic& a) {
     const Integers out = c.r.in.once_in(2) ? a.add(x, y) : a.multiply(x, Clear(Wide{3}));
-    c.r.keep(machine.ciphertext(out.rows(), largest, out.noise()), std::nullopt);
+    c.r.keep(machine.ciphertext(out.rows(), largest), std::nullopt);
   });
 }
 

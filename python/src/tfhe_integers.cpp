@@ -176,10 +176,8 @@ class TfheIntegers {
   }
   TfheArray given(const Integers& x) const {
     const auto largest = integers::largest_digits(x.type(), machine_->space().message_bits);
-    return {machine_->ciphertext(x.rows(), largest, x.noise()),
-            {x.count()},
-            x.type().bits,
-            x.type().is_signed};
+    return {
+        machine_->ciphertext(x.rows(), largest), {x.count()}, x.type().bits, x.type().is_signed};
   }
   Pair given(const std::pair<Integers, Integers>& both) const {
     return {given(both.first), given(both.second)};

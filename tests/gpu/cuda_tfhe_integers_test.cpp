@@ -44,7 +44,7 @@ class CudaTfheIntegers : public testing::Test {
             TfheMachine::rows_of(machine_->evaluator().bind(client_->encrypt(digits)))};
   }
   Words decrypt(const Integers& x) {
-    const auto ciphertext = machine_->ciphertext(x.rows(), largest_digits(u64, 2), x.noise());
+    const auto ciphertext = machine_->ciphertext(x.rows(), largest_digits(u64, 2));
     const auto digits = client_->decrypt(machine_->evaluator().host_copy(ciphertext));
     Words out(x.count());
     for (std::size_t i = 0; i < digits.size(); ++i) out[i / 32] |= digits[i] << 2 * (i % 32);

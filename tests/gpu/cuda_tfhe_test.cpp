@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "../backend/tfhe_compare.h"
+#include "jali/base/error.h"
 #include "jali/device/gpu.h"
 
 namespace jali::backend::test {
@@ -97,6 +98,18 @@ TEST_F(CudaTfhe, AgreesWithTheOracleOnCommonSizes) {
 
 // Batches that fill a block in part, whole, and in several rounds; every result of a repeated input is the same. Kernels for few
 // ciphertexts round otherwise than those for many.
+TEST_F(CudaTfhe, RefusesTheTransformThatItDoesNotHave) {
+  JALI_SEEDED(rng);
+  TfheConfig config = small_config(rng, Torus::t64, Rotation::classic, 1, GlweDimension(1), 1,
+                                   PolynomialSize(1024));
+  for (const char* transform : {"", "fft"}) {
+    config.transform = transform;
+    EXPECT_NO_THROW(make_cuda_tfhe(config, device_));
+  }
+  config.transform = "ntt";  // which would be exact
+  EXPECT_THROW(make_cuda_tfhe(config, device_), Unsupported);
+}
+
 TEST_F(CudaTfhe, EveryBatchGivesWhatOneGives) {
   JALI_SEEDED(rng);
   TfheConfig config = small_config(rng, Torus::t64, Rotation::classic, 1, GlweDimension(1), 1,

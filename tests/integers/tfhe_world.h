@@ -37,8 +37,7 @@ struct IntegerWorld {
     return {type, values.size(), TfheMachine::rows_of(digits_of(values, type))};
   }
   tfhe::Ciphertext ciphertext(const Integers& x) const {
-    return machine->ciphertext(x.rows(), largest_digits(x.type(), machine->space().message_bits),
-                               x.noise());
+    return machine->ciphertext(x.rows(), largest_digits(x.type(), machine->space().message_bits));
   }
   Numbers decrypt(const tfhe::Ciphertext& of, IntegerType type) {
     const int m = machine->space().message_bits;

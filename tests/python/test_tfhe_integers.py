@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import operator
+import pickle
 import struct
 from collections.abc import Callable
 
@@ -280,3 +281,72 @@ def test_digits_that_may_have_carries_are_refused(wide: World) -> None:
     for call in (lambda: x + x, lambda: x * 3, lambda: x < 5, lambda: x.sum()):
         with pytest.raises(jali.RangeExceeded, match="as large as 15, and digits are below 4"):
             call()
+
+
+def test_truth_values_are_counted_and_not_added_modulo_2(wide: World) -> None:
+    """NumPy counts them, and has no difference of two."""
+    a = np.array([1, 5, 9, 5], dtype=np.uint8)
+    flags = encrypted(wide, a) > 3
+    wide_sum = flags.sum()
+    assert wide.client.decrypt(wide_sum) == 3 == (a > 3).sum()
+    assert wide.client.decrypt(flags.reshape(2, 2).sum(axis=1)).tolist() == [1, 2]
+    for wrong in (
+        lambda: flags + flags,
+        lambda: flags - flags,
+        lambda: -flags,
+        lambda: 1 - flags,
+        lambda: flags @ [1, 1, 1, 1],
+    ):
+        with pytest.raises(jali.Unsupported, match="truth values"):
+            wrong()
+
+
+def test_a_place_is_a_number_also_among_two(wide: World) -> None:
+    x = encrypted(wide, np.array([3, 5], dtype=np.uint8))
+    for found, expected in ((x.argmax(), 1), (x.argmin(), 0), (x[:1].argmax(), 0)):
+        shown = wide.client.decrypt(found)
+        assert shown.dtype == np.uint8
+        assert shown == expected
+
+
+def test_astype_bool_is_numpys(wide: World) -> None:
+    a = np.array([0, 1, 2, 200], dtype=np.uint8)
+    x = encrypted(wide, a)
+    for kind in (bool, np.bool_, "bool"):
+        np.testing.assert_array_equal(wide.client.decrypt(x.astype(kind)), a.astype(kind))
+    np.testing.assert_array_equal(wide.client.decrypt(x.astype("uint1")), a % 2 == 1)
+
+
+def test_sort_of_all_elements(wide: World) -> None:
+    a = np.array([[7, 1], [5, 3]], dtype=np.uint8)
+    np.testing.assert_array_equal(
+        wide.client.decrypt(encrypted(wide, a).sort(axis=None)), np.sort(a, axis=None)
+    )
+
+
+@pytest.mark.parametrize(
+    ("expression", "sentence"),
+    [
+        (lambda w, x: x << -1, "amounts are not negative"),
+        (lambda w, x: x.rotate_left([-1, 2]), "amounts are not negative"),
+        (lambda w, x: x + w.given([1, 2]), "messages and integers do not mix"),
+        (lambda w, x: w.given([1, 2]) + x, "messages and integers do not mix"),
+        (lambda w, x: w.given([1, 2]) == x, "messages and integers do not mix"),
+        (lambda w, x: x << w.given([1, 2]), "messages and integers do not mix"),
+        (lambda w, x: x @ x, r"write \(x \* y\)\.sum\(\)"),
+        (lambda w, x: w.server.read(x.reshape(1, 2), x), "a table has one axis"),
+        (lambda w, x: w.server.read([[1, 2]], x), "a table has one axis"),
+        (lambda w, x: w.server.read([-1, 2], x), "name a type with a sign"),
+        (lambda w, x: x.astype(8), "is no type of integers"),
+        (lambda w, x: pickle.dumps(w.server), "an evaluator is not pickled"),
+        (lambda w, x: w.given([1, 2]) << 1, "look it up"),
+        (lambda w, x: w.given([1, 2]) ** 2, "look it up"),
+        (lambda w, x: abs(w.given([1, 2])), "look it up"),
+    ],
+)
+def test_mistakes_of_newcomers_get_sentences(
+    wide: World, expression: Callable[[World, tfhe.EncryptedIntegers], object], sentence: str
+) -> None:
+    x = encrypted(wide, np.array([3, 5], dtype=np.uint8))
+    with pytest.raises(jali.Error, match=sentence):
+        expression(wide, x)

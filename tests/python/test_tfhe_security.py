@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 
 import numpy as np
 import pytest
+from tfhe_world import World
 
 import jali
 from jali import tfhe
@@ -104,39 +105,68 @@ def test_anybody_can_write_any_name(client: tfhe.Client, params: tfhe.Params) ->
     assert other.decrypt(x, check=False).shape == (64,)
 
 
-def test_what_was_read_twice_looks_independent(
+def test_what_was_read_twice_counts_as_equal(
     client: tfhe.Client, server: tfhe.Evaluator, params: tfhe.Params
 ) -> None:
-    """The squared norm of x + x is 4. Two readings of its bytes are taken for two encryptions."""
-    data = client.encrypt([1]).to_bytes()
-    x, y = (server.bind(tfhe.Ciphertext.from_bytes(data, params)) for _ in range(2))
-    assert (x + x).norm2 == 4
-    assert (x + y).norm2 == 2
+    """Fresh and computed, and what was never sent beside what was read."""
+    x = client.encrypt([1])
+    double = server.bind(x) * 2
+    y, z = (server.bind(tfhe.Ciphertext.from_bytes(x.to_bytes(), params)) for _ in range(2))
+    assert (y + z).norm2 == (y + server.bind(x)).norm2 == (y + y).norm2 == 4
+    data = double.ciphertext.to_bytes()
+    read = server.bind(tfhe.Ciphertext.from_bytes(data, params))
+    assert read.norm2 == 4
+    assert (read + y).norm2 == (read + double.evaluator.bind(x)).norm2 == 9
+    assert read.ciphertext.to_bytes() == data
+    other = server.bind(client.encrypt([1]))
+    assert (read + other).norm2 == 5
 
 
-def test_what_was_looked_up_twice_looks_independent(
-    client: tfhe.Client, server: tfhe.Evaluator
+def test_what_was_looked_up_twice_counts_as_equal(
+    client: tfhe.Client, server: tfhe.Evaluator, params: tfhe.Params
 ) -> None:
-    """The same look-up of the same ciphertext gives the same bytes, of which each call begins a new count."""
+    """Also if the ciphertext was read twice, or if the table and a constant hide that it is the same look-up."""
     x = server.bind(client.encrypt([1]))
-    one, two = (server.apply([1, 2, 3, 0], x) for _ in range(2))
+    again = server.bind(tfhe.Ciphertext.from_bytes(x.ciphertext.to_bytes(), params))
+    table = [1, 2, 3, 0]
+    one, two = (server.apply(table, x) for _ in range(2))
     assert one.ciphertext.to_bytes() == two.ciphertext.to_bytes()
-    assert (one + one).norm2 == 4
-    assert (one + two).norm2 == 2
+    assert (one + two).norm2 == (one + server.apply(table, again)).norm2 == 4
+    # Its values for 0 to 15; then each one place later, and the last one before the first, which is 0.
+    full = [0, *range(1, 15), 0]
+    assert (server.apply(full, x) + server.apply([0, *full[:-1]], x + 1)).norm2 == 4
+    assert (one + server.apply([1, 2, 2, 0], x)).norm2 == 2
+    kept = tfhe.Ciphertext.from_bytes(one.ciphertext.to_bytes(), params)
+    assert (server.bind(kept) + two).norm2 == 4
 
 
-def test_what_is_not_counted_costs_what_the_page_says() -> None:
-    """The formulas at the squared norm 225, for message_2_carry_2."""
-    usual = tfhe.Params.preset("message_2_carry_2")
-    of_the_preset: dict[str, object] = {
-        name: getattr(usual, name)
-        for name in ("n", "k", "N", "rotation_gadget", "switch_gadget", "order")
-    }
-    of_the_preset |= {"lwe_noise_bits": 14, "glwe_noise_bits": 15, "security": 128, "name": "mine"}
-    assert make(**of_the_preset, max_norm2=25, log2_p_fail=-128).fingerprint == usual.fingerprint
-    assert make(**of_the_preset, max_norm2=225, log2_p_fail=-107)
-    with pytest.raises(jali.Error, match="formulas"):
-        make(**of_the_preset, max_norm2=225, log2_p_fail=-108)
+def test_sums_of_one_ciphertext_in_disguise_are_refused() -> None:
+    """Fifteen bits that are one and the same have the squared norm 225, however they came together."""
+    usual = make(n=64, N=1024, max_norm2=25)
+    w = World(usual)
+    bit = w.client.encrypt([1], largest=1)
+    bits = [w.server.bind(tfhe.Ciphertext.from_bytes(bit.to_bytes(), usual)) for _ in range(15)]
+    with pytest.raises(jali.RangeExceeded, match="squared norm 36 "):
+        sum(bits[:6], w.server.clear([0]))
+    with pytest.raises(jali.RangeExceeded, match="squared norm 225 "):
+        w.server.concatenate(bits).sum()
+    with pytest.raises(jali.RangeExceeded):
+        w.server.refresh(w.server.concatenate(bits)).sum()
+    different = w.server.bind(w.client.encrypt([1] * 15, largest=1))
+    w.shows(different.sum(), np.int64(15))
+
+
+def test_integers_that_are_equal_are_summed_all_the_same() -> None:
+    """Their digits are looked up first, so that their errors become independent; and noise never grows beyond the bound."""
+    w = World(make(max_norm2=25))
+    one = w.client.encrypt_uint([3], 8)
+    same = [w.server.bind(tfhe.Ciphertext.from_bytes(one.to_bytes(), w.params)) for _ in range(15)]
+    many = w.server.concatenate(same)
+    assert w.client.decrypt(many.sum()) == 45
+    flags = many == 3
+    assert w.client.decrypt(flags.sum()) == 15
+    assert (w.client.decrypt(many * many + many) == 12).all()
+    assert many.sum().ciphertext.norm2 <= 25
 
 
 def test_a_look_up_computes_the_same_bytes_again(client: tfhe.Client) -> None:

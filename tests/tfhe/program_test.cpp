@@ -49,8 +49,8 @@ TEST(Program, GivesWhatTheFunctionGives) {
   }
 }
 
-// Errors that results of one run, or a result and an input, have in common add up before they are squared; those of two
-// runs are independent.
+// Errors that results of one run, or a result and an input, have in common add up before they are squared; those of runs on
+// different inputs are independent, and those of runs on the same are equal, also to what is computed outside.
 TEST(Program, CountsTheNoiseOfItsResults) {
   TfheWorld w;
   const Evaluator& e = *w.evaluator;
@@ -66,6 +66,9 @@ TEST(Program, CountsTheNoiseOfItsResults) {
   EXPECT_EQ(e.add(a[0], x).history.norm2(), 5);  // 2 x + fresh
   EXPECT_EQ(e.add(a[0], a[1]).history.norm2(), 5);  // x + 2 fresh
   EXPECT_EQ(e.add(a[1], b[1]).history.norm2(), 2);
+  EXPECT_EQ(e.add(a[1], program.run(Inputs{&x})[1]).history.norm2(), 4);
+  EXPECT_EQ(e.add(a[1], e.refresh(x)).history.norm2(), 4);
+  EXPECT_EQ(e.add(a[1], e.refresh(y)).history.norm2(), 2);
   EXPECT_EQ(e.add(a[0], y).history.norm2(), 3);
   EXPECT_EQ(w.decrypt(e.add(a[1], b[1])), Values{3});
 }
@@ -122,6 +125,19 @@ TEST(Program, TakesVectorsWithoutElements) {
       },
       Inputs{&none});
   EXPECT_EQ(program.run(Inputs{&none})[0].size(), 0u);
+}
+
+// What the function computes of its first input may be what it is given as the second one.
+TEST(Program, RefusesInputsThatItComputesItself) {
+  TfheWorld w;
+  const Evaluator& e = *w.evaluator;
+  const auto f = [&](std::span<const Ciphertext> in) {
+    return std::vector<Ciphertext>{e.add(e.refresh(in[0]), in[1])};
+  };
+  const Ciphertext x = w.encrypt(Values{1}), y = w.encrypt(Values{1}), z = e.refresh(x);
+  Program program(w.evaluator, f, Inputs{&x, &y});
+  EXPECT_EQ(program.run(Inputs{&x, &y})[0].history.norm2(), 2);
+  EXPECT_THROW(program.run(Inputs{&x, &z}), InvalidArgument);
 }
 
 }  // namespace

@@ -108,6 +108,7 @@ class EncryptedArray(Shaped):
         """This array and numbers of its shape (or one number), for an operation with clear numbers."""
         if isinstance(other, (str, bytes)) or other is None:
             raise InvalidArgument(f"what is {use} must be whole numbers, not {checks.shown(other)}")
+        self._not_integers(other)
         array = whole_numbers(other, "the operand's numbers")
         if use != "subtracted" and int(array.min()) < 0:
             raise InvalidArgument(
@@ -116,6 +117,13 @@ class EncryptedArray(Shaped):
             )
         return self._with_clear(array)
 
+    @staticmethod
+    def _not_integers(other: Any) -> None:
+        if isinstance(other, Shaped):
+            raise InvalidArgument(
+                "messages and integers do not mix: encrypt both by encrypt_uint or encrypt_int"
+            )
+
     def sum(self, axis: int | tuple[int, ...] | None = None) -> EncryptedArray:
         """The sum along an axis. It costs nothing, but must fit: at most params.max_norm2 fresh values are added at once."""
         terms, shape = self._in_rows(axis)
@@ -123,6 +131,8 @@ class EncryptedArray(Shaped):
 
     def __matmul__(self, matrix: Any) -> EncryptedArray:
         """The product with a clear matrix of whole numbers of at least 0."""
+        if isinstance(matrix, Shaped):
+            raise Unsupported("a matrix is clear: multiply two encrypted arrays by Evaluator.apply")
         weights = whole_numbers(matrix, "the matrix's numbers")
         if (
             weights.ndim not in (1, 2)
@@ -163,6 +173,7 @@ class EncryptedArray(Shaped):
         """function(element, other), by one bootstrapping an element."""
         if isinstance(other, EncryptedArray):
             return self._server.apply(function, self, other)
+        self._not_integers(other)
         numbers = whole_numbers(other, "the operand's numbers")
         if numbers.ndim == 0:
             value = int(numbers)

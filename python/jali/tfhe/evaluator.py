@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from jali._jali import tfhe as _tfhe
 from jali._jali.ckks import Trace
 from jali._jali.tfhe import Ciphertext, EvaluationKeys, Params, Table
 from jali.device import checked_threads
-from jali.errors import InvalidArgument, Unsupported
+from jali.errors import InvalidArgument, NotPickled, Unsupported
 from jali.tfhe.array import EncryptedArray
 from jali.tfhe.captured import Captured
 from jali.tfhe.devices import device_of
@@ -296,16 +296,26 @@ class Evaluator:
         if not isinstance(index, EncryptedIntegers):
             raise InvalidArgument(f"an index must be encrypted integers, not {checks.shown(index)}")
         if isinstance(table, EncryptedIntegers):
-            flat = self._integers.read(table.ravel()._here(self), index._here(self))
+            if len(table.shape) != 1:
+                raise InvalidArgument(
+                    f"a table has one axis, not the shape {table.shape}: write table.ravel(), and count its index in that order"
+                )
+            flat = self._integers.read(table._here(self), index._here(self))
             return index._made(flat, index.shape)
         bits, signed = type_of(kind)
-        words = integers(table, bits, signed=signed, what="the table's")
+        words = integers(
+            table,
+            bits,
+            signed=signed,
+            what="the table's",
+            negative='the table has negative numbers: name a type with a sign, read(table, index, "int8")',
+        )
+        if words.ndim != 1:
+            raise InvalidArgument(f"a table has one axis, not the shape {words.shape}: flatten it")
         if signed:
             sign = np.uint64(1 << (bits - 1))
             words = (words ^ sign) - sign
-        flat = self._integers.read_clear(
-            words.reshape(-1).tolist(), bits, signed, index._here(self)
-        )
+        flat = self._integers.read_clear(words.tolist(), bits, signed, index._here(self))
         return index._made(flat, index.shape)
 
     def capture(
@@ -367,6 +377,11 @@ class Evaluator:
             raise InvalidArgument(str(error)) from None
         flat = self._core.concatenate([a._here(self) for a in parts], [int(starts[-1])])
         return type(parts[0])(self, flat)._taken(order)
+
+    def __reduce__(self) -> NoReturn:
+        raise NotPickled(
+            "an evaluator is not pickled: send the keys' to_bytes(), and make one of them there"
+        )
 
     def __repr__(self) -> str:
         return f"Evaluator(params='{self.params.name}', engine='{self.engine}')"

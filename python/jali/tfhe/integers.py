@@ -15,6 +15,8 @@ from jali.tfhe.values import integers, width_of
 
 __all__ = ["EncryptedIntegers", "type_of"]
 
+MIXED = "messages and integers do not mix: encrypt both by encrypt_uint or encrypt_int"
+
 
 class EncryptedIntegers(Shaped):
     """An encrypted array of integers, of any shape, with NumPy's arithmetic modulo 2^bits.
@@ -64,6 +66,8 @@ class EncryptedIntegers(Shaped):
         """Clear numbers of this type as words modulo 2^64, of which signed ones have their sign."""
         if isinstance(other, (str, bytes)) or other is None:
             raise InvalidArgument(f"an operand must be whole numbers, not {checks.shown(other)}")
+        if isinstance(other, Shaped):
+            raise InvalidArgument(MIXED)
         words = integers(other, self.bits, signed=self.is_signed, what="an operand's")
         if self.is_signed:
             sign = np.uint64(1 << (self.bits - 1))
@@ -77,16 +81,24 @@ class EncryptedIntegers(Shaped):
         x, clear = self._with_clear(self._words(other))
         return self._made(self._core.binary_clear(name, x._ct, clear, reversed_), x.shape)
 
+    def _numbers(self) -> EncryptedIntegers:
+        """Itself, unless it holds truth values. NumPy subtracts none, and its sum of two is another one."""
+        if self.dtype == np.bool_:
+            raise Unsupported(
+                'truth values have one bit, in which 1 + 1 has no room: combine them with & | ^ ~, or count in x.astype("uint8")'
+            )
+        return self
+
     def __add__(self, other: Any) -> EncryptedIntegers:
-        return self._binary("add", other)
+        return self._numbers()._binary("add", other)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> EncryptedIntegers:
-        return self._binary("subtract", other)
+        return self._numbers()._binary("subtract", other)
 
     def __rsub__(self, other: Any) -> EncryptedIntegers:
-        return self._binary("subtract", other, reversed_=True)
+        return self._numbers()._binary("subtract", other, reversed_=True)
 
     def __mul__(self, other: Any) -> EncryptedIntegers:
         return self._binary("multiply", other)
@@ -94,7 +106,7 @@ class EncryptedIntegers(Shaped):
     __rmul__ = __mul__
 
     def __neg__(self) -> EncryptedIntegers:
-        return self._made(self._core.unary("negate", self._ct), self.shape)
+        return self._numbers()._made(self._core.unary("negate", self._ct), self.shape)
 
     def __pos__(self) -> EncryptedIntegers:
         return self
@@ -202,7 +214,15 @@ class EncryptedIntegers(Shaped):
         if isinstance(amount, EncryptedIntegers):
             x, by = self._aligned(amount)
             return self._made(self._core.move(name, x._ct, by._ct), x.shape)
-        words = integers(amount, 32, signed=False, what="an amount's")
+        if isinstance(amount, Shaped):
+            raise InvalidArgument(MIXED)
+        words = integers(
+            amount,
+            32,
+            signed=False,
+            what="an amount's",
+            negative="amounts are not negative: shift or rotate the other way",
+        )
         x, clear = self._with_clear(words)
         return self._made(self._core.move_clear(name, x._ct, clear), x.shape)
 
@@ -274,8 +294,13 @@ class EncryptedIntegers(Shaped):
         return self._made(self._core.unary("ilog2", self._ct), self.shape)
 
     def astype(self, kind: Any) -> EncryptedIntegers:
-        """As another type, such as "uint8", numpy.int32 or "int5": modulo 2^bits, or with the sign extended."""
+        """As another type, such as "uint8", numpy.int32 or "int5": modulo 2^bits, or with the sign extended. As "bool": x != 0.
+
+        Raises Unsupported for types that are none of integers.
+        """
         bits, signed = type_of(kind)
+        if (not isinstance(kind, str) or kind == "bool") and bits == 1 and self.bits > 1:
+            return self != 0
         return self._made(self._core.cast(self._ct, bits, signed), self.shape)
 
     # --- along an axis --------------------------------------------------------------------------
@@ -286,12 +311,16 @@ class EncryptedIntegers(Shaped):
         return self._taken(rows.reshape(-1)), shape, rows.shape[1]
 
     def sum(self, axis: int | tuple[int, ...] | None = None) -> EncryptedIntegers:
-        """The sum along an axis, modulo 2^bits."""
+        """The sum along an axis, modulo 2^bits. Truth values are counted, in as many bits as the count takes but at least 8."""
         x, shape, length = self._rows(axis)
-        return self._made(self._core.sum(x._ct, length, self.bits, self.is_signed), shape)
+        bits = max(8, length.bit_length()) if self.dtype == np.bool_ else self.bits
+        return self._made(self._core.sum(x._ct, length, bits, self.is_signed), shape)
 
     def dot(self, weights: Any) -> EncryptedIntegers:
         """The product with clear weights, one for each number of the last axis, modulo 2^bits."""
+        if isinstance(weights, Shaped):
+            raise Unsupported("weights are clear: for two encrypted vectors write (x * y).sum()")
+        self._numbers()
         array = np.asarray(weights)
         if not self.shape:
             raise InvalidArgument("a single encrypted number has no axis along which to multiply")
@@ -306,8 +335,10 @@ class EncryptedIntegers(Shaped):
 
     __matmul__ = dot
 
-    def sort(self, axis: int = -1, *, descending: bool = False) -> EncryptedIntegers:
-        """Sorted along an axis, as a new array."""
+    def sort(self, axis: int | None = -1, *, descending: bool = False) -> EncryptedIntegers:
+        """Sorted along an axis, as a new array; None sorts all elements into one axis."""
+        if axis is None:
+            return self.ravel().sort(descending=descending)
         x, shape, length = self._rows(axis)
         done = self._made(
             self._core.sort(x._ct, length, checks.flag(descending, "descending")), (*shape, length)
@@ -340,7 +371,10 @@ class EncryptedIntegers(Shaped):
 
 def type_of(kind: Any) -> tuple[int, bool]:
     """(bits, whether it has a sign) of the name of a type of integers."""
-    text = kind if isinstance(kind, str) else np.dtype(kind).name
+    try:
+        text = kind if isinstance(kind, str) else np.dtype(kind).name
+    except TypeError:
+        text = ""
     signed = text.startswith("int")
     digits = text.removeprefix("u").removeprefix("int")
     if text == "bool":

@@ -14,6 +14,7 @@ __all__ = ["install"]
 DECRYPT = "only the client can see the numbers: Client.decrypt(x) gives them as a NumPy array"
 FRACTIONS = "whole numbers have no fractions: divide x.sum() by the count with //, or decrypt first"
 NEVER = "encrypted values never change: compute a new one, or Evaluator.select(condition, new, x)"
+LOOKED_UP = "look it up: evaluator.apply(lambda v: (v * v) % 4, x) takes any function of a message"
 PRODUCT = "write it element by element: x[0] * x[1], x[0] + x[1]"
 
 ARRAY = {
@@ -23,9 +24,10 @@ ARRAY = {
     "any": "combine the elements of x != 0 with |",
     "all": "combine the elements of x != 0 with &",
     **dict.fromkeys(
-        ("argmax", "argmin", "argsort"),
+        ("argmax", "argmin", "argsort", "sort", "max", "min", "maximum", "minimum"),
         "messages are not put in order: encrypt_int and encrypt_uint make integers, which are",
     ),
+    "clip": "write x.maximum(lowest).minimum(largest), of integers",
     **dict.fromkeys(("append", "fill", "put"), NEVER),
     **dict.fromkeys(("add", "plus"), "write x + y"),
     **dict.fromkeys(("sub", "subtract", "minus"), "write x - y"),
@@ -40,6 +42,7 @@ OPERATORS = {
     "__setitem__ __delitem__": NEVER,
     "__int__ __float__ __complex__ __index__": DECRYPT,
     "__round__ __floor__ __ceil__ __trunc__": FRACTIONS,
+    "__lshift__ __rlshift__ __rshift__ __rrshift__ __pow__ __rpow__ __abs__ __truediv__ __rtruediv__": LOOKED_UP,
 }
 
 

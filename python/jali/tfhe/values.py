@@ -59,22 +59,24 @@ def messages(values: npt.ArrayLike, params: Params, largest: int | None = None) 
     return np.ascontiguousarray(array, dtype=np.uint64).reshape(-1)
 
 
-def integers(values: npt.ArrayLike, bits: Any, *, signed: bool, what: str = "values") -> Words:
-    """Integers modulo 2^bits as words. Raises InvalidArgument for numbers that do not fit."""
+def integers(
+    values: npt.ArrayLike,
+    bits: Any,
+    *,
+    signed: bool,
+    what: str = "values",
+    negative: str = "integers without a sign are not negative: use encrypt_int",
+) -> Words:
+    """Integers modulo 2^bits as words. Raises InvalidArgument for numbers that do not fit.
+
+    negative: what the error says of negative numbers without a sign.
+    """
     width = checks.whole(bits, 1, "bits must be a whole number from 1 to 64")
     if width > 64:
         raise InvalidArgument(f"bits must be a whole number from 1 to 64, not {width}")
     array = whole_numbers(values, f"{what} numbers" if what.endswith("'s") else what)
     low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if signed else (0, (1 << width) - 1)
-    negative = not signed and int(array.min()) < 0
-    _within(
-        array,
-        low,
-        high,
-        "integers without a sign are not negative: use encrypt_int"
-        if negative
-        else "use more bits",
-    )
+    _within(array, low, high, negative if not signed and int(array.min()) < 0 else "use more bits")
     kind = array.dtype.kind
     words = array.astype(np.int64).view(np.uint64) if kind == "i" else array.astype(np.uint64)
     return words & np.uint64((1 << width) - 1)

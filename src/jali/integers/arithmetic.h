@@ -112,7 +112,8 @@ class Arithmetic {
   /// sum_i weights[i] x_i, one weight for each integer of a row.
   Integers dot(const Integers& x, std::span<const Wide> weights, IntegerType type) const;
   Integers sort(const Integers& x, std::size_t length, bool descending = false) const;
-  /// The largest or smallest, and its first index, an unsigned number of as few bits as it needs.
+  /// The largest or smallest, and its first index: an unsigned number of as few bits as it needs, but at least 2, because 1 bit is a
+  /// truth value.
   std::pair<Integers, Integers> extreme(const Integers& x, std::size_t length, bool largest) const;
 
   /// table[index], 0 if there is none. The index is unsigned.

@@ -9,7 +9,7 @@
 // digits with independent noise n_i has sum w_i^2 n_i. What enters a look-up may have at most Space::noise_budget.
 //
 // This room knows no scheme. A scheme whose ciphertext is one digit implements the operations on rows, and so runs every
-// circuit; one whose ciphertext is many digits overrides run() and gather().
+// circuit; one whose ciphertext is many digits overrides run() and what follows it.
 #pragma once
 
 #include <cstddef>
@@ -117,6 +117,10 @@ class Machine {
   /// Row i of the result is row which[i] of in, or the number 0 if which[i] is `none`.
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   virtual std::unique_ptr<Rows> gather(const Rows& in, std::span<const std::uint32_t> which) const;
+  /// The rows of a, then those of b.
+  virtual std::unique_ptr<Rows> concatenate(const Rows& a, const Rows& b) const;
+  /// Rows that hide nothing, of these numbers of halves.
+  virtual std::unique_ptr<Rows> constants(std::span<const std::int64_t> halves) const;
 };
 
 }  // namespace jali::integers

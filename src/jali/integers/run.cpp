@@ -198,4 +198,18 @@ std::unique_ptr<Rows> Machine::gather(const Rows& in, std::span<const std::uint3
   return out;
 }
 
+std::unique_ptr<Rows> Machine::concatenate(const Rows& a, const Rows& b) const {
+  auto out = allocate(a.count() + b.count());
+  if (a.count()) copy(*out, 0, a, 0, a.count());
+  if (b.count()) copy(*out, a.count(), b, 0, b.count());
+  return out;
+}
+
+std::unique_ptr<Rows> Machine::constants(std::span<const std::int64_t> halves) const {
+  auto out = allocate(halves.size());
+  const std::vector<std::uint32_t> begin(halves.size() + 1, 0);
+  if (!halves.empty()) combine(*out, 0, *allocate(0), {begin, {}, {}, halves});
+  return out;
+}
+
 }  // namespace jali::integers

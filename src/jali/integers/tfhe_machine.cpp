@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "jali/base/error.h"
+#include "jali/integers/tfhe_noise.h"
 
 namespace jali::integers {
 
@@ -69,11 +70,17 @@ std::shared_ptr<const Rows> TfheMachine::rows_of(const tfhe::Ciphertext& digits)
            ": encrypt the integers digit by digit, as encrypt_uint does, or refresh the digits";
   });
   // Nothing writes to the rows of an operand.
-  return std::make_shared<const TfheRows>(std::const_pointer_cast<lwe::LweBlock>(digits.data));
+  return std::make_shared<const TfheRows>(std::const_pointer_cast<lwe::LweBlock>(digits.data),
+                                          digits.history);
 }
 
-tfhe::Ciphertext TfheMachine::ciphertext(const Rows& digits, std::span<const int> largest,
-                                         double noise) const {
+const tfhe::History& TfheRows::history() const {
+  require<InternalError>(history_.has_value() && history_->rows() == block_->count,
+                         "nobody has counted the noise of these digits: please report");
+  return *history_;
+}
+
+tfhe::Ciphertext TfheMachine::ciphertext(const Rows& digits, std::span<const int> largest) const {
   tfhe::Ciphertext out;
   out.params = evaluator_->params();
   out.key_id = evaluator_->key_id();
@@ -82,7 +89,7 @@ tfhe::Ciphertext TfheMachine::ciphertext(const Rows& digits, std::span<const int
   for (std::size_t i = 0; i < out.degree.size(); ++i) {
     out.degree[i] = static_cast<std::uint32_t>(largest[i % largest.size()]);
   }
-  out.history = tfhe::History::fresh(digits.count(), noise);
+  out.history = static_cast<const TfheRows&>(digits).history();
   return out;
 }
 
@@ -223,6 +230,99 @@ class TfheMachine::WithTables final : public Machine {
 };
 
 std::unique_ptr<Rows> TfheMachine::run(const Circuit& circuit, const Run& run) const {
+  NoiseRun noise{{}, {run.clear.begin(), run.clear.end()}, run.lanes};
+  std::vector<tfhe::History> histories;
+  for (const Operand& operand : run.operands) {
+    noise.broadcast.push_back(operand.broadcast);
+    histories.push_back(static_cast<const TfheRows&>(*operand.rows).history());
+  }
+  const auto with = [](std::unique_ptr<Rows> rows, tfhe::History history) {
+    static_cast<TfheRows&>(*rows).set_history(std::move(history));
+    return rows;
+  };
+  if (auto history = noise_after(circuit, noise, histories, space_)) {
+    return with(computed(circuit, run), std::move(*history));
+  }
+  // Operands have errors in common: look-ups in tables that differ make them independent.
+  constexpr const char* kShared =
+      "the numbers of this operation have errors in common, for example because a sum has an "
+      "element many times: multiply by how often it occurs instead";
+  const Apart parting = apart(circuit, noise, histories);
+  require<RangeExceeded>(parting.each <= most_apart(space_), kShared);
+  std::vector<tfhe::History> independent = set_apart(parting, histories, space_);
+  auto history = noise_after(circuit, noise, independent, space_);
+  require<RangeExceeded>(history.has_value(), kShared);
+  const std::vector<std::unique_ptr<Rows>> rows = parted(parting, run.operands);
+  std::vector<Operand> operands;
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    operands.push_back({rows[k].get(), run.operands[k].broadcast});
+  }
+  return with(computed(circuit, {operands, run.clear, run.lanes}), std::move(*history));
+}
+
+std::vector<std::unique_ptr<Rows>> TfheMachine::parted(const Apart& parting,
+                                                       std::span<const Operand> operands) const {
+  const std::size_t count = parting.of.size();
+  // All digits, then what is looked up in the place of each.
+  const auto all = allocate(2 * count), inputs = allocate(count);
+  std::size_t at = 0;
+  for (const Operand& operand : operands) {
+    if (operand.rows->count() > 0) copy(*all, at, *operand.rows, 0, operand.rows->count());
+    at += operand.rows->count();
+  }
+  std::vector<std::uint32_t> begin{0};
+  for (std::size_t i = 0; i < count; ++i) begin.push_back(begin.back() + 1);
+  const std::vector<std::int64_t> ones(count, 1), nothing(count, 0);
+  combine(*inputs, 0, *all, {begin, parting.of, ones, nothing});
+  const std::vector<std::int16_t> tables = tables_of(parting, space_);
+  const RowLookUps::Group group{count, 1, space_.size()};
+  look_up(*all, count, *inputs, {{&group, 1}, tables, parting.table});
+  std::vector<std::unique_ptr<Rows>> out;
+  std::uint32_t row = 0;
+  for (const Operand& operand : operands) {
+    const std::size_t rows = operand.rows->count();
+    std::vector<std::uint32_t> from{0}, column;
+    for (std::size_t i = 0; i < rows; ++i, ++row) {
+      column.push_back(static_cast<std::uint32_t>(count) + row);
+      if (parting.added[row]) column.push_back(row);
+      from.push_back(static_cast<std::uint32_t>(column.size()));
+    }
+    const std::vector<std::int64_t> weight(column.size(), 1), constant(rows, 0);
+    out.push_back(allocate(rows));
+    combine(*out.back(), 0, *all, {from, column, weight, constant});
+  }
+  return out;
+}
+
+std::unique_ptr<Rows> TfheMachine::gather(const Rows& in,
+                                          std::span<const std::uint32_t> which) const {
+  auto out = Machine::gather(in, which);
+  std::vector<std::uint32_t> begin{0}, column;
+  for (const std::uint32_t row : which) {
+    if (row != none) column.push_back(row);
+    begin.push_back(static_cast<std::uint32_t>(column.size()));
+  }
+  const std::vector<std::int64_t> weight(column.size(), 1);
+  static_cast<TfheRows&>(*out).set_history(
+      static_cast<const TfheRows&>(in).history().combined({begin, column, weight}));
+  return out;
+}
+
+std::unique_ptr<Rows> TfheMachine::concatenate(const Rows& a, const Rows& b) const {
+  auto out = Machine::concatenate(a, b);
+  const tfhe::History* const parts[] = {&static_cast<const TfheRows&>(a).history(),
+                                        &static_cast<const TfheRows&>(b).history()};
+  static_cast<TfheRows&>(*out).set_history(tfhe::History::joined(parts));
+  return out;
+}
+
+std::unique_ptr<Rows> TfheMachine::constants(std::span<const std::int64_t> halves) const {
+  auto out = Machine::constants(halves);
+  static_cast<TfheRows&>(*out).set_history(tfhe::History::clear(halves));
+  return out;
+}
+
+std::unique_ptr<Rows> TfheMachine::computed(const Circuit& circuit, const Run& run) const {
   const auto plain = [this, &circuit](const Run& of) { return Machine::run(circuit, of); };
   const device::Device& device = *evaluator_->engine().device();
   if (!*options_.records || circuit.clear_digits > 0 || circuit.waves.empty() || run.lanes == 0 ||

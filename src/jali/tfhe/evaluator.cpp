@@ -242,6 +242,25 @@ std::vector<std::uint32_t> degrees_after(const Ciphertext& a, const LookUpTable&
   return out;
 }
 
+/// Origins of function j of a table.
+History::TableOf origins_of(std::shared_ptr<const LookUpTable> table, std::size_t j) {
+  auto halves = table->halves();
+  return [table = std::move(table), halves = std::move(halves), j](std::size_t, std::int64_t c) {
+    return table->origin(halves, j, c);
+  };
+}
+
+/// Origins of the table that each row takes.
+History::TableOf origins_of(std::span<const LookUpTable> tables,
+                            std::span<const std::uint32_t> which) {
+  std::vector<std::vector<std::int64_t>> halves;
+  for (const LookUpTable& table : tables) halves.push_back(table.halves());
+  const int bits = tables[0].params()->message_bits() + tables[0].params()->carry_bits();
+  return [halves = std::move(halves), bits,
+          which = std::vector<std::uint32_t>(which.begin(), which.end())](
+             std::size_t row, std::int64_t c) { return table_origin(halves[which[row]], bits, c); };
+}
+
 void require_one(const LookUpTable& table) {
   require<InvalidArgument>(table.count() == 1,
                            "a table of several functions has several results: use apply_all");
@@ -255,7 +274,7 @@ Ciphertext Evaluator::apply(const Ciphertext& a, const BoundTable& table) const 
   check_room(a, *table.table);
   Block data = bootstrapped(*a.data, {table.data->data(), 1, false, {}, 0});
   return made(std::move(data), key_id_, degrees_after(a, *table.table, 0),
-              History::fresh(a.history.first_equal()));
+              a.history.looked_up(origins_of(table.table, 0)));
 }
 
 Ciphertext Evaluator::apply(const Ciphertext& a, const LookUpTable& table) const {
@@ -284,7 +303,7 @@ Ciphertext Evaluator::apply(const Ciphertext& a, const BoundTables& tables,
   check_norm(*params_, a.history.norm2());
   Block data = bootstrapped(*a.data, {tables.data->data(), tables.tables.size(), false, which, 0});
   return made(std::move(data), key_id_, std::move(degree),
-              History::fresh(a.history.first_equal(which)));
+              a.history.looked_up(origins_of(tables.tables, which)));
 }
 
 std::vector<Ciphertext> Evaluator::apply_all(const Ciphertext& a, const BoundTable& bound) const {
@@ -299,10 +318,9 @@ std::vector<Ciphertext> Evaluator::apply_all(const Ciphertext& a, const BoundTab
   auto blocks =
       rotated(*a.data, {bound.data->data(), 1, false, {}, table.log_many()}, coefficients);
   std::vector<Ciphertext> out;
-  const std::vector<std::uint32_t> equal = a.history.first_equal();
   for (std::size_t j = 0; j < many; ++j) {
-    out.push_back(
-        made(std::move(blocks[j]), key_id_, degrees_after(a, table, j), History::fresh(equal)));
+    out.push_back(made(std::move(blocks[j]), key_id_, degrees_after(a, table, j),
+                       a.history.looked_up(origins_of(bound.table, j))));
   }
   return out;
 }

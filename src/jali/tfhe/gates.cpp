@@ -76,6 +76,15 @@ Linear each(std::size_t count, std::span<const std::pair<std::size_t, std::int64
   return matrix;
 }
 
+/// The sign's table has -1/2 in its boxes, which lie half a box higher than those of other tables. Half a step is added to the
+/// result. Entries of other tables are whole, so that their origins are others.
+Origin sign_origin(std::size_t, std::int64_t half_steps) {
+  constexpr std::int64_t kHalves[] = {-1, -1};
+  Origin out = table_origin(kHalves, 1, half_steps);
+  out.half_steps += 1;
+  return out;
+}
+
 void require_bits(const Ciphertext& a) {
   require<RangeExceeded>(a.max_degree() <= 1, "a gate takes bits, and an operand could be larger");
 }
@@ -102,7 +111,7 @@ Ciphertext Gates::rotated(std::span<const Ciphertext* const> inputs, const Linea
   const History history = all.history.combined({matrix.begin, matrix.column, matrix.weight, added});
   return evaluator.made(evaluator.combined(*signs, same, shift), evaluator.key_id(),
                         std::vector<std::uint32_t>(matrix.rows(), 1),
-                        History::fresh(history.first_equal()));
+                        history.looked_up(sign_origin));
 }
 
 Ciphertext Gates::apply(Gate gate, const Ciphertext& a, const Ciphertext& b) const {

@@ -1,8 +1,9 @@
 #include "jali/tfhe/history.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -18,36 +19,97 @@ History History::clear(std::span<const std::int64_t> half_steps) {
   return out;
 }
 
-History History::fresh(std::span<const std::uint32_t> same, double norm2) {
+History History::of(std::shared_ptr<const Source> source) {
   History out;
-  out.sources_.push_back(std::make_shared<const Source>(Source{norm2}));
-  for (const std::uint32_t row : same) {
-    out.terms_.push_back({0, row, 1});
+  const std::size_t rows = source->origin.size();
+  for (std::uint32_t row = 0; row < rows; ++row) {
+    if (source->origin[row].id != 0) out.terms_.push_back({0, row, 1});
     out.begin_.push_back(out.terms_.size());
   }
-  out.half_steps_.assign(same.size(), 0);
+  out.half_steps_.assign(rows, 0);
+  out.sources_.push_back(std::move(source));
   return out;
 }
 
+History History::made(std::vector<Origin> origins) {
+  auto source = std::make_shared<Source>();
+  source->origin = std::move(origins);
+  return of(std::move(source));
+}
+
+namespace {
+
+constexpr std::uint64_t kUnknown = 1;
+
+}  // namespace
+
+History History::unknown(std::size_t rows, double norm2) {
+  auto source = std::make_shared<Source>();
+  source->norm2 = norm2;
+  source->origin.assign(rows, {kUnknown});
+  return of(std::move(source));
+}
+
+bool History::known() const {
+  return std::ranges::all_of(terms_, [&](const Term& term) {
+    const Source& source = *sources_[term.source];
+    return source.norm2 == 1 && source.origin[term.row].id != kUnknown;
+  });
+}
+
+History History::encrypted(const random::Seed& seed, std::size_t rows, double norm2) {
+  std::uint64_t all = 0;
+  for (std::size_t i = 0; i < seed.size(); i += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, seed.data() + i, sizeof word);
+    all = mixed(all, word);
+  }
+  auto source = std::make_shared<Source>();
+  source->norm2 = norm2;
+  for (std::size_t row = 0; row < rows; ++row) source->origin.push_back({mixed(all, row)});
+  return of(std::move(source));
+}
+
 History History::fresh(std::size_t rows, double norm2) {
-  std::vector<std::uint32_t> all(rows);
-  std::iota(all.begin(), all.end(), std::uint32_t{0});
-  return fresh(all, norm2);
+  auto source = std::make_shared<Source>();
+  source->norm2 = norm2;
+  const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(source.get()));
+  for (std::size_t row = 0; row < rows; ++row) source->origin.push_back({mixed(address, row)});
+  return of(std::move(source));
 }
 
 double History::norm2(std::size_t row) const {
-  double sum = 0;
-  for (const Term& term : terms(row)) {
-    const auto weight = static_cast<double>(term.weight);
-    sum += weight * weight * sources_[term.source]->norm2;
+  const auto all = terms(row);
+  if (all.empty()) return 0;
+  if (all.size() == 1) {  // exact, also if the squared norm is no square
+    const auto weight = static_cast<double>(all[0].weight);
+    return weight * weight * sources_[all[0].source]->norm2;
   }
-  return sum;
+  std::vector<std::pair<std::uint64_t, double>> parts;
+  parts.reserve(all.size());
+  for (const Term& term : all) {
+    const Source& source = *sources_[term.source];
+    parts.emplace_back(source.origin[term.row].id,
+                       std::abs(static_cast<double>(term.weight)) * std::sqrt(source.norm2));
+  }
+  return squared_norm(parts);
 }
 
 double History::norm2() const {
   double most = 0;
   for (std::size_t row = 0; row < rows(); ++row) most = std::max(most, norm2(row));
   return most;
+}
+
+History::Combination History::combination(std::size_t row) const {
+  std::uint64_t id = 0, constant = static_cast<std::uint64_t>(half_steps_[row]);
+  for (const Term& term : terms(row)) {
+    const Origin& origin = sources_[term.source]->origin[term.row];
+    const auto weight = static_cast<std::uint64_t>(term.weight);
+    id += (origin.negated ? 0 - weight : weight) * origin.id;
+    constant += weight * static_cast<std::uint64_t>(origin.half_steps);
+  }
+  return {id, static_cast<std::int64_t>(constant)};
 }
 
 void History::append(std::vector<Term>& terms, std::int64_t half_steps) {
@@ -116,82 +178,51 @@ History History::combined(const Weights& weights) const {
 }
 
 bool History::independent() const {
-  std::set<std::pair<const Source*, std::uint32_t>> seen;
+  std::set<std::uint64_t> seen;
   for (std::size_t row = 0; row < rows(); ++row) {
     const auto of_row = terms(row);
     if (of_row.size() > 1) return false;
     for (const Term& term : of_row) {
-      if (!seen.emplace(sources_[term.source].get(), term.row).second) return false;
+      if (!seen.insert(sources_[term.source]->origin[term.row].id).second) return false;
     }
   }
   return true;
 }
 
-std::vector<History> History::repeated(std::span<const History* const> results,
-                                       std::span<const History* const> recorded,
-                                       std::span<const History* const> given) {
-  // A source of `recorded`, with its row, is a row of `given`; every other source of the results is a new one.
-  std::map<std::pair<const Source*, std::uint32_t>, std::pair<const History*, std::size_t>> place;
-  for (std::size_t i = 0; i < recorded.size(); ++i) {
-    for (std::size_t row = 0; row < recorded[i]->rows(); ++row) {
-      for (const Term& term : recorded[i]->terms(row)) {
-        place[{recorded[i]->sources_[term.source].get(), term.row}] = {given[i], row};
-      }
-    }
-  }
-  std::map<const Source*, std::shared_ptr<const Source>> made;
-  std::vector<History> out;
-  for (const History* result : results) {
-    History history;
-    std::map<const Source*, std::uint32_t> number;
-    std::vector<Term> terms;
-    const auto add = [&](const std::shared_ptr<const Source>& source, std::uint32_t row,
-                         std::int64_t weight) {
-      const auto at = static_cast<std::uint32_t>(history.sources_.size());
-      const auto [found, fresh] = number.emplace(source.get(), at);
-      if (fresh) history.sources_.push_back(source);
-      terms.push_back({found->second, row, weight});
-    };
-    for (std::size_t row = 0; row < result->rows(); ++row) {
-      terms.clear();
-      auto half_steps = static_cast<std::uint64_t>(result->half_steps_[row]);  // modulo 2^64
-      for (const Term& term : result->terms(row)) {
-        const auto& source = result->sources_[term.source];
-        const auto input = place.find({source.get(), term.row});
-        if (input == place.end()) {
-          auto& renewed = made[source.get()];
-          if (renewed == nullptr) renewed = std::make_shared<const Source>(*source);
-          add(renewed, term.row, term.weight);
-          continue;
-        }
-        const auto& [of, of_row] = input->second;
-        for (const Term& inner : of->terms(of_row)) {
-          add(of->sources_[inner.source], inner.row, inner.weight * term.weight);
-        }
-        half_steps += static_cast<std::uint64_t>(of->half_steps_[of_row]) *
-                      static_cast<std::uint64_t>(term.weight);
-      }
-      history.append(terms, static_cast<std::int64_t>(half_steps));
-    }
-    out.push_back(std::move(history));
-  }
-  return out;
+bool History::recorded() const {
+  return std::ranges::any_of(sources_, [](const auto& source) { return source->recorded; });
 }
 
-std::vector<std::uint32_t> History::first_equal(std::span<const std::uint32_t> mark) const {
-  const auto less = [&](std::uint32_t a, std::uint32_t b) {
-    if (half_steps_[a] != half_steps_[b]) return half_steps_[a] < half_steps_[b];
-    if (!mark.empty() && mark[a] != mark[b]) return mark[a] < mark[b];
-    const auto x = terms(a), y = terms(b);
-    return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
-  };
-  std::map<std::uint32_t, std::uint32_t, decltype(less)> first(less);
-  std::vector<std::uint32_t> out;
-  out.reserve(rows());
-  for (std::uint32_t row = 0; row < rows(); ++row) {
-    out.push_back(first.emplace(row, row).first->second);
+History History::example(std::size_t rows, double norm2) {
+  History out = fresh(rows, norm2);
+  auto source = std::make_shared<Source>(*out.sources_[0]);
+  source->recorded = true;
+  return of(std::move(source));
+}
+
+History History::derived(std::vector<History> inputs, const Remake& remake) {
+  auto source = std::make_shared<Source>();
+  source->origin = remake(inputs);
+  if (std::ranges::any_of(inputs, &History::recorded)) {
+    source->recorded = true;
+    source->inputs = std::move(inputs);
+    source->remake = remake;
   }
-  return out;
+  return of(std::move(source));
+}
+
+History History::looked_up(TableOf table) const {
+  return derived({*this}, [table = std::move(table)](std::span<const History> inputs) {
+    const History& input = inputs[0];
+    std::vector<Origin> out(input.rows());
+    for (std::size_t row = 0; row < out.size(); ++row) {
+      if (input.terms(row).empty()) continue;  // nothing rotates, and there is no error
+      const Combination of = input.combination(row);
+      out[row] = table(row, of.half_steps);
+      out[row].id = out[row].id == 0 ? 0 : mixed(of.id, out[row].id);
+    }
+    return out;
+  });
 }
 
 }  // namespace jali::tfhe

@@ -29,7 +29,7 @@ Program::Program(std::shared_ptr<const Evaluator> evaluator, CiphertextFunction 
   for (const Ciphertext* example : examples) {
     Ciphertext input = evaluator_->copy(evaluator_->bind(*example));
     input.seed.reset();
-    input.history = History::fresh(input.size(), example->history.norm2());
+    input.history = History::example(input.size(), example->history.norm2());
     inputs_.push_back(std::move(input));
   }
   const device::Device& device = *evaluator_->engine().device();
@@ -86,6 +86,8 @@ std::vector<Ciphertext> Program::run(std::span<const Ciphertext* const> inputs) 
   for (const Ciphertext* input : inputs) given.push_back(evaluator_->bind(*input));
   check(given);
   const Turns::Turn turn = turns_.take();
+  const std::vector<History> made =
+      History::repeated(histories(outputs_), histories(inputs_), histories(given));
   device::Memory& memory = *evaluator_->engine().device()->memory();
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (given[i].size() == 0) continue;
@@ -93,8 +95,6 @@ std::vector<Ciphertext> Program::run(std::span<const Ciphertext* const> inputs) 
     memory.copy(block.data.data(), given[i].data->data.data(), block.bytes());
   }
   graph_->run();
-  const std::vector<History> made =
-      History::repeated(histories(outputs_), histories(inputs_), histories(given));
   std::vector<Ciphertext> out;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     out.push_back(evaluator_->copy(outputs_[i]));

@@ -121,4 +121,29 @@ std::vector<std::uint8_t> LookUpTable::polynomial() const {
   return out;
 }
 
+std::vector<std::int64_t> LookUpTable::halves() const {
+  const std::size_t p = params_->value_modulus(), many = count();
+  std::vector<std::int64_t> out(side_by_side_ ? p : p * many);
+  for (std::size_t j = 0; j < many; ++j) {
+    for (std::size_t v = 0; v < values_[j].size(); ++v) {
+      out[side_by_side_ ? j * (p / many) + v : v * many + j] =
+          2 * static_cast<std::int64_t>(values_[j][v]);
+    }
+  }
+  return out;
+}
+
+Origin LookUpTable::origin(std::span<const std::int64_t> halves, std::size_t j,
+                           std::int64_t half_steps) const {
+  const int bits = params_->message_bits() + params_->carry_bits();
+  if (side_by_side_) {  // its result is that of a table shifted by j P / M boxes
+    return table_origin(
+        halves, bits,
+        half_steps + static_cast<std::int64_t>(2 * j * (params_->value_modulus() / count())));
+  }
+  Origin out = table_origin(halves, bits, half_steps);
+  if (j > 0) out.id = mixed(out.id, j);
+  return out;
+}
+
 }  // namespace jali::tfhe

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jali/params/tfhe_params.h"
+#include "jali/tfhe/origin.h"
 
 namespace jali::tfhe {
 
@@ -48,6 +49,10 @@ class LookUpTable {
   std::uint32_t largest(std::size_t j, std::uint32_t degree) const;
   /// The polynomial, N words of the torus in the lowest bytes.
   std::vector<std::uint8_t> polynomial() const;
+  /// The entries from which table_origin tells it from other tables.
+  std::vector<std::int64_t> halves() const;
+  /// The origin of function j for an input with this constant, in half steps. halves: halves().
+  Origin origin(std::span<const std::int64_t> halves, std::size_t j, std::int64_t half_steps) const;
 
  private:
   LookUpTable() = default;

@@ -32,7 +32,8 @@ void charge_block(Reader& reader, std::uint64_t bytes) {
 enum Flag : std::uint8_t {
   kSeeded = 1,
   kDegrees = 2,  // every element has a degree of its own, else one stands for all
-  kLaid = 4  // it has a layout
+  kLaid = 4,  // it has a layout
+  kOrigins = 8  // it says from which errors its own are made
 };
 constexpr std::size_t kMostAxes = 32;  // NumPy had no more before its version 2
 constexpr std::size_t kLayoutBytes = 3 + 4 * kMostAxes;
@@ -68,6 +69,48 @@ void check_seed(const tfhe::Ciphertext& x) {
       "a ciphertext carries a seed that is not its own: please report");
 }
 
+/// Whether the bytes say from which errors those of a ciphertext are made. The seed says so of a fresh one.
+bool has_origins(const tfhe::Ciphertext& x, double norm2) {
+  return !x.seed && norm2 > 0 && x.history.known();
+}
+
+void write_origins(Writer& writer, const tfhe::History& history) {
+  for (std::size_t i = 0; i < history.rows(); ++i) {
+    std::uint32_t terms = 0;
+    history.for_each(i, [&](std::uint64_t, std::int64_t, double) { ++terms; });
+    writer.u64(static_cast<std::uint64_t>(history.combination(i).half_steps));
+    writer.u32(terms);
+    history.for_each(i, [&](std::uint64_t id, std::int64_t weight, double) {
+      writer.u64(id);
+      writer.u64(static_cast<std::uint64_t>(weight));
+    });
+  }
+}
+
+constexpr std::int64_t kMostWeight = std::int64_t{1} << 31;
+
+tfhe::History read_origins(Reader& reader, std::size_t rows) {
+  std::vector<tfhe::Origin> origins;
+  std::vector<std::uint32_t> begin{0}, column;
+  std::vector<std::int64_t> weight, half_steps;
+  for (std::size_t i = 0; i < rows; ++i) {
+    half_steps.push_back(static_cast<std::int64_t>(reader.u64()));
+    const std::uint32_t terms = reader.u32();
+    reader.check(terms <= reader.remaining() / 16, "it ends before its origins do");
+    charge_block(reader, std::uint64_t{terms} * 128);
+    for (std::uint32_t k = 0; k < terms; ++k) {
+      origins.push_back({reader.u64()});
+      weight.push_back(static_cast<std::int64_t>(reader.u64()));
+      column.push_back(static_cast<std::uint32_t>(column.size()));
+      reader.check(origins.back().id > 1 && weight.back() != 0 && weight.back() > -kMostWeight &&
+                       weight.back() < kMostWeight,
+                   "an origin or its weight is none");
+    }
+    begin.push_back(static_cast<std::uint32_t>(column.size()));
+  }
+  return tfhe::History::made(std::move(origins)).combined({begin, column, weight, half_steps});
+}
+
 }  // namespace
 
 Bytes to_bytes(const tfhe::Ciphertext& x) {
@@ -90,10 +133,12 @@ Bytes to_bytes(const tfhe::Ciphertext& x) {
   const bool several = degrees_differ(x);
   const std::size_t word = backend::torus_bytes(x.data->torus);
   const std::size_t row = x.seed ? word : x.data->row_bytes();
+  const bool origins = has_origins(x, norm2);
   Writer writer(kTfheCiphertext, params.hash(),
-                kCiphertextBytes + kLayoutBytes + sizeof(random::Seed) + x.size() * (2 + row));
+                kCiphertextBytes + kLayoutBytes + sizeof(random::Seed) + x.size() * (30 + row));
   writer.raw(x.key_id.bytes);
-  writer.u8((x.seed ? kSeeded : 0) | (several ? kDegrees : 0) | (x.layout ? kLaid : 0));
+  writer.u8((x.seed ? kSeeded : 0) | (several ? kDegrees : 0) | (x.layout ? kLaid : 0) |
+            (origins ? kOrigins : 0));
   writer.u32(static_cast<std::uint32_t>(x.size()));
   writer.f64(norm2);
   if (several) {
@@ -107,6 +152,7 @@ Bytes to_bytes(const tfhe::Ciphertext& x) {
     writer.u8(static_cast<std::uint8_t>(x.layout->shape.size()));
     for (const std::uint32_t axis : x.layout->shape) writer.u32(axis);
   }
+  if (origins) write_origins(writer, x.history);
   const auto* at = static_cast<const std::uint8_t*>(x.data->data.data());
   if (!x.seed) {
     writer.raw({at, x.data->bytes()});
@@ -129,7 +175,7 @@ tfhe::Ciphertext tfhe_ciphertext_from_bytes(std::span<const std::uint8_t> bytes,
   out.params = params;
   reader.copy_to(out.key_id.bytes);
   const std::uint8_t flags = reader.u8();
-  reader.check(flags <= (kSeeded | kDegrees | kLaid), "its flags are unknown");
+  reader.check(flags <= (kSeeded | kDegrees | kLaid | kOrigins), "its flags are unknown");
   const bool seeded = (flags & kSeeded) != 0, several = (flags & kDegrees) != 0;
   const std::uint32_t count = reader.u32();
   const double norm2 = reader.magnitude("its noise");
@@ -164,9 +210,16 @@ tfhe::Ciphertext tfhe_ciphertext_from_bytes(std::span<const std::uint8_t> bytes,
     reader.check(fits(layout, *params, count), "its layout is one of another number of elements");
     out.layout = std::move(layout);
   }
-  if (norm2 > 0) {
+  if ((flags & kOrigins) != 0) {
+    reader.check(!seeded && norm2 > 0,
+                 "it states origins although its seed or its noise says them");
+    out.history = read_origins(reader, count);
+    reader.check(out.history.norm2() == norm2, "its noise is not that of its origins");
+  } else if (norm2 > 0 && !seeded) {
     reader.check(count > 0, "it states noise although it has no element");
-    out.history = tfhe::History::fresh(count, norm2);
+    out.history = tfhe::History::unknown(count, norm2);
+  } else if (norm2 > 0) {
+    reader.check(count > 0, "it states noise although it has no element");
   } else {
     reader.check(out.key_id.is_none() || count == 0 || !seeded,
                  "it is fresh and states that it has no noise");
@@ -183,6 +236,7 @@ tfhe::Ciphertext tfhe_ciphertext_from_bytes(std::span<const std::uint8_t> bytes,
     reader.copy_to({static_cast<std::uint8_t*>(rows.bodies.data()), count * word});
     reader.finish();
     out.seed = rows.seed;
+    if (norm2 > 0) out.history = tfhe::History::encrypted(rows.seed, count, norm2);
     out.data = std::make_shared<const lwe::LweBlock>(lwe::expand(*pool, rows));
     return out;
   }

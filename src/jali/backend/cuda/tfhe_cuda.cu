@@ -40,6 +40,10 @@ class CudaTfhe final : public TfheOps {
       return "TFHE on a GPU needs compute capability 9.0 (H100, H200) or later: use "
              "device=\"cpu\"";
     });
+    require<Unsupported>(config_.transform != "ntt", [] {
+      return "a GPU computes TFHE with transforms in double precision (\"fft\"): leave the transform "
+             "away, or use device=\"cpu\" for \"ntt\"";
+    });
     device::cuda::check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount,
                                                stream_.device()),
                         "device");

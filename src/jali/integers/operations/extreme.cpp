@@ -10,7 +10,7 @@ std::pair<Integers, Integers> Arithmetic::extreme(const Integers& x, std::size_t
                                                   bool largest) const {
   check_type(x.type());
   const std::size_t rows = rows_of(x, length);
-  const IntegerType of_index{std::max(1, static_cast<int>(std::bit_width(length - 1))), false};
+  const IntegerType of_index{std::max(2, static_cast<int>(std::bit_width(length - 1))), false};
   std::vector<Wide> indices(x.count());
   for (std::size_t i = 0; i < x.count(); ++i) indices[i] = static_cast<Wide>(i % length);
   Integers now = x, where = trivial(indices, of_index);

@@ -75,12 +75,7 @@ Integers Arithmetic::moved_each(Move move, const Integers& x, std::span<const Wi
                   {b.look_up(w[0].digits.back(), [&](int v) { return v >= q / 2 ? q - 1 : 0; })},
                   {}};
         });
-    auto rows = machine_->allocate(x.count() * (n + 1));
-    if (x.count()) {
-      machine_->copy(*rows, 0, x.rows(), 0, x.count() * n);
-      machine_->copy(*rows, x.count() * n, sign.rows(), 0, x.count());
-    }
-    from = std::move(rows);
+    from = machine_->concatenate(x.rows(), sign.rows());
   }
   std::vector<std::uint32_t> which;
   std::vector<Wide> bits;

@@ -32,11 +32,8 @@ Integers Arithmetic::take(const Integers& x, std::span<const std::size_t> indice
 
 /// The integers of x, then those of y.
 Integers Arithmetic::after(const Integers& x, const Integers& y) const {
-  const auto n = static_cast<std::size_t>(x.type().digits(space_.message_bits));
-  std::shared_ptr<Rows> rows = machine_->allocate((x.count() + y.count()) * n);
-  if (x.count()) machine_->copy(*rows, 0, x.rows(), 0, x.count() * n);
-  if (y.count()) machine_->copy(*rows, x.count() * n, y.rows(), 0, y.count() * n);
-  return {x.type(), x.count() + y.count(), rows, std::max(x.noise(), y.noise())};
+  return {x.type(), x.count() + y.count(), machine_->concatenate(x.rows(), y.rows()),
+          std::max(x.noise(), y.noise())};
 }
 
 std::size_t Arithmetic::rows_of(const Integers& x, std::size_t length) const {
@@ -58,11 +55,7 @@ Integers Arithmetic::trivial(std::span<const Wide> values, IntegerType type) con
     for (const std::uint8_t digit : digits)
       constants.push_back(2 * std::int64_t{digit});  // in halves
   }
-  const std::vector<std::uint32_t> begin(constants.size() + 1, 0);
-  const auto nothing = machine_->allocate(0);
-  std::shared_ptr<Rows> rows = machine_->allocate(constants.size());
-  if (!constants.empty()) machine_->combine(*rows, 0, *nothing, {begin, {}, {}, constants});
-  return {type, values.size(), rows, 1};
+  return {type, values.size(), machine_->constants(constants), 1};
 }
 
 }  // namespace jali::integers

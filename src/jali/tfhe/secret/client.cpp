@@ -136,7 +136,7 @@ Ciphertext Client::encrypt(std::span<const std::uint64_t> values,
           key_id(),
           std::move(data),
           std::vector<std::uint32_t>(values.size(), static_cast<std::uint32_t>(bound)),
-          History::fresh(values.size()),
+          History::encrypted(seed, values.size()),
           seed};
 }
 
