@@ -74,10 +74,9 @@ def recorded(name: str, set_name: str, level: int | None, batch: int) -> Steps:
     values = np.full((batch, params.slots), 0.25)
     level = params.bootstrap_level if boots else level
     x, y = (server.bind(client.encrypt(values, level=level)) for _ in range(2))
-    assert server.trace is not None
     if boots:
         x.bootstrap()  # makes its diagonals
-    server.trace.clear()
+    server.trace().clear()
     for _ in range(REPEATS[name]):
         match name:
             case "bootstrap":
@@ -86,7 +85,7 @@ def recorded(name: str, set_name: str, level: int | None, batch: int) -> Steps:
                 server.explicit.rotate(x.ciphertext, 1)
             case _:
                 server.explicit.multiply_relinearise_rescale(x.ciphertext, y.ciphertext)
-    return lower(parse(server.trace.json_lines()))
+    return lower(parse(server.trace().json_lines()))
 
 
 def simulated(steps: Steps, machine: Machine, times: int) -> tuple[float, str]:

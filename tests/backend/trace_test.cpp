@@ -429,7 +429,7 @@ TEST_F(TraceTest, JsonLines) {
   engine_->ring().add(x, x, x);
   const std::string text = trace_->json_lines();
   EXPECT_EQ(std::ranges::count(text, '\n'), 3);
-  EXPECT_EQ(text.find("{\"schema\": 1, \"scheme\": \"ckks\", \"library\": \"jali "), 0U);
+  EXPECT_EQ(text.find("{\"schema\": 1, \"commit\": \"unknown\", \"scheme\": \"ckks\", \"library\": \"jali "), 0U);
   EXPECT_NE(text.find("\"engine\": \"ref\", \"N\": 16, \"word\": \"w64\", \"word_bytes\": 8, "
                       "\"prime_bits\": ["),
             std::string::npos)

@@ -60,8 +60,8 @@ def _floor(
         program, *client.public_bytes(), device=options.device, threads=options.threads, trace=True
     )
     owner = _jali.ckks.ClientCore(params, options.threads or 0, "cpu", True)
-    assert server.trace is not None and owner.trace is not None
-    server.trace.clear()
+    assert owner.trace is not None
+    server.trace().clear()
     owner.trace.clear()
     reply = server.evaluate(
         owner.encrypt(program.pack(image), magnitude=roles.MAGNITUDE, peak=roles.GAINS[0])
@@ -70,7 +70,7 @@ def _floor(
     host = ckks.Client(params, threads=options.threads).engine
     parts = [
         floors.of(floors.work_of(owner.trace), word, host, server.threads),
-        floors.of(floors.work_of(server.trace), word, server.engine, server.threads),
+        floors.of(floors.work_of(server.trace()), word, server.engine, server.threads),
     ]
     return Floor(sum(part.seconds for part in parts), ", then ".join(part.kind for part in parts))
 

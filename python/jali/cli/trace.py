@@ -59,7 +59,7 @@ def _demo(options: Namespace) -> Trace:
         trace=True,
     )
     request = ckks.Ciphertext.from_bytes(client.encrypt(images), client.params)
-    return _recorded(server.trace, lambda: server.evaluate(request))
+    return _recorded(server.trace(), lambda: server.evaluate(request))
 
 
 def _bootstrap(options: Namespace) -> Trace:
@@ -82,7 +82,7 @@ def _bootstrap(options: Namespace) -> Trace:
     server.prepare_bootstrap()
     zeros = np.zeros((options.batch, params.slots), dtype=complex)
     x = server.bind(client.encrypt(zeros, level=params.bootstrap_level))
-    return _recorded(server.trace, x.bootstrap)
+    return _recorded(server.trace(), x.bootstrap)
 
 
 def _tfhe(options: Namespace) -> Trace:
@@ -92,12 +92,11 @@ def _tfhe(options: Namespace) -> Trace:
         params, client.evaluation_keys(), options.device, threads=options.threads, trace=True
     )
     x = server.bind(client.encrypt(np.zeros(options.batch, dtype=int)))
-    return _recorded(server.trace, lambda: server.apply(lambda v: v, x))
+    return _recorded(server.trace(), lambda: server.apply(lambda v: v, x))
 
 
-def _recorded(trace: Trace | None, body: Callable[[], object]) -> Trace:
+def _recorded(trace: Trace, body: Callable[[], object]) -> Trace:
     """The trace of the body alone, without the operations that prepared it."""
-    assert trace is not None
     trace.clear()
     body()
     return trace

@@ -124,10 +124,9 @@ class Server:
         bias = self._run.encode(step.bias, level - 1, below.scale)
         return _EncodedLinear(giants, step.sum_rotations(), bias)
 
-    @property
-    def trace(self) -> ckks.Trace | None:
-        """The record of operations, or None."""
-        return self._evaluator.trace
+    def trace(self) -> ckks.Trace:
+        """The record of operations. Raises InvalidArgument for a server that was made without trace=True."""
+        return self._evaluator.trace()
 
     def __call__(self, request: bytes) -> bytes:
         """From the bytes of encrypted images to the bytes of encrypted logits."""

@@ -27,6 +27,7 @@ HEADER = {
     "schema": 1,
     "scheme": "ckks",
     "library": "by hand",
+    "commit": "unknown",
     "engine": "none",
     "N": 16,
     "word": "w64",
