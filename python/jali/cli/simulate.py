@@ -72,15 +72,18 @@ def _parser() -> Parser:
 
 def _settings(given: Sequence[str]) -> dict[str, float]:
     """The values of --set. Raises InvalidArgument."""
-    found = {}
+    found: dict[str, float] = {}
     for text in given:
         name, sign, value = text.partition("=")
         try:
-            found[name] = float(value)
+            number = float(value)
         except ValueError:
-            sign = ""
+            sign, number = "", 0.0
         if not sign or not name:
             raise InvalidArgument(f"--set takes NAME=NUMBER, not {text!r}")
+        if name in found:
+            raise InvalidArgument(f"--set gives {name} twice: leave one out")
+        found[name] = number
     return found
 
 
@@ -104,13 +107,17 @@ def main(argv: Sequence[str]) -> int:
     _check_output(options.gantt, ".json", ".png")
     _check_output(options.roofline, ".png")
     _check_output(options.csv, options.csv.suffix if options.csv else "")
-    machine = Machine.load(options.machine, options.mode, _settings(options.set))
+    settings = _settings(options.set)
+    machine = Machine.load(options.machine, options.mode, settings)
     program = programs.find(options.program, machine)
     if options.sweep:
         for given, name in ((options.gantt, "--gantt"), (options.roofline, "--roofline")):
             if given:
                 raise InvalidArgument(f"{name} shows one machine: leave --sweep out")
-        points = grid([read_sweep(text) for text in options.sweep])
+        sweeps = [read_sweep(text) for text in options.sweep]
+        if both := [name for name, _ in sweeps if name in settings]:
+            raise InvalidArgument(f"--sweep and --set both give {both[0]}: leave one out")
+        points = grid(sweeps)
         _show_sweep(list(sweep(program, machine, points, _progress("points"))), options.csv, options.json)  # fmt: skip
         return 0
     if options.csv:

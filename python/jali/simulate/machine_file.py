@@ -136,8 +136,9 @@ class Reader:
         for name in (path, short):
             if name and name in self.set:
                 self.used[name] = None
-                given = raw.get("source", "derived") if isinstance(raw, dict) else "derived"
-                raw = {"value": float(self.set[name]), "source": given}
+                old = raw if isinstance(raw, dict) else {}
+                raw = {"value": float(self.set[name]), "source": old.get("source", "derived")}
+                raw |= {"whole": old["whole"]} if "whole" in old else {}
         scale = 1.0
         for name in (path, short):
             if name and name in self.scale:

@@ -15,7 +15,7 @@ __all__ = ["SOURCES", "Number", "evaluate", "read_number"]
 
 # The first word of a source tag; after a colon stands the section, the table or the file.
 SOURCES = ("paper", "rtl", "measured", "calibrated", "assumed", "derived")
-FIELDS = {"value", "source", "limit", "off", "about"}
+FIELDS = {"value", "source", "limit", "off", "about", "whole"}
 TAG = re.compile(rf"(?:{'|'.join(SOURCES)})(?::[^\n]{{1,200}})?")
 LONGEST = 400  # characters of a formula
 STEP_NAMES = ("n", "log2n")  # what a formula of a unit may also use: the length of the polynomial
@@ -116,7 +116,7 @@ def read_number(
     """A Number from its form in a machine file: ``{ value = 4, source = "paper:IV-A" }``, or a bare formula of other numbers.
 
     off: take the value that the number has when its limit is switched off. limits: the names of limits that there are. of_step: the
-    formula may use n and log2n. Raises InvalidArgument.
+    formula may use n and log2n. A number that says ``whole = true`` counts things: it is a whole number of at least 1. Raises InvalidArgument.
     """
     if isinstance(raw, str):
         raw = {"value": raw, "source": "derived"}
@@ -157,6 +157,12 @@ def read_number(
         found = None
     else:
         found = scale * evaluate(formula, names, path)
+    whole = raw.get("whole", False)
+    if not isinstance(whole, bool):
+        raise InvalidArgument(f"{path}: 'whole' is true or false")
+    if whole and (found is None or found < 1 or found % 1):
+        given = f"{formula!r} with n" if found is None else f"{found:g}"
+        raise InvalidArgument(f"{path}: {given} is no whole number of at least 1")
     return Number(path, source, formula, found, limit, about, scale, names)
 
 

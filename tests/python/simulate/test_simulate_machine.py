@@ -89,6 +89,12 @@ def test_overrides() -> None:
         4 + 23
     )
     assert slow.changed({"cores": 3}).scales == slow.scales
+    counted = Machine.parse(TOY.replace("clp = { value = 4,", "clp = { value = 4, whole = true,"))
+    assert cycles(counted.changed({"clp": 8}), 1024) == 10 * (64 + 23)
+    with pytest.raises(jali.InvalidArgument, match=r"clp: 2.5 is no whole .*\(with clp = 2.5\)"):
+        counted.changed({"clp": 2.5})
+    with pytest.raises(jali.InvalidArgument, match=r"lanes: .* above 0 \(with clp = 0\)"):
+        m.changed({"clp": 0})
     for bad in ("lanes", "units.fft.lanes", "parameters.zz", ""):
         with pytest.raises(jali.InvalidArgument, match="no number"):
             m.changed({bad: 3})
@@ -131,6 +137,10 @@ def test_overrides() -> None:
         ("coefficient = { value = 4", "coefficient = { value = 0", "widths.coefficient.*above 0"),
         ("value = 1, source", "value = inf, source", "inf is no whole number"),
         ("value = 1, source", "value = 65537, source", "no whole number from 1 to 2.16"),
+        ("cores = { value = 2,", "cores = { value = 2.5, whole = true,", "cores: 2.5 is no whole"),
+        ("cores = { value = 2,", "cores = { value = 0, whole = true,", "cores: 0 is no whole"),
+        ("cores = { value = 2,", "cores = { value = 2, whole = 1,", "'whole' is true or false"),
+        ('passes = { value = "log2n",', 'passes = { value = "log2n", whole = true,', "no whole number"),
     ],
 )  # fmt: skip
 def test_one_error_names_the_place(old: str, new: str, message: str) -> None:

@@ -11,7 +11,11 @@ import pytest
 
 from jali.simulate.machine import MODES, Machine, shipped
 from jali.simulate.papers import paper
+from jali.simulate.report import energy
+from jali.simulate.scheduler import schedule
 from jali.simulate.steps import Kind
+from jali.simulate.strix import published_sets
+from jali.simulate.workloads import strix
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = ("h100", "mv_set_a", "mv_set_bc", "strix", "strix_nofold")
@@ -152,6 +156,44 @@ def test_the_area_of_strix_is_that_of_table_iii() -> None:
     printed = paper("strix").tables["III"].cell("total", "area").value
     # Units are rounded to 0.01 mm2 each, six in each of eight cores.
     assert Machine.load("strix").area_mm2 == pytest.approx(printed, abs=8 * 6 * 0.005)
+
+
+@pytest.mark.parametrize(
+    ("changes", "more"),
+    [
+        ({"tvlp": 16}, 8 * 9.40),
+        ({"clp": 8}, 8 * (0.02 + 0.28 + 7.23 + 0.63 + 0.32)),
+        ({"plp": 4}, 8 * (2 * 7.23 / 4 + 4 * 0.63 / 4)),
+        ({"local_mib": 1.25}, 8 * 0.92),
+        ({"global_mib": 42}, 51.40),
+        ({"hbm_gbs": 600}, 14.90),
+        ({"clock_ghz": 2.4}, 0),
+    ],
+)
+def test_more_of_strix_takes_more_area(changes: dict[str, float], more: float) -> None:
+    """What Table III has for the part that doubles, so that a sweep compares machines of different cost."""
+    machine = Machine.load("strix")
+    assert machine.changed(changes).area_mm2 - machine.area_mm2 == pytest.approx(more, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["strix", "strix_nofold"])
+@pytest.mark.parametrize("doubled", ["clp", "plp", "colp", "clock_ghz"])
+def test_work_takes_the_same_energy_on_more_lanes(name: str, doubled: str) -> None:
+    """Twice the lanes are busy half as long with twice the power: the energy of arithmetic is that of the work. PLP changes the work: it
+    adds up as many products before they are transformed back."""
+    machine = Machine.load(name, "published")
+    faster = machine.changed({doubled: 2 * float(machine.parameters[doubled])})
+    steps = strix(machine, published_sets()["I"], ciphertexts=16, batch=2, iterations=3)
+    before, after = (schedule(steps, m) for m in (machine, faster))
+    assert after.seconds <= before.seconds
+    units = {unit for unit in machine.units if float(machine.units[unit].energy_pj)}
+    assert len(units) == 6
+    units -= {"ifft", "accumulator"} if doubled == "plp" else set()
+    joules = [
+        {part.part: part.joules for part in energy(result) if part.part in units}
+        for result in (before, after)
+    ]
+    assert joules[0] == pytest.approx(joules[1], rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["strix", "strix_nofold"])
