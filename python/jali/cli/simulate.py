@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -132,8 +133,7 @@ def main(argv: Sequence[str]) -> int:
     if options.gantt:
         print(gantt.write(result, options.gantt), file=sys.stderr)
     if options.roofline:
-        moved = float(result.steps.bytes[result.residency.moved].sum())
-        roofline.draw(options.roofline, result.steps, machine, moved, result.seconds)
+        roofline.draw(options.roofline, found.roofs, f"{machine.name}, {machine.mode}")
         print(f"wrote {options.roofline}", file=sys.stderr)
     return 0
 
@@ -150,6 +150,12 @@ def _check_output(file: Path | None, *endings: str) -> None:
         raise Unsupported(f"plots need matplotlib: {packages.install('matplotlib')}")
 
 
+def _counted(point: Point, name: str) -> str:
+    """A resource, and whether it is more than there is: than the resource NAME_limit."""
+    value, most = point.resources[name], point.resources.get(f"{name}_limit", math.inf)
+    return f"{value:g} of {most:g}" if value > most else f"{value:g}"
+
+
 def _show_sweep(points: list[Point], file: Path | None, as_json: bool) -> None:
     best = pareto(points)
     if file is not None:
@@ -164,15 +170,22 @@ def _show_sweep(points: list[Point], file: Path | None, as_json: bool) -> None:
             row = {"what": "point", **vars(point), "pareto": is_best}
             print(json.dumps(row))
         return
+    names = list(points[0].values)
+    counted = [key for key in points[0].resources if len({p.resources[key] for p in points}) > 1]
+    # A file need not give area or energy: a column of zeros would say that they cost nothing.
+    known = [title for title, any_ in (("mm2", any(p.area_mm2 for p in points)), ("mJ", any(p.joules for p in points))) if any_]  # fmt: skip
     rows = [
         (
             *(f"{value:g}" for value in point.values.values()),
             seconds_text(point.seconds),
-            f"{point.area_mm2:.2f}",
-            f"{point.joules * 1e3:.4g}",
+            *(
+                {"mm2": f"{point.area_mm2:.2f}", "mJ": f"{point.joules * 1e3:.4g}"}[t]
+                for t in known
+            ),
+            *(_counted(point, key) for key in counted),
             "yes" if is_best else "",
         )
         for point, is_best in zip(points, best, strict=True)
     ]
-    names = list(points[0].values)
-    table("Points; those that no other beats in time, area and energy are marked", [*names, "time", "mm2", "mJ", "best"], rows)  # fmt: skip
+    judged = ", ".join(["time", *({"mm2": "area", "mJ": "energy"}[title] for title in known)])
+    table(f"Points; those that no other beats in {judged} are marked", [*names, "time", *known, *counted, "best"], rows)  # fmt: skip
