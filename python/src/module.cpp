@@ -36,10 +36,10 @@ NB_MODULE(_jali, m) {
   using namespace jali::python;
   m.doc() = "The compiled core of Jali. Use the package jali, which wraps it.";
   register_errors(m);
-  m.def(
-      "build_info", &build_info, nb::sig("def build_info() -> dict[str, typing.Any]"),
-      "Facts about this build: version, commit of the sources (\"unknown\" if they were no checkout), compiler, assertions, and "
-      "whether it has the CUDA engine.");
+  m.def("build_info", &build_info, nb::sig("def build_info() -> dict[str, typing.Any]"),
+        "Facts about this build: version, commit of the sources (\"unknown\" if they were no "
+        "checkout), compiler, assertions, and "
+        "whether it has the CUDA engine.");
   nb::module_ device = m.def_submodule("device", "The devices of this machine.");
   bind_device(device);
   nb::module_ ckks = m.def_submodule("ckks", "Encrypted vectors of real and complex numbers.");

@@ -402,9 +402,7 @@ def _header(line: int, fields: dict[str, Any]) -> Header:
             _corrupt(line, "field digits", "must not have more primes than Q")
     elif found["n"] % found["group"]:
         _corrupt(line, "field group", "must divide n")
-    return Header(
-        common["scheme"], common["library"], common["commit"], common["engine"], found
-    )
+    return Header(common["scheme"], common["library"], common["commit"], common["engine"], found)
 
 
 def _records(header: Header, lines: Iterator[tuple[int, dict[str, Any]]]) -> Iterator[Record]:
