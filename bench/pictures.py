@@ -297,7 +297,7 @@ def reuse_picture(pyplot: Any) -> None:
 
     product = matvec.Product(1024, 1024, matvec.published_sets()["Set-B"])
     entities = product.entities()
-    sizes = [i * 1e5 for i in range(71)]  # bytes
+    sizes = range(0, 7_100_000, 100_000)  # bytes
     found = allocator.sweep(entities, sizes, allocator.greedy)
     best = allocator.sweep(entities, sizes, allocator.exact)
     order = sorted(found[0].outer_by_entity, key=lambda name: found[0].outer_by_entity[name])

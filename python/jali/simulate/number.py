@@ -49,7 +49,8 @@ def _walk(node: ast.AST, names: Mapping[str, float]) -> float:
         case ast.Name(id=name):
             if name in names:
                 return names[name]
-            raise ValueError(f"there is no number {name}")
+            known = ", ".join(names) or "no names: there are no parameters"
+            raise ValueError(f"there is no number {name}: use {known}")
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_walk(operand, names)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
@@ -70,6 +71,10 @@ def evaluate(formula: str, names: Mapping[str, float], where: str) -> float:
         return value
     except (ValueError, TypeError, SyntaxError, ArithmeticError, RecursionError, MemoryError) as e:
         reason = e.msg if isinstance(e, SyntaxError) else str(e)
+        if isinstance(e, ZeroDivisionError):
+            reason = "it divides by zero"
+        elif isinstance(e, OverflowError):
+            reason = "the result is too large"
         raise InvalidArgument(f"{where}: {formula[:60]!r}: {reason}") from None
 
 

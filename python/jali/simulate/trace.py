@@ -391,6 +391,8 @@ def _header(line: int, fields: dict[str, Any]) -> Header:
     if type(scheme) is not str or scheme not in _HEADERS:
         _corrupt(line, "field scheme", "must be ckks or tfhe")
     own = _HEADERS[scheme]
+    if "commit" not in fields:  # traces of before 2026-11-25
+        _corrupt(line, "field commit", 'is missing: record the program again, or give "unknown"')
     _expect(line, fields, (*_COMMON_HEADER, *own))
     common = _checked(line, fields, _COMMON_HEADER)
     found = _checked(line, fields, own)

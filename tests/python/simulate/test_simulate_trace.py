@@ -84,7 +84,7 @@ def test_a_stream_is_read_line_by_line(tmp_path: Path) -> None:
         ({"digits": [99]}, "digits"),
         ({"engine": "a\nb"}, "engine.*printable"),
         ({"library": ""}, "library"),
-        ({"commit": None}, "commit.*missing"),
+        ({"commit": None}, "commit.*missing: record the program again"),
         ({"commit": ""}, "commit"),
         ({"commit": 3}, "commit.*text"),
         ({"commit": "c\u00f6mmit"}, "commit.*printable"),
