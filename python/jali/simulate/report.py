@@ -258,7 +258,7 @@ def lines(report: Report, name: str) -> Iterator[dict[str, Any]]:
             "name": roof.unit,
             "elements_a_byte": roof.elements_a_byte,
             "peak_a_second": roof.peak,
-            "bytes_a_second": roof.bandwidth,
+            "bytes_a_second": None if math.isinf(roof.bandwidth) else roof.bandwidth,
             "reached_a_second": roof.reached,
         }
     moved = result.residency.moved

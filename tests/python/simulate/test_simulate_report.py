@@ -258,6 +258,20 @@ def test_a_machine_without_area_and_energy_has_no_columns_of_zeros(
     assert "time, area, energy are marked" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("mode", ["published", "strict"])
+def test_json_has_numbers_alone(capsys: pytest.CaptureFixture[str], mode: str) -> None:
+    """Some channels of Strix have no limit in the mode published, and JSON has no infinity."""
+    assert main([*SMALL, "--mode", mode, "--json", "--no-constants"]) == 0
+
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is no JSON")
+
+    lines = capsys.readouterr().out.splitlines()
+    roofs = [x for x in (json.loads(line, parse_constant=refuse) for line in lines) if x["what"] == "roof"]  # fmt: skip
+    assert len(roofs) == 9
+    assert all((x["bytes_a_second"] is None) == (mode == "published") for x in roofs)
+
+
 def test_a_trace_without_operations(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "empty.jsonl"
     recorded = Path(__file__).parents[3] / "vectors" / "traces" / "tfhe_0.jsonl"
