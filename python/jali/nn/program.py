@@ -174,10 +174,17 @@ class Program:
         device: str = "auto",
         threads: int | None = None,
         record: bool | None = None,
+        trace: bool = False,
     ) -> Server:
         """A server with a client's evaluation_keys(). Arguments as of nn.Server."""
         return Server(
-            self._machine(), self.manifest, keys, device=device, threads=threads, record=record
+            self._machine(),
+            self.manifest,
+            keys,
+            device=device,
+            threads=threads,
+            record=record,
+            trace=trace,
         )
 
     def _machine(self) -> Machine:

@@ -193,6 +193,8 @@ class Server:
 
     record: whether a run is recorded for each batch of ciphertexts, and replayed. None stands for yes on a GPU whose memory holds all
         encoded matrices, and no elsewhere.
+    trace: whether ``server.evaluator.trace()`` keeps every operation, for ``jali simulate``. A run that is replayed has no operations to keep, so
+        that runs are not recorded then. Raises InvalidArgument for both.
     """
 
     def __init__(
@@ -204,9 +206,16 @@ class Server:
         device: str = "auto",
         threads: int | None = None,
         record: bool | None = None,
+        trace: bool = False,
     ) -> None:
+        if trace and record:
+            raise InvalidArgument("a run that is replayed cannot be traced: leave out record=True")
+        if trace:
+            record = False
         self._machine, self._manifest = machine, manifest
-        self._evaluator = ckks.Evaluator(manifest.params, keys, device, threads=threads)
+        self._evaluator = ckks.Evaluator(
+            manifest.params, keys, device, threads=threads, trace=trace
+        )
         machine.prepare(self._evaluator)
         on_gpu = self._evaluator.device == "cuda" and machine.is_resident
         self._record = on_gpu if record is None else record
