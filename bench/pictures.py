@@ -3,7 +3,8 @@
     python bench/pictures.py
 
 It writes docs/peers.png (Jali beside other libraries), docs/precision.png (precision against time of bootstrapping),
-docs/performance.png (time against level and ring) and docs/batches.png (time of look-ups against their number). It needs matplotlib. No chart has more than six lines or marks.
+docs/performance.png (time against level and ring), docs/batches.png (time of look-ups against their number) and docs/reuse.png (what an
+accelerator reads, by the models of jali.simulate). It needs matplotlib. No chart has more than six lines or marks.
 """
 
 from __future__ import annotations
@@ -290,6 +291,41 @@ def batches_picture(pyplot: Any) -> None:
     figure.savefig(DOCS / "batches.png", dpi=130)
 
 
+def reuse_picture(pyplot: Any) -> None:
+    """Draws Figures 1 and 3 of the matrix-vector paper from the model: what is read from outside, by entity and by memory."""
+    from jali.simulate import allocator, matvec
+
+    product = matvec.Product(1024, 1024, matvec.published_sets()["Set-B"])
+    entities = product.entities()
+    sizes = range(0, 7_100_000, 100_000)  # bytes
+    found = allocator.sweep(entities, sizes, allocator.greedy)
+    best = allocator.sweep(entities, sizes, allocator.exact)
+    order = sorted(found[0].outer_by_entity, key=lambda name: found[0].outer_by_entity[name])
+    colours = dict(zip(order, ("#b7c4cf", "#7d5ba6", PEER, OTHER, "#5fa8a6", JALI), strict=True))
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(12, 4.8))
+    _frame(left, "Reads without on-chip memory", "1,024 x 1,024, Set-B, 42.5 GB (Figure 1)")
+    all_ = found[0].outer_bytes
+    shares = [100 * found[0].outer_by_entity[name] / all_ for name in order]
+    left.barh(order, shares, color=[colours[name] for name in order])
+    for height, share in enumerate(shares):
+        left.text(share + 0.5, height, f"{share:.1f}%", va="center", fontsize=11, color=INK)
+    left.set_xticks([])
+    left.set_xlim(0, 42)
+    _frame(right, "Reads by on-chip memory", "whole entities, the dearest first (Figure 3)")
+    mb = [size / 1e6 for size in sizes]
+    kept = [[a.outer_by_entity[name] / 1e9 for a in found] for name in reversed(order)]
+    right.stackplot(mb, kept, colors=[colours[name] for name in reversed(order)])
+    least = [a.outer_bytes / 1e9 for a in best]
+    right.plot(mb, least, color=INK, linestyle=":", linewidth=1.5, label="the exact optimum")
+    right.set_xlabel("on-chip memory, MB", fontsize=11, color=INK)
+    right.set_ylabel("GB from DRAM", fontsize=11, color=INK)
+    right.set_xlim(0, 7)
+    right.set_ylim(0, 45)
+    right.legend(fontsize=11, frameon=False, loc="upper right")
+    figure.tight_layout(w_pad=3)
+    figure.savefig(DOCS / "reuse.png", dpi=130)
+
+
 def main() -> None:
     """Draws all of them."""
     import matplotlib
@@ -298,7 +334,13 @@ def main() -> None:
     from matplotlib import pyplot
 
     pyplot.rcParams["font.family"] = "DejaVu Sans"
-    for draw in (peers_picture, precision_picture, performance_picture, batches_picture):
+    for draw in (
+        peers_picture,
+        precision_picture,
+        performance_picture,
+        batches_picture,
+        reuse_picture,
+    ):
         draw(pyplot)
 
 

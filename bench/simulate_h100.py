@@ -3,8 +3,8 @@
     python bench/simulate_h100.py [-o FILE] [RESULTS ...]
 
 For each measured row it records the same operation on the CPU, whose engine gets the same requests, lowers the trace and simulates it. An operation is
-simulated three times in a row (a bootstrapping twice), and the time of the last is taken: the measurements were of repeated operations, too. An H200 is an H100 with the
-memory that was measured on it. It prints one JSON object a row, and the median and the worst error of each GPU to standard error.
+simulated three times in a row (a bootstrapping twice), and the time of the last is taken: the measurements were of repeated operations, too. Of a batch one ciphertext is
+recorded, and the steps get its size. An H200 is an H100 with the memory that was measured on it. It prints one JSON object a row, and the median and the worst error of each GPU to standard error.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import json
 import statistics
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,27 +27,31 @@ from jali.simulate.lower import lower
 from jali.simulate.machine import Machine
 from jali.simulate.roofline import bounds
 from jali.simulate.scheduler import schedule
-from jali.simulate.steps import Steps
+from jali.simulate.steps import Entity, Steps
 from jali.simulate.trace import parse
 
 RESULTS = Path(__file__).resolve().parent / "results"
 FILES = (
     "h100-2026-11-22-table",
     "h100-2026-11-22-words",
+    "h100-2026-11-22-bootstrap",
     "h100-2026-11-22-bootstrap-presets",
     "ranges-h200-2026-11-23",
+    "energy-h200-2026-11-23",
 )
 # What differs from h100.toml: a copy reads and writes so many TB/s, as the floors of ranges-h200-2026-11-23.jsonl say.
 DEVICES: dict[str, dict[str, float]] = {"h100": {}, "h200": {"copy_tbs": 4.10}}
 REPEATS = {"rotate": 3, "hmult_relin_rescale": 3, "bootstrap": 2}
 PRESETS = ("n15_small", "n16_fast")  # the others take as long to record, and are like these
-LARGEST = 8  # ciphertexts: larger batches take too long to record on a CPU
+# What a batch has once: each of its ciphertexts reads the same.
+SHARED = (Entity.KEY, Entity.PLAINTEXT, Entity.TWIDDLE, Entity.INVERSE_TWIDDLE)
 
 
 def operation(row: dict[str, Any]) -> tuple[str, str, int | None, int]:
     """What a row measured: name, set, level and batch."""
     params = row["params"]
-    return row["name"], row.get("preset") or params["set"], params.get("level"), row["batch"]
+    level = None if row["name"] == "bootstrap" else params["level"]
+    return row["name"], row.get("preset") or params["set"], level, row["batch"]
 
 
 def measured(files: list[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -58,26 +63,36 @@ def measured(files: list[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
             row = json.loads(line)
             if row.get("name") not in REPEATS or row["params"]["word"] != "w32":
                 continue
-            if row["batch"] <= LARGEST and row.get("preset", PRESETS[0]) in PRESETS:
+            if row.get("keys", "all") == "all" and row.get("preset", PRESETS[0]) in PRESETS:
                 found[device, operation(row)] = (device, row)
     yield from found.values()
 
 
+def of_batch(steps: Steps, batch: int) -> Steps:
+    """The steps for so many ciphertexts, from those for one."""
+    times = np.where(np.isin(steps.entity, SHARED), 1, batch)
+    return replace(
+        steps,
+        count=np.where(steps.bytes > 0, steps.count, steps.count * batch),
+        bytes=steps.bytes * times,
+        mults=steps.mults * batch,
+    )
+
+
 @functools.cache
-def recorded(name: str, set_name: str, level: int | None, batch: int) -> Steps:
-    """The steps of a repeated operation."""
+def recorded(name: str, set_name: str, level: int | None) -> Steps:
+    """The steps of a repeated operation on one ciphertext."""
     boots = name == "bootstrap"
     params = sets.load(set_name, word="w32", device="cpu")
     client = ckks.Client(params)
     keys = client.evaluation_keys(bootstrap=True) if boots else client.evaluation_keys([1])
     server = ckks.Evaluator(params, keys, "cpu", trace=True)
-    values = np.full((batch, params.slots), 0.25)
+    values = np.full(params.slots, 0.25)
     level = params.bootstrap_level if boots else level
     x, y = (server.bind(client.encrypt(values, level=level)) for _ in range(2))
-    assert server.trace is not None
     if boots:
         x.bootstrap()  # makes its diagonals
-    server.trace.clear()
+    server.trace().clear()
     for _ in range(REPEATS[name]):
         match name:
             case "bootstrap":
@@ -86,7 +101,7 @@ def recorded(name: str, set_name: str, level: int | None, batch: int) -> Steps:
                 server.explicit.rotate(x.ciphertext, 1)
             case _:
                 server.explicit.multiply_relinearise_rescale(x.ciphertext, y.ciphertext)
-    return lower(parse(server.trace.json_lines()))
+    return lower(parse(server.trace().json_lines()))
 
 
 def simulated(steps: Steps, machine: Machine, times: int) -> tuple[float, str]:
@@ -112,7 +127,9 @@ def main() -> None:
     errors: dict[str, list[tuple[float, str]]] = {}
     for device, row in measured(options.files):
         machine = Machine.load("h100", set=DEVICES[device])
-        seconds, bound = simulated(recorded(*operation(row)), machine, REPEATS[row["name"]])
+        *one, batch = operation(row)
+        steps = of_batch(recorded(*one), batch)
+        seconds, bound = simulated(steps, machine, REPEATS[row["name"]])
         error = seconds / row["median_s"] - 1
         errors.setdefault(device, []).append((abs(error), " at ".join(operation(row)[:2])))
         line = {

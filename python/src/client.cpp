@@ -21,6 +21,7 @@
 #include "bytes.h"
 #include "checked.h"
 #include "circuits.h"
+#include "commit.h"
 #include "files.h"
 #include "here.h"
 #include "interrupts.h"
@@ -124,7 +125,7 @@ class Client {
   Client(const Params& params, int threads, const std::string& device, bool trace)
       : params_(params.ptr),
         host_(cpu_ring(*params_, threads)),
-        trace_(trace ? std::make_shared<backend::Trace>() : nullptr) {
+        trace_(trace ? std::make_shared<backend::Trace>(commit()) : nullptr) {
     rlwe::KeyGenerator generator(params_, host_);
     adopt(std::make_shared<const rlwe::SecretKey>(generator.secret_key()), threads, device);
   }

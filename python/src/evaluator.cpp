@@ -19,6 +19,7 @@
 #include "arguments.h"
 #include "arrays.h"
 #include "circuits.h"
+#include "commit.h"
 #include "here.h"
 #include "interrupts.h"
 #include "log.h"
@@ -193,7 +194,7 @@ class Evaluator {
     }
     server->engine = server->ring->engine().name();
     if (trace) {
-      server->trace = std::make_shared<backend::Trace>();
+      server->trace = std::make_shared<backend::Trace>(commit());
       server->ring = traced(server->ring, *params, server->trace);
     }
     server->probe = server->ring->scratch(64);

@@ -1,5 +1,6 @@
 // The extension module jali._jali.
 #include "binding.h"
+#include "commit.h"
 #include "jali/backend/engines.h"
 #include "tfhe.h"
 
@@ -10,6 +11,7 @@ namespace {
 nb::dict build_info() {
   nb::dict info;
   info["version"] = JALI_VERSION;
+  info["commit"] = commit();
 #if defined(__clang__)
   info["compiler"] = "clang " __clang_version__;
 #elif defined(__GNUC__)
@@ -34,9 +36,10 @@ NB_MODULE(_jali, m) {
   using namespace jali::python;
   m.doc() = "The compiled core of Jali. Use the package jali, which wraps it.";
   register_errors(m);
-  m.def(
-      "build_info", &build_info, nb::sig("def build_info() -> dict[str, typing.Any]"),
-      "Facts about this build: version, compiler, assertions, and whether it has the CUDA engine.");
+  m.def("build_info", &build_info, nb::sig("def build_info() -> dict[str, typing.Any]"),
+        "Facts about this build: version, commit of the sources (\"unknown\" if they were no "
+        "checkout), compiler, assertions, and "
+        "whether it has the CUDA engine.");
   nb::module_ device = m.def_submodule("device", "The devices of this machine.");
   bind_device(device);
   nb::module_ ckks = m.def_submodule("ckks", "Encrypted vectors of real and complex numbers.");

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "commit.h"
 #include "interrupts.h"
 #include "jali/api/threads.h"
 #include "jali/backend/tfhe_resolve.h"
@@ -113,7 +114,7 @@ TfheEvaluator::TfheEvaluator(const TfheParams& params, const TfheKeys& keys,
       backend::make_tfhe_engine(params.ptr->config(used), device);
   engine_ = engine->name();
   if (trace) {
-    trace_ = std::make_shared<backend::Trace>();
+    trace_ = std::make_shared<backend::Trace>(commit());
     engine = backend::make_trace_tfhe(std::move(engine), trace_);
   }
   evaluator_ = std::make_shared<const tfhe::Evaluator>(std::move(engine), *keys.ptr,

@@ -33,7 +33,7 @@ void bind_trace(nb::module_& m) {
       m, "Trace", R"(Every operation of the engine that an Evaluator or Client ran, in order.
 
 It holds names, shapes, bytes and times, but no data and nothing secret.)");
-  refuse_constructor(trace, "a Trace is the attribute trace of an Evaluator(..., trace=True)");
+  refuse_constructor(trace, "a Trace is what Evaluator(..., trace=True).trace() gives");
   trace
       .def(
           "json_lines", [](const Trace& t) { return t.ptr->json_lines(); }, nogil(),

@@ -219,7 +219,10 @@ TEST(TfheTrace, JsonLines) {
   t.trace->clear();
   t.have.key_switch(detail::random_words(rng, Torus::t64, kBatch, 513));
   const std::string text = t.trace->json_lines();
-  EXPECT_EQ(text.find("{\"schema\": 1, \"scheme\": \"tfhe\", \"library\": \"jali "), 0U);
+  EXPECT_EQ(
+      text.find(
+          "{\"schema\": 1, \"commit\": \"unknown\", \"scheme\": \"tfhe\", \"library\": \"jali "),
+      0U);
   EXPECT_NE(text.find("\"engine\": \"ref\", \"n\": 6, \"k\": 2, \"N\": 256, \"torus\": 64, "
                       "\"rotation\": \"block_binary\", \"group\": 3, \"rotation_gadget\": [10, 2], "
                       "\"switch_gadget\": [5, 3]}\n{\"op\": \"key_switch\", \"start\": "),

@@ -421,6 +421,17 @@ TEST_F(TraceTest, ATraceIsOfOneEngine) {
   EXPECT_EQ(known->header().number("special_primes"), 2U);
 }
 
+TEST_F(TraceTest, TheHeaderSaysTheCommit) {
+  const auto known = std::make_shared<Trace>("0123456789ab-dirty");
+  make_trace_engine(ref_, known);
+  EXPECT_EQ(known->json_lines().find("{\"schema\": 1, \"commit\": \"0123456789ab-dirty\", "), 0U);
+  for (const char* bad : {"", "a\"b", "a\\b", "a\nb", "\xc3\xa4"}) {
+    EXPECT_THROW(Trace{bad}, InvalidArgument) << bad;
+  }
+  EXPECT_THROW(Trace{std::string(201, 'a')}, InvalidArgument);
+  EXPECT_NO_THROW(Trace{std::string(200, 'a')});
+}
+
 TEST_F(TraceTest, JsonLines) {
   Block x(config_, {0, 3}, 2);
   std::mt19937_64 rng(1);
@@ -429,7 +440,10 @@ TEST_F(TraceTest, JsonLines) {
   engine_->ring().add(x, x, x);
   const std::string text = trace_->json_lines();
   EXPECT_EQ(std::ranges::count(text, '\n'), 3);
-  EXPECT_EQ(text.find("{\"schema\": 1, \"scheme\": \"ckks\", \"library\": \"jali "), 0U);
+  EXPECT_EQ(
+      text.find(
+          "{\"schema\": 1, \"commit\": \"unknown\", \"scheme\": \"ckks\", \"library\": \"jali "),
+      0U);
   EXPECT_NE(text.find("\"engine\": \"ref\", \"N\": 16, \"word\": \"w64\", \"word_bytes\": 8, "
                       "\"prime_bits\": ["),
             std::string::npos)

@@ -11,6 +11,10 @@ from test_nn_program import assert_precise
 import jali
 from jali import nn
 from jali.nn.serving import Batcher
+from jali.simulate import Machine, schedule
+from jali.simulate import trace as traces
+from jali.simulate.lower import lower
+from jali.simulate.steps import Entity
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +54,22 @@ def test_a_single_example_stays_single(served: Any) -> None:
     replies = server.batcher()([client.encrypt(x[0], y[0]), client.encrypt(x[:2], y[:2])])
     assert [client.decrypt(r)[0].shape for r in replies] == [(3,), (2, 3)]
     assert server.batcher()([]) == []
+
+
+def test_a_compiled_program_is_traced_and_simulated(served: Any) -> None:
+    program, client, (x, y), f = served
+    keys = client.evaluation_keys()
+    server = program.server(keys, device="cpu", threads=1, trace=True)
+    trace = server.evaluator.trace()
+    trace.clear()
+    first, _ = client.decrypt(server(client.encrypt(x[:3], y[:3])))
+    assert np.abs(first - np.stack([f(*v)[0] for v in zip(x[:3], y[:3], strict=True)])).max() < 0.01
+    steps = lower(traces.parse(trace.json_lines()))
+    assert steps.moved()[Entity.KEY] > 0 and schedule(steps, Machine.load("mv_set_bc")).span > 0
+    with pytest.raises(jali.InvalidArgument, match="trace=True"):
+        program.server(keys, device="cpu", threads=1).evaluator.trace()
+    with pytest.raises(jali.InvalidArgument, match="leave out record"):
+        program.server(keys, device="cpu", threads=1, record=True, trace=True)
 
 
 def test_batches_that_do_not_fit_are_halved(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,7 +68,7 @@ def test_children_of_a_process_whose_threads_compute() -> None:
         def work():
             while not stop:
                 right(client, server)
-                server.trace.clear()
+                server.trace().clear()
                 captured(x)
                 server.prepare(plan)
                 batcher([x, x])

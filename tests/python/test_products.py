@@ -35,8 +35,7 @@ class World:
 
     def operations(self) -> list[str]:
         """The operations that were recorded since the last call."""
-        trace = self.server.trace
-        assert trace is not None
+        trace = self.server.trace()
         _, *lines = trace.json_lines().splitlines()
         names = [json.loads(line)["op"] for line in lines]
         trace.clear()

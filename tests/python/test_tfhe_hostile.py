@@ -155,7 +155,7 @@ OF_EVALUATORS: dict[str, Call] = {
     "select": lambda x, y: SERVER.select(x > 0, x, y),
     "engine": lambda *_: SERVER.engine,
     "synchronize": lambda *_: SERVER.synchronize(),
-    "trace": lambda *_: SERVER.trace,
+    "trace": lambda *_: SERVER.trace(),
     "key_id": lambda *_: SERVER.key_id,
     "params": lambda *_: SERVER.params,
 }

@@ -13,11 +13,11 @@ from jali import ckks, tfhe
 
 
 def test_trace(world: World) -> None:
-    assert world.server.trace is None
+    with pytest.raises(jali.InvalidArgument, match="trace=True"):
+        world.server.trace()
     server = ckks.Evaluator(world.params, world.keys, trace=True)
     assert server.device == world.server.device and server.engine == world.server.engine
-    trace = server.trace
-    assert trace is not None
+    trace = server.trace()
     trace.clear()
     assert len(trace) == 0
     x = server.bind(world.client.encrypt(np.ones(4)))
@@ -28,6 +28,7 @@ def test_trace(world: World) -> None:
     assert len(lines) == len(trace) > 0
     assert (header["schema"], header["scheme"], header["engine"]) == (1, "ckks", server.engine)
     assert header["library"] == f"jali {jali.__version__}" and header["N"] == 2 * world.params.slots
+    assert header["commit"] == jali.build_info()["commit"]
     assert sum(header["digits"]) + header["special_primes"] == len(header["prime_bits"])
     names = [line["op"] for line in lines]
     assert "combine_key_switch" in names and names.index("combine_key_switch") < len(names) - 1
@@ -35,7 +36,7 @@ def test_trace(world: World) -> None:
     assert sum(total["count"] for total in totals.values()) == len(lines)
     assert all(name in trace.summary() for name in totals)
     trace.clear()
-    assert len(server.trace or []) == 0
+    assert len(server.trace()) == 0
 
 
 def test_trace_of_tfhe() -> None:
@@ -57,9 +58,10 @@ def test_trace_of_tfhe() -> None:
     keys = client.evaluation_keys()
     plain = tfhe.Evaluator(params, keys, threads=1)
     server = tfhe.Evaluator(params, keys, threads=1, trace=True)
-    assert plain.trace is None and server.engine == plain.engine
-    trace = server.trace
-    assert trace is not None
+    with pytest.raises(jali.InvalidArgument, match="trace=True"):
+        plain.trace()
+    assert server.engine == plain.engine
+    trace = server.trace()
     assert set(trace.totals()) == {"prepare_seeded_rotation_key", "prepare_seeded_switch_key"}
     trace.clear()
     values = np.arange(4)
@@ -71,6 +73,7 @@ def test_trace_of_tfhe() -> None:
     names = [line["op"] for line in lines]
     assert names[-1] == "switch_bootstrap" and "combine" in names
     assert (header["scheme"], header["engine"]) == ("tfhe", server.engine)
+    assert header["commit"] == jali.build_info()["commit"]
     assert (header["n"], header["k"], header["N"], header["torus"]) == (24, 1, 512, 64)
     assert (header["rotation_gadget"], header["switch_gadget"]) == ([15, 2], [5, 4])
     assert lines[-1]["batch"] == 4 and lines[-1]["steps"] == 24

@@ -6,5 +6,5 @@ from jali._jali import ckks as ckks, device as device, tfhe as tfhe
 
 def build_info() -> dict[str, Any]:
     """
-    Facts about this build: version, compiler, assertions, and whether it has the CUDA engine.
+    Facts about this build: version, commit of the sources ("unknown" if they were no checkout), compiler, assertions, and whether it has the CUDA engine.
     """

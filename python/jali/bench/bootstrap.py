@@ -101,8 +101,7 @@ def _needs(
     params = client.params
     recorder = ckks.Evaluator(params, keys, options.device, threads=threads, trace=True)
     recorder.prepare_bootstrap(real=real)
-    trace = recorder.trace
-    assert trace is not None
+    trace = recorder.trace()
     found: dict[int, floors.Work] = {}
     for batch in batches:
         zeros = np.zeros((batch, params.slots), dtype=float if real else complex)

@@ -77,8 +77,8 @@ def _floor(program: nn.Program, image: npt.NDArray[np.float64], options: Options
         record=False,
         trace=True,
     )
-    noted = server.evaluator.trace
-    assert noted is not None and owner.trace is not None
+    noted = server.evaluator.trace()
+    assert owner.trace is not None
     noted.clear()
     owner.trace.clear()
     client.decrypt(server(client.encrypt(image)))

@@ -102,10 +102,9 @@ def _work(
     if not streaming:
         recorder.prepare(plan)
     x = [recorder.bind(client.encrypt(slots)) for slots in packed]
-    assert recorder.trace is not None
-    recorder.trace.clear()
+    recorder.trace().clear()
     recorder.matvec_blocks(plan, x)
-    return floors.work_of(recorder.trace)
+    return floors.work_of(recorder.trace())
 
 
 @benchmark(

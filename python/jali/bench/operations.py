@@ -118,11 +118,10 @@ class Case:
         recorder = evaluator(trace=True)
         recorded = self.operands(recorder)
         body(recorded)  # fills tables and pools
-        assert recorder.trace is not None
-        recorder.trace.clear()
+        recorder.trace().clear()
         written = body(recorded).nbytes  # a lower bound, because some operations only copy
         engine = recorder.engine
-        work = floors.work_of(recorder.trace)
+        work = floors.work_of(recorder.trace())
         work = replace(work, bytes=max(work.bytes, written))
         floor = floors.of(work, self.params.word, engine, self.threads)
         if options.profile:

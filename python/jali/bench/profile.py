@@ -18,8 +18,7 @@ def operations(title: str, recorder: ckks.Evaluator, body: Callable[[], object])
 
     recorder: an evaluator with a trace. On a GPU it waits for every engine operation.
     """
-    trace = recorder.trace
-    assert trace is not None
+    trace = recorder.trace()
     trace.clear()
     for _ in range(REPEATS):
         body()

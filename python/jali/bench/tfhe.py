@@ -72,8 +72,7 @@ class Sides:
     ) -> Row:
         """Times body(evaluator, *operands), compares its last result with `want`, and derives its floor from a trace."""
         case, server = self.case, self.server
-        trace = self.recorder.trace
-        assert trace is not None
+        trace = self.recorder.trace()
         recorded = [self.recorder.bind(x) for x in operands]
         trace.clear()
         body(self.recorder, *recorded)

@@ -58,7 +58,7 @@ class Evaluator:
         "cpu/portable", "cpu/avx2", "cpu/avx512" and "cpu/ifma" name an instruction set. "ref" is the slow reference
         engine, and "cpu/apart" a CPU engine with memory of its own; both are for tests.
     threads: how many threads the CPU engine uses; None stands for JALI_NUM_THREADS or, if that is not set, every core.
-    trace: whether to record every operation of the engine; see the attribute ``trace``.
+    trace: whether to record every operation of the engine; see the method ``trace``.
     variants: which implementations the engine uses, e.g. {"ntt": "two_pass"} on a GPU or {"isa": "avx2"} on a CPU. All
         give the same results. None stands for those that ``jali tune`` found on this machine, and for the engine's
         defaults if it has not run. {} stands for the engine's defaults.
@@ -149,9 +149,16 @@ class Evaluator:
         """
         return self._core.threads
 
-    @property
-    def trace(self) -> Trace | None:
-        """The record of every operation since the evaluator was made; None unless it was made with trace=True."""
+    def trace(self) -> Trace:
+        """The record of every operation since the evaluator was made.
+
+        ``trace().clear()`` forgets what came before, and ``trace().json_lines()`` is the text that ``jali simulate`` reads. Raises InvalidArgument
+        for an evaluator that was made without trace=True.
+        """
+        if self._core.trace is None:
+            raise InvalidArgument(
+                "this evaluator does not record its operations: make one with Evaluator(params, keys, trace=True)"
+            )
         return self._core.trace
 
     @property

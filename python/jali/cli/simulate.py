@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -72,15 +73,18 @@ def _parser() -> Parser:
 
 def _settings(given: Sequence[str]) -> dict[str, float]:
     """The values of --set. Raises InvalidArgument."""
-    found = {}
+    found: dict[str, float] = {}
     for text in given:
         name, sign, value = text.partition("=")
         try:
-            found[name] = float(value)
+            number = float(value)
         except ValueError:
-            sign = ""
+            sign, number = "", 0.0
         if not sign or not name:
             raise InvalidArgument(f"--set takes NAME=NUMBER, not {text!r}")
+        if name in found:
+            raise InvalidArgument(f"--set gives {name} twice: leave one out")
+        found[name] = number
     return found
 
 
@@ -104,13 +108,17 @@ def main(argv: Sequence[str]) -> int:
     _check_output(options.gantt, ".json", ".png")
     _check_output(options.roofline, ".png")
     _check_output(options.csv, options.csv.suffix if options.csv else "")
-    machine = Machine.load(options.machine, options.mode, _settings(options.set))
+    settings = _settings(options.set)
+    machine = Machine.load(options.machine, options.mode, settings)
     program = programs.find(options.program, machine)
     if options.sweep:
         for given, name in ((options.gantt, "--gantt"), (options.roofline, "--roofline")):
             if given:
                 raise InvalidArgument(f"{name} shows one machine: leave --sweep out")
-        points = grid([read_sweep(text) for text in options.sweep])
+        sweeps = [read_sweep(text) for text in options.sweep]
+        if both := [name for name, _ in sweeps if name in settings]:
+            raise InvalidArgument(f"--sweep and --set both give {both[0]}: leave one out")
+        points = grid(sweeps)
         _show_sweep(list(sweep(program, machine, points, _progress("points"))), options.csv, options.json)  # fmt: skip
         return 0
     if options.csv:
@@ -125,8 +133,7 @@ def main(argv: Sequence[str]) -> int:
     if options.gantt:
         print(gantt.write(result, options.gantt), file=sys.stderr)
     if options.roofline:
-        moved = float(result.steps.bytes[result.residency.moved].sum())
-        roofline.draw(options.roofline, result.steps, machine, moved, result.seconds)
+        roofline.draw(options.roofline, found.roofs, f"{machine.name}, {machine.mode}")
         print(f"wrote {options.roofline}", file=sys.stderr)
     return 0
 
@@ -143,6 +150,12 @@ def _check_output(file: Path | None, *endings: str) -> None:
         raise Unsupported(f"plots need matplotlib: {packages.install('matplotlib')}")
 
 
+def _counted(point: Point, name: str) -> str:
+    """A resource, and whether it is more than there is: than the resource NAME_limit."""
+    value, most = point.resources[name], point.resources.get(f"{name}_limit", math.inf)
+    return f"{value:g} of {most:g}" if value > most else f"{value:g}"
+
+
 def _show_sweep(points: list[Point], file: Path | None, as_json: bool) -> None:
     best = pareto(points)
     if file is not None:
@@ -157,15 +170,22 @@ def _show_sweep(points: list[Point], file: Path | None, as_json: bool) -> None:
             row = {"what": "point", **vars(point), "pareto": is_best}
             print(json.dumps(row))
         return
+    names = list(points[0].values)
+    counted = [key for key in points[0].resources if len({p.resources[key] for p in points}) > 1]
+    # A file need not give area or energy: a column of zeros would say that they cost nothing.
+    known = [title for title, any_ in (("mm2", any(p.area_mm2 for p in points)), ("mJ", any(p.joules for p in points))) if any_]  # fmt: skip
     rows = [
         (
             *(f"{value:g}" for value in point.values.values()),
             seconds_text(point.seconds),
-            f"{point.area_mm2:.2f}",
-            f"{point.joules * 1e3:.4g}",
+            *(
+                {"mm2": f"{point.area_mm2:.2f}", "mJ": f"{point.joules * 1e3:.4g}"}[t]
+                for t in known
+            ),
+            *(_counted(point, key) for key in counted),
             "yes" if is_best else "",
         )
         for point, is_best in zip(points, best, strict=True)
     ]
-    names = list(points[0].values)
-    table("Points; those that no other beats in time, area and energy are marked", [*names, "time", "mm2", "mJ", "best"], rows)  # fmt: skip
+    judged = ", ".join(["time", *({"mm2": "area", "mJ": "energy"}[title] for title in known)])
+    table(f"Points; those that no other beats in {judged} are marked", [*names, "time", *known, *counted, "best"], rows)  # fmt: skip

@@ -55,7 +55,7 @@ def _demo(options: Namespace) -> Trace:
     how = {"device": options.device, "threads": options.threads}
     server = program.server(client.evaluation_keys(), record=False, trace=True, **how)
     request = client.encrypt(model.pixels(images))
-    return _recorded(server.evaluator.trace, lambda: server(request))
+    return _recorded(server.evaluator.trace(), lambda: server(request))
 
 
 def _bootstrap(options: Namespace) -> Trace:
@@ -78,7 +78,7 @@ def _bootstrap(options: Namespace) -> Trace:
     server.prepare_bootstrap()
     zeros = np.zeros((options.batch, params.slots), dtype=complex)
     x = server.bind(client.encrypt(zeros, level=params.bootstrap_level))
-    return _recorded(server.trace, x.bootstrap)
+    return _recorded(server.trace(), x.bootstrap)
 
 
 def _tfhe(options: Namespace) -> Trace:
@@ -88,12 +88,11 @@ def _tfhe(options: Namespace) -> Trace:
         params, client.evaluation_keys(), options.device, threads=options.threads, trace=True
     )
     x = server.bind(client.encrypt(np.zeros(options.batch, dtype=int)))
-    return _recorded(server.trace, lambda: server.apply(lambda v: v, x))
+    return _recorded(server.trace(), lambda: server.apply(lambda v: v, x))
 
 
-def _recorded(trace: Trace | None, body: Callable[[], object]) -> Trace:
+def _recorded(trace: Trace, body: Callable[[], object]) -> Trace:
     """The trace of the body alone, without the operations that prepared it."""
-    assert trace is not None
     trace.clear()
     body()
     return trace

@@ -193,7 +193,8 @@ class Server:
 
     record: whether a run is recorded for each batch of ciphertexts, and replayed. None stands for yes on a GPU whose memory holds all
         encoded matrices, and no elsewhere.
-    trace: whether its evaluator notes every operation, in evaluator.trace.
+    trace: whether ``server.evaluator.trace()`` keeps every operation, for ``jali simulate``. A run that is replayed has no operations to keep, so
+        that runs are not recorded then. Raises InvalidArgument for both.
     """
 
     def __init__(
@@ -207,6 +208,10 @@ class Server:
         record: bool | None = None,
         trace: bool = False,
     ) -> None:
+        if trace and record:
+            raise InvalidArgument("a run that is replayed cannot be traced: leave out record=True")
+        if trace:
+            record = False
         self._machine, self._manifest = machine, manifest
         self._evaluator = ckks.Evaluator(
             manifest.params, keys, device, threads=threads, trace=trace

@@ -67,11 +67,21 @@ class CkksLowering(Lowering):
         tables = tuple(step for p in primes for step in self.table(entity, p, bytes))
         return self.work(kind, len(primes) * self.batch, (*after, *tables))
 
-    def lift(self, x: Steps, dropped: Sequence[int], to: Sequence[int]) -> Steps:
-        """The centred lift of coefficients from some primes to others, in NTT form."""
-        y = self.work(Kind.MUL, len(dropped) * self.batch, x)
-        sums = self.work(Kind.MAC, (len(dropped) + 1) * len(to) * self.batch, y)
-        return self.transform(Kind.NTT, to, sums)
+    # A unit takes its steps in program order. So lifts that do not need each other, of digits or of the halves of a ciphertext, go side by side: each
+    # stage of all of them before the next one. Otherwise each would wait for the latencies of the one before.
+
+    def lifts(self, parts: Sequence[tuple[Steps, Sequence[int], Sequence[int]]]) -> list[Steps]:
+        """Centred lifts, from NTT form to NTT form. parts: what a polynomial waits for, the primes that it is lifted from, and those that it is lifted to."""
+        coefficients = [self.transform(Kind.INTT, dropped, x) for x, dropped, _ in parts]
+        y = [
+            self.work(Kind.MUL, len(dropped) * self.batch, c) if to else c
+            for c, (_, dropped, to) in zip(coefficients, parts, strict=True)
+        ]
+        sums = [
+            self.work(Kind.MAC, (len(dropped) + 1) * len(to) * self.batch, c)
+            for c, (_, dropped, to) in zip(y, parts, strict=True)
+        ]
+        return [self.transform(Kind.NTT, to, s) for s, (_, _, to) in zip(sums, parts, strict=True)]
 
     def digits(self) -> list[int]:
         """The limbs of each digit; at least one of them."""
@@ -82,17 +92,14 @@ class CkksLowering(Lowering):
 
     def mod_up(self, x: Steps, own: Sequence[int], ext: Sequence[int]) -> list[Steps]:
         """ModUp: what each digit of x waits for, lifted from its own primes to all of ext."""
-        out, begin = [], 0
+        parts, begin = [], 0
         for limbs in self.digits():
             digit = own[begin : begin + limbs]
             begin += limbs
-            coefficients = self.transform(Kind.INTT, digit, x)
-            others = [p for p in ext if p not in set(digit)]
-            lifted = self.lift(coefficients, digit, others) if others else coefficients
-            out.append((*x, *lifted))
+            parts.append((x, digit, [p for p in ext if p not in set(digit)]))
         if begin != len(own):
             corrupt(self.record, f"digits must add up to {len(own)} primes")
-        return out
+        return [(*x, *lifted) for lifted in self.lifts(parts)]
 
     def key_products(self, digits: Sequence[Steps], acc_rows: int, before: Steps = ()) -> Steps:
         """The sum of the digits times the key of each, which is loaded."""
@@ -113,20 +120,26 @@ class CkksLowering(Lowering):
         return acc[:limbs]
 
     def scale_down(
-        self, x: Steps, primes: Sequence[int], out: Sequence[int], addend: Steps = ()
-    ) -> Steps:
-        """The division with rounding from the primes of x to those of the output; the addend is added."""
+        self, parts: Sequence[tuple[Steps, Steps]], primes: Sequence[int], out: Sequence[int]
+    ) -> list[Steps]:
+        """Divisions with rounding from some primes to those of the output. parts: what a polynomial waits for, and what its addend waits for."""
         kept, wanted = set(primes) & set(out), set(out)
         dropped = [p for p in primes if p not in wanted]
-        added = [p for p in out if p not in kept]
-        if not dropped:
-            done = self.work(Kind.MUL, len(kept) * self.batch, x) if added else x
+        rows = len(kept) * self.batch
+        if dropped:
+            lifted = self.lifts([(x, dropped, out) for x, _ in parts])
+            done = [
+                self.work(Kind.ADD, len(out) * self.batch, y, self.work(Kind.MUL, rows, x))
+                for y, (x, _) in zip(lifted, parts, strict=True)
+            ]
+        elif len(kept) < len(out):
+            done = [self.work(Kind.MUL, rows, x) for x, _ in parts]
         else:
-            coefficients = self.transform(Kind.INTT, dropped, x)
-            lifted = self.lift(coefficients, dropped, out)
-            scaled = self.work(Kind.MUL, len(kept) * self.batch, x)
-            done = self.work(Kind.ADD, len(out) * self.batch, lifted, scaled)
-        return self.work(Kind.ADD, len(out) * self.batch, addend, done) if addend else done
+            done = [x for x, _ in parts]
+        return [
+            self.work(Kind.ADD, len(out) * self.batch, addend, y) if addend else y
+            for y, (_, addend) in zip(done, parts, strict=True)
+        ]
 
     def combination(self, rows: int) -> Steps:
         """The sum of products and multiples of ciphertexts, over so many rows."""
@@ -283,15 +296,16 @@ def scale_down(c: CkksLowering) -> None:
     """One division by dropped primes."""
     x = c.load()
     addend = c.load() if c.reads_left else ()
-    c.store(c.scale_down(x, c.record["primes_in"], c.record["primes_out"], addend))
+    (done,) = c.scale_down([(x, addend)], c.record["primes_in"], c.record["primes_out"])
+    c.store(done)
 
 
 def scale_down_pair(c: CkksLowering) -> None:
     """Both halves of a ciphertext. An addend alone is taken as that of the first half: which it is makes no difference."""
     halves = (c.load(), c.load())
-    for x in halves:
-        addend = c.load() if c.reads_left else ()
-        c.store(c.scale_down(x, c.record["primes_in"], c.record["primes_out"], addend))
+    parts = [(x, c.load() if c.reads_left else ()) for x in halves]
+    for done in c.scale_down(parts, c.record["primes_in"], c.record["primes_out"]):
+        c.store(done)
 
 
 def key_product(c: CkksLowering) -> None:
@@ -350,8 +364,8 @@ def rotate(c: CkksLowering) -> None:
     turned = c.work(Kind.AUTOMORPHISM, len(level) * c.batch, c1)
     sums = c.key_switch(turned, level, acc)
     first = c.work(Kind.AUTOMORPHISM, len(level) * c.batch, c0)
-    for addend in (first, ()):
-        c.store(c.scale_down(sums, acc, level, addend))
+    for done in c.scale_down([(sums, first), (sums, ())], acc, level):
+        c.store(done)
     c.store(sums)
     c.store(sums)
 
@@ -389,7 +403,7 @@ def outer_sum(c: CkksLowering) -> None:
     done = tuple(step for _ in range(2 if c.record["accumulate"] else 0) for step in c.load())
     for _ in range(c.record["terms"]):
         x0, x1 = c.load(), c.load()
-        y = c.scale_down(x1, acc, level)
+        (y,) = c.scale_down([(x1, ())], acc, level)
         turned = c.work(Kind.AUTOMORPHISM, len(level) * c.batch, y)
         sums = c.key_switch(turned, level, acc)
         first = c.work(Kind.AUTOMORPHISM, rows, x0)

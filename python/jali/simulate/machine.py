@@ -107,7 +107,13 @@ class Machine:
             reason = "a number is too long" if "digits" in str(error) else error
             raise InvalidArgument(f"the file is not TOML: {reason}") from None
         changes, scales = dict(set or {}), dict(scale or {})
-        tables = Reader(raw, mode, changes, scales).tables_of_machine()
+        try:
+            tables = Reader(raw, mode, changes, scales).tables_of_machine()
+        except InvalidArgument as error:
+            if not changes:
+                raise
+            given = ", ".join(f"{path} = {value}" for path, value in changes.items())
+            raise InvalidArgument(f"{error} (with {given})") from None
         return Machine(mode=mode, source=text, changes=changes, scales=scales, **tables)
 
     def changed(

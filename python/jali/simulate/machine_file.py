@@ -8,7 +8,7 @@ from typing import Any
 
 from jali.errors import InvalidArgument
 from jali.simulate.components import Bus, Channel, Memory, Part, Timing, Unit
-from jali.simulate.number import Number, read_number
+from jali.simulate.number import STEP_NAMES, Number, read_number
 from jali.simulate.steps import MOVES, Entity, Kind
 
 __all__ = ["MODES", "Reader"]
@@ -70,7 +70,11 @@ class Reader:
         self.read_limits()
         parameters = {}
         for name, value in self.table(raw, "parameters").items():
-            if not name.isidentifier() or name in ("n", "log2n"):
+            if name in STEP_NAMES:
+                raise InvalidArgument(
+                    f"parameters.{name}: {name} is of the polynomials of a step: take another name"
+                )
+            if not name.isidentifier():
                 raise InvalidArgument(f"parameters.{name}: a name has letters, digits and _")
             parameters[name] = self.number(value, f"parameters.{name}", name)
             self.names[name] = float(parameters[name])
@@ -136,8 +140,9 @@ class Reader:
         for name in (path, short):
             if name and name in self.set:
                 self.used[name] = None
-                given = raw.get("source", "derived") if isinstance(raw, dict) else "derived"
-                raw = {"value": float(self.set[name]), "source": given}
+                old = raw if isinstance(raw, dict) else {}
+                raw = {"value": float(self.set[name]), "source": old.get("source", "derived")}
+                raw |= {"whole": old["whole"]} if "whole" in old else {}
         scale = 1.0
         for name in (path, short):
             if name and name in self.scale:
@@ -192,6 +197,8 @@ class Reader:
                 if word not in Kind.__members__ or Kind[word] in MOVES:
                     served = ", ".join(k.name for k in Kind if k not in MOVES)
                     raise InvalidArgument(f"{path}.kinds: {word!r} is none of {served}")
+                if Kind[word] in kinds:
+                    raise InvalidArgument(f"{path}.kinds: {word} is there twice: leave one out")
                 kinds[Kind[word]] = found
         return Unit(name, self.scope(raw, path), count, lanes, memory, energy, area, leakage, kinds)
 

@@ -15,7 +15,7 @@ __all__ = ["SOURCES", "Number", "evaluate", "read_number"]
 
 # The first word of a source tag; after a colon stands the section, the table or the file.
 SOURCES = ("paper", "rtl", "measured", "calibrated", "assumed", "derived")
-FIELDS = {"value", "source", "limit", "off", "about"}
+FIELDS = {"value", "source", "limit", "off", "about", "whole"}
 TAG = re.compile(rf"(?:{'|'.join(SOURCES)})(?::[^\n]{{1,200}})?")
 LONGEST = 400  # characters of a formula
 STEP_NAMES = ("n", "log2n")  # what a formula of a unit may also use: the length of the polynomial
@@ -49,7 +49,8 @@ def _walk(node: ast.AST, names: Mapping[str, float]) -> float:
         case ast.Name(id=name):
             if name in names:
                 return names[name]
-            raise ValueError(f"there is no number {name}")
+            known = ", ".join(names) or "no names: there are no parameters"
+            raise ValueError(f"there is no number {name}: use {known}")
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_walk(operand, names)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
@@ -70,6 +71,10 @@ def evaluate(formula: str, names: Mapping[str, float], where: str) -> float:
         return value
     except (ValueError, TypeError, SyntaxError, ArithmeticError, RecursionError, MemoryError) as e:
         reason = e.msg if isinstance(e, SyntaxError) else str(e)
+        if isinstance(e, ZeroDivisionError):
+            reason = "it divides by zero"
+        elif isinstance(e, OverflowError):
+            reason = "the result is too large"
         raise InvalidArgument(f"{where}: {formula[:60]!r}: {reason}") from None
 
 
@@ -116,7 +121,7 @@ def read_number(
     """A Number from its form in a machine file: ``{ value = 4, source = "paper:IV-A" }``, or a bare formula of other numbers.
 
     off: take the value that the number has when its limit is switched off. limits: the names of limits that there are. of_step: the
-    formula may use n and log2n. Raises InvalidArgument.
+    formula may use n and log2n. A number that says ``whole = true`` counts things: it is a whole number of at least 1. Raises InvalidArgument.
     """
     if isinstance(raw, str):
         raw = {"value": raw, "source": "derived"}
@@ -157,6 +162,12 @@ def read_number(
         found = None
     else:
         found = scale * evaluate(formula, names, path)
+    whole = raw.get("whole", False)
+    if not isinstance(whole, bool):
+        raise InvalidArgument(f"{path}: 'whole' is true or false")
+    if whole and (found is None or found < 1 or found % 1):
+        given = f"{formula!r} with n" if found is None else f"{found:g}"
+        raise InvalidArgument(f"{path}: {given} is no whole number of at least 1")
     return Number(path, source, formula, found, limit, about, scale, names)
 
 

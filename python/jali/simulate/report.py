@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from jali._core.console import bytes_text, seconds_text, table
 from jali.errors import InvalidArgument
 from jali.simulate.machine import MODES, Machine
-from jali.simulate.roofline import Bounds, bounds
+from jali.simulate.roofline import Bounds, Roof, bounds, roofs
 from jali.simulate.scheduler import Reason, Schedule, schedule
 from jali.simulate.sensitivity import UNCERTAIN, Dependence, sensitivity
 from jali.simulate.steps import Entity, Kind, Steps
@@ -38,14 +38,21 @@ class Energy:
 @dataclass(frozen=True)
 class Report:
     """A schedule, its lower bounds, its energy, and the constants that it depends on. exact: whether those were found by simulation (or, for
-    large programs, by the bounds). other_mode: the machine's other mode and the seconds there, if it has limits to leave out."""
+    large programs, by the bounds). None: nobody looked. other_mode: the machine's other mode and the seconds there, if it has limits to leave out."""
 
     schedule: Schedule
     bounds: Bounds
     energies: list[Energy]
-    constants: list[Dependence]
+    constants: list[Dependence] | None
     exact: bool
     other_mode: tuple[str, float] | None = None
+
+    @property
+    def roofs(self) -> list[Roof]:
+        """The roofline of the program."""
+        result = self.schedule
+        moved = float(result.steps.bytes[result.residency.moved].sum())
+        return roofs(result.steps, result.machine, self.bounds, moved, result.seconds)
 
     @property
     def joules(self) -> float:
@@ -73,7 +80,7 @@ def make_report(
     result = schedule(steps, machine, progress)
     limits = bounds(steps, machine, result.plan)
     exact = len(steps) * max(1, len(_timing_constants(machine))) <= RUNS
-    found: list[Dependence] = []
+    found: list[Dependence] | None = None
     other = None
 
     def seconds(changed: Machine) -> float:
@@ -198,6 +205,24 @@ def _totals(result: Schedule) -> list[dict[str, Any]]:
     return found
 
 
+def _kinds(result: Schedule) -> list[dict[str, Any]]:
+    """What each unit is busy with: a row for each kind of step that it served."""
+    plan = result.plan
+    kind = result.steps.kind[np.array(plan.step_of, np.int64)]
+    busy = np.array(plan.cycles, np.int64) * np.array(plan.wide, np.int64)
+    unit_of = np.array([-1 if q.channel else i for i, q in enumerate(plan.queues)], np.int64)
+    served = unit_of[plan.task_queue] >= 0
+    cycles = np.bincount(kind[served], weights=busy[served], minlength=len(Kind))
+    found = []
+    for unit in result.machine.units.values():
+        whole = max(1, result.machine.instances(unit) * result.span)
+        for one in sorted(unit.kinds):
+            if cycles[one]:
+                share = float(cycles[one]) / whole
+                found.append({"what": "kind", "name": one.name, "unit": unit.name, "busy": share})
+    return found
+
+
 def lines(report: Report, name: str) -> Iterator[dict[str, Any]]:
     """The report as objects, one for each line of JSON. name: of the program."""
     result = report.schedule
@@ -215,6 +240,7 @@ def lines(report: Report, name: str) -> Iterator[dict[str, Any]]:
         "bound": report.bounds.name,
         "bound_seconds": report.bounds.seconds,
         "area_mm2": machine.area_mm2,
+        "resources": {key: float(value) for key, value in machine.resources.items()},
         "energy_j": report.joules,
         "energy_low_j": sum(e.low for e in report.energies),
         "energy_high_j": sum(e.high for e in report.energies),
@@ -225,6 +251,16 @@ def lines(report: Report, name: str) -> Iterator[dict[str, Any]]:
         mode, seconds = report.other_mode
         yield {"what": "mode", "name": mode, "seconds": seconds, "by": by}
     yield from _totals(result)
+    yield from _kinds(result)
+    for roof in report.roofs:
+        yield {
+            "what": "roof",
+            "name": roof.unit,
+            "elements_a_byte": roof.elements_a_byte,
+            "peak_a_second": roof.peak,
+            "bytes_a_second": None if math.isinf(roof.bandwidth) else roof.bandwidth,
+            "reached_a_second": roof.reached,
+        }
     moved = result.residency.moved
     for entity in Entity:
         mine = steps.entity == entity
@@ -255,7 +291,7 @@ def lines(report: Report, name: str) -> Iterator[dict[str, Any]]:
             "low_j": part.low,
             "high_j": part.high,
         }
-    for constant in report.constants:
+    for constant in report.constants or ():
         yield {
             "what": "constant",
             "name": constant.path,
@@ -284,18 +320,21 @@ def show(report: Report, name: str) -> None:
         mode, seconds = report.other_mode
         least = "" if report.exact else "at least "
         print(f"  in the mode {mode}: {least}{seconds_text(seconds)}")
+    if head["area_mm2"]:
+        print(f"  area {head['area_mm2']:.2f} mm2")
+    if head["resources"]:
+        print("  " + ", ".join(f"{key} {value:g}" for key, value in head["resources"].items()))
     reasons = [r.name.lower() for r in Reason]
-    rows = [
-        (
-            f"{r['what']} {r['name']}",
-            r["instances"],
-            f"{r['busy']:.1%}",
-            f"{r['busiest']:.1%}",
-            *(f"{r['stalls'].get(reason, 0):.1%}" for reason in reasons),
-        )
-        for r in found
-        if r["what"] in ("unit", "channel", "bus") and r["busy_cycles"]
-    ]
+    rows: list[tuple[Any, ...]] = []
+    for r in found:
+        if r["what"] not in ("unit", "channel", "bus") or not r["busy_cycles"]:
+            continue
+        stalls = (f"{r['stalls'].get(reason, 0):.1%}" for reason in reasons)
+        title = f"{r['what']} {r['name']}"
+        rows.append((title, r["instances"], f"{r['busy']:.1%}", f"{r['busiest']:.1%}", *stalls))
+        of_it = [k for k in found if k["what"] == "kind" and r["what"] == "unit" and k["unit"] == r["name"]]  # fmt: skip
+        if len(of_it) > 1:
+            rows += [(f"  of it {k['name']}", "", f"{k['busy']:.1%}", "", *[""] * len(reasons)) for k in of_it]  # fmt: skip
     table(
         "Time, and what the rest was spent on", ["", "of them", "busy", "busiest", *reasons], rows
     )
@@ -331,7 +370,7 @@ def show(report: Report, name: str) -> None:
             for c in report.constants
         ]
         table(f"Constants, and the time's change if each is 1.1 times as large ({how})", ["", "source", "value", "time"], rows)  # fmt: skip
-    else:
+    elif report.constants is not None:
         print("The time depends on no calibrated and no assumed constant.")
 
 

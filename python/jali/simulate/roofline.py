@@ -15,9 +15,9 @@ from jali._core import packages
 from jali.errors import InvalidArgument, Unsupported
 from jali.simulate.machine import Machine
 from jali.simulate.plan import Plan, make_plan
-from jali.simulate.steps import MOVES, Kind, Steps
+from jali.simulate.steps import Steps
 
-__all__ = ["Bounds", "bounds", "draw"]
+__all__ = ["Bounds", "Roof", "bounds", "draw", "roofs"]
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,36 @@ def _critical_path(steps: Steps, plan: Plan) -> int:
     return longest
 
 
-def draw(file: Path, steps: Steps, machine: Machine, moved_bytes: float, seconds: float) -> None:
+@dataclass(frozen=True)
+class Roof:
+    """A unit's place under its roof. elements_a_byte: of its work for each byte that crosses the channels. peak: elements a second that all of its
+    pipelines do of this mix of work. reached: elements a second of the whole program's time, at most the peak and elements_a_byte x bandwidth."""
+
+    unit: str
+    elements_a_byte: float
+    peak: float
+    bandwidth: float
+    reached: float
+
+
+def roofs(
+    steps: Steps, machine: Machine, limits: Bounds, moved_bytes: float, seconds: float
+) -> list[Roof]:
+    """The roofs of the units that work in a program. limits: of the program. moved_bytes: over all channels. No bytes or no time have none."""
+    bandwidth = sum(float(c.bytes_a_second) for c in machine.channels.values())
+    work = steps.elements()
+    found = []
+    for unit in machine.units.values():
+        elements = sum(work.get(kind, 0) for kind in unit.kinds)
+        cycles = limits.work[unit.name]
+        if elements and cycles and moved_bytes and seconds:
+            peak = elements / cycles * float(machine.frequency_hz)
+            reached = elements / seconds
+            found.append(Roof(unit.name, elements / moved_bytes, peak, bandwidth, reached))
+    return found
+
+
+def draw(file: Path, found: Sequence[Roof], title: str) -> None:
     """Writes a picture: for each unit its roof, and the rate that the program reached over the elements that it has for each byte from off chip.
 
     Raises InvalidArgument for a name that does not end in .png, Unsupported without matplotlib.
@@ -122,26 +151,17 @@ def draw(file: Path, steps: Steps, machine: Machine, moved_bytes: float, seconds
         from matplotlib import pyplot
     except ImportError:
         raise Unsupported(f"plots need matplotlib: {packages.install('matplotlib')}") from None
-    bandwidth = sum(float(c.bytes_a_second) for c in machine.channels.values())
     figure, place = pyplot.subplots(figsize=(7, 5))
-    work = steps.elements()
-    for unit in machine.units.values():
-        served: Sequence[Kind] = [k for k in unit.kinds if k in work and k not in MOVES]
-        elements = sum(work[k] for k in served)
-        if not elements or not moved_bytes or not np.isfinite(bandwidth):
-            continue
-        frequency = float(machine.frequency_hz)
-        least = sum(work[k] * unit.kinds[k].passes.at(1024) for k in served) / elements
-        peak = frequency * machine.instances(unit) * unit.lanes.at(1024) / max(least, 1e-9)
-        x = elements / moved_bytes
-        line = np.geomspace(x / 100, x * 100, 200)
-        roof = place.plot(line, np.minimum(peak, line * bandwidth), linewidth=0.8, label=unit.name)
-        place.plot([x], [elements / seconds], "o", color=roof[0].get_color())
+    for roof in found:
+        line = np.geomspace(roof.elements_a_byte / 100, roof.elements_a_byte * 100, 200)
+        height = np.minimum(roof.peak, line * roof.bandwidth)
+        drawn = place.plot(line, height, linewidth=0.8, label=roof.unit)
+        place.plot([roof.elements_a_byte], [roof.reached], "o", color=drawn[0].get_color())
     place.set_xscale("log")
     place.set_yscale("log")
     place.set_xlabel("elements a byte from off chip")
     place.set_ylabel("elements a second")
-    place.set_title(f"{machine.name}, {machine.mode}", fontsize=9)
+    place.set_title(title, fontsize=9)
     if place.lines:
         place.legend(fontsize=7)
     place.grid(True, which="both", linewidth=0.3)

@@ -6,7 +6,7 @@ import csv
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from jali.errors import InvalidArgument
@@ -23,7 +23,7 @@ MOST = 10_000  # points of a sweep
 
 @dataclass(frozen=True)
 class Point:
-    """One machine of a sweep. values: what was set. seconds, joules: of the program; area_mm2: of the machine."""
+    """One machine of a sweep. values: what was set. seconds, joules: of the program; area_mm2, resources: of the machine."""
 
     values: Mapping[str, float]
     cycles: int
@@ -31,6 +31,7 @@ class Point:
     area_mm2: float
     joules: float
     read_bytes: int
+    resources: Mapping[str, float] = field(default_factory=dict)
 
 
 def read_sweep(text: str) -> tuple[str, list[float]]:
@@ -89,6 +90,7 @@ def sweep(
             area_mm2=changed.area_mm2,
             joules=sum(part.joules for part in energy(result)),
             read_bytes=int(result.steps.bytes[reads].sum()),
+            resources={name: float(number) for name, number in changed.resources.items()},
         )
         if progress is not None:
             progress(done, len(points))
@@ -107,11 +109,14 @@ def pareto(points: Sequence[Point]) -> list[bool]:
 
 
 def write_csv(points: Sequence[Point], out: TextIO) -> None:
-    """Writes the points as CSV: the values, time, area, energy, bytes read, and whether the point is on the Pareto front."""
+    """Writes the points as CSV: the values, time, area, energy, bytes read, whether the point is on the Pareto front, and the machine's resources."""
     names = list(points[0].values) if points else []
+    counted = list(points[0].resources) if points else []
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*names, "seconds", "cycles", "area_mm2", "energy_j", "read_bytes", "pareto"])
+    titles = ["seconds", "cycles", "area_mm2", "energy_j", "read_bytes", "pareto"]
+    writer.writerow([*names, *titles, *counted])
     for point, best in zip(points, pareto(points), strict=True):
         values: list[Any] = [f"{point.values[name]:g}" for name in names]
         rest = [repr(point.seconds), point.cycles, f"{point.area_mm2:.6g}", f"{point.joules:.6g}"]
-        writer.writerow([*values, *rest, point.read_bytes, int(best)])
+        resources = [f"{point.resources[name]:g}" for name in counted]
+        writer.writerow([*values, *rest, point.read_bytes, int(best), *resources])

@@ -88,6 +88,7 @@ class Header:
 
     scheme: str
     library: str
+    commit: str
     engine: str
     fields: Mapping[str, Any]
 
@@ -301,6 +302,7 @@ _COMMON_HEADER: dict[str, Check] = {
     "schema": _whole(),
     "scheme": _one_of("ckks", "tfhe"),
     "library": _name,
+    "commit": _name,
     "engine": _name,
 }
 _HEADERS: dict[str, dict[str, Check]] = {
@@ -389,6 +391,8 @@ def _header(line: int, fields: dict[str, Any]) -> Header:
     if type(scheme) is not str or scheme not in _HEADERS:
         _corrupt(line, "field scheme", "must be ckks or tfhe")
     own = _HEADERS[scheme]
+    if "commit" not in fields:  # traces of before 2026-11-25
+        _corrupt(line, "field commit", 'is missing: record the program again, or give "unknown"')
     _expect(line, fields, (*_COMMON_HEADER, *own))
     common = _checked(line, fields, _COMMON_HEADER)
     found = _checked(line, fields, own)
@@ -400,7 +404,7 @@ def _header(line: int, fields: dict[str, Any]) -> Header:
             _corrupt(line, "field digits", "must not have more primes than Q")
     elif found["n"] % found["group"]:
         _corrupt(line, "field group", "must divide n")
-    return Header(common["scheme"], common["library"], common["engine"], found)
+    return Header(common["scheme"], common["library"], common["commit"], common["engine"], found)
 
 
 def _records(header: Header, lines: Iterator[tuple[int, dict[str, Any]]]) -> Iterator[Record]:

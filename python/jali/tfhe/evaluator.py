@@ -32,7 +32,7 @@ class Evaluator:
     keys: Client.evaluation_keys().
     device: "auto" (the GPU if there is one of compute capability 9.0 or later, else the CPU), "cpu", or "cuda" or "cuda:1".
     threads: of the CPU; None stands for JALI_NUM_THREADS or, if that is not set, every core.
-    trace: whether to record every operation of the engine; see the attribute ``trace``.
+    trace: whether to record every operation of the engine; see the method ``trace``.
     progress: called while the keys are prepared for the device.
 
     Raises ParamsMismatch if the keys are of other parameters, and NoDevice for a device that is not here.
@@ -86,12 +86,17 @@ class Evaluator:
         """The name of the secret key to which its keys belong."""
         return self._core.key_id
 
-    @property
-    def trace(self) -> Trace | None:
-        """The record of every operation since the evaluator was made; None unless it was made with trace=True.
+    def trace(self) -> Trace:
+        """The record of every operation since the evaluator was made.
 
         The first records are of its keys.
+        ``trace().clear()`` forgets what came before, and ``trace().json_lines()`` is the text that ``jali simulate`` reads. Raises InvalidArgument
+        for an evaluator that was made without trace=True.
         """
+        if self._core.trace is None:
+            raise InvalidArgument(
+                "this evaluator does not record its operations: make one with Evaluator(params, keys, trace=True)"
+            )
         return self._core.trace
 
     @property

@@ -13,10 +13,13 @@ import numpy.typing as npt
 import pytest
 
 from jali import ckks
-from jali.simulate import matvec, trace
+from jali.simulate import matvec, trace, workloads
 from jali.simulate.allocator import entities_of
 from jali.simulate.lower import lower
+from jali.simulate.machine import Machine
 from jali.simulate.matvec import CkksSet, Product
+from jali.simulate.roofline import bounds
+from jali.simulate.scheduler import schedule
 from jali.simulate.steps import Entity, Kind, Steps
 
 WORD = 8  # bytes of a coefficient of w64
@@ -49,8 +52,7 @@ def recorded(m: int, n: int, depth: int, rng: np.random.Generator) -> tuple[Step
     matrix, vector = rng.uniform(-1, 1, (m, n)), rng.uniform(-1, 1, n)
     x = client.encrypt(np.tile(vector, params.slots // n))
     plaintexts = [e.encode(diagonal(matrix, i, params.slots)) for i in range(1, m + 1)]
-    assert server.trace is not None
-    server.trace.clear()
+    server.trace().clear()
 
     total = None
     for i, plaintext in enumerate(plaintexts, 1):
@@ -59,7 +61,7 @@ def recorded(m: int, n: int, depth: int, rng: np.random.Generator) -> tuple[Step
     for by in folds:
         total = e.add(total, e.rotate(total, by))
 
-    steps = lower(trace.parse(server.trace.json_lines()))
+    steps = lower(trace.parse(server.trace().json_lines()))
     assert np.allclose(client.decrypt(total)[:m], matrix @ vector, atol=1e-4)
     return steps, Product(m, n, CkksSet("dataflow", 2 * params.slots, depth + 1), WORD)
 
@@ -83,6 +85,43 @@ def loaded(steps: Steps, entity: Entity) -> int:
 def key_switches(product: Product, at: int) -> int:
     """Rotations of the whole product at the top level, or of the chunks below it."""
     return product.m if at == product.ckks.l else (product.n // product.m - 1).bit_length()
+
+
+def test_jalis_own_plan_on_the_papers_hardware(rng: np.random.Generator) -> None:
+    """RNNT-LSTM with baby steps and giant steps on the machine of Set-B, as docs/hardware.md has it beside the paper's dataflow."""
+    params = ckks.Params.preset("n14_d7", word="w52")
+    matrix, vector = rng.uniform(-1, 1, (1024, 2048)) / 45, rng.uniform(-1, 1, 2048)
+    plan = ckks.MatVec(matrix, params)
+    client = ckks.Client(params, threads=1)
+    keys = client.evaluation_keys(rotations=plan.rotations)
+    server = ckks.Evaluator(params, keys, "cpu", threads=1, trace=True)
+    server.prepare(plan)
+    x = [server.bind(client.encrypt(slots)) for slots in plan.pack(vector)]
+    server.trace().clear()
+    y = server.matvec_blocks(plan, x)
+    found = plan.unpack([client.decrypt(part, length=params.slots) for part in y])
+    assert np.allclose(found, matrix @ vector, atol=1e-6)
+
+    steps = lower(trace.parse(server.trace().json_lines()))
+    machine = Machine.load("mv_set_bc")
+    result, limits = schedule(steps, machine), bounds(steps, machine)
+    assert len(plan.rotations) == 42
+    assert loaded(steps, Entity.KEY) == 42 * 4 * 2 * 10 * 16384 * WORD  # 4 digits, 10 limbs
+    assert round(1e3 * result.seconds, 1) == 15.5
+    assert (limits.name, round(1e3 * limits.seconds, 1)) == ("dram", 11.2)
+    # What the paper's dataflow takes at least: 1,024 partial sums, if every transform is always busy.
+    least = matvec.product_s(machine, Product(1024, 2048, matvec.published_sets()["Set-B"], WORD))
+    assert max(least.values()) > 30 * result.seconds
+
+
+def test_the_papers_own_dataflow_of_the_same_product() -> None:
+    """The other row of docs/hardware.md."""
+    machine = Machine.load("mv_set_bc")
+    steps = workloads.matvec(machine, Product(1024, 2048, matvec.published_sets()["Set-B"], WORD))
+    result, limits = schedule(steps, machine), bounds(steps, machine)
+    assert round(1e3 * result.seconds) == 975
+    assert (limits.name, round(1e3 * limits.seconds)) == ("ntt", 519)
+    assert round(loaded(steps, Entity.KEY) / 1e9, 1) == 15.1
 
 
 def test_transforms_are_those_of_the_algorithms(program: tuple[Steps, Product]) -> None:

@@ -24,10 +24,9 @@ def evaluator(params: tfhe.Params) -> tuple[tfhe.Client, tfhe.Evaluator]:
 
 
 def recorded(server: tfhe.Evaluator, body: Callable[[], object]) -> traces.Trace:
-    assert server.trace is not None
-    server.trace.clear()
+    server.trace().clear()
     body()
-    return traces.parse(server.trace.json_lines())
+    return traces.parse(server.trace().json_lines())
 
 
 @cache
@@ -125,7 +124,6 @@ def test_gates_and_integers_run_on_strix() -> None:
 def test_preparing_keys_runs_on_strix() -> None:
     params = tfhe.Params.preset("boolean")
     _, server = evaluator(params)
-    assert server.trace is not None
-    trace = traces.parse(server.trace.json_lines())
+    trace = traces.parse(server.trace().json_lines())
     steps = fitted(trace)(Machine.load("strix"))
     assert steps.counts()[Kind.EXPAND] and schedule(steps, Machine.load("strix")).span > 0

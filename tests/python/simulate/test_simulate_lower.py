@@ -18,6 +18,8 @@ from jali.simulate import lower_ckks, lower_tfhe
 from jali.simulate import trace as traces
 from jali.simulate.lower import lower
 from jali.simulate.lowering import butterflies
+from jali.simulate.machine import Machine
+from jali.simulate.scheduler import schedule
 from jali.simulate.steps import Entity, Kind, Steps
 
 ROOT = Path(__file__).parents[3]
@@ -27,6 +29,7 @@ HEADER = {
     "schema": 1,
     "scheme": "ckks",
     "library": "by hand",
+    "commit": "unknown",
     "engine": "none",
     "N": 16,
     "word": "w64",
@@ -259,6 +262,52 @@ def test_a_key_switch_by_hand() -> None:
     assert len(key_of) == 1
     for product in products:
         assert any(steps.kind[d] == Kind.NTT for d in steps.dependences(product))
+
+
+def test_digits_and_halves_go_side_by_side() -> None:
+    """A unit takes its steps in order. Each stage of every digit comes before the next stage, so that no digit waits for the latency of another's transform:
+    with 1,000 cycles of latency, a key switch of two digits takes as many latencies as one of one digit."""
+    header = {"prime_bits": [40] * 4, "special_primes": 1}
+
+    def seconds(digits: list[int]) -> float:
+        limbs, n = sum(digits), 16
+        lifted = sum(n * (d + (d + 1) * (4 - d)) + (4 - d) * 8 * 4 + d * 8 * 5 for d in digits)
+        line = json.loads(
+            operation(
+                "key_switch",
+                0,
+                [(1, 0, limbs * ROW)],
+                [(2, 0, 4 * ROW), (3, 0, 4 * ROW)],
+                lifted + 2 * len(digits) * 4 * n,
+                primes_in=list(range(limbs)),
+                primes_out=[0, 1, 2, 3],
+                digits=digits,
+            )
+        )
+        line["reads"] += [["key", 5, d * 8 * ROW, 8 * ROW] for d in range(len(digits))]
+        line["bytes_read"] += 8 * ROW * len(digits)
+        steps = lower(made(json.dumps(line), **header))
+        return schedule(steps, LATE).span
+
+    assert 2000 < seconds([3]) < 3000 and 2000 < seconds([1, 1, 1]) < 3000
+
+
+LATE = Machine.parse("""
+format = 1
+name = "late"
+frequency_hz = { value = 1e9, source = "assumed" }
+[units.ntt]
+count = { value = 1, source = "assumed" }
+lanes = { value = 16, source = "assumed" }
+kinds."NTT+INTT" = { latency = { value = 1000, source = "assumed" } }
+[units.rest]
+count = { value = 1, source = "assumed" }
+lanes = { value = 16, source = "assumed" }
+kinds."MAC+MUL+ADD+AUTOMORPHISM" = {}
+[channels.dram]
+carries = ["all"]
+bytes_a_second = { value = 1e14, source = "assumed" }
+""")
 
 
 def longest_path(steps: Steps, kind: Kind) -> int:

@@ -89,6 +89,12 @@ def test_overrides() -> None:
         4 + 23
     )
     assert slow.changed({"cores": 3}).scales == slow.scales
+    counted = Machine.parse(TOY.replace("clp = { value = 4,", "clp = { value = 4, whole = true,"))
+    assert cycles(counted.changed({"clp": 8}), 1024) == 10 * (64 + 23)
+    with pytest.raises(jali.InvalidArgument, match=r"clp: 2.5 is no whole .*\(with clp = 2.5\)"):
+        counted.changed({"clp": 2.5})
+    with pytest.raises(jali.InvalidArgument, match=r"lanes: .* above 0 \(with clp = 0\)"):
+        m.changed({"clp": 0})
     for bad in ("lanes", "units.fft.lanes", "parameters.zz", ""):
         with pytest.raises(jali.InvalidArgument, match="no number"):
             m.changed({bad: 3})
@@ -111,11 +117,14 @@ def test_overrides() -> None:
         ("value = 1, source", "value = 1.5, source", "whole"),
         ("value = 1, source", "value = 0, source", "above 0"),
         ("value = 1024, source", "value = -1, source", "above 0"),
-        ("value = 77e9", 'value = "77e9 / 0"', "bytes_a_second"),
+        ("value = 77e9", 'value = "77e9 / 0"', "bytes_a_second.*divides by zero"),
         ("value = 77e9", 'value = "__import__(1)"', "formula"),
         ("value = 77e9", 'value = "9 ** 9 ** 9 ** 9"', "bytes_a_second"),
         ("value = 77e9", 'value = "clp."', "bytes_a_second"),
-        ("value = 77e9", 'value = "pcl"', "no number pcl"),
+        ("value = 77e9", 'value = "pcl"', "no number pcl: use cores, clp"),
+        ("value = 77e9", 'value = "9.0 ** 999"', "too large"),
+        ('"NTT+INTT"', '"NTT+INTT+NTT"', "NTT is there twice"),
+        ("[memories.scratchpad]", "[units.ntt.kinds.INTT]\n[memories.scratchpad]", "INTT is there twice"),
         ("value = 77e9", "value = nan", "number or a formula"),
         ("value = 77e9", "value = true", "number or a formula"),
         ("value = 1e9", "value = 0", "frequency"),
@@ -124,13 +133,17 @@ def test_overrides() -> None:
         ('published_off = ["fill"]', 'published_off = ["fell"]', "no limit"),
         ('[limits]\nfill = "', "[limits]\nfill = 7 # ", "limits.fill"),
         ("[channels.dram]", "[channels]\n[chanels.dram]", "chanels"),
-        ("clp = {", "n = {", "parameters.n"),
+        ("clp = {", "n = {", "parameters.n: n is of the polynomials"),
         ("[channels.dram]", '[channels.two]\ncarries = ["key"]\nbytes_a_second = "1.0"\n[channels.dram]', "already"),
         ("[widths]", "[widths", "TOML"),
         ("value = 77e9", "value = " + "9" * 5000, "TOML: a number is too long"),
         ("coefficient = { value = 4", "coefficient = { value = 0", "widths.coefficient.*above 0"),
         ("value = 1, source", "value = inf, source", "inf is no whole number"),
         ("value = 1, source", "value = 65537, source", "no whole number from 1 to 2.16"),
+        ("cores = { value = 2,", "cores = { value = 2.5, whole = true,", "cores: 2.5 is no whole"),
+        ("cores = { value = 2,", "cores = { value = 0, whole = true,", "cores: 0 is no whole"),
+        ("cores = { value = 2,", "cores = { value = 2, whole = 1,", "'whole' is true or false"),
+        ('passes = { value = "log2n",', 'passes = { value = "log2n", whole = true,', "no whole number"),
     ],
 )  # fmt: skip
 def test_one_error_names_the_place(old: str, new: str, message: str) -> None:

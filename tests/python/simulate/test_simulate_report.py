@@ -101,6 +101,51 @@ def test_lines_of_a_report() -> None:
     json.dumps(found)
 
 
+def test_what_a_unit_is_busy_with(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The kinds of a unit's steps add up to its busy time: 800 cycles of MAC and 200 of MUL, of 1,000."""
+    b = StepsBuilder()
+    first = b.append(Kind.MAC, 800, 8)
+    b.append(Kind.MUL, 800, 2, after=(first,))
+    m = Machine.parse(MACHINE.replace("kinds.MAC]", 'kinds."MAC+MUL"]'))
+    made = report.make_report(lambda _: b.build(), m)
+    found = {r["name"]: r for r in report.lines(made, "two") if r["what"] == "kind"}
+    assert {name: r["busy"] for name, r in found.items()} == {"MAC": 0.8, "MUL": 0.2}
+    assert {r["unit"] for r in found.values()} == {"mac"}
+    report.show(made, "two")
+    text = capsys.readouterr().out
+    assert "of it MAC" in text and "80.0%" in text and "20.0%" in text
+
+
+def test_roofs_by_hand() -> None:
+    """3,200 elements for 64 bytes of DRAM: 50 a byte, 8e9 a second at most, and 3,200 in 408 ns."""
+    made = report.make_report(lambda m: steps(), machine())
+    (roof,) = made.roofs
+    assert (roof.unit, roof.elements_a_byte, roof.bandwidth) == ("mac", 50, 4e9)
+    assert roof.peak == pytest.approx(8e9) and roof.reached == pytest.approx(3200 / 408e-9)
+    (line,) = (x for x in report.lines(made, "four") if x["what"] == "roof")
+    assert line["reached_a_second"] == roof.reached
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 2000), st.integers(1, 9), st.integers(0, 400)), max_size=8)
+)
+def test_no_point_is_above_its_roof(work: list[tuple[int, int, int]]) -> None:
+    """Also where a pass takes more than a cycle for an element, and where lanes are not filled."""
+    b = StepsBuilder()
+    for i, (n, count, size) in enumerate(work):
+        load = (b.load(Entity.KEY, size, i),) if size else ()
+        b.append(Kind.NTT, 1 << n.bit_length(), count, after=load)
+    text = MACHINE.replace("[units.mac.kinds.MAC]", "[units.mac.kinds.NTT]\npasses = 'log2n'")
+    m = Machine.parse(text)
+    if not work:
+        return
+    made = report.make_report(lambda _: b.build(), m)
+    for roof in made.roofs:
+        most = min(roof.peak, roof.elements_a_byte * roof.bandwidth)
+        assert roof.reached <= most * (1 + 1e-9)
+
+
 def test_gantt_json(tmp_path: Path) -> None:
     result = schedule(steps(), machine())
     file = tmp_path / "g.json"
@@ -190,6 +235,43 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert [json.loads(x)["values"]["clp"] for x in capsys.readouterr().out.splitlines()] == [4, 8]
 
 
+def test_a_machine_without_area_and_energy_has_no_columns_of_zeros(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The machine of the matrix-vector paper gives DSPs and memories instead, which a sweep shows as far as they change."""
+    words = ["simulate", "matvec:8x8,set=A,rows=2", "--machine", "mv_set_a"]
+    assert main(words) == 0
+    text = capsys.readouterr().out
+    assert "dsp 4896, bram 192, uram 576" in text and "mm2" not in text
+    file = tmp_path / "points.csv"
+    assert main([*words, "--sweep", "g=2,4", "--csv", str(file)]) == 0
+    text = capsys.readouterr().out
+    assert "no other beats in time are marked" in text and "mm2" not in text and "mJ" not in text
+    title = next(line for line in text.splitlines() if "dsp" in line)
+    assert "bram" in title and "dsp_limit" not in title
+    rows = list(csv.DictReader(file.open()))
+    assert [row["dsp"] for row in rows] == ["2448", "4896"]
+    assert main([*words, "--sweep", "g=5,6"]) == 0  # 6,120 and 7,344 DSPs
+    text = capsys.readouterr().out
+    assert "7344 of 6840" in text and "6120 of" not in text
+    assert main([*SMALL, "--sweep", "clp=4,8"]) == 0
+    assert "time, area, energy are marked" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("mode", ["published", "strict"])
+def test_json_has_numbers_alone(capsys: pytest.CaptureFixture[str], mode: str) -> None:
+    """Some channels of Strix have no limit in the mode published, and JSON has no infinity."""
+    assert main([*SMALL, "--mode", mode, "--json", "--no-constants"]) == 0
+
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is no JSON")
+
+    lines = capsys.readouterr().out.splitlines()
+    roofs = [x for x in (json.loads(line, parse_constant=refuse) for line in lines) if x["what"] == "roof"]  # fmt: skip
+    assert len(roofs) == 9
+    assert all((x["bytes_a_second"] is None) == (mode == "published") for x in roofs)
+
+
 def test_a_trace_without_operations(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "empty.jsonl"
     recorded = Path(__file__).parents[3] / "vectors" / "traces" / "tfhe_0.jsonl"
@@ -220,7 +302,8 @@ def test_the_other_mode_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*SMALL, "--mode", "published"]) == 0
     assert "in the mode strict: " in capsys.readouterr().out
     assert main([*SMALL, "--no-constants"]) == 0
-    assert "in the mode published" not in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "in the mode published" not in text and "constant" not in text  # nobody looked
 
 
 def test_command_papers(capsys: pytest.CaptureFixture[str]) -> None:
@@ -237,6 +320,12 @@ def test_command_papers(capsys: pytest.CaptureFixture[str]) -> None:
         (["strix:I", "--machine", "none"], "no machine"),
         (["strix:I", "--machine", "strix", "--set", "clp"], "--set takes"),
         (["strix:I", "--machine", "strix", "--set", "nothing=3"], "no number"),
+        (["strix:I", "--machine", "strix", "--set", "clp=2.5"], "2.5 is no whole number"),
+        (["strix:I", "--machine", "strix", "--set", "clp=8", "--set", "clp=4"], "clp twice"),
+        (
+            ["strix:I", "--machine", "strix", "--set", "clp=8", "--sweep", "clp=2,4"],
+            "both give clp",
+        ),
         (["strix:I", "--machine", "strix", "--csv", "x.csv"], "--sweep"),
         (["strix:I", "--machine", "strix", "--sweep", "clp=1,2", "--gantt", "x.json"], "--gantt"),
         (["strix:I", "--papers"], "--papers"),

@@ -107,6 +107,15 @@ const Shape::List& Shape::list(const std::string& name) const { return get<List>
 
 }  // namespace trace
 
+Trace::Trace(const std::string& commit) {
+  const bool plain = std::ranges::all_of(
+      commit, [](char c) { return ' ' <= c && c <= '~' && c != '"' && c != '\\'; });
+  require<InvalidArgument>(plain && !commit.empty() && commit.size() <= 200,
+                           "the commit of a trace has 1 to 200 printable characters of ASCII, and "
+                           "no quotation marks and backslashes");
+  header_.set("commit", commit);
+}
+
 void Trace::describe(const std::string& name, trace::Shape::Value value) {
   const std::lock_guard lock(mutex_);
   for (const auto& [known, old] : header_.values()) {

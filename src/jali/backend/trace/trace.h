@@ -104,6 +104,10 @@ class Trace {
   /// Of the text that json_lines writes. It counts up with every change that a reader has to know.
   static constexpr std::uint64_t kSchema = 1;
 
+  /// commit: of the sources of the program that records, for the header: 1 to 200 printable characters of ASCII without
+  /// quotation marks and backslashes, or InvalidArgument.
+  explicit Trace(const std::string& commit = "unknown");
+
   /// Sets an entry of the header. A trace is of one engine: throws InvalidArgument if the entry has another value.
   void describe(const std::string& name, trace::Shape::Value value);
   trace::Shape header() const;
