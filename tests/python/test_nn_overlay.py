@@ -15,6 +15,7 @@ from slot_interpreter import check, convolution
 import jali
 from jali.nn import run
 from jali.nn.choose import lay_out
+from jali.nn.costs import counted
 from jali.nn.fold import fold
 from jali.nn.graph import Graph, Node
 from jali.nn.layout import Layout
@@ -240,12 +241,16 @@ def test_matrices_of_one_array_share_its_overlay(
     nodes = [n for n in program.stages["lower"] if any(t.turns for t in n.attrs.get("terms", ()))]
     assert len(nodes) == 3
     turns = len(nodes[0].attrs["terms"][0].turns)
+    assert [node.attrs["shared"] for node in nodes] == [(False,), (True,), (False,)]
+    costs = counted(program.params)
+    first, second = (costs.of(node)[0] for node in nodes[:2])
+    assert first - second == turns * costs.rotation[1]
     client = program.client(threads=1)
     keys, request = client.evaluation_keys(), client.encrypt(x[:1], y[:1])
     replies, rotations = [], []
     for shares in (True, False):
         if not shares:
-            monkeypatch.setattr(run._Overlay, "is_of", lambda *_: False)
+            monkeypatch.setattr(run._Overlay, "serves", lambda *_: False)
         server = program.server(keys, threads=1, device="cpu", record=False)
         replies.append(server(request))
         rotations.append(server.evaluator.counters()["rotations"])

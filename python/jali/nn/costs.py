@@ -110,14 +110,15 @@ class Costs:
         """n diagonals between two ciphertexts take about 2 (sqrt(n) - 1) rotations."""
         turned, diagonals, count = 0, 0, node.attrs["layout"].ciphertexts
         before, factors, sums = 0, 0, 0
-        for term in node.attrs["terms"]:
+        shared = node.attrs.get("shared", (False,) * len(node.attrs["terms"]))
+        for term, is_shared in zip(node.attrs["terms"], shared, strict=True):
             before += term.moved
             if term.factor is not None:
                 factors += 0 if term.is_free else 1 if term.joined else count
             for n in map(len, term.diagonals.values()):
                 turned += max(0, math.ceil(2 * (math.sqrt(n) - 1)))
                 diagonals += n
-                before += len(term.before) + term.around
+                before += len(term.before) + (0 if is_shared else term.around)
             sums += len(term.sums) * count + term.around * len({to for to, _ in term.diagonals})
         above = 1 if diagonals or factors else 0  # without products, no level is taken
         found = []

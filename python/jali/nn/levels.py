@@ -124,7 +124,7 @@ def levelled(graph: Graph, levels: Levels) -> Graph:
 
 def _bootstrap(node: Node, name: str, level: int, slots: int) -> Node:
     """The node that restores an array to a level, with so many slots, 0 for all. Its numbers are those of the array."""
-    dropped = ("by", "terms", "bias", "folds", "maps", "gains", "shape", "sums")
+    dropped = ("by", "terms", "bias", "folds", "maps", "gains", "shape", "shared", "sums")
     attrs: dict[str, Any] = {k: v for k, v in node.attrs.items() if k not in dropped}
     error = node.attrs["by"].error if "by" in node.attrs else 0.0
     attrs["low"], attrs["high"] = attrs["low"] - error, attrs["high"] + error

@@ -246,11 +246,15 @@ def _digest(period: int, diagonal: Indices, slot: Indices, values: Array) -> byt
 
 
 def lower(graph: Graph) -> Graph:
-    """The graph on ciphertexts: nodes ``transform`` (attributes terms and gains, one for each source, and bias) in the place of
-    ``affine``. gains: see jali.nn.noise."""
+    """The graph on ciphertexts: nodes ``transform`` in the place of ``affine``.
+
+    Their attributes: terms and gains, one for each source (gains: see jali.nn.noise); bias; and shared, which overlays of sources are those of the transform
+    before.
+    """
     layouts: dict[str, Layout] = {node.name: node.attrs["layout"] for node in graph}
     nodes: list[Node] = []
     shared, full = _Shared(), filled(graph)
+    overlay: tuple[str, tuple[int, ...]] | None = None  # the last one: of which node, and its turns
     most: dict[str, float] = {}  # what no slot of a node exceeds, where slots may hold anything
     for node in graph:
         if node.op == "products":
@@ -268,6 +272,11 @@ def lower(graph: Graph) -> Graph:
             for name, single in zip(node.inputs, node.attrs["maps"], strict=True)
         )
         attrs["gains"] = tuple(shared(gain_of, single) for single in node.attrs["maps"])
+        laid = []
+        for name, term in zip(node.inputs, attrs["terms"], strict=True):
+            laid.append(bool(term.turns) and overlay == (name, term.turns))
+            overlay = (name, term.turns) if term.turns else overlay
+        attrs["shared"] = tuple(laid)
         attrs["bias"] = shared(_bias, node.attrs["bias"], layouts[node.name])
         if layouts[node.name].partial:
             sources = [most.get(name, 1.0) for name in node.inputs]

@@ -417,8 +417,8 @@ class Machine:
         cell have matrices of the same state, one after the other, so that the last overlay is kept."""
         level = node.attrs["level"] + 1
         same = self._last
-        if same is not None and same.is_of(sources, level, term.turns, peak):
-            return same.made
+        if same is not None and same.serves(sources, level, term.turns, peak):
+            return lowered_to(server, same.made, level)
         x = lowered_to(server, together(server, list(sources)), level)
         for count, (step, exponent) in enumerate(
             zip(term.turns, term.monomials(self.lanes), strict=True), 1
@@ -439,12 +439,12 @@ class _Overlay:
     peak: float
     made: EncryptedArray
 
-    def is_of(
+    def serves(
         self, sources: Sequence[EncryptedArray], level: int, turns: tuple[int, ...], peak: float
     ) -> bool:
-        """Whether it depends on these very ciphertexts."""
+        """Whether it is the same overlay of these very ciphertexts, at this level or above."""
         same = [id(x) for x in self.sources] == [id(x) for x in sources]
-        return same and (self.level, self.turns, self.peak) == (level, turns, peak)
+        return same and self.level >= level and (self.turns, self.peak) == (turns, peak)
 
 
 def _turned(server: Evaluator, x: EncryptedArray, step: int, exponent: int) -> EncryptedArray:
