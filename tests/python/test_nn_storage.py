@@ -298,3 +298,24 @@ def test_keys_of_bootstrapping_and_matrices_share_the_memory() -> None:
         own = key_sizes(program.params, program.manifest.demand).bootstrap
         assert own + sizes.matrices <= memory
         assert program._machine().is_resident
+
+
+def test_a_gpu_streams_what_does_not_fit_and_a_cpu_makes_it() -> None:
+    """The plan for a GPU needs none. A server on a CPU has no other memory than the one that is given."""
+    rng = np.random.default_rng(6)
+    x = rng.uniform(-1, 1, (50, 10))
+    f = network(rng)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        program = jali.compile(f, x[0], calibration=x, device="cuda", memory=100)
+    sizes = program.sizes()
+    assert sizes.matrices <= 100 and sizes.kinds["streamed"] > 0 == sizes.kinds["made"]
+    assert "streamed" in program.explain("report") and "streamed" in program.explain("program")
+    again = nn.Program.from_bytes(program.to_bytes())
+    assert again.device == "cuda" and again.sizes() == sizes
+    machine = program._machine("cpu")
+    assert {k for kinds in machine.stored.values() for k in kinds} == {"made"}
+    client = program.client(threads=1)
+    server = program.server(client.evaluation_keys(), threads=1, device="cpu")
+    got = client.decrypt(server(client.encrypt(x[:2])))
+    assert np.abs(got - program.clear(x[:2])).max() < 2**-9
