@@ -52,6 +52,21 @@ struct TfheObjects {
       computed.degree[i] = static_cast<std::uint32_t>(3 + i);
     }
     computed.history = tfhe::History::fresh(computed.size(), 5);
+    // Of errors whose origins are known: element i has those of 2 x_i + y_i, and a constant.
+    summed = computed;
+    std::vector<tfhe::Origin> origins(computed.size());
+    for (std::size_t i = 0; i < origins.size(); ++i) origins[i].id = tfhe::mixed(7, i);
+    const tfhe::History looked_up = tfhe::History::made(origins);
+    const tfhe::History* const parts[] = {&fresh.history, &looked_up};
+    std::vector<std::uint32_t> begin{0}, column;
+    std::vector<std::int64_t> weight, half_steps;
+    for (std::uint32_t i = 0; i < origins.size(); ++i) {
+      column.insert(column.end(), {i, static_cast<std::uint32_t>(origins.size()) + i});
+      weight.insert(weight.end(), {2, -1});
+      begin.push_back(static_cast<std::uint32_t>(column.size()));
+      half_steps.push_back(2 * std::int64_t{i} - 4);
+    }
+    summed.history = tfhe::History::joined(parts).combined({begin, column, weight, half_steps});
   }
 
   static random::Seed fixed_seed() {
@@ -64,7 +79,7 @@ struct TfheObjects {
   tfhe::ParamsPtr params;
   tfhe::Client client;
   lwe::EvaluationKeys keys, keys_alone;
-  tfhe::Ciphertext fresh, computed;
+  tfhe::Ciphertext fresh, computed, summed;
 };
 
 /// A kind of object with valid bytes. load reads bytes as that kind and writes the object again, as the same bytes.
@@ -93,6 +108,7 @@ inline std::vector<TfheLoader> all_loaders(const TfheObjects& o) {
        }},
       {"tfhe_ciphertext_fresh", wire::to_bytes(o.fresh), ciphertext},
       {"tfhe_ciphertext_computed", wire::to_bytes(o.computed), ciphertext},
+      {"tfhe_ciphertext_summed", wire::to_bytes(o.summed), ciphertext},
       {"tfhe_evaluation_keys", wire::to_bytes(o.keys_alone), keys},
       {"tfhe_evaluation_keys_packing", wire::to_bytes(o.keys), keys},
       {"tfhe_evaluation_keys_stream", wire::to_bytes(o.keys),

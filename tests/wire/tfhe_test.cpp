@@ -72,6 +72,14 @@ TEST_P(TfheWire, ObjectsComeBack) {
   const auto computed = tfhe_ciphertext_from_bytes(to_bytes(o.computed), params);
   EXPECT_EQ(computed.degree, o.computed.degree);
   EXPECT_EQ(computed.history.norm2(), 5);
+  EXPECT_FALSE(computed.history.known());
+  const auto summed = tfhe_ciphertext_from_bytes(to_bytes(o.summed), params);
+  EXPECT_TRUE(summed.history.known());
+  EXPECT_EQ(summed.history.norm2(), 5);
+  for (std::size_t i = 0; i < summed.size(); ++i) {
+    EXPECT_EQ(summed.history.combination(i).id, o.summed.history.combination(i).id);
+    EXPECT_EQ(summed.history.combination(i).half_steps, 2 * static_cast<std::int64_t>(i) - 4);
+  }
   EXPECT_EQ(client.decrypt(computed), TfheObjects::values());
   EXPECT_LT(to_bytes(o.fresh).size() - kFrameBytes, 200u);
 
@@ -269,6 +277,20 @@ TEST_P(TfheWire, LayoutsComeBackOrAreRefused) {
   }
 }
 
+TEST_P(TfheWire, RefusesOriginsThatAreNone) {
+  const TfheLoader* const summed = &loader("tfhe_ciphertext_summed");
+  // Behind the name, the flags, the count, the noise and five degrees: a constant, the number of terms, an id and a weight.
+  constexpr std::size_t kFirst = 16 + 1 + 4 + 8 + 5 * 2;
+  const auto none = std::uint64_t{0}, unknown = std::uint64_t{1}, huge = std::uint64_t{1} << 63;
+  expect_refused(*summed, patched(summed->valid, kFirst + 8, std::uint32_t{0xffffffff}), "terms");
+  expect_refused(*summed, patched(summed->valid, kFirst + 8, std::uint32_t{1}), "a term less");
+  expect_refused(*summed, patched(summed->valid, kFirst + 12, none), "no id");
+  expect_refused(*summed, patched(summed->valid, kFirst + 12, unknown), "the id of the unknown");
+  for (const std::uint64_t weight : {std::uint64_t{0}, std::uint64_t{3}, huge}) {
+    expect_refused(*summed, patched(summed->valid, kFirst + 20, weight), "another weight");
+  }
+}
+
 TEST(TfheCiphertext, WithoutElementsOrNoiseComesBack) {
   TfheObjects o(tfhe_literal(Torus::t64, Order::switch_first, Rotation::classic));
   const tfhe::Evaluator evaluator(backend::make_ref_tfhe(o.params->config()), o.keys);
@@ -295,6 +317,7 @@ TEST(TfheVectors, AreUnchangedAndMeanWhatTheyMeant) {
       {"tfhe_params", "c212dd0aa7ee8aa42baf25ec3955653d"},
       {"tfhe_ciphertext_fresh", "fb4d1c3b288564958b9159a84c5dacb5"},
       {"tfhe_ciphertext_computed", "7f1584230db4bedd2557d6c97540412d"},
+      {"tfhe_ciphertext_summed", "ec90458b21ab4316887bcf14a0d0d946"},
       {"tfhe_evaluation_keys", "e437f507ecc13dd890b2d75526da39e8"},
       {"tfhe_secret_key", "7ad4776b0ab462ee6b9208e0e0c42566"}};
   for (const auto& [name, digest] : known) {
@@ -309,7 +332,8 @@ TEST(TfheVectors, AreUnchangedAndMeanWhatTheyMeant) {
   const auto keys = tfhe_keys_from_bytes(vector("tfhe_evaluation_keys"), params);
   EXPECT_EQ(to_bytes(keys), vector("tfhe_evaluation_keys"));
   const tfhe::Evaluator evaluator(backend::make_ref_tfhe(params->config()), keys);
-  for (const char* name : {"tfhe_ciphertext_fresh", "tfhe_ciphertext_computed"}) {
+  for (const char* name :
+       {"tfhe_ciphertext_fresh", "tfhe_ciphertext_computed", "tfhe_ciphertext_summed"}) {
     const auto x = tfhe_ciphertext_from_bytes(vector(name), params);
     EXPECT_EQ(to_bytes(x), vector(name));
     EXPECT_EQ(client.decrypt(x), TfheObjects::values());
