@@ -57,16 +57,11 @@ def test_an_overlay_mixes_noise(
 
     term, squares, measured = variances(program, noise)
     one = np.eye(columns)[number]
-    bound = squares[:, number] + leaks_of(term, program_map(program))(one, one, 0.0, rows)
+    bound = squares[:, number] + leaks_of(term)(one, one, 0.0, rows)
     assert np.all(measured <= 1.15 * bound)
     assert measured.sum() >= bound.sum() / 3  # and no bound far above
     if term.turns:
         assert measured.sum() > 1.2 * squares[:, number].sum()
-
-
-def program_map(program: Program) -> Any:
-    layout = program.stages["layout"]
-    return layout[layout.outputs[0]].attrs["maps"][0]
 
 
 def test_even_noise_is_counted_once(rng: np.random.Generator) -> None:
@@ -80,7 +75,7 @@ def test_even_noise_is_counted_once(rng: np.random.Generator) -> None:
     term, squares, measured = variances(program, noise)
     assert term.turns
     ones = np.ones(40)
-    bound = squares.sum(1) + leaks_of(term, program_map(program))(ones, ones, 1.0, 24)
+    bound = squares.sum(1) + leaks_of(term)(ones, ones, 1.0, 24)
     assert np.allclose(measured / bound, 1, atol=0.15)
 
 

@@ -114,12 +114,13 @@ def test_six_deviations_of_every_number_are_within_the_promise(
     (name,) = program.stages["calibrate"].outputs
     promise = 2.0**-bits * program.stages["calibrate"][name].attrs["largest"]
     assert np.abs(off).max() <= promise
+    # The estimate is that of the worst number, and not of a bound far above it, unless few examples have most of the noise.
     worst = np.sqrt(np.mean(off**2, axis=0)).max()
-    assert 6 * worst <= 1.15 * promise  # of 256 numbers, the deviation is known to a tenth
-    # The estimate is that of the worst number, and not of a bound far above it.
     radius = float(program.stages["levels"][name].attrs["radius"])
     claimed = radius * 2.0 ** -program.manifest.demand.noise_bits[0]
-    assert worst / 1.3 <= claimed <= 3 * worst
+    assert worst <= 1.3 * claimed <= 1.3 * promise / 6
+    if kind in ("none", "equal rows", "sums along an axis", "products of numbers"):
+        assert claimed <= 3 * worst
 
 
 @pytest.mark.parametrize("bits", [6, 12])

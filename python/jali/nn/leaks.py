@@ -28,7 +28,7 @@ from jali.nn.diagonals import placed
 from jali.nn.graph import Array
 from jali.nn.layout import Gathered, contents
 from jali.nn.lower import Term
-from jali.nn.sparse import Indices, SparseMap
+from jali.nn.sparse import Indices
 
 __all__ = ["Leaks", "leaks_of"]
 
@@ -65,14 +65,17 @@ class Leaks:
         return found
 
 
-def leaks_of(term: Term, single: SparseMap) -> Leaks:
-    """The leaks of a term of a matrix."""
+def leaks_of(term: Term) -> Leaks:
+    """The leaks of a term."""
     if term.turns and not isinstance(term.source, Gathered):
         return _of_overlay(term)
-    if term.factor is None and not term.before:
+    single = term.single
+    if single is None or (term.factor is None and not term.before and not term.joined):
         return Leaks(0.0)
-    windows = 2.0 ** (len(term.sums) if term.factor is not None else len(term.before))
-    if term.factor is not None and term.picked is not None:
+    windows = 2.0 ** len(term.sums if term.factor is not None else term.before)
+    if term.factor is None:
+        windows *= max(1, len(term.joined))
+    elif term.picked is not None:
         windows *= max(len(of) for of in term.picked)
     largest = float(np.square(single.values).max(initial=0.0))
     return Leaks(largest * np.maximum(windows - single.row_counts, 0.0))

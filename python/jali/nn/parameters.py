@@ -20,6 +20,7 @@ from jali.nn.run import peak
 
 __all__ = [
     "LEAST_INTEGER_BITS",
+    "SIGMAS",
     "Bootstrapping",
     "Ring",
     "integer_bits_of",
@@ -36,8 +37,10 @@ _NARROW = 29.5  # bits of a scale up to which a level takes one prime in a word 
 #: Level 0 holds results of up to 512 times the range of the calibration.
 LEAST_INTEGER_BITS = 10.0 + OUTPUT_BITS
 _ROOM_FOR_NOISE = 0.25  # bits of level 0
-_EXACT_SHARE = 7 / 8  # the rest is for what is small beside the noise, as the rounding of doubles
-_SIGMAS = 6.0  # noise beyond so many standard deviations occurs once in 5 * 10^8 numbers
+# Of the error, what is left to the noise if approximations have none. The rest is for what is small beside the noise, as the rounding of doubles;
+# or for numbers that have more noise than the average.
+_EXACT_SHARE, _AVERAGE_SHARE = 7 / 8, 1 / 2
+SIGMAS = 6.0  #: Noise beyond so many standard deviations occurs once in 5 * 10^8 numbers.
 
 
 def integer_bits_of(graph: Graph) -> float:
@@ -165,14 +168,15 @@ def switch_work(params: Params) -> float:
     return float((params.dnum + 2) * primes * params.log_n * params.slots * word_bytes(params))
 
 
-def needed_bits(graph: Graph, precision_bits: float, *, bootstraps: bool = False) -> list[float]:
+def needed_bits(graph: Graph, precision_bits: float, *, average: bool = False) -> list[float]:
     """For each output of a graph without loops, the bits that its noise must leave in its scale.
 
-    Six standard deviations of it are then NOISE_SHARE of 2^-precision_bits, in units of the largest output of the calibration, or nearly all of it if
-    no function is approximated. bootstraps: whether the program may bootstrap. The noise is then a mean over numbers, of which some have more.
+    Six standard deviations of it are then a share of 2^-precision_bits, in units of the largest output of the calibration: NOISE_SHARE, or if all
+    functions are exact polynomials, nearly all. average: whether the noise is an average over numbers, of which some have more; half of the error is then
+    left to it.
     """
     exact = all(n.op != "approximated" or not n.attrs["by"].error for n in graph)
-    share = _EXACT_SHARE if exact and not bootstraps else NOISE_SHARE
-    bits = precision_bits + math.log2(_SIGMAS / share)
+    share = (_AVERAGE_SHARE if average else _EXACT_SHARE) if exact else NOISE_SHARE
+    bits = precision_bits + math.log2(SIGMAS / share)
     outputs = [graph[name].attrs for name in graph.outputs]
     return [bits + math.log2(np.mean(o["radius"]) / o["largest"]) for o in outputs]

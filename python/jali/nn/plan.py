@@ -270,7 +270,7 @@ class _Restoring:
         self._integers: dict[int, int] = {}
         self.numbers = Numbers()
         self._flat = unrolled(self.graph)
-        self._needed = needed_bits(self._flat, self.precision_bits, bootstraps=True)
+        self._needed = needed_bits(self._flat, self.precision_bits, average=True)
 
     def stages(self, params: Params, apart: bool = True) -> dict[str, Graph]:
         """The stages after approximation without bootstrapping, which depend on the number of slots alone, and on whether sums are taken apart."""

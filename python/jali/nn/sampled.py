@@ -16,6 +16,7 @@ from jali.nn.expected import computed
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.leaks import Leaks, leaks_of
 from jali.nn.lower import Term
+from jali.nn.parameters import SIGMAS
 from jali.nn.sparse import SparseMap
 
 __all__ = ["Added", "Samples", "by_rows"]
@@ -52,9 +53,14 @@ class Samples:
     def noise_bits(self, graph: Graph, low: Graph, added: Mapping[str, Added]) -> tuple[float, ...]:
         """For each output of a graph with layouts, -log2 of the noise in its scale.
 
-        low: the lowered graph. added: by node. The noise is the standard deviation of the number that has most of it, or more, if some examples
-        have more noise than others: of n normal numbers, the largest is about sqrt(2 ln n) deviations.
+        low: the lowered graph. added: by node. The noise is the standard deviation of the number that has most of it, or a SIGMASth part of the largest
+        error, if that is more. Of n normal numbers, the largest is about sqrt(2 ln n) deviations. So all noise is drawn SIGMAS / sqrt(2 ln n) times as
+        large as it is, which makes such events of those that have to be within the promise: for some examples noise is larger than for
+        others, and squares of noise are not normal.
         """
+        numbers = max(2, max(graph[name].size for name in graph.outputs) * len(self._inputs[0]))
+        larger = max(1.0, SIGMAS / math.sqrt(2 * math.log(numbers)))
+        added = {k: Added(larger * x.real, larger * x.imaginary) for k, x in added.items()}
         rng = np.random.default_rng(_SEED)
         outputs, exact = self._exact(graph)
         real, imaginary = dict[str, Array](), dict[str, Array]()  # variances of numbers
@@ -62,28 +68,22 @@ class Samples:
 
         def noisy(node: Node, values: Array) -> Array:
             flat = values.reshape(len(values), -1)
-            own = np.zeros(node.size) + np.square(added[node.name].real)
+            part = added.get(node.name, Added(0.0, 0.0))  # none if its user has taken it apart
+            own = np.zeros(node.size) + np.square(part.real)
             between[node.name], more = float(own.min()), own
-            if node.op == "affine":
-                terms, maps = low[node.name].attrs["terms"], node.attrs["maps"]
-                for name, term, single in zip(node.inputs, terms, maps, strict=True):
-                    leaks = self._leaks_of(term, single)
-                    more = more + leaks(real[name], imaginary[name], between[name], node.size)
-                    if term.factor is not None:
-                        windows = 2.0 ** len(term.sums)
-                        between[node.name] += term.factor**2 * windows * between[name]
+            if node.name in added and node.op == "affine":
+                more = own + self._beyond(low[node.name], low, added, real, imaginary, between)
             flat = flat + np.sqrt(more) * rng.normal(size=flat.shape)
             real[node.name] = np.square(flat - exact[node.name]).mean(axis=0)
-            alone = np.square(added[node.name].imaginary)
+            alone = np.square(part.imaginary)
             imaginary[node.name] = alone + self._imaginary(node, low, own, real, imaginary)
             return flat.reshape(values.shape)
 
         found, bits = computed(self._traced, graph, self._inputs, noisy), []
         for name, got, want in zip(graph.outputs, found, outputs, strict=True):
             off = (got - want).reshape(len(got), -1) / graph[name].attrs["radius"]
-            worst = math.sqrt(float(np.square(off).mean(axis=0).max()))
-            tail = float(np.abs(off).max()) / math.sqrt(2 * math.log(max(off.size, 2)))
-            bits.append(-math.log2(max(worst, tail, 2.0**-100)))
+            worst = math.sqrt(float(np.square(off).mean(axis=0).max())) / larger
+            bits.append(-math.log2(max(worst, float(np.abs(off).max()) / SIGMAS, 2.0**-100)))
         return tuple(bits)
 
     def _exact(self, graph: Graph) -> tuple[list[Array], dict[str, Array]]:
@@ -98,6 +98,33 @@ class Samples:
             self._known = graph, computed(self._traced, graph, self._inputs, seen), values
         return self._known[1:]
 
+    def _beyond(
+        self,
+        node: Node,
+        low: Graph,
+        added: Mapping[str, Added],
+        real: Mapping[str, Array],
+        imaginary: Mapping[str, Array],
+        between: dict[str, float],
+    ) -> Array:
+        """The variances of a transform's numbers beyond what its matrices make of its sources', and what it adds: leaks, and the noise of sums that it
+        shares with others, which are nodes of the lowered graph alone. Notes what lies between its numbers."""
+        found = np.zeros(node.size)
+        for name, term in zip(node.inputs, node.attrs["terms"], strict=True):
+            if name in real:
+                leaks = self._leaks_of(term)
+                found = found + leaks(real[name], imaginary[name], between[name], node.size)
+            else:
+                shared, own = low[name], np.square(added[name].real)
+                between[name] = float(np.min(own))
+                more = own + self._beyond(shared, low, added, real, imaginary, between)
+                found = found + float(term.factor or 0.0) ** 2 * more
+            if term.factor is not None:
+                windows = 2.0 ** len(term.sums)
+                between.setdefault(node.name, 0.0)
+                between[node.name] += term.factor**2 * windows * between[name]
+        return found
+
     def _imaginary(
         self,
         node: Node,
@@ -111,9 +138,11 @@ class Samples:
             return real[node.name]
         found = np.zeros(node.size)
         if node.op == "affine":
-            terms, maps = low[node.name].attrs["terms"], node.attrs["maps"]
-            for name, term, single in zip(node.inputs, terms, maps, strict=True):
-                if not term.turns:
+            lowered = {n.name: n for n in low}.get(node.name)
+            pairs = zip(lowered.inputs, lowered.attrs["terms"], strict=True) if lowered else ()
+            overlaid = {name for name, term in pairs if term.turns}
+            for name, single in zip(node.inputs, node.attrs["maps"], strict=True):
+                if name not in overlaid:
                     squares = SparseMap(
                         single.rows, single.cols, np.square(single.values), single.shape
                     )
@@ -124,9 +153,9 @@ class Samples:
                 found = np.maximum(found, taken * imaginary[name] / real[name])
         return found
 
-    def _leaks_of(self, term: Term, single: SparseMap) -> Leaks:
+    def _leaks_of(self, term: Term) -> Leaks:
         if id(term) not in self._leaks:
-            self._leaks[id(term)] = term, leaks_of(term, single)
+            self._leaks[id(term)] = term, leaks_of(term)
         return self._leaks[id(term)][1]
 
 

@@ -66,7 +66,9 @@ class Trial:
         self.seconds: dict[str, float] = {}  # of every node that was run alone, if timed
         self._done: dict[tuple[object, ...], tuple[str, float]] = {}
         self._fresh: dict[int, EncryptedArray] = {}  # zeros at every level
-        self._given: dict[tuple[str, int], Encrypted] = {}  # by the array and its level
+        self._given: dict[
+            tuple[str, int, float], Encrypted
+        ] = {}  # by the array, its level and its size
         self._client = ckks.Client(machine.params, threads=threads)
         none = self._client._core.evaluation_keys([], False, False, [])
         self.server = Evaluator._noting_keys(machine.params, none, device, threads)
@@ -86,16 +88,17 @@ class Trial:
     def fresh(self, node: Node, level: int) -> Encrypted:
         """Ciphertexts like those of a node, at a level, without what its computation adds."""
         count: int = node.attrs["layout"].ciphertexts
-        if (node.name, level) in self._given:  # so that users share what they would share in a run
-            return self._given[node.name, level]
+        key = node.name, level, node.attrs["rms"]
+        if key in self._given:  # so that users share what they would share in a run
+            return self._given[key]
         if level not in self._fresh:
             zero = np.zeros(self.machine.params.slots)
             # What rounding to doubles adds is said to be in proportion to the magnitude.
             ciphertext = self._client.encrypt(zero, level=level, magnitude=_TINY, peak=1.0)
             self._fresh[level] = self.server.bind(ciphertext)
         zeros = self._fresh[level].with_magnitude(node.attrs["rms"], peak=_largest(node))
-        self._given[node.name, level] = (zeros,) * count
-        return self._given[node.name, level]
+        self._given[key] = (zeros,) * count
+        return self._given[key]
 
     def instead(self, node: Node, sources: Sequence[Encrypted]) -> Encrypted | None:
         """The result of a node of a program that bootstraps: see the module."""
@@ -126,7 +129,7 @@ class Trial:
         """
         self._done.clear()
         found: dict[str, Added] = {}
-        flat = self.machine.with_flat_matrices()
+        flat, laid = self.machine.with_flat_matrices(), {node.name for node in graph}
         for node in self.machine.graph:
             if node.op == "input":
                 fresh = self.fresh(node, node.attrs["level"])
@@ -136,7 +139,8 @@ class Trial:
             largest = {} if node.op == "transform" else sizes
             own = self._run_alone(node, largest)[1]
             real: Array | float = own
-            maps = graph[node.name].attrs["maps"] if node.op == "transform" else ()
+            has_maps = node.op == "transform" and node.name in laid  # else it is a shared sum
+            maps = graph[node.name].attrs["maps"] if has_maps else ()
             if any(not single.is_even for single in maps):
                 layout = node.attrs["layout"]
                 floor = self._run_alone(node, largest, flat)[1]
