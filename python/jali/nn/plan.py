@@ -314,8 +314,8 @@ class _Restoring:
                 "precision_bits"
             )
         best = min(found, key=lambda plan: plan.cost)
-        chosen, cost, apart = self._placed(best.params, best.costs, both=True)
-        return self._sparser(_Found(cost, bits, best.params, chosen, best.costs, apart))
+        levels, cost, apart = self._placed(best.params, best.costs, both=True)
+        return self._sparser(_Found(cost, bits, best.params, levels, best.costs, apart))
 
     def _sparser(self, full: _Found) -> _Found:
         """The plan, or a cheaper one of the same parameters with keys for n slots, alone or beside those for all slots, where n is a number of slots
