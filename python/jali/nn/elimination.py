@@ -225,13 +225,12 @@ def minimised(tables: Sequence[Table], limit: int = LIMIT, below: int = NEVER) -
     are not possible, which can happen only beyond the limit, or if none cost less than `below`; the bound then is at least that."""
     memo = _Memo()
     tables = [memo.own(table) for table in tables]
-    order, largest = _order(tables)
-    sizes, hubs = _sizes(tables), list[str]()
-    if largest > _LARGE:
-        hubs = [name for name, beside in _neighbours(tables).items() if len(beside) > _MANY]
+    sizes = _sizes(tables)
+    hubs = [name for name, beside in _neighbours(tables).items() if len(beside) > _MANY]
     within = {name: (0, sizes[name] - 1) for name in hubs}
-    if hubs:
-        order, _ = _order([_least_in(table, within) for table in tables])
+    order, largest = _order([_least_in(table, within) for table in tables])
+    if hubs and largest * max(sizes[name] for name in hubs) <= _LARGE:
+        within, order = {}, _order(tables)[0]
     best = Found({}, below, NEVER)
     number = count()  # of intervals with the same bound, the first one is taken
     waiting = [(0, next(number), within)]
