@@ -65,6 +65,7 @@ class Samples:
         outputs, exact = self._exact(graph)
         real, imaginary = dict[str, Array](), dict[str, Array]()  # variances of numbers
         between: dict[str, float] = {}  # variances of the slots that hold no number
+        strength: dict[str, Array] = {}  # of every example's noise, as a part of the mean
 
         def noisy(node: Node, values: Array) -> Array:
             flat = values.reshape(len(values), -1)
@@ -72,9 +73,12 @@ class Samples:
             own = np.zeros(node.size) + np.square(part.real)
             between[node.name], more = float(own.min()), own
             if node.name in added and node.op == "affine":
-                more = own + self._beyond(low[node.name], low, added, real, imaginary, between)
+                known = added, real, imaginary, between, strength
+                more = own + self._beyond(low[node.name], low, *known)
             flat = flat + np.sqrt(more) * rng.normal(size=flat.shape)
-            real[node.name] = np.square(flat - exact[node.name]).mean(axis=0)
+            squares = np.square(flat - exact[node.name])
+            real[node.name], each = squares.mean(axis=0), squares.sum(axis=1)
+            strength[node.name] = each / max(each.mean(), np.finfo(float).tiny)
             alone = np.square(part.imaginary)
             imaginary[node.name] = alone + self._imaginary(node, low, own, real, imaginary)
             return flat.reshape(values.shape)
@@ -106,18 +110,21 @@ class Samples:
         real: Mapping[str, Array],
         imaginary: Mapping[str, Array],
         between: dict[str, float],
+        strength: Mapping[str, Array],
     ) -> Array:
-        """The variances of a transform's numbers beyond what its matrices make of its sources', and what it adds: leaks, and the noise of sums that it
+        """For every example, the variances of a transform's numbers beyond what its matrices make of its sources', and what it adds: leaks, and the noise of sums that it
         shares with others, which are nodes of the lowered graph alone. Notes what lies between its numbers."""
         found = np.zeros(node.size)
         for name, term in zip(node.inputs, node.attrs["terms"], strict=True):
             if name in real:
                 leaks = self._leaks_of(term)
-                found = found + leaks(real[name], imaginary[name], between[name], node.size)
+                more = leaks(real[name], imaginary[name], between[name], node.size)
+                found = found + np.outer(strength[name], more)
             else:
                 shared, own = low[name], np.square(added[name].real)
                 between[name] = float(np.min(own))
-                more = own + self._beyond(shared, low, added, real, imaginary, between)
+                known = added, real, imaginary, between, strength
+                more = own + self._beyond(shared, low, *known)
                 found = found + float(term.factor or 0.0) ** 2 * more
             if term.factor is not None:
                 windows = 2.0 ** len(term.sums)
