@@ -37,7 +37,7 @@ def test_loops_bootstrap(kind: str, rng: np.random.Generator) -> None:
     assert np.abs(got - want).max() <= 2.0**-5 * largest(program)
     noisy = program.simulate(x)
     assert np.abs(noisy - program.clear(x)).max() <= 2.0**-5 * largest(program)
-    (needed,) = needed_bits(program.stages["approximate"], 5, bootstraps=True)
+    (needed,) = needed_bits(program.stages["approximate"], 5, average=True)
     assert program.manifest.demand.noise_bits[0] >= needed
     program.verify()
 

@@ -39,7 +39,7 @@ LEAST_INTEGER_BITS = 10.0 + OUTPUT_BITS
 _ROOM_FOR_NOISE = 0.25  # bits of level 0
 # Of the error, what is left to the noise if approximations have none. The rest is for what is small beside the noise, as the rounding of doubles;
 # or for numbers that have more noise than the average.
-_EXACT_SHARE, _AVERAGE_SHARE = 7 / 8, 1 / 2
+_EXACT_SHARE = 7 / 8
 SIGMAS = 6.0  #: Noise beyond so many standard deviations occurs once in 5 * 10^8 numbers.
 
 
@@ -171,12 +171,12 @@ def switch_work(params: Params) -> float:
 def needed_bits(graph: Graph, precision_bits: float, *, average: bool = False) -> list[float]:
     """For each output of a graph without loops, the bits that its noise must leave in its scale.
 
-    Six standard deviations of it are then a share of 2^-precision_bits, in units of the largest output of the calibration: NOISE_SHARE, or if all
-    functions are exact polynomials, nearly all. average: whether the noise is an average over numbers, of which some have more; half of the error is then
-    left to it.
+    Six standard deviations of it are then NOISE_SHARE of 2^-precision_bits, in units of the largest output of the calibration, or nearly all of it if
+    no function is approximated. average: whether the noise is an average over numbers, of which some have more. It then has NOISE_SHARE in any case, so
+    that numbers with eight times the average keep the promise, too.
     """
     exact = all(n.op != "approximated" or not n.attrs["by"].error for n in graph)
-    share = (_AVERAGE_SHARE if average else _EXACT_SHARE) if exact else NOISE_SHARE
+    share = _EXACT_SHARE if exact and not average else NOISE_SHARE
     bits = precision_bits + math.log2(SIGMAS / share)
     outputs = [graph[name].attrs for name in graph.outputs]
     return [bits + math.log2(np.mean(o["radius"]) / o["largest"]) for o in outputs]
