@@ -165,14 +165,9 @@ def test_a_step_of_an_lstm_takes_six_levels(rng: np.random.Generator) -> None:
     ):
         inner, outer, bias = cell_of(8, 4, 3, rng)
         bias[16:24] = bias[16:24] + push
-        f = lambda x: workloads.lstm(  # noqa: E731
-            x,
-            0.2 * inner,
-            outer,
-            bias,
-            gate=(*gate, 0.0, -0.002),
-            activation=ACTIVATION,  # noqa: B023
-        )
+        weights = 0.2 * inner, outer, bias
+        functions = {"gate": (*gate, 0.0, -0.002), "activation": ACTIVATION}
+        f = lambda x: workloads.lstm(x, *weights, **functions)  # noqa: E731, B023
         x = rng.uniform(-size, size, (40, 12, 3))
         graph = approximated(calibrate(fold(trace(f, x[0])), [x]), 1e-3)
         verify_graph("approximate", graph)
