@@ -196,9 +196,10 @@ def test_encrypted_overlays(batch: int, rng: np.random.Generator) -> None:
         some = x[first : first + batch]
         off = client.decrypt(server(client.encrypt(some))) - program.clear(some)
         assert np.abs(off).max() <= 2.0**-12 * largest
-        squares.append(np.mean((off.reshape(batch, -1) / port.radius) ** 2))
-    # It was 1.4 for the average over all slots, of which most hold none of the numbers. A square has a noise that follows its number.
-    assert 0.5 < np.sqrt(np.mean(squares)) * 2 ** program.manifest.demand.noise_bits[0] < 1.25
+        squares.append((off.reshape(batch, -1) / port.radius) ** 2)
+    # The noise that is announced is that of the number with the most, of which few examples tell no more than this.
+    worst = np.sqrt(np.concatenate(squares).mean(axis=0).max())
+    assert 0.3 < worst * 2 ** program.manifest.demand.noise_bits[0] < 1.6
     again = jali.nn.Program.from_bytes(program.to_bytes())
     assert again.server(keys, threads=1, device="cpu")(request).to_bytes() == reply.to_bytes()
     without = replace(program.manifest, demand=replace(program.manifest.demand, conjugation=-1))
