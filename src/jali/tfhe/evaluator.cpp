@@ -1,7 +1,9 @@
 #include "jali/tfhe/evaluator.h"
 
 #include <algorithm>
+#include <mutex>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "jali/base/checked.h"
@@ -242,11 +244,28 @@ std::vector<std::uint32_t> degrees_after(const Ciphertext& a, const LookUpTable&
   return out;
 }
 
+/// Origins of a table by the constants of its inputs, of which a block of ciphertexts has few. It may be used from several threads.
+class Origins {
+ public:
+  template <class F>
+  Origin at(std::int64_t half_steps, const F& make) {
+    const std::lock_guard lock(mutex_);
+    const auto [found, fresh] = known_.try_emplace(half_steps);
+    if (fresh) found->second = make();
+    return found->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::int64_t, Origin> known_;
+};
+
 /// Origins of function j of a table.
 History::TableOf origins_of(std::shared_ptr<const LookUpTable> table, std::size_t j) {
   auto halves = table->halves();
-  return [table = std::move(table), halves = std::move(halves), j](std::size_t, std::int64_t c) {
-    return table->origin(halves, j, c);
+  return [table = std::move(table), halves = std::move(halves), j,
+          known = std::make_shared<Origins>()](std::size_t, std::int64_t c) {
+    return known->at(c, [&] { return table->origin(halves, j, c); });
   };
 }
 
@@ -254,11 +273,18 @@ History::TableOf origins_of(std::shared_ptr<const LookUpTable> table, std::size_
 History::TableOf origins_of(std::span<const LookUpTable> tables,
                             std::span<const std::uint32_t> which) {
   std::vector<std::vector<std::int64_t>> halves;
-  for (const LookUpTable& table : tables) halves.push_back(table.halves());
+  std::vector<std::shared_ptr<Origins>> known;
+  for (const LookUpTable& table : tables) {
+    halves.push_back(table.halves());
+    known.push_back(std::make_shared<Origins>());
+  }
   const int bits = tables[0].params()->message_bits() + tables[0].params()->carry_bits();
-  return [halves = std::move(halves), bits,
-          which = std::vector<std::uint32_t>(which.begin(), which.end())](
-             std::size_t row, std::int64_t c) { return table_origin(halves[which[row]], bits, c); };
+  return [halves = std::move(halves), known = std::move(known), bits,
+          which = std::vector<std::uint32_t>(which.begin(), which.end())](std::size_t row,
+                                                                          std::int64_t c) {
+    const std::uint32_t of = which[row];
+    return known[of]->at(c, [&] { return table_origin(halves[of], bits, c); });
+  };
 }
 
 void require_one(const LookUpTable& table) {

@@ -97,8 +97,34 @@ double History::norm2(std::size_t row) const {
 
 double History::norm2() const {
   double most = 0;
-  for (std::size_t row = 0; row < rows(); ++row) most = std::max(most, norm2(row));
+  if (!distinct()) {
+    for (std::size_t row = 0; row < rows(); ++row) most = std::max(most, norm2(row));
+    return most;
+  }
+  for (std::size_t row = 0; row < rows(); ++row) {
+    double total = 0;
+    for (const Term& term : terms(row)) {
+      const auto weight = static_cast<double>(term.weight);
+      total += weight * weight * sources_[term.source]->norm2;
+    }
+    most = std::max(most, total);
+  }
   return most;
+}
+
+bool History::distinct() const {
+  std::size_t count = 0;
+  for (const auto& source : sources_) count += source->origin.size();
+  if (count > terms_.size()) return false;  // it would take longer than to look at every row
+  std::vector<std::uint64_t> ids;
+  ids.reserve(count);
+  for (const auto& source : sources_) {
+    for (const Origin& origin : source->origin) {
+      if (origin.id != 0) ids.push_back(origin.id);
+    }
+  }
+  std::ranges::sort(ids);
+  return std::ranges::adjacent_find(ids) == ids.end();
 }
 
 History::Combination History::combination(std::size_t row) const {
@@ -113,7 +139,8 @@ History::Combination History::combination(std::size_t row) const {
 }
 
 void History::append(std::vector<Term>& terms, std::int64_t half_steps) {
-  std::ranges::sort(terms);
+  // Rows of a matrix whose columns ascend, of ciphertexts that are no sums, come in order.
+  if (!std::ranges::is_sorted(terms)) std::ranges::sort(terms);
   for (std::size_t i = 0, end = 0; i < terms.size(); i = end) {
     Term sum = terms[i];
     for (end = i + 1;

@@ -116,6 +116,9 @@ class History {
   class Repeater;
 
   static History of(std::shared_ptr<const Source> source);
+  /// Whether no two ciphertexts of all sources have one id, so that the squared norm of a row is the sum of its squared weights.
+  /// False also if to find that out would take longer than to look at every row.
+  bool distinct() const;
   std::span<const Term> terms(std::size_t row) const {
     return std::span(terms_).subspan(begin_[row], begin_[row + 1] - begin_[row]);
   }

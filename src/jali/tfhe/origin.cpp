@@ -1,6 +1,7 @@
 #include "jali/tfhe/origin.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 
 namespace jali::tfhe {
@@ -27,34 +28,36 @@ Origin table_origin(std::span<const std::int64_t> halves, int value_bits, std::i
   const std::uint64_t torus = std::uint64_t{4} << value_bits;  // in half steps
   const std::uint64_t turn = static_cast<std::uint64_t>(half_steps) % torus;
   const std::size_t first = static_cast<std::size_t>(turn / 2) * (size / boxes);
+  const std::uint64_t mask = torus - 1;
   // 0 is minus itself, so that 0 at both ends of the circle is the same; so is half the torus.
   const auto same = [&](std::int64_t entry, std::uint64_t as) {
-    return static_cast<std::uint64_t>(entry) % torus == as;
+    return (static_cast<std::uint64_t>(entry) & mask) == as;
   };
   for (const std::uint64_t nothing : {std::uint64_t{0}, torus / 2}) {
     if (std::ranges::all_of(halves, [&](std::int64_t entry) { return same(entry, nothing); })) {
       return {};
     }
   }
-  // Of the polynomial, minus it, and both with half the torus, the one with the smallest hash stands for all.
-  Origin out;
-  std::uint64_t least = ~std::uint64_t{0};
-  for (const bool negated : {false, true}) {
-    for (const std::uint64_t offset : {std::uint64_t{0}, torus / 2}) {
-      std::uint64_t hash = mixed(size, turn % 2);
-      for (std::size_t i = 0; i < size; ++i) {
-        const std::size_t at = (first + i) % (2 * size);
-        auto entry = static_cast<std::uint64_t>(halves[at % size]);
-        if ((at >= size) != negated) entry = 0 - entry;
-        hash = (hash ^ ((entry + offset) % torus)) * 0xff51afd7ed558ccd;
-        hash ^= hash >> 32;
-      }
-      if (hash < least) {
-        least = hash;
-        out = {mixed(hash, size), static_cast<std::int64_t>(offset), negated};
-      }
+  // Of the polynomial, minus it, and both with half the torus, the one with the smallest hash stands for all. The four hashes are computed side by
+  // side, because each step of one waits for the step before.
+  constexpr std::size_t kForms = 4;
+  std::array<std::uint64_t, kForms> hashes;
+  hashes.fill(mixed(size, turn % 2));
+  std::size_t at = first % (2 * size);
+  for (std::size_t i = 0; i < size; ++i) {
+    const bool beyond = at >= size;
+    const auto entry = static_cast<std::uint64_t>(halves[beyond ? at - size : at]);
+    const std::uint64_t plus = beyond ? 0 - entry : entry, minus = 0 - plus;
+    const std::array<std::uint64_t, kForms> forms{plus, plus + torus / 2, minus, minus + torus / 2};
+    for (std::size_t k = 0; k < kForms; ++k) {
+      hashes[k] = (hashes[k] ^ (forms[k] & mask)) * 0xff51afd7ed558ccd;
+      hashes[k] ^= hashes[k] >> 32;
     }
+    if (++at == 2 * size) at = 0;
   }
+  const auto k = static_cast<std::size_t>(std::ranges::min_element(hashes) - hashes.begin());
+  const Origin out{mixed(hashes[k], size), static_cast<std::int64_t>(k % 2 == 1 ? torus / 2 : 0),
+                   k >= 2};
   return out;
 }
 
