@@ -108,11 +108,16 @@ TEST_P(DrawnCombinations, AreRightOrRefusedBeforeAnyKey) {
                    std::to_string(from) + ", scale times " + std::to_string(own));
       const bool pair = !options.real && d.one_in(4);
       auto v = world.vector(slots, pair);
-      const auto x = world.encrypt(v, from, scale, batch);
+      const auto w = world.vector(slots, true);
+      ckks::Ciphertext x, second;
+      try {
+        x = world.encrypt(v, from, scale, batch);
+        if (pair) second = world.encrypt(w, from, scale, batch);
+      } catch (const RangeExceeded&) {
+        continue;  // a normal number for which a scale above the canonical one leaves no room
+      }
       if (pair) {
-        const auto w = world.vector(slots, true);
-        const auto [y, z] =
-            world.bootstrapper->apply_pair(x, world.encrypt(w, from, scale, batch), target, times);
+        const auto [y, z] = world.bootstrapper->apply_pair(x, second, target, times);
         expect_precise(world, y, v, 0);
         expect_precise(world, z, w, 0);
       } else {
