@@ -137,7 +137,7 @@ std::optional<History> noise_after(const Circuit& circuit, const NoiseRun& run,
     if (column.operand < 0) read.push_back(column.slot + column.index);
   }
   std::ranges::sort(read);
-  read.erase(std::ranges::unique(read).begin(), read.end());
+  read.erase(std::unique(read.begin(), read.end()), read.end());
 
   // Their origins, one lane after the other; none if there is too much noise.
   const auto origins_of = [&circuit, run, read, space, outputs](
