@@ -283,6 +283,7 @@ KeySet keys_within(const std::vector<KeySet>& sets, std::size_t memory) {
 
 std::optional<FewKeys> served(const ckks::Evaluator& evaluator, int log_slots) {
   const auto& params = *evaluator.params();
+  check_slots(params, log_slots);
   const auto parts = parts_of(params, log_slots);
   std::vector<const Way*> ways;
   for (const Part& part : parts) {

@@ -32,7 +32,8 @@ KeySet keys_within(const std::vector<KeySet>& sets, std::size_t memory);
 /// of packings. real: imaginary parts are dropped. Throws what key_sets throws.
 double predicted_time(const ckks::ParamsPtr& params, int log_slots, bool real);
 
-/// The fastest way to bootstrap a packing with the rotation keys of an evaluator. Empty if there are not even the fewest.
+/// The fastest way to bootstrap a packing with the rotation keys of an evaluator. Empty if there are not even the fewest. Throws
+/// InvalidArgument for a packing that there is not.
 std::optional<FewKeys> served(const ckks::Evaluator& evaluator, int log_slots);
 
 }  // namespace jali::bootstrap

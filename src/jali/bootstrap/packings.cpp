@@ -90,7 +90,8 @@ std::shared_ptr<const Bootstrapper> Packings::make(BootstrapperOptions options,
   try {
     made = construct();
   } catch (const KeyMissing&) {
-    options.few = served(*evaluator_, options.log_slots);
+    const int every = evaluator_->params()->log_n() - 1;
+    options.few = served(*evaluator_, options.log_slots < 0 ? every : options.log_slots);
     try {
       if (options.few) made = construct();
     } catch (const KeyMissing&) {
