@@ -80,6 +80,7 @@ TEST(Packings, UseTheFewestKeysIfThereAreNoOthers) {
   const Packings without(std::make_shared<const ckks::Evaluator>(world.params, world.ring, none));
   EXPECT_THROW(without.prepare(9, false), KeyMissing);
   EXPECT_THROW(without.prepare(9, false), KeyMissing) << "nothing was kept of the first";
+  EXPECT_THROW(without.prepare(-7, false), KeyMissing) << "a negative number stands for all slots";
 }
 
 TEST(Packings, AreMadeByOneThreadAndUsedByMany) {
