@@ -1,11 +1,13 @@
 // TFHE on a GPU: checks, scratch memory, and the families' launchers.
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "jali/backend/cuda/blind_rotation/any_rotation.cuh"
 #include "jali/backend/cuda/blind_rotation/blind_rotation.cuh"
 #include "jali/backend/cuda/blind_rotation/cluster_rotation.cuh"
+#include "jali/backend/cuda/blind_rotation/key_sums.cuh"
 #include "jali/backend/cuda/fft/tables.h"
 #include "jali/backend/cuda/lwe_key_switch/linear.cuh"
 #include "jali/backend/cuda/lwe_key_switch/lwe_key_switch.cuh"
@@ -16,6 +18,7 @@
 #include "jali/backend/tfhe_ops.h"
 #include "jali/base/error.h"
 #include "jali/device/buffer.h"
+#include "jali/device/cuda/branch.cuh"
 #include "jali/device/cuda/constant.cuh"
 #include "jali/device/cuda/device.cuh"
 
@@ -50,6 +53,8 @@ class CudaTfhe final : public TfheOps {
     fast_ = cuda::rotation_serves(config_);
     clusters_ = cuda::cluster_key(config_);
     if (clusters_.blocks > 0) cluster_batch_ = cuda::cluster_batch(stream_, config_);
+    if (clusters_.blocks > 0 && config_.rotation != Rotation::classic) branch_.emplace(stream_);
+    summed_wave_ = cuda::summed_wave(config_) * static_cast<std::size_t>(multiprocessors_);
     const auto threads = static_cast<int>(config_.N.value / 64);
     if (fast_) {
       low_ = table(stream_, cuda::fft::low_table(5, threads, 32 / threads));
@@ -267,7 +272,16 @@ class CudaTfhe final : public TfheOps {
     call.key = static_cast<const double2*>(key);
     if (clusters_.blocks > 0 && count <= cluster_batch_) {
       call.key = second_key(call.key);
+      if (config_.rotation != Rotation::classic) return rotate_summed(call, false);
       cuda::rotate_in_clusters(stream_, config_, any_tables(), call);
+    } else if (summed_wave_ > 0) {
+      // Waves of equal size.
+      const std::size_t waves = (count + summed_wave_ - 1) / summed_wave_;
+      for (std::size_t wave = 0, from = 0; wave < waves; ++wave) {
+        const std::size_t to = count * (wave + 1) / waves;
+        rotate_summed(part(call, from, to - from), true);
+        from = to;
+      }
     } else if (fast_) {
       cuda::rotate(stream_, config_, tables(), call);
     } else {
@@ -277,6 +291,70 @@ class CudaTfhe final : public TfheOps {
     }
   }
 
+  /// The ciphertexts [from, from + count) of a call.
+  cuda::RotationCall part(cuda::RotationCall call, std::size_t from, std::size_t count) const {
+    const std::size_t k = config_.k.value, N = config_.N.value;
+    const std::size_t words = call.glwe ? (k + 1) * N : (k * N + 1) << call.log_many;
+    call.in += from * (config_.n.value + 1);
+    if (call.of_input != nullptr) call.of_input += from;
+    call.out = static_cast<std::byte*>(call.out) + from * words * torus_bytes(config_.torus);
+    call.count = static_cast<std::uint32_t>(count);
+    return call;
+  }
+  /// Sums the key for as many steps as memory takes, rotates by them, and so on. many: by the kernel for many ciphertexts. Few
+  /// ciphertexts, if memory takes all steps, rotate by the first quarter while the other multiprocessors sum the rest.
+  void rotate_summed(cuda::RotationCall call, bool many) const {
+    const std::size_t steps = config_.steps(), step_bytes = call.count * cuda::sum_bytes(config_);
+    std::size_t at_once = std::clamp<std::size_t>(kMostSumBytes / step_bytes, 1, steps);
+    at_once = (steps + (steps + at_once - 1) / at_once - 1) / ((steps + at_once - 1) / at_once);
+    Buffer sums;
+    while (sums.data() == nullptr) {
+      try {
+        sums = device()->pool()->allocate(at_once * step_bytes);
+      } catch (const OutOfMemory&) {
+        if (at_once == 1) throw;
+        at_once = (at_once + 1) / 2;
+      }
+    }
+    const bool beside = !many && at_once == steps && steps >= 4;
+    if (beside) at_once = steps / 4;
+    Buffer between;
+    if (at_once < steps) {
+      between = device()->pool()->allocate(call.count * (config_.k.value + 1) * config_.N.value * sizeof(std::uint32_t));
+    }
+    cuda::SumCall sum{call.in, call.count, call.log_many, call.key, roots_.as<double2>(), 0, 0, static_cast<double2*>(sums.data())};
+    call.key = sum.out;
+    call.between = between.data();
+    const auto take = [&](std::size_t first, std::size_t now) {
+      call.first = sum.first = static_cast<std::uint32_t>(first);
+      call.steps = sum.steps = static_cast<std::uint32_t>(now);
+      call.last = first + now == steps;
+    };
+    if (beside) {
+      take(0, at_once);
+      cuda::sum_keys(stream_, stream_.get(), config_, clusters_, false, sum);
+      const device::cuda::Mark summed(stream_, stream_.get());
+      cuda::rotate_in_clusters(stream_, config_, any_tables(), call);
+      summed.before(branch_->get());
+      take(at_once, steps - at_once);
+      sum.out += at_once * step_bytes / sizeof(double2);
+      cuda::sum_keys(stream_, branch_->get(), config_, clusters_, false, sum);
+      device::cuda::Mark(stream_, branch_->get()).before(stream_.get());
+      call.key = sum.out;
+      cuda::rotate_in_clusters(stream_, config_, any_tables(), call);
+      return;
+    }
+    for (std::size_t first = 0; first < steps; first += at_once) {
+      take(first, std::min(at_once, steps - first));
+      cuda::sum_keys(stream_, stream_.get(), config_, clusters_, many, sum);
+      if (many) cuda::rotate(stream_, config_, tables(), call);
+      else cuda::rotate_in_clusters(stream_, config_, any_tables(), call);
+    }
+  }
+
+  /// Of summed keys at once. More would gain little: a rotation of some dozens of steps takes much longer than its launch.
+  static constexpr std::size_t kMostSumBytes = std::size_t{2} << 30;
+
   const TfheConfig config_;
   const std::shared_ptr<const device::cuda::Device> device_;
   const cuda::Stream& stream_;
@@ -285,6 +363,8 @@ class CudaTfhe final : public TfheOps {
   bool fast_ = false;  // blind_rotation.cuh serves the configuration
   cuda::ClusterKey clusters_;
   std::size_t cluster_batch_ = 0;  // larger batches take the kernel for many ciphertexts
+  std::optional<device::cuda::Branch> branch_;  // if the rotation takes summed keys
+  std::size_t summed_wave_ = 0;  // if that kernel takes summed keys: how many ciphertexts it rotates at once
 };
 
 }  // namespace

@@ -36,6 +36,11 @@ void prepare_rotation_key(const Stream& stream, const TfheConfig& config,
                           std::size_t first, std::size_t count) {
   with_size(config, [&](auto size) { size.prepare(stream, config, tables, key, ggsws, first, count); });
 }
+std::size_t summed_wave(const TfheConfig& config) {
+  std::size_t most = 0;
+  with_size(config, [&](auto size) { most = size.summed_wave(config); });
+  return most;
+}
 void rotate(const Stream& stream, const TfheConfig& config, const RotationTables& tables,
             const RotationCall& call) {
   if (call.count == 0) return;

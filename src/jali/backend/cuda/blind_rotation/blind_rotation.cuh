@@ -20,6 +20,11 @@ struct RotationCall {
   void* out = nullptr;  // large LWE ciphertexts, or, if glwe, accumulators
   bool glwe = false;
   const double2* key = nullptr;
+  /// If the keys of steps are summed before (key_sums.cuh), `key` holds the sums of the steps [first, first + steps), and unless
+  /// these are the `last`, the accumulators wait in `between` for the next call.
+  std::uint32_t first = 0, steps = 0;
+  bool last = true;
+  void* between = nullptr;  // words of 32 bits, as many as accumulators have
 };
 
 /// Tables of one engine.
@@ -37,6 +42,9 @@ std::size_t rotation_key_bytes(const TfheConfig& config);
 void prepare_rotation_key(const Stream& stream, const TfheConfig& config,
                           const RotationTables& tables, double2* key, const void* ggsws,
                           std::size_t first, std::size_t count);
+/// If the keys of steps are summed before and have no order of this kernel: how many ciphertexts an SM takes at once, and more
+/// must not be in one call. Else 0.
+std::size_t summed_wave(const TfheConfig& config);
 void rotate(const Stream& stream, const TfheConfig& config, const RotationTables& tables,
             const RotationCall& call);
 

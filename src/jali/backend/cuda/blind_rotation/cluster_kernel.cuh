@@ -8,8 +8,9 @@
 // registers.
 //
 // Messages of a step:
-// 1. rotated (classic only): the accumulator times X^e, which is needed for (X^e - 1) acc. Index m goes to m + e, so that
-//    each thread sends its pairs to the block that has that column.
+// 1. rotated (classic only, because the keys of the other rotations' steps are summed before, key_sums.cuh): the accumulator
+//    times X^e, which is needed for (X^e - 1) acc. Index m goes to m + e, so that each thread sends its pairs to the block
+//    that has that column.
 // 2. spread: points to the blocks of their sub-trees.
 // 3. gathered: points of the products' inverse transforms back to the blocks of their columns.
 // They travel by st.async, which the receiving block's barrier counts in bytes. Measured on an H200: 200 clocks and
@@ -34,7 +35,7 @@ namespace jali::backend::cuda {
 namespace {
 
 // K1: k + 1. Points: of a thread. Levels: of the gadget, that are transformed at once, by threads of their own.
-template <int LogN, int K1, int Blocks, int Points, int Levels, bool Units>
+template <int LogN, int K1, int Blocks, int Points, int Levels>
 struct ClusterShape {
   static constexpr int log_n = LogN, N = 1 << LogN, M = N / 2, k1 = K1, P = Points, levels = Levels;
   static constexpr int blocks = Blocks;  // of a cluster
@@ -44,7 +45,7 @@ struct ClusterShape {
   static constexpr int group = K1 * TP, threads = group * Levels;
   // Whether twiddles are held in registers, and the key comes to shared memory ahead of its use.
   static constexpr bool small = P <= 8;
-  static constexpr int ring = small ? (Units ? 5 : 2) : 0;  // units of the key in shared memory
+  static constexpr int ring = small ? 2 : 0;  // units of the key in shared memory
 
   // How many twiddles a thread takes before those of nodes with `span` of its points, while nodes have `size` points.
   __host__ __device__ static constexpr int twiddles_before(int size, int span) {
@@ -66,7 +67,7 @@ struct ClusterShape {
   static constexpr unsigned unit = K1 * box;  // numbers of a unit of the key, of one level
   static constexpr unsigned bytes = keys + ring * Levels * unit * 16;
   static constexpr unsigned spread_barrier = 0, gathered_barrier = 16, rotated_barrier = 24, rounding = 32;
-  static constexpr unsigned most_group = 8, exponents = 64, key_barriers = 128;
+  static constexpr unsigned key_barriers = 128;
 };
 
 // Where number `at` of a box lies, so that quarter warps meet every bank once in all layouts of `position`.
@@ -198,8 +199,8 @@ struct KeyRing {
   unsigned slots;  // [ring][level][row][column][point][thread]
   const double2* next_unit;  // that was not asked for
   unsigned level_stride;  // numbers from one level to the next
-  unsigned units, left;  // of a level; of the whole rotation, that were not asked for
-  unsigned unit = 0, into = 0, from = 0, parity = 0;
+  unsigned left;  // units of the whole rotation that were not asked for
+  unsigned into = 0, from = 0, parity = 0;
 
   // Asks for the next unit, of all levels that are transformed at once: one of the threads does, and all count it.
   __device__ __forceinline__ void ask(bool does) {
@@ -219,11 +220,7 @@ struct KeyRing {
       }
     }
     into = into + 1 == S::ring ? 0 : into + 1;
-    next_unit += S::unit;
-    if (++unit == units) {
-      unit = 0;
-      next_unit += S::levels * level_stride - units * S::unit;
-    }
+    next_unit += S::levels * level_stride;
 #endif
   }
   // Waits for the oldest unit; its place in shared memory.
@@ -238,13 +235,11 @@ struct KeyRing {
   }
 };
 
-constexpr unsigned kRefill = 3;  // units of the key that are multiplied before room is made for as many
-
 __device__ __forceinline__ const double2* shared_numbers(unsigned at) {
   return static_cast<const double2*>(__cvta_shared_to_generic(at));
 }
 
-template <class S, bool Units>
+template <class S, bool Summed>
 __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_constant__ ClusterArgs a) {
 #if __CUDA_ARCH__ >= 900
   constexpr int P = S::P, K1 = S::k1, N = S::N, M = S::M, TP = S::TP, per = P / S::blocks;
@@ -279,8 +274,13 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
 
   const int log_many = a.call.log_many;
   const Switch switched{32 - (S::log_n + 1) + log_many, log_many, 2u * N - 1};
-  unsigned body;  // its exponent
-  {
+  uint2 acc[P];
+  auto* const between = static_cast<uint2*>(a.call.between) + (static_cast<std::size_t>(blockIdx.x) * S::threads + tid) * P;
+  if (Summed && a.call.first > 0) {
+#pragma unroll
+    for (int i = 0; i < P; ++i) acc[i] = between[i];
+  } else {
+    // The exponent of the body, and acc = X^-body table.
     auto* const rounding = reinterpret_cast<unsigned long long*>(shared + S::rounding);
     long long sum = 0;
     for (unsigned i = tid; i < a.n; i += S::threads) sum += switched.error(in[i]);
@@ -288,12 +288,7 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
     __syncthreads();
     const double correction =
         floor(__dadd_rn(__dmul_rn(a.mean, static_cast<double>(static_cast<long long>(*rounding))), 0.5));
-    body = switched(in[a.n] - static_cast<std::uint32_t>(static_cast<std::int64_t>(correction)));
-  }
-
-  // acc = X^-body table
-  uint2 acc[P];
-  {
+    const unsigned body = switched(in[a.n] - static_cast<std::uint32_t>(static_cast<std::int64_t>(correction)));
     const std::size_t words = static_cast<std::size_t>(a.call.encrypted ? K1 : 1) * N;
     const std::size_t offset = (a.call.of_input == nullptr ? 0 : a.call.of_input[ciphertext] * words) +
                                static_cast<std::size_t>(a.call.encrypted ? c : 0) * N;
@@ -325,20 +320,15 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
                     static_cast<std::uint64_t>(v.y) << 32 | v.x);
     }
   };
-  if (!Units && group == 0) rotate(switched(in[0]));
+  if (!Summed && group == 0) rotate(switched(in[0]));
 
-  const unsigned first_point = static_cast<unsigned>(rank * S::part + tp * P);  // of the thread, when it multiplies
-  unsigned exponent = 1;  // the first point's root of unity is exp(i pi exponent / N)
-#pragma unroll
-  for (int t = 0; t < S::log_n - 1; ++t) {
-    if (first_point >> t & 1) exponent += static_cast<unsigned>(N) >> t;
-  }
-
-  // The block's share of the key: [step][level] and, in strides of the whole cluster, [unit][row][column][point][thread].
-  const unsigned level_stride = static_cast<unsigned>(S::blocks) * a.units * S::unit;
-  const double2* const key = a.call.key + static_cast<unsigned>(rank) * a.units * S::unit;
-  KeyRing<S> ring{here + S::key_barriers, here + S::keys, key, level_stride, a.units,
-                  a.steps * (static_cast<unsigned>(a.levels) / S::levels) * a.units};
+  // The block's share of the key, or of the ciphertext's sums: [step][level] and, in strides of the whole cluster,
+  // [row][column][point][thread].
+  constexpr unsigned level_stride = S::blocks * S::unit;
+  const double2* const key = a.call.key + static_cast<unsigned>(rank) * S::unit +
+                             (Summed ? static_cast<std::size_t>(ciphertext) * a.steps * a.levels * level_stride : 0);
+  KeyRing<S> ring{here + S::key_barriers, here + S::keys, key, level_stride,
+                  a.steps * (static_cast<unsigned>(a.levels) / S::levels)};
   const unsigned mine = static_cast<unsigned>(c * S::part + tp);  // in a row of the key
   for (int i = 0; i < S::ring; ++i) ring.ask(tid == 0);
   // A level of the key on its way to the L2 cache.
@@ -349,57 +339,23 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
                  : "memory");
   };
   if constexpr (S::ring == 0) prefetch(0);
-  // Exponents of the steps' units are cut one step ahead; those of odd steps lie behind those of even ones.
-  auto* const exponents = reinterpret_cast<unsigned*>(shared + S::exponents);
-  const auto cut_exponents = [&](unsigned step) {
-    for (unsigned j = tid; j < a.group && step < a.steps; j += S::threads) {
-      exponents[step % 2 * S::most_group + j] = switched(in[step * a.group + j]);
-    }
-  };
-  if constexpr (Units) {
-    cut_exponents(0);
-    __syncthreads();
-  }
-
-  // The exponents of kRefill units, and those powers of the root of the thread's first point.
-  unsigned powers[kRefill];
-  double2 roots[kRefill];
-  const auto read_roots = [&](unsigned step, unsigned first_unit) {
-#pragma unroll
-    for (unsigned j = 0; j < kRefill; ++j) {
-      const unsigned u = first_unit + j;
-      if (u >= a.units) break;
-      unsigned e = 0;
-      if (a.rotation == Rotation::multi_bit) {
-        for (unsigned bit = 0; bit < a.group; ++bit) {
-          if ((u + 1) >> bit & 1) e += exponents[step % 2 * S::most_group + bit];
-        }
-      } else {
-        e = exponents[step % 2 * S::most_group + u];
-      }
-      powers[j] = e;
-      roots[j] = __ldg(a.tables.roots + (e * exponent & (2 * N - 1)));
-    }
-  };
-
   unsigned messages = 0;  // of the second kind
   double2 x[P];
 #pragma unroll 1
   for (unsigned step = 0; step < a.steps; ++step) {
     double2 sum[P];
     double2* box = nullptr;
-    if constexpr (!Units) {
+    if constexpr (!Summed) {
       cluster::received(here + S::rotated_barrier, step & 1);
       if (tid == 0) cluster::expect(here + S::rotated_barrier, S::box * 8);
     }
 #pragma unroll 1
     for (int first = 0; first < a.levels; first += S::levels, ++messages) {
       const int shift = 32 - (first + group + 1) * a.base_log;
-      if constexpr (Units) read_roots(step, 0);
 #pragma unroll
       for (int i = 0; i < P; ++i) {
         uint2 v = acc[i];
-        if constexpr (!Units) {
+        if constexpr (!Summed) {
           const uint2 r = reinterpret_cast<const uint2*>(shared + S::rotated)[c * S::part + i * TP + tp];
           v = make_uint2(r.x - v.x, r.y - v.y);
         }
@@ -417,41 +373,6 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
         const unsigned block = cluster::remote(here, i / per);
         cluster::send(block + at + static_cast<unsigned>(to) * 16, block + barrier, x[i]);
       }
-      // The key of the step, while the message travels: the sum of its units times their roots' powers less 1.
-      double2 keys[Units ? S::levels : 1][Units ? K1 : 1][Units ? P : 1];
-      if constexpr (Units) {
-#pragma unroll
-        for (int at = 0; at < S::levels * K1 * P; ++at) keys[at / P / K1][at / P % K1][at % P] = make_double2(0, 0);
-        for (unsigned first_unit = 0; first_unit < a.units; first_unit += kRefill) {
-#pragma unroll
-          for (unsigned j = 0; j < kRefill; ++j) {
-            if (first_unit + j < a.units) {
-              // Point i of the thread has the root's power times i^(0, 2 e, e, 3 e).
-              static_assert(P == 4);
-              const unsigned e = powers[j];
-              const double2 root = roots[j];
-              const double2* const unit = shared_numbers(ring.next()) + mine;
-#pragma unroll
-              for (int i = 0; i < P; ++i) {
-                const unsigned quarters = e * (i == 0 ? 0u : i == 1 ? 2u : i == 2 ? 1u : 3u);
-                double2 f = quarters & 1 ? make_double2(-root.y, root.x) : root;
-                if (quarters & 2) f = make_double2(-f.x, -f.y);
-                f.x -= 1;
-#pragma unroll
-                for (int at = 0; at < S::levels * K1; ++at) {
-                  add_product(keys[at / K1][at % K1][i], f, unit[at * S::box + i * TP]);
-                }
-              }
-            }
-          }
-          read_roots(step, first_unit + kRefill);
-          __syncthreads();
-#pragma unroll
-          for (unsigned j = 0; j < kRefill; ++j) {  // by different warps
-            if (first_unit + j < a.units) ring.ask(tid == 32 * j % S::threads);
-          }
-        }
-      }
       cluster::received(here + barrier, messages >> 1 & 1);
       if (tid == 0) cluster::expect(here + barrier, S::levels * S::box * 16);
 #pragma unroll
@@ -460,13 +381,13 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
 #pragma unroll
       for (int i = 0; i < P; ++i) own[swizzled<S>(tp * P + i)] = x[i];
       __syncthreads();
-      if constexpr (!Units && S::ring > 0) {
+      if constexpr (S::ring > 0) {
         if (first > 0) ring.ask(tid == 0);  // all have read the unit before
       }
       if (group == 0) {
         const double2* unit = nullptr;
         if constexpr (S::ring == 0) unit = key + static_cast<std::size_t>(messages) * level_stride + mine;
-        else if constexpr (!Units) unit = shared_numbers(ring.next()) + mine;
+        else unit = shared_numbers(ring.next()) + mine;
 #pragma unroll
         for (int i = 0; i < P; ++i) {
           double2 total = first == 0 ? make_double2(0, 0) : sum[i];
@@ -477,8 +398,7 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
               const double2 digit = box[(l * K1 + r) * S::part + swizzled<S>(tp * P + i)];
               double2 k;
               const int at = (l * K1 + r) * static_cast<int>(S::box) + i * TP;
-              if constexpr (Units) k = keys[l][r][i];
-              else if constexpr (S::ring > 0) k = unit[at];
+              if constexpr (S::ring > 0) k = unit[at];
               else k = __ldg(unit + at);
               add_product(total, digit, k);
             }
@@ -487,9 +407,8 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
         }
       }
     }
-    if constexpr (Units) cut_exponents(step + 1);
     __syncthreads();  // all have read the key, and the digits, where the exchanges of the inverse write now
-    if constexpr (!Units && S::ring > 0) ring.ask(tid == 0);
+    if constexpr (S::ring > 0) ring.ask(tid == 0);
     if (group == 0) {
 #pragma unroll
       for (int i = 0; i < P; ++i) x[i] = sum[i];
@@ -512,10 +431,13 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
     top_levels<true, P>(x);
 #pragma unroll
     for (int i = 0; i < P; ++i) acc[i] = make_uint2(acc[i].x + nearest(x[i].x), acc[i].y + nearest(x[i].y));
-    if (!Units && group == 0 && step + 1 < a.steps) rotate(switched(in[step + 1]));
+    if (!Summed && group == 0 && step + 1 < a.steps) rotate(switched(in[step + 1]));
   }
 
-  if (group == 0) {
+  if (Summed && !a.call.last) {
+#pragma unroll
+    for (int i = 0; i < P; ++i) between[i] = acc[i];
+  } else if (group == 0) {
     const auto store = [&](std::size_t to, std::uint32_t v) {
       if (a.torus == 64) static_cast<std::uint64_t*>(a.call.out)[to] = static_cast<std::uint64_t>(v) << 32;
       else static_cast<std::uint32_t*>(a.call.out)[to] = v;
@@ -550,16 +472,16 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
 
 }  // namespace
 
-template <int LogN, int K1, int Blocks, int Points, int Levels, bool Units>
-std::size_t ClusterSize<LogN, K1, Blocks, Points, Levels, Units>::at_once() {
-  using S = ClusterShape<LogN, K1, Blocks, Points, Levels, Units>;
-  return clusters_at_once(cluster_kernel<S, Units>, S::threads, S::bytes, S::blocks);
+template <int LogN, int K1, int Blocks, int Points, int Levels, bool Summed>
+std::size_t ClusterSize<LogN, K1, Blocks, Points, Levels, Summed>::at_once() {
+  using S = ClusterShape<LogN, K1, Blocks, Points, Levels>;
+  return clusters_at_once(cluster_kernel<S, Summed>, S::threads, S::bytes, S::blocks);
 }
 
-template <int LogN, int K1, int Blocks, int Points, int Levels, bool Units>
-void ClusterSize<LogN, K1, Blocks, Points, Levels, Units>::rotate(const Stream& stream, const ClusterArgs& args) {
-  using S = ClusterShape<LogN, K1, Blocks, Points, Levels, Units>;
-  launch(stream, "blind rotation", cluster_kernel<S, Units>, dim3(args.call.count * S::blocks), S::threads, S::bytes,
+template <int LogN, int K1, int Blocks, int Points, int Levels, bool Summed>
+void ClusterSize<LogN, K1, Blocks, Points, Levels, Summed>::rotate(const Stream& stream, const ClusterArgs& args) {
+  using S = ClusterShape<LogN, K1, Blocks, Points, Levels>;
+  launch(stream, "blind rotation", cluster_kernel<S, Summed>, dim3(args.call.count * S::blocks), S::threads, S::bytes,
          S::blocks, args);
 }
 

@@ -8,11 +8,11 @@ namespace jali::backend::cuda {
 namespace {
 
 // Kernels that take P = 4 points a thread, in clusters of four blocks.
-template <int LogN, int K1, int Levels, bool Units>
-using Small = ClusterSize<LogN, K1, 4, 4, Levels, Units>;
+template <int LogN, int K1, int Levels, bool Summed>
+using Small = ClusterSize<LogN, K1, 4, 4, Levels, Summed>;
 // Kernels that take P = 8 points a thread, in clusters of eight blocks: one warp a block.
-template <int LogN, int Levels>
-using Wide = ClusterSize<LogN, 2, 8, 8, Levels, false>;
+template <int LogN, int Levels, bool Summed = false>
+using Wide = ClusterSize<LogN, 2, 8, 8, Levels, Summed>;
 template <int LogN, int Blocks>
 using Large = ClusterSize<LogN, 2, Blocks, 16, 1, false>;
 
@@ -24,7 +24,8 @@ void with_cluster_size(const TfheConfig& config, F&& f) {
   const auto [base_log, levels] = config.rotation_gadget;
   if (levels * base_log > 28) return;
   if (config.rotation != Rotation::classic) {
-    if (N == 2048 && k == 1) f(Small<11, 2, 1, true>{});
+    if (N == 2048 && k == 1 && levels == 1) f(Wide<11, 1, true>{});
+    if (N == 2048 && k == 1 && levels > 1) f(Small<11, 2, 1, true>{});
     if (N == 1024 && k == 1) f(Small<10, 2, 1, true>{});
     if (N == 1024 && k == 2) f(Small<10, 3, 1, true>{});
     if (N == 512 && k == 3) f(Small<9, 4, 1, true>{});
@@ -80,14 +81,11 @@ void rotate_in_clusters(const Stream& stream, const TfheConfig& config, const An
   args.call = call;
   args.tables = tables;
   args.n = static_cast<unsigned>(config.n.value);
-  args.steps = static_cast<unsigned>(config.steps());
-  args.group = static_cast<unsigned>(config.group);
-  args.units = static_cast<unsigned>(config.units());
+  args.steps = config.rotation == Rotation::classic ? static_cast<unsigned>(config.steps()) : call.steps;
   args.levels = config.rotation_gadget.levels;
   args.base_log = config.rotation_gadget.base_log;
   args.torus = torus_bits(config.torus);
   args.mean = config.mean_bit;
-  args.rotation = config.rotation;
   with_cluster_size(config, [&](auto size) { size.rotate(stream, args); });
 }
 

@@ -8,15 +8,15 @@ namespace jali::backend::cuda {
 struct ClusterArgs {
   RotationCall call;
   AnyTables tables;
-  unsigned n, steps, group, units;
+  unsigned n, steps;
   int levels, base_log, torus;
   double mean;
-  Rotation rotation;
 };
 
 /// Blocks: of a cluster. Points: of a thread. Levels: of the gadget, that are transformed at once; the gadget's levels are a
-/// multiple. Units: the rotation is not classic.
-template <int LogN, int K1, int Blocks, int Points, int Levels, bool Units>
+/// multiple. Summed: the call's key holds a sum for each step and ciphertext
+/// (key_sums.cuh); else the rotation is classic.
+template <int LogN, int K1, int Blocks, int Points, int Levels, bool Summed>
 struct ClusterSize {
   static constexpr unsigned blocks = Blocks, points = Points;
   /// How many clusters the current GPU runs at once.
@@ -34,6 +34,7 @@ extern template struct ClusterSize<10, 3, 4, 4, 1, false>;
 extern template struct ClusterSize<9, 4, 4, 4, 1, false>;
 extern template struct ClusterSize<9, 4, 4, 4, 2, false>;
 extern template struct ClusterSize<9, 5, 4, 4, 1, false>;
+extern template struct ClusterSize<11, 2, 8, 8, 1, true>;
 extern template struct ClusterSize<11, 2, 4, 4, 1, true>;
 extern template struct ClusterSize<10, 2, 4, 4, 1, true>;
 extern template struct ClusterSize<10, 3, 4, 4, 1, true>;

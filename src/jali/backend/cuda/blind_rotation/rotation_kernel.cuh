@@ -8,13 +8,15 @@
 //
 // Key. In units of 2^-32 (or 2^-64) of the torus, as doubles, times 2/N, transformed. It lies in tiles in the order in
 // which they are read; a tile holds the points 32 g + i, for all g and for `P` numbers i, of
-// all rows and columns of one level, and of all or one of its units: [unit][row][column][i][g].
+// all rows and columns of one level, and of all or one of its units: [unit][row][column][i][g]. If the keys of steps are
+// summed before, each ciphertext has tiles of its own, in TileOrder (key_sums.cuh).
 #pragma once
 
 #include <algorithm>
 
 #include "jali/backend/cuda/blind_rotation/blind_rotation.cuh"
 #include "jali/backend/cuda/blind_rotation/key_ring.cuh"
+#include "jali/backend/cuda/blind_rotation/key_sums.cuh"
 #include "jali/backend/cuda/blind_rotation/key_tiles.cuh"
 #include "jali/backend/cuda/blind_rotation/rotation_shape.cuh"
 #include "jali/backend/cuda/blind_rotation/rotation_size.cuh"
@@ -25,13 +27,15 @@ namespace jali::backend::cuda {
 
 namespace {
 
+constexpr unsigned kTilesAhead = 8;  // half a step's, of a summed key, which is in the device's memory
+
 struct RotationArgs {
   RotationCall call;
   RotationTables tables;
   std::uint32_t n, steps, group, units;
   int levels, base_log, torus;
   double mean;
-  std::uint32_t tiles;  // of the whole key
+  std::uint32_t tiles;  // of the whole key, or of a ciphertext's sums
   std::uint32_t slots;  // of the ring
   std::uint32_t groups;  // most groups of a block
   Rotation rotation;
@@ -113,11 +117,12 @@ __global__ void __launch_bounds__(S::most_threads, 1)
     at += (bytes + 127) / 128 * 128;
     return taken;
   };
-  const unsigned full = shared_address(take(8 * kMaxSlots));
-  const unsigned left = shared_address(take(4 * kMaxSlots));
+  const unsigned rings = S::summed ? args.groups : 1, own_ring = S::summed ? group : 0;
+  const unsigned full = shared_address(take(8 * kMaxSlots * rings));
+  const unsigned left = shared_address(take(4 * kMaxSlots * rings));
   auto* const low = reinterpret_cast<double2*>(take(16 * G * fft::low_entries(G)));
   auto* const twist = reinterpret_cast<double2*>(take(16 * G * kPoints));
-  auto* const ring_slots = reinterpret_cast<double2*>(take(16 * args.slots * S::tile));
+  auto* const ring_slots = reinterpret_cast<double2*>(take(16 * args.slots * rings * S::tile));
   const unsigned ciphertexts = args.groups * S::group_ciphertexts;
   auto* const accs = reinterpret_cast<Acc*>(take(sizeof(Acc) * K1 * N * ciphertexts));
   auto* const buffers =
@@ -142,10 +147,13 @@ __global__ void __launch_bounds__(S::most_threads, 1)
   if constexpr (S::units) {
     for (unsigned i = tid; i < 32; i += blockDim.x) fine[i] = args.tables.roots[i * (N / 16)];
   }
-  Ring ring{ring_slots, full, left, args.call.key, S::tile, args.tiles, args.slots, 0};
+  static_assert(!S::summed || S::group_ciphertexts == 1);
+  Ring ring{ring_slots + own_ring * args.slots * S::tile, full + 8 * kMaxSlots * own_ring, left + 4 * kMaxSlots * own_ring,
+            args.call.key + (S::summed ? static_cast<std::size_t>(next + min(mine, share - 1)) * args.tiles * S::tile : 0),
+            S::tile, args.tiles, args.slots, 0, S::summed ? kTilesAhead : 0};
 #if __CUDA_ARCH__ >= 900
   if (tid == 0) {
-    for (unsigned i = 0; i < args.slots; ++i) {
+    for (unsigned i = 0; i < kMaxSlots * rings; ++i) {
       asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(full + 8 * i) : "memory");
       asm volatile("st.shared::cta.u32 [%0], 0;" ::"r"(left + 4 * i) : "memory");
     }
@@ -155,7 +163,7 @@ __global__ void __launch_bounds__(S::most_threads, 1)
 #endif
   __syncthreads();
   after_predecessor();
-  if (tid == 0) {
+  if (S::summed ? in_group == 0 && mine < share : tid == 0) {
     for (unsigned i = 0; i < args.slots; ++i) ring.ask(i, i);
   }
 
@@ -172,6 +180,11 @@ __global__ void __launch_bounds__(S::most_threads, 1)
     other_tile[t] = static_cast<unsigned>((r * K1 + c) * P * G + g);
   }
   const auto own_tile = static_cast<unsigned>((c * K1 + c) * P * G + g);
+  // Point p of a tile's row, from the thread's place in it.
+  const auto in_tile = [&](unsigned row, int p) {
+    return S::summed ? row + static_cast<unsigned>(g) + TileOrder::swapped(static_cast<unsigned>(p), static_cast<unsigned>(g))
+                     : row + static_cast<unsigned>(p * G);
+  };
   auto* const own_points = reinterpret_cast<double2*>(own_buffer) + g;
 
   const Cut cut = make_cut(args.levels, args.base_log);
@@ -181,53 +194,59 @@ __global__ void __launch_bounds__(S::most_threads, 1)
     const unsigned now = (remaining + rounds - 1) / rounds;
     const unsigned groups_now = (now + S::group_ciphertexts - 1) / S::group_ciphertexts;
     if (group >= groups_now) return;
-    ring.warps = groups_now * S::group_threads / 32;
+    ring.warps = (S::summed ? 1 : groups_now) * S::group_threads / 32;
     const bool counts = mine < now;
     const unsigned ciphertext = next + min(mine, now - 1);
     next += now;
     remaining -= now;
     const std::uint32_t* const in = args.call.in + static_cast<std::size_t>(ciphertext) * (args.n + 1);
 
-    // The exponent of the body: sum of what the switch rounds off the mask.
-    std::uint32_t body;
-    {
-      auto* const partial = reinterpret_cast<int*>(buffers + mine * K1 * fft::exchange_doubles(G));
-      std::int64_t sum = 0;
-      int own = 0;
-      for (unsigned i = in_group % S::threads; i < args.n; i += S::threads) {
-        own += switched.error(in[i]);
-      }
-      partial[in_group % S::threads] = own;
-      meet<S>(group);
-      for (int i = 0; i < S::threads; ++i) sum += partial[i];
-      meet<S>(group);
-      const double correction = floor(__dadd_rn(__dmul_rn(args.mean, static_cast<double>(sum)), 0.5));
-      body = switched(in[args.n] - static_cast<std::uint32_t>(static_cast<std::int64_t>(correction)));
-    }
-
-    // acc = X^-body table
-    {
-      const std::size_t words = static_cast<std::size_t>(args.call.encrypted ? K1 : 1) * N;
-      std::size_t offset = args.call.of_input == nullptr ? 0 : args.call.of_input[ciphertext] * words;
-      const bool zero = !args.call.encrypted && c + 1 < K1;
-      if (args.call.encrypted) offset += static_cast<std::size_t>(c) * N;
-      for (int i = g; i < N; i += G) {
-        const unsigned m = (static_cast<unsigned>(i) + body) & (2 * N - 1);
-        Acc v = 0;
-        if (!zero) {
-          const std::size_t from = offset + (m & (N - 1));
-          if (args.torus == 64) {
-            const std::uint64_t w = static_cast<const std::uint64_t*>(args.call.tables)[from];
-            v = kAccBits == 64 ? static_cast<Acc>(w) : static_cast<Acc>((w + 0x80000000u) >> 32);
-          } else {
-            const std::uint32_t w = static_cast<const std::uint32_t*>(args.call.tables)[from];
-            v = kAccBits == 64 ? static_cast<Acc>(w) << (kAccBits - 32) : static_cast<Acc>(w);
-          }
-          if (m >= N) v = 0 - v;
-        }
-        own_acc[place<S>(i)] = v;
-      }
+    auto* const between = static_cast<Acc*>(args.call.between) + (static_cast<std::size_t>(ciphertext) * K1 + c) * N;
+    if (S::summed && args.call.first > 0) {
+      for (int i = g; i < N; i += G) own_acc[i] = between[i];
       meet_all();
+    } else {
+      // The exponent of the body: sum of what the switch rounds off the mask.
+      std::uint32_t body;
+      {
+        auto* const partial = reinterpret_cast<int*>(buffers + mine * K1 * fft::exchange_doubles(G));
+        std::int64_t sum = 0;
+        int own = 0;
+        for (unsigned i = in_group % S::threads; i < args.n; i += S::threads) {
+          own += switched.error(in[i]);
+        }
+        partial[in_group % S::threads] = own;
+        meet<S>(group);
+        for (int i = 0; i < S::threads; ++i) sum += partial[i];
+        meet<S>(group);
+        const double correction = floor(__dadd_rn(__dmul_rn(args.mean, static_cast<double>(sum)), 0.5));
+        body = switched(in[args.n] - static_cast<std::uint32_t>(static_cast<std::int64_t>(correction)));
+      }
+
+      // acc = X^-body table
+      {
+        const std::size_t words = static_cast<std::size_t>(args.call.encrypted ? K1 : 1) * N;
+        std::size_t offset = args.call.of_input == nullptr ? 0 : args.call.of_input[ciphertext] * words;
+        const bool zero = !args.call.encrypted && c + 1 < K1;
+        if (args.call.encrypted) offset += static_cast<std::size_t>(c) * N;
+        for (int i = g; i < N; i += G) {
+          const unsigned m = (static_cast<unsigned>(i) + body) & (2 * N - 1);
+          Acc v = 0;
+          if (!zero) {
+            const std::size_t from = offset + (m & (N - 1));
+            if (args.torus == 64) {
+              const std::uint64_t w = static_cast<const std::uint64_t*>(args.call.tables)[from];
+              v = kAccBits == 64 ? static_cast<Acc>(w) : static_cast<Acc>((w + 0x80000000u) >> 32);
+            } else {
+              const std::uint32_t w = static_cast<const std::uint32_t*>(args.call.tables)[from];
+              v = kAccBits == 64 ? static_cast<Acc>(w) << (kAccBits - 32) : static_cast<Acc>(w);
+            }
+            if (m >= N) v = 0 - v;
+          }
+          own_acc[place<S>(i)] = v;
+        }
+        meet_all();
+      }
     }
 
     // Exponents of the units of a step, made one step ahead.
@@ -275,13 +294,13 @@ __global__ void __launch_bounds__(S::most_threads, 1)
             thetas[u * blockDim.x] = __ldg(args.tables.roots + (now[u] * mine_exponent & (2 * N - 1)));
           }
         }
-      } else {
+      } else if constexpr (!S::summed) {
         e = switched(ahead);
         ahead = in[step + 1];  // the last one is the body
       }
 #pragma unroll 1
       for (int level = 0; level < (S::deep ? args.levels : 1); ++level) {
-        load_digits<S, !S::units>(x, own_acc, g, e, cut, kAccBits - (level + 1) * args.base_log);
+        load_digits<S, !S::units && !S::summed>(x, own_acc, g, e, cut, kAccBits - (level + 1) * args.base_log);
         fft::forward<G>(x, own_buffer, low, g, meet_all);
         const auto accumulate = [&](int i, double2 sum) {
           if constexpr (S::deep) {  // without branches, across which nothing would be loaded ahead
@@ -323,14 +342,14 @@ __global__ void __launch_bounds__(S::most_threads, 1)
               double2 sum[P];
 #pragma unroll
               for (int p = 0; p < P; ++p) {
-                sum[p] = product(x[kPoints / 2 * h + t * P + p], tile[own_tile + p * G]);
+                sum[p] = product(x[kPoints / 2 * h + t * P + p], tile[in_tile(own_tile, p)]);
               }
               if (t == 0 && !S::paired) meet<S>(group);
 #pragma unroll
               for (int p = 0; p < P; ++p) {
 #pragma unroll
                 for (int r = 0; r < K1 - 1; ++r) {
-                  add_product(sum[p], other(r, h, t * P + p), tile[other_tile[r] + p * G]);
+                  add_product(sum[p], other(r, h, t * P + p), tile[in_tile(other_tile[r], p)]);
                 }
                 accumulate(kPoints / 2 * h + t * P + p, sum[p]);
               }
@@ -420,7 +439,9 @@ __global__ void __launch_bounds__(S::most_threads, 1)
             static_cast<std::uint32_t>((kAccBits == 64 ? w + 0x80000000u : w) >> 32);
       }
     };
-    if (counts && args.call.glwe) {
+    if (S::summed && !args.call.last) {
+      for (int i = g; counts && i < N; i += G) between[i] = own_acc[i];
+    } else if (counts && args.call.glwe) {
       const std::size_t to = (static_cast<std::size_t>(ciphertext) * K1 + c) * N;
       for (int i = g; i < N; i += G) store(to + i, own_acc[place<S>(i)]);
     } else if (counts) {
@@ -456,7 +477,7 @@ std::size_t RotationSize<LogN, K1>::key_bytes(const TfheConfig& config) {
   std::size_t bytes = 0;
   with_shape<LogN, K1>(config, [&](auto shape) {
     using S = decltype(shape);
-    bytes = tiles_of<S>(config) * S::tile * 16;
+    if (!S::summed) bytes = tiles_of<S>(config, config.steps()) * S::tile * 16;
   });
   return bytes;
 }
@@ -467,16 +488,28 @@ void RotationSize<LogN, K1>::prepare(const Stream& stream, const TfheConfig& con
                                      const void* ggsws, std::size_t first, std::size_t count) {
   with_shape<LogN, K1>(config, [&](auto shape) {
     using S = decltype(shape);
-    const auto polynomials =
-        static_cast<unsigned>(count * config.units() * config.ggsw_words() / S::N);
-    constexpr unsigned kThreads = 128;
-    const unsigned per_block = kThreads / S::G;
-    prepare_kernel<S><<<(polynomials + per_block - 1) / per_block, kThreads, 0, stream.get()>>>(
-        key, ggsws, tables.low, torus_bits(config.torus), static_cast<unsigned>(first),
-        static_cast<unsigned>(config.rotation_gadget.levels), static_cast<unsigned>(config.units()),
-        polynomials);
-    check_launch(stream, "bootstrapping key");
+    if constexpr (!S::summed) {
+      const auto polynomials =
+          static_cast<unsigned>(count * config.units() * config.ggsw_words() / S::N);
+      constexpr unsigned kThreads = 128;
+      const unsigned per_block = kThreads / S::G;
+      prepare_kernel<S><<<(polynomials + per_block - 1) / per_block, kThreads, 0, stream.get()>>>(
+          key, ggsws, tables.low, torus_bits(config.torus), static_cast<unsigned>(first),
+          static_cast<unsigned>(config.rotation_gadget.levels), static_cast<unsigned>(config.units()),
+          polynomials);
+      check_launch(stream, "bootstrapping key");
+    }
   });
+}
+
+template <int LogN, int K1>
+std::size_t RotationSize<LogN, K1>::summed_wave(const TfheConfig& config) {
+  std::size_t most = 0;
+  with_shape<LogN, K1>(config, [&](auto shape) {
+    using S = decltype(shape);
+    if (S::summed) most = plan<S>(config, S::most_threads).groups * S::group_ciphertexts;
+  });
+  return most;
 }
 
 template <int LogN, int K1>
@@ -497,14 +530,14 @@ void RotationSize<LogN, K1>::rotate(const Stream& stream, const TfheConfig& conf
     args.call = call;
     args.tables = tables;
     args.n = static_cast<std::uint32_t>(config.n.value);
-    args.steps = static_cast<std::uint32_t>(config.steps());
+    args.steps = S::summed ? call.steps : static_cast<std::uint32_t>(config.steps());
     args.group = static_cast<std::uint32_t>(config.group);
     args.units = static_cast<std::uint32_t>(config.units());
     args.levels = config.rotation_gadget.levels;
     args.base_log = config.rotation_gadget.base_log;
     args.torus = torus_bits(config.torus);
     args.mean = config.mean_bit;
-    args.tiles = static_cast<std::uint32_t>(tiles_of<S>(config));
+    args.tiles = static_cast<std::uint32_t>(tiles_of<S>(config, args.steps));
     args.slots = static_cast<std::uint32_t>(p.slots);
     args.groups = static_cast<std::uint32_t>(p.groups);
     args.rotation = config.rotation;

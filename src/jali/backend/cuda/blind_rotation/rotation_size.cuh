@@ -12,6 +12,7 @@ struct RotationSize {
   static std::size_t key_bytes(const TfheConfig& config);
   static void prepare(const Stream& stream, const TfheConfig& config, const RotationTables& tables,
                       double2* key, const void* ggsws, std::size_t first, std::size_t count);
+  static std::size_t summed_wave(const TfheConfig& config);
   static void rotate(const Stream& stream, const TfheConfig& config, const RotationTables& tables,
                      const RotationCall& call);
 };
