@@ -39,15 +39,16 @@ struct RotateArgs {
   std::byte* scratch;
 };
 
-// A block rotates one ciphertext after the other.
-template <class Acc>
+// A block rotates one ciphertext after the other. AllShared: all arrays lie in shared memory, which the compiler then knows.
+template <class Acc, bool AllShared>
 __global__ void __launch_bounds__(kMostThreads, 2) rotate_kernel(const __grid_constant__ RotateArgs a) {
   extern __shared__ __align__(16) std::byte exact_shared[];
   __shared__ u32 exponents[kMostUnits];
   __shared__ long long rounding;
   std::byte* const scratch = a.scratch + blockIdx.x * a.layout.scratch_bytes;
   const auto place = [&](Layout::Array array) {
-    return (a.layout.in_shared[array] ? exact_shared : scratch) + a.layout.offset[array];
+    if constexpr (AllShared) return exact_shared + a.layout.offset[array];
+    else return (a.layout.in_shared[array] ? exact_shared : scratch) + a.layout.offset[array];
   };
   const Memory<Acc> at{reinterpret_cast<u32*>(place(Layout::sums)),
                        reinterpret_cast<u32*>(place(Layout::rows)),
@@ -86,12 +87,16 @@ Constant constant(const Stream& stream, const std::vector<T>& table) {
 std::size_t polynomial_bytes(const Shape& shape) { return padded(shape.N()) * sizeof(u32); }
 u32 prepare_threads(const Shape& shape) { return std::min(shape.N() / 8, kMostThreads); }
 
-template <class Acc>
+auto kernel_of(const Shape& shape, const Layout& layout) {
+  const bool shared = layout.scratch_bytes == 0;
+  if (shape.torus == 64) return shared ? rotate_kernel<u64, true> : rotate_kernel<u64, false>;
+  return shared ? rotate_kernel<u32, true> : rotate_kernel<u32, false>;
+}
 unsigned blocks_of_a_multiprocessor(const Shape& shape, const Layout& layout) {
   int count = 0;
-  allow_shared(rotate_kernel<Acc>, layout.shared_bytes);
-  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&count, rotate_kernel<Acc>,
-                                                      static_cast<int>(threads_of(shape)),
+  const auto kernel = kernel_of(shape, layout);
+  allow_shared(kernel, layout.shared_bytes);
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&count, kernel, static_cast<int>(threads_of(shape)),
                                                       layout.shared_bytes),
         "blocks of a kernel");
   return static_cast<unsigned>(std::max(count, 1));
@@ -111,8 +116,7 @@ ExactRotation::ExactRotation(const Stream& stream, const TfheConfig& config)
   most_shared_ = static_cast<std::size_t>(shared) - kStaticShared;
   multiprocessors_ = static_cast<unsigned>(sms);
   layout_ = exact::layout(shape_, most_shared_);
-  each_ = shape_.torus == 64 ? blocks_of_a_multiprocessor<std::uint64_t>(shape_, layout_)
-                             : blocks_of_a_multiprocessor<std::uint32_t>(shape_, layout_);
+  each_ = blocks_of_a_multiprocessor(shape_, layout_);
   stream.synchronize();  // the tables have arrived
 }
 
@@ -142,8 +146,8 @@ unsigned ExactRotation::blocks(std::size_t count) const {
 void ExactRotation::rotate(const Stream& stream, const exact::Batch& batch, unsigned blocks,
                            void* scratch) const {
   const RotateArgs args{shape_, tables(), batch, layout_, static_cast<std::byte*>(scratch)};
-  launch(stream, "blind rotation", shape_.torus == 64 ? rotate_kernel<std::uint64_t> : rotate_kernel<std::uint32_t>,
-         dim3(blocks), threads_of(shape_), layout_.shared_bytes, 1, args);
+  launch(stream, "blind rotation", kernel_of(shape_, layout_), dim3(blocks), threads_of(shape_), layout_.shared_bytes, 1,
+         args);
 }
 
 }  // namespace jali::backend::cuda

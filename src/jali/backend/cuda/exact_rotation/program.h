@@ -191,8 +191,8 @@ JALI_HD void take_step(const Shape& s, const Tables& tables, const u32* key, con
         // |digit| <= 2^30 < 2q
         first_pass<false>(
             forward, q, s.log_n, t & ((1u << log_tasks) - 1),
-            [&](u32 j) { return static_cast<u32>(from[j]) + 2 * q; },
-            [&](u32 j, u32 x) { to[padded(j)] = x; });
+            [&](u32 j, u32) { return static_cast<u32>(from[j]) + 2 * q; },
+            [&](u32, u32 place, u32 x) { to[place] = x; });
       }
     });
     for (u32 depth = first; depth < s.log_n; depth += 3) {
@@ -202,8 +202,8 @@ JALI_HD void take_step(const Shape& s, const Tables& tables, const u32* key, con
           u32* const row = at.rows + static_cast<std::size_t>(t >> log_eighth) * pad;
           pass<3, false>(
               forward, q, s.log_n, depth, t & ((1u << log_eighth) - 1),
-              [&](u32 j) { return row[padded(j)]; },
-              [&](u32 j, u32 x) { row[padded(j)] = last ? canonical4(x, q) : x; });
+              [&](u32, u32 place) { return row[place]; },
+              [&](u32, u32 place, u32 x) { row[place] = last ? canonical4(x, q) : x; });
         }
       });
     }
@@ -219,8 +219,8 @@ JALI_HD void take_step(const Shape& s, const Tables& tables, const u32* key, con
           u32* const column = at.sums + (t >> log_eighth) * pad;
           pass<3, true>(
               inverse, q, s.log_n, depth - 3, t & ((1u << log_eighth) - 1),
-              [&](u32 j) { return column[padded(j)]; },
-              [&](u32 j, u32 x) { column[padded(j)] = x; });
+              [&](u32, u32 place) { return column[place]; },
+              [&](u32, u32 place, u32 x) { column[place] = x; });
         }
       });
     }
@@ -232,8 +232,8 @@ JALI_HD void take_step(const Shape& s, const Tables& tables, const u32* key, con
         u32* const fractions = at.fractions + (static_cast<std::size_t>(c) << s.log_n);
         first_pass<true>(
             inverse, q, s.log_n, t & ((1u << log_tasks) - 1),
-            [&](u32 j) { return column[padded(j)]; },
-            [&](u32 j, u32 x) {
+            [&](u32, u32 place) { return column[place]; },
+            [&](u32 j, u32, u32 x) {
               const u32 residue = canonical2(x, q);
               const u32 sum = (i == 0 ? 0 : fractions[j]) + fraction(residue, prime);
               Acc word = acc[j] + static_cast<Acc>(residue * prime.others);
@@ -311,13 +311,13 @@ JALI_HD void prepare(const Shape& s, const Tables& tables, u32* key, const void*
     for (u32 t = thread; t < 1u << (s.log_n - first_count); t += threads.count()) {
       first_pass<false>(
           forward, prime.q, s.log_n, t,
-          [&](u32 j) {
+          [&](u32 j, u32) {
             const std::size_t at = (polynomial << s.log_n) + j;
             const std::int64_t word = s.torus == 64 ? static_cast<const std::int64_t*>(ggsws)[at]
                                                     : static_cast<const std::int32_t*>(ggsws)[at];
             return times(residue(word, prime.q), prime.into_key, prime.q);
           },
-          [&](u32 j, u32 x) { points[padded(j)] = x; });
+          [&](u32, u32 place, u32 x) { points[place] = x; });
     }
   });
   // ((step units + unit) rows + row) k1 + column, to [step][prime][row][column][unit]
@@ -332,12 +332,12 @@ JALI_HD void prepare(const Shape& s, const Tables& tables, u32* key, const void*
     threads.each([&](u32 thread) {
       for (u32 t = thread; t < 1u << log_eighth; t += threads.count()) {
         pass<3, false>(
-            forward, prime.q, s.log_n, depth, t, [&](u32 j) { return points[padded(j)]; },
-            [&](u32 j, u32 x) {
+            forward, prime.q, s.log_n, depth, t, [&](u32, u32 place) { return points[place]; },
+            [&](u32 j, u32 place, u32 x) {
               if (last) {
                 to[j] = canonical4(x, prime.q);
               } else {
-                points[padded(j)] = x;
+                points[place] = x;
               }
             });
       }

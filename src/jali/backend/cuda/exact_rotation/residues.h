@@ -26,7 +26,7 @@ using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
 /// A factor w < q, and floor(2^32 w / q).
-struct Factor {
+struct alignas(8) Factor {  // one load
   u32 w, companion;
 };
 struct Prime {
@@ -53,12 +53,21 @@ JALI_HD u64 least(u64 a, u64 b) {
 #endif
 }
 JALI_HD u32 upper_half(u64 x) { return static_cast<u32>(x >> 32); }
+JALI_HD u32 high_product(u32 a, u32 b) {
+#ifdef __CUDA_ARCH__
+  return __umulhi(a, b);
+#else
+  return upper_half(u64{a} * b);
+#endif
+}
 
 /// [0, 2q) -> [0, q), and [0, 4q) -> [0, q)
 JALI_HD u32 canonical2(u32 x, u32 q) { return least(x, x - q); }
 JALI_HD u32 canonical4(u32 x, u32 q) { return canonical2(least(x, x - 2 * q), q); }
 /// x w modulo q in [0, 2q), for any x (Shoup).
-JALI_HD u32 times(u32 x, Factor f, u32 q) { return x * f.w - upper_half(u64{x} * f.companion) * q; }
+JALI_HD u32 times(u32 x, Factor f, u32 q) {
+  return x * f.w + high_product(x, f.companion) * (0 - q);
+}
 /// x in [0, 4q), any y -> x + y w, x - y w in [0, 4q) (Harvey)
 JALI_HD void forward_butterfly(u32& x, u32& y, Factor f, u32 q) {
   const u32 u = least(x, x - 2 * q), v = times(y, f, q);
@@ -82,7 +91,7 @@ JALI_HD u32 total(u64 sum, const Prime& p) {
   sum = fold(sum, p.q);
   sum = least(sum, sum - 4 * (u64{p.q} * p.q));
   const u32 m = static_cast<u32>(sum) * p.inverse;
-  return upper_half(sum) - upper_half(u64{m} * p.q) + p.q;
+  return upper_half(sum) - high_product(m, p.q) + p.q;
 }
 
 /// A signed word modulo q, canonical.
@@ -95,23 +104,26 @@ JALI_HD u32 residue(std::int64_t word, u32 q) {
 // v that is nearest to sum_i s_i / q_i, because |x| < M / 2. The sum of the fractions is taken in units of 2^-29. What is cut off
 // each of at most 5 of them is less than 1.25 units, so that v is right if |x| < (1/2 - 7 * 2^-29) M.
 constexpr unsigned kMostPrimes = 5;
-JALI_HD u32 fraction(u32 s, const Prime& p) { return upper_half(u64{s} * p.share); }
+JALI_HD u32 fraction(u32 s, const Prime& p) { return high_product(s, p.share); }
 JALI_HD u32 nearest_integer(u32 fractions) { return (fractions + (1u << 28)) >> 29; }
 
-/// Padding, so that strides of 8 meet every bank of shared memory.
+/// Where word i of a polynomial lies, so that strides of 8 meet every bank of shared memory. If i or j is a multiple of 8,
+/// padded(i + j) = padded(i) + padded(j).
 JALI_HD constexpr u32 padded(u32 i) { return i + (i >> 3); }
 
-/// `Levels` levels of the tree from depth `depth` on, of a polynomial of 2^log_n coefficients. t: one of 2^(log_n - Levels)
-/// tasks. x = load(i); store(i, x): coefficients i, of which a task loads and stores 2^Levels of its own.
+/// `Levels` levels of the tree from depth `depth` on, of a polynomial of 2^log_n coefficients, with log_n - depth - Levels a multiple
+/// of 3. t: one of 2^(log_n - Levels) tasks. x = load(i, padded(i)); store(i, padded(i), x): coefficients i, of which a task loads
+/// and stores 2^Levels of its own. Their stride is a multiple of 8, or they are 8 neighbours, the first at a multiple of 8.
 template <int Levels, bool inverse, class Load, class Store>
 JALI_HD void pass(const Factor* tree, u32 q, u32 log_n, u32 depth, u32 t, const Load& load,
                   const Store& store) {
   constexpr int kSize = 1 << Levels;
   const u32 log_stride = log_n - depth - Levels, stride = 1u << log_stride;
   const u32 node = t >> log_stride, base = (node << (log_stride + Levels)) + (t & (stride - 1));
+  const u32 first = padded(base), next = padded(stride);
   u32 x[kSize];
   JALI_UNROLL
-  for (int i = 0; i < kSize; ++i) x[i] = load(base + static_cast<u32>(i) * stride);
+  for (u32 i = 0; i < kSize; ++i) x[i] = load(base + i * stride, first + i * next);
   JALI_UNROLL
   for (int l = 0; l < Levels; ++l) {
     const int s = inverse ? Levels - 1 - l : l;
@@ -132,7 +144,7 @@ JALI_HD void pass(const Factor* tree, u32 q, u32 log_n, u32 depth, u32 t, const 
     }
   }
   JALI_UNROLL
-  for (int i = 0; i < kSize; ++i) store(base + static_cast<u32>(i) * stride, x[i]);
+  for (u32 i = 0; i < kSize; ++i) store(base + i * stride, first + i * next, x[i]);
 }
 
 /// Levels of the first pass of a forward transform and of the last of an inverse one, from 1 to 3; the other passes have three.
