@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../backend/tfhe_compare.h"
+#include "../backend/exact_products.h"
 #include "jali/base/error.h"
 #include "jali/device/gpu.h"
 
@@ -60,9 +60,8 @@ TEST_F(CudaTfhe, AgreesWithTheOracleOnSmallSets) {
   for (const TfheConfig& config : small_configs(rng)) expect_agrees(config, device_, rng);
 }
 
-// Sizes that have kernels of their own, with few steps, so that the oracle can follow.
-TEST_F(CudaTfhe, AgreesWithTheOracleOnCommonSizes) {
-  JALI_SEEDED(rng);
+// Sizes that have kernels of their own in double precision, with few steps, so that the oracle can follow.
+std::vector<TfheConfig> common_sizes() {
   struct Size {
     std::size_t k, N;
     int levels, base_log;
@@ -82,6 +81,7 @@ TEST_F(CudaTfhe, AgreesWithTheOracleOnCommonSizes) {
       {4, 512, 3, 7, Rotation::classic, 1},        {1, 2048, 2, 9, Rotation::block_binary, 3},
       {1, 1024, 1, 18, Rotation::classic, 1},      {1, 4096, 1, 18, Rotation::classic, 1},
       {1, 8192, 2, 14, Rotation::classic, 1},      {1, 16384, 2, 14, Rotation::classic, 1}};
+  std::vector<TfheConfig> configs;
   for (const Size& size : sizes) {
     TfheConfig config;
     config.k = GlweDimension(size.k);
@@ -92,20 +92,31 @@ TEST_F(CudaTfhe, AgreesWithTheOracleOnCommonSizes) {
     config.rotation_gadget = {size.base_log, size.levels};
     config.switch_gadget = {4, 4};
     config.mean_bit = size.rotation == Rotation::block_binary ? 1.0 / (size.group + 1) : 0.5;
-    expect_agrees(config, device_, rng);
+    configs.push_back(config);
   }
+  return configs;
 }
 
-TEST_F(CudaTfhe, RefusesTheTransformThatItDoesNotHave) {
+TEST_F(CudaTfhe, AgreesWithTheOracleOnCommonSizes) {
+  JALI_SEEDED(rng);
+  for (const TfheConfig& config : common_sizes()) expect_agrees(config, device_, rng);
+}
+
+TEST_F(CudaTfhe, SaysWhichTransformItTakes) {
   JALI_SEEDED(rng);
   TfheConfig config = small_config(rng, Torus::t64, Rotation::classic, 1, GlweDimension(1), 1,
                                    PolynomialSize(1024));
-  for (const char* transform : {"", "fft"}) {
+  for (const char* transform : {"fft", "ntt"}) {
     config.transform = transform;
-    EXPECT_NO_THROW(make_cuda_tfhe(config, device_));
+    EXPECT_EQ(make_cuda_tfhe(config, device_)->config().transform, transform);
   }
-  config.transform = "ntt";  // which would be exact
-  EXPECT_THROW(make_cuda_tfhe(config, device_), Unsupported);
+  config.transform = "";
+  const std::string chosen = make_cuda_tfhe(config, device_)->config().transform;
+  EXPECT_TRUE(chosen == "fft" || chosen == "ntt") << chosen;
+  if (device::cuda_device_name().find("H100") != std::string::npos ||
+      device::cuda_device_name().find("H200") != std::string::npos) {
+    EXPECT_EQ(chosen, "fft");
+  }
 }
 
 // Batches that fill a block in part, whole, and in several rounds; every result of a repeated input is the same. Kernels for few
@@ -253,9 +264,12 @@ void expect_records(const TfheConfig& config, const std::shared_ptr<device::Devi
 
 TEST_F(CudaTfhe, GraphsRecordIt) {
   JALI_SEEDED(rng);
-  expect_records(
-      small_config(rng, Torus::t64, Rotation::classic, 1, GlweDimension(1), 2, PolynomialSize(512)),
-      device_, rng);
+  TfheConfig config =
+      small_config(rng, Torus::t64, Rotation::classic, 1, GlweDimension(1), 2, PolynomialSize(512));
+  for (const char* transform : {"fft", "ntt"}) {
+    config.transform = transform;
+    expect_records(config, device_, rng);
+  }
 }
 
 // Whose keys are summed beside the rotation, on a path of the graph of its own.
@@ -268,6 +282,140 @@ TEST_F(CudaTfhe, GraphsRecordSummedKeys) {
     expect_records(small_config(rng, Torus::t64, Rotation::block_binary, 3, GlweDimension(1), 1,
                                 PolynomialSize(N)),
                    device_, rng);
+  }
+}
+
+// --- the transform "ntt", which is exact ------------------------------------------------------------
+
+class CudaTfheExact : public CudaTfhe {
+ protected:
+  std::unique_ptr<TfheOps> engine(TfheConfig config) const {
+    config.transform = "ntt";
+    return make_cuda_tfhe(config, device_);
+  }
+};
+
+TEST_F(CudaTfheExact, GivesTheOraclesBitsOnSmallSets) {
+  JALI_SEEDED(rng);
+  for (const TfheConfig& config : small_configs(rng)) {
+    compare(*engine(config), *make_ref_tfhe(config), {.exact = true, .copies = 3}, rng);
+  }
+}
+
+TEST_F(CudaTfheExact, GivesTheOraclesBitsOnCommonSizes) {
+  JALI_SEEDED(rng);
+  for (const TfheConfig& config : common_sizes()) {
+    if (config.N.value > 2048) continue;  // the oracle would take minutes
+    compare(*engine(config), *make_ref_tfhe(config), {.exact = true, .p = 2, .more = 0}, rng);
+  }
+}
+
+// Arrays in shared memory, in the device's, and in both.
+TEST_F(CudaTfheExact, GivesTheOraclesBitsAtEverySize) {
+  JALI_SEEDED(rng);
+  for (std::size_t N = 1 << 8; N <= 1 << 16; N *= 2) {
+    for (const Torus torus : {Torus::t32, Torus::t64}) {
+      for (const int levels : {1, 4}) {
+        const TfheConfig config = one_step(torus, 1, N, {8, levels});
+        SCOPED_TRACE(describe(config));
+        const TorusBlock key = detail::random_words(rng, torus, 1, config.ggsw_words());
+        TorusBlock accumulators(torus, 2, 2 * N);
+        for (std::size_t i = 0; i < accumulators.size(); ++i) {  // sparse, since the oracle is slow
+          accumulators.set(i, rng() % N < 16 ? rng() : 0);
+        }
+        const TorusBlock in = detail::random_words(rng, Torus::t32, 2, 2);
+        EXPECT_TRUE(same(rotated(*engine(config), key, accumulators, in),
+                         rotated(*make_ref_tfhe(config), key, accumulators, in)));
+      }
+    }
+  }
+}
+
+TEST_F(CudaTfheExact, GivesTheOraclesBitsWithEveryKindOfGadget) {
+  JALI_SEEDED(rng);
+  for (const Gadget gadget : {Gadget{1, 1}, Gadget{31, 1}, Gadget{1, 5}, Gadget{31, 2},
+                              Gadget{27, 2}, Gadget{13, 4}, Gadget{16, 4}, Gadget{1, 64}}) {
+    for (const Torus torus : {Torus::t32, Torus::t64}) {
+      if (gadget.base_log * gadget.levels > torus_bits(torus)) continue;
+      for (const std::size_t k : {1, 3, 16}) {
+        if (k > 1 && gadget.levels > 5) continue;
+        const TfheConfig config = one_step(torus, k, 256, gadget);
+        SCOPED_TRACE(describe(config));
+        const TorusBlock key = detail::random_words(rng, torus, 1, config.ggsw_words());
+        TorusBlock accumulators = detail::random_words(rng, torus, 2, (k + 1) * 256);
+        for (std::size_t i = 0; i < accumulators.size(); i += 3) {
+          accumulators.set(i, detail::edge_word(rng, torus_bits(torus)));
+        }
+        const TorusBlock in = detail::random_words(rng, Torus::t32, 2, 2);
+        EXPECT_TRUE(same(rotated(*engine(config), key, accumulators, in),
+                         rotated(*make_ref_tfhe(config), key, accumulators, in)));
+      }
+    }
+  }
+}
+
+TEST_F(CudaTfheExact, HoldsTheLargestProducts) {
+  for (const LargestProduct& one : largest_products()) hold_largest(*engine(one.config));
+}
+
+// The whole of message_2_carry_2 and of a set of 32 bits, and rotations by several bits: the bits of the CPU's exact engine, in
+// batches that do not fill the blocks evenly.
+TEST_F(CudaTfheExact, GivesTheCpusBitsInEveryBatch) {
+  JALI_SEEDED(rng);
+  TfheConfig large = one_step(Torus::t64, 1, 2048, {23, 1});
+  large.n = LweDimension(835);
+  TfheConfig narrow = one_step(Torus::t32, 2, 512, {8, 3});
+  narrow.n = LweDimension(64);
+  TfheConfig blocks = one_step(Torus::t64, 1, 1024, {15, 2}, Rotation::block_binary, 3);
+  blocks.n = LweDimension(60);
+  TfheConfig several = one_step(Torus::t64, 1, 1024, {15, 2}, Rotation::multi_bit, 4);
+  several.n = LweDimension(40);
+  constexpr std::size_t kInputs = 7;
+  for (TfheConfig config : {large, narrow, blocks, several}) {
+    SCOPED_TRACE(describe(config));
+    const TorusBlock key = detail::random_words(rng, config.torus, config.steps() * config.units(),
+                                                config.ggsw_words());
+    const TorusBlock accumulators =
+        detail::random_words(rng, config.torus, kInputs, (config.k.value + 1) * config.N.value);
+    const TorusBlock in = detail::random_words(rng, Torus::t32, kInputs, config.n.value + 1);
+    const auto gpu = engine(config);
+    config.transform = "ntt";
+    const TorusBlock want = rotated(*make_cpu_tfhe(config), key, accumulators, in);
+    for (const std::size_t count : {1, 7, 131, 265, 529}) {
+      TorusBlock many(Torus::t32, count, in.row());
+      for (std::size_t i = 0; i < many.size(); ++i) {
+        many.set(i, in.at(i / in.row() % kInputs, i % in.row()));
+      }
+      const TorusBlock out = rotated(*gpu, key, accumulators, many);
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        ASSERT_EQ(out.at(i), want.at(i / out.row() % kInputs, i % out.row()))
+            << count << " inputs, word " << i;
+      }
+    }
+  }
+}
+
+// The error of one step: the FFT's is there, within what product_error allows; that of integers is none.
+TEST_F(CudaTfheExact, HasNoErrorWhereTheFourierTransformHasOne) {
+  JALI_SEEDED(rng);
+  for (TfheConfig config :
+       {one_step(Torus::t64, 1, 2048, {23, 1}), one_step(Torus::t64, 1, 1024, {9, 2}),
+        one_step(Torus::t64, 1, 4096, {14, 2})}) {
+    SCOPED_TRACE(describe(config));
+    const TfheSecret secret = random_secret(config, rng);
+    const TfheKeys keys = standard_keys(rng, config, secret, small_noise(config.torus));
+    const auto ref = make_ref_tfhe(config);
+    const auto rms = [&](const char* transform) {
+      config.transform = transform;
+      const auto gpu = make_cuda_tfhe(config, device_);
+      return detail::rms(detail::one_step_errors(TfheRunner(*gpu, keys), TfheRunner(*ref, keys),
+                                                 secret, false, rng));
+    };
+    const double fft = rms("fft");
+    RecordProperty("fft_log2_N" + std::to_string(config.N.value), std::to_string(std::log2(fft)));
+    EXPECT_GT(fft, 0);
+    EXPECT_LE(fft, product_error(config));
+    EXPECT_EQ(rms("ntt"), 0);
   }
 }
 

@@ -24,8 +24,9 @@ struct TfheConfig {
   double mean_bit = 0.5;
   int threads = 1;  // cpu only, in [1, 1024]
   std::string isa;  // cpu only: "", "portable", "avx2", "avx512"; "" = best
-  /// "fft" in double precision; "ntt" modulo primes, exact, which the CPU engine alone has; "" = the engine's choice. The
-  /// oracle is exact whatever it says.
+  /// "fft" in double precision; "ntt" modulo primes, exact; "" = the engine's choice: "fft", or "ntt" on a GPU with few units for
+  /// double precision (cuda/tfhe_transform.h). An engine's config() has the one that it took. The oracle is exact whatever it
+  /// says.
   std::string transform;
 
   LweDimension large() const { return LweDimension(k.value * N.value); }

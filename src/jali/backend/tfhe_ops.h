@@ -147,8 +147,8 @@ std::unique_ptr<TfheOps> make_ref_tfhe(TfheConfig config);
 /// Throws Unsupported if config.isa names a set that this machine lacks.
 std::unique_ptr<TfheOps> make_cpu_tfhe(
     TfheConfig config, std::shared_ptr<device::Device> device = device::host_device());
-/// On a GPU that other engines share (device::gpu_device). Throws NoDevice if this build has no CUDA, and Unsupported for the
-/// transform "ntt" and for GPUs before compute capability 9.0.
+/// On a GPU that other engines share (device::gpu_device). Throws NoDevice if this build has no CUDA, and Unsupported for GPUs
+/// before compute capability 9.0 (transform "fft") or 8.0 ("ntt").
 std::unique_ptr<TfheOps> make_cuda_tfhe(TfheConfig config, std::shared_ptr<device::Device> device);
 
 }  // namespace jali::backend

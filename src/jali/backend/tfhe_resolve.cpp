@@ -17,7 +17,7 @@ std::unique_ptr<TfheOps> make_tfhe_engine(TfheConfig config, std::string device)
     options.device = *gpu;
     try {
       return make_cuda_tfhe(config, device::gpu_device(options));
-    } catch (const Unsupported&) {  // of a GPU that is too old, or of this transform
+    } catch (const Unsupported&) {  // of a GPU that is too old for this transform
       if (chosen) throw;
       device = "cpu";
     }

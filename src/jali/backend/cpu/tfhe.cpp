@@ -47,6 +47,11 @@ void extract_one(const TfheConfig& config, W* out, const From* glwe, std::size_t
   out[k * N] = lowered<W>(lifted(glwe[k * stride + h]));
 }
 
+/// The config with the transform that the engine takes.
+TfheConfig chosen(TfheConfig config) {
+  if (config.transform.empty()) config.transform = "fft";
+  return config;
+}
 std::unique_ptr<const Rotator> make_rotator(const TfheConfig& config, const TfheKernels& kernels) {
   if (config.transform == "ntt") return make_exact_rotator(config, kernels);
   return make_fourier_rotator(config, kernels);
@@ -56,7 +61,7 @@ std::unique_ptr<const Rotator> make_rotator(const TfheConfig& config, const Tfhe
 
 CpuTfhe::CpuTfhe(TfheConfig config, std::shared_ptr<device::Device> device)
     : TfheOps(std::move(device)),
-      config_(validated(std::move(config))),
+      config_(chosen(validated(std::move(config)))),
       kernels_(select_tfhe_kernels(config_.isa)),
       switch_rule_(config_.switch_gadget),
       packing_rule_(config_.rotation_gadget),

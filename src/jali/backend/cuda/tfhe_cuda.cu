@@ -1,5 +1,6 @@
 // TFHE on a GPU: checks, scratch memory, and the families' launchers.
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,11 +9,13 @@
 #include "jali/backend/cuda/blind_rotation/blind_rotation.cuh"
 #include "jali/backend/cuda/blind_rotation/cluster_rotation.cuh"
 #include "jali/backend/cuda/blind_rotation/key_sums.cuh"
+#include "jali/backend/cuda/exact_rotation/exact_rotation.cuh"
 #include "jali/backend/cuda/fft/tables.h"
 #include "jali/backend/cuda/lwe_key_switch/linear.cuh"
 #include "jali/backend/cuda/lwe_key_switch/lwe_key_switch.cuh"
 #include "jali/backend/cuda/lwe_key_switch/packing.cuh"
 #include "jali/backend/cuda/seeded/expand.cuh"
+#include "jali/backend/cuda/tfhe_transform.h"
 #include "jali/backend/seeded.h"
 #include "jali/backend/tfhe_checks.h"
 #include "jali/backend/tfhe_ops.h"
@@ -39,17 +42,18 @@ class CudaTfhe final : public TfheOps {
         config_(std::move(config)),
         device_(device::cuda::as_gpu(device)),
         stream_(*device_->cuda_stream()) {
-    require<Unsupported>(stream_.generation() >= 9, [] {
-      return "TFHE on a GPU needs compute capability 9.0 (H100, H200) or later: use "
-             "device=\"cpu\"";
-    });
-    require<Unsupported>(config_.transform != "ntt", [] {
-      return "a GPU computes TFHE with transforms in double precision (\"fft\"): leave the transform "
-             "away, or use device=\"cpu\" for \"ntt\"";
-    });
+    int ratio = 0;
+    device::cuda::check(cudaDeviceGetAttribute(&ratio, cudaDevAttrSingleToDoublePrecisionPerfRatio,
+                                               stream_.device()),
+                        "device");
+    config_.transform = cuda::tfhe_transform(config_.transform, stream_.generation(), ratio);
     device::cuda::check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount,
                                                stream_.device()),
                         "device");
+    if (config_.transform == "ntt") {
+      exact_ = std::make_unique<const cuda::ExactRotation>(stream_, config_);
+      return;
+    }
     fast_ = cuda::rotation_serves(config_);
     clusters_ = cuda::cluster_key(config_);
     if (clusters_.blocks > 0) cluster_batch_ = cuda::cluster_batch(stream_, config_);
@@ -79,6 +83,7 @@ class CudaTfhe final : public TfheOps {
   }
 
   std::size_t rotation_key_bytes() const override {
+    if (exact_ != nullptr) return exact_->key_bytes();
     return (fast_ ? cuda::rotation_key_bytes(config_) : 0) +
            (fast_ && clusters_.blocks == 0 ? 0 : cuda::any_rotation_key_bytes(config_));
   }
@@ -202,6 +207,12 @@ class CudaTfhe final : public TfheOps {
       const std::size_t now = std::min(most, count - i);
       Buffer staging = device()->pool()->allocate(now * step);
       fill(staging.data(), first + i, now);
+      if (exact_ != nullptr) {
+        Buffer scratch = device()->pool()->allocate(exact_->prepare_scratch_bytes() + 1);
+        exact_->prepare(stream_, static_cast<std::uint32_t*>(out), staging.data(), first + i, now,
+                        scratch.data());
+        continue;
+      }
       if (fast_) {
         cuda::prepare_rotation_key(stream_, config_, tables(), static_cast<double2*>(out),
                                    staging.data(), first + i, now);
@@ -260,6 +271,22 @@ class CudaTfhe final : public TfheOps {
                     const void* key) const {
     if (count == 0) return;
     const Buffer of_input = upload(view.of_input);
+    if (exact_ != nullptr) {
+      cuda::exact::Batch batch;
+      batch.in = static_cast<const std::uint32_t*>(in);
+      batch.count = static_cast<std::uint32_t>(count);
+      batch.tables = view.data;
+      batch.of_input = static_cast<const std::uint32_t*>(of_input.data());
+      batch.encrypted = view.encrypted;
+      batch.log_many = view.log_many;
+      batch.out = out;
+      batch.glwe = glwe;
+      batch.key = static_cast<const std::uint32_t*>(key);
+      const unsigned blocks = exact_->blocks(count);
+      Buffer scratch = device()->pool()->allocate(exact_->scratch_bytes(blocks) + 1);
+      exact_->rotate(stream_, batch, blocks, scratch.data());
+      return;
+    }
     cuda::RotationCall call;
     call.in = static_cast<const std::uint32_t*>(in);
     call.count = static_cast<std::uint32_t>(count);
@@ -355,13 +382,14 @@ class CudaTfhe final : public TfheOps {
   /// Of summed keys at once. More would gain little: a rotation of some dozens of steps takes much longer than its launch.
   static constexpr std::size_t kMostSumBytes = std::size_t{2} << 30;
 
-  const TfheConfig config_;
+  TfheConfig config_;  // whose transform is the one that was chosen
   const std::shared_ptr<const device::cuda::Device> device_;
   const cuda::Stream& stream_;
   cuda::Constant low_, twist_, tree_, roots_;
   int multiprocessors_ = 0;
   bool fast_ = false;  // blind_rotation.cuh serves the configuration
   cuda::ClusterKey clusters_;
+  std::unique_ptr<const cuda::ExactRotation> exact_;  // of the transform "ntt": then it takes every rotation
   std::size_t cluster_batch_ = 0;  // larger batches take the kernel for many ciphertexts
   std::optional<device::cuda::Branch> branch_;  // if the rotation takes summed keys
   std::size_t summed_wave_ = 0;  // if that kernel takes summed keys: how many ciphertexts it rotates at once

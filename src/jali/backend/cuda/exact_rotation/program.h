@@ -1,0 +1,348 @@
+// What a block does to rotate ciphertexts blindly and exactly, phase by phase; a test also runs this on the host.
+//
+// A phase is what all threads do between two barriers: threads.each(f) calls f(thread) of every thread and then waits for all. No
+// word that a thread writes in a phase is read or written by another one in the same phase. So the order of the threads within a
+// phase does not matter, which the test on the host checks.
+//
+// A step of torus.h: the digits of all polynomials are cut. For one prime after the other they are transformed, multiplied by the
+// key, summed, and transformed back, which gives s_i of residues.h; s_i M / q_i is added to the accumulator and s_i / q_i to a sum
+// of fractions. After the last prime v M is subtracted. All of it is modulo the torus's word, so that every word is that of the
+// oracle. The factors X^e - 1 of multi-bit and block-binary rotations are taken into the key, point by point.
+//
+// The key lies as [step][prime][row][column][unit][point]: row = polynomial * levels + level of a GGSW ciphertext.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+
+#include "jali/backend/cuda/exact_rotation/residues.h"
+#include "jali/backend/torus.h"
+
+namespace jali::backend::cuda::exact {
+
+constexpr u32 kMostUnits = 15, kMostThreads = 512;
+
+struct Shape {
+  u32 log_n, k1, n, steps, group, units;
+  u32 levels, base_log;
+  int torus;  // bits
+  Rotation rotation;
+  double mean;  // of a secret bit
+  u32 primes;
+  Prime prime[kMostPrimes];
+  u64 product;  // of the primes, modulo 2^64
+
+  JALI_HD u32 N() const { return 1u << log_n; }
+  JALI_HD u32 rows() const { return k1 * levels; }
+  JALI_HD u32 key_polynomials() const { return rows() * k1 * units; }  // of a step and a prime
+};
+
+/// Of every prime, N factors of the nodes of the tree, as many of the inverse transform, and the 2N powers of psi.
+struct Tables {
+  const Factor *forward, *inverse;
+  const u32* roots;
+};
+
+/// A batch. Pointers are the device's.
+struct Batch {
+  const u32* in = nullptr;  // `count` small ciphertexts
+  u32 count = 0;
+  const void* tables = nullptr;
+  const u32* of_input = nullptr;  // null: all take the first table
+  bool encrypted = false;
+  int log_many = 0;
+  void* out = nullptr;  // large LWE ciphertexts, or, if glwe, accumulators
+  bool glwe = false;
+  const u32* key = nullptr;
+};
+
+/// The memory of a block.
+template <class Acc>
+struct Memory {
+  u32* sums;  // k1 padded polynomials
+  u32* rows;  // k1 levels padded polynomials
+  Acc* acc;  // k1 N
+  u32* fractions;  // k1 N
+  std::int32_t* digits;  // k1 levels N
+  u32* exponents;  // kMostUnits
+  long long* rounding;
+};
+
+/// The modulus switch of a word to 2N (backend/tfhe_ops.h, switched).
+struct Switch {
+  u32 bits, half, turn;
+  int log_many;
+  JALI_HD Switch(const Shape& s, int many)
+      : bits(32 - (s.log_n + 1) + static_cast<u32>(many)),
+        half(1u << (bits - 1)),
+        turn(2 * s.N() - 1),
+        log_many(many) {}
+  JALI_HD u32 operator()(u32 x) const { return ((x + half) >> bits << log_many) & turn; }
+  /// What it rounds off, signed.
+  JALI_HD long long error(u32 x) const {
+    return static_cast<long long>((x + half) & (2 * half - 1)) - static_cast<long long>(half);
+  }
+};
+/// floor(mean sum + 1/2), the product and the sum rounded each by itself.
+JALI_HD u32 correction(double mean, long long sum) {
+#ifdef __CUDA_ARCH__
+  const double x = __dadd_rn(__dmul_rn(mean, static_cast<double>(sum)), 0.5);
+#else
+  const double x =
+      mean * static_cast<double>(sum) + 0.5;  // the house compiles with -ffp-contract=off
+#endif
+  return static_cast<u32>(static_cast<long long>(floor(x)));
+}
+
+/// Digits j = 1 .. levels of a word (torus.h), to to[(j - 1) stride].
+template <class Acc>
+JALI_HD void cut(std::int32_t* to, u32 stride, Acc word, const Shape& s) {
+  const u32 used = s.levels * s.base_log;
+  const u32 dropped = 8 * static_cast<u32>(sizeof(Acc)) - used;
+  Acc rest = dropped == 0 ? word : static_cast<Acc>(word + (Acc{1} << (dropped - 1))) >> dropped;
+  const Acc half = Acc{1} << (s.base_log - 1), mask = 2 * half - 1;
+  for (u32 j = s.levels; j-- > 0;) {
+    const Acc remainder = rest & mask;
+    rest >>= s.base_log;
+    const bool negative = remainder > half || (remainder == half && (rest & 1) != 0);
+    to[j * stride] = static_cast<std::int32_t>(static_cast<long long>(remainder) -
+                                               (negative ? static_cast<long long>(mask) + 1 : 0));
+    rest += negative ? 1 : 0;
+  }
+}
+
+/// Word i of X^(-body) times table `which`, which is polynomial c = i / N of the accumulator before the first step.
+template <class Acc>
+JALI_HD Acc first_word(const Shape& s, const Batch& b, std::size_t which, u32 i, u32 body) {
+  const u32 N = s.N(), c = i >> s.log_n, index = ((i & (N - 1)) + body) & (2 * N - 1);
+  if (!b.encrypted && c + 1 != s.k1) return 0;
+  const std::size_t polynomial = b.encrypted ? which * s.k1 + c : which;
+  const Acc word = static_cast<const Acc*>(b.tables)[(polynomial << s.log_n) + (index & (N - 1))];
+  return index >= N ? Acc{0} - word : word;
+}
+
+/// The number of a step's unit: exponents of its bits, summed over the set that the unit stands for.
+JALI_HD u32 unit_exponent(const Shape& s, const u32* bits, u32 unit, const Switch& switched) {
+  if (s.rotation != Rotation::multi_bit) return switched(bits[unit]);
+  u32 sum = 0;
+  for (u32 j = 0; j < s.group; ++j) {
+    if ((unit + 1) >> j & 1) sum += switched(bits[j]);
+  }
+  return sum & switched.turn;
+}
+
+/// The sum over the rows of point p of column c, times 2^-32 (or, of several units, 2^-64), in (0, 2q).
+JALI_HD u32 product(const Shape& s, const Prime& prime, const u32* rows, const u32* key,
+                    const u32* roots, const u32* exponents, u32 c, u32 p) {
+  const u32 N = s.N(), turn = 2 * N - 1, pad = padded(N);
+  const std::size_t next_row = static_cast<std::size_t>(s.k1 * s.units) << s.log_n;
+  key += (static_cast<std::size_t>(c * s.units) << s.log_n) + p;
+  const u32 odd = 2 * reversed(p, s.log_n) + 1;  // the point is psi^odd
+  u64 sum = 0;
+  for (u32 row = 0; row < s.rows(); ++row, key += next_row) {
+    u32 factor = 0;
+    if (s.rotation == Rotation::classic) {
+      factor = key[0];
+    } else {
+      u64 bundle = 0;  // at most 15 products
+      for (u32 u = 0; u < s.units; ++u) {
+        bundle +=
+            u64{roots[exponents[u] * odd & turn] - 1} * key[static_cast<std::size_t>(u) << s.log_n];
+      }
+      factor = canonical2(total(bundle, prime), prime.q);
+    }
+    sum += u64{rows[row * pad + padded(p)]} * factor;
+    if (row % kProducts == kProducts - 1) sum = fold(sum, prime.q);
+  }
+  return total(sum, prime);
+}
+
+/// One step of the accumulator, whose exponents are in place.
+template <class Acc, class Threads>
+JALI_HD void take_step(const Shape& s, const Tables& tables, const u32* key, const Memory<Acc>& at,
+                       const Threads& threads) {
+  const u32 N = s.N(), turn = 2 * N - 1, pad = padded(N), first = first_levels(s.log_n);
+  const u32 log_tasks = s.log_n - first, log_eighth = s.log_n - 3;
+  threads.each([&](u32 thread) {
+    for (u32 i = thread; i < s.k1 << s.log_n; i += threads.count()) {
+      const u32 c = i >> s.log_n, j = i & (N - 1);
+      Acc word = at.acc[i];
+      if (s.rotation == Rotation::classic) {
+        const u32 from = (j - at.exponents[0]) & turn;
+        const Acc turned = at.acc[(c << s.log_n) + (from & (N - 1))];
+        word = (from >= N ? Acc{0} - turned : turned) - word;
+      }
+      cut(at.digits + (static_cast<std::size_t>(c * s.levels) << s.log_n) + j, N, word, s);
+    }
+  });
+  for (u32 i = 0; i < s.primes;
+       ++i, key += static_cast<std::size_t>(s.key_polynomials()) << s.log_n) {
+    const Prime& prime = s.prime[i];
+    const u32 q = prime.q;
+    const Factor* const forward = tables.forward + (static_cast<std::size_t>(i) << s.log_n);
+    const Factor* const inverse = tables.inverse + (static_cast<std::size_t>(i) << s.log_n);
+    const u32* const roots = tables.roots + (static_cast<std::size_t>(2 * i) << s.log_n);
+
+    threads.each([&](u32 thread) {
+      for (u32 t = thread; t < s.rows() << log_tasks; t += threads.count()) {
+        const u32 row = t >> log_tasks;
+        const std::int32_t* const from = at.digits + (static_cast<std::size_t>(row) << s.log_n);
+        u32* const to = at.rows + static_cast<std::size_t>(row) * pad;
+        // |digit| <= 2^30 < 2q
+        first_pass<false>(
+            forward, q, s.log_n, t & ((1u << log_tasks) - 1),
+            [&](u32 j, u32) { return static_cast<u32>(from[j]) + 2 * q; },
+            [&](u32, u32 place, u32 x) { to[place] = x; });
+      }
+    });
+    for (u32 depth = first; depth < s.log_n; depth += 3) {
+      const bool last = depth + 3 == s.log_n;
+      threads.each([&](u32 thread) {
+        for (u32 t = thread; t < s.rows() << log_eighth; t += threads.count()) {
+          u32* const row = at.rows + static_cast<std::size_t>(t >> log_eighth) * pad;
+          pass<3, false>(
+              forward, q, s.log_n, depth, t & ((1u << log_eighth) - 1),
+              [&](u32, u32 place) { return row[place]; },
+              [&](u32, u32 place, u32 x) { row[place] = last ? canonical4(x, q) : x; });
+        }
+      });
+    }
+    threads.each([&](u32 thread) {
+      for (u32 t = thread; t < s.k1 << s.log_n; t += threads.count()) {
+        const u32 c = t >> s.log_n, p = t & (N - 1);
+        at.sums[c * pad + padded(p)] = product(s, prime, at.rows, key, roots, at.exponents, c, p);
+      }
+    });
+    for (u32 depth = s.log_n; depth > first; depth -= 3) {
+      threads.each([&](u32 thread) {
+        for (u32 t = thread; t < s.k1 << log_eighth; t += threads.count()) {
+          u32* const column = at.sums + (t >> log_eighth) * pad;
+          pass<3, true>(
+              inverse, q, s.log_n, depth - 3, t & ((1u << log_eighth) - 1),
+              [&](u32, u32 place) { return column[place]; },
+              [&](u32, u32 place, u32 x) { column[place] = x; });
+        }
+      });
+    }
+    threads.each([&](u32 thread) {
+      for (u32 t = thread; t < s.k1 << log_tasks; t += threads.count()) {
+        const u32 c = t >> log_tasks;
+        const u32* const column = at.sums + c * pad;
+        Acc* const acc = at.acc + (static_cast<std::size_t>(c) << s.log_n);
+        u32* const fractions = at.fractions + (static_cast<std::size_t>(c) << s.log_n);
+        first_pass<true>(
+            inverse, q, s.log_n, t & ((1u << log_tasks) - 1),
+            [&](u32, u32 place) { return column[place]; },
+            [&](u32 j, u32, u32 x) {
+              const u32 residue = canonical2(x, q);
+              const u32 sum = (i == 0 ? 0 : fractions[j]) + fraction(residue, prime);
+              Acc word = acc[j] + static_cast<Acc>(residue * prime.others);
+              if (i + 1 == s.primes) word -= static_cast<Acc>(nearest_integer(sum) * s.product);
+              acc[j] = word;
+              fractions[j] = sum;
+            });
+      }
+    });
+  }
+}
+
+/// Modulus switch, blind rotation and extraction of one ciphertext.
+template <class Acc, class Threads>
+JALI_HD void rotate(const Shape& s, const Tables& tables, const Batch& b, std::size_t ciphertext,
+                    const Memory<Acc>& at, const Threads& threads) {
+  const u32 N = s.N();
+  const Switch switched(s, b.log_many);
+  const u32* const in = b.in + ciphertext * (s.n + 1);
+  threads.each([&](u32 thread) {
+    if (thread == 0) *at.rounding = 0;
+  });
+  threads.each([&](u32 thread) {
+    long long sum = 0;
+    for (u32 i = thread; i < s.n; i += threads.count()) sum += switched.error(in[i]);
+    threads.add(at.rounding, sum);
+  });
+  threads.each([&](u32 thread) {
+    const u32 body = switched(in[s.n] - correction(s.mean, *at.rounding));
+    const std::size_t which = b.of_input == nullptr ? 0 : b.of_input[ciphertext];
+    for (u32 i = thread; i < s.k1 << s.log_n; i += threads.count()) {
+      at.acc[i] = first_word<Acc>(s, b, which, i, body);
+    }
+  });
+  const std::size_t step_words = static_cast<std::size_t>(s.primes) * s.key_polynomials()
+                                 << s.log_n;
+  for (u32 step = 0; step < s.steps; ++step) {
+    threads.each([&](u32 thread) {
+      if (thread < s.units) {
+        at.exponents[thread] = unit_exponent(s, in + step * s.group, thread, switched);
+      }
+    });
+    take_step(s, tables, b.key + step * step_words, at, threads);
+  }
+  Acc* const out = static_cast<Acc*>(b.out);
+  const u32 large = (s.k1 - 1) * N;
+  threads.each([&](u32 thread) {
+    if (b.glwe) {
+      for (u32 i = thread; i < s.k1 * N; i += threads.count())
+        out[ciphertext * s.k1 * N + i] = at.acc[i];
+      return;
+    }
+    for (u32 j = 0; j < 1u << b.log_many; ++j) {
+      Acc* const to = out + ((ciphertext << b.log_many) + j) * (large + 1);
+      for (u32 i = thread; i < large; i += threads.count()) {
+        const u32 c = i >> s.log_n, h = i & (N - 1);
+        const Acc word = at.acc[(c << s.log_n) + ((j - h) & (N - 1))];
+        to[i] = h > j ? Acc{0} - word : word;
+      }
+      if (thread == 0) to[large] = at.acc[large + j];
+    }
+  });
+}
+
+/// One polynomial of the key modulo prime i: words of the torus in standard form to points, times Prime::into_key. points: of a
+/// padded polynomial. polynomial: its number in the GGSW ciphertexts of the steps from `first` on; the first word of these is at
+/// `ggsws`.
+template <class Threads>
+JALI_HD void prepare(const Shape& s, const Tables& tables, u32* key, const void* ggsws, u32 first,
+                     std::size_t polynomial, u32 i, u32* points, const Threads& threads) {
+  const Prime& prime = s.prime[i];
+  const Factor* const forward = tables.forward + (static_cast<std::size_t>(i) << s.log_n);
+  const u32 first_count = first_levels(s.log_n), log_eighth = s.log_n - 3;
+  threads.each([&](u32 thread) {
+    for (u32 t = thread; t < 1u << (s.log_n - first_count); t += threads.count()) {
+      first_pass<false>(
+          forward, prime.q, s.log_n, t,
+          [&](u32 j, u32) {
+            const std::size_t at = (polynomial << s.log_n) + j;
+            const std::int64_t word = s.torus == 64 ? static_cast<const std::int64_t*>(ggsws)[at]
+                                                    : static_cast<const std::int32_t*>(ggsws)[at];
+            return times(residue(word, prime.q), prime.into_key, prime.q);
+          },
+          [&](u32, u32 place, u32 x) { points[place] = x; });
+    }
+  });
+  // ((step units + unit) rows + row) k1 + column, to [step][prime][row][column][unit]
+  const std::size_t column = polynomial % s.k1, row = polynomial / s.k1 % s.rows();
+  const std::size_t unit = polynomial / s.k1 / s.rows() % s.units;
+  const std::size_t step = first + polynomial / s.k1 / s.rows() / s.units;
+  const std::size_t place =
+      (((step * s.primes + i) * s.rows() + row) * s.k1 + column) * s.units + unit;
+  u32* const to = key + (place << s.log_n);
+  for (u32 depth = first_count; depth < s.log_n; depth += 3) {
+    const bool last = depth + 3 == s.log_n;
+    threads.each([&](u32 thread) {
+      for (u32 t = thread; t < 1u << log_eighth; t += threads.count()) {
+        pass<3, false>(
+            forward, prime.q, s.log_n, depth, t, [&](u32, u32 place) { return points[place]; },
+            [&](u32 j, u32 place, u32 x) {
+              if (last) {
+                to[j] = canonical4(x, prime.q);
+              } else {
+                points[place] = x;
+              }
+            });
+      }
+    });
+  }
+}
+
+}  // namespace jali::backend::cuda::exact
