@@ -20,7 +20,6 @@ struct Ring {
   const double2* key;
   unsigned tile, tiles, count;  // numbers of a tile; tiles of the key; slots
   unsigned warps;  // that read
-  unsigned ahead = 0;  // how many tiles before it is copied a tile is brought to the L2 cache; 0: it is not
   unsigned slot = 0, parity = 0, at = 0;  // the next one
   static constexpr unsigned kNone = 1u << 30;
   unsigned before = kNone;  // of lane 0: how many warps had read the last tile before this one
@@ -36,11 +35,6 @@ struct Ring {
             "r"(to),
         "l"(key + static_cast<std::size_t>(which) * tile), "r"(bytes), "r"(barrier)
         : "memory");
-    if (ahead > 0 && which + ahead < tiles) {
-      asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(key + static_cast<std::size_t>(which + ahead) * tile),
-                   "r"(bytes)
-                   : "memory");
-    }
 #endif
   }
   __device__ __forceinline__ const double2* wait() const {

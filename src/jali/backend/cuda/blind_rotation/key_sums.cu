@@ -35,7 +35,7 @@ template <int Group, bool MultiBit>
 __global__ void __launch_bounds__(kSumThreads) sum_kernel(const __grid_constant__ SumArgs a) {
   constexpr unsigned units = MultiBit ? (1u << Group) - 1 : Group;
   __shared__ double2 fine[kSumPoints], coarse[kPowers][Group];
-  __shared__ unsigned exponents[kPowers][Group];
+  __shared__ __align__(16) unsigned exponents[kPowers][Group];
   const unsigned tid = threadIdx.x, N = 1u << a.log_n, turn = 2 * N - 1;
   const unsigned low = tid % kSumPoints, p = blockIdx.x * kSumPoints + low;
   const unsigned entry = (blockIdx.y * kSumThreads + tid) / kSumPoints;

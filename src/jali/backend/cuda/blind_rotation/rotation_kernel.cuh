@@ -27,8 +27,6 @@ namespace jali::backend::cuda {
 
 namespace {
 
-constexpr unsigned kTilesAhead = 8;  // half a step's, of a summed key, which is in the device's memory
-
 struct RotationArgs {
   RotationCall call;
   RotationTables tables;
@@ -124,7 +122,7 @@ __global__ void __launch_bounds__(S::most_threads, 1)
   auto* const twist = reinterpret_cast<double2*>(take(16 * G * kPoints));
   auto* const ring_slots = reinterpret_cast<double2*>(take(16 * args.slots * rings * S::tile));
   const unsigned ciphertexts = args.groups * S::group_ciphertexts;
-  auto* const accs = reinterpret_cast<Acc*>(take(sizeof(Acc) * K1 * N * ciphertexts));
+  auto* const accs = reinterpret_cast<Acc*>(take(sizeof(Acc) * K1 * S::acc_words * ciphertexts));
   auto* const buffers =
       reinterpret_cast<double*>(take(8 * fft::exchange_doubles(G) * K1 * ciphertexts));
   double2 *sums = nullptr, *thetas = nullptr, *fine = nullptr;
@@ -150,7 +148,7 @@ __global__ void __launch_bounds__(S::most_threads, 1)
   static_assert(!S::summed || S::group_ciphertexts == 1);
   Ring ring{ring_slots + own_ring * args.slots * S::tile, full + 8 * kMaxSlots * own_ring, left + 4 * kMaxSlots * own_ring,
             args.call.key + (S::summed ? static_cast<std::size_t>(next + min(mine, share - 1)) * args.tiles * S::tile : 0),
-            S::tile, args.tiles, args.slots, 0, S::summed ? kTilesAhead : 0};
+            S::tile, args.tiles, args.slots, 0};
 #if __CUDA_ARCH__ >= 900
   if (tid == 0) {
     for (unsigned i = 0; i < kMaxSlots * rings; ++i) {
@@ -168,7 +166,7 @@ __global__ void __launch_bounds__(S::most_threads, 1)
   }
 
   const auto meet_all = [&] { S::paired ? meet<S>(group) : __syncwarp(); };
-  Acc* const own_acc = accs + (mine * K1 + c) * N;
+  Acc* const own_acc = accs + (mine * K1 + c) * S::acc_words;
   double* const own_buffer = buffers + (mine * K1 + c) * fft::exchange_doubles(G);
   // The other rows, in the order c + 1, c + 2, ... modulo k + 1.
   const double2* others[K1 > 1 ? K1 - 1 : 1];

@@ -24,6 +24,8 @@ struct Shape {
   using Word = std::uint32_t;
   static constexpr bool deep = Deep, summed = Summed;
   static constexpr int log_n = LogN, N = 1 << LogN, M = N / 2, G = N / 64, k1 = K1;
+  // From one polynomial of an accumulator to the next: half a warp meets every bank once, also if two polynomials share it.
+  static constexpr int acc_words = N + (G < 16 ? 16 : 0);
   static constexpr bool units = Units != 0;
   static constexpr int fixed = Units > 0 ? Units : 1;  // units of a tile
   static constexpr int threads = K1 * G;  // of a ciphertext
@@ -53,7 +55,7 @@ std::size_t shared_bytes(const TfheConfig& config, std::size_t groups, std::size
   std::size_t bytes = rounded(8 * kMaxSlots * rings) + rounded(4 * kMaxSlots * rings) +
                       rounded(16 * S::G * fft::low_entries(S::G)) +
                       rounded(16 * S::G * kPoints) + rounded(16 * slots * rings * S::tile) +
-                      rounded(sizeof(typename S::Word) * S::k1 * S::N * ciphertexts) +
+                      rounded(sizeof(typename S::Word) * S::k1 * S::acc_words * ciphertexts) +
                       rounded(8 * fft::exchange_doubles(S::G) * S::k1 * ciphertexts);
   if (S::deep) bytes += rounded(16 * kPoints * threads);
   if (S::units) {
