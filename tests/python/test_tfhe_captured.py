@@ -26,7 +26,7 @@ def test_a_captured_function_gives_what_the_function_gives(wide: World) -> None:
         a, b = np.array([[0, 1, 2]]), np.array([[step, 1, 3 - step]])
         squares, differences = captured(wide.given(a), wide.given(b))
         wide.shows(squares, (a + b) ** 2 % 16)
-        assert (wide.client.decrypt(differences) % 4 == (a - b) % 4).all()
+        wide.shows(differences, (a - b) % 4)
     single = wide.server.capture(wide.server.refresh, zeros)
     wide.shows(single(wide.given([[3, 2, 1]])), [[3, 2, 1]])
 

@@ -24,9 +24,11 @@ __all__ = ["EncryptedArray"]
 class EncryptedArray(Shaped):
     """An encrypted array of messages, of any shape, with NumPy's arithmetic.
 
-    Evaluator.bind makes it. Sums, differences and products with whole numbers cost nothing, but values grow into the carries,
-    and noise grows: RangeExceeded says when Evaluator.apply or Evaluator.refresh must bring them back. Products of two arrays,
-    comparisons, ``//``, ``%``, ``& | ^ ~`` and Evaluator.apply cost a bootstrapping for each element. Values are immutable.
+    Evaluator.bind makes it. Sums and products with whole numbers cost nothing, but values grow into the carries,
+    and noise grows: RangeExceeded says when Evaluator.apply or Evaluator.refresh must bring them back. Differences, products of
+    two arrays, comparisons, ``//``, ``%``, ``& | ^ ~`` and Evaluator.apply cost a bootstrapping for each element. Values are
+    not negative, so differences are modulo 2^message_bits, as those of NumPy's unsigned integers are modulo 2^8 or more;
+    Evaluator.linear takes differences without a bootstrapping, with a constant that keeps them positive. Values are immutable.
     """
 
     __slots__ = ()
@@ -70,21 +72,29 @@ class EncryptedArray(Shaped):
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> EncryptedArray:
-        """Modulo 2^message_bits, because values are not negative: the result may hold a carry."""
+        """Modulo 2^message_bits, because values are not negative: one look-up an element, which takes off the carry."""
         core = self._server._core
         if isinstance(other, EncryptedArray):
             a, b = self._aligned(other)
-            return EncryptedArray(self._server, core.subtract(a._ct, b._ct))
-        modulus = 1 << self.params.message_bits
+            return self._reduced(core.subtract(a._ct, b._ct))
         x, values = self._beside(other, "subtracted")
-        return EncryptedArray(self._server, core.add_clear(x._ct, [-v % modulus for v in values]))
+        return self._reduced(core.add_clear(x._ct, [-v % self._modulus() for v in values]))
 
     def __rsub__(self, other: Any) -> EncryptedArray:
-        return (-self).__add__(other)
+        x, values = self._beside(other, "subtracted")
+        core = self._server._core
+        return self._reduced(core.add_clear(core.negate(x._ct), [v % self._modulus() for v in values]))
 
     def __neg__(self) -> EncryptedArray:
-        """Modulo 2^message_bits."""
-        return EncryptedArray(self._server, self._server._core.negate(self._ct))
+        """Modulo 2^message_bits: one look-up an element."""
+        return self._reduced(self._server._core.negate(self._ct))
+
+    def _modulus(self) -> int:
+        return 1 << self.params.message_bits
+
+    def _reduced(self, ciphertext: Ciphertext) -> EncryptedArray:
+        """Values modulo 2^message_bits: 3 - 1 lies as 2 + 2^message_bits, and is 2 to whoever decrypts or compares it."""
+        return self._server.refresh(EncryptedArray(self._server, ciphertext))
 
     def __pos__(self) -> EncryptedArray:
         return self
