@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from math import inf, log2
+from math import log2
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,7 @@ SWITCHES = "h100-2026-11-22-switch"
 WORDS = "h100-2026-11-22-words"
 CPU = "2026-11-21-epyc-zen5-2c"
 # Time of look-ups against their number: one block a ciphertext, of a first version, and clusters of eight blocks.
-BLOCKS, BLOCKS_COMMIT = "tfhe-h200-2026-11-23", "1dfdcd3"
-CLUSTERS, CLUSTERS_COMMIT = "tfhe-clusters-h200-2026-11-23", "9eeb602d"
+BATCHES, BATCHES_COMMIT = "tfhe-h100-2026-11-26-sets", "e3f168a"
 
 Row = dict[str, Any]
 
@@ -247,15 +246,12 @@ def performance_picture(pyplot: Any) -> None:
     figure.savefig(DOCS / "performance.png", dpi=130)
 
 
-def batches(record: str, commit: str, largest: float = inf) -> list[tuple[int, float]]:
-    """The number of look-ups and their time in ms, by the kernels of a commit."""
+def batches(kind: str) -> list[tuple[int, float]]:
+    """Numbers of look-ups and their milliseconds, of one set."""
     return sorted(
         (r["batch"], r["ms"])
-        for r in rows(record)
-        if r["commit"] == commit
-        and r.get("set") == "2_2"
-        and r.get("what") == "pbs"
-        and r["batch"] <= largest
+        for r in rows(BATCHES)
+        if r["commit"] == BATCHES_COMMIT and r["set"] == kind and r["what"] == "pbs"
     )
 
 
@@ -265,23 +261,23 @@ def batches_picture(pyplot: Any) -> None:
     _frame(
         place,
         "Time of look-ups of TFHE against their number",
-        "one H200, messages and carries of 2 bits, n 918, N 2,048, p_fail 2^-128",
+        "one H100, messages and carries of 2 bits, N 2,048, p_fail 2^-128",
     )
-    blocks = batches(BLOCKS, BLOCKS_COMMIT)
-    wave, full = 528, dict(blocks)[528]  # four ciphertexts on each of 132 SMs
-    counts = range(1, blocks[-1][0] + 1)
+    classic = batches("2_2")
+    wave, full = 528, dict(classic)[528]  # four ciphertexts on each of 132 SMs
+    counts = range(1, classic[-1][0] + 1)
     waves = [full * -(-count // wave) for count in counts]
-    place.plot(counts, waves, color=PEER, linewidth=1.5, label=f"whole waves of {wave}")
+    place.plot(counts, waves, color=PEER, linewidth=1.5, label=f"whole waves of {wave}, classic")
     for points, label, colour in (
-        (blocks, f"one block a ciphertext, first version ({BLOCKS_COMMIT})", JALI),
-        (batches(CLUSTERS, CLUSTERS_COMMIT, 96), f"clusters of SMs ({CLUSTERS_COMMIT})", OTHER),
+        (classic, "classic keys, n 918", JALI),
+        (batches("2_2_multi_bit_4"), "multi-bit keys, 4 bits a step, n 920", OTHER),
     ):
         place.plot(*zip(*points, strict=True), marker="o", color=colour, linewidth=2, label=label)
     place.set_xscale("log")
     place.set_yscale("log")
     numbers = [1, 8, 64, 264, 528, 1056, 2048, 4096, 8192]
     place.set_xticks(numbers, [f"{n:,}" for n in numbers])
-    times = [2, 5, 10, 20, 50, 100]
+    times = [0.5, 1, 2, 5, 10, 20, 50, 100]
     place.set_yticks(times, [f"{t} ms" for t in times])
     place.minorticks_off()
     place.set_xlabel("look-ups at once", fontsize=11, color=INK)
