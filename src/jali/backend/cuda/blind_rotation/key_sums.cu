@@ -42,33 +42,39 @@ __global__ void __launch_bounds__(kSumThreads) sum_kernel(const __grid_constant_
   const unsigned step = a.call.first + blockIdx.z;
   const unsigned row = entry / a.k1, column = entry % a.k1, reversed = reversed6(low);
   const bool mine = row < a.rows;
-  unsigned exponent = 1;  // of the block's first point
-  for (unsigned t = 6; t + 1 < a.log_n; ++t) {
-    if (p >> t & 1) exponent += N >> t;
-  }
-  if (tid < kSumPoints) fine[fine_place(tid)] = a.call.roots[tid * (N / 32)];
-  double2 v[units + 1];
-  v[0] = make_double2(0, 0);
-#pragma unroll
-  for (unsigned u = 1; u <= units; ++u) {
-    v[u] = mine ? a.call.key[a.key.place(step, row, u - 1, column, p)] : make_double2(0, 0);
-    v[0].x -= v[u].x;
-    v[0].y -= v[u].y;
-  }
-  const std::size_t to =
-      a.tiles ? a.tile_order.place(row, column, p) : a.sums.place(0, row, 0, column, p);
-  double2* const out = a.call.out + blockIdx.z * a.numbers + to;
-  const Switch switched{32 - static_cast<int>(a.log_n + 1) + a.call.log_many, a.call.log_many,
-                        turn};
+  const unsigned exponent = 1 + 4 * (__brev(p - low) >> (33 - a.log_n));  // of the block's first point
 
-  for (unsigned first = 0; first < a.call.count; first += kPowers) {
-    const unsigned now = min(kPowers, a.call.count - first);
-    __syncthreads();  // all have read the powers before these
+  double2 v[units + 1];
+  const double2* const key = a.call.key + (mine ? a.key.place(step, row, 0, column, p) : 0);
+  const std::size_t stride = static_cast<std::size_t>(a.k1) * a.k1 * a.key.part;  // from one unit to the next
+#pragma unroll
+  for (unsigned u = 1; u <= units; ++u) v[u] = key[(u - 1) * stride];
+  const std::size_t to = a.tiles ? a.tile_order.place(row, column, p) : a.sums.place(0, row, 0, column, p);
+  double2* const out = a.call.out + blockIdx.z * a.numbers + to;
+
+  if (tid < kSumPoints) fine[fine_place(tid)] = a.call.roots[tid * (N / 32)];
+  const Switch switched{32 - static_cast<int>(a.log_n + 1) + a.call.log_many, a.call.log_many, turn};
+  const auto take_powers = [&](unsigned first, unsigned now) {
     for (unsigned i = tid; i < now * Group; i += kSumThreads) {
       const std::size_t ciphertext = first + i / Group;
       const unsigned e = switched(a.call.in[ciphertext * (a.n + 1) + step * Group + i % Group]);
       exponents[i / Group][i % Group] = e;
       coarse[i / Group][i % Group] = a.call.roots[e * exponent & turn];
+    }
+  };
+  take_powers(0, min(kPowers, a.call.count));  // on their way with the key
+  v[0] = make_double2(0, 0);
+#pragma unroll
+  for (unsigned u = 1; u <= units; ++u) {
+    v[0].x -= v[u].x;
+    v[0].y -= v[u].y;
+  }
+
+  for (unsigned first = 0; first < a.call.count; first += kPowers) {
+    const unsigned now = min(kPowers, a.call.count - first);
+    if (first > 0) {
+      __syncthreads();  // all have read the powers before these
+      take_powers(first, now);
     }
     __syncthreads();
     if (!mine) continue;
