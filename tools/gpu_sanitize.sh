@@ -20,7 +20,8 @@ sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sani
 # passes. The longest tests come first.
 work=(
   "both test_gpu_tfhe CudaTfhe.AgreesWithTheOracleOnCommonSizes"
-  "both test_gpu_tfhe CudaTfhe.AgreesWithTheOracleOnSmallSets:CudaTfhe.GraphsRecordIt"
+  "both test_gpu_tfhe CudaTfhe.AgreesWithTheOracleOnSmallSets:*CudaTfheGraph.*"
+  "both test_gpu_tfhe CudaTfheExact.*SmallSets:CudaTfheExact.*Gadget:CudaTfheExact.*EverySize"
   "both test_gpu_tfhe_client *SmallSets:*KeysOfOneSeed*:*FunctionsAreRecorded"
   "both test_gpu_switch */GpuSwitch.OuterSums/*_n14_b1"
   "both test_gpu_levels *w32_n14_b1_l1:*w32_n14_b1_l4:*w32_n16_b1_l1"

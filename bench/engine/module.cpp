@@ -168,6 +168,7 @@ NB_MODULE(_jali_bench, m) {
       .def_static("operations", &TfheBench::operations,
                   "The names of the operations, each with what it does.")
       .def_prop_ro("engine", &TfheBench::engine, "Backend and instruction set.")
+      .def_prop_ro("transform", &TfheBench::transform, "The transform that the engine takes.")
       .def("check", &TfheBench::check, "operation"_a, "batch"_a, nogil(),
            "Whether every result decrypts to what it should, on fresh random messages.")
       .def(

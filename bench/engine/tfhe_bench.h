@@ -25,6 +25,7 @@ class TfheBench {
             const std::string& transform);
 
   std::string engine() const { return engine_->name(); }
+  std::string transform() const { return engine_->config().transform; }
   /// Each operation with what it does.
   static std::vector<std::pair<std::string, std::string>> operations();
   /// Whether every one of `batch` results decrypts to what it should, on fresh random messages.

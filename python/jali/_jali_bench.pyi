@@ -95,6 +95,10 @@ class TfheBench:
     def engine(self) -> str:
         """Backend and instruction set."""
 
+    @property
+    def transform(self) -> str:
+        """The transform that the engine takes."""
+
     def check(self, operation: str, batch: int) -> bool:
         """
         Whether every result decrypts to what it should, on fresh random messages.

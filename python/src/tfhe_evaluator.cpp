@@ -107,11 +107,12 @@ std::vector<TfheArray> apply_all(const TfheEvaluator& e, const TfheArray& a,
 
 TfheEvaluator::TfheEvaluator(const TfheParams& params, const TfheKeys& keys,
                              const std::string& device, int threads, bool trace,
-                             const std::optional<Progress>& progress) {
+                             const std::optional<Progress>& progress,
+                             const std::string& transform) {
   require_same(*params.ptr, *keys.ptr->params, "the keys are");
   const int used = threads == 0 ? default_threads() : threads;
   std::shared_ptr<const backend::TfheOps> engine =
-      backend::make_tfhe_engine(params.ptr->config(used), device);
+      backend::make_tfhe_engine(params.ptr->config(used, {}, transform), device);
   engine_ = engine->name();
   if (trace) {
     trace_ = std::make_shared<backend::Trace>(commit());
@@ -135,12 +136,15 @@ void bind_tfhe_evaluator(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<TfheEvaluator>(m, "EvaluatorCore", "See jali.tfhe.Evaluator.")
       .def(nb::init<const TfheParams&, const TfheKeys&, const std::string&, int, bool,
-                    const std::optional<Progress>&>(),
+                    const std::optional<Progress>&, const std::string&>(),
            "params"_a, "keys"_a, "device"_a, "threads"_a, "trace"_a = false,
-           "progress"_a = nb::none(), nogil())
+           "progress"_a = nb::none(), "transform"_a = "", nogil())
       .def_prop_ro(
           "engine", [](const TfheEvaluator& e) { return e.engine(); },
           "Backend and instruction set.")
+      .def_prop_ro(
+          "transform", [](const TfheEvaluator& e) { return e.transform(); },
+          "By which transforms blind rotations multiply: \"fft\" or \"ntt\".")
       .def_prop_ro(
           "trace",
           [](const TfheEvaluator& e) {

@@ -17,7 +17,8 @@ namespace jali::python {
 class TfheEvaluator {
  public:
   TfheEvaluator(const TfheParams& params, const TfheKeys& keys, const std::string& device,
-                int threads, bool trace, const std::optional<Progress>& progress);
+                int threads, bool trace, const std::optional<Progress>& progress,
+                const std::string& transform);
 
   const tfhe::Evaluator& operator*() const { return *evaluator_; }
   const tfhe::Evaluator* operator->() const { return evaluator_.get(); }
@@ -26,6 +27,8 @@ class TfheEvaluator {
   const tfhe::Gates& gates() const;
   /// The engine's name, also if it is traced.
   const std::string& engine() const { return engine_; }
+  /// The transform that the engine takes, see backend::TfheConfig.
+  const std::string& transform() const { return (*evaluator_).engine().config().transform; }
   /// Null if nothing is recorded.
   const std::shared_ptr<backend::Trace>& trace() const { return trace_; }
 

@@ -50,6 +50,7 @@ def test_doctor() -> None:
     found = report["tfhe"]
     assert list(found) == report["devices"][:2]
     assert found["cpu"]["passed"] is True and found["cpu"]["engine"].startswith("cpu/")
+    assert found["cpu"]["transform"] == "fft"
     assert report["tfhe_advice"].startswith("jali.tfhe computes")
     text = run("doctor")
     assert text.returncode == 0 and text.stderr == ""
@@ -92,7 +93,13 @@ def test_doctor_on_tfhe(
         one = given[where]
         if "error" in one:
             raise jali.Unsupported(one["error"])
-        return {**one, "engine": where, "look_ups": 8, "seconds": {"compute": 0.1}}
+        return {
+            **one,
+            "engine": where,
+            "transform": "fft",
+            "look_ups": 8,
+            "seconds": {"compute": 0.1},
+        }
 
     monkeypatch.setattr(doctor, "tfhe_test", tested)
     monkeypatch.setattr(

@@ -47,6 +47,36 @@ def test_a_look_up_gives_every_value_of_every_message(more: dict[str, object]) -
     w.shows(w.server.apply(lambda v: (v * v) % 16, x), np.arange(16) ** 2 % 16)
 
 
+@pytest.mark.parametrize("device", jali.device.available()[:2])
+@pytest.mark.parametrize("more", [{}, {"rotation": "block_binary", "group": 3}])
+def test_exact_transforms_give_the_same_words_everywhere(
+    device: str, more: dict[str, object]
+) -> None:
+    w = World(make(**more))
+    table, values = np.random.default_rng().permutation(16), np.arange(16)
+    encrypted = w.client.encrypt(values, largest=15)
+
+    def looked_up(where: str, transform: str) -> bytes:
+        server = tfhe.Evaluator(w.params, w.keys, where, transform=transform)
+        assert server.transform == transform
+        out = server.apply([int(v) for v in table], server.bind(encrypted))
+        np.testing.assert_array_equal(w.client.decrypt(out), table)
+        return out.ciphertext.to_bytes()
+
+    exact = looked_up("cpu", "ntt")
+    assert looked_up(device, "ntt") == exact
+    assert looked_up("cpu", "fft") != exact  # its rounding is there
+
+
+def test_the_transform_is_chosen_or_asked_for() -> None:
+    w = World(make(1, 0, max_norm2=8))
+    assert w.server.transform == "fft"
+    assert tfhe.Evaluator(w.params, w.keys, "cpu", transform="ntt").transform == "ntt"
+    for wrong in ("dct", "", "NTT", 2):
+        with pytest.raises(jali.InvalidArgument, match="transform must be"):
+            tfhe.Evaluator(w.params, w.keys, "cpu", transform=wrong)
+
+
 def test_every_column_may_have_a_function_of_its_own(world: World) -> None:
     x = np.random.default_rng().integers(0, 4, (3, 2, 3))
     given = world.given(x)

@@ -464,10 +464,15 @@ class EvaluatorCore:
         threads: int,
         trace: bool = False,
         progress: Callable[[int, int], object] | None = None,
+        transform: str = "",
     ) -> None: ...
     @property
     def engine(self) -> str:
         """Backend and instruction set."""
+
+    @property
+    def transform(self) -> str:
+        """By which transforms blind rotations multiply: "fft" or "ntt"."""
 
     @property
     def trace(self) -> jali._jali.ckks.Trace | None:

@@ -131,11 +131,13 @@ def engine(case: Case, options: Options) -> Iterator[Row]:
     """The operations of an engine, whose results are decrypted. --variant transform=ntt takes exact transforms."""
     if set(options.variants) - {"transform"}:
         raise InvalidArgument("TFHE has one choice: --variant transform=fft or transform=ntt")
-    transform = options.variants.get("transform", "")
+    asked = options.variants.get("transform", "")
     bench = native.TfheBench(
-        case.params.to_bytes(), case.device, threads=case.threads, transform=transform
+        case.params.to_bytes(), case.device, threads=case.threads, transform=asked
     )
-    about = case.about(**({"transform": transform} if transform else {})) | {"clock": "wall"}
+    exact = bench.transform == "ntt"
+    about = case.about(**({"transform": bench.transform} if asked or exact else {}))
+    about |= {"clock": "wall"}
     for operation, _ in native.TfheBench.operations():
         for batch in case.batches:
             if not bench.check(operation, batch):
@@ -144,7 +146,7 @@ def engine(case: Case, options: Options) -> Iterator[Row]:
                 )
             work = floors.Work(**bench.cost(operation, batch))
             # The floor is that of transforms in doubles.
-            floor = None if transform == "ntt" else floors.of_tfhe(work, bench.engine, case.threads)
+            floor = None if exact else floors.of_tfhe(work, bench.engine, case.threads)
             times, power = options.measured(
                 bench.engine,
                 functools.partial(bench.run, operation, batch),

@@ -102,6 +102,7 @@ def tfhe_test(where: str) -> dict[str, Any]:
     return {
         "passed": bool((both == (a & b)).all() and (either == (a ^ b)).all()),
         "engine": server.engine,
+        "transform": server.transform,
         "params": params.name,
         "look_ups": 2 * a.size,
         "seconds": times,
@@ -162,7 +163,7 @@ def _tfhe_advice(found: dict[str, dict[str, Any]]) -> str:
         return "TFHE does not work on this CPU: please report this, and do not use jali.tfhe here"
     gpus = [name for name in found if name != "cpu"]
     if not gpus:
-        return "jali.tfhe computes on the CPU here; its GPU engine needs an NVIDIA GPU of compute capability 9.0"
+        return "jali.tfhe computes on the CPU here; its GPU engine needs an NVIDIA GPU of compute capability 9.0, or one of 8.6 or 8.9"
     gpu = gpus[0]
     if not found[gpu]["passed"]:
         return f'TFHE does not work on {gpu}: say device="cpu" for jali.tfhe'
@@ -265,6 +266,12 @@ def _print_tfhe(report: dict[str, Any]) -> None:
             continue
         spent = ", ".join(f"{step} {seconds_text(s)}" for step, s in test["seconds"].items())
         result = "passed" if test["passed"] else "FAILED: please report this"
-        rows.append((where, result, f"{test['engine']}, {test['look_ups']} gates; {spent}"))
+        rows.append(
+            (
+                where,
+                result,
+                f"{test['engine']} by {test['transform']}, {test['look_ups']} gates; {spent}",
+            )
+        )
     table("Self-test of TFHE: encrypt, x & y and x ^ y, decrypt", ("", "", ""), rows)
     print(f"  {report['tfhe_advice']}")

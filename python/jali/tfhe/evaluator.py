@@ -25,17 +25,30 @@ from jali.tfhe.values import integers, whole_numbers
 __all__ = ["Evaluator"]
 
 
+def _transform(name: str | None) -> str:
+    """The name as the engine takes it."""
+    if name not in (None, "fft", "ntt"):
+        raise InvalidArgument(
+            f'transform must be "fft", "ntt", or None for the engine\'s choice, not {name!r}'
+        )
+    return name or ""
+
+
 class Evaluator:
     """Computes on encrypted arrays with the public keys of one client.
 
     params: the parameters of the client.
     keys: Client.evaluation_keys().
-    device: "auto" (the GPU if there is one of compute capability 9.0 or later, else the CPU), "cpu", or "cuda" or "cuda:1".
+    device: "auto" (the GPU if there is one that computes TFHE, else the CPU), "cpu", or "cuda" or "cuda:1".
     threads: of the CPU; None stands for JALI_NUM_THREADS or, if that is not set, every core.
     trace: whether to record every operation of the engine; see the method ``trace``.
     progress: called while the keys are prepared for the device.
+    transform: by which transforms blind rotations multiply polynomials. "fft" computes in double precision and has an error far below
+        the scheme's noise; "ntt" computes modulo primes, exactly, so that results have the same bits on every device, and takes
+        several times as long. None leaves the choice to the engine: "fft", or "ntt" on a GPU with few units for double precision.
 
-    Raises ParamsMismatch if the keys are of other parameters, and NoDevice for a device that is not here.
+    Raises ParamsMismatch if the keys are of other parameters, NoDevice for a device that is not here, and Unsupported for a GPU that
+    does not have the transform: "fft" needs compute capability 9.0, "ntt" 8.0.
     """
 
     __slots__ = ("_core", "_made_integers")
@@ -49,6 +62,7 @@ class Evaluator:
         threads: int | None = None,
         trace: bool = False,
         progress: Callable[[int, int], Any] | None = None,
+        transform: str | None = None,
     ) -> None:
         if not isinstance(params, Params):
             raise InvalidArgument(f"params must be a tfhe.Params, not {type(params).__name__}")
@@ -63,9 +77,12 @@ class Evaluator:
             checked_threads(threads),
             checks.flag(trace, "trace"),
             progress,
+            _transform(transform),
         )
         self._made_integers: _tfhe.IntegersCore | None = None
-        logger.info("evaluator made: engine %s, %s", self.engine, repr(params))
+        logger.info(
+            "evaluator made: engine %s by %s, %s", self.engine, self.transform, repr(params)
+        )
 
     @property
     def params(self) -> Params:
@@ -76,6 +93,11 @@ class Evaluator:
     def engine(self) -> str:
         """The engine and its instruction set, e.g. "cpu/avx512" or "cuda:0"."""
         return self._core.engine
+
+    @property
+    def transform(self) -> str:
+        """By which transforms its blind rotations multiply: "fft" or "ntt"."""
+        return self._core.transform
 
     def synchronize(self) -> None:
         """Wait until a GPU has done everything that it was asked to do. Operations return before they are done."""

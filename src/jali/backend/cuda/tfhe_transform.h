@@ -8,8 +8,8 @@
 namespace jali::backend::cuda {
 
 /// From so many times as fast in FP32 as in FP64, a GPU takes integer transforms. Data-centre chips have a ratio of 2 or 3, all
-/// others one of 32 or 64. A step of message_2_carry_2 takes some 75,000 clocks of an SM that starts two FP64 operations a clock
-/// (ratio 64), and some 15,000 in integers; if it starts 64 (ratio 2), 2,300 to 4,400 in FP64.
+/// others one of 32 or 64. A step of message_2_carry_2 takes at least 75,000 clocks of an SM that starts two FP64 operations a
+/// clock (ratio 64), and some 32,000 in integers; if it starts 64 (ratio 2), 4,400 in FP64.
 constexpr int kSlowDoubles = 16;
 
 /// asked: as in TfheConfig; "": choose. generation: major compute capability. ratio: throughput of FP32 over that of FP64. Throws
