@@ -329,7 +329,7 @@ class CudaTfhe final : public TfheOps {
     return call;
   }
   /// Sums the key for as many steps as memory takes, rotates by them, and so on. many: by the kernel for many ciphertexts. Few
-  /// ciphertexts, if memory takes all steps, rotate by the first fifth while the other multiprocessors sum the rest.
+  /// ciphertexts, if memory takes all steps, rotate by the first quarter while the other multiprocessors sum the rest.
   void rotate_summed(cuda::RotationCall call, bool many) const {
     const std::size_t steps = config_.steps(), step_bytes = call.count * cuda::sum_bytes(config_);
     std::size_t at_once = std::clamp<std::size_t>(kMostSumBytes / step_bytes, 1, steps);
@@ -343,8 +343,8 @@ class CudaTfhe final : public TfheOps {
         at_once = (at_once + 1) / 2;
       }
     }
-    const bool beside = !many && at_once == steps && steps >= 5;
-    if (beside) at_once = steps / 5;
+    const bool beside = !many && at_once == steps && steps >= 4;
+    if (beside) at_once = steps / 4;
     Buffer between;
     if (at_once < steps) {
       between = device()->pool()->allocate(call.count * (config_.k.value + 1) * config_.N.value * sizeof(std::uint32_t));

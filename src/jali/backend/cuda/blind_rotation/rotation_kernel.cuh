@@ -318,17 +318,16 @@ __global__ void __launch_bounds__(S::most_threads, 1)
         }
         // Point `at` of half h of another row.
         const auto other = [&](int r, int h, int at) {
-          if constexpr (S::shuffles) {
+          if constexpr (S::paired) {
             const double2 own = x[kPoints / 2 * h + at];
-            const int lane = static_cast<int>(tid) + (S::paired ? 16 : G * (r + 1));  // modulo 32
-            return make_double2(__shfl_sync(~0u, own.x, lane), __shfl_sync(~0u, own.y, lane));
+            return make_double2(__shfl_xor_sync(~0u, own.x, 16), __shfl_xor_sync(~0u, own.y, 16));
           } else {
             return others[r][at * G];
           }
         };
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-          if constexpr (!S::shuffles) {
+          if constexpr (!S::paired) {
             if (h > 0) meet<S>(group);  // the others have read the first half
 #pragma unroll
             for (int i = 0; i < kPoints / 2; ++i) own_points[i * G] = x[kPoints / 2 * h + i];
@@ -343,7 +342,7 @@ __global__ void __launch_bounds__(S::most_threads, 1)
               for (int p = 0; p < P; ++p) {
                 sum[p] = product(x[kPoints / 2 * h + t * P + p], tile[in_tile(own_tile, p)]);
               }
-              if (t == 0 && !S::shuffles) meet<S>(group);
+              if (t == 0 && !S::paired) meet<S>(group);
 #pragma unroll
               for (int p = 0; p < P; ++p) {
 #pragma unroll
@@ -395,7 +394,7 @@ __global__ void __launch_bounds__(S::most_threads, 1)
                   ring.release(last_step);
                 }
               }
-              if (t == 0 && !S::shuffles) meet<S>(group);
+              if (t == 0 && !S::paired) meet<S>(group);
 #pragma unroll
               for (int p = 0; p < P; ++p) {
                 const int at_half = t * P + p, i = kPoints / 2 * h + at_half;
@@ -412,7 +411,7 @@ __global__ void __launch_bounds__(S::most_threads, 1)
         if constexpr (S::units) {
           if (level == 0 && step + 1 < args.steps) make_exponents(step + 1);
         }
-        if constexpr (!S::shuffles) meet<S>(group);
+        if constexpr (!S::paired) meet<S>(group);
       }
       ring.settle(last_step);
       fft::inverse<G>(x, own_buffer, twist, g, meet_all);

@@ -30,8 +30,6 @@ struct Shape {
   static constexpr int fixed = Units > 0 ? Units : 1;  // units of a tile
   static constexpr int threads = K1 * G;  // of a ciphertext
   static constexpr bool paired = K1 == 2 && G == 32 && !Deep;
-  // Whether the points of a ciphertext's polynomials with the same index are in one warp, so that shuffles bring them.
-  static constexpr bool shuffles = paired || (threads == 32 && !Deep);
   // A group is as many ciphertexts as fill whole warps. Its threads wait for each other.
   static constexpr int per_group() {
     int count = 1;
