@@ -3,6 +3,7 @@
 
 #include <thread>
 
+#include "jali/bootstrap/key_sets.h"
 #include "jali/params/bootstrap_request.h"
 #include "support.h"
 
@@ -81,6 +82,41 @@ TEST(Packings, UseTheFewestKeysIfThereAreNoOthers) {
   EXPECT_THROW(without.prepare(9, false), KeyMissing);
   EXPECT_THROW(without.prepare(9, false), KeyMissing) << "nothing was kept of the first";
   EXPECT_THROW(without.prepare(-7, false), KeyMissing) << "a negative number stands for all slots";
+}
+
+TEST(Packings, UseTheKeysForMoreSlotsIfThereAreNoOthers) {
+  for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
+    for (const bool minimum : {false, true}) {
+      BootstrapperOptions options{9};
+      options.minimum = minimum;
+      World world(quick(order), options);
+      const Packings packings(world.evaluator);
+      int told = 0;
+      const auto tell = [&](std::size_t, std::size_t) { ++told; };
+      packings.prepare(3, false, tell);
+      EXPECT_GT(told, 0);
+      const int first = told;
+      for (const int log_slots : {1, 9}) packings.prepare(log_slots, false, tell);
+      // The fewest keys serve all slots alone, and their bootstrapper is made once. Among all keys are those of other ways.
+      if (minimum) {
+        EXPECT_EQ(told, first);
+      }
+      world.log_slots = 3;
+      const auto v = world.vector(8);
+      const auto y =
+          packings.apply(world.encrypt(v, world.bootstrapper->plan().input_level()), -1, 1, false);
+      EXPECT_EQ(y.log_slots, 3);
+      const double predicted = world.evaluator->noise().precision_bits(y.estimate, y.scale);
+      EXPECT_GT(World::precision(world.decrypt(y), v), predicted - 3) << world.seed;
+    }
+  }
+  // Keys for fewer slots than the value has do not serve it.
+  World world(quick(BootstrapOrder::slots_first), {4});
+  const Packings packings(world.evaluator);
+  EXPECT_THROW(packings.prepare(5, false), KeyMissing);
+  EXPECT_EQ(served(*world.evaluator, 4)->log_slots, 4);
+  EXPECT_LE(served(*world.evaluator, 2)->log_slots, 4);
+  EXPECT_FALSE(served(*world.evaluator, 5));
 }
 
 TEST(Packings, AreMadeByOneThreadAndUsedByMany) {

@@ -76,9 +76,14 @@ std::shared_ptr<const Bootstrapper> Packings::at(BootstrapperOptions options, in
       params.bootstrap() ? params.bootstrap()->input_level() + (iterations > 1 ? 2 : 0) : depth;
   if (least <= restored && restored < depth) options.target_level = restored;
   const Turns::Turn turn = turns_.take();
-  auto& made = made_[{options.log_slots, options.real, options.target_level}];
-  if (made == nullptr) made = make(options, progress);
-  return made;
+  return made(options, progress);
+}
+
+std::shared_ptr<const Bootstrapper> Packings::made(const BootstrapperOptions& options,
+                                                   const Progress& progress) const {
+  auto& kept = made_[{options.log_slots, options.real, options.target_level}];
+  if (kept == nullptr) kept = make(options, progress);
+  return kept;
 }
 
 std::shared_ptr<const Bootstrapper> Packings::make(BootstrapperOptions options,
@@ -86,21 +91,23 @@ std::shared_ptr<const Bootstrapper> Packings::make(BootstrapperOptions options,
   const auto construct = [&] {
     return std::make_shared<Bootstrapper>(evaluator_, BootstrapPlan(evaluator_->params(), options));
   };
-  std::shared_ptr<Bootstrapper> made;
+  std::shared_ptr<Bootstrapper> fresh;
   try {
-    made = construct();
+    fresh = construct();
   } catch (const KeyMissing&) {
     const int every = evaluator_->params()->log_n() - 1;
-    options.few = served(*evaluator_, options.log_slots < 0 ? every : options.log_slots);
-    try {
-      if (options.few) made = construct();
-    } catch (const KeyMissing&) {
-      made = nullptr;
+    const int own = options.log_slots < 0 ? every : options.log_slots;
+    options.few = served(*evaluator_, own);
+    if (!options.few) throw;  // the error names the usual keys
+    if (options.few->log_slots > own) {
+      options.log_slots = options.few->log_slots;
+      options.few.reset();
+      return made(options, progress);
     }
-    if (made == nullptr) throw;  // the first error, which names the usual keys
+    fresh = construct();
   }
-  made->prepare(progress);
-  return made;
+  fresh->prepare(progress);
+  return fresh;
 }
 
 }  // namespace jali::bootstrap

@@ -14,8 +14,8 @@ namespace jali::bootstrap {
 
 /// The bootstrappers of an evaluator, by number of slots, real or complex, and highest level. Each is made at its first use,
 /// with its matrices encoded, by one thread while others wait. All are kept, because captured functions read their matrices.
-/// It uses the keys for the fastest bootstrapping if they are there, else the fastest way that its keys serve (key_sets.h). If both are incomplete,
-/// KeyMissing names the former.
+/// It uses the keys for the fastest bootstrapping if they are there, else the fastest way that its keys serve (key_sets.h), which may be
+/// bootstrapping with more slots. If there is none, KeyMissing names the former.
 ///
 /// May be used from several threads. Errors are Bootstrapper's and those of Turns.
 class Packings {
@@ -41,6 +41,9 @@ class Packings {
  private:
   std::shared_ptr<const Bootstrapper> at(BootstrapperOptions options, int target_level,
                                          int iterations, const Progress& progress = {}) const;
+  // Both are for the thread whose turn it is. made() keeps what make() makes.
+  std::shared_ptr<const Bootstrapper> made(const BootstrapperOptions& options,
+                                           const Progress& progress) const;
   std::shared_ptr<const Bootstrapper> make(BootstrapperOptions options,
                                            const Progress& progress) const;
 
