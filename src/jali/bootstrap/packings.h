@@ -24,7 +24,7 @@ class Packings {
 
   /// real: whether imaginary parts are dropped; if it is empty, they are dropped if that costs less and the data is real.
   /// log_slots: with how many slots; -1: as many as `a` has. Fewer are for numbers that repeat after so many, which is what the caller
-  /// claims (see Bootstrapper::apply for what becomes of others). Throws InvalidArgument for more slots than `a` has, and for a packing
+  /// claims (see Bootstrapper::apply for what becomes of others, which depends on the number of slots that the keys are for). Throws InvalidArgument for more slots than `a` has, and for a packing
   /// by which different numbers, or a number and a slot that holds none, lie so far apart.
   /// The other arguments are those of Bootstrapper::apply.
   ckks::Ciphertext apply(const ckks::Ciphertext& a, int target_level = -1, int iterations = 1,
