@@ -98,7 +98,13 @@ std::shared_ptr<const Bootstrapper> Packings::make(BootstrapperOptions options,
     const int every = evaluator_->params()->log_n() - 1;
     const int own = options.log_slots < 0 ? every : options.log_slots;
     options.few = served(*evaluator_, own);
-    if (!options.few) throw;  // the error names the usual keys
+    if (!options.few) {
+      if (!evaluator_->has_encapsulation()) throw;  // there are no keys for bootstrapping at all
+      const std::string slots = std::to_string(std::size_t{1} << own);
+      throw KeyMissing("the keys do not serve bootstrapping with " + slots +
+                       " slots: make them with bootstrap=" + (own == every ? "True" : slots) +
+                       (own == every ? "" : ", or with bootstrap=True for any number of slots"));
+    }
     if (options.few->log_slots > own) {
       options.log_slots = options.few->log_slots;
       options.few.reset();

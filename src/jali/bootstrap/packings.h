@@ -15,7 +15,7 @@ namespace jali::bootstrap {
 /// The bootstrappers of an evaluator, by number of slots, real or complex, and highest level. Each is made at its first use,
 /// with its matrices encoded, by one thread while others wait. All are kept, because captured functions read their matrices.
 /// It uses the keys for the fastest bootstrapping if they are there, else the fastest way that its keys serve (key_sets.h), which may be
-/// bootstrapping with more slots. If there is none, KeyMissing names the former.
+/// bootstrapping with more slots. If there is none, KeyMissing says for how many slots keys are missing.
 ///
 /// May be used from several threads. Errors are Bootstrapper's and those of Turns.
 class Packings {
