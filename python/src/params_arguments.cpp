@@ -81,12 +81,13 @@ std::vector<bootstrap::BootstrapPlan> bootstrap_plans(const ckks::ParamsPtr& par
   if (kind.memory) {
     set = bootstrap::keys_within(bootstrap_key_sets(params, slots, rotations, conjugate),
                                  *kind.memory);
+  } else if (kind.minimum && !slots.empty()) {
+    set = bootstrap_key_sets(params, slots, rotations, conjugate).front();
   }
   std::vector<bootstrap::BootstrapPlan> plans;
   for (std::size_t k = 0; k < slots.size(); ++k) {
-    bootstrap::BootstrapperOptions options{checked_log_slots(*params, slots[k]), /*real=*/false,
-                                           kind.minimum};
-    if (kind.memory) options.few = set.few[k];
+    bootstrap::BootstrapperOptions options{checked_log_slots(*params, slots[k])};
+    if (!set.few.empty()) options.few = set.few[k];
     plans.emplace_back(params, options);
   }
   return plans;

@@ -73,9 +73,10 @@ Numbers of this size lose at most 2^-10 of themselves or, if numbers of size 1 l
             nb::gil_scoped_release release;
             const auto* one = std::get_if<std::int64_t>(&slots);
             const auto& several = one ? std::vector{*one} : std::get<1>(slots);
+            const auto wanted = key_rotations(*p.ptr, rotations, minimum);
             std::set<int> out;
             for (const auto& plan :
-                 bootstrap_plans(p.ptr, several, {minimum, memory}, rotations, false)) {
+                 bootstrap_plans(p.ptr, several, {minimum, memory}, wanted, false)) {
               for (const auto& [steps, level] : plan.rotation_levels()) out.insert(steps);
             }
             return std::vector<int>(out.begin(), out.end());

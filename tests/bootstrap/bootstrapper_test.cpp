@@ -208,9 +208,6 @@ TEST(Bootstrapper, RefusesWhatItCannotDo) {
   const auto v = world.vector(32);
   const auto x = world.encrypt(v, 1);
   EXPECT_THROW(world.bootstrapper->apply(x, 4), InvalidArgument);
-  const auto narrow = world.encryptor->encrypt(
-      world.evaluator->encoder().encode(world.vector(16), 1, 1, world.params->scale(1), 4));
-  EXPECT_THROW(world.bootstrapper->apply(narrow), InvalidArgument);
   EXPECT_THROW(world.bootstrapper->apply(world.evaluator->square(x)), InvalidArgument);
   auto loud = world.evaluator->copy(x);
   loud.estimate.message = 1.01 * world.bootstrapper->plan().max_magnitude();

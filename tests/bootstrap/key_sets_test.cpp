@@ -86,6 +86,23 @@ TEST(KeySets, OfSeveralPackingsShareKeys) {
   }
 }
 
+// Plans whose keys are for more slots than the values have.
+TEST(KeySets, ServeValuesOfAsManySlotsOrFewer) {
+  const auto params = ckks::Params::create(literal_of(cases()[0]));
+  FewKeys few;
+  few.trace = 1;
+  for (const int more : {5, 9}) {
+    few.log_slots = more;
+    EXPECT_EQ(plan_of(params, 5, few).options().log_slots, more);
+    EXPECT_EQ(plan_of(params, 5, few).rotation_levels(),
+              plan_of(params, more, {}).rotation_levels());
+  }
+  for (const int bad : {0, 4, 10}) {
+    few.log_slots = bad;
+    EXPECT_THROW(plan_of(params, 5, few), InvalidArgument);
+  }
+}
+
 TEST(KeySets, TakeLessTimeWithFewerSlots) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.label);

@@ -1,4 +1,5 @@
 // With the fewest keys, results are the same within noise and the keys have a fraction of the bytes.
+#include "jali/bootstrap/key_sets.h"
 #include "jali/params/bootstrap_request.h"
 #include "support.h"
 
@@ -82,10 +83,31 @@ TEST(MinimumKeys, TakeAFractionOfTheBytes) {
   };
   EXPECT_LT(bytes(fewest), 0.25 * bytes(full));
   EXPECT_LT(bytes(fewest), 1.5e9);
-  // Few slots have a trace instead of large matrices. Once each of its rotations had a key, and they took 2.5 times as much.
-  for (const int log_slots : {1, 2, 6, 12}) {
-    const BootstrapPlan few(params, {log_slots, false, /*minimum=*/true});
-    EXPECT_LT(bytes(few), 1.4 * bytes(fewest)) << log_slots;
+}
+
+// Few slots have a trace instead of large matrices. Once each of its rotations had a key, and they took 2.5 times as much as all slots do.
+TEST(MinimumKeys, TakeNoMoreBytesForFewSlotsThanForAll) {
+  const std::vector<int> wanted{1, -3, 64};
+  for (const auto& preset : params::bootstrap_presets()) {
+    for (const Word word : {Word::w32, Word::w52}) {
+      SCOPED_TRACE(std::string(preset.name) + " " + std::string(word_name(word)));
+      const auto params = ckks::Params::create(params::preset(preset.name, word));
+      const int every = params->log_n() - 1;
+      const auto fewest = [&](std::vector<int> packings, std::span<const int> rotations) {
+        return key_sets(params, packings, rotations, !rotations.empty()).front().bytes;
+      };
+      const std::size_t all = fewest({every}, {}), with_others = fewest({every}, wanted);
+      for (const int log_slots : {1, 5, every - 1}) {
+        EXPECT_LE(fewest({log_slots}, {}), all) << log_slots;
+        EXPECT_LE(fewest({log_slots}, wanted), with_others) << log_slots;
+      }
+      EXPECT_LE(fewest({4, every}, wanted), with_others);
+      EXPECT_LE(fewest({1, 4, 7}, wanted), with_others);
+      for (const int log_slots : {1, 6}) {
+        const BootstrapPlan plan(params, {log_slots, false, /*minimum=*/true});
+        EXPECT_EQ(expanded_key_bytes(*params, {&plan, 1}), fewest({log_slots}, {})) << log_slots;
+      }
+    }
   }
 }
 

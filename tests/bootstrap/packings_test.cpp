@@ -3,6 +3,7 @@
 
 #include <thread>
 
+#include "jali/bootstrap/key_sets.h"
 #include "jali/params/bootstrap_request.h"
 #include "support.h"
 
@@ -74,13 +75,54 @@ TEST(Packings, UseTheFewestKeysIfThereAreNoOthers) {
   const Packings packings(world.evaluator);
   const auto v = world.vector(512);
   expect_near(world, packings.apply(world.encrypt(v, world.bootstrapper->plan().input_level())), v);
-  // If there are no keys, the error names the usual ones.
+  // The error is the same at every try if there are no keys.
   const auto none = std::make_shared<rlwe::EvaluationKeys>();
   none->params = world.params;
   const Packings without(std::make_shared<const ckks::Evaluator>(world.params, world.ring, none));
   EXPECT_THROW(without.prepare(9, false), KeyMissing);
   EXPECT_THROW(without.prepare(9, false), KeyMissing) << "nothing was kept of the first";
   EXPECT_THROW(without.prepare(-7, false), KeyMissing) << "a negative number stands for all slots";
+}
+
+TEST(Packings, UseTheKeysForMoreSlotsIfThereAreNoOthers) {
+  for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
+    for (const bool minimum : {false, true}) {
+      BootstrapperOptions options{9};
+      options.minimum = minimum;
+      World world(quick(order), options);
+      const Packings packings(world.evaluator);
+      int told = 0;
+      const auto tell = [&](std::size_t, std::size_t) { ++told; };
+      packings.prepare(3, false, tell);
+      EXPECT_GT(told, 0);
+      const int first = told;
+      for (const int log_slots : {1, 9}) packings.prepare(log_slots, false, tell);
+      // The fewest keys serve all slots alone, and their bootstrapper is made once. Among all keys are those of other ways.
+      if (minimum) {
+        EXPECT_EQ(told, first);
+      }
+      world.log_slots = 3;
+      const auto v = world.vector(8);
+      const auto y =
+          packings.apply(world.encrypt(v, world.bootstrapper->plan().input_level()), -1, 1, false);
+      EXPECT_EQ(y.log_slots, 3);
+      const double predicted = world.evaluator->noise().precision_bits(y.estimate, y.scale);
+      EXPECT_GT(World::precision(world.decrypt(y), v), predicted - 3) << world.seed;
+    }
+  }
+  // Keys for fewer slots than the value has do not serve it.
+  World world(quick(BootstrapOrder::slots_first), {4});
+  const Packings packings(world.evaluator);
+  try {
+    packings.prepare(5, false);
+    FAIL();
+  } catch (const KeyMissing& error) {
+    EXPECT_NE(std::string(error.what()).find("bootstrap=32, or with bootstrap=True"),
+              std::string::npos);
+  }
+  EXPECT_EQ(served(*world.evaluator, 4)->log_slots, 4);
+  EXPECT_LE(served(*world.evaluator, 2)->log_slots, 4);
+  EXPECT_FALSE(served(*world.evaluator, 5));
 }
 
 TEST(Packings, AreMadeByOneThreadAndUsedByMany) {

@@ -111,6 +111,40 @@ TEST_P(RepeatingNumbers, AreBootstrappedInPairs) {
   expect_near(world, y, w, 128);
 }
 
+// A ciphertext of few slots is one of more slots whose numbers repeat.
+TEST_P(RepeatingNumbers, AreThoseOfFewSlotsInMore) {
+  for (const int log_slots : {kLogSlots, 6}) {
+    World world(GetParam(), {log_slots});
+    const auto& params = *world.params;
+    const Packings packings(world.evaluator);
+    const int lowest = world.bootstrapper->plan().input_level();
+    for (const int few : {5, 1, 0}) {
+      SCOPED_TRACE("2^" + std::to_string(few) + " slots in 2^" + std::to_string(log_slots));
+      const auto fresh = [&](const std::vector<Complex>& v) {
+        const double scale = params.scale(lowest);
+        return world.encryptor->encrypt(world.evaluator->encoder().encode(v, 1, lowest, scale, few),
+                                        jali::testing::kMagnitude);
+      };
+      const auto near = [&](const ckks::Ciphertext& y, const std::vector<Complex>& v) {
+        EXPECT_EQ(y.log_slots, few);
+        const double predicted = world.evaluator->noise().precision_bits(y.estimate, y.scale);
+        EXPECT_GT(predicted, 24);
+        EXPECT_GT(World::precision(world.decrypt(y), v), predicted - 3) << world.seed;
+      };
+      const auto v = world.vector(std::size_t{1} << few);
+      const auto x = fresh(v);
+      near(world.bootstrapper->apply(x), v);
+      near(world.bootstrapper->apply(x, -1, {}, /*iterations=*/2), v);
+      const auto a = world.vector(v.size(), true), b = world.vector(v.size(), true);
+      const auto [y, z] = world.bootstrapper->apply_pair(fresh(a), fresh(b));
+      near(y, a), near(z, b);
+      if (few == 0) continue;
+      near(packings.apply(x, lowest + 1, 1, /*real=*/false), v);
+      near(packings.apply(fresh(a), -1, 1, /*real=*/true), a);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, RepeatingNumbers, ::testing::ValuesIn(cases()),
                          [](const auto& info) { return info.param.label; });
 
@@ -143,7 +177,7 @@ TEST(RepeatingNumbers, AreThePackingsToCheck) {
   }
 }
 
-TEST(RepeatingNumbers, AreNotFewerThanThePlanS) {
+TEST(RepeatingNumbers, AreNotFewerThanTheValueS) {
   World world(cases()[0], {5});
   const int lowest = world.bootstrapper->plan().input_level();
   const auto v = world.vector(16, /*real=*/true);

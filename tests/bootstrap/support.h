@@ -88,6 +88,7 @@ struct World {
   std::unique_ptr<Bootstrapper> bootstrapper;
   std::unique_ptr<ckks::SecretEncryptor> encryptor;
   std::unique_ptr<ckks::Decryptor> decryptor;
+  int log_slots = 0;  // of what encrypt() makes
   unsigned seed = std::random_device{}();
   std::mt19937_64 random{seed};
 
@@ -98,6 +99,7 @@ struct World {
       : params(std::move(made)) {
     ring = ckks::make_ring(*params, "cpu", 1);
     BootstrapPlan plan(params, options);
+    log_slots = options.log_slots < 0 ? params->log_n() - 1 : options.log_slots;
     rlwe::KeyGenerator keygen(params, ring);
     sk = std::make_shared<const rlwe::SecretKey>(keygen.secret_key());
     auto keys = evaluation_keys(keygen, *sk, {&plan, 1});
@@ -125,7 +127,6 @@ struct World {
 
   ckks::Ciphertext encrypt(const std::vector<Complex>& v, int level, double scale = 0,
                            std::size_t batch = 1) {
-    const int log_slots = bootstrapper->plan().options().log_slots;
     if (scale == 0) scale = params->scale(level);
     return encryptor->encrypt(evaluator->encoder().encode(v, batch, level, scale, log_slots),
                               jali::testing::kMagnitude);

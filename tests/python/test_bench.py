@@ -339,6 +339,19 @@ def test_an_installation_without_the_extension_says_how_to_build_it() -> None:
         assert "JALI_BENCH_MODULE=ON" in done.stderr and done.stderr.startswith("error: ")
 
 
+def test_costs_are_measured_without_the_extension() -> None:
+    code = (
+        "import sys; sys.modules['jali._jali_bench'] = None\n"
+        "from jali.cli import tune\n"
+        "tune.measured.params_of = lambda log_n, word: (log_n, word)\n"
+        "tune.measured.table_of = lambda params, device, seconds: {'rotate': [(1, 5.0)]}\n"
+        "tune.measured.keep = lambda *_: 'nowhere'\n"
+        "raise SystemExit(tune.main(['--costs', '--device', 'cpu']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "wrote nowhere" in done.stderr, done.stderr
+
+
 def test_overhead(capsys: pytest.CaptureFixture[str]) -> None:
     rows = lines(capsys, "overhead")
     assert {row["params"]["operation"] for row in rows} == {

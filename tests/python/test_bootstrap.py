@@ -213,7 +213,7 @@ def test_says_what_is_missing() -> None:
     with pytest.raises(jali.KeyMissing, match="bootstrap=True"):
         ckks.Evaluator(params, client.evaluation_keys()).bind(x).bootstrap()
     sparse = ckks.Evaluator(params, client.evaluation_keys(bootstrap=4))
-    with pytest.raises(jali.KeyMissing, match="rotations"):
+    with pytest.raises(jali.KeyMissing, match="1024 slots: make them with bootstrap=True"):
         sparse.bind(x).bootstrap()
     loud = client.encrypt(
         np.full(4, 0.5), level=level, slots=4, magnitude=1.1 * params.bootstrap_max_magnitude
@@ -400,9 +400,71 @@ def test_fewest_keys(order: str) -> None:
         assert np.max(np.abs(client.decrypt(y.rotate(steps)) - np.roll(v, -steps))) < 1e-4
     # No key was made for this one; it is composed of those that were.
     assert np.max(np.abs(client.decrypt(y.rotate(-2)) - np.roll(v, 2))) < 1e-4
+    # A value of few slots is one of all slots whose numbers repeat, and these keys serve it.
     sparse = server.bind(client.encrypt(v[:8], level=params.bootstrap_level, slots=8))
-    with pytest.raises(jali.KeyMissing, match="bootstrap"):
-        sparse.bootstrap()
+    assert np.max(np.abs(client.decrypt(sparse.bootstrap()) - v[:8])) < 1e-4
+
+
+@pytest.mark.parametrize("order", ["raise_first", "slots_first"])
+def test_fewest_keys_for_few_slots(order: str) -> None:
+    """They took up to 1.48 times the bytes of those for all slots."""
+    params = make(order, log_n=11, word="w32", precision_bits=20)
+    client = ckks.Client(params)
+    all_bytes = params.bootstrap_key_bytes(minimum=True)
+    v = np.random.default_rng().uniform(-1, 1, params.slots)
+    for slots in (2, 8, 128, params.slots // 2):
+        keys = client.evaluation_keys(bootstrap=slots, minimum=True)
+        assert keys.nbytes == params.bootstrap_key_bytes(slots=[slots], minimum=True) <= all_bytes
+        curve = params.bootstrap_key_curve(slots=[slots])
+        assert curve[0][0] == params.expanded_bootstrap_key_bytes(slots=[slots], minimum=True)
+        made = set(params.bootstrap_rotations(slots, minimum=True))
+        assert all(keys.has_rotation(steps) for steps in made)
+        assert len(made) + 2 == keys.count  # conjugation and products have the others
+        server = ckks.Evaluator(params, ckks.EvaluationKeys.from_bytes(keys.to_bytes(), params))
+
+        def right(y: ckks.EncryptedArray, expected: np.ndarray) -> None:
+            error = client.decrypt(y, complex=np.iscomplexobj(expected)) - expected
+            assert np.sqrt(np.mean(np.abs(error) ** 2)) < 2.0 ** (4 - y.precision_bits)
+            assert np.max(np.abs(error)) < ckks.worst_case_error(y.ciphertext)
+            assert y.precision_bits > 17
+
+        few = v[:slots]
+        for values in (few, few * np.exp(1j)):
+            x = server.bind(
+                client.encrypt(values, level=params.bootstrap_level, slots=slots, peak=1.0)
+            )
+            right(x.bootstrap(), values)
+            right(x.bootstrap(params.bootstrap_level + 1), values)
+            right(x.bootstrap(real=True), values.real)
+        repeated = np.tile(few, params.slots // slots)
+        y = server.bind(client.encrypt(repeated, level=params.bootstrap_level, peak=1.0))
+        right(y.bootstrap(slots=slots), repeated)
+    # Together with others, and with keys for other rotations, they are no more either.
+    for others in ([], [3, -5]):
+        several = params.bootstrap_key_bytes(others, slots=[2, 8, 0], minimum=True)
+        assert several <= params.bootstrap_key_bytes(others, minimum=True)
+    keys = client.evaluation_keys(bootstrap=[2, 8, params.slots], minimum=True)
+    assert keys.nbytes == params.bootstrap_key_bytes(slots=[2, 8, 0], minimum=True)
+    server = ckks.Evaluator(params, keys)
+    for slots in (2, 4, 8, params.slots):
+        x = server.bind(client.encrypt(v[:slots], level=params.bootstrap_level, slots=slots))
+        assert np.max(np.abs(client.decrypt(x.bootstrap()) - v[:slots])) < 1e-4
+
+
+def test_keys_for_more_slots_serve_fewer_and_not_the_other_way() -> None:
+    params = make("slots_first", log_n=11)
+    client = ckks.Client(params)
+    v = np.random.default_rng().uniform(-1, 1, params.slots)
+    for slots in (16, params.slots):
+        server = ckks.Evaluator(params, client.evaluation_keys(bootstrap=slots))
+        for count in (2, 16, 32, params.slots):
+            x = server.bind(client.encrypt(v[:count], level=params.bootstrap_level, slots=count))
+            if count <= slots:
+                assert np.max(np.abs(client.decrypt(x.bootstrap()) - v[:count])) < 1e-4
+                continue
+            wanted = "True$" if count == params.slots else f"{count}, or with bootstrap=True"
+            with pytest.raises(jali.KeyMissing, match=f"make them with bootstrap={wanted}"):
+                x.bootstrap()
 
 
 @pytest.mark.parametrize("order", ["raise_first", "slots_first"])
@@ -486,6 +548,14 @@ def test_the_curve_of_the_fast_preset() -> None:
     assert params.bootstrap_rotations(minimum=True) == [-3070, 1, 8, 32, 128, 1024, 2048]
     assert min(time for size, time in curve if size <= 1.5e9) < 1.25
     assert min(time for size, time in curve if size <= 2.5e9) < 1.1
+    # With the fewest keys, few slots are bootstrapped as all slots are. With more keys they never take longer.
+    for slots in (2, 16, 4096):
+        few = params.bootstrap_key_curve(slots=[slots])
+        assert few[0][0] == curve[0][0]
+        share = params.bootstrap_work(slots) / params.bootstrap_work()
+        assert few[0][1] * share == pytest.approx(curve[0][1])
+        within = [min(time for size, time in c if size <= 1.25e9) for c in (few, curve)]
+        assert within[0] * share <= 1.01 * within[1]
 
 
 def test_fewest_keys_of_the_fast_preset() -> None:

@@ -156,6 +156,17 @@ CALLS: dict[str, Expected] = {
     "x.astype(int)": refused("never rounded"),
     "x.tolist()": refused("Client.decrypt"),
     "x.relu()": refused("functions.relu"),
+    "x.all()": refused("no truth values"),
+    "x.nonzero()": refused("no truth values"),
+    "x.take([0, 2])": refused("selection matrix"),
+    "x.trace()": refused("np.eye"),
+    "x.repeat(2)": refused("np.concatenate"),
+    "x.flat": refused("reshape"),
+    "x.nbytes": refused("ciphertext.nbytes"),
+    "x.device": refused("evaluator.device"),
+    "x.worst_case_error": refused("ckks.worst_case_error"),
+    "x.magnitude": refused("with_magnitude"),
+    "x * 1e300": refused("^the factor 1e.300 is too large"),
     "x.square()": refused(r"x \*\* n"),
     "x.polyval([1, 2])": refused("evaluator.polynomial"),
     "x.to_bytes()": refused("x.ciphertext.to_bytes"),
@@ -319,6 +330,26 @@ def clear(client: ckks.Client, result: Any) -> Any:
     if isinstance(result, list) and result and isinstance(result[0], ckks.EncryptedArray):
         return np.concatenate([np.atleast_1d(client.decrypt(r)) for r in result])
     return result
+
+
+@pytest.mark.parametrize("name", [name for name in dir(np.ndarray) if not name.startswith("_")])
+def test_attributes_of_numpy_arrays_exist_or_are_refused(
+    names: Mapping[str, Any], name: str
+) -> None:
+    rows = names["server"].bind(names["client"].encrypt(W))
+    for array in (names["x"], rows):
+        try:
+            getattr(array, name)
+        except jali.Unsupported as error:
+            assert not FOREIGN.search(str(error))
+
+
+def test_the_trace_of_a_matrix_is_the_sum_that_its_refusal_names(names: Mapping[str, Any]) -> None:
+    client = names["client"]
+    server = ckks.Evaluator(names["params"], client.evaluation_keys(rotations="powers"))
+    rows = server.bind(client.encrypt(W))
+    assert client.decrypt((rows * np.eye(4)).sum()) == pytest.approx(np.trace(W), abs=1e-5)
+    assert np.allclose(client.decrypt(np.broadcast_to(rows[0], (2, 4))), [W[0], W[0]], atol=1e-5)
 
 
 @pytest.mark.parametrize("call", CALLS)

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 
 from jali.bench import floors, native, profile
 from jali.bench.measure import Row, row
-from jali.bench.registry import Options, benchmark
+from jali.bench.registry import WORDS, Options, benchmark
 from jali.errors import InternalError, InvalidArgument
-
-WORDS = ("w32", "w52", "w64")
 
 TRANSFORMS = ("ntt", "intt")
 

@@ -10,7 +10,9 @@ from jali import device as devices
 from jali.bench.energy import Power, while_running
 from jali.bench.measure import Row
 
-__all__ = ["BENCHMARKS", "Benchmark", "Options", "benchmark"]
+__all__ = ["BENCHMARKS", "WORDS", "Benchmark", "Options", "benchmark"]
+
+WORDS = ("w32", "w52", "w64")
 
 
 @dataclass(frozen=True)

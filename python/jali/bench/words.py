@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jali.bench.measure import Row
-from jali.bench.primitives import BITS, WORDS, Shape, measure
-from jali.bench.registry import BENCHMARKS, Options, benchmark
+from jali.bench.primitives import BITS, Shape, measure
+from jali.bench.registry import BENCHMARKS, WORDS, Options, benchmark
 
 # log2 of N -> log2 of Q: the rings of the figures, with the Q that the security table allows together with P, and N = 2^16.
 LOG_Q = {14: 360, 15: 720, 16: 1230}

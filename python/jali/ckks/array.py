@@ -431,9 +431,11 @@ class EncryptedArray(Encrypted):
             "slots_first").
         slots: for numbers that repeat after so many slots, a power of two of at least 2: the work and the keys are then those for
             so many slots. None stands for as many as the value has. That the numbers repeat is your claim. If they do not, every
-            slot gets the mean of all that lie a multiple of `slots` apart. A value that is known to hold different numbers there is refused.
+            slot gets the mean of all that lie a multiple of `slots` apart, or with keys for more slots a multiple of those. A value that is
+            known to hold different numbers there is refused.
 
-        It needs parameters made with bootstrap=True, and keys of evaluation_keys(bootstrap=...) for these slots.
+        It needs parameters made with bootstrap=True, and keys of evaluation_keys(bootstrap=...) for these slots or for more. Of several, it
+        takes those with which it is fastest.
 
         Numbers should have a modulus of at most 1. Larger numbers lose a part that grows with their square, or with a
         higher power if the parameters use the series of arcsin. A declared magnitude above

@@ -250,10 +250,12 @@ class Client:
         conjugate: whether to make the key for conjugation.
         relinearise: whether to make the key for products of ciphertexts.
         bootstrap: True for values of all slots; a number of slots, or several numbers, for sparse packings. It includes
-            the keys for conjugation and products.
+            the keys for conjugation and products. Keys for more slots than a value has serve it, too, and take longer.
         minimum: whether to make the fewest keys, for small memories. The rotations are then composed of rotations by powers of
             two, and bootstrapping uses one key for each matrix. Evaluators find out which keys they have. Results are the
-            same up to noise, and take more key switchings: a bootstrapping about twice the time.
+            same up to noise, and take more key switchings: a bootstrapping about twice the time. Values of few slots are then mostly
+            bootstrapped as values of all slots are, because the keys of their own take more bytes. That has the precision and the
+            ``worst_case_error`` of all slots; ``memory=`` makes keys of their own where they save time.
         memory: bytes that all these keys may take in an evaluator's memory, as a number or as text such as "1.5 GB". Of bootstrapping's
             keys those sets are made that are fastest within it; ``params.bootstrap_key_curve`` lists them. The keys for
             ``rotations`` are made as without it. A budget below the fewest keys is refused.

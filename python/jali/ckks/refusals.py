@@ -26,6 +26,14 @@ ORDER = (
     "encrypted numbers are not put in order: ckks.functions.maximum and argmax compare them, "
     "or decrypt them first"
 )
+TRUTH = (
+    "encrypted numbers have no truth values: the sum of zeros and ones counts the ones, "
+    "or decrypt them first"
+)
+PICKED = (
+    "an encrypted array takes whole numbers and slices as an index, and np.stack and np.concatenate put "
+    "the parts together: for other choices use a selection matrix (S @ x)"
+)
 ROUNDED = "encrypted numbers cannot be rounded, so that there is no // and no %: use /, or decrypt them first"
 SHAPE = "the shape is that of the numbers that were encrypted: encrypt them in the shape wanted"
 
@@ -93,7 +101,43 @@ ARRAY = {
         ("cumsum", "cumprod", "prod"),
         "it is not computed on encrypted arrays: combine rotate, + and *",
     ),
-    **dict.fromkeys(("append", "fill", "put"), "encrypted values never change: compute a new one"),
+    **dict.fromkeys(
+        ("append", "fill", "put", "resize", "partition", "setflags"),
+        "encrypted values never change: compute a new one",
+    ),
+    **dict.fromkeys(("all", "any", "nonzero"), TRUTH),
+    **dict.fromkeys(("take", "compress", "choose", "diagonal"), PICKED),
+    "trace": "write (x * np.eye(n)).sum() for the trace of an n by n matrix",
+    "repeat": "write np.broadcast_to(x, shape) for copies along a new axis, or np.concatenate for copies one behind the other",
+    "flat": "write x.reshape(-1)",
+    "mT": "write x.T, or x.transpose(...) with the axes",
+    **dict.fromkeys(("searchsorted", "argpartition"), ORDER),
+    **dict.fromkeys(
+        ("nbytes", "itemsize"),
+        "x.ciphertext.nbytes says what it takes in memory, and len(x.ciphertext.to_bytes()) in a message",
+    ),
+    **dict.fromkeys(
+        (
+            "strides",
+            "flags",
+            "base",
+            "data",
+            "ctypes",
+            "tofile",
+            "byteswap",
+            "getfield",
+            "setfield",
+        ),
+        DECRYPT,
+    ),
+    **dict.fromkeys(
+        ("device", "to_device"), "see x.evaluator.device: Evaluator(..., device=...) chooses it"
+    ),
+    "worst_case_error": "write ckks.worst_case_error(x.ciphertext)",
+    **dict.fromkeys(
+        ("magnitude", "peak"),
+        "they are declared to Client.encrypt, and x.with_magnitude(...) declares smaller ones",
+    ),
 }
 
 #: Operators of an encrypted array.

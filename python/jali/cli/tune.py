@@ -10,8 +10,7 @@ from jali import ckks
 from jali import device as devices
 from jali._core.console import choices_text, seconds_text, table
 from jali._jali import device as _device
-from jali.bench.primitives import WORDS, measure, shape
-from jali.bench.registry import Options
+from jali.bench.registry import WORDS, Options
 from jali.cli.parser import Parser
 from jali.errors import InvalidArgument, NoDevice
 from jali.nn import measured
@@ -65,6 +64,11 @@ def _with(choices: Choices, family: str, name: str) -> Choices:
 
 def _time(device: str, word: str, log_n: int, choices: Choices, seconds: float) -> float:
     """The sum of the seconds of all OPERATIONS."""
+    from jali.bench.primitives import (
+        measure,
+        shape,
+    )  # these need an extension that wheels leave out; --costs does not
+
     options = Options(device=device, seconds=seconds, threads=1)
     rows = [
         measure(name, word, shape(log_n, word, 1), options, variants=choices) for name in OPERATIONS

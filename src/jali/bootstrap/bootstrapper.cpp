@@ -141,11 +141,6 @@ Ciphertext Bootstrapper::reduce(const Ciphertext& t, double scale, const Done& d
 void Bootstrapper::check(const Ciphertext& x) const {
   ckks::require_range(*plan_.whole_, x.estimate, x.scale, x.level);
   require<InvalidArgument>(x.parts.size() == 2, "bootstrapping takes two parts: relinearise first");
-  require<InvalidArgument>(x.log_slots >= plan_.options_.log_slots, [&] {
-    return "this bootstrapping was set up for 2^" + std::to_string(plan_.options_.log_slots) +
-           " slots, and the ciphertext has 2^" + std::to_string(x.log_slots) +
-           ": make one for its number of slots";
-  });
   require<DepthExhausted>(x.level >= plan_.input_level(), [&] {
     return "these parameters bootstrap from level " + std::to_string(plan_.input_level()) +
            " or above, and the ciphertext has level " + std::to_string(x.level) +
@@ -383,7 +378,9 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   f.estimate.message = factor * x.estimate.message;
   f.estimate.peak = factor * x.estimate.peak;
   const double drift = entered / plan_.entry_scale_;
-  const double sine = factor * plan_.sine_error(drift * x.estimate.message) / drift * f.scale;
+  const int log_slots = std::min(x.log_slots, plan_.options_.log_slots);
+  const double sine =
+      factor * plan_.sine_error(drift * x.estimate.message, log_slots) / drift * f.scale;
   const double worst = factor * plan_.worst_sine_error(drift * x.estimate.peak) / drift * f.scale;
   f.estimate += params::Noise{sine * sine / static_cast<double>(params.n()), worst};
   if (target < params.depth()) f = ev.adjust(f, target, params.scale(target));

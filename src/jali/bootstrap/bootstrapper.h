@@ -20,20 +20,22 @@ namespace jali::bootstrap {
 using ckks::ParamsPtr;
 
 /// How bootstrapping does with less than all keys: a Sequence for each matrix of coefficients to slots and of slots to coefficients, and
-/// keys for every `trace`-th rotation of the trace, of which the others are composed.
+/// keys for every `trace`-th rotation of the trace, of which the others are composed. Without any Sequence, the matrices are applied as
+/// with all keys. log_slots: with how many slots, if with more than the values have; -1: with as many.
 struct FewKeys {
   std::vector<circuits::Sequence> to_slots, to_coefficients;
   int trace = 4;
+  int log_slots = -1;
 };
 
 struct BootstrapperOptions {
   /// With how many slots ciphertexts are bootstrapped; -1: all N/2. Those that have more slots are taken for ciphertexts whose
-  /// numbers repeat after 2^log_slots slots (Bootstrapper::apply).
+  /// numbers repeat after 2^log_slots slots (Bootstrapper::apply). The plan's options() have more if its keys are few (FewKeys).
   int log_slots = -1;
   /// Whether the imaginary parts of the slots are dropped. With slots_first that halves the work of the modular reduction.
   /// With raise_first it costs a conjugation at the end.
   bool real = false;
-  /// Whether to need the fewest rotation keys, one for each matrix and one more: the first of key_sets().
+  /// Whether to need the rotation keys of the fewest bytes: the first of key_sets().
   bool minimum = false;
   /// The highest level of a result; -1: depth(). With a lower one the modulus is raised less, so that every step costs
   /// less. It needs no further keys.
@@ -70,8 +72,8 @@ class BootstrapPlan {
   /// The largest error of a slot, in message units, that arises because sin(2 pi x) is not 2 pi x, for any message whose
   /// slots have a modulus of at most `bound`. It is params::kUnbounded if `bound` is so large that nothing is known.
   double worst_sine_error(double bound) const;
-  /// The root mean square of that error, for slots that are independent, complex and of root mean square `magnitude`.
-  double sine_error(double magnitude) const;
+  /// The root mean square of that error, for 2^log_slots slots that are independent, complex and of root mean square `magnitude`.
+  double sine_error(double magnitude, int log_slots) const;
 
  private:
   friend class Bootstrapper;
@@ -131,7 +133,7 @@ class Done {
   std::function<void(const char*, const ckks::Ciphertext&)> call_;
 };
 
-/// Bootstraps ciphertexts with one number of slots. It needs no secret key. apply and apply_pair may be used from several threads.
+/// Bootstraps ciphertexts of any number of slots with that of its plan. It needs no secret key. apply and apply_pair may be used from several threads.
 class Bootstrapper {
  public:
   /// Throws KeyMissing, which names what is missing, and ParamsMismatch for an evaluator of other parameters.
@@ -149,13 +151,13 @@ class Bootstrapper {
   /// The result has the message of x, provided that the coefficients of x's polynomial are below q_0 / (2 scale) on entry.
   /// With the sine alone (inverse_sine 1) the error grows with their cube; see docs/math/bootstrapping.md.
   /// x may have more slots than the plan's n. The trace then gives every slot the mean of those that lie a multiple of n apart:
-  /// for numbers that repeat after n slots that is the message of x, and noise that does not repeat is removed. The result has as many slots as x.
+  /// for numbers that repeat after n slots that is the message of x, and noise that does not repeat is removed. It may have fewer, because its
+  /// numbers then repeat in n slots. The result has as many slots as x.
   /// iterations: from 1 to kMaxIterations (Meta-BTS, eprint 2022/1167). If one bootstrapping has p bits of precision, two
   /// iterations have 2p - 3, but no more than x and the canonical scale have. With more than one, the highest level is
   /// depth() - 1.
   /// Everything is checked before any work. Throws InvalidArgument if the declared magnitude or peak is too large
-  /// (max_magnitude()), or for fewer slots than the plan's; DepthExhausted for a level below the input level; ScaleMismatch for
-  /// a scale that leaves no room.
+  /// (max_magnitude()); DepthExhausted for a level below the input level; ScaleMismatch for a scale that leaves no room.
   ckks::Ciphertext apply(const ckks::Ciphertext& x, int target_level = -1, const Done& done = {},
                          int iterations = 1) const;
   /// Bootstraps two ciphertexts of real slots, of equal levels and scales, at once, as x + i y. If they had imaginary parts,

@@ -1,9 +1,12 @@
 #include "jali/bootstrap/key_sets.h"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "jali/base/error.h"
@@ -185,12 +188,41 @@ std::vector<Choice> best_of(std::vector<Choice> choices) {
   return out;
 }
 
-}  // namespace
+/// The fastest way to bootstrap with exactly so many slots that the keys serve, and its predicted time.
+std::optional<std::pair<FewKeys, double>> served_by(const ckks::Evaluator& evaluator,
+                                                    int log_slots) {
+  const auto& params = *evaluator.params();
+  const auto served = [&](const Way& way, int level) {
+    return std::ranges::all_of(way.rotations,
+                               [&](int r) { return evaluator.has_rotation(r, level); });
+  };
+  const auto parts = parts_of(params, log_slots);
+  double cost = other_cost(params, log_slots);
+  if (std::ranges::all_of(parts, [&](const Part& p) { return served(p.all, p.level); })) {
+    for (const Part& part : parts) cost += part.all.cost;
+    return std::pair(FewKeys{{}, {}, 1}, cost);
+  }
+  if (const int turn = turn_of(params, log_slots); turn != 0) {
+    if (!evaluator.has_rotation(turn, params.depth())) return std::nullopt;
+    cost += LevelCost(params, params.depth()).rotation();
+  }
+  std::vector<const Way*> ways;
+  for (const Part& part : parts) {
+    const Way* best = nullptr;
+    for (const Way& way : part.few) {
+      if (served(way, part.level) && (best == nullptr || way.cost < best->cost)) best = &way;
+    }
+    if (best == nullptr) return std::nullopt;
+    ways.push_back(best);
+    cost += best->cost;
+  }
+  return std::pair(few_of(params, log_slots, ways), cost);
+}
 
-std::vector<KeySet> key_sets(const ckks::ParamsPtr& params, std::span<const int> log_slots,
+/// The sets of the packings' own circuits, as key_sets() gives them, but each with the sum of the times of one bootstrapping of each packing, in
+/// the unit of LevelCost.
+std::vector<KeySet> own_sets(const ckks::Params& p, std::span<const int> log_slots,
                              std::span<const int> rotations, bool conjugate) {
-  const auto& p = *params;
-  require<InvalidArgument>(!log_slots.empty(), "key sets need at least one packing");
   std::vector<std::vector<Part>> packings;
   Choice start{Keys(p)};
   double other = 0;
@@ -198,7 +230,6 @@ std::vector<KeySet> key_sets(const ckks::ParamsPtr& params, std::span<const int>
   for (int r : rotations) start.keys.add(r, p.depth());
   Choice all = start;
   for (int log : log_slots) {
-    check_slots(p, log);
     packings.push_back(parts_of(p, log));
     const Shape shape = shape_of(p, log);
     const int level = p.whole_level(shape.to_slots.level - shape.to_slots.levels);
@@ -243,8 +274,7 @@ std::vector<KeySet> key_sets(const ckks::ParamsPtr& params, std::span<const int>
     if (choice.keys.bytes() >= all.keys.bytes()) break;
     KeySet set;
     set.bytes = fixed + choice.keys.bytes();
-    set.time = std::max(1.0, (choice.cost + other) / (all.cost + other));
-    if (!out.empty() && set.time > out.back().time * (1 - kWorth)) continue;
+    set.time = choice.cost + other;
     for (std::size_t k = 0; k < packings.size(); ++k) {
       std::vector<const Way*> ways(packings[k].size());
       for (std::size_t at = 0; at < order.size(); ++at) {
@@ -254,8 +284,48 @@ std::vector<KeySet> key_sets(const ckks::ParamsPtr& params, std::span<const int>
     }
     out.push_back(std::move(set));
   }
-  out.push_back(
-      {std::vector<std::optional<FewKeys>>(packings.size()), fixed + all.keys.bytes(), 1});
+  out.push_back({std::vector<std::optional<FewKeys>>(packings.size()), fixed + all.keys.bytes(),
+                 all.cost + other});
+  return out;
+}
+
+/// The same for bootstrapping values of all slots, in the place of each of so many packings.
+std::vector<KeySet> wide_sets(const ckks::Params& p, std::size_t packings,
+                              std::span<const int> rotations, bool conjugate) {
+  const int every = p.log_n() - 1;
+  auto sets = own_sets(p, {&every, 1}, rotations, conjugate);
+  for (KeySet& set : sets) {
+    FewKeys few = set.few.front().value_or(FewKeys{});
+    few.log_slots = every;
+    set.few.assign(packings, few);
+    set.time *= static_cast<double>(packings);
+  }
+  return sets;
+}
+
+}  // namespace
+
+std::vector<KeySet> key_sets(const ckks::ParamsPtr& params, std::span<const int> log_slots,
+                             std::span<const int> rotations, bool conjugate) {
+  const auto& p = *params;
+  require<InvalidArgument>(!log_slots.empty(), "key sets need at least one packing");
+  for (const int log : log_slots) check_slots(p, log);
+  auto sets = own_sets(p, log_slots, rotations, conjugate);
+  KeySet all = std::move(sets.back());
+  sets.pop_back();
+  if (std::ranges::any_of(log_slots, [&](int log) { return log < p.log_n() - 1; })) {
+    std::ranges::move(wide_sets(p, log_slots.size(), rotations, conjugate),
+                      std::back_inserter(sets));
+    std::ranges::stable_sort(sets, {}, [](const KeySet& s) { return std::pair(s.bytes, s.time); });
+  }
+  std::vector<KeySet> out;
+  for (KeySet& set : sets) {
+    if (set.bytes >= all.bytes) break;
+    set.time = std::max(1.0, set.time / all.time);
+    if (out.empty() || set.time <= out.back().time * (1 - kWorth)) out.push_back(std::move(set));
+  }
+  all.time = 1;
+  out.push_back(std::move(all));
   return out;
 }
 
@@ -284,19 +354,15 @@ KeySet keys_within(const std::vector<KeySet>& sets, std::size_t memory) {
 std::optional<FewKeys> served(const ckks::Evaluator& evaluator, int log_slots) {
   const auto& params = *evaluator.params();
   check_slots(params, log_slots);
-  const auto parts = parts_of(params, log_slots);
-  std::vector<const Way*> ways;
-  for (const Part& part : parts) {
-    const Way* best = nullptr;
-    for (const Way& way : part.few) {
-      const bool has = std::ranges::all_of(
-          way.rotations, [&](int r) { return evaluator.has_rotation(r, part.level); });
-      if (has && (best == nullptr || way.cost < best->cost)) best = &way;
-    }
-    if (best == nullptr) return std::nullopt;
-    ways.push_back(best);
+  std::optional<FewKeys> out;
+  double least = std::numeric_limits<double>::infinity();
+  for (int log = log_slots; log < params.log_n(); ++log) {
+    const auto found = served_by(evaluator, log);
+    if (!found || found->second >= least) continue;
+    std::tie(out, least) = *found;
+    out->log_slots = log;
   }
-  return few_of(params, log_slots, ways);
+  return out;
 }
 
 }  // namespace jali::bootstrap

@@ -12,7 +12,7 @@
 namespace jali::bootstrap {
 
 struct KeySet {
-  /// For each packing, how its matrices are applied; empty with all keys.
+  /// For each packing, how it is bootstrapped; empty with all keys.
   std::vector<std::optional<FewKeys>> few;
   std::size_t bytes = 0;  // expanded_key_bytes of the plans with these keys
   /// The predicted time of a bootstrapping of each packing, over that with all keys: the key switchings at their levels, and products
@@ -20,7 +20,9 @@ struct KeySet {
   double time = 1;
 };
 
-/// The sets from the fewest keys to all, by bytes. Each is faster than the one before, by at least 1 part in 512. log_slots: the packings that share
+/// The sets from the fewest keys to all, by bytes. Each is faster than the one before, by at least 1 part in 512. Values of few slots are also
+/// values of all slots that repeat. If the keys for all slots take fewer bytes, the sets have those in the place of the keys for each packing.
+/// So no packing needs more bytes than all slots do. log_slots: the packings that share
 /// the keys, at least one. rotations, conjugate: further keys, as in key_levels. Throws what BootstrapPlan throws.
 std::vector<KeySet> key_sets(const ckks::ParamsPtr& params, std::span<const int> log_slots,
                              std::span<const int> rotations = {}, bool conjugate = false);
@@ -32,8 +34,8 @@ KeySet keys_within(const std::vector<KeySet>& sets, std::size_t memory);
 /// of packings. real: imaginary parts are dropped. Throws what key_sets throws.
 double predicted_time(const ckks::ParamsPtr& params, int log_slots, bool real);
 
-/// The fastest way to bootstrap a packing with the rotation keys of an evaluator. Empty if there are not even the fewest. Throws
-/// InvalidArgument for a packing that there is not.
+/// The fastest way to bootstrap a packing with the rotation keys of an evaluator, with its own number of slots or with more. Empty if they serve
+/// none. Throws InvalidArgument for a packing that there is not.
 std::optional<FewKeys> served(const ckks::Evaluator& evaluator, int log_slots);
 
 }  // namespace jali::bootstrap

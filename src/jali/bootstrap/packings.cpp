@@ -76,9 +76,14 @@ std::shared_ptr<const Bootstrapper> Packings::at(BootstrapperOptions options, in
       params.bootstrap() ? params.bootstrap()->input_level() + (iterations > 1 ? 2 : 0) : depth;
   if (least <= restored && restored < depth) options.target_level = restored;
   const Turns::Turn turn = turns_.take();
-  auto& made = made_[{options.log_slots, options.real, options.target_level}];
-  if (made == nullptr) made = make(options, progress);
-  return made;
+  return made(options, progress);
+}
+
+std::shared_ptr<const Bootstrapper> Packings::made(const BootstrapperOptions& options,
+                                                   const Progress& progress) const {
+  auto& kept = made_[{options.log_slots, options.real, options.target_level}];
+  if (kept == nullptr) kept = make(options, progress);
+  return kept;
 }
 
 std::shared_ptr<const Bootstrapper> Packings::make(BootstrapperOptions options,
@@ -86,21 +91,29 @@ std::shared_ptr<const Bootstrapper> Packings::make(BootstrapperOptions options,
   const auto construct = [&] {
     return std::make_shared<Bootstrapper>(evaluator_, BootstrapPlan(evaluator_->params(), options));
   };
-  std::shared_ptr<Bootstrapper> made;
+  std::shared_ptr<Bootstrapper> fresh;
   try {
-    made = construct();
+    fresh = construct();
   } catch (const KeyMissing&) {
     const int every = evaluator_->params()->log_n() - 1;
-    options.few = served(*evaluator_, options.log_slots < 0 ? every : options.log_slots);
-    try {
-      if (options.few) made = construct();
-    } catch (const KeyMissing&) {
-      made = nullptr;
+    const int own = options.log_slots < 0 ? every : options.log_slots;
+    options.few = served(*evaluator_, own);
+    if (!options.few) {
+      if (!evaluator_->has_encapsulation()) throw;  // there are no keys for bootstrapping at all
+      const std::string slots = std::to_string(std::size_t{1} << own);
+      throw KeyMissing("the keys do not serve bootstrapping with " + slots +
+                       " slots: make them with bootstrap=" + (own == every ? "True" : slots) +
+                       (own == every ? "" : ", or with bootstrap=True for any number of slots"));
     }
-    if (made == nullptr) throw;  // the first error, which names the usual keys
+    if (options.few->log_slots > own) {
+      options.log_slots = options.few->log_slots;
+      options.few.reset();
+      return made(options, progress);
+    }
+    fresh = construct();
   }
-  made->prepare(progress);
-  return made;
+  fresh->prepare(progress);
+  return fresh;
 }
 
 }  // namespace jali::bootstrap

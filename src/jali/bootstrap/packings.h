@@ -14,8 +14,8 @@ namespace jali::bootstrap {
 
 /// The bootstrappers of an evaluator, by number of slots, real or complex, and highest level. Each is made at its first use,
 /// with its matrices encoded, by one thread while others wait. All are kept, because captured functions read their matrices.
-/// It uses the keys for the fastest bootstrapping if they are there, else the fastest way that its keys serve (key_sets.h). If both are incomplete,
-/// KeyMissing names the former.
+/// It uses the keys for the fastest bootstrapping if they are there, else the fastest way that its keys serve (key_sets.h), which may be
+/// bootstrapping with more slots. If there is none, KeyMissing says for how many slots keys are missing.
 ///
 /// May be used from several threads. Errors are Bootstrapper's and those of Turns.
 class Packings {
@@ -24,7 +24,7 @@ class Packings {
 
   /// real: whether imaginary parts are dropped; if it is empty, they are dropped if that costs less and the data is real.
   /// log_slots: with how many slots; -1: as many as `a` has. Fewer are for numbers that repeat after so many, which is what the caller
-  /// claims (see Bootstrapper::apply for what becomes of others). Throws InvalidArgument for more slots than `a` has, and for a packing
+  /// claims (see Bootstrapper::apply for what becomes of others, which depends on the number of slots that the keys are for). Throws InvalidArgument for more slots than `a` has, and for a packing
   /// by which different numbers, or a number and a slot that holds none, lie so far apart.
   /// The other arguments are those of Bootstrapper::apply.
   ckks::Ciphertext apply(const ckks::Ciphertext& a, int target_level = -1, int iterations = 1,
@@ -41,6 +41,9 @@ class Packings {
  private:
   std::shared_ptr<const Bootstrapper> at(BootstrapperOptions options, int target_level,
                                          int iterations, const Progress& progress = {}) const;
+  // Both are for the thread whose turn it is. made() keeps what make() makes.
+  std::shared_ptr<const Bootstrapper> made(const BootstrapperOptions& options,
+                                           const Progress& progress) const;
   std::shared_ptr<const Bootstrapper> make(BootstrapperOptions options,
                                            const Progress& progress) const;
 

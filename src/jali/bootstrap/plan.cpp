@@ -81,6 +81,15 @@ BootstrapPlan::BootstrapPlan(ckks::ParamsPtr params, const BootstrapperOptions& 
   if (options_.minimum && !options_.few) {
     options_.few = key_sets(whole_, {&options_.log_slots, 1}).front().few.front();
   }
+  if (options_.few && options_.few->log_slots >= 0) {
+    require<InvalidArgument>(
+        options_.few->log_slots >= options_.log_slots && options_.few->log_slots <= full, [&] {
+          return "keys for 2^" + std::to_string(options_.few->log_slots) +
+                 " slots do not serve values of 2^" + std::to_string(options_.log_slots) +
+                 ": they must be for as many or more, and at most for 2^" + std::to_string(full);
+        });
+    options_.log_slots = options_.few->log_slots;
+  }
   const Shape shape = shape_of(*params_, options_.log_slots);
   side_by_side_ = shape.side_by_side;
   q0_ = 1;
@@ -242,10 +251,9 @@ double BootstrapPlan::worst_sine_error(double bound) const {
 }
 
 // The coefficients are taken to be Gaussian: E m^(2p) = (2p - 1)!! E[m^2]^p, with p = d + 2.
-double BootstrapPlan::sine_error(double magnitude) const {
+double BootstrapPlan::sine_error(double magnitude, int log_slots) const {
   const auto& b = *params_->bootstrap();
-  const double numbers =
-      b.order == BootstrapOrder::slots_first ? 2 : std::ldexp(2.0, options_.log_slots);
+  const double numbers = b.order == BootstrapOrder::slots_first ? 2 : std::ldexp(2.0, log_slots);
   double moment = 1;
   for (int k = 2 * b.inverse_sine + 3; k > 1; k -= 2) moment *= k;
   return std::sqrt(moment * numbers) * sine_term(magnitude / std::sqrt(numbers));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <span>
 #include <string>
 #include <utility>
@@ -276,7 +277,9 @@ void ArrayEvaluator::require_fits(const Ciphertext& a, double factor) const {
   const rlwe::Level& l = a.params->level(level);
   const double bits = std::log2(factor) + std::log2(a.params->scale(level));
   require<InvalidArgument>(!(bits >= l.log_q - 1), [&] {
-    return "the factor " + std::to_string(factor) + " is too large: once scaled it needs " +
+    char short_form[32];
+    std::snprintf(short_form, sizeof short_form, "%.6g", factor);
+    return std::string("the factor ") + short_form + " is too large: once scaled it needs " +
            std::to_string(bits) + " bits, and level " + std::to_string(level) + " holds " +
            std::to_string(l.log_q - 1) + ": use a smaller factor, or multiply at a higher level";
   });
