@@ -96,7 +96,77 @@ def lstm(
 
     inner (4 units, units), outer (4 units, features) and bias (4 units,) hold the gates in PyTorch's order: input, forget, cell, output. gate
     and activation: coefficients of the polynomials in the place of the sigmoid and of tanh.
+
+    If the activation is a multiple of the gate's polynomial without its constant, as tanh(z) = 2 sigmoid(2 z) - 1 is, all gates are one array.
     """
+    multiple = _multiple(activation, gate)
+    if multiple is None:
+        return _gate_by_gate(words, inner, outer, bias, gate, activation)
+    return _gates_together(words, inner, outer, bias, gate, activation, *multiple)
+
+
+def _multiple(p: Sequence[float], q: Sequence[float]) -> tuple[float, float] | None:
+    """(r, s) with  p(z) = r (q(s z) - q(0))  for cubic polynomials p and q, p odd and q odd but for its constant; None if there are none."""
+    if len(p) != 4 or len(q) != 4 or p[0] or p[2] or q[2] or not all((p[1], p[3], q[1], q[3])):
+        return None
+    square = p[3] / q[3] * (q[1] / p[1])
+    if square <= 0:
+        return None
+    s = math.sqrt(square)
+    return p[1] / (s * q[1]), s
+
+
+def _gates_together(
+    words: Any,
+    inner: Array,
+    outer: Array,
+    bias: Array,
+    gate: Sequence[float],
+    activation: Sequence[float],
+    ratio: float,
+    stretch: float,
+) -> Any:
+    """The gates i, f, g and o lie one after the other in an array of four blocks, each padded to a power of two, so that a polynomial, and a
+    matrix for each of h and x, serve all of them. Blocks meet by np.roll, which is one rotation of a ciphertext. What lies in other blocks than the first is of
+    no use until it is multiplied by zeros.
+
+    With activation(z) = ratio (gate(stretch z) - gate(0)), c is computed as c / ratio. Both states are one array s for a moment, so that they are bootstrapped
+    together: h in its first block, and c in its second one.
+    """
+    units = len(bias) // 4
+    block = 1 << (units - 1).bit_length()
+    rows = np.add.outer(block * np.arange(4), np.arange(units)).ravel()
+    stretched = np.repeat([1.0, 1.0, stretch, 1.0], units)
+    a, _, b = (k * ratio**n for k, n in zip(activation[1:], (1, 2, 3), strict=True))
+    scale, last = _factored((0.0, a, 0.0, b))
+    whole = np.zeros((4 * block, units + outer.shape[1] + 1))
+    whole[rows] = stretched[:, None] * np.c_[scale * inner, outer, bias]
+    of_h, of_x, added = whole[:, :units], whole[:, units:-1], whole[:, -1]
+    first = np.repeat([1.0, 0.0, 0.0, 0.0], block)
+    second = np.roll(first, block)
+    constants = gate[0] * np.repeat([1.0, 1.0, 0.0, 1.0], block)
+    odd = (0.0, *gate[1:])
+
+    def cell(h: Any, c: Any, x: Any) -> Any:
+        gates = scalar.polynomial(of_h @ h + of_x @ x + added, odd) + constants
+        f, g, o = (np.roll(gates, -k * block) for k in (1, 2, 3))
+        c = gates * g + c * f
+        s = last(first * o, c) + np.roll(c, block) * second
+        return s[:units], np.roll(s, -block) * first
+
+    h, _ = loop(cell, (np.zeros(units), np.zeros(4 * block)), words)
+    return scale * h
+
+
+def _gate_by_gate(
+    words: Any,
+    inner: Array,
+    outer: Array,
+    bias: Array,
+    gate: Sequence[float],
+    activation: Sequence[float],
+) -> Any:
+    """Every gate is an array, with a matrix and a polynomial of its own."""
     units = len(bias) // 4
     gates = [slice(k * units, (k + 1) * units) for k in range(4)]
     # A gate's parts for all steps lie as the words do, so that their matrix has as many diagonals as there are units.
