@@ -187,11 +187,11 @@ def _sums(body: Graph) -> list[_Sum]:
 
 
 def _free_states(body: Graph, count: int) -> list[str]:
-    """The states that matrices make of other arrays, whatever their radius is."""
+    """The states to which a matrix adds something, so that they may have any radius."""
     found = []
     for port, name in zip(body.inputs[:count], body.outputs, strict=False):
-        node = body[name]
-        heavy = node.op == "affine" and all(multiple_of(m) is None for m in node.attrs["maps"])
+        node = body[_base(body, name)]
+        heavy = node.op == "affine" and any(multiple_of(m) is None for m in node.attrs["maps"])
         found += [port.name] if heavy else []
     return found
 

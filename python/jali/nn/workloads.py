@@ -126,36 +126,46 @@ def _gates_together(
     ratio: float,
     stretch: float,
 ) -> Any:
-    """The gates i, f, g and o lie one after the other in an array of four blocks, each padded to a power of two, so that a polynomial, and a
-    matrix for each of h and x, serve all of them. Blocks meet by np.roll, which is one rotation of a ciphertext. What lies in other blocks than the first is of
-    no use until it is multiplied by zeros.
+    """The gates i, f, g and o lie one after the other in an array of four blocks, each padded to a power of two, and so do h and the next x in the array that
+    their matrix takes. One polynomial and one matrix then serve all gates. Blocks meet by np.roll, which is one rotation of a ciphertext. What lies in other blocks
+    than the first is of no use until it is multiplied by zeros.
 
-    With activation(z) = ratio (gate(stretch z) - gate(0)), c is computed as c / ratio. Both states are one array s for a moment, so that they are bootstrapped
-    together: h in its first block, and c in its second one.
+    With activation(z) = ratio (gate(stretch z) - gate(0)), c is computed as c / ratio. Both states are one array, so that they are bootstrapped together: h
+    in its first block, and c in its second one.
     """
-    units = len(bias) // 4
+    units, features = len(bias) // 4, outer.shape[1]
     block = 1 << (units - 1).bit_length()
+    size = 1 << (block + features - 1).bit_length()
     rows = np.add.outer(block * np.arange(4), np.arange(units)).ravel()
     stretched = np.repeat([1.0, 1.0, stretch, 1.0], units)
     a, _, b = (k * ratio**n for k, n in zip(activation[1:], (1, 2, 3), strict=True))
     scale, last = _factored((0.0, a, 0.0, b))
-    whole = np.zeros((4 * block, units + outer.shape[1] + 1))
-    whole[rows] = stretched[:, None] * np.c_[scale * inner, outer, bias]
-    of_h, of_x, added = whole[:, :units], whole[:, units:-1], whole[:, -1]
+    matrix, added = np.zeros((4 * block, size)), np.zeros(4 * block)
+    matrix[rows, :units] = stretched[:, None] * scale * inner
+    matrix[rows, block : block + features] = stretched[:, None] * outer
+    added[rows] = stretched * bias
     first = np.repeat([1.0, 0.0, 0.0, 0.0], block)
     second = np.roll(first, block)
     constants = gate[0] * np.repeat([1.0, 1.0, 0.0, 1.0], block)
     odd = (0.0, *gate[1:])
+    given = np.eye(size, features, -block)  # of x in the array of h and x
+    kept = np.eye(size, 4 * block) * first  # of h there
 
-    def cell(h: Any, c: Any, x: Any) -> Any:
-        gates = scalar.polynomial(of_h @ h + of_x @ x + added, odd) + constants
-        f, g, o = (np.roll(gates, -k * block) for k in (1, 2, 3))
-        c = gates * g + c * f
-        s = last(first * o, c) + np.roll(c, block) * second
-        return s[:units], np.roll(s, -block) * first
+    def states(v: Any, s: Any) -> Any:
+        gates = scalar.polynomial(matrix @ v + added, odd) + constants
+        g, o = np.roll(gates, -2 * block), np.roll(gates, -3 * block)
+        c = gates * g + np.roll(s * gates, -block)
+        return last(first * o, c) + np.roll(c, block) * second
 
-    h, _ = loop(cell, (np.zeros(units), np.zeros(4 * block)), words)
-    return scale * h
+    def cell(v: Any, s: Any, x: Any) -> Any:
+        s = states(v, s)
+        return kept @ s + x, s
+
+    x = words @ given.T
+    v, s = x[0], np.zeros(4 * block)
+    if len(words) > 1:
+        v, s = loop(cell, (v, s), x[1:])
+    return scale * states(v, s)[:units]
 
 
 def _gate_by_gate(
