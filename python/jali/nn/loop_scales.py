@@ -90,16 +90,25 @@ def settled(
         body, mine = node.attrs["body"], found[path + node.name]
         found = settled(body, found, f"{path}{node.name}.", sums=sums)
         outputs, kept = list(mine.outputs), dict(mine.kept)
+        free = _free_states(body, node.attrs["states"]) if sums else []
+        chosen = [k for k, port in enumerate(body.inputs) if port.name in free]
         for k, name in enumerate(body.outputs):
             output = body[name]
             factor = _only_factor(output)
             if factor is None or abs(factor - 1) < _EQUAL:
                 continue
-            if factor > 1:
+            source = output.inputs[0]
+            if (
+                factor > 1
+                and k in chosen
+                and source in kept
+                and outputs[k] >= _largest(body[source])
+            ):
+                kept[source] = outputs[k]  # the radius that those who take the state asked for
+            elif factor > 1:
                 outputs[k] *= factor
             else:
                 kept |= _widened(body, output.inputs[0], 1 / factor)
-        free = _free_states(body, node.attrs["states"]) if sums else ()
         alikes = _sums(body) if sums else []
         rigid = {one.name for alike in alikes for one in alike.nodes}
         for alike in alikes:
