@@ -354,9 +354,11 @@ def _roll(a: Traced, shift: int, axis: int | None = None) -> Traced:
     (place,) = axes_of(0 if axis is None else axis, a.ndim)
     size = a.shape[place]
     start = (size - checks.whole(shift, -_MOST_SHIFT, "shift must be a whole number")) % size
+    if not start:
+        return a
     index = (slice(None),) * place
     parts = [a[(*index, slice(start, None))], a[(*index, slice(None, start))]]
-    return _concatenate(parts, place) if start else a
+    return _concatenate(parts, place)
 
 
 def _stack(arrays: Sequence[Any], axis: int = 0) -> Traced:
