@@ -117,7 +117,6 @@ class Noises:
                 return [(_slope(node), False)]
         return [(1.0, True) for _ in node.inputs]
 
-
     def _rms(self, name: str) -> float:
         """The root mean square of the numbers of an array that are not zero by what computes it."""
         return float(self._graph[name].attrs["rms"]) / math.sqrt(self._shares[name])
@@ -129,7 +128,7 @@ def _shares(graph: Graph) -> dict[str, float]:
     for node in graph:
         sources = [found[name] for name in node.inputs]
         match node.op:
-            case "transform" if not np.any(node.attrs["bias"]):
+            case "transform" if "terms" in node.attrs and not np.any(node.attrs["bias"]):
                 pairs = zip(node.attrs["terms"], sources, strict=True)
                 of_terms = (
                     source if term.single is None or term.is_free else _rows_used(term.single)
@@ -154,7 +153,8 @@ def gain_of(single: SparseMap) -> tuple[float, bool]:
     factor = factor_of(single)
     if factor is not None:
         return factor, True
-    return math.sqrt(float(np.sum(single.values**2)) / single.shape[0]), False
+    rows = max(1, single.used_rows)  # beside the others there is no noise
+    return math.sqrt(float(np.sum(single.values**2)) / rows), False
 
 
 def _deviation(sources: _Sources) -> float:
