@@ -56,7 +56,7 @@ _SPARE = 0.25  # bits beyond _FINE that a plan with bootstrapping may leave befo
 _CLOSER = 3  # such plans that are tried, each more precise than the one before
 _NEAR = 1  # levels by which the best number differs for other bits of precision
 _FEW_LEVELS = 4  # between two bootstrappings, with which words are compared
-_STEP = 4  # of the levels between two bootstrappings in the search for the best number
+_STEP = 3  # of the levels between two bootstrappings in the search for the best number
 _MOST_BITS = 32.0  # of precision that a single bootstrapping may be asked for (Params.create)
 _MORE_BITS = 3.0  # of precision for which a GPU may have parameters in words of 32 bits instead of larger ones
 _HALF = 0.5  # bits between those that are tried: most scales of whole and half bits have primes in words of 32 bits
@@ -445,7 +445,7 @@ class _Restoring:
             levels = best
 
     def _search(self, ring: Bootstrapping, price: Callable[[Params | None], int]) -> None:
-        """Prices plans of a ring with several numbers of levels between bootstrappings: every fourth, and those beside the best."""
+        """Prices plans of a ring with several numbers of levels between bootstrappings: every third, and those beside the best."""
         least = max(taken(node, k) for node in self._flat for k in range(len(node.inputs)))
         most = ring.most(max(1, least))
         if not most:
