@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from jali.nn.graph import Graph, Node
+from jali.nn.layout import fitted
+from jali.nn.lower import Term
 from jali.nn.noise import Noises, gain_of
 from jali.nn.sparse import SparseMap
 
@@ -70,3 +72,23 @@ def test_the_noise_of_a_sum_that_two_take_is_one(rng: np.random.Generator) -> No
     p = 2 * g + x + own[2]
     q = 3 * g - p + own[3]
     assert np.allclose(found, [np.sqrt(np.mean(v**2)) for v in (x, g, p, q)], rtol=0.1)
+
+
+def test_noise_beside_zeros_is_not_averaged(rng: np.random.Generator) -> None:
+    """y = (m x) x, where the mask m keeps a quarter: the noise of y in that quarter is not that of all of it, which is half of it."""
+    kept = SIZE // 4
+    mask = SparseMap.gather(np.r_[np.arange(kept), np.full(SIZE - kept, -1)], SIZE)
+    layout = fitted((SIZE,), SIZE)
+    attrs = {"terms": (Term.of(mask, layout, layout, True),), "gains": (gain_of(mask),)}
+    x = Node("x", "input", (), (SIZE,), {"rms": 0.5})
+    part = Node("part", "transform", ("x",), (SIZE,), {**attrs, "bias": np.zeros(1), "rms": 0.25})
+    y = Node("y", "multiply", ("part", "x"), (SIZE,), {"rms": 0.125})
+    noises = Noises(Graph((x, part, y), ("y",), "levels"))
+    for node in (x, part):
+        noises.add(node, 0.0 if node is part else 0.01)
+    values = 0.5 * rng.choice([-1.0, 1.0], (SIZE, 20_000))
+    noise = 0.01 * rng.normal(size=values.shape)
+    # The noise of x reaches y twice, and the estimate takes the two for independent.
+    true = np.hypot(noise * values, noise[::-1] * values)[:kept]
+    found = noises.add(y, 0.0)
+    assert 0.9 < found / np.sqrt(np.mean(true**2)) < 1.1

@@ -68,6 +68,14 @@ def test_a_gpu_has_words_of_32_bits_for_a_few_more_bits_of_precision() -> None:
     assert same.bits == 16 and same.params.word == slow.params.word
 
 
+def test_other_words_make_a_plan_look_at_all_rings_again() -> None:
+    """A plan near to one whose ring had words of 64 bits would keep to that ring, where another one may now be better."""
+    gpu = restoring("cuda")
+    before = gpu._cheapest(16.0)
+    assert gpu._words(18.0) != gpu._words(before.bits)
+    assert gpu._fast(18.0, before).cost == gpu._fast(18.0, None).cost
+
+
 def test_machines_that_share_numbers_compute_the_same() -> None:
     """The second machine has the diagonals of the first; another number of slots or of lanes has its own."""
     rng = np.random.default_rng(4)

@@ -19,7 +19,7 @@ from jali.nn.composite import sign
 from jali.nn.execute import every_value
 from jali.nn.expected import expected, scaled
 from jali.nn.graph import Array, Graph, Node
-from jali.nn.loop_graph import StepMap, sizes_of
+from jali.nn.loop_graph import StepMap, is_whole, sizes_of
 from jali.nn.loop_scales import LoopRadii, fixed_by_loops, inputs_at_start, multiplies, settled
 from jali.nn.scalar import APPROXIMATED, COMPOSITIONS
 from jali.nn.sparse import SparseMap
@@ -39,7 +39,7 @@ __all__ = [
 NOISE_SHARE = 1 / 8
 _CORNER_DEGREES = (2, 6, 14, 30, 62, 126, 254)
 _LEAST_RMS = 2.0**-20  # a declared root mean square is above 0
-_SETTLED = 4  # how often the scales of loops are chosen again
+_SETTLED = 16  # how often the scales of loops are chosen again
 _ROUNDS = 24  # the errors of the functions are halved at most so many times
 
 
@@ -312,12 +312,15 @@ def _copied_radius(node: Node, inputs: Sequence[Node]) -> float | None:
 
 
 def _snapped(node: Node) -> Node:
-    """The node; maps that are the identity up to rounding are the identity, which costs nothing."""
+    """The node; maps that multiply by one whole number up to rounding multiply by it, which takes no level."""
     maps = []
     for single in node.attrs["maps"]:
-        near = not isinstance(single, StepMap) and np.all(np.abs(single.values - 1) < 2.0**-40)
-        ones = np.ones(single.count)
-        maps.append(SparseMap(single.rows, single.cols, ones, single.shape) if near else single)
+        whole = np.rint(single.values[0]) if single.count else 0.0
+        near = np.all(np.abs(single.values - whole) < 2.0**-40 * whole) and is_whole(whole)
+        if near and not isinstance(single, StepMap):
+            values = np.full(single.count, whole)
+            single = SparseMap(single.rows, single.cols, values, single.shape)
+        maps.append(single)
     return node.with_attrs(maps=tuple(maps))
 
 

@@ -18,7 +18,7 @@ from jali.nn.graph import Node
 from jali.nn.layout import Gathered, Layout, Repeated, Skewed, contents
 from jali.nn.sparse import SparseMap
 
-__all__ = ["copied", "powers", "repeated", "summed", "totalled", "turned"]
+__all__ = ["copied", "powers", "repeated", "rolled", "summed", "totalled", "turned"]
 
 
 def repeated(node: Node, sources: Sequence[Layout], empty: Sequence[bool]) -> Iterator[Repeated]:
@@ -66,6 +66,22 @@ def turned(single: SparseMap, source: Layout, target: Layout) -> bool:
     wanted = np.r_[single.cols, -1][contents(target)]
     pairs = zip(wanted, target.turns, strict=True)
     return all(np.array_equal(row, np.roll(held, -turn)) for row, turn in pairs)
+
+
+def rolled(single: SparseMap, source: Layout, target: Layout) -> int:
+    """By how much a ciphertext is rotated to hold the numbers of another one, up to a factor, as of an array that fills its period and whose numbers move
+    round; 0 if no rotation does that."""
+    if type(source) is not Layout or type(target) is not Layout:
+        return 0
+    m, n = single.shape
+    if single.count != m or m != n or np.ptp(single.values):
+        return 0
+    if source.ciphertexts > 1 or target.ciphertexts > 1 or source.period != target.period:
+        return 0
+    moved = (source.addresses[single.cols] - target.addresses[single.rows]) % source.period
+    if m < source.period or np.any(moved != moved[0]):
+        return 0
+    return int(moved[0])
 
 
 def summed(single: SparseMap, source: Layout, target: Layout, empty: bool) -> Placed | None:

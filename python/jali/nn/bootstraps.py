@@ -184,8 +184,7 @@ def placed(problem: Problem, limit: int = LIMIT, below: int = NEVER) -> Placemen
     for cost, (levels, restored) in filter(None, plans):
         ways = {s.name: s.way(restored[s.name]) for s in problem.stages if s.name in restored}
         sound.append(Placement(levels, restored, cost, found.bound, ways))
-    few = _with_few(problem)
-    if found.cost > found.bound and few != problem:
+    if found.cost > found.bound and (few := _with_few(problem)) != problem:
         other = placed(few, limit, below)
         sound += [] if other is None else [replace(other, bound=found.bound)]
     best = min(sound, key=lambda plan: plan.cost, default=None)
@@ -195,7 +194,8 @@ def placed(problem: Problem, limit: int = LIMIT, below: int = NEVER) -> Placemen
 def _with_few(problem: Problem) -> Problem:
     """The same problem, in which only those arrays may be bootstrapped of which a bootstrapping costs least."""
     least = {s.name: int(s.cheapest.min()) for s in problem.stages if s.restored}
-    dear = {name for name, cost in least.items() if cost > min(least.values())}
+    lowest = min(least.values(), default=0)
+    dear = {name for name, cost in least.items() if cost > lowest}
     stages = (replace(s, restored=()) if s.name in dear else s for s in problem.stages)
     return replace(problem, stages=tuple(stages))
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jali.errors import InternalError
-from jali.nn.axes import copied, repeated, summed, totalled, turned
+from jali.nn.axes import copied, repeated, rolled, summed, totalled, turned
 from jali.nn.between import filled
 from jali.nn.diagonals import gathered, phased, placed, sent, steps
 from jali.nn.graph import Graph, Node
@@ -92,8 +92,10 @@ class _Search:
                 last[self._roots[name]] = k
         for k, node in enumerate(self._graph):
             found: dict[tuple[Layout, ...], _State] = {}
+            times = node.attrs.get("times", 1)  # iterations of a loop for which it stands
             for state in states:
                 for after in self._passed(node, state):
+                    after = _State(state.cost + times * (after.cost - state.cost), after.chosen)
                     live = tuple(x for root, x in after.chosen.items() if last[root] > k)
                     if live not in found or after.cost < found[live].cost:
                         found[live] = after
@@ -284,6 +286,9 @@ class _Search:
                 assert isinstance(target, Skewed)
                 self._costs[key] = target.count - 1
                 return self._costs[key]
+            if rolled(single, source, target):
+                self._costs[key] = 1.0
+                return 1.0
             if isinstance(source, Skewed) and totalled(single, source, target, empty) is not None:
                 self._costs[key] = source.count - 1 + math.log2(source.slots // target.period)
                 return self._costs[key]

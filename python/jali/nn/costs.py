@@ -110,6 +110,7 @@ class Costs:
         """n diagonals between two ciphertexts take about 2 (sqrt(n) - 1) rotations."""
         turned, diagonals, count = 0, 0, node.attrs["layout"].ciphertexts
         before, factors, sums = 0, 0, 0
+        behind: set[tuple[object, ...]] = set()
         shared = node.attrs.get("shared", (False,) * len(node.attrs["terms"]))
         for term, is_shared in zip(node.attrs["terms"], shared, strict=True):
             before += term.moved
@@ -119,7 +120,9 @@ class Costs:
                 turned += max(0, math.ceil(2 * (math.sqrt(n) - 1)))
                 diagonals += n
                 before += len(term.before) + (0 if is_shared else term.around)
-            sums += len(term.sums) * count + term.around * len({to for to, _ in term.diagonals})
+            if term.behind not in behind:
+                sums += len(term.sums) * count + term.around * len({to for to, _ in term.diagonals})
+            behind |= {term.behind} - {()}
         above = 1 if diagonals or factors else 0  # without products, no level is taken
         found = []
         for level in levels:

@@ -202,8 +202,8 @@ def _itself(node: Node) -> _Form:
 
 
 def _is_light(form: _Form) -> bool:
-    """Whether an array is made of copies and sums of others, each times one number."""
-    return all(map(is_light, form.maps.values()))
+    """Whether an array is made of copies and sums of others, each times one number. A part of an array, with zeros in the place of the rest, is neither."""
+    return all(is_light(m) and m.used_rows == m.shape[0] for m in form.maps.values())
 
 
 def _clash(forms: list[_Form]) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,15 @@ class Graph:
 
     def users(self, name: str) -> list[Node]:
         """The nodes that use a node's result."""
-        return [node for node in self.nodes if name in node.inputs]
+        return list(self._users.get(name, ()))
+
+    @cached_property
+    def _users(self) -> Mapping[str, list[Node]]:
+        found: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            for name in dict.fromkeys(node.inputs):
+                found.setdefault(name, []).append(node)
+        return found
 
     def needed(self) -> Graph:
         """The same graph without the nodes that no output needs. Inputs stay, as they are the model's arguments."""

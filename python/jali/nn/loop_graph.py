@@ -19,6 +19,7 @@ from jali.nn.operation import Attrs, Op
 from jali.nn.sparse import SparseMap
 
 __all__ = [
+    "MOST_WHOLE",
     "ByStep",
     "Loop",
     "StepMap",
@@ -26,9 +27,14 @@ __all__ = [
     "factor_of",
     "inputs_at",
     "is_light",
+    "is_whole",
+    "multiple_of",
     "parts_of",
     "sizes_of",
 ]
+
+
+MOST_WHOLE = 64  #: The largest whole number by which arrays are multiplied without a level
 
 
 class Loop(Op):
@@ -130,6 +136,20 @@ def factor_of(single: SparseMap) -> float | None:
     first = float(single.values[0])
     same = np.array_equal(single.rows, single.cols) and np.all(single.values == first)
     return first if same else None
+
+
+def is_whole(factor: float) -> bool:
+    """Whether a product with this number takes no level: a whole number from 1."""
+    return 1 <= factor <= MOST_WHOLE and factor == int(factor)
+
+
+def multiple_of(single: SparseMap) -> float | None:
+    """The number of which the map is the multiple of the identity, or of a map by which all numbers move round; None for another map."""
+    m, n = single.shape
+    if isinstance(single, StepMap) or m != n or single.count != m or not is_light(single):
+        return None
+    moved = (single.cols - single.rows) % n
+    return float(single.values[0]) if np.all(moved == moved[0]) else None
 
 
 def at_step(body: Graph, step: int) -> Graph:

@@ -6,18 +6,26 @@ the body returns a multiple of an array that is larger in its own scale, the sta
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from jali.nn.graph import Array, Graph, Node
-from jali.nn.loop_graph import factor_of, inputs_at, parts_of, sizes_of
+from jali.nn.loop_graph import (
+    MOST_WHOLE,
+    factor_of,
+    inputs_at,
+    is_whole,
+    multiple_of,
+    parts_of,
+    sizes_of,
+)
 
 __all__ = ["LoopRadii", "fixed_by_loops", "inputs_at_start", "multiplies", "settled"]
 
 _EQUAL = 1e-9
-_MOST_GROWTH = 4.0  # of the radius of a sum; every doubling costs a bit of precision
 
 
 @dataclass(frozen=True)
@@ -82,17 +90,29 @@ def settled(
         body, mine = node.attrs["body"], found[path + node.name]
         found = settled(body, found, f"{path}{node.name}.", sums=sums)
         outputs, kept = list(mine.outputs), dict(mine.kept)
+        free = _free_states(body, node.attrs["states"]) if sums else []
+        chosen = [k for k, port in enumerate(body.inputs) if port.name in free]
         for k, name in enumerate(body.outputs):
             output = body[name]
             factor = _only_factor(output)
             if factor is None or abs(factor - 1) < _EQUAL:
                 continue
-            if factor > 1:
+            source = output.inputs[0]
+            if (
+                factor > 1
+                and k in chosen
+                and source in kept
+                and outputs[k] >= _largest(body[source])
+            ):
+                kept[source] = outputs[k]  # the radius that those who take the state asked for
+            elif factor > 1:
                 outputs[k] *= factor
             else:
                 kept |= _widened(body, output.inputs[0], 1 / factor)
-        for alike in _sums(body) if sums else ():
-            kept, outputs = _equalled(body, alike, kept, outputs)
+        alikes = _sums(body) if sums else []
+        rigid = {one.name for alike in alikes for one in alike.nodes}
+        for alike in alikes:
+            kept, outputs = _equalled(body, alike, kept, outputs, free, rigid)
         given = dict(mine.given)
         for name in node.inputs[: node.attrs["states"]]:
             factor = _only_factor(made[name])
@@ -102,17 +122,27 @@ def settled(
     return found
 
 
-def _widened(body: Graph, name: str, factor: float) -> dict[str, float]:
-    """Radii of nodes that make the radius of a node larger by a factor; none if it cannot be chosen."""
+def _widened(
+    body: Graph, name: str, factor: float, states: Collection[str] = ()
+) -> dict[str, float]:
+    """Radii of nodes that make the radius of a node larger by a factor; none if it cannot be chosen. states: ports of the body whose radius can be."""
     node = body[name]
-    if node.op == "affine" or node.attrs.get("free"):
+    if name in states or node.op == "affine" or node.attrs.get("free"):
         return {name: float(node.attrs["radius"]) * factor}
     if node.op != "multiply":
         return {}
     first, second = node.inputs
-    if first == second:
-        return _widened(body, first, factor**0.5)
-    return _widened(body, first, factor) or _widened(body, second, factor)
+    if _base(body, first) == _base(body, second):
+        return _widened(body, first, factor**0.5, states)
+    return _widened(body, first, factor, states) or _widened(body, second, factor, states)
+
+
+def _base(body: Graph, name: str) -> str:
+    """The array that has the radius of a node, because this is a multiple of it, with or without a constant."""
+    node = body[name]
+    if node.op != "affine" or len(node.inputs) > 1 or multiple_of(node.attrs["maps"][0]) is None:
+        return name
+    return _base(body, node.inputs[0])
 
 
 def multiplies(made: Graph) -> bool:
@@ -120,58 +150,117 @@ def multiplies(made: Graph) -> bool:
     bodies = [node.attrs["body"] for node in made if node.op == "loop"]
     return any(
         multiplies(body)
-        or any(not m.is_identity for alike in _sums(body) for n in alike for m in n.attrs["maps"])
+        or any(not _is_multiple(gain, _own(alike)) for alike in _sums(body) for gain in alike.gains)
         for body in bodies
     )
 
 
-def _sums(body: Graph) -> list[list[Node]]:
-    """The sums of multiples of whole arrays, and arrays with a constant added: those of the same multiples together."""
-    found: dict[tuple[object, ...], list[Node]] = {}
+@dataclass(frozen=True)
+class _Sum:
+    """Nodes that are the sum of multiples of the same arrays, each as it is or with its numbers moved round, beside what matrices add.
+
+    gains: the radius of the sum with which an array would be multiplied by 1.
+    """
+
+    nodes: list[Node]
+    inputs: tuple[str, ...]
+    gains: tuple[float, ...]
+
+
+def _own(alike: _Sum) -> float:
+    return float(alike.nodes[0].attrs["radius"])
+
+
+def _sums(body: Graph) -> list[_Sum]:
+    """The sums of multiples of whole arrays, and arrays with a constant added: those of the same multiples together. What matrices multiply takes a level
+    anyway, and is no part of them."""
+    found: dict[tuple[object, ...], _Sum] = {}
     for node in body:
-        if node.op == "affine" and (len(node.inputs) > 1 or np.any(node.attrs["bias"])):
-            own = float(np.max(node.attrs["radius"]))
-            factors = [factor_of(single) for single in node.attrs["maps"]]
-            if all(f is not None and f > 0 for f in factors) and not np.ndim(node.attrs["radius"]):
-                gains = [round(f * own, 12) for f in factors if f is not None]
-                found.setdefault((node.inputs, *gains), []).append(node)
+        if node.op != "affine" or np.ndim(node.attrs["radius"]):
+            continue
+        if len(node.inputs) < 2 and not np.any(node.attrs["bias"]):
+            continue
+        own = float(node.attrs["radius"])
+        factors = {
+            name: multiple_of(m) for name, m in zip(node.inputs, node.attrs["maps"], strict=True)
+        }
+        light = {name: f for name, f in factors.items() if f is not None}
+        if len(light) < len(factors):
+            light = {name: f for name, f in light.items() if _widened(body, name, 1.0)}
+        if not light or min(light.values()) <= 0:
+            continue
+        gains = tuple(f * own for f in light.values())
+        key = (*light, *(round(gain, 12) for gain in gains))
+        found.setdefault(key, _Sum([], tuple(light), gains)).nodes.append(node)
     return list(found.values())
 
 
+def _free_states(body: Graph, count: int) -> list[str]:
+    """The states to which a matrix adds something, so that they may have any radius."""
+    found = []
+    for port, name in zip(body.inputs[:count], body.outputs, strict=False):
+        node = body[_base(body, name)]
+        heavy = node.op == "affine" and any(multiple_of(m) is None for m in node.attrs["maps"])
+        found += [port.name] if heavy else []
+    return found
+
+
+def _is_multiple(gain: float, radius: float) -> bool:
+    """Whether an array is multiplied by a whole number, which takes no level."""
+    times = max(1.0, np.rint(gain / radius))
+    return is_whole(times) and abs(gain / (times * radius) - 1) < _EQUAL
+
+
 def _equalled(
-    body: Graph, sums: Sequence[Node], kept: Mapping[str, float], outputs: Sequence[float]
+    body: Graph,
+    alike: _Sum,
+    kept: Mapping[str, float],
+    outputs: Sequence[float],
+    free: Collection[str],
+    rigid: Collection[str],
 ) -> tuple[dict[str, float], list[float]]:
-    """Radii of nodes and of outputs of a body, with which sums of the same arrays multiply none of them. They are as they were if some array cannot
-    be given its radius."""
+    """Radii of nodes and of outputs of a body, with which sums of the same arrays multiply them by whole numbers. They are as they were if some array
+    cannot be given its radius. free: states whose radius can be chosen. rigid: sums, whose radius other arrays follow."""
     found, states = dict(kept), list(outputs)
-    names = {node.name for node in sums}
+    ports = {port.name: k for k, port in enumerate(body.inputs) if port.name in free}
+    now = {**kept, **{name: states[k] for name, k in ports.items()}}
+    names = {node.name for node in alike.nodes}
     places = [k for k, name in enumerate(body.outputs) if name in names]
-    radius = max([_largest(node) for node in sums] + [outputs[k] for k in places])
-    radius = max([radius, *(kept[name] for name in names & kept.keys())])
-    most, first = _MOST_GROWTH * radius, sums[0]
-    own = float(first.attrs["radius"])
-    gains = [(factor_of(single) or 0.0) * own for single in first.attrs["maps"]]
-    ways = [_widened(body, name, 1.0) for name in first.inputs]
-    for name, gain, way in zip(first.inputs, gains, ways, strict=True):
-        chosen = all(name in kept and _is_near(body[name], kept[name]) for name in way)
-        least = {name: _largest(body[name]) for name in way}
-        less = _widened(body, name, min(1.0, radius / gain))
-        fits = all(less[name] >= least[name] * (1 - _EQUAL) for name in less)
-        if not way or not chosen or not fits:  # it can only grow, if at all
-            radius = max(radius, gain)
-    if radius > most:
-        return dict(kept), list(outputs)
-    for name, gain, way in zip(first.inputs, gains, ways, strict=True):
-        if abs(radius / gain - 1) > _EQUAL:
-            if not way:
-                return dict(kept), list(outputs)
-            found |= _widened(body, name, radius / gain)
-    for node in sums:
+    asked = max([_largest(node) for node in alike.nodes] + [outputs[k] for k in places])
+    asked = max([asked, *(kept[name] for name in names & kept.keys())])
+    ways = [_widened(body, name, 1.0, free) for name in alike.inputs]
+    fixed = [g for g, way in zip(alike.gains, ways, strict=True) if not way or way.keys() & rigid]
+    radius, largest = asked, max(fixed, default=0.0)
+    if largest >= asked and not all(_is_multiple(gain, asked) for gain in fixed):
+        radius = largest / min(MOST_WHOLE, math.floor(largest / asked * (1 + _EQUAL)))
+    for name, gain, way in zip(alike.inputs, alike.gains, ways, strict=True):
+        if _is_multiple(gain, radius):
+            continue
+        if not way:
+            return dict(kept), list(outputs)
+        # The smallest gain that the array's numbers allow for, if its radius was chosen, so that it may be smaller.
+        chosen = all(one in now and _is_near(body[one], now[one]) for one in way)
+        share = max(_largest(body[one]) / size for one, size in way.items()) if chosen else 1.0
+        power = 2 if _is_square(body, name) else 1
+        smallest = gain * min(1.0, share) ** power if not way.keys() & rigid else gain
+        times = max(1, math.ceil(smallest / radius * (1 - _EQUAL)))
+        if times > MOST_WHOLE:
+            return dict(kept), list(outputs)
+        found |= _widened(body, name, times * radius / gain, free)
+    for name, k in ports.items():
+        states[k] = found.pop(name, states[k])
+    for node in alike.nodes:
         if node.name not in body.outputs:
             found[node.name] = radius
     for k in places:
         states[k] = radius
     return found, states
+
+
+def _is_square(body: Graph, name: str) -> bool:
+    """Whether both factors of a product have the radius of one array."""
+    node = body[name]
+    return node.op == "multiply" and _base(body, node.inputs[0]) == _base(body, node.inputs[1])
 
 
 def _is_near(node: Node, radius: float) -> bool:

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jali.nn.axes import copied, powers, summed, totalled, turned
+from jali.nn.axes import copied, powers, rolled, summed, totalled, turned
 from jali.nn.between import filled
 from jali.nn.diagonals import placed, steps
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.layout import Gathered, Layout, Repeated, Skewed
+from jali.nn.loop_graph import is_whole
 from jali.nn.noise import gain_of
 from jali.nn.overlay import exponents, joined, monomial, overlaid, sums_of
 from jali.nn.passed import shared_sums
@@ -41,7 +42,7 @@ class Term:
     the source that the diagonals are for (see jali.nn.overlay). The sums of the overlay come before the other ones. digests: by
     (to, from_), a hash of the numbers and the overlay of the diagonals: blocks with the same one are the same matrix.
     turned: for each ciphertext of the result, the rotation of the one ciphertext of the source whose copy it is; empty if there are none. joined: for each
-    ciphertext of the source, its rotation before all of them are added, which comes before anything else; empty if they are not. Both go up in
+    ciphertext of the source, its rotation before all of them are added, which comes before anything else; empty if they are not. Of several, both go up in
     equal steps from 0.
     """
 
@@ -70,6 +71,8 @@ class Term:
         if picked is None and turned(single, source, target):
             assert isinstance(target, Skewed)
             picked, turns = ((0,),) * target.count, target.turns
+        elif picked is None and (step := rolled(single, source, target)):
+            picked, turns = ((0,),), (step,)
         elif picked is not None and isinstance(source, Skewed) and target.ciphertexts == 1:
             joined = tuple(-turn for turn in source.turns)
         if picked is not None:
@@ -155,14 +158,19 @@ class Term:
         return [] if self.target is None else sums_of(self.turns, self.target.slots)
 
     @property
+    def behind(self) -> tuple[object, ...]:
+        """What the sums behind an overlay are. Terms of a transform with the same ones are added before them. Empty if there is no overlay."""
+        return (len(self.turns), self.sums) if self.turns else ()
+
+    @property
     def around(self) -> int:
         """Key switchings for the overlay of one ciphertext, before and behind the diagonals alike."""
         return len(self.turns)
 
     @property
     def is_free(self) -> bool:
-        """Whether it takes no level."""
-        return self.factor == 1.0
+        """Whether it takes no level, because it multiplies by a small whole number, which is exact and keeps the scale."""
+        return self.factor is not None and is_whole(self.factor)
 
     @property
     def moved(self) -> int:

@@ -115,8 +115,11 @@ class Matrices:
     def add(self, node: Node) -> None:
         """Plan the matrices of a transform, or those of the factors of products."""
         turned, encoded = 0, 0
-        layout, level = node.attrs["layout"], node.attrs["level"] + taken(node)
+        layout = node.attrs["layout"]
+        behind: set[tuple[object, ...]] = set()
         for k, term in enumerate(node.attrs["terms"]):
+            # Factors of products stand before products; of a transform, some terms take a level and others none.
+            level = node.attrs["level"] + taken(node, k)
             self._terms[node.name, k] = term, level
             for to in sorted({to for to, _ in term.diagonals}):
                 blocks = _blocks(term, level, to)
@@ -133,9 +136,12 @@ class Matrices:
                     turned += self._known[key].rotations
             if node.op == "products":
                 self.steps |= {(step * self._lanes, level - 1) for step in term.sums}
-            turned += len(term.sums) * layout.ciphertexts + len(term.before) * len(term.diagonals)
-            turned += term.moved
-            turned += term.around * (len(term.diagonals) + len({to for to, _ in term.diagonals}))
+            turned += len(term.before) * len(term.diagonals) + term.moved
+            turned += term.around * len(term.diagonals)
+            if term.behind not in behind:
+                turned += len(term.sums) * layout.ciphertexts
+                turned += term.around * len({to for to, _ in term.diagonals})
+            behind |= {term.behind} - {()}
         if node.op == "products":
             self.steps |= {(step * self._lanes, level - 2) for step in node.attrs["sums"]}
             turned += len(node.attrs["sums"])

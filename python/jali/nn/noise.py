@@ -4,6 +4,9 @@ The noise of an array is a sum of independent sources. A sum of multiples of arr
 recurrence such as (1 + m) w - m w', the errors of w and of its predecessor w' are nearly the same, and almost cancel. Behind matrices, products
 and functions, the noise of an input is a source of its own, larger by g, the root mean square of the derivative of a number of the result
 by those that it is computed from.
+
+A part of an array may be zeros, because a matrix leaves them there. A product with it has noise beside the other numbers alone, and these count: a mean over all would
+make it too small for those who take that part.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ class Noises:
         self._graph = graph
         self._sources: dict[str, _Sources] = {}
         self._own: dict[str, float] = {}
+        self._shares = _shares(graph)
 
     def add(self, node: Node, own: float) -> float:
         """The noise of a node that adds `own` to that of its inputs, which have to be there already."""
@@ -101,7 +105,7 @@ class Noises:
                 gains: Sequence[tuple[float, bool]] = node.attrs["gains"]
                 return gains
             case "multiply":
-                first, second = (self._graph[name].attrs["rms"] for name in node.inputs)
+                first, second = map(self._rms, node.inputs)
                 if node.inputs[0] == node.inputs[1]:  # a square
                     return [(2 * first, False)]
                 return [(second, False), (first, False)]
@@ -113,13 +117,44 @@ class Noises:
                 return [(_slope(node), False)]
         return [(1.0, True) for _ in node.inputs]
 
+    def _rms(self, name: str) -> float:
+        """The root mean square of the numbers of an array that are not zero by what computes it."""
+        return float(self._graph[name].attrs["rms"]) / math.sqrt(self._shares[name])
+
+
+def _shares(graph: Graph) -> dict[str, float]:
+    """For every node, the share of its numbers that may be other than zero, by the matrices and products that compute it."""
+    found: dict[str, float] = {}
+    for node in graph:
+        sources = [found[name] for name in node.inputs]
+        match node.op:
+            case "transform" if "terms" in node.attrs and not np.any(node.attrs["bias"]):
+                pairs = zip(node.attrs["terms"], sources, strict=True)
+                of_terms = (
+                    source if term.single is None or term.is_free else _rows_used(term.single)
+                    for term, source in pairs
+                )
+                found[node.name] = min(1.0, sum(of_terms))
+            case "multiply":
+                found[node.name] = min(sources)
+            case "bootstrap":
+                found[node.name] = sources[0]
+            case _:
+                found[node.name] = 1.0
+    return found
+
+
+def _rows_used(single: SparseMap) -> float:
+    return max(1, single.used_rows) / single.shape[0]
+
 
 def gain_of(single: SparseMap) -> tuple[float, bool]:
     """By how much the noise of a source grows behind a map, and whether the result holds a multiple of it, number by number."""
     factor = factor_of(single)
     if factor is not None:
         return factor, True
-    return math.sqrt(float(np.sum(single.values**2)) / single.shape[0]), False
+    rows = max(1, single.used_rows)  # beside the others there is no noise
+    return math.sqrt(float(np.sum(single.values**2)) / rows), False
 
 
 def _deviation(sources: _Sources) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from jali.ckks import Params
 from jali.errors import InvalidArgument, Unsupported
@@ -56,18 +57,30 @@ def _ways(layout: Layout, slots: int, packings: Sequence[int]) -> list[int]:
     return [packing for packing in packings if packing == 0 or least <= packing < slots]
 
 
+def _work(node: Node) -> tuple[object, ...]:
+    """What nodes have in common that cost the same, as the iterations of a loop do, which share objects."""
+    attrs = node.attrs
+    objects = (attrs["layout"], attrs.get("by"), *attrs.get("terms", ()))
+    return (node.op, len(node.inputs), attrs.get("shared"), attrs.get("sums"), *map(id, objects))
+
+
 def problem_of(
     graph: Graph, params: Params, costs: Costs, packings: Sequence[int] = (0,)
 ) -> Problem:
     """The abstract problem of a lowered graph. packings: with how many slots there are keys to bootstrap, 0 for all."""
     stages, most = [], params.bootstrap_max_magnitude
+    known: dict[tuple[object, ...], tuple[int, ...]] = {}
+    of_restored = cache(costs.restored)
     for node in graph:
         inputs = tuple((name, taken(node, k)) for k, name in enumerate(node.inputs))
         may = params.bootstraps and graph.users(node.name) and not refusal(node, most)
         layout = node.attrs["layout"]
         ways = _ways(layout, params.slots, packings) if may else ()
-        restored = tuple(costs.restored(layout.ciphertexts, packing) for packing in ways)
-        stages.append(Stage(node.name, inputs, costs.of(node), restored))
+        restored = tuple(of_restored(layout.ciphertexts, packing) for packing in ways)
+        work = _work(node)
+        if work not in known:
+            known[work] = costs.of(node)
+        stages.append(Stage(node.name, inputs, known[work], restored))
     due = params.bootstrap_level if params.bootstraps else params.depth + 1
     return Problem(tuple(stages), params.depth, due)
 

@@ -52,9 +52,11 @@ _COARSE = 3.0  # bits by which the scale grows if nothing is known of how far it
 _MARGIN = 0.1  # bits of noise that a smaller scale is to leave
 _PARTS = 64  # of a bit: scales of programs that do not bootstrap are multiples of one
 _FINE = 0.5  # bits by which it grows beyond what is missing
-_SPARE = 1.0  # bits of noise that a plan with bootstrapping may leave before one with less precise bootstrappings is tried
+_SPARE = 0.25  # bits beyond _FINE that a plan with bootstrapping may leave before one with less precise bootstrappings is tried
+_CLOSER = 3  # such plans that are tried, each more precise than the one before
 _NEAR = 1  # levels by which the best number differs for other bits of precision
-_STEP = 4  # of the levels between two bootstrappings in the search for the best number
+_FEW_LEVELS = 4  # between two bootstrappings, with which words are compared
+_STEP = 3  # of the levels between two bootstrappings in the search for the best number
 _MOST_BITS = 32.0  # of precision that a single bootstrapping may be asked for (Params.create)
 _MORE_BITS = 3.0  # of precision for which a GPU may have parameters in words of 32 bits instead of larger ones
 _HALF = 0.5  # bits between those that are tried: most scales of whole and half bits have primes in words of 32 bits
@@ -327,6 +329,11 @@ class _Restoring:
         room = max(0.0, self.memory - self._integers[params.slots])
         return kept_keys(params, room, packings)
 
+    def _words(self, bits: float) -> tuple[str | None, ...]:
+        """In which words every ring bootstraps with so many bits of precision; None for a ring in which that is not secure."""
+        made = (ring.at(_FEW_LEVELS) for ring in rings(bits, self.lanes, self.device))
+        return tuple(None if params is None else params.word for params in made)
+
     def _cheapest(self, bits: float, near: Params | None = None) -> _Found:
         """The cheapest plan whose bootstrappings have so many bits of precision.
 
@@ -403,8 +410,12 @@ class _Restoring:
         curve = params.bootstrap_key_curve(slots=packings)
         return which if isinstance(which, int) else curve[-1 if which == "all" else 0][0]
 
-    def _fast(self, bits: float, near: Params | None) -> _Found:
-        """The same on a device. A GPU is fastest with words of 32 bits, for which not all scales have primes: some more bits may cost less."""
+    def _fast(self, bits: float, before: _Found | None) -> _Found:
+        """The same on a device. A GPU is fastest with words of 32 bits, for which not all scales have primes: some more bits may cost less. before: a plan for
+        other bits. If these have other words in some ring, that may be the best now."""
+        near = None
+        if before is not None and self._words(bits) == self._words(before.bits):
+            near = before.params
         found = self._cheapest(bits, near)
         params = found.params
         if self.device == "cpu" or params.word == "w32" or self.insecure_ring is not None:
@@ -434,7 +445,7 @@ class _Restoring:
             levels = best
 
     def _search(self, ring: Bootstrapping, price: Callable[[Params | None], int]) -> None:
-        """Prices plans of a ring with several numbers of levels between bootstrappings: every fourth, and those beside the best."""
+        """Prices plans of a ring with several numbers of levels between bootstrappings: every third, and those beside the best."""
         least = max(taken(node, k) for node in self._flat for k in range(len(node.inputs)))
         most = ring.most(max(1, least))
         if not most:
@@ -486,7 +497,7 @@ class _Restoring:
         last: list[_Found] = []
 
         def at(bits: float) -> Plan:
-            last.append(self._fast(bits, last[-1].params if last else None))
+            last.append(self._fast(bits, last[-1] if last else None))
             return self._tried(last[-1])
 
         enough = _precise(at, max(self._needed) + _COARSE, self._needed, self.precision_bits)
@@ -498,11 +509,20 @@ class _Restoring:
         spare = -_missing(enough, self._needed) - _FINE
         if spare < _SPARE or self.insecure_ring is not None:
             return None
-        with contextlib.suppress(Unsupported, RangeExceeded):
-            fewer = self._fast(found.bits - spare, found.params)
-            if fewer.cost < found.cost and fewer.costs.unit == found.costs.unit:
+        bits = found.bits - spare
+        for _ in range(_CLOSER):
+            with contextlib.suppress(Unsupported, RangeExceeded):
+                fewer = self._fast(bits, found)
+                if fewer.cost >= found.cost or fewer.costs.unit != found.costs.unit:
+                    return None
                 plan = self._tried(fewer)
-                return plan if _missing(plan, self._needed) <= 0 else None
+                missing = _missing(plan, self._needed)
+                if missing <= 0:
+                    return plan
+                bits = fewer.bits + missing + _MARGIN
+                if bits < found.bits:
+                    continue
+            return None
         return None
 
 

@@ -17,6 +17,7 @@ from jali.nn.choose import check_seen
 from jali.nn.costs import Costs
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.levels import taken
+from jali.nn.loop_graph import is_whole
 from jali.nn.lower import Term
 from jali.nn.matrices import FlatMatrices, Matrices, Numbers
 from jali.nn.storage import Kind
@@ -204,7 +205,7 @@ class Machine:
         if node.op != "transform" or len(node.attrs["terms"]) > 1 or node.attrs["bias"].any():
             return None
         (term,), ((first, *_), *_) = node.attrs["terms"], sources
-        if not term.turned or not term.is_free or list(which) != list(range(len(term.turned))):
+        if len(term.turned) < 2 or term.factor != 1 or list(which) != list(range(len(term.turned))):
             return None
         found = [lowered_to(server, first, node.attrs["level"])]
         while len(found) < len(term.turned):
@@ -286,9 +287,22 @@ class Machine:
     ) -> EncryptedArray:
         """Some ciphertexts of the result of matrices, which are alike."""
         total: EncryptedArray | None = None
+        # By the sums that follow overlays: products whose sum takes them once, and its bounds.
+        behind: dict[tuple[object, ...], tuple[EncryptedArray, list[float]]] = {}
         for k, (term, source) in enumerate(zip(node.attrs["terms"], sources, strict=True)):
             y = self._term(server, node, k, term, source, part)
-            if y is not None:
+            if y is not None and term.turns:
+                bounds = self._bounds(node, term, node.inputs[k], part)
+                if term.behind in behind:
+                    other, others = behind[term.behind]
+                    bounds = [a + b for a, b in zip(bounds, others, strict=True)]
+                    y = _added(server, other, y, bounds[0])
+                behind[term.behind] = y, bounds
+            elif y is not None:
+                total = y if total is None else total + y
+        for term in node.attrs["terms"]:
+            if term.behind in behind:
+                y = self._summed(server, term, *behind.pop(term.behind))
                 total = y if total is None else total + y
         if total is None:  # no number of these ciphertexts depends on the inputs
             total = together(server, [sources[0][0]] * len(part)) * 0
@@ -335,21 +349,21 @@ class Machine:
         part: Sequence[int],
         side: int | None = None,
     ) -> EncryptedArray | None:
-        """What a term adds to some ciphertexts. side: the number of its source, if it is not that of the term."""
+        """What a term adds to some ciphertexts, of overlays before the sums that follow. side: the number of its source, if it is not that of the term."""
 
         def column(*which: int) -> EncryptedArray:
             return together(server, [source[c] for c in which])
 
         if term.factor is not None and term.picked is None:
-            return column(*part) if term.is_free else column(*part) * term.factor
-        # Every bound is proven for sources within their peak. What lies between the numbers of a source has no weight.
-        source_peak = max(1.0, peak(self.graph[node.inputs[k if side is None else side]]))
-        bounds = [max(source_peak * b, 2.0**-20) for b in term.bounds.get(part[0], ())]
+            return _times(server, column(*part), term.factor)
+        name = node.inputs[k if side is None else side]
+        source_peak = max(1.0, peak(self.graph[name]))
+        bounds = self._bounds(node, term, name, part)
         y: EncryptedArray | None = None
         level = node.attrs["level"] + (0 if term.is_free else 1)
         if term.factor is not None:
             y = self._combined(server, term, source, part, level, source_peak)
-            y = y if term.is_free else y * term.factor
+            y = _times(server, y, term.factor)
         joined: EncryptedArray | None = None
         if term.factor is None and term.joined:
             joined = self._joined(server, term, source, level, source_peak)
@@ -369,13 +383,24 @@ class Machine:
                 x = _added(server, x, x.rotate(step * self.lanes), bound)
             product = server.linear_transform(plan, x, peak=bounds[0])
             y = product if y is None else y + product
-        if y is not None:
-            for step in term.traced:
-                y = _added(server, y, y.rotate(step * self.lanes), bounds[0])
-            if term.turns:
-                y = EncryptedArray(server, server.explicit.twice_real(y._settled(), bounds[0]))
-            for step, bound in zip(term.sums, bounds[1:], strict=True):
-                y = _added(server, y, y.rotate(step * self.lanes), bound)
+        return y if y is None or term.turns else self._summed(server, term, y, bounds)
+
+    def _bounds(self, node: Node, term: Term, source: str, part: Sequence[int]) -> list[float]:
+        """What no number of a term is larger than, before its sums and after each. Every bound is proven for sources within their peak. What lies between the numbers
+        of a source has no weight."""
+        largest = max(1.0, peak(self.graph[source]))
+        return [max(largest * b, 2.0**-20) for b in term.bounds.get(part[0], ())]
+
+    def _summed(
+        self, server: Evaluator, term: Term, y: EncryptedArray, bounds: Sequence[float]
+    ) -> EncryptedArray:
+        """The sums that follow the products of a term."""
+        for step in term.traced:
+            y = _added(server, y, y.rotate(step * self.lanes), bounds[0])
+        if term.turns:
+            y = EncryptedArray(server, server.explicit.twice_real(y._settled(), bounds[0]))
+        for step, bound in zip(term.sums, bounds[1:], strict=True):
+            y = _added(server, y, y.rotate(step * self.lanes), bound)
         return y
 
     def _combined(
@@ -445,6 +470,15 @@ class _Overlay:
         """Whether it is the same overlay of these very ciphertexts, at this level or above."""
         same = [id(x) for x in self.sources] == [id(x) for x in sources]
         return same and self.level >= level and (self.turns, self.peak) == (turns, peak)
+
+
+def _times(server: Evaluator, x: EncryptedArray, factor: float) -> EncryptedArray:
+    """x times a number. Whole numbers take no level."""
+    if not is_whole(factor):
+        return x * factor
+    if factor == 1:
+        return x
+    return EncryptedArray(server, server.explicit.multiply_integer(x._settled(), int(factor)))
 
 
 def _turned(server: Evaluator, x: EncryptedArray, step: int, exponent: int) -> EncryptedArray:

@@ -15,6 +15,8 @@ from jali.nn.graph import Array
 __all__ = ["SparseMap"]
 
 Indices = npt.NDArray[np.signedinteger[Any]]
+_SMALL = 1 << 20  # entries of a matrix that is kept as one
+_FILLED = 8
 _CHUNK = 1 << 24  # how many products are in memory at a time
 
 
@@ -114,6 +116,13 @@ class SparseMap:
         out[self.rows, self.cols] = self.values
         return out
 
+    @cached_property
+    def _transposed(self) -> Array | None:
+        """The transpose as a matrix, if that is small and so many of its entries are not zero that a product with it takes less time than their list."""
+        entries = self.shape[0] * self.shape[1]
+        small = entries <= _SMALL and _FILLED * self.count >= entries
+        return np.ascontiguousarray(self.matrix().T) if small and self.count else None
+
     def __add__(self, other: SparseMap) -> SparseMap:
         return SparseMap.of(
             np.r_[self.rows, other.rows],
@@ -152,6 +161,8 @@ class SparseMap:
 
     def __call__(self, x: Array) -> Array:
         """y (batch, m) of x (batch, n)."""
+        if self._transposed is not None:
+            return np.asarray(x @ self._transposed)
         y = np.zeros((len(x), self.shape[0]))
         if self.count:
             first = np.flatnonzero(np.r_[True, self.rows[1:] != self.rows[:-1]])

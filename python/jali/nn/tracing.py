@@ -324,6 +324,9 @@ def _numbers(value: Any) -> Array:
     return array.astype(np.float64)
 
 
+_MOST_SHIFT = 1 << 62
+
+
 def _named(name: str) -> Callable[[Traced], Traced]:
     return lambda x: x._function(name)
 
@@ -343,6 +346,19 @@ def _concatenate(arrays: Sequence[Any], axis: int = 0) -> Traced:
         )
     first: Traced = arrays[0]
     return first._add("concat", "concat", *arrays, axis=axes_of(axis, first.ndim)[0])
+
+
+def _roll(a: Traced, shift: int, axis: int | None = None) -> Traced:
+    if axis is None and a.ndim != 1:
+        return _roll(a.ravel(), shift).reshape(a.shape)
+    (place,) = axes_of(0 if axis is None else axis, a.ndim)
+    size = a.shape[place]
+    start = (size - checks.whole(shift, -_MOST_SHIFT, "shift must be a whole number")) % size
+    if not start:
+        return a
+    index = (slice(None),) * place
+    parts = [a[(*index, slice(start, None))], a[(*index, slice(None, start))]]
+    return _concatenate(parts, place)
 
 
 def _stack(arrays: Sequence[Any], axis: int = 0) -> Traced:
@@ -378,6 +394,7 @@ _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.transpose: lambda a, axes=None: a.transpose(axes),
     np.concatenate: _concatenate,
     np.stack: _stack,
+    np.roll: _roll,
     np.dot: lambda a, b: a.dot(b) if isinstance(a, Traced) else b.__rmatmul__(a),
     np.broadcast_to: lambda array, shape: array._broadcast(tuple(shape)),
     np.shape: lambda a: a.shape,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -36,8 +37,31 @@ def unrolled(graph: Graph) -> Graph:
 
 
 def shortened(graph: Graph) -> Graph:
-    """The graph that ``unrolled`` would give if loops had two iterations at most. Layouts are chosen for it."""
-    return _Unrolling(graph, _STEADY).graph() if has_loops(graph) else graph
+    """The graph that ``unrolled`` would give if loops had two iterations at most. Layouts are chosen for it. The attribute times says for how many iterations a
+    copy stands."""
+    return _elements_late(_Unrolling(graph, _STEADY).graph()) if has_loops(graph) else graph
+
+
+def _elements_late(graph: Graph) -> Graph:
+    """The same graph in another order: elements of sequences come right before the iteration that takes them, and those of iterations that are left out at the end. A
+    search that keeps the cheapest beginnings then compares them with the iteration, and not without it."""
+    late: dict[str, Node] = {}
+    nodes: list[Node] = []
+
+    def add(node: Node) -> None:
+        for name in node.inputs:
+            if name in late:
+                add(late.pop(name))
+        nodes.append(node)
+
+    for node in graph:
+        if "alike" in node.attrs and "step" not in node.attrs and node.name not in graph.outputs:
+            late[node.name] = node
+        else:
+            add(node)
+    while late:
+        add(late.pop(next(iter(late))))
+    return replace(graph, nodes=tuple(nodes))
 
 
 class _Unrolling:
@@ -54,7 +78,7 @@ class _Unrolling:
         return Graph(tuple(self.nodes), tuple(outputs), self.old.stage)
 
     def _copied(
-        self, graph: Graph, names: dict[str, str], path: str, like: str, extra: dict[str, object]
+        self, graph: Graph, names: dict[str, str], path: str, like: str, extra: dict[str, Any]
     ) -> None:
         """Adds the nodes of a graph. names: what its nodes are called in the new one; the inputs of a body are there already."""
         alike: dict[str, str] = {}
@@ -66,7 +90,7 @@ class _Unrolling:
             if node.op == "input" and path:
                 continue
             if node.op == "loop":
-                self._loop(node, names, path, like)
+                self._loop(node, names, path, like, extra.get("times", 1))
                 continue
             known = {**extra, "like": like + node.name}
             if node.name in alike:
@@ -79,7 +103,9 @@ class _Unrolling:
                 node = replace(node, inputs=tuple(map(self._result, inputs)))
             self.nodes.append(replace(node, name=names[node.name]))
 
-    def _loop(self, node: Node, names: dict[str, str], path: str, like: str) -> None:
+    def _loop(
+        self, node: Node, names: dict[str, str], path: str, like: str, times: int = 1
+    ) -> None:
         attrs, body, name = node.attrs, node.attrs["body"], names[node.name]
         states = [self._result(names[n]) for n in node.inputs[: attrs["states"]]]
         count = attrs["count"] if self.most is None else min(self.most, attrs["count"])
@@ -97,7 +123,10 @@ class _Unrolling:
             groups = {n: _group(path, node, k) for k, n in enumerate(body.outputs[: len(states)])}
             start = len(self.nodes)
             steady = f"{like}{node.name}[{min(step, _STEADY - 1)}]."
-            self._copied(inside, called, here, steady, {"step": (name, step)})
+            extra: dict[str, Any] = {"step": (name, step)}
+            if self.most is not None:
+                extra["times"] = times * (attrs["count"] - step if step == count - 1 else 1)
+            self._copied(inside, called, here, steady, extra)
             for k in range(start, len(self.nodes)):
                 for inner, group in groups.items():
                     if self.nodes[k].name == called[inner]:

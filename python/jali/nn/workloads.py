@@ -96,7 +96,87 @@ def lstm(
 
     inner (4 units, units), outer (4 units, features) and bias (4 units,) hold the gates in PyTorch's order: input, forget, cell, output. gate
     and activation: coefficients of the polynomials in the place of the sigmoid and of tanh.
+
+    If the activation is a multiple of the gate's polynomial without its constant, as tanh(z) = 2 sigmoid(2 z) - 1 is, all gates are one array.
     """
+    multiple = _multiple(activation, gate)
+    if multiple is None:
+        return _gate_by_gate(words, inner, outer, bias, gate, activation)
+    return _gates_together(words, inner, outer, bias, gate, activation, *multiple)
+
+
+def _multiple(p: Sequence[float], q: Sequence[float]) -> tuple[float, float] | None:
+    """(r, s) with  p(z) = r (q(s z) - q(0))  for cubic polynomials p and q, p odd and q odd but for its constant; None if there are none."""
+    if len(p) != 4 or len(q) != 4 or p[0] or p[2] or q[2] or not all((p[1], p[3], q[1], q[3])):
+        return None
+    square = p[3] / q[3] * (q[1] / p[1])
+    if square <= 0:
+        return None
+    s = math.sqrt(square)
+    return p[1] / (s * q[1]), s
+
+
+def _gates_together(
+    words: Any,
+    inner: Array,
+    outer: Array,
+    bias: Array,
+    gate: Sequence[float],
+    activation: Sequence[float],
+    ratio: float,
+    stretch: float,
+) -> Any:
+    """The gates i, f, g and o lie one after the other in an array of four blocks, each padded to a power of two, and so do h and the next x in the array that
+    their matrix takes. One polynomial and one matrix then serve all gates. Blocks meet by np.roll, which is one rotation of a ciphertext. What lies in other blocks
+    than the first is of no use until it is multiplied by zeros.
+
+    With activation(z) = ratio (gate(stretch z) - gate(0)), c is computed as c / ratio. Both states are one array, so that they are bootstrapped together: h
+    in its first block, and c in its second one.
+    """
+    units, features = len(bias) // 4, outer.shape[1]
+    block = 1 << (units - 1).bit_length()
+    size = 1 << (block + features - 1).bit_length()
+    rows = np.add.outer(block * np.arange(4), np.arange(units)).ravel()
+    stretched = np.repeat([1.0, 1.0, stretch, 1.0], units)
+    a, _, b = (k * ratio**n for k, n in zip(activation[1:], (1, 2, 3), strict=True))
+    scale, last = _factored((0.0, a, 0.0, b))
+    matrix, added = np.zeros((4 * block, size)), np.zeros(4 * block)
+    matrix[rows, :units] = stretched[:, None] * scale * inner
+    matrix[rows, block : block + features] = stretched[:, None] * outer
+    added[rows] = stretched * bias
+    first = np.repeat([1.0, 0.0, 0.0, 0.0], block)
+    second = np.roll(first, block)
+    constants = gate[0] * np.repeat([1.0, 1.0, 0.0, 1.0], block)
+    odd = (0.0, *gate[1:])
+    given = np.eye(size, features, -block)  # of x in the array of h and x
+    kept = np.eye(size, 4 * block) * first  # of h there
+
+    def states(v: Any, s: Any) -> Any:
+        gates = scalar.polynomial(matrix @ v + added, odd) + constants
+        g, o = np.roll(gates, -2 * block), np.roll(gates, -3 * block)
+        c = gates * g + np.roll(s * gates, -block)
+        return last(first * o, c) + np.roll(c, block) * second
+
+    def cell(v: Any, s: Any, x: Any) -> Any:
+        s = states(v, s)
+        return kept @ s + x, s
+
+    x = words @ given.T
+    v, s = x[0], np.zeros(4 * block)
+    if len(words) > 1:
+        v, s = loop(cell, (v, s), x[1:])
+    return scale * states(v, s)[:units]
+
+
+def _gate_by_gate(
+    words: Any,
+    inner: Array,
+    outer: Array,
+    bias: Array,
+    gate: Sequence[float],
+    activation: Sequence[float],
+) -> Any:
+    """Every gate is an array, with a matrix and a polynomial of its own."""
     units = len(bias) // 4
     gates = [slice(k * units, (k + 1) * units) for k in range(4)]
     # A gate's parts for all steps lie as the words do, so that their matrix has as many diagonals as there are units.
