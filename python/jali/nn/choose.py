@@ -12,8 +12,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from jali.errors import InternalError
 from jali.nn.axes import copied, repeated, summed, totalled, turned
 from jali.nn.between import filled
@@ -263,11 +261,7 @@ class _Search:
 
     def _number(self, single: SparseMap) -> int:
         for number, (other, _) in enumerate(self._structures):
-            if (
-                (single.shape, single.count) == (other.shape, other.count)
-                and np.array_equal(single.rows, other.rows)
-                and np.array_equal(single.cols, other.cols)
-            ):
+            if single.has_places_of(other):
                 return number
         self._structures.append((single, single.sample(_SAMPLED)))
         return len(self._structures) - 1

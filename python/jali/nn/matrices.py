@@ -160,15 +160,21 @@ class Matrices:
         )
 
     def _hold(self, key: _Key, plan: LinearTransform) -> None:
-        """Keep a plan with its numbers, if there is room, because to make them again takes long."""
+        """Keep a plan with its numbers, if there is room and they are not kept for other plans, because to make them again takes long."""
+        if self._numbers is not None and self._numbers.get((key[0], *self._shape)) is not None:
+            return
         clear = _CLEAR_BYTES * self._params.slots * self._known[key].diagonals
         if self._held + clear <= _MOST_HELD:
             self._plans[key] = plan
             self._held += clear
 
+    @property
+    def _shape(self) -> tuple[int, int]:
+        """What diagonals in the clear depend on, beside their matrix: slots and lanes."""
+        return self._params.slots, self._lanes
+
     def settle(self) -> None:
-        """Choose the kind of every matrix, after all were added. Other plans share numbers no longer with this one."""
-        self._numbers = None
+        """Choose the kind of every matrix, after all were added."""
         costs = self._costs or counted(self._params)
         items = [matrix.item(costs) for matrix in self._known.values()]
         kinds = stored(items, self._memory, self._streams)
@@ -231,7 +237,7 @@ class Matrices:
         if not only:
             return
         shared = self._numbers or Numbers()
-        keys = {from_: (term.digests[to, from_], self._params.slots, self._lanes) for from_ in only}
+        keys = {from_: (term.digests[to, from_], *self._shape) for from_ in only}
         known = {from_: shared.get(key) for from_, key in keys.items()}
         for from_ in term.columns(to) if None not in known.values() else ():
             diagonals = known.pop(from_, None)
@@ -246,7 +252,7 @@ class Matrices:
 
     def prepare(self, server: Evaluator) -> None:
         """Encode every matrix that is stored; numbers in the clear are given up. The matrices then belong to this evaluator."""
-        ready, self._plans = self._plans, {}
+        ready, self._plans, self._numbers = self._plans, {}, None
         for term, level in self._terms.values():
             for to in sorted({to for to, _ in term.diagonals}):
                 wanted = {

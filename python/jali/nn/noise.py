@@ -119,7 +119,7 @@ def gain_of(single: SparseMap) -> tuple[float, bool]:
     factor = factor_of(single)
     if factor is not None:
         return factor, True
-    return math.sqrt(float(np.sum(single.values**2)) / single.shape[0]), False
+    return math.sqrt(float(np.sum(single.row_squares)) / single.shape[0]), False
 
 
 def _deviation(sources: _Sources) -> float:

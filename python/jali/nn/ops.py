@@ -39,6 +39,8 @@ class Dense(Linear):
     def maps(self, shapes: Sequence[Shape], attrs: Attrs) -> list[SparseMap]:
         weight = SparseMap.dense(attrs["weight"])
         (m, n), outer = weight.shape, int(np.prod(shapes[0][:-1], dtype=np.int64))
+        if outer == 1:
+            return [weight]
         block = np.arange(outer)[:, None]
         rows, cols = (block * m + weight.rows).ravel(), (block * n + weight.cols).ravel()
         return [SparseMap(rows, cols, np.tile(weight.values, outer), (outer * m, outer * n))]
