@@ -80,8 +80,9 @@ def placed(single: SparseMap, source: Layout, target: Layout) -> Placed:
     slot = rows & (target.slots - 1)  # slots and periods are powers of two
     apart = (columns - slot) & (source.period - 1)
     if isinstance(source, Shared):  # the copy that is the least number of slots behind the window
-        copy = -(apart % target.period // source.every) % (source.block // source.every)
-        apart = (apart + copy * source.every) % source.period
+        behind = (apart & (target.period - 1)) // source.every
+        copy = -behind & (source.block // source.every - 1)
+        apart = (apart + copy * source.every) & (source.period - 1)
     window = apart & -target.period if target.period < source.period else 0
     return Placed(block, apart - window, slot + window, everything)
 
@@ -90,8 +91,8 @@ def _shared(rows: Indices, columns: Indices, source: Layout, target: Shared) -> 
     """Every copy of a number is computed from the copy of the source in which it lies."""
     copies = np.arange(0, target.block, target.every)
     slots = rows[:, None] + copies
-    apart = (columns[:, None] - slots) % source.period
-    window = apart % target.every // target.chunk * target.chunk
+    apart = (columns[:, None] - slots) & (source.period - 1)
+    window = apart & (target.every - 1) & -target.chunk
     entry = np.repeat(np.arange(len(rows)), len(copies))
     diagonal = (apart - window).ravel()
     return Placed(np.zeros_like(entry), diagonal, (slots + window).ravel(), entry)

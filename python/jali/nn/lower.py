@@ -283,7 +283,7 @@ def _hash(*parts: bytes) -> bytes:
 
 def _digest(diagonal: Indices, slot: Indices, values: Array) -> bytes:
     """A hash of products between two ciphertexts."""
-    kinds = ((diagonal, np.int64), (slot, np.int64), (values, np.float64))
+    kinds = ((diagonal, np.int32), (slot, np.int32), (values, np.float64))
     return _hash(*(np.ascontiguousarray(x, kind).tobytes() for x, kind in kinds))
 
 

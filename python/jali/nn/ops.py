@@ -89,6 +89,10 @@ class Combine(Linear):
             )
         return shapes[0]
 
+    def compute(self, values: Sequence[Array], attrs: Attrs) -> Array:
+        parts = (float(w) * x for w, x in zip(attrs["weights"], values, strict=True))
+        return np.asarray(sum(parts))
+
     def maps(self, shapes: Sequence[Shape], attrs: Attrs) -> list[SparseMap]:
         one = SparseMap.identity(int(np.prod(shapes[0], dtype=np.int64)))
         return [one.scaled(float(w)) for w in attrs["weights"]]

@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from jali.ckks import Params
 from jali.errors import Error, InvalidArgument, RangeExceeded, Unsupported
 from jali.nn.amplify import amplified
-from jali.nn.choose import lay_out
+from jali.nn.choose import laid_out, lay_out
 from jali.nn.costs import Costs, costs_of
 from jali.nn.elimination import NEVER
 from jali.nn.graph import Graph
 from jali.nn.keys import Demand, digits, integer_bytes, kept_keys, key_bytes, word_bytes
+from jali.nn.layout import Layout
 from jali.nn.levels import Levels, depth_of, levelled, lowest, taken
 from jali.nn.lower import lower
 from jali.nn.matrices import Numbers
@@ -267,6 +268,7 @@ class _Restoring:
 
     def __post_init__(self) -> None:
         self._lowered: dict[tuple[int, bool, bool], dict[str, Graph]] = {}
+        self._layouts: dict[int, dict[str, Layout]] = {}
         self._integers: dict[int, int] = {}
         self.numbers = Numbers()
         self._flat = unrolled(self.graph)
@@ -279,7 +281,9 @@ class _Restoring:
             if not apart and not has_parts(self.stages(params)["layout"]):
                 self._lowered[kind] = self.stages(params)
             else:
-                self._lowered[kind] = lowered(self.graph, kind[0], bootstraps=kind[1], apart=apart)
+                self._lowered[kind] = lowered(
+                    self.graph, kind[0], bootstraps=kind[1], apart=apart, known=self._layouts
+                )
         return self._lowered[kind]
 
     def _placed(
@@ -513,12 +517,20 @@ def lowered(
     *,
     bootstraps: bool = False,
     apart: bool = True,
+    known: dict[int, dict[str, Layout]] | None = None,
 ) -> dict[str, Graph]:
     """The stages after approximation, for lanes of this many slots. levels: None stands for the lowest, without bootstrapping. bootstraps:
-    whether arrays may be bootstrapped. apart: whether sums in loops may be taken apart; see jali.nn.passed."""
+    whether arrays may be bootstrapped. apart: whether sums in loops may be taken apart; see jali.nn.passed. known: by the number of slots, the
+    layouts that were chosen for this graph before, and will be; they depend neither on bootstraps nor on apart, as amplification moves no number."""
     if not bootstraps and not has_loops(graph):
         graph = amplified(graph)
-    laid = lay_out(shortened(graph), slots)
+    laid = shortened(graph)
+    if known is not None and slots in known:
+        laid = laid_out(laid, known[slots])
+    else:
+        laid = lay_out(laid, slots)
+    if known is not None:
+        known[slots] = {node.name: node.attrs["layout"] for node in laid}
     if has_loops(graph):
         layouts = {node.attrs["like"]: node.attrs["layout"] for node in laid}
         flat = unrolled(graph)
