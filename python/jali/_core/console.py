@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-__all__ = ["bytes_text", "counter", "joules_text", "progress", "seconds_text", "table"]
+__all__ = ["bytes_text", "counter", "joules_text", "progress", "seconds_text", "stages", "table"]
 
 Item = TypeVar("Item")
 
@@ -102,6 +102,22 @@ def counter(what: str) -> Callable[[int, int], None] | None:
     def show(done: int, count: int) -> None:
         text = f"\r{what}: {done}/{count}"
         sys.stderr.write(text if done < count else "\r" + " " * (len(text) + 8) + "\r")
+        sys.stderr.flush()
+
+    return show
+
+
+def stages(what: str) -> Callable[[str, float], None] | None:
+    """A callback (stage, fraction) that shows the progress on standard error; None if that is not a terminal."""
+    if not sys.stderr.isatty():
+        return None
+    longest = 0
+
+    def show(stage: str, fraction: float) -> None:
+        nonlocal longest
+        text = f"{what}: {stage}, {fraction:.0%}" if fraction < 1 else ""
+        longest = max(longest, len(text))
+        sys.stderr.write("\r" + text.ljust(longest) + ("" if text else "\r"))
         sys.stderr.flush()
 
     return show

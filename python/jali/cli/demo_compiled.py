@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from jali import device as devices
 from jali import nn
-from jali._core.console import bytes_text, seconds_text
+from jali._core.console import bytes_text, counter, seconds_text, stages
 from jali.cli.demo_options import add_common
 from jali.cli.parser import Parser
 from jali.errors import InvalidArgument, LimitExceeded
@@ -121,6 +121,7 @@ class Session:
                     example,
                     calibration=calibration() if callable(calibration) else calibration,
                     device=self._device.split(":")[0],
+                    progress=stages("compiling"),
                     **how,
                 )
             if kept is not None:
@@ -136,7 +137,9 @@ class Session:
             f"{seconds_text(self._compiled)}"
         )
         self._check_memory()
-        self.summary = one = self.program.summary(self._device, threads=options.threads)
+        self.summary = one = self.program.summary(
+            self._device, threads=options.threads, progress=counter("trial runs, step")
+        )
         self._memory = one.key_bytes_expanded + one.diagonal_bytes + one.workspace_bytes
         self.say(
             f"predicted on {one.device}: {seconds_text(one.seconds)}, of which bootstrapping {seconds_text(one.bootstrap_seconds)}; "
@@ -184,9 +187,11 @@ class Session:
             return laps[-1] - laps[-2]
 
         client = program.client(threads=threads)
-        keys = client.evaluation_keys()
+        keys = client.evaluation_keys(progress=counter("keys"))
         keys_seconds = lap()
-        server = program.server(keys, device=self._device, threads=threads)
+        server = program.server(
+            keys, device=self._device, threads=threads, progress=counter("matrices")
+        )
         server_seconds = lap()
 
         def served(request: Message) -> tuple[Message, float]:

@@ -19,6 +19,7 @@ from jali.nn.from_torch import is_module, trace_module
 from jali.nn.graph import Array, Graph
 from jali.nn.ops import verify
 from jali.nn.program import Program, compiled
+from jali.nn.progress import Progress, Told
 from jali.nn.tracing import trace_function
 
 __all__ = ["compile", "trace"]
@@ -39,6 +40,7 @@ def compile(
     margin: float = MARGIN,
     input_range: Any = None,
     output: str = "logits",
+    progress: Told | None = None,
 ) -> Program:
     """The encrypted program of a trained model.
 
@@ -67,6 +69,9 @@ def compile(
     input_range: (low, high) of the input's numbers, if you know it; of one number for all or one for each. For several inputs, a list
         of these or None.
     output: for classifiers of scikit-learn, "logits" or "probability".
+    progress: called when a stage begins, with its name, as Program.explain takes it, and about how much of the work is done, from 0 to 1. Layout,
+        lower, levels and parameters may begin several times, because plans are compared; the fraction never falls, and is 1 in the
+        last call. If it raises, the work ends.
 
     Raises Unsupported for what cannot be compiled: the sentence names it, and says what to put in its place. Raises
     InvalidArgument for shapes that do not fit and for weights or examples that are not finite.
@@ -80,21 +85,25 @@ def compile(
     room = None if memory is None else checks.size(memory, "memory")
     if not _is_number(margin) or not 0 <= margin <= 100:
         raise InvalidArgument(f"margin must be a number from 0 to 100, not {checks.shown(margin)}")
-    graph = trace(module, example, output=output)
-    examples = _examples(graph, example, calibration)
-    ranges = [input_range] if len(graph.inputs) == 1 else input_range
-    _check_ranges(ranges, len(graph.inputs))
-    return compiled(
-        graph,
-        examples,
-        precision_bits=precision,
-        lanes=lanes,
-        margin=float(margin),
-        input_ranges=ranges,
-        memory=_MEMORY[device] if room is None else room,
-        key_memory=float("inf") if room is None else None,
-        device=device,
-    )
+    told = Progress(progress)
+    with told.raised():
+        told.at("trace", 0.0)
+        graph = trace(module, example, output=output)
+        examples = _examples(graph, example, calibration)
+        ranges = [input_range] if len(graph.inputs) == 1 else input_range
+        _check_ranges(ranges, len(graph.inputs))
+        return compiled(
+            graph,
+            examples,
+            precision_bits=precision,
+            lanes=lanes,
+            margin=float(margin),
+            input_ranges=ranges,
+            memory=_MEMORY[device] if room is None else room,
+            key_memory=float("inf") if room is None else None,
+            device=device,
+            progress=told,
+        )
 
 
 def trace(module: Any, example: Any, *, output: str = "logits") -> Graph:

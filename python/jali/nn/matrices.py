@@ -6,7 +6,8 @@ at the same level are one: a loop's in all iterations, and one that is applied t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import itertools
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -250,8 +251,12 @@ class Matrices:
             shared.add(keys[from_], made)
             yield from_, LinearTransform(self._params, made, level=level)
 
-    def prepare(self, server: Evaluator) -> None:
-        """Encode every matrix that is stored; numbers in the clear are given up. The matrices then belong to this evaluator."""
+    def prepare(
+        self, server: Evaluator, progress: Callable[[int, int], object] | None = None
+    ) -> None:
+        """Encode every matrix that is stored; numbers in the clear are given up. The matrices then belong to this evaluator. progress: called
+        after each, with how many are done and how many there are."""
+        total = sum(kind != "made" for kind in self._kinds.values())
         ready, self._plans, self._numbers = self._plans, {}, None
         for term, level in self._terms.values():
             for to in sorted({to for to, _ in term.diagonals}):
@@ -261,15 +266,19 @@ class Matrices:
                     if key not in self._plans and self._kinds[key] != "made"
                 }
                 missing = [from_ for key, from_ in wanted.items() if key not in ready]
-                for key in wanted.keys() & ready.keys():
-                    self._encode(server, key, ready.pop(key))
-                for from_, plan in self._made(term, level, to, missing):
-                    self._encode(server, (term.digests[to, from_], level), plan)
-
-    def _encode(self, server: Evaluator, key: _Key, plan: LinearTransform) -> None:
-        server.prepare(plan, storage=_STORAGE[self._kinds[key]])
-        plan.forget()
-        self._plans[key] = plan
+                plans = itertools.chain(
+                    ((key, ready.pop(key)) for key in wanted.keys() & ready.keys()),
+                    (
+                        ((term.digests[to, from_], level), plan)
+                        for from_, plan in self._made(term, level, to, missing)
+                    ),
+                )
+                for key, plan in plans:
+                    server.prepare(plan, storage=_STORAGE[self._kinds[key]])
+                    plan.forget()
+                    self._plans[key] = plan
+                    if progress is not None:
+                        progress(len(self._plans), total)
 
     def of(self, name: str, k: int, to: int) -> Iterator[LinearTransform]:
         """The matrices of term k of a node to ciphertext `to`, in the order of Term.columns."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jali.ckks import Params
 from jali.errors import Error, InvalidArgument, RangeExceeded, Unsupported
@@ -37,6 +37,7 @@ from jali.nn.parameters import (
 )
 from jali.nn.passed import has_parts, taken_apart
 from jali.nn.placement import best_levels, repeated_after
+from jali.nn.progress import Progress
 from jali.nn.run import Machine
 from jali.nn.sampled import Samples
 from jali.nn.trial import demanded
@@ -59,6 +60,10 @@ _STEP = 4  # of the levels between two bootstrappings in the search for the best
 _MOST_BITS = 32.0  # of precision that a single bootstrapping may be asked for (Params.create)
 _MORE_BITS = 3.0  # of precision for which a GPU may have parameters in words of 32 bits instead of larger ones
 _HALF = 0.5  # bits between those that are tried: most scales of whole and half bits have primes in words of 32 bits
+_STAGE, _PRICED = (
+    1 / 8,
+    1 / 40,
+)  # parts of what is left to do that a stage, and the levels of one of many parameters, take
 _WORTH_KEYS = 1 / 50  # part of the cost that further keys of bootstrapping must save
 
 
@@ -117,6 +122,7 @@ def plan(
     key_memory: float | None = float("inf"),
     insecure_ring: Ring | None = None,
     samples: Samples | None = None,
+    progress: Progress | None = None,
 ) -> Plan:
     """The plan of an approximated graph.
 
@@ -127,7 +133,8 @@ def plan(
     insecure_ring: for tests; the program then bootstraps.
     """
     arguments = (graph, precision_bits, lanes, memory, device)
-    restoring = _Restoring(*arguments, key_memory, insecure_ring, samples)
+    told = progress or Progress()
+    restoring = _Restoring(*arguments, key_memory, insecure_ring, samples, told)
     if insecure_ring is not None:
         return restoring.plan()
     try:
@@ -182,6 +189,7 @@ def _within(
                 break
             depth, integer_bits = depth_of(graph_now), room  # some sums turned out to be free
         stages = restoring.stages(params)
+        restoring.progress.some("parameters", _STAGE)
         costs = costs_of(params, device)
         machine = Machine(
             stages["levels"],
@@ -265,6 +273,7 @@ class _Restoring:
     key_memory: float | None
     insecure_ring: Ring | None
     samples: Samples | None = None
+    progress: Progress = field(default_factory=Progress)
 
     def __post_init__(self) -> None:
         self._lowered: dict[tuple[int, bool, bool], dict[str, Graph]] = {}
@@ -282,7 +291,12 @@ class _Restoring:
                 self._lowered[kind] = self.stages(params)
             else:
                 self._lowered[kind] = lowered(
-                    self.graph, kind[0], bootstraps=kind[1], apart=apart, known=self._layouts
+                    self.graph,
+                    kind[0],
+                    bootstraps=kind[1],
+                    apart=apart,
+                    known=self._layouts,
+                    progress=self.progress,
                 )
         return self._lowered[kind]
 
@@ -343,6 +357,7 @@ class _Restoring:
             nonlocal refused
             if params is None:
                 return NEVER
+            self.progress.some("levels", _PRICED)
             costs = costs_of(params, self.device).slowed(self._kept_keys(params)[1])
             below = min((plan.cost for plan in found), default=NEVER)
             try:
@@ -463,6 +478,7 @@ class _Restoring:
 
     def _tried(self, found: _Found) -> Plan:
         """The plan after its trial run."""
+        self.progress.some("parameters", _STAGE)
         stages = dict(self.stages(found.params, found.apart))
         stages["levels"] = levelled(stages["lower"], found.levels)
         bootstraps = any(node.op == "bootstrap" for node in stages["levels"])
@@ -518,12 +534,15 @@ def lowered(
     bootstraps: bool = False,
     apart: bool = True,
     known: dict[int, dict[str, Layout]] | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, Graph]:
     """The stages after approximation, for lanes of this many slots. levels: None stands for the lowest, without bootstrapping. bootstraps:
     whether arrays may be bootstrapped. apart: whether sums in loops may be taken apart; see jali.nn.passed. known: by the number of slots, the
     layouts that were chosen for this graph before, and will be; they depend neither on bootstraps nor on apart, as amplification moves no number."""
     if not bootstraps and not has_loops(graph):
         graph = amplified(graph)
+    told = progress or Progress()
+    told.some("layout", _STAGE)
     laid = shortened(graph)
     if known is not None and slots in known:
         laid = laid_out(laid, known[slots])
@@ -536,5 +555,6 @@ def lowered(
         flat = unrolled(graph)
         nodes = (n.with_attrs(layout=layouts[n.attrs["like"]]) for n in flat)
         laid = Graph(tuple(nodes), flat.outputs, "layout")
+    told.some("lower", _STAGE)
     low = lower(taken_apart(laid) if apart and has_loops(graph) else laid)
     return {"layout": laid, "lower": low, "levels": levelled(low, levels or lowest(low))}

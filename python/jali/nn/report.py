@@ -13,6 +13,7 @@ from jali._core.console import bytes_text, seconds_text
 from jali.nn.graph import Node
 from jali.nn.keys import key_sizes, relative_time
 from jali.nn.manifest import Manifest
+from jali.nn.progress import Counted
 from jali.nn.run import Encrypted, Machine, restored
 from jali.nn.storage import Kind
 from jali.nn.trial import Trial
@@ -189,25 +190,38 @@ def summarised(
     precision_bits: float,
     device: str,
     threads: int | None,
+    progress: Counted | None = None,
 ) -> Summary:
-    """The price list on a device of this machine, by trial runs there."""
+    """The price list on a device of this machine, by trial runs there. progress: as of Program.summary."""
     demand = manifest.demand
     trial = Trial(machine, device, threads, demand.restored_bits, timed=True)
     start = time.perf_counter()
-    machine.prepare(trial.server)
+    matrices = 0
+
+    def encoded(done: int, total: int) -> None:
+        nonlocal matrices
+        matrices = total
+        if progress is not None:
+            progress(done, total + 1 + _RUNS)
+
+    machine.prepare(trial.server, encoded)
     trial.server.synchronize()
     prepared = time.perf_counter() - start
     trial.run()  # makes tables and pools
     slower = relative_time(manifest.params, demand)  # the trial has all keys
     restoring = {k: slower * s for k, s in _bootstrap_seconds(machine, trial).items()}
     seconds: dict[str, list[float]] = {}
-    for _ in range(_RUNS):
+    for k in range(_RUNS):
+        if progress is not None:
+            progress(matrices + 1 + k, matrices + 1 + _RUNS)
         watch = _Watch(trial)
         outputs = trial.run(watch=watch)
         taken = watch.seconds | trial.seconds
         taken |= {name: taken[one] for name, one in trial.first.items()}
         for name, spent in (taken | restoring).items():
             seconds.setdefault(name, []).append(spent)
+    if progress is not None:
+        progress(matrices + 1 + _RUNS, matrices + 1 + _RUNS)
     held, kinds = machine.held_bytes, machine.stored
     layers = tuple(
         _layer(
