@@ -388,6 +388,8 @@ def test_the_price_list_holds(rng: np.random.Generator) -> None:
     assert [layer.name for layer in summary.layers] == ["scale", "sigmoid", "scale_2"]
     assert summary.seconds == sum(layer.seconds for layer in summary.layers) > 0
     assert summary.examples == 16 and summary.bootstraps == 0
+    assert "12 bits of the largest output\n" in str(summary)  # of every number, and no average
+    assert "of the number with most" in program.explain("program")
     exact = program.stages["approximate"]
     inside = approximate.scaled(exact.inputs[0], x[:16])
     output = exact[exact.outputs[0]]

@@ -98,6 +98,8 @@ def test_a_deep_network_is_what_it_is_in_the_clear(deep: tuple[nn.Program, np.nd
     assert 0 < summary.bootstrap_seconds < summary.seconds
     assert 0 < summary.bootstrap_key_bytes <= summary.key_bytes_expanded
     assert f"{summary.bootstraps} bootstraps" in str(summary)
+    assert "by the average of the noise over numbers" in str(summary)
+    assert "of the average of its numbers" in program.explain("program")
 
 
 def test_arrays_that_repeat_are_bootstrapped_with_fewer_slots(

@@ -55,6 +55,8 @@ class Summary:
     diagonal_bytes: of all matrices in the memory of the device. stored_bytes: of those of every kind of jali.nn.storage; streamed ones lie in the
     memory of the host.
     request_bytes, reply_bytes: of the messages of one run.
+    precision_bits: what was asked for: results are off by at most 2^-precision_bits of the largest output of the calibration. With bootstraps, this
+    is promised for the average of the noise over numbers, not for the number that has most of it.
     workspace_bytes: of the arrays that are in memory at once, at most.
     bootstraps: bootstrappings of one ciphertext, or of two at once. sparse_bootstraps: those of them with fewer slots than all, of
     numbers that repeat. bootstrap_seconds: their part of the time. bootstrap_key_bytes: what their
@@ -114,10 +116,15 @@ class Summary:
                 f"server; matrices {bytes_text(self.diagonal_bytes)}; arrays at most {bytes_text(self.workspace_bytes)}",
                 f"matrices: {stored_text(self.stored_bytes)}{self._made()}",
                 f"request {bytes_text(self.request_bytes)}, reply {bytes_text(self.reply_bytes)}; results to "
-                f"{self.precision_bits:g} bits of the largest output",
+                f"{self.precision_bits:g} bits of the largest output{self._averaged()}",
                 "A range marked ? was seen in the calibration and widened; others follow from the inputs' ranges.",
             ]
         )
+
+    def _averaged(self) -> str:
+        if not self.bootstraps:
+            return ""
+        return ", by the average of the noise over numbers: single ones may have more"
 
     def _made(self) -> str:
         made = sum("made" in layer.stored for layer in self.layers)
