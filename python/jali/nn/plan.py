@@ -346,9 +346,13 @@ class _Restoring:
         return kept_keys(params, room, packings)
 
     def _cheapest(self, bits: float, near: Params | None = None) -> _Found:
-        """The cheapest plan whose bootstrappings have so many bits of precision.
+        """The cheapest plan whose bootstrappings have so many bits of precision. near: see _priced."""
+        return self._whole(min(self._priced(bits, near), key=lambda plan: plan.cost))
 
-        near: the best parameters for about as many bits, from which these do not differ by much.
+    def _priced(self, bits: float, near: Params | None = None, log_n: int = 0) -> list[_Found]:
+        """Plans whose bootstrappings have so many bits of precision, among which is the cheapest; others are left out.
+
+        near: the best parameters for about as many bits, from which these do not differ by much. log_n: of the ring, or 0 for all.
         """
         found: list[_Found] = []
         refused: Unsupported | None = None
@@ -372,23 +376,29 @@ class _Restoring:
             ring = Bootstrapping(self.insecure_ring.log_n, bits, self.device, insecure=True)
             price(ring.at(self.insecure_ring.levels))
         elif bits <= _MOST_BITS:
-            for ring in rings(bits, self.lanes, self.device):
+            every = [
+                ring for ring in rings(bits, self.lanes, self.device) if log_n in (0, ring.log_n)
+            ]
+            for ring in every:
                 if near is not None and ring.log_n == near.log_n:
                     levels = near.depth - near.bootstrap_level
                     now = ring.at(levels)
                     # With another word, or without security, other levels or another ring may be better now.
                     if now is not None and now.word == near.word:
                         self._climb(ring, price, levels)
-            for ring in rings(bits, self.lanes, self.device) if not found else ():
+            for ring in every if not found else ():
                 self._search(ring, price)
         if not found:
             raise refused or Unsupported(
                 f"no secure parameters bootstrap to {bits:.0f} bits, and one bootstrapping has at most {_MOST_BITS:.0f}: ask for fewer "
                 "precision_bits"
             )
-        best = min(found, key=lambda plan: plan.cost)
+        return found
+
+    def _whole(self, best: _Found) -> _Found:
+        """The best plan of its parameters, with sums taken apart or not, and with sparse bootstrappings."""
         placed, cost, apart = self._placed(best.params, best.costs, both=True)
-        return self._sparser(_Found(cost, bits, best.params, placed, best.costs, apart))
+        return self._sparser(_Found(cost, best.bits, best.params, placed, best.costs, apart))
 
     def _sparser(self, full: _Found) -> _Found:
         """The plan, or a cheaper one of the same parameters with keys for n slots, alone or beside those for all slots, where n is a number of slots
@@ -423,20 +433,39 @@ class _Restoring:
         return which if isinstance(which, int) else curve[-1 if which == "all" else 0][0]
 
     def _fast(self, bits: float, near: Params | None) -> _Found:
-        """The same on a device. A GPU is fastest with words of 32 bits, for which not all scales have primes: some more bits may cost less."""
-        found = self._cheapest(bits, near)
-        params = found.params
-        if self.device == "cpu" or params.word == "w32" or self.insecure_ring is not None:
-            return found
-        levels = params.depth - params.bootstrap_level
-        most = min(bits + _MORE_BITS, _MOST_BITS)
+        """The same on a device. A GPU is fastest with words of 32 bits, for which not all scales have primes: some more bits may cost less.
+
+        One ring may have primes for a scale and another one none. So this is asked of every ring, also of one that costs more at these bits.
+        """
+        found = self._priced(bits, near)
+        if self.device != "cpu" and self.insecure_ring is None:
+            best = min(found, key=lambda plan: plan.cost)
+            for ring in rings(bits, self.lanes, self.device):
+                mine = [plan for plan in found if plan.params.log_n == ring.log_n]
+                now = min(mine, key=lambda plan: plan.cost).params if mine else None
+                compared = near is not None and best.params.word == "w32"  # when near was found
+                if not compared and (now is None or now.word != "w32"):
+                    with contextlib.suppress(Unsupported):
+                        found += self._narrower(bits, ring, now)
+        return self._whole(min(found, key=lambda plan: plan.cost))
+
+    def _narrower(self, bits: float, ring: Bootstrapping, now: Params | None) -> list[_Found]:
+        """Plans in words of 32 bits, for the fewest of _MORE_BITS more bits of precision for which a ring has any. now: the ring's best parameters at these
+        bits, if they are known."""
+        half = ring.most(self._least) // 2
+        levels = half if now is None else now.depth - now.bootstrap_level
         more = math.ceil(bits / _HALF) * _HALF
-        while more <= most:
-            other = Bootstrapping(params.log_n, more, self.device).at(levels)
+        while levels and more <= min(bits + _MORE_BITS, _MOST_BITS):
+            other = Bootstrapping(ring.log_n, more, self.device).at(levels)
             if other is not None and other.word == "w32":
-                return min(found, self._cheapest(more, other), key=lambda plan: plan.cost)
+                return self._priced(more, other if now else None, ring.log_n)
             more += _HALF
-        return found
+        return []
+
+    @property
+    def _least(self) -> int:
+        """The fewest levels between two bootstrappings with which every operation can be done."""
+        return max(1, *(taken(node, k) for node in self._flat for k in range(len(node.inputs))))
 
     def _climb(
         self, ring: Bootstrapping, price: Callable[[Params | None], int], levels: int
@@ -454,8 +483,8 @@ class _Restoring:
 
     def _search(self, ring: Bootstrapping, price: Callable[[Params | None], int]) -> None:
         """Prices plans of a ring with several numbers of levels between bootstrappings: every fourth, and those beside the best."""
-        least = max(taken(node, k) for node in self._flat for k in range(len(node.inputs)))
-        most = ring.most(max(1, least))
+        least = self._least
+        most = ring.most(least)
         if not most:
             return
         rough = sorted(range(most, least - 1, -_STEP))  # many levels are seldom better than few
