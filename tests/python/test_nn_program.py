@@ -288,7 +288,7 @@ def test_damaged_bytes_are_refused(rng: np.random.Generator) -> None:
 
 def test_an_example_alone_is_warned_of(rng: np.random.Generator) -> None:
     f, x = perceptron(rng, np.square), rng.uniform(-1, 1, (50, 10))
-    with pytest.warns(UserWarning, match="1 examples") as seen:
+    with pytest.warns(UserWarning, match="with 1 example,") as seen:
         jali.compile(f, x[0])
     assert seen[0].filename == __file__
     with warnings.catch_warnings():

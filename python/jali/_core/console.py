@@ -9,7 +9,16 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-__all__ = ["bytes_text", "counter", "joules_text", "progress", "seconds_text", "stages", "table"]
+__all__ = [
+    "bytes_text",
+    "counted_text",
+    "counter",
+    "joules_text",
+    "progress",
+    "seconds_text",
+    "stages",
+    "table",
+]
 
 Item = TypeVar("Item")
 
@@ -92,6 +101,11 @@ def progress(items: Iterable[Item], what: str, count: int) -> Iterator[Item]:
         sys.stderr.flush()
         yield item
     sys.stderr.write("\r" + " " * (len(what) + 24) + "\r")
+
+
+def counted_text(count: int, what: str) -> str:
+    """A number of things, as "1 example" and "2 examples"."""
+    return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 
 def counter(what: str) -> Callable[[int, int], None] | None:

@@ -36,7 +36,7 @@ class Figures:
 
     predicted_seconds: of the server, for the examples of one ciphertext. seconds: for one request, the mean of all. On a GPU the first request,
         first_seconds, is recorded, and sent again.
-    predicted_bytes: keys, encoded matrices and arrays in the server's memory. device_bytes: in use on the device after the run. host_bytes: the
+    predicted_bytes: keys, encoded matrices, those of bootstrapping, too, and arrays in the server's memory. device_bytes: in use on the device after the run. host_bytes: the
         most that this process had in memory, with the client and the compiler.
     """
 
@@ -140,7 +140,7 @@ class Session:
         self.summary = one = self.program.summary(
             self._device, threads=options.threads, progress=counter("trial runs, step")
         )
-        self._memory = one.key_bytes_expanded + one.diagonal_bytes + one.workspace_bytes
+        self._memory = one.device_bytes
         self.say(
             f"predicted on {one.device}: {seconds_text(one.seconds)}, of which bootstrapping {seconds_text(one.bootstrap_seconds)}; "
             f"memory of the server {bytes_text(self._memory)}, of which keys {bytes_text(one.key_bytes_expanded)}"

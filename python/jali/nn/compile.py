@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from jali._core import checks
+from jali._core.console import counted_text
 from jali.errors import InvalidArgument, Unsupported
 from jali.nn.calibrate import MARGIN
 from jali.nn.execute import checked_examples
@@ -204,7 +205,7 @@ def _examples(graph: Graph, example: Any, calibration: Any) -> list[Array]:
         raise InvalidArgument("the calibration has different numbers of examples for its inputs")
     if len(examples[0]) < _FEW:
         warnings.warn(
-            f"the program is calibrated with {len(examples[0])} examples, which say little about the numbers that occur: pass "
+            f"the program is calibrated with {counted_text(len(examples[0]), 'example')}, which say little about the numbers that occur: pass "
             "calibration= with a few hundred like those that will be encrypted",
             UserWarning,
             stacklevel=3,
