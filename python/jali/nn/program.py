@@ -311,16 +311,18 @@ def compiled(
     most = max(_MEASURED, _NUMBERS // sum(node.size for node in graph))
     some = np.linspace(0, len(examples[0]) - 1, min(len(examples[0]), most)).astype(int)
     chosen = [x[some] for x in examples]
+    outputs = {
+        name: exact[before][some]  # folding leaves out reshapes, also of outputs
+        for name, before in zip(stages["calibrate"].outputs, graph.outputs, strict=True)
+    }
+    del exact  # the values of all arrays, which may take gigabytes
     told.at("approximate", 0.2)
     stages["approximate"], error = approximate(
         stages["calibrate"],
         chosen,
         precision_bits,
         traced=graph,
-        exact={
-            name: exact[before][some]  # folding leaves out reshapes, also of outputs
-            for name, before in zip(stages["calibrate"].outputs, graph.outputs, strict=True)
-        },
+        exact=outputs,
     )
     found = plan(
         stages["approximate"],
