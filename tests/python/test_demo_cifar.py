@@ -357,6 +357,10 @@ def test_demo(
     assert result["agreement_with_plain"] == 1 and result["expected_agreement"] > 0.9
     assert result["max_score_error"] < 2.0**-6 * result["largest_score"]
     assert result["images"] == 2 and result["seconds_per_image"] > 0
+    assert (result["batch"], result["pack"]) == (2, 1)  # two ciphertexts side by side
+    assert result["images_per_second"] == pytest.approx(2 / result["seconds"])
+    assert cli.main(["demo", *words, "--pack", "2"]) == 1  # another program
+    assert "for other sizes" in capsys.readouterr().err
     np.savez(weights, **stored(np.random.default_rng(), (2,)))
     assert cli.main(["demo", *words]) == 1
     assert "other weights" in capsys.readouterr().err
@@ -364,6 +368,34 @@ def test_demo(
     monkeypatch.setattr(demo_compiled, "free_bytes", lambda: 1 << 20)
     assert cli.main(["demo", *words]) == 1
     assert "this machine has 1.0 MiB free" in capsys.readouterr().err
+
+
+def test_several_images_in_a_ciphertext(
+    files: tuple[Path, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four images, two in each of two ciphertexts that a request holds side by side: all answers are right, each at its place."""
+    monkeypatch.setitem(demo_cifar._BITS, True, 10)
+    weights, images = map(str, files)
+    words = [
+        "cifar",
+        "--weights",
+        weights,
+        "--images",
+        images,
+        "--device",
+        "cpu",
+        "--memory",
+        "1GB",
+    ]
+    words += ["--count", "8", "--batch", "4", "--pack", "2"]
+    assert command.main([*words, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["images"] == 8 and (result["batch"], result["pack"]) == (4, 2)
+    assert result["agreement_with_plain"] == 1
+    assert result["max_score_error"] < 2.0**-6 * result["largest_score"]
+    assert command.main([*words[:-4], "--pack", "2"]) == 0  # a request of one ciphertext
+    shown = capsys.readouterr().out
+    assert "for 2 images (predicted" in shown and "for one ciphertext of 2)" in shown
 
 
 def test_the_bench_times_requests_of_every_size(files: tuple[Path, Path]) -> None:
@@ -389,6 +421,10 @@ def test_what_the_demo_refuses(
     for words, message in (
         (["--count", "0"], "must be at least 1"),
         (["--count", "3", "--batch", "2"], "multiple of --batch"),
+        (["--count", "3", "--pack", "2"], "multiple of --batch"),
+        (["--count", "6", "--batch", "2", "--pack", "4"], "multiple of --pack"),
+        (["--count", "6", "--pack", "3"], "--pack must be a power of two"),
+        (["--pack", "0"], "must be at least 1"),
         (["--relu"], "--weights FILE"),
         (["--weights", weights, "--relu"], "leave out --relu"),
         (["--weights", str(tmp_path / "relu.npz")], "add --relu"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -74,6 +76,25 @@ def test_other_words_make_a_plan_look_at_all_rings_again() -> None:
     before = gpu._cheapest(16.0)
     assert gpu._words(18.0) != gpu._words(before.bits)
     assert gpu._fast(18.0, before).cost == gpu._fast(18.0, None).cost
+
+
+def test_words_of_32_bits_are_looked_for_in_every_ring(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 16 bits of precision the smaller ring has such words and the larger one none. If the others are slow, the smaller ring costs less, and the larger
+    ring with a few more bits less still."""
+    known = plan.costs_of
+
+    def costs(params: ckks.Params, *rest: Any) -> Any:
+        return known(params, *rest).slowed(1 if params.word == "w32" else 100)
+
+    monkeypatch.setattr(plan, "costs_of", costs)
+    gpu = restoring("cuda")
+    first = gpu._cheapest(16.0)
+    assert (first.params.log_n, first.params.word) == (15, "w32")
+    fast = gpu._fast(16.0, None)
+    assert (fast.params.log_n, fast.params.word) == (16, "w32")
+    assert 16 < fast.bits <= 16 + plan._MORE_BITS and fast.cost < first.cost / 2
+    again = gpu._fast(16.0, first)  # the search goes on from other parameters
+    assert again.cost <= first.cost
 
 
 def test_machines_that_share_numbers_compute_the_same() -> None:

@@ -288,7 +288,7 @@ def test_damaged_bytes_are_refused(rng: np.random.Generator) -> None:
 
 def test_an_example_alone_is_warned_of(rng: np.random.Generator) -> None:
     f, x = perceptron(rng, np.square), rng.uniform(-1, 1, (50, 10))
-    with pytest.warns(UserWarning, match="1 examples") as seen:
+    with pytest.warns(UserWarning, match="with 1 example,") as seen:
         jali.compile(f, x[0])
     assert seen[0].filename == __file__
     with warnings.catch_warnings():
@@ -380,7 +380,9 @@ def test_the_price_list_holds(rng: np.random.Generator) -> None:
     client = program.client(threads=1)
     keys = client.evaluation_keys()
     request = client.encrypt(x[:16])
-    reply = program.server(keys, threads=1)(request)
+    server = program.server(keys, threads=1)
+    reply = server(request)
+    assert abs(server.evaluator.counters()["bytes_in_use"] / summary.device_bytes - 1) < 0.05
     assert summary.keys == keys.count and summary.key_bytes == keys.nbytes
     assert abs(summary.key_bytes_sent / keys.sent_bytes - 1) < 0.01
     assert abs(summary.request_bytes / len(request.to_bytes()) - 1) < 0.05
@@ -388,6 +390,8 @@ def test_the_price_list_holds(rng: np.random.Generator) -> None:
     assert [layer.name for layer in summary.layers] == ["scale", "sigmoid", "scale_2"]
     assert summary.seconds == sum(layer.seconds for layer in summary.layers) > 0
     assert summary.examples == 16 and summary.bootstraps == 0
+    assert "12 bits of the largest output\n" in str(summary)  # of every number, and no average
+    assert "of the number with most" in program.explain("program")
     exact = program.stages["approximate"]
     inside = approximate.scaled(exact.inputs[0], x[:16])
     output = exact[exact.outputs[0]]

@@ -187,7 +187,7 @@ def test_packages_that_are_not_there(
 
 @pytest.mark.filterwarnings("ignore:memory=")
 def test_one_example_is_warned_of_and_little_memory_is_enough() -> None:
-    with pytest.warns(UserWarning, match="calibrated with 1 examples, which say little"):
+    with pytest.warns(UserWarning, match="calibrated with 1 example, which say little"):
         program = compiled(calibration=None, memory="1 KB")
     client = program.client(threads=1)
     server = program.server(client.evaluation_keys(), threads=1)

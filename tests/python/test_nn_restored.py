@@ -98,6 +98,11 @@ def test_a_deep_network_is_what_it_is_in_the_clear(deep: tuple[nn.Program, np.nd
     assert 0 < summary.bootstrap_seconds < summary.seconds
     assert 0 < summary.bootstrap_key_bytes <= summary.key_bytes_expanded
     assert f"{summary.bootstraps} bootstraps" in str(summary)
+    # Also the matrices of bootstrapping, one set for each level, are part of the memory that is predicted.
+    assert summary.bootstrap_matrix_bytes > summary.device_bytes / 10
+    assert abs(server.evaluator.counters()["bytes_in_use"] / summary.device_bytes - 1) < 0.05
+    assert "by the average of the noise over numbers" in str(summary)
+    assert "of the average of its numbers" in program.explain("program")
 
 
 def test_arrays_that_repeat_are_bootstrapped_with_fewer_slots(

@@ -103,6 +103,32 @@ def test_a_pipeline_encrypted(flowers: tuple[np.ndarray, np.ndarray]) -> None:
     assert_precise(program, encrypted(program, x[:20]), model.predict_proba(x[:20])[:, 1])
 
 
+def test_a_program_keeps_the_weights_that_it_was_compiled_with(rng: np.random.Generator) -> None:
+    """Also if a model's arrays change afterwards, as in further training: what a server would compute, and what is said in the clear."""
+    pytest.importorskip("sklearn")
+    from sklearn.linear_model import LinearRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MinMaxScaler
+
+    x, weights = rng.uniform(-1, 1, (400, 260)), rng.normal(size=(300, 260)) / 16
+    model = make_pipeline(MinMaxScaler(), LinearRegression())
+    model.fit(x, x @ weights.T)
+    for source, arrays in (
+        (model, [model[0].scale_, model[1].coef_]),
+        (lambda v: weights @ v, [weights]),
+    ):
+        program = jali.compile(source, x[:1] if source is model else x[0], calibration=x)
+        before, ranges = program.clear(x), program.simulate(x, rng=np.random.default_rng(1))
+        (term,) = program.stages["lower"][program.stages["lower"].outputs[0]].attrs["terms"]
+        diagonals = dict(term.vectors(0))
+        for array in arrays:
+            array *= 3.0
+        assert np.array_equal(program.clear(x), before)
+        assert np.array_equal(program.simulate(x, rng=np.random.default_rng(1)), ranges)
+        for k, vectors in term.vectors(0):
+            assert all(np.array_equal(v, diagonals[k][d]) for d, v in vectors.items())
+
+
 def test_estimators_that_cannot_be_compiled(flowers: tuple[np.ndarray, np.ndarray]) -> None:
     pytest.importorskip("sklearn")
     from sklearn.linear_model import LogisticRegression

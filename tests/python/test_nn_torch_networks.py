@@ -180,7 +180,7 @@ def test_a_convolutional_network_encrypted(tmp_path: Path) -> None:
 
 def test_examples_outside_of_the_calibration_and_too_few_of_them() -> None:
     network, x = small_network(), torch.rand(60, 1, 12, 12)
-    with pytest.warns(UserWarning, match="calibrated with 1 examples"):
+    with pytest.warns(UserWarning, match="calibrated with 1 example,"):
         jali.compile(network, x[:1], precision_bits=6)
     client = jali.compile(network, x[:1], calibration=x, precision_bits=6).client(threads=1)
     with pytest.raises(jali.InvalidArgument, match=r"x?input\[0, 2, 3\] of example 1 is 9"):

@@ -9,7 +9,16 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-__all__ = ["bytes_text", "counter", "joules_text", "progress", "seconds_text", "table"]
+__all__ = [
+    "bytes_text",
+    "counted_text",
+    "counter",
+    "joules_text",
+    "progress",
+    "seconds_text",
+    "stages",
+    "table",
+]
 
 Item = TypeVar("Item")
 
@@ -94,6 +103,11 @@ def progress(items: Iterable[Item], what: str, count: int) -> Iterator[Item]:
     sys.stderr.write("\r" + " " * (len(what) + 24) + "\r")
 
 
+def counted_text(count: int, what: str) -> str:
+    """A number of things, as "1 example" and "2 examples"."""
+    return f"{count:,} {what}" + ("" if count == 1 else "s")
+
+
 def counter(what: str) -> Callable[[int, int], None] | None:
     """A callback (done, count) that shows the progress on standard error; None if that is not a terminal."""
     if not sys.stderr.isatty():
@@ -102,6 +116,22 @@ def counter(what: str) -> Callable[[int, int], None] | None:
     def show(done: int, count: int) -> None:
         text = f"\r{what}: {done}/{count}"
         sys.stderr.write(text if done < count else "\r" + " " * (len(text) + 8) + "\r")
+        sys.stderr.flush()
+
+    return show
+
+
+def stages(what: str) -> Callable[[str, float], None] | None:
+    """A callback (stage, fraction) that shows the progress on standard error; None if that is not a terminal."""
+    if not sys.stderr.isatty():
+        return None
+    longest = 0
+
+    def show(stage: str, fraction: float) -> None:
+        nonlocal longest
+        text = f"{what}: {stage}, {fraction:.0%}" if fraction < 1 else ""
+        longest = max(longest, len(text))
+        sys.stderr.write("\r" + text.ljust(longest) + ("" if text else "\r"))
         sys.stderr.flush()
 
     return show

@@ -43,7 +43,17 @@ def _parser() -> Parser:
         help="an .npz with images (n, 32, 32, 3) uint8 and labels; without it, images are drawn",
     )
     parser.add_argument("--count", type=int, default=1, metavar="K", help="encrypted images (1)")
-    parser.add_argument("--batch", type=int, default=1, metavar="B", help="images a request (1)")
+    parser.add_argument(
+        "--batch", type=int, metavar="B", help="images a request (as many as --pack says)"
+    )
+    parser.add_argument(
+        "--pack",
+        type=int,
+        default=1,
+        metavar="P",
+        help="images in one ciphertext, a power of two, for which another program is compiled (1); if there are more in a request, its ciphertexts are "
+        "computed side by side",
+    )
     parser.add_argument(
         "--expect",
         type=int,
@@ -137,9 +147,14 @@ def _agreement(a: npt.NDArray[np.generic], b: npt.NDArray[np.generic]) -> float:
 def main(argv: Sequence[str] | None = None) -> int:
     """The command ``jali demo cifar``. Raises jali.Error, which says what to change."""
     options = _parser().parse_args(argv)
-    check_positive(options, "count", "batch", "expect")
+    check_positive(options, "count", "batch", "pack", "expect")
+    if options.pack & (options.pack - 1):
+        raise InvalidArgument("--pack must be a power of two, such as 2 or 4")
+    options.batch = options.batch or options.pack
     if options.count % options.batch:
-        raise InvalidArgument("--count must be a multiple of --batch")
+        raise InvalidArgument("--count must be a multiple of --batch, the images of a request")
+    if options.batch % options.pack:
+        raise InvalidArgument("--batch must be a multiple of --pack, the images of a ciphertext")
     memory, network, images = _memory(options), _network(options), _Images(options)
     side = images.encrypted.shape[-1]
     if not options.json:
@@ -155,6 +170,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         options,
         precision_bits=_BITS[network.squares],
         memory=memory,
+        batch=options.pack,
     )
     others = max(0, options.expect - options.count)
     many = np.concatenate([images.encrypted, images.others(others)])
@@ -185,12 +201,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         **plan,
         "images": options.count,
         "batch": options.batch,
+        "pack": options.pack,
         "accuracy": images.accuracy(scores),
         "plain_accuracy": images.accuracy(plain),
         "agreement_with_plain": _agreement(scores.argmax(1), plain.argmax(1)),
         "max_score_error": error,
         "largest_score": largest,
         "seconds_per_image": figures.seconds / options.batch,
+        "images_per_second": options.batch / figures.seconds,
         **asdict(figures),
     }
     right = (
@@ -207,8 +225,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         ("largest difference of a score", f"{error:.1e} (scores up to {largest:.2f})"),
         (
             "time a request",
-            f"{seconds_text(figures.seconds)} (predicted {seconds_text(figures.predicted_seconds)} for one image), {figures.bootstraps} "
-            "bootstraps",
+            f"{seconds_text(figures.seconds)} for {options.batch} images (predicted {seconds_text(figures.predicted_seconds)} for one ciphertext of "
+            f"{options.pack}), {figures.bootstraps} bootstraps",
         ),
         ("images a second", f"{options.batch / figures.seconds:.3g}"),
         (

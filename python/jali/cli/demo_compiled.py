@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from jali import device as devices
 from jali import nn
-from jali._core.console import bytes_text, seconds_text
+from jali._core.console import bytes_text, counter, seconds_text, stages
 from jali.cli.demo_options import add_common
 from jali.cli.parser import Parser
 from jali.errors import InvalidArgument, LimitExceeded
@@ -36,7 +36,7 @@ class Figures:
 
     predicted_seconds: of the server, for the examples of one ciphertext. seconds: for one request, the mean of all. On a GPU the first request,
         first_seconds, is recorded, and sent again.
-    predicted_bytes: keys, encoded matrices and arrays in the server's memory. device_bytes: in use on the device after the run. host_bytes: the
+    predicted_bytes: keys, encoded matrices, those of bootstrapping, too, and arrays in the server's memory. device_bytes: in use on the device after the run. host_bytes: the
         most that this process had in memory, with the client and the compiler.
     """
 
@@ -121,6 +121,7 @@ class Session:
                     example,
                     calibration=calibration() if callable(calibration) else calibration,
                     device=self._device.split(":")[0],
+                    progress=stages("compiling"),
                     **how,
                 )
             if kept is not None:
@@ -136,8 +137,10 @@ class Session:
             f"{seconds_text(self._compiled)}"
         )
         self._check_memory()
-        self.summary = one = self.program.summary(self._device, threads=options.threads)
-        self._memory = one.key_bytes_expanded + one.diagonal_bytes + one.workspace_bytes
+        self.summary = one = self.program.summary(
+            self._device, threads=options.threads, progress=counter("trial runs, step")
+        )
+        self._memory = one.device_bytes
         self.say(
             f"predicted on {one.device}: {seconds_text(one.seconds)}, of which bootstrapping {seconds_text(one.bootstrap_seconds)}; "
             f"memory of the server {bytes_text(self._memory)}, of which keys {bytes_text(one.key_bytes_expanded)}"
@@ -184,9 +187,11 @@ class Session:
             return laps[-1] - laps[-2]
 
         client = program.client(threads=threads)
-        keys = client.evaluation_keys()
+        keys = client.evaluation_keys(progress=counter("keys"))
         keys_seconds = lap()
-        server = program.server(keys, device=self._device, threads=threads)
+        server = program.server(
+            keys, device=self._device, threads=threads, progress=counter("matrices")
+        )
         server_seconds = lap()
 
         def served(request: Message) -> tuple[Message, float]:

@@ -16,8 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-import numpy as np
-
 from jali.nn.graph import Graph, Node
 
 __all__ = ["LARGEST", "OUTPUT_BITS", "amplified", "largest_of"]
@@ -85,7 +83,7 @@ def _may_grow(graph: Graph, product: Node, factors: Collection[str]) -> bool:
 
 def _is_scaled(node: Node) -> bool:
     """Whether its matrices multiply by different numbers, which takes a level and has another factor for nothing. Copies and sums may take none."""
-    return all(single.count and np.ptp(single.values) > 0 for single in node.attrs["maps"])
+    return all(not single.is_uniform for single in node.attrs["maps"])
 
 
 def _amplified(node: Node, gains: dict[str, int]) -> Node:

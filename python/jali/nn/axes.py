@@ -42,7 +42,7 @@ def copied(single: SparseMap, source: Layout, target: Layout) -> tuple[tuple[int
     m, _ = single.shape
     if single.count != m or not np.array_equal(single.rows, np.arange(m)):
         return None
-    if np.ptp(single.values) or source.partial or target.partial or isinstance(target, Gathered):
+    if not single.is_uniform or source.partial or target.partial or isinstance(target, Gathered):
         return None
     wanted = np.r_[single.cols, -1][contents(target)]
     held = contents(source)
@@ -60,7 +60,7 @@ def turned(single: SparseMap, source: Layout, target: Layout) -> bool:
     if not isinstance(target, Skewed) or source.partial or source.ciphertexts > 1:
         return False
     m, _ = single.shape
-    if single.count != m or np.ptp(single.values) or not np.array_equal(single.rows, np.arange(m)):
+    if single.count != m or not single.is_uniform or not np.array_equal(single.rows, np.arange(m)):
         return False
     (held,) = contents(source)
     wanted = np.r_[single.cols, -1][contents(target)]
@@ -92,7 +92,10 @@ def summed(single: SparseMap, source: Layout, target: Layout, empty: bool) -> Pl
     """
     if not isinstance(target, Repeated) or type(source) not in (Layout, Skewed):
         return None
-    if not single.count or target.ciphertexts > source.ciphertexts:
+    # Each number of the source is in one sum, and those of the sums are all that there are.
+    if not single.count or single.count != single.shape[1]:
+        return None
+    if target.ciphertexts > source.ciphertexts:
         return None
     places, width = source.addresses[single.cols], target.width
     if isinstance(source, Skewed):
@@ -100,9 +103,6 @@ def summed(single: SparseMap, source: Layout, target: Layout, empty: bool) -> Pl
             return None
         places = places % source.slots
     if target.period < source.period and target.ciphertexts == 1:
-        return None
-    # Each number of the source is in one sum, and those of the sums are all that there are.
-    if single.count != single.shape[1]:
         return None
     begins = np.searchsorted(single.rows, np.arange(single.shape[0]))
     most = width * source.ciphertexts if isinstance(source, Skewed) else width
@@ -128,7 +128,7 @@ def totalled(
     factor, before the sums of windows. None for other maps. Those of a skewed matrix are rotated back before. empty: as for summed."""
     if type(source) not in (Layout, Skewed) or type(target) is not Layout:
         return None
-    if not single.count or np.ptp(single.values) or single.count != single.shape[1]:
+    if not single.count or single.count != single.shape[1] or not single.is_uniform:
         return None
     if single.used_cols != single.count:
         return None

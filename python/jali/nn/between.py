@@ -36,7 +36,7 @@ def _fills(node: Node, inputs: list[bool]) -> bool:
             return all(inputs)
         case "affine":  # a multiple of a ciphertext, or a copy, keeps what it holds
             kept = zip(inputs, node.attrs["maps"], strict=True)
-            return any(full and m.count and not np.ptp(m.values) for full, m in kept)
+            return any(filled_ and single.count and single.is_uniform for filled_, single in kept)
     return any(inputs) or abs(_at_zero(node)) > _LEAST
 
 

@@ -9,10 +9,8 @@ the cheapest choice among the candidates.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from jali.errors import InternalError
 from jali.nn.axes import copied, repeated, rolled, summed, totalled, turned
@@ -24,7 +22,7 @@ from jali.nn.overlay import PRODUCT, price
 from jali.nn.products import factors, spread, windowed
 from jali.nn.sparse import SparseMap
 
-__all__ = ["check_seen", "lay_out"]
+__all__ = ["check_seen", "laid_out", "lay_out"]
 
 _BLIND = ("affine", "transform", "multiply")  # operations that may take partial layouts
 _GAPS = (1, 2, 4, 8)
@@ -39,8 +37,12 @@ _SENT = 1.0  # each ciphertext of an input beyond the first
 
 def lay_out(graph: Graph, slots: int) -> Graph:
     """The graph; every node has the attribute layout, for ciphertexts of which a lane has this many slots."""
-    chosen = _Search(graph, slots).best()
-    nodes = tuple(node.with_attrs(layout=chosen[node.name]) for node in graph)
+    return laid_out(graph, _Search(graph, slots).best())
+
+
+def laid_out(graph: Graph, layouts: Mapping[str, Layout]) -> Graph:
+    """The graph with these layouts of its nodes."""
+    nodes = tuple(node.with_attrs(layout=layouts[node.name]) for node in graph)
     return check_seen(Graph(nodes, graph.outputs, "layout"))
 
 
@@ -265,11 +267,7 @@ class _Search:
 
     def _number(self, single: SparseMap) -> int:
         for number, (other, _) in enumerate(self._structures):
-            if (
-                (single.shape, single.count) == (other.shape, other.count)
-                and np.array_equal(single.rows, other.rows)
-                and np.array_equal(single.cols, other.cols)
-            ):
+            if single.has_places_of(other):
                 return number
         self._structures.append((single, single.sample(_SAMPLED)))
         return len(self._structures) - 1

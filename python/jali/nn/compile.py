@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from jali._core import checks
+from jali._core.console import counted_text
 from jali.errors import InvalidArgument, Unsupported
 from jali.nn.calibrate import MARGIN
 from jali.nn.execute import checked_examples
@@ -19,6 +20,7 @@ from jali.nn.from_torch import is_module, trace_module
 from jali.nn.graph import Array, Graph
 from jali.nn.ops import verify
 from jali.nn.program import Program, compiled
+from jali.nn.progress import Progress, Told
 from jali.nn.tracing import trace_function
 
 __all__ = ["compile", "trace"]
@@ -39,6 +41,7 @@ def compile(
     margin: float = MARGIN,
     input_range: Any = None,
     output: str = "logits",
+    progress: Told | None = None,
 ) -> Program:
     """The encrypted program of a trained model.
 
@@ -54,7 +57,9 @@ def compile(
         which numbers occur in the model; approximations and scales are made for these, and a margin. Batches that are tuples may
         hold labels behind the inputs.
     precision_bits: encrypted outputs differ from the model's by at most 2^-precision_bits of the largest output of the calibration. This
-        is measured for approximations, on 256 examples of the calibration or, if the model is small, on all, and estimated for noise.
+        is measured for approximations, on 256 examples of the calibration or, if the model is small, on all, and estimated for noise: for
+        the number that has most of it or, if the program bootstraps, as an average over numbers. The average then takes an eighth of the error at
+        six standard deviations, but numbers that have more than it may be off by more than was asked for. Program.summary says which of both it is.
     batch: how many examples one ciphertext holds; a power of two. More of them make no example slower, as long as an
         array of the model fits the slots / batch that each example has.
     device: "cpu" or "cuda", the kind of device for which parameters are chosen.
@@ -67,6 +72,9 @@ def compile(
     input_range: (low, high) of the input's numbers, if you know it; of one number for all or one for each. For several inputs, a list
         of these or None.
     output: for classifiers of scikit-learn, "logits" or "probability".
+    progress: called when a stage begins, with its name, as Program.explain takes it, and about how much of the work is done, from 0 to 1. Layout,
+        lower, levels and parameters may begin several times, because plans are compared; the fraction never falls, and is 1 in the
+        last call. If it raises, the work ends.
 
     Raises Unsupported for what cannot be compiled: the sentence names it, and says what to put in its place. Raises
     InvalidArgument for shapes that do not fit and for weights or examples that are not finite.
@@ -80,21 +88,25 @@ def compile(
     room = None if memory is None else checks.size(memory, "memory")
     if not _is_number(margin) or not 0 <= margin <= 100:
         raise InvalidArgument(f"margin must be a number from 0 to 100, not {checks.shown(margin)}")
-    graph = trace(module, example, output=output)
-    examples = _examples(graph, example, calibration)
-    ranges = [input_range] if len(graph.inputs) == 1 else input_range
-    _check_ranges(ranges, len(graph.inputs))
-    return compiled(
-        graph,
-        examples,
-        precision_bits=precision,
-        lanes=lanes,
-        margin=float(margin),
-        input_ranges=ranges,
-        memory=_MEMORY[device] if room is None else room,
-        key_memory=float("inf") if room is None else None,
-        device=device,
-    )
+    told = Progress(progress)
+    with told.raised():
+        told.at("trace", 0.0)
+        graph = trace(module, example, output=output)
+        examples = _examples(graph, example, calibration)
+        ranges = [input_range] if len(graph.inputs) == 1 else input_range
+        _check_ranges(ranges, len(graph.inputs))
+        return compiled(
+            graph,
+            examples,
+            precision_bits=precision,
+            lanes=lanes,
+            margin=float(margin),
+            input_ranges=ranges,
+            memory=_MEMORY[device] if room is None else room,
+            key_memory=float("inf") if room is None else None,
+            device=device,
+            progress=told,
+        )
 
 
 def trace(module: Any, example: Any, *, output: str = "logits") -> Graph:
@@ -193,7 +205,7 @@ def _examples(graph: Graph, example: Any, calibration: Any) -> list[Array]:
         raise InvalidArgument("the calibration has different numbers of examples for its inputs")
     if len(examples[0]) < _FEW:
         warnings.warn(
-            f"the program is calibrated with {len(examples[0])} examples, which say little about the numbers that occur: pass "
+            f"the program is calibrated with {counted_text(len(examples[0]), 'example')}, which say little about the numbers that occur: pass "
             "calibration= with a few hundred like those that will be encrypted",
             UserWarning,
             stacklevel=3,

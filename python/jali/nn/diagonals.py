@@ -77,12 +77,13 @@ def placed(single: SparseMap, source: Layout, target: Layout) -> Placed:
         rows = (rows[:, None] + np.arange(target.width)).ravel()
         columns = np.repeat(columns, target.width)
     block = rows // target.slots * source.ciphertexts + columns // source.slots
-    slot = rows % target.slots
-    apart = (columns % source.slots - slot) % source.period
+    slot = rows & (target.slots - 1)  # slots and periods are powers of two
+    apart = (columns - slot) & (source.period - 1)
     if isinstance(source, Shared):  # the copy that is the least number of slots behind the window
-        copy = -(apart % target.period // source.every) % (source.block // source.every)
-        apart = (apart + copy * source.every) % source.period
-    window = apart // target.period * target.period if target.period < source.period else 0
+        behind = (apart & (target.period - 1)) // source.every
+        copy = -behind & (source.block // source.every - 1)
+        apart = (apart + copy * source.every) & (source.period - 1)
+    window = apart & -target.period if target.period < source.period else 0
     return Placed(block, apart - window, slot + window, everything)
 
 
@@ -90,8 +91,8 @@ def _shared(rows: Indices, columns: Indices, source: Layout, target: Shared) -> 
     """Every copy of a number is computed from the copy of the source in which it lies."""
     copies = np.arange(0, target.block, target.every)
     slots = rows[:, None] + copies
-    apart = (columns[:, None] - slots) % source.period
-    window = apart % target.every // target.chunk * target.chunk
+    apart = (columns[:, None] - slots) & (source.period - 1)
+    window = apart & (target.every - 1) & -target.chunk
     entry = np.repeat(np.arange(len(rows)), len(copies))
     diagonal = (apart - window).ravel()
     return Placed(np.zeros_like(entry), diagonal, (slots + window).ravel(), entry)
@@ -113,7 +114,7 @@ def _of_gathered(single: SparseMap, source: Gathered, target: Layout, rows: Indi
 def gathered(single: SparseMap, shape: tuple[int, ...], target: Layout, most: int) -> Layout | None:
     """The input of which every window holds one entry of each row; None if it takes more than `most` ciphertexts."""
     windows = target.slots // target.period
-    ciphertexts = -(-int(_ranks(single).max(initial=0) + 1) // windows)
+    ciphertexts = -(-max(1, int(single.row_counts.max(initial=0))) // windows)
     if ciphertexts > most:
         return None
     table = np.full((ciphertexts, target.slots), -1)

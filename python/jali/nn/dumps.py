@@ -88,8 +88,9 @@ def program_text(manifest: Manifest, machine: Machine, precision_bits: float) ->
         lines += [f"  {kind} {_port(port)}" for port in ports]
     lines.append(f"  {manifest.lanes} examples in a ciphertext, {len(graph)} operations")
     noise = ", ".join(f"{bits:.1f}" for bits in manifest.demand.noise_bits)
+    whose = "number with most" if manifest.demand.bootstrap == "none" else "average of its numbers"
     lines.append(
-        f"  {precision_bits:g} bits asked for, noise at -{noise} bits of each output's scale"
+        f"  {precision_bits:g} bits asked for, noise at -{noise} bits of each output's scale, of the {whose}"
     )
     lines.append(f"  matrices in at most {bytes_text(memory)}: {stored_text(machine.bytes_of)}")
     made = sum("made" in kinds for kinds in machine.stored.values())

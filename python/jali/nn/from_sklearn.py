@@ -78,7 +78,7 @@ def _traced(builder: Builder, x: Node, model: Any, name: str, output: str) -> No
         _fitted(model, name, "n_features_in_")
         if getattr(model, "clip", False):
             raise Unsupported(f"{name}: clip=True cannot be compiled: fit the scaler without it")
-        factor, offset = _SCALERS[kind](model, x.size)
+        factor, offset = (np.array(numbers) for numbers in _SCALERS[kind](model, x.size))
         return builder.add(name, "scale", [x], factor=factor, offset=offset)
     if kind == "PCA":
         _fitted(model, name, "components_")
@@ -108,7 +108,7 @@ def _fitted(model: Any, name: str, attribute: str) -> None:
 
 
 def _dense(builder: Builder, x: Node, name: str, weight: Any, bias: Any) -> Node:
-    matrix = np.asarray(weight, np.float64)
+    matrix = np.array(weight, np.float64)  # a copy: the estimator may be fitted further
     full = np.broadcast_to(np.asarray(bias, np.float64).ravel(), (len(matrix),)).copy()
     return builder.add(name, "dense", [x], weight=matrix, bias=full)
 

@@ -341,7 +341,9 @@ class _Reader:
         """Tensors as arrays."""
         if isinstance(value, self._torch.Tensor):
             tensor = value.detach().cpu()
-            return (tensor.double() if tensor.is_floating_point() else tensor).numpy()
+            if tensor.is_floating_point():  # a copy: the module may be trained further
+                return tensor.to(self._torch.float64, copy=True).numpy()
+            return tensor.numpy()
         if isinstance(value, Masked):
             raise Unsupported(MISPLACED)
         return [self._numbers(v) for v in value] if isinstance(value, (list, tuple)) else value

@@ -43,7 +43,8 @@ BOOTSTRAP_KEYS = ("none", "all", "fewest")
 @dataclass(frozen=True)
 class Demand:
     """The keys that a program uses: each rotation with the highest level at which it does, and the highest product, 0 if there
-    is none. noise_bits: for each output, -log2 of the standard deviation of its noise, in its scale.
+    is none. noise_bits: for each output, -log2 of the standard deviation of its noise, in its scale: of the number that has most
+    of it or, of a program that bootstraps, the average over numbers.
 
     bootstrap: one of BOOTSTRAP_KEYS, or a number of bytes. restored_bits: the precision that a bootstrapping has, 0 if there is none.
     conjugation: the highest level at which it conjugates, -1 if it does not. packings: with how many slots it bootstraps, 0 for all.

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jali.nn.diagonals import placed
 from jali.nn.graph import Array
 from jali.nn.layout import Gathered, contents
 from jali.nn.lower import Term
@@ -32,43 +31,32 @@ from jali.nn.sparse import Indices
 
 __all__ = ["Leaks", "leaks_of"]
 
+_AT_ONCE = 1 << 18  # products of a slot and a diagonal whose variances are in memory at a time
+
 
 @dataclass(frozen=True, eq=False)
 class Leaks:
     """What a term adds to the variances of numbers beyond what its matrix makes of its source's.
 
-    empty: by number of the result, how many times the variance of a slot without a number. squares: by row of groups and place in them, v^2; numbers: the
-    number of the source that lies there, or -1; rows: the number of the result.
+    empty: by number of the result, how many times the variance of a slot without a number. overlay: the term, if it has an overlay.
     """
 
     empty: Array | float
-    squares: Array | None = None
-    numbers: Indices | None = None
-    rows: Indices | None = None
+    overlay: Term | None = None
 
     def __call__(self, real: Array, imaginary: Array, between: float, count: int) -> Array:
         """The variances that are added to `count` numbers. real, imaginary: those of the source's numbers; between: of a slot without a number."""
         found = np.zeros(count) + self.empty * between
-        if self.squares is not None:
-            assert self.numbers is not None and self.rows is not None
-            a, b = (np.r_[x, between][self.numbers] for x in (real, imaginary))
-            swapped = self.squares[:, np.arange(self.squares.shape[1]) ^ 1]
-            usual, other = (self.squares * a).sum(1), (swapped * b).sum(1)
-            angles = max(1, self.squares.shape[1] // 2 - 1)
-            parts = [x.reshape(len(x), -1, 2) for x in (a, b)]
-            pairs = sum(x.mean(2) + (x.max(2) - x.mean(2)) / angles**0.5 for x in parts)
-            weights = self.squares.reshape(len(a), -1, 2).sum(2)
-            mixed = (pairs * (weights.sum(1, keepdims=True) - weights)).sum(1)
-            alone = 2 / self.squares.shape[1] * (usual + other + mixed) - usual
-            same, own = (np.bincount(self.rows, x, count) for x in (other, alone))
-            found += np.maximum(same, own)
+        if self.overlay is not None:
+            parts = (np.r_[real, between], np.r_[imaginary, between])
+            found += _of_overlay(self.overlay, *parts, count)
         return found
 
 
 def leaks_of(term: Term) -> Leaks:
     """The leaks of a term."""
     if term.turns and not isinstance(term.source, Gathered):
-        return _of_overlay(term)
+        return Leaks(0.0, term)
     single = term.single
     if single is None or (term.factor is None and not term.before and not term.joined):
         return Leaks(0.0)
@@ -81,40 +69,51 @@ def leaks_of(term: Term) -> Leaks:
     return Leaks(largest * np.maximum(windows - single.row_counts, 0.0))
 
 
-def _of_overlay(term: Term) -> Leaks:
-    assert term.single is not None and term.source is not None and term.target is not None
-    source = term.source
-    distance = np.zeros(1, np.int64)
+def _of_overlay(term: Term, real: Array, imaginary: Array, count: int) -> Array:
+    """What an overlay adds to `count` numbers. real, imaginary: variances of the source's numbers, and behind them that of a slot without a number."""
+    assert term.source is not None
+    distance, period = np.zeros(1, np.int64), term.source.period
     for turn in term.turns:
         distance = np.r_[distance, distance + turn]
-    found = placed(term.single, source, term.target)
-    start, member = _members(term, distance, found.block, found.diagonal)
-    groups, of = np.unique(np.stack([found.block, found.slot, start]), axis=1, return_inverse=True)
-    of = of.ravel()
-    squares = np.zeros((groups.shape[1], len(distance)))
-    np.add.at(squares, (of, member), np.square(term.single.values[found.entry]))
-    rows = np.zeros(groups.shape[1], np.int64)
-    rows[of] = term.single.rows[found.entry]
-    block, slot, first = groups
-    places = (slot[:, None] + first[:, None] + distance) % source.period
-    numbers = contents(source)[(block % source.ciphertexts)[:, None], places]
-    return Leaks(0.0, squares, numbers, rows)
+    held, slots = contents(term.source), np.arange(term.period)
+    same, own = np.zeros(count), np.zeros(count)
+    for pair, diagonals, table, rows in term.tables():
+        a, b = (x[held[pair[1], :period]] for x in (real, imaginary))
+        squares = np.concatenate([np.square(table, out=table), np.zeros((1, term.period))])
+        left, members = term.diagonals[pair], _members(term, pair, diagonals, distance)
+        used = np.flatnonzero(rows >= 0)
+        step = max(1, _AT_ONCE // (len(distance) * term.period))
+        for k in range(0, len(left), step):
+            at = (left[k : k + step, None, None] + distance[:, None] + slots) % period
+            other, alone = _variances(squares[members[k : k + step]], a[at], b[at])
+            for total, part in ((same, other), (own, alone)):
+                total += np.bincount(rows[used], part.sum(0)[used], count)
+    return np.maximum(same, own)
 
 
-def _members(
-    term: Term, distance: Indices, block: Indices, diagonal: Indices
-) -> tuple[Indices, Indices]:
-    """For each entry, the diagonal that is left of those which its own was joined to, and which of them it is; as overlay.joined takes them."""
+def _variances(squares: Array, a: Array, b: Array) -> tuple[Array, Array]:
+    """What the results of (F, ...) products of an overlay have beside sum_l v_l^2 a_l, if all copies have the same noise and if each has its own.
+    The axis of the F products is the second one; the variances are of the shape without it."""
+    turns = squares.shape[1]
+    usual = (squares * a).sum(1)
+    other = (squares[:, np.arange(turns) ^ 1] * b).sum(1)
+    paired = (len(squares), turns // 2, 2, -1)
+    angles = max(1, turns // 2 - 1)
+    means = [x.reshape(paired) for x in (a, b)]
+    pairs = sum(x.mean(2) + (x.max(2) - x.mean(2)) / angles**0.5 for x in means)
+    weights = squares.reshape(paired).sum(2)
+    mixed = (pairs * (weights.sum(1, keepdims=True) - weights)).sum(1)
+    return other, 2 / turns * (usual + other + mixed) - usual
+
+
+def _members(term: Term, pair: tuple[int, int], own: Indices, distance: Indices) -> Indices:
+    """(diagonals that are left, F): which of the matrix's own diagonals each stands for, as overlay.joined takes them, or -1."""
     assert term.source is not None
     period = term.source.period
-    start, member = np.zeros_like(block), np.zeros_like(block)
-    for pair, left in term.diagonals.items():
-        first, which = np.full(period, -1), np.full(period, -1)
-        for e in map(int, left):
-            places = (e + distance) % period
-            for k, place in enumerate(map(int, places)):
-                if first[place] < 0:
-                    first[place], which[place] = e, k
-        mine = block == pair[0] * term.source.ciphertexts + pair[1]
-        start[mine], member[mine] = first[diagonal[mine]], which[diagonal[mine]]
-    return start, member
+    place = np.full(period, -1)
+    place[own] = np.arange(len(own))
+    reached = place[(term.diagonals[pair][:, None] + distance) % period]
+    _, first = np.unique(reached, return_index=True)
+    found = np.full(reached.size, -1)
+    found[first] = reached.ravel()[first]
+    return found.reshape(reached.shape)

@@ -116,8 +116,7 @@ class StepMap(SparseMap):
 
     def is_like(self, other: SparseMap) -> bool:
         """Whether another map has its entries in the same places."""
-        places = np.array_equal(self.rows, other.rows) and np.array_equal(self.cols, other.cols)
-        return self.shape == other.shape and places
+        return self.has_places_of(other)
 
     def __str__(self) -> str:
         return f"by_step({self.shape[0]}x{self.shape[1]}, {len(self.factors)} factors)"
@@ -125,7 +124,7 @@ class StepMap(SparseMap):
 
 def is_light(single: SparseMap) -> bool:
     """Whether all entries of the map are equal, so that a number that depends on the iteration can be part of it."""
-    return single.count > 0 and not np.ptp(single.values)
+    return single.count > 0 and single.is_uniform
 
 
 def factor_of(single: SparseMap) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,11 +22,15 @@ from jali.nn.noise import gain_of
 from jali.nn.overlay import exponents, joined, monomial, overlaid, sums_of
 from jali.nn.passed import shared_sums
 from jali.nn.products import factors, spread, windowed
-from jali.nn.sparse import Indices, SparseMap
+from jali.nn.sparse import DenseMap, Indices, SparseMap
 
 __all__ = ["Term", "lower", "packed", "simulate", "unpacked"]
 
-_Parts = dict[int, tuple[Indices, Indices, Array]]
+#: (diagonal, slot, value, number of the result) of entries of a matrix.
+_Entries = tuple[Indices, Indices, Array, Indices]
+
+#: (ciphertext of the result, ciphertext of the source).
+_Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +48,7 @@ class Term:
     (to, from_), a hash of the numbers and the overlay of the diagonals: blocks with the same one are the same matrix.
     turned: for each ciphertext of the result, the rotation of the one ciphertext of the source whose copy it is; empty if there are none. joined: for each
     ciphertext of the source, its rotation before all of them are added, which comes before anything else; empty if they are not. Of several, both go up in
-    equal steps from 0.
+    equal steps from 0. own: by (to, from_), the diagonals of the matrix itself, of which an overlay joins several.
     """
 
     factor: float | None
@@ -59,6 +64,7 @@ class Term:
     digests: Mapping[tuple[int, int], bytes] = field(default_factory=dict)
     turned: tuple[int, ...] = ()
     joined: tuple[int, ...] = ()
+    own: Mapping[tuple[int, int], Indices] = field(default_factory=dict)
 
     @classmethod
     def of(cls, single: SparseMap, source: Layout, target: Layout, empty: bool) -> Term:
@@ -103,20 +109,27 @@ class Term:
     def _counted(self) -> Term:
         """The same, knowing its diagonals and bounds."""
         assert self.target is not None
-        diagonals, bounds, digests, slots = {}, {}, {}, self.target.slots
-        for to, parts in self._entries():
-            total = np.zeros(slots)
-            for from_, (diagonal, slot, values) in parts.items():
-                diagonals[to, from_] = np.flatnonzero(np.bincount(diagonal))
-                digests[to, from_] = _digest(self.period, diagonal, slot, values)
-                one = np.bincount(slot, np.abs(values), self.period)
-                added = 2.0 ** len(self.before) * max(1, len(self.joined))
-                total += np.tile(one, slots // self.period) * added
-            found = [total]
+        diagonals, digests, slots, period = {}, {}, self.target.slots, self.period
+        sums: dict[int, Array] = {}  # of absolute values, by ciphertext of the result
+        for (to, from_), pieces in self._entries():
+            there, told = np.zeros(period, bool), [period.to_bytes(8, "little")]
+            total = np.zeros(period)
+            for diagonal, slot, values, _ in pieces:
+                there[diagonal] = True
+                total += np.bincount(slot, np.abs(values), period)
+                told.append(_digest(diagonal, slot, values))
+            if there.any():
+                diagonals[to, from_] = np.flatnonzero(there)
+                digests[to, from_] = _hash(*told)
+                sums[to] = sums.get(to, 0.0) + total
+        bounds = {}
+        added = 2.0 ** len(self.before) * max(1, len(self.joined))
+        for to, total in sums.items():
+            found = [np.tile(total, slots // period) * added]
             for step in self.sums:
                 found.append(found[-1] + np.roll(found[-1], -step))
             bounds[to] = tuple(float(x.max()) for x in found)
-        return replace(self, diagonals=diagonals, bounds=bounds, digests=digests)
+        return replace(self, diagonals=diagonals, bounds=bounds, digests=digests, own=diagonals)
 
     def _overlaid(self) -> Term:
         """The same with fewer diagonals, if copies of the source may lie on each other; see jali.nn.overlay."""
@@ -188,44 +201,74 @@ class Term:
         """For each ciphertext of the source that ciphertext `to` of the result needs, or for some of them, the diagonals by the
         rotation that they take."""
         assert self.target is not None
-        for _, parts in self._entries(to):
-            for from_, (diagonal, slot, values) in parts.items():
-                if only is not None and from_ not in only:
-                    continue
-                there = np.bincount(diagonal) > 0
-                found, index = np.flatnonzero(there), (np.cumsum(there) - 1)[diagonal]
-                table = np.zeros((len(found), self.period))
-                table[index, slot] = values
-                if self.turns:
-                    assert self.source is not None
-                    by = dict(zip(map(int, found), table, strict=True))
-                    left, period = self.diagonals[to, from_], self.source.period
-                    parts_of = joined(self.turns, left, by, period, self.target.slots, lanes)
-                    yield from_, {e * lanes: vector for e, vector in parts_of}
-                    continue
-                full = np.repeat(np.tile(table, self.target.slots // self.period), lanes, axis=1)
-                yield from_, {int(d) * lanes: full[k] for k, d in enumerate(found)}
+        wanted = self.columns(to) if only is None else only
+        for (_, from_), own, table, _ in self.tables([(to, from_) for from_ in wanted]):
+            if self.turns:
+                assert self.source is not None
+                by = dict(zip(map(int, own), table, strict=True))
+                left, period = self.diagonals[to, from_], self.source.period
+                parts_of = joined(self.turns, left, by, period, self.target.slots, lanes)
+                yield from_, {e * lanes: vector for e, vector in parts_of}
+                continue
+            full = np.repeat(np.tile(table, self.target.slots // self.period), lanes, axis=1)
+            yield from_, {int(d) * lanes: full[k] for k, d in enumerate(own)}
 
-    def _entries(self, only: int | None = None) -> Iterator[tuple[int, _Parts]]:
-        """For each ciphertext of the result, or for one: (diagonal, slot, value) of the entries, by ciphertext of the source."""
+    def tables(
+        self, only: Collection[_Pair] | None = None
+    ) -> Iterator[tuple[_Pair, Indices, Array, Indices]]:
+        """For each pair of ciphertexts, or for some: the diagonals of the matrix itself; their numbers (diagonals, period); and for every slot of
+        a period the number of the result that it belongs to, or -1."""
+        for pair, pieces in self._entries(only):
+            own, period = self.own[pair], self.period
+            place = np.zeros(period, np.int64)
+            place[own] = np.arange(len(own))
+            table, rows = np.zeros((len(own), period)), np.full(period, -1)
+            for diagonal, slot, values, row in pieces:
+                table[place[diagonal], slot] = values
+                rows[slot] = row
+            yield pair, own, table, rows
+
+    def _entries(
+        self, only: Collection[_Pair] | None = None
+    ) -> Iterator[tuple[_Pair, Iterator[_Entries]]]:
+        """The entries between each pair of ciphertexts, or between some, in pieces."""
         assert self.single is not None and self.source is not None and self.target is not None
+        single, source = self.single, self.source
+        if isinstance(source, Gathered) and source.like is not None:
+            source = source.like
         axis = self.before or self.joined
-        found = summed(self.single, self.source, self.target, True) if axis else None
-        found = found or placed(self.single, self.source, self.target)
-        values = self.single.values[found.entry]
+        if isinstance(single, DenseMap) and not isinstance(source, Gathered) and not axis:
+            tos = self.target.addresses // self.target.slots
+            froms = source.addresses // source.slots
+            for pair in itertools.product(
+                range(self.target.ciphertexts), range(source.ciphertexts)
+            ):
+                if only is None or pair in only:
+                    pieces = single.pieces(
+                        *(np.flatnonzero(x == k) for x, k in zip((tos, froms), pair, strict=True))
+                    )
+                    yield pair, (self._entries_of(piece) for piece in pieces)
+            return
+        found = summed(single, source, self.target, True) if axis else None
+        found = found or placed(single, source, self.target)
+        values, rows = single.values[found.entry], single.rows[found.entry]
         if not found.block.any():  # the usual case
-            if only in (None, 0) and len(values):
-                yield 0, {0: (found.diagonal, found.slot, values)}
+            if len(values) and (only is None or (0, 0) in only):
+                yield (0, 0), iter([(found.diagonal, found.slot, values, rows)])
             return
         order = np.argsort(found.block, kind="stable")
         present, starts = np.unique(found.block[order], return_index=True)
-        rows: dict[int, _Parts] = {}
         for block, mine in zip(present, np.split(order, starts[1:]), strict=True):
-            to, from_ = divmod(int(block), self.source.ciphertexts)
-            if only in (None, to):
-                part = found.diagonal[mine], found.slot[mine], values[mine]
-                rows.setdefault(to, {})[from_] = part
-        yield from rows.items()
+            to, from_ = divmod(int(block), source.ciphertexts)
+            if only is None or (to, from_) in only:
+                part = (x[mine] for x in (found.diagonal, found.slot, values, rows))
+                yield (to, from_), iter([tuple(part)])  # type: ignore[list-item]
+
+    def _entries_of(self, piece: SparseMap) -> _Entries:
+        """Those of a part of the matrix between two ciphertexts."""
+        assert self.source is not None and self.target is not None
+        found = placed(piece, self.source, self.target)
+        return found.diagonal, found.slot, piece.values[found.entry], piece.rows[found.entry]
 
     def __str__(self) -> str:
         if self.factor is not None:
@@ -246,11 +289,10 @@ def _hash(*parts: bytes) -> bytes:
     return found.digest()
 
 
-def _digest(period: int, diagonal: Indices, slot: Indices, values: Array) -> bytes:
-    """A hash of the products between two ciphertexts."""
-    kinds = ((diagonal, np.int64), (slot, np.int64), (values, np.float64))
-    numbers = (np.ascontiguousarray(x, kind).tobytes() for x, kind in kinds)
-    return _hash(period.to_bytes(8, "little"), *numbers)
+def _digest(diagonal: Indices, slot: Indices, values: Array) -> bytes:
+    """A hash of products between two ciphertexts."""
+    kinds = ((diagonal, np.int32), (slot, np.int32), (values, np.float64))
+    return _hash(*(np.ascontiguousarray(x, kind).tobytes() for x, kind in kinds))
 
 
 def lower(graph: Graph) -> Graph:

@@ -6,7 +6,8 @@ at the same level are one: a loop's in all iterations, and one that is applied t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import itertools
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -166,15 +167,21 @@ class Matrices:
         )
 
     def _hold(self, key: _Key, plan: LinearTransform) -> None:
-        """Keep a plan with its numbers, if there is room, because to make them again takes long."""
+        """Keep a plan with its numbers, if there is room and they are not kept for other plans, because to make them again takes long."""
+        if self._numbers is not None and self._numbers.get((key[0], *self._shape)) is not None:
+            return
         clear = _CLEAR_BYTES * self._params.slots * self._known[key].diagonals
         if self._held + clear <= _MOST_HELD:
             self._plans[key] = plan
             self._held += clear
 
+    @property
+    def _shape(self) -> tuple[int, int]:
+        """What diagonals in the clear depend on, beside their matrix: slots and lanes."""
+        return self._params.slots, self._lanes
+
     def settle(self) -> None:
-        """Choose the kind of every matrix, after all were added. Other plans share numbers no longer with this one."""
-        self._numbers = None
+        """Choose the kind of every matrix, after all were added."""
         costs = self._costs or counted(self._params)
         items = [matrix.item(costs) for matrix in self._known.values()]
         kinds = stored(items, self._memory, self._streams)
@@ -237,7 +244,7 @@ class Matrices:
         if not only:
             return
         shared = self._numbers or Numbers()
-        keys = {from_: (term.digests[to, from_], self._params.slots, self._lanes) for from_ in only}
+        keys = {from_: (term.digests[to, from_], *self._shape) for from_ in only}
         known = {from_: shared.get(key) for from_, key in keys.items()}
         for from_ in term.columns(to) if None not in known.values() else ():
             diagonals = known.pop(from_, None)
@@ -250,9 +257,13 @@ class Matrices:
             shared.add(keys[from_], made)
             yield from_, LinearTransform(self._params, made, level=level)
 
-    def prepare(self, server: Evaluator) -> None:
-        """Encode every matrix that is stored; numbers in the clear are given up. The matrices then belong to this evaluator."""
-        ready, self._plans = self._plans, {}
+    def prepare(
+        self, server: Evaluator, progress: Callable[[int, int], object] | None = None
+    ) -> None:
+        """Encode every matrix that is stored; numbers in the clear are given up. The matrices then belong to this evaluator. progress: called
+        after each, with how many are done and how many there are."""
+        total = sum(kind != "made" for kind in self._kinds.values())
+        ready, self._plans, self._numbers = self._plans, {}, None
         for term, level in self._terms.values():
             for to in sorted({to for to, _ in term.diagonals}):
                 wanted = {
@@ -261,15 +272,19 @@ class Matrices:
                     if key not in self._plans and self._kinds[key] != "made"
                 }
                 missing = [from_ for key, from_ in wanted.items() if key not in ready]
-                for key in wanted.keys() & ready.keys():
-                    self._encode(server, key, ready.pop(key))
-                for from_, plan in self._made(term, level, to, missing):
-                    self._encode(server, (term.digests[to, from_], level), plan)
-
-    def _encode(self, server: Evaluator, key: _Key, plan: LinearTransform) -> None:
-        server.prepare(plan, storage=_STORAGE[self._kinds[key]])
-        plan.forget()
-        self._plans[key] = plan
+                plans = itertools.chain(
+                    ((key, ready.pop(key)) for key in wanted.keys() & ready.keys()),
+                    (
+                        ((term.digests[to, from_], level), plan)
+                        for from_, plan in self._made(term, level, to, missing)
+                    ),
+                )
+                for key, plan in plans:
+                    server.prepare(plan, storage=_STORAGE[self._kinds[key]])
+                    plan.forget()
+                    self._plans[key] = plan
+                    if progress is not None:
+                        progress(len(self._plans), total)
 
     def of(self, name: str, k: int, to: int) -> Iterator[LinearTransform]:
         """The matrices of term k of a node to ciphertext `to`, in the order of Term.columns."""

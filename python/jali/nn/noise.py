@@ -154,7 +154,7 @@ def gain_of(single: SparseMap) -> tuple[float, bool]:
     if factor is not None:
         return factor, True
     rows = max(1, single.used_rows)  # beside the others there is no noise
-    return math.sqrt(float(np.sum(single.values**2)) / rows), False
+    return math.sqrt(float(np.sum(single.row_squares)) / rows), False
 
 
 def _deviation(sources: _Sources) -> float:

@@ -39,6 +39,8 @@ class Dense(Linear):
     def maps(self, shapes: Sequence[Shape], attrs: Attrs) -> list[SparseMap]:
         weight = SparseMap.dense(attrs["weight"])
         (m, n), outer = weight.shape, int(np.prod(shapes[0][:-1], dtype=np.int64))
+        if outer == 1:
+            return [weight]
         block = np.arange(outer)[:, None]
         rows, cols = (block * m + weight.rows).ravel(), (block * n + weight.cols).ravel()
         return [SparseMap(rows, cols, np.tile(weight.values, outer), (outer * m, outer * n))]
@@ -86,6 +88,10 @@ class Combine(Linear):
                 f"it adds arrays of the shapes {list(shapes)}: they must be equal"
             )
         return shapes[0]
+
+    def compute(self, values: Sequence[Array], attrs: Attrs) -> Array:
+        parts = (float(w) * x for w, x in zip(attrs["weights"], values, strict=True))
+        return np.asarray(sum(parts))
 
     def maps(self, shapes: Sequence[Shape], attrs: Attrs) -> list[SparseMap]:
         one = SparseMap.identity(int(np.prod(shapes[0], dtype=np.int64)))

@@ -172,8 +172,9 @@ def needed_bits(graph: Graph, precision_bits: float, *, average: bool = False) -
     """For each output of a graph without loops, the bits that its noise must leave in its scale.
 
     Six standard deviations of it are then NOISE_SHARE of 2^-precision_bits, in units of the largest output of the calibration, or nearly all of it if
-    no function is approximated. average: whether the noise is an average over numbers, of which some have more. It then has NOISE_SHARE in any case, so
-    that numbers with eight times the average keep the promise, too.
+    no function is approximated. average: whether the noise is an average over numbers, of which some have more. It then has NOISE_SHARE in any case. So
+    numbers with eight times the average keep the promise if no function is approximated, and if approximations leave as much of the error as they may,
+    those with the average.
     """
     exact = all(n.op != "approximated" or not n.attrs["by"].error for n in graph)
     share = _EXACT_SHARE if exact and not average else NOISE_SHARE

@@ -11,16 +11,17 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jali.ckks import Params
 from jali.errors import Error, InvalidArgument, RangeExceeded, Unsupported
 from jali.nn.amplify import amplified
-from jali.nn.choose import lay_out
+from jali.nn.choose import laid_out, lay_out
 from jali.nn.costs import Costs, costs_of
 from jali.nn.elimination import NEVER
 from jali.nn.graph import Graph
 from jali.nn.keys import Demand, digits, integer_bytes, kept_keys, key_bytes, word_bytes
+from jali.nn.layout import Layout
 from jali.nn.levels import Levels, depth_of, levelled, lowest, taken
 from jali.nn.lower import lower
 from jali.nn.matrices import Numbers
@@ -36,6 +37,7 @@ from jali.nn.parameters import (
 )
 from jali.nn.passed import has_parts, taken_apart
 from jali.nn.placement import best_levels, repeated_after
+from jali.nn.progress import Progress
 from jali.nn.run import Machine
 from jali.nn.sampled import Samples
 from jali.nn.trial import demanded
@@ -60,6 +62,10 @@ _STEP = 3  # of the levels between two bootstrappings in the search for the best
 _MOST_BITS = 32.0  # of precision that a single bootstrapping may be asked for (Params.create)
 _MORE_BITS = 3.0  # of precision for which a GPU may have parameters in words of 32 bits instead of larger ones
 _HALF = 0.5  # bits between those that are tried: most scales of whole and half bits have primes in words of 32 bits
+_STAGE, _PRICED = (
+    1 / 8,
+    1 / 40,
+)  # parts of what is left to do that a stage, and the levels of one of many parameters, take
 _WORTH_KEYS = 1 / 50  # part of the cost that further keys of bootstrapping must save
 
 
@@ -118,6 +124,7 @@ def plan(
     key_memory: float | None = float("inf"),
     insecure_ring: Ring | None = None,
     samples: Samples | None = None,
+    progress: Progress | None = None,
 ) -> Plan:
     """The plan of an approximated graph.
 
@@ -128,7 +135,8 @@ def plan(
     insecure_ring: for tests; the program then bootstraps.
     """
     arguments = (graph, precision_bits, lanes, memory, device)
-    restoring = _Restoring(*arguments, key_memory, insecure_ring, samples)
+    told = progress or Progress()
+    restoring = _Restoring(*arguments, key_memory, insecure_ring, samples, told)
     if insecure_ring is not None:
         return restoring.plan()
     try:
@@ -183,6 +191,7 @@ def _within(
                 break
             depth, integer_bits = depth_of(graph_now), room  # some sums turned out to be free
         stages = restoring.stages(params)
+        restoring.progress.some("parameters", _STAGE)
         costs = costs_of(params, device)
         machine = Machine(
             stages["levels"],
@@ -266,9 +275,11 @@ class _Restoring:
     key_memory: float | None
     insecure_ring: Ring | None
     samples: Samples | None = None
+    progress: Progress = field(default_factory=Progress)
 
     def __post_init__(self) -> None:
         self._lowered: dict[tuple[int, bool, bool], dict[str, Graph]] = {}
+        self._layouts: dict[int, dict[str, Layout]] = {}
         self._integers: dict[int, int] = {}
         self.numbers = Numbers()
         self._flat = unrolled(self.graph)
@@ -281,7 +292,14 @@ class _Restoring:
             if not apart and not has_parts(self.stages(params)["layout"]):
                 self._lowered[kind] = self.stages(params)
             else:
-                self._lowered[kind] = lowered(self.graph, kind[0], bootstraps=kind[1], apart=apart)
+                self._lowered[kind] = lowered(
+                    self.graph,
+                    kind[0],
+                    bootstraps=kind[1],
+                    apart=apart,
+                    known=self._layouts,
+                    progress=self.progress,
+                )
         return self._lowered[kind]
 
     def _placed(
@@ -335,9 +353,13 @@ class _Restoring:
         return tuple(None if params is None else params.word for params in made)
 
     def _cheapest(self, bits: float, near: Params | None = None) -> _Found:
-        """The cheapest plan whose bootstrappings have so many bits of precision.
+        """The cheapest plan whose bootstrappings have so many bits of precision. near: see _priced."""
+        return self._whole(min(self._priced(bits, near), key=lambda plan: plan.cost))
 
-        near: the best parameters for about as many bits, from which these do not differ by much.
+    def _priced(self, bits: float, near: Params | None = None, log_n: int = 0) -> list[_Found]:
+        """Plans whose bootstrappings have so many bits of precision, among which is the cheapest; others are left out.
+
+        near: the best parameters for about as many bits, from which these do not differ by much. log_n: of the ring, or 0 for all.
         """
         found: list[_Found] = []
         refused: Unsupported | None = None
@@ -346,6 +368,7 @@ class _Restoring:
             nonlocal refused
             if params is None:
                 return NEVER
+            self.progress.some("levels", _PRICED)
             costs = costs_of(params, self.device).slowed(self._kept_keys(params)[1])
             below = min((plan.cost for plan in found), default=NEVER)
             try:
@@ -360,23 +383,29 @@ class _Restoring:
             ring = Bootstrapping(self.insecure_ring.log_n, bits, self.device, insecure=True)
             price(ring.at(self.insecure_ring.levels))
         elif bits <= _MOST_BITS:
-            for ring in rings(bits, self.lanes, self.device):
+            every = [
+                ring for ring in rings(bits, self.lanes, self.device) if log_n in (0, ring.log_n)
+            ]
+            for ring in every:
                 if near is not None and ring.log_n == near.log_n:
                     levels = near.depth - near.bootstrap_level
                     now = ring.at(levels)
                     # With another word, or without security, other levels or another ring may be better now.
                     if now is not None and now.word == near.word:
                         self._climb(ring, price, levels)
-            for ring in rings(bits, self.lanes, self.device) if not found else ():
+            for ring in every if not found else ():
                 self._search(ring, price)
         if not found:
             raise refused or Unsupported(
                 f"no secure parameters bootstrap to {bits:.0f} bits, and one bootstrapping has at most {_MOST_BITS:.0f}: ask for fewer "
                 "precision_bits"
             )
-        best = min(found, key=lambda plan: plan.cost)
+        return found
+
+    def _whole(self, best: _Found) -> _Found:
+        """The best plan of its parameters, with sums taken apart or not, and with sparse bootstrappings."""
         placed, cost, apart = self._placed(best.params, best.costs, both=True)
-        return self._sparser(_Found(cost, bits, best.params, placed, best.costs, apart))
+        return self._sparser(_Found(cost, best.bits, best.params, placed, best.costs, apart))
 
     def _sparser(self, full: _Found) -> _Found:
         """The plan, or a cheaper one of the same parameters with keys for n slots, alone or beside those for all slots, where n is a number of slots
@@ -411,24 +440,43 @@ class _Restoring:
         return which if isinstance(which, int) else curve[-1 if which == "all" else 0][0]
 
     def _fast(self, bits: float, before: _Found | None) -> _Found:
-        """The same on a device. A GPU is fastest with words of 32 bits, for which not all scales have primes: some more bits may cost less. before: a plan for
-        other bits. If these have other words in some ring, that may be the best now."""
+        """The same on a device. A GPU is fastest with words of 32 bits, for which not all scales have primes: some more bits may cost less.
+
+        One ring may have primes for a scale and another one none. So this is asked of every ring, also of one that costs more at these bits. before: a plan for
+        other bits. If these have other words in some ring, that may be the best now, and nothing is near to it.
+        """
         near = None
         if before is not None and self._words(bits) == self._words(before.bits):
             near = before.params
-        found = self._cheapest(bits, near)
-        params = found.params
-        if self.device == "cpu" or params.word == "w32" or self.insecure_ring is not None:
-            return found
-        levels = params.depth - params.bootstrap_level
-        most = min(bits + _MORE_BITS, _MOST_BITS)
+        found = self._priced(bits, near)
+        if self.device != "cpu" and self.insecure_ring is None:
+            best = min(found, key=lambda plan: plan.cost)
+            for ring in rings(bits, self.lanes, self.device):
+                mine = [plan for plan in found if plan.params.log_n == ring.log_n]
+                now = min(mine, key=lambda plan: plan.cost).params if mine else None
+                compared = near is not None and best.params.word == "w32"  # when near was found
+                if not compared and (now is None or now.word != "w32"):
+                    with contextlib.suppress(Unsupported):
+                        found += self._narrower(bits, ring, now)
+        return self._whole(min(found, key=lambda plan: plan.cost))
+
+    def _narrower(self, bits: float, ring: Bootstrapping, now: Params | None) -> list[_Found]:
+        """Plans in words of 32 bits, for the fewest of _MORE_BITS more bits of precision for which a ring has any. now: the ring's best parameters at these
+        bits, if they are known."""
+        half = ring.most(self._least) // 2
+        levels = half if now is None else now.depth - now.bootstrap_level
         more = math.ceil(bits / _HALF) * _HALF
-        while more <= most:
-            other = Bootstrapping(params.log_n, more, self.device).at(levels)
+        while levels and more <= min(bits + _MORE_BITS, _MOST_BITS):
+            other = Bootstrapping(ring.log_n, more, self.device).at(levels)
             if other is not None and other.word == "w32":
-                return min(found, self._cheapest(more, other), key=lambda plan: plan.cost)
+                return self._priced(more, other if now else None, ring.log_n)
             more += _HALF
-        return found
+        return []
+
+    @property
+    def _least(self) -> int:
+        """The fewest levels between two bootstrappings with which every operation can be done."""
+        return max(1, *(taken(node, k) for node in self._flat for k in range(len(node.inputs))))
 
     def _climb(
         self, ring: Bootstrapping, price: Callable[[Params | None], int], levels: int
@@ -446,8 +494,8 @@ class _Restoring:
 
     def _search(self, ring: Bootstrapping, price: Callable[[Params | None], int]) -> None:
         """Prices plans of a ring with several numbers of levels between bootstrappings: every third, and those beside the best."""
-        least = max(taken(node, k) for node in self._flat for k in range(len(node.inputs)))
-        most = ring.most(max(1, least))
+        least = self._least
+        most = ring.most(least)
         if not most:
             return
         rough = sorted(range(most, least - 1, -_STEP))  # many levels are seldom better than few
@@ -470,6 +518,7 @@ class _Restoring:
 
     def _tried(self, found: _Found) -> Plan:
         """The plan after its trial run."""
+        self.progress.some("parameters", _STAGE)
         stages = dict(self.stages(found.params, found.apart))
         stages["levels"] = levelled(stages["lower"], found.levels)
         bootstraps = any(node.op == "bootstrap" for node in stages["levels"])
@@ -533,16 +582,28 @@ def lowered(
     *,
     bootstraps: bool = False,
     apart: bool = True,
+    known: dict[int, dict[str, Layout]] | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, Graph]:
     """The stages after approximation, for lanes of this many slots. levels: None stands for the lowest, without bootstrapping. bootstraps:
-    whether arrays may be bootstrapped. apart: whether sums in loops may be taken apart; see jali.nn.passed."""
+    whether arrays may be bootstrapped. apart: whether sums in loops may be taken apart; see jali.nn.passed. known: by the number of slots, the
+    layouts that were chosen for this graph before, and will be; they depend neither on bootstraps nor on apart, as amplification moves no number."""
     if not bootstraps and not has_loops(graph):
         graph = amplified(graph)
-    laid = lay_out(shortened(graph), slots)
+    told = progress or Progress()
+    told.some("layout", _STAGE)
+    laid = shortened(graph)
+    if known is not None and slots in known:
+        laid = laid_out(laid, known[slots])
+    else:
+        laid = lay_out(laid, slots)
+    if known is not None:
+        known[slots] = {node.name: node.attrs["layout"] for node in laid}
     if has_loops(graph):
         layouts = {node.attrs["like"]: node.attrs["layout"] for node in laid}
         flat = unrolled(graph)
         nodes = (n.with_attrs(layout=layouts[n.attrs["like"]]) for n in flat)
         laid = Graph(tuple(nodes), flat.outputs, "layout")
+    told.some("lower", _STAGE)
     low = lower(taken_apart(laid) if apart and has_loops(graph) else laid)
     return {"layout": laid, "lower": low, "levels": levelled(low, levels or lowest(low))}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from jali.nn.parameters import Ring
 from jali.nn.placement import verify
 from jali.nn.plan import Plan, lowered, plan
 from jali.nn.plot import plotted
+from jali.nn.progress import Progress, checked_progress
 from jali.nn.report import Summary, summarised
 from jali.nn.roles import Client, Server
 from jali.nn.run import Machine
@@ -159,14 +160,23 @@ class Program:
             results.append(whole + radius.reshape(whole.shape[1:]) * noisy)
         return results[0] if len(results) == 1 else tuple(results)
 
-    def summary(self, device: str = "auto", *, threads: int | None = None) -> Summary:
+    def summary(
+        self,
+        device: str = "auto",
+        *,
+        threads: int | None = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Summary:
         """The price list: time, bytes, levels, noise and assumed ranges, by layer and in all. ``print`` shows it as a table.
 
         device: where the server will compute; it must be one of this machine. Times are those of trial runs there, with zeros in the
             place of keys. No key is made.
+        progress: called after each matrix is encoded and after each run, with how many of both are done and how many there are. If it
+            raises, the work ends.
         """
+        told = checked_progress(progress)
         machine = self._machine(device)
-        return summarised(machine, self.manifest, self.precision_bits, device, threads)
+        return summarised(machine, self.manifest, self.precision_bits, device, threads, told)
 
     def sizes(self) -> Sizes:
         """The bytes of keys and matrices, which are counted and need no trial run."""
@@ -194,9 +204,11 @@ class Program:
         threads: int | None = None,
         record: bool | None = None,
         trace: bool = False,
+        progress: Callable[[int, int], object] | None = None,
     ) -> Server:
         """A server with a client's evaluation_keys(). Arguments as of nn.Server."""
         how: dict[str, Any] = {"device": device, "threads": threads, "record": record}
+        how["progress"] = progress
         return Server(self._machine(device), self.manifest, keys, trace=trace, **how)
 
     def _machine(self, device: str | None = None) -> Machine:
@@ -285,9 +297,13 @@ def compiled(
     device: str = "cpu",
     key_memory: float | None = float("inf"),
     insecure_ring: Ring | None = None,
+    progress: Progress | None = None,
 ) -> Program:
     """The program of a traced graph. Arguments as of jali.compile and plan; lanes: a power of two."""
+    told = progress or Progress()
+    told.at("fold", 0.02)
     stages = {"trace": graph, "fold": fold(graph)}
+    told.at("calibrate", 0.06)
     exact = every_value(graph, examples)
     stages["calibrate"] = calibrate(
         stages["fold"], examples, margin=margin, input_ranges=input_ranges, exact=exact
@@ -295,15 +311,18 @@ def compiled(
     most = max(_MEASURED, _NUMBERS // sum(node.size for node in graph))
     some = np.linspace(0, len(examples[0]) - 1, min(len(examples[0]), most)).astype(int)
     chosen = [x[some] for x in examples]
+    outputs = {
+        name: exact[before][some]  # folding leaves out reshapes, also of outputs
+        for name, before in zip(stages["calibrate"].outputs, graph.outputs, strict=True)
+    }
+    del exact  # the values of all arrays, which may take gigabytes
+    told.at("approximate", 0.2)
     stages["approximate"], error = approximate(
         stages["calibrate"],
         chosen,
         precision_bits,
         traced=graph,
-        exact={
-            name: exact[before][some]  # folding leaves out reshapes, also of outputs
-            for name, before in zip(stages["calibrate"].outputs, graph.outputs, strict=True)
-        },
+        exact=outputs,
     )
     found = plan(
         stages["approximate"],
@@ -314,7 +333,9 @@ def compiled(
         key_memory=key_memory,
         insecure_ring=insecure_ring,
         samples=Samples(graph, chosen),
+        progress=told,
     )
+    told.at("program", 1.0)
     _warn_of_made(found.machine, memory)
     return Program.of(stages, found, precision_bits, error, device)
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from jali import device as devices
-from jali._core.console import bytes_text, seconds_text
+from jali._core.console import bytes_text, counted_text, seconds_text
 from jali.nn.graph import Node
 from jali.nn.keys import key_sizes, relative_time
 from jali.nn.manifest import Manifest
+from jali.nn.progress import Counted
 from jali.nn.run import Encrypted, Machine, restored
 from jali.nn.storage import Kind
 from jali.nn.trial import Trial
@@ -54,10 +55,13 @@ class Summary:
     diagonal_bytes: of all matrices in the memory of the device. stored_bytes: of those of every kind of jali.nn.storage; streamed ones lie in the
     memory of the host.
     request_bytes, reply_bytes: of the messages of one run.
+    precision_bits: what was asked for: results are off by at most 2^-precision_bits of the largest output of the calibration. With bootstraps, this
+    is promised for the average of the noise over numbers, not for the number that has most of it.
     workspace_bytes: of the arrays that are in memory at once, at most.
     bootstraps: bootstrappings of one ciphertext, or of two at once. sparse_bootstraps: those of them with fewer slots than all, of
     numbers that repeat. bootstrap_seconds: their part of the time. bootstrap_key_bytes: what their
-    keys take in the server's memory.
+    keys take in the server's memory, as a part of key_bytes_expanded. bootstrap_matrix_bytes: what the matrices of bootstrapping take on the device: there
+    are some for every level to which, and every number of slots with which, the program bootstraps. They were measured in the trial runs.
     """
 
     device: str
@@ -81,6 +85,14 @@ class Summary:
     sparse_bootstraps: int
     bootstrap_seconds: float
     bootstrap_key_bytes: int
+    bootstrap_matrix_bytes: int = 0
+
+    @property
+    def device_bytes(self) -> int:
+        """What the server takes of the memory of its device: keys, matrices, those of bootstrapping, too, and arrays. The keys and values that a recorded
+        run keeps in between are not counted."""
+        matrices = self.diagonal_bytes + self.bootstrap_matrix_bytes
+        return self.key_bytes_expanded + matrices + self.workspace_bytes
 
     def __str__(self) -> str:
         head = (
@@ -106,17 +118,22 @@ class Summary:
             [
                 f"{self.params} on {self.device}",
                 *lines,
-                f"{seconds_text(self.seconds)} for {self.examples} examples; {self.depth} levels; "
+                f"{seconds_text(self.seconds)} for {counted_text(self.examples, 'example')}; {counted_text(self.depth, 'level')}; "
                 f"{seconds_text(self.prepare_seconds)} to encode the matrices, once",
                 *self._bootstraps(),
                 f"{self.keys} keys: {bytes_text(self.key_bytes_sent)} sent once, {bytes_text(self.key_bytes_expanded)} in the "
                 f"server; matrices {bytes_text(self.diagonal_bytes)}; arrays at most {bytes_text(self.workspace_bytes)}",
                 f"matrices: {stored_text(self.stored_bytes)}{self._made()}",
                 f"request {bytes_text(self.request_bytes)}, reply {bytes_text(self.reply_bytes)}; results to "
-                f"{self.precision_bits:g} bits of the largest output",
+                f"{self.precision_bits:g} bits of the largest output{self._averaged()}",
                 "A range marked ? was seen in the calibration and widened; others follow from the inputs' ranges.",
             ]
         )
+
+    def _averaged(self) -> str:
+        if not self.bootstraps:
+            return ""
+        return ", by the average of the noise over numbers: single ones may have more"
 
     def _made(self) -> str:
         made = sum("made" in layer.stored for layer in self.layers)
@@ -127,12 +144,12 @@ class Summary:
     def _bootstraps(self) -> list[str]:
         if not self.bootstraps:
             return ["no bootstraps"]
-        times = f"{self.bootstraps} bootstraps" if self.bootstraps > 1 else "1 bootstrap"
+        times = counted_text(self.bootstraps, "bootstrap")
         if self.sparse_bootstraps:
             times += f" ({self.sparse_bootstraps} of them with fewer slots)"
         return [
             f"{times}, {seconds_text(self.bootstrap_seconds)} in all; their keys take "
-            f"{bytes_text(self.bootstrap_key_bytes)} in the server"
+            f"{bytes_text(self.bootstrap_key_bytes)}, and their matrices {bytes_text(self.bootstrap_matrix_bytes)} in the server"
         ]
 
 
@@ -189,25 +206,39 @@ def summarised(
     precision_bits: float,
     device: str,
     threads: int | None,
+    progress: Counted | None = None,
 ) -> Summary:
-    """The price list on a device of this machine, by trial runs there."""
+    """The price list on a device of this machine, by trial runs there. progress: as of Program.summary."""
     demand = manifest.demand
     trial = Trial(machine, device, threads, demand.restored_bits, timed=True)
     start = time.perf_counter()
-    machine.prepare(trial.server)
+    matrices = 0
+
+    def encoded(done: int, total: int) -> None:
+        nonlocal matrices
+        matrices = total
+        if progress is not None:
+            progress(done, total + 1 + _RUNS)
+
+    machine.prepare(trial.server, encoded)
     trial.server.synchronize()
     prepared = time.perf_counter() - start
     trial.run()  # makes tables and pools
     slower = relative_time(manifest.params, demand)  # the trial has all keys
-    restoring = {k: slower * s for k, s in _bootstrap_seconds(machine, trial).items()}
+    measured, restoring_bytes = _bootstraps(machine, trial)
+    restoring = {k: slower * s for k, s in measured.items()}
     seconds: dict[str, list[float]] = {}
-    for _ in range(_RUNS):
+    for k in range(_RUNS):
+        if progress is not None:
+            progress(matrices + 1 + k, matrices + 1 + _RUNS)
         watch = _Watch(trial)
         outputs = trial.run(watch=watch)
         taken = watch.seconds | trial.seconds
         taken |= {name: taken[one] for name, one in trial.first.items()}
         for name, spent in (taken | restoring).items():
             seconds.setdefault(name, []).append(spent)
+    if progress is not None:
+        progress(matrices + 1 + _RUNS, matrices + 1 + _RUNS)
     held, kinds = machine.held_bytes, machine.stored
     layers = tuple(
         _layer(
@@ -244,6 +275,7 @@ def summarised(
         sparse_bootstraps=sum(bootstraps_of(n) for n in machine.graph if "slots" in n.attrs),
         bootstrap_seconds=sum(restoring.values()),
         bootstrap_key_bytes=sizes.bootstrap,
+        bootstrap_matrix_bytes=restoring_bytes,
     )
 
 
@@ -255,8 +287,10 @@ def bootstraps_of(node: Node) -> int:
     return -(-count // 2) if node.attrs["kind"] == "pair" else count
 
 
-def _bootstrap_seconds(machine: Machine, trial: Trial) -> dict[str, float]:
-    """The time of every node ``bootstrap``, by one run for each kind, number of ciphertexts and of slots, and level."""
+def _bootstraps(machine: Machine, trial: Trial) -> tuple[dict[str, float], int]:
+    """The time of every node ``bootstrap``, by one run for each kind, number of ciphertexts and of slots, and level; and the bytes of all their matrices, which
+    stay on the device behind the first run of a kind."""
+    total = 0
     found: dict[str, float] = {}
     known: dict[tuple[object, ...], float] = {}
     server, due = trial.server, machine.params.bootstrap_level
@@ -267,15 +301,19 @@ def _bootstrap_seconds(machine: Machine, trial: Trial) -> dict[str, float]:
         key = (node.attrs["kind"], count, level, node.attrs.get("slots"))
         if key not in known:
             source = trial.fresh(node, due)
-            restored(server, node, source)  # makes the matrices
+            before = server.counters()["bytes_in_use"]
+            for x in restored(server, node, source):  # makes the matrices
+                x._settled()
+            del x
             server.synchronize()
+            total += max(0, server.counters()["bytes_in_use"] - before)
             start = time.perf_counter()
             for x in restored(server, node, source):
                 x._settled()
             server.synchronize()
             known[key] = time.perf_counter() - start
         found[node.name] = known[key]
-    return found
+    return found, total
 
 
 def _layer(

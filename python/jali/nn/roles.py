@@ -17,6 +17,7 @@ from jali.nn.keys import keys
 from jali.nn.lower import packed, unpacked
 from jali.nn.manifest import Manifest, Port
 from jali.nn.message import Message
+from jali.nn.progress import Counted, checked_progress
 from jali.nn.run import Encrypted, Machine
 from jali.nn.serving import Batcher
 
@@ -195,6 +196,7 @@ class Server:
         encoded matrices, and no elsewhere.
     trace: whether ``server.evaluator.trace()`` keeps every operation, for ``jali simulate``. A run that is replayed has no operations to keep, so
         that runs are not recorded then. Raises InvalidArgument for both.
+    progress: called after each matrix is encoded, with how many are done and how many there are. If it raises, the work ends.
     """
 
     def __init__(
@@ -207,7 +209,9 @@ class Server:
         threads: int | None = None,
         record: bool | None = None,
         trace: bool = False,
+        progress: Counted | None = None,
     ) -> None:
+        told = checked_progress(progress)
         if trace and record:
             raise InvalidArgument("a run that is replayed cannot be traced: leave out record=True")
         if trace:
@@ -216,7 +220,7 @@ class Server:
         self._evaluator = ckks.Evaluator(
             manifest.params, keys, device, threads=threads, trace=trace
         )
-        machine.prepare(self._evaluator)
+        machine.prepare(self._evaluator, told)
         on_gpu = self._evaluator.device == "cuda" and machine.is_resident
         self._record = on_gpu if record is None else record
         self._lock = threading.Lock()

@@ -121,9 +121,11 @@ class Machine:
         """Whether all matrices stay in the memory of the device, so that a run may be recorded."""
         return self._matrices.is_resident
 
-    def prepare(self, server: Evaluator) -> None:
-        """Encode the biases, and the matrices that memory allows for. The machine then belongs to this evaluator."""
-        self._matrices.prepare(server)
+    def prepare(
+        self, server: Evaluator, progress: Callable[[int, int], object] | None = None
+    ) -> None:
+        """Encode the biases, and the matrices that memory allows for. The machine then belongs to this evaluator. progress: as of nn.Server."""
+        self._matrices.prepare(server, progress)
         for node in self.graph:
             if node.op == "transform":
                 for term in node.attrs["terms"]:

@@ -150,10 +150,7 @@ class Samples:
             overlaid = {name for name, term in pairs if term.turns}
             for name, single in zip(node.inputs, node.attrs["maps"], strict=True):
                 if name not in overlaid:
-                    squares = SparseMap(
-                        single.rows, single.cols, np.square(single.values), single.shape
-                    )
-                    found = found + squares(imaginary[name][None])[0]
+                    found = found + single.squared(imaginary[name])
         else:
             taken = np.maximum(real[node.name] - own, 0.0)
             for name in node.inputs:
@@ -175,7 +172,7 @@ def by_rows(own: float, floor: float, maps: Sequence[SparseMap], ciphertexts: Ar
     """
     ratio = np.zeros(len(ciphertexts))
     for single in maps:
-        squares = np.bincount(single.rows, np.square(single.values), single.shape[0])
+        squares = single.row_squares
         total = np.bincount(ciphertexts, squares)
         filled = np.bincount(ciphertexts, squares > 0)
         mean = (total / np.maximum(filled, 1)).max()

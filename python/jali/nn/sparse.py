@@ -1,8 +1,13 @@
-"""Sparse matrices: the linear maps between flattened arrays, as lists of their non-zero entries."""
+"""The linear maps between flattened arrays: as lists of their non-zero entries, or, if most entries are not zero, as matrices.
+
+A list takes 24 bytes for an entry, and what is computed from it at once a multiple of that. So whoever goes through all entries of a map takes
+them in pieces (SparseMap.pieces), which a matrix makes one after the other.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,12 +17,15 @@ import numpy.typing as npt
 
 from jali.nn.graph import Array
 
-__all__ = ["SparseMap"]
+__all__ = ["DenseMap", "SparseMap"]
 
 Indices = npt.NDArray[np.signedinteger[Any]]
 _SMALL = 1 << 20  # entries of a matrix that is kept as one
 _FILLED = 8
 _CHUNK = 1 << 24  # how many products are in memory at a time
+_PIECE = 1 << 18  # entries of a matrix that are listed at a time
+_LISTED = 1 << 16  # entries of a matrix up to which it is a list
+_FULL = 0.5  # part of the entries that are not zero, from which on a matrix is no list
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +66,9 @@ class SparseMap:
 
     @classmethod
     def dense(cls, matrix: Array) -> SparseMap:
-        """The map of a matrix (m, n)."""
+        """The map of a matrix (m, n), which must not change afterwards."""
+        if matrix.size > _LISTED and np.count_nonzero(matrix) >= _FULL * matrix.size:
+            return DenseMap(matrix)
         rows, cols = np.nonzero(matrix)
         return cls(rows, cols, matrix[rows, cols].astype(np.float64), matrix.shape)
 
@@ -96,19 +106,38 @@ class SparseMap:
         return self.count == self.shape[0] == self.shape[1] and bool(np.all(self.rows == self.cols))
 
     @cached_property
+    def is_uniform(self) -> bool:
+        """Whether all entries are equal; also if there is none."""
+        return not self.count or not np.ptp(self.values)
+
+    @cached_property
+    def row_squares(self) -> Array:
+        """The sum of the squares of the entries of each y."""
+        return np.asarray(np.bincount(self.rows, np.square(self.values), self.shape[0]))
+
+    @cached_property
     def is_even(self) -> bool:
         """Whether all numbers of y that have an entry have the same sum of squares."""
-        squares = np.bincount(self.rows, np.square(self.values))
+        squares = self.row_squares
         filled = squares[squares > 0]
         return not len(filled) or bool(np.ptp(filled) <= 1e-9 * filled.max())
 
     def sample(self, most: int) -> SparseMap:
         """A map of at most so many of the entries, spread evenly: one in a number that few kernels and sizes have a factor with."""
-        step = -(-self.count // most) | 1
-        while math.gcd(step, 3 * 5 * 7) > 1:
-            step += 2
-        chosen = slice(None, None, step if self.count > most else 1)
+        chosen = slice(None, None, _step(self.count, most))
         return SparseMap(self.rows[chosen], self.cols[chosen], self.values[chosen], self.shape)
+
+    def has_places_of(self, other: SparseMap) -> bool:
+        """Whether another map has its entries in the same places."""
+        return (
+            (self.shape, self.count) == (other.shape, other.count)
+            and np.array_equal(self.rows, other.rows)
+            and np.array_equal(self.cols, other.cols)
+        )
+
+    def pieces(self) -> Iterator[SparseMap]:
+        """Maps that together are this one."""
+        yield self
 
     def matrix(self) -> Array:
         """The map as a matrix (m, n)."""
@@ -172,6 +201,11 @@ class SparseMap:
                 y[k : k + step, self.rows[first]] = np.add.reduceat(products, first, axis=1)
         return y
 
+    def squared(self, x: Array) -> Array:
+        """y (m,) of x (n,) for the map whose entries are the squares of these: the variances of y for independent numbers with the variances x."""
+        found = np.bincount(self.rows, np.square(self.values) * x[self.cols], self.shape[0])
+        return np.asarray(found, np.float64)
+
     def bounds(self, low: Array, high: Array) -> tuple[Array, Array]:
         """The least and the largest that each y can be if every x lies between low and high."""
         a, b = self.values * low[self.cols], self.values * high[self.cols]
@@ -182,3 +216,175 @@ class SparseMap:
 
     def __str__(self) -> str:
         return f"map({self.shape[0]}x{self.shape[1]}, {self.count} entries)"
+
+
+class DenseMap(SparseMap):
+    """y = diag(left) M diag(right) x, of a matrix M (m, n) most of whose entries are not zero. Lists of rows, columns and values are made whenever they
+    are asked for, and then have the same entries as those of a SparseMap.
+
+    left: (m,) or a number; right: (n,) or a number. None of them is 0.
+    """
+
+    def __init__(
+        self, matrix: Array, left: Array | float = 1.0, right: Array | float = 1.0
+    ) -> None:
+        m, n = matrix.shape
+        vars(self).update(shape=(m, n), _matrix=matrix)
+        vars(self).update(_left=np.asarray(left, np.float64), _right=np.asarray(right, np.float64))
+
+    _matrix: Array
+    _left: Array
+    _right: Array
+
+    @property
+    def rows(self) -> Indices:
+        """Of every entry, as a new array."""
+        return np.nonzero(self._matrix)[0]
+
+    @property
+    def cols(self) -> Indices:
+        """Of every entry, as a new array."""
+        return np.nonzero(self._matrix)[1]
+
+    @property
+    def values(self) -> Array:
+        """Of every entry, as a new array."""
+        found = self.matrix()[self._matrix != 0]
+        return np.asarray(found)
+
+    @cached_property
+    def count(self) -> int:
+        """How many entries are not zero."""
+        return int(np.count_nonzero(self._matrix))
+
+    @cached_property
+    def used_rows(self) -> int:
+        """See SparseMap."""
+        return int(np.count_nonzero(self.row_counts))
+
+    @cached_property
+    def used_cols(self) -> int:
+        """See SparseMap."""
+        return int(np.count_nonzero(np.count_nonzero(self._matrix, axis=0)))
+
+    @cached_property
+    def row_counts(self) -> Indices:
+        """See SparseMap."""
+        return np.asarray(np.count_nonzero(self._matrix, axis=1))
+
+    @cached_property
+    def is_uniform(self) -> bool:
+        """See SparseMap."""
+        first: float | None = None
+        for piece in self.pieces():
+            first = float(piece.values[0]) if first is None and piece.count else first
+            if np.any(piece.values != first):
+                return False
+        return True
+
+    @cached_property
+    def row_squares(self) -> Array:
+        """See SparseMap."""
+        return self.squared(np.ones(self.shape[1]))
+
+    @property
+    def is_identity(self) -> bool:
+        """Never: most entries of a large identity are zero."""
+        return False
+
+    def sample(self, most: int) -> SparseMap:
+        """See SparseMap. Zeros count as entries, and are left out of the sample."""
+        step = _step(self._matrix.size, most)
+        rows, cols = np.divmod(np.arange(0, self._matrix.size, step), self.shape[1])
+        return self._listed(rows, cols, self._matrix[rows, cols])
+
+    def has_places_of(self, other: SparseMap) -> bool:
+        """See SparseMap."""
+        if not isinstance(other, DenseMap):
+            return super().has_places_of(other)
+        if (self.shape, self.count) != (other.shape, other.count):
+            return False
+        step = max(1, _PIECE // self.shape[1])
+        return self.count == self._matrix.size or all(
+            np.array_equal(self._matrix[k : k + step] != 0, other._matrix[k : k + step] != 0)
+            for k in range(0, self.shape[0], step)
+        )
+
+    def matrix(self) -> Array:
+        """See SparseMap."""
+        return self._scaled(slice(None))
+
+    def scaled(self, rows: Array | float, cols: Array | float = 1.0) -> SparseMap:
+        """See SparseMap."""
+        if not (np.all(rows) and np.all(cols)):
+            return super().scaled(rows, cols)
+        return DenseMap(self._matrix, self._left * rows, self._right * cols)
+
+    def after(self, inner: SparseMap) -> SparseMap:
+        """See SparseMap."""
+        moves = inner.count == inner.used_rows == inner.used_cols
+        if not moves or (inner.is_diagonal and np.all(inner.values)):
+            return super().after(inner)
+        found = np.zeros((self.shape[0], inner.shape[1]))
+        found[:, inner.cols] = self.matrix()[:, inner.rows] * inner.values
+        return SparseMap.dense(found)
+
+    def __call__(self, x: Array) -> Array:
+        """See SparseMap."""
+        return np.asarray((x * self._right) @ self._matrix.T * self._left)
+
+    def squared(self, x: Array) -> Array:
+        """See SparseMap."""
+        found = [np.square(part) @ x for part in self._parts()]
+        return np.concatenate(found)
+
+    def bounds(self, low: Array, high: Array) -> tuple[Array, Array]:
+        """See SparseMap."""
+        ends = []
+        for part in self._parts():
+            a, b = part * low, part * high
+            ends.append((np.minimum(a, b).sum(1), np.maximum(a, b).sum(1)))
+        least, most = (np.concatenate(end) for end in zip(*ends, strict=True))
+        return least, most
+
+    def pieces(
+        self, rows: Indices | None = None, cols: Indices | None = None
+    ) -> Iterator[SparseMap]:
+        """Maps of a few whole rows each, which together are the map, or what it has in some rows and columns. Indices are those of the map."""
+        m, n = self.shape
+        rows = np.arange(m) if rows is None else rows
+        cols = np.arange(n) if cols is None else cols
+        step = max(1, _PIECE // max(1, len(cols)))
+        for k in range(0, len(rows), step):
+            some = rows[k : k + step]
+            plain = self._matrix[np.ix_(some, cols)].ravel()
+            yield self._listed(np.repeat(some, len(cols)), np.tile(cols, len(some)), plain)
+
+    def _listed(self, rows: Indices, cols: Indices, plain: Array) -> SparseMap:
+        """The entries in these places, where M holds these numbers."""
+        m, n = self.shape
+        left, right = np.broadcast_to(self._left, m), np.broadcast_to(self._right, n)
+        values = left[rows] * plain * right[cols]
+        if not np.all(plain):
+            rows, cols, values = rows[plain != 0], cols[plain != 0], values[plain != 0]
+        return SparseMap(rows, cols, values, self.shape)
+
+    def _parts(self) -> Iterator[Array]:
+        """The scaled matrix, some rows after the other."""
+        step = max(1, _PIECE // self.shape[1])
+        for k in range(0, self.shape[0], step):
+            yield self._scaled(slice(k, k + step))
+
+    def _scaled(self, rows: slice) -> Array:
+        left = self._left[rows, None] if self._left.ndim else self._left
+        return np.asarray(left * self._matrix[rows] * self._right)
+
+
+def _step(count: int, most: int) -> int:
+    """The distance of at most so many of `count` entries that few kernels and sizes have a factor with."""
+    if count <= most:
+        return 1
+    step = -(-count // most) | 1
+    while math.gcd(step, 3 * 5 * 7) > 1:
+        step += 2
+    return step

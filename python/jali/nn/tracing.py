@@ -189,7 +189,7 @@ class Traced:
         return result
 
     def __rmatmul__(self, other: Any) -> Traced:
-        matrix = _numbers(other)
+        matrix = np.asarray(other)
         if self.ndim == 1:
             return self.__matmul__(matrix.T)
         if self.ndim != 2 or matrix.ndim not in (1, 2):

@@ -148,17 +148,16 @@ class _Unrolling:
             if len(self.parts.get(name, ())) < 2:
                 maps.append((self._result(name), single))
                 continue
-            ends, first, last = np.cumsum(self.sizes[name]), single.cols.min(), single.cols.max()
+            rows, cols, values = single.rows, single.cols, single.values
+            ends, first, last = np.cumsum(self.sizes[name]), cols.min(), cols.max()
             for part, size, end in zip(self.parts[name], self.sizes[name], ends, strict=True):
                 if end <= first or end - size > last:
                     continue
-                mine = (single.cols >= end - size) & (single.cols < end)
+                mine = (cols >= end - size) & (cols < end)
                 if mine.any():
-                    cols = single.cols[mine] - (end - size)
                     shape = (single.shape[0], size)
-                    maps.append(
-                        (part, SparseMap(single.rows[mine], cols, single.values[mine], shape))
-                    )
+                    inside = cols[mine] - (end - size)
+                    maps.append((part, SparseMap(rows[mine], inside, values[mine], shape)))
         merged: dict[str, SparseMap] = {}
         for name, single in maps:  # of a part that stands for several, one matrix
             merged[name] = merged[name] + single if name in merged else single

@@ -83,7 +83,9 @@ class EncryptedArray(Shaped):
     def __rsub__(self, other: Any) -> EncryptedArray:
         x, values = self._beside(other, "subtracted")
         core = self._server._core
-        return self._reduced(core.add_clear(core.negate(x._ct), [v % self._modulus() for v in values]))
+        return self._reduced(
+            core.add_clear(core.negate(x._ct), [v % self._modulus() for v in values])
+        )
 
     def __neg__(self) -> EncryptedArray:
         """Modulo 2^message_bits: one look-up an element."""
