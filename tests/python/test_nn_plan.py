@@ -50,8 +50,8 @@ def test_the_most_precise_bootstrapping_is_the_most_precise_one_there_is() -> No
         create(plan._MOST_BITS + 0.1)
 
 
-def restoring(device: str) -> plan._Restoring:
-    return plan._Restoring(deep(16), 6, 1, 1 << 30, device, float("inf"), None)
+def restoring(device: str, layers: int = 16) -> plan._Restoring:
+    return plan._Restoring(deep(layers), 6, 1, 1 << 30, device, float("inf"), None)
 
 
 def test_more_precision_than_there_is_names_the_limit() -> None:
@@ -87,7 +87,7 @@ def test_words_of_32_bits_are_looked_for_in_every_ring(monkeypatch: pytest.Monke
         return known(params, *rest).slowed(1 if params.word == "w32" else 100)
 
     monkeypatch.setattr(plan, "costs_of", costs)
-    gpu = restoring("cuda")
+    gpu = restoring("cuda", 24)  # too deep to do without bootstrapping
     first = gpu._cheapest(16.0)
     assert (first.params.log_n, first.params.word) == (15, "w32")
     fast = gpu._fast(16.0, None)
