@@ -292,6 +292,7 @@ TEST_F(ExactRotation, LazyFormsStayInTheirRanges) {
   for (const u32 q : exact::primes()) {
     exact::Prime p{};
     p.q = q;
+    p.bound[0] = 2 * q;
     p.unit = static_cast<u32>((u64{1} << 32) / q);
     p.inverse = static_cast<u32>(arith::Modulus(u64{1} << 32).inverse(q));
     EXPECT_EQ(p.inverse * q, 1u);
@@ -315,7 +316,7 @@ TEST_F(ExactRotation, LazyFormsStayInTheirRanges) {
 
       const u32 a = static_cast<u32>(near(30 * mod));
       u32 x = a, y = any;
-      exact::forward_butterfly(x, y, f, q);
+      exact::forward_butterfly(x, y, f, p);
       EXPECT_LE(std::max(x, y), u64{a} + 2 * mod);
       EXPECT_EQ(x % mod, (a + any % mod * w) % mod);
       EXPECT_EQ(y % mod, (a + (mod - any % mod * w % mod)) % mod);

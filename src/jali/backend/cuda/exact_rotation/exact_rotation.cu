@@ -14,6 +14,7 @@ struct BlockThreads {
   template <class F>
   JALI_HD void each(const F& f) const {
 #ifdef __CUDA_ARCH__
+    if constexpr (Count != 0) __builtin_assume(threadIdx.x < Count);  // comparisons with it go
     f(threadIdx.x);
     __syncthreads();
 #endif
@@ -41,7 +42,8 @@ struct RotateArgs {
 };
 
 /// The sizes of the presets that have one level and not more than 2,048 coefficients: kernels are compiled for them.
-constexpr Sizes kUsual[] = {{9, 4, 1}, {9, 5, 1}, {10, 3, 1}, {11, 2, 1}};
+constexpr Sizes kUsual[] = {{9, 4, 1, true},  {9, 5, 1, true},   {11, 2, 1, true},
+                            {9, 4, 1, false}, {10, 3, 1, false}, {11, 2, 1, false}};
 constexpr int kUsuals = std::size(kUsual);
 
 // A block rotates one ciphertext after the other. AllShared: all arrays lie in shared memory, which the compiler then knows. Usual: the

@@ -14,6 +14,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <type_traits>
 
 #include "jali/backend/cuda/exact_rotation/residues.h"
 #include "jali/backend/torus.h"
@@ -22,9 +23,10 @@ namespace jali::backend::cuda::exact {
 
 constexpr u32 kMostUnits = 15, kMostThreads = 512;
 
-/// The sizes of a kernel's loops. If the compiler knows them, it unrolls the loops, and strides become constants.
+/// What shapes a kernel's loops. If the compiler knows it, it unrolls the loops, and strides become constants.
 struct Sizes {
   u32 log_n, k1, levels;
+  bool classic;  // the rotation
 
   JALI_HD constexpr u32 N() const { return 1u << log_n; }
   JALI_HD constexpr u32 rows() const { return k1 * levels; }
@@ -161,7 +163,7 @@ JALI_HD void bundle(u32 (&out)[8], const Sizes& z, const Shape& s, const Prime& 
 /// The sums over the rows of 8 points from p on, a multiple of 8, of column c, times 2^-32 (or, of several units, 2^-64), in [0, 2q).
 JALI_HD void product(u32 (&out)[8], const Sizes& z, const Shape& s, const Prime& prime, const u32* rows,
                      const u32* key, const u32* roots, const u32* exponents, u32 c, u32 p) {
-  const u32 units = s.rotation == Rotation::classic ? 1 : s.units;
+  const u32 units = z.classic ? 1 : s.units;
   const std::size_t next_row = static_cast<std::size_t>(z.k1 * units) << z.log_n;
   key += (static_cast<std::size_t>(c * units) << z.log_n) + p;
   rows += padded(p);
@@ -171,7 +173,7 @@ JALI_HD void product(u32 (&out)[8], const Sizes& z, const Shape& s, const Prime&
   JALI_UNROLL
   for (u32 row = 0; row < z.rows(); ++row, key += next_row, rows += padded(z.N())) {
     u32 factor[8];
-    if (s.rotation == Rotation::classic) {
+    if (z.classic) {
       load(factor, key);
     } else {
       bundle(factor, z, s, prime, key, roots, exponents, p);
@@ -188,6 +190,15 @@ JALI_HD void product(u32 (&out)[8], const Sizes& z, const Shape& s, const Prime&
   }
 }
 
+/// f of tasks 0 .. tasks - 1, of which each thread takes its part.
+template <class Threads, class F>
+JALI_HD void share(const Threads& threads, u32 thread, u32 tasks, const F& f) {
+  JALI_UNROLL
+  for (u32 first = 0; first < tasks; first += threads.count()) {
+    if (first + thread < tasks) f(first + thread);
+  }
+}
+
 /// One step of the accumulator, whose exponents are in place.
 template <class Acc, class Threads>
 JALI_HD void take_step(const Sizes& z, const Shape& s, const Tables& tables, const u32* key,
@@ -195,16 +206,16 @@ JALI_HD void take_step(const Sizes& z, const Shape& s, const Tables& tables, con
   const u32 N = z.N(), turn = 2 * N - 1, pad = padded(N), first = first_levels(z.log_n);
   const u32 log_tasks = z.log_n - first, log_eighth = z.log_n - 3;
   threads.each([&](u32 thread) {
-    for (u32 i = thread; i < z.k1 << z.log_n; i += threads.count()) {
+    share(threads, thread, z.k1 << z.log_n, [&](u32 i) {
       const u32 c = i >> z.log_n, j = i & (N - 1);
       Acc word = at.acc[i];
-      if (s.rotation == Rotation::classic) {
+      if (z.classic) {
         const u32 from = (j - at.exponents[0]) & turn;
         const Acc turned = at.acc[(c << z.log_n) + (from & (N - 1))];
         word = (from >= N ? Acc{0} - turned : turned) - word;
       }
       cut(at.digits + (static_cast<std::size_t>(c * z.levels) << z.log_n) + j, N, word, z.levels, s.base_log);
-    }
+    });
   });
   for (u32 i = 0; i < s.primes;
        ++i, key += static_cast<std::size_t>(s.key_polynomials()) << z.log_n) {
@@ -215,69 +226,78 @@ JALI_HD void take_step(const Sizes& z, const Shape& s, const Tables& tables, con
     const u32* const roots = tables.roots + (static_cast<std::size_t>(2 * i) << z.log_n);
 
     threads.each([&](u32 thread) {
-      for (u32 t = thread; t < z.rows() << log_tasks; t += threads.count()) {
+      share(threads, thread, z.rows() << log_tasks, [&](u32 t) {
         const u32 row = t >> log_tasks;
         const std::int32_t* const from = at.digits + (static_cast<std::size_t>(row) << z.log_n);
         u32* const to = at.rows + static_cast<std::size_t>(row) * pad;
         first_pass<false>(
-            forward, q, z.log_n, t & ((1u << log_tasks) - 1),
+            forward, prime, z.log_n, t & ((1u << log_tasks) - 1),
             [&](u32 j, u32) { return static_cast<u32>(from[j]) + prime.lift; },
             [&](u32, u32 place, u32 x) { to[place] = reduced(x, prime); });
-      }
+      });
     });
     JALI_UNROLL
     for (u32 depth = first; depth < z.log_n; depth += 3) {  // 15 levels at most, hence below 32 q
       threads.each([&](u32 thread) {
-        for (u32 t = thread; t < z.rows() << log_eighth; t += threads.count()) {
+        share(threads, thread, z.rows() << log_eighth, [&](u32 t) {
           u32* const row = at.rows + static_cast<std::size_t>(t >> log_eighth) * pad;
           pass<3, false>(
-              forward, q, z.log_n, depth, t & ((1u << log_eighth) - 1),
+              forward, prime, z.log_n, depth, t & ((1u << log_eighth) - 1),
               [&](u32, u32 place) { return row[place]; },
               [&](u32, u32 place, u32 x) { row[place] = x; });
-        }
+        });
       });
     }
     // The products, and the last levels of the tree upwards.
     threads.each([&](u32 thread) {
-      for (u32 t = thread; t < z.k1 << log_eighth; t += threads.count()) {
+      share(threads, thread, z.k1 << log_eighth, [&](u32 t) {
         const u32 c = t >> log_eighth, node = t & ((1u << log_eighth) - 1), p = 8 * node;
         u32 x[8];
         product(x, z, s, prime, at.rows, key, roots, at.exponents, c, p);
-        levels<3, true>(x, inverse, q, z.log_n - 3, node);
+        levels<3, true>(x, inverse, prime, z.log_n - 3, node);
         u32* const to = at.sums + c * pad + padded(p);
         JALI_UNROLL
         for (u32 j = 0; j < 8; ++j) to[j] = x[j];
-      }
+      });
     });
     JALI_UNROLL
     for (u32 depth = z.log_n - 3; depth > first; depth -= 3) {
       threads.each([&](u32 thread) {
-        for (u32 t = thread; t < z.k1 << log_eighth; t += threads.count()) {
+        share(threads, thread, z.k1 << log_eighth, [&](u32 t) {
           u32* const column = at.sums + (t >> log_eighth) * pad;
           pass<3, true>(
-              inverse, q, z.log_n, depth - 3, t & ((1u << log_eighth) - 1),
+              inverse, prime, z.log_n, depth - 3, t & ((1u << log_eighth) - 1),
               [&](u32, u32 place) { return column[place]; },
               [&](u32, u32 place, u32 x) { column[place] = x; });
-        }
+        });
       });
     }
-    threads.each([&](u32 thread) {
-      for (u32 t = thread; t < z.k1 << log_tasks; t += threads.count()) {
-        const u32 c = t >> log_tasks;
-        const u32* const column = at.sums + c * pad;
-        Acc* const acc = at.acc + (static_cast<std::size_t>(c) << z.log_n);
-        u32* const fractions = at.fractions + (static_cast<std::size_t>(c) << z.log_n);
-        first_pass<true>(
-            inverse, q, z.log_n, t & ((1u << log_tasks) - 1),
-            [&](u32, u32 place) { return column[place]; },
-            [&](u32 j, u32, u32 x) {
-              const u32 residue = canonical(x, q);
-              const u32 sum = (i == 0 ? 0 : fractions[j]) + fraction(residue, prime);
-              Acc word = acc[j] + static_cast<Acc>(residue * prime.others);
-              if (i + 1 == s.primes) word -= static_cast<Acc>(nearest_integer(sum) * s.product);
-              acc[j] = word;
+    const auto back = [&](u32 t, auto last) {  // the last pass, and its results to words
+      const u32 c = t >> log_tasks;
+      const u32* const column = at.sums + c * pad;
+      Acc* const acc = at.acc + (static_cast<std::size_t>(c) << z.log_n);
+      u32* const fractions = at.fractions + (static_cast<std::size_t>(c) << z.log_n);
+      first_pass<true>(
+          inverse, prime, z.log_n, t & ((1u << log_tasks) - 1),
+          [&](u32, u32 place) { return column[place]; },
+          [&](u32 j, u32, u32 x) {
+            const u32 residue = canonical(x, q);
+            const u32 sum = (i == 0 ? 0 : fractions[j]) + fraction(residue, prime);
+            Acc word = acc[j] + static_cast<Acc>(residue * prime.others);
+            if constexpr (last) {
+              word -= static_cast<Acc>(nearest_integer(sum) * s.product);
+            } else {
               fractions[j] = sum;
-            });
+            }
+            acc[j] = word;
+          });
+    };
+    threads.each([&](u32 thread) {
+      const u32 tasks = z.k1 << log_tasks;
+      if (i + 1 == s.primes) {
+        share(threads, thread, tasks, [&](u32 t) { back(t, std::true_type{}); });
+      } else {
+        share(threads, thread, tasks, [&](u32 t) { back(t, std::false_type{}); });
       }
     });
   }
@@ -347,7 +367,7 @@ JALI_HD void prepare(const Shape& s, const Tables& tables, u32* key, const void*
   threads.each([&](u32 thread) {
     for (u32 t = thread; t < 1u << (s.log_n - first_count); t += threads.count()) {
       first_pass<false>(
-          forward, prime.q, s.log_n, t,
+          forward, prime, s.log_n, t,
           [&](u32 j, u32) {
             const std::size_t at = (polynomial << s.log_n) + j;
             const std::int64_t word = s.torus == 64 ? static_cast<const std::int64_t*>(ggsws)[at]
@@ -369,7 +389,7 @@ JALI_HD void prepare(const Shape& s, const Tables& tables, u32* key, const void*
     threads.each([&](u32 thread) {
       for (u32 t = thread; t < 1u << log_eighth; t += threads.count()) {
         pass<3, false>(
-            forward, prime.q, s.log_n, depth, t, [&](u32, u32 place) { return points[place]; },
+            forward, prime, s.log_n, depth, t, [&](u32, u32 place) { return points[place]; },
             [&](u32 j, u32 place, u32 x) {
               if (last) {
                 to[j] = canonical(reduced(x, prime), prime.q);

@@ -34,6 +34,7 @@ struct alignas(8) Factor {  // one load
 };
 struct Prime {
   u32 q;  // in (2^31 / 17, 2^27)
+  u32 bound[3];  // 2q, 4q, 8q, in memory, so that each is one operand
   u32 inverse;  // of q modulo 2^32
   u32 share;  // floor(2^58 / q)
   u32 unit;  // floor(2^32 / q), the companion of the factor 1
@@ -74,11 +75,11 @@ JALI_HD u32 times(u32 x, Factor f, u32 q) {
 }
 /// Any x -> [0, 2q)
 JALI_HD u32 reduced(u32 x, const Prime& p) { return x + high_product(x, p.unit) * (0 - p.q); }
-/// x, any y -> x + y w, x - y w, each below x + 2q
-JALI_HD void forward_butterfly(u32& x, u32& y, Factor f, u32 q) {
-  const u32 u = x, v = times(y, f, q);
+/// x, any y -> x + y w, x - y w, each at most x + 2q
+JALI_HD void forward_butterfly(u32& x, u32& y, Factor f, const Prime& p) {
+  const u32 u = x, v = times(y, f, p.q);
   x = u + v;
-  y = u - v + 2 * q;
+  y = u - v + p.bound[0];
 }
 /// x, y in [0, bound), bound <= 16 q a multiple of q -> x + y in [0, 2 bound), (x - y) w in [0, 2q)
 JALI_HD void inverse_butterfly(u32& x, u32& y, Factor f, u32 q, u32 bound) {
@@ -117,11 +118,11 @@ template <int Count>
 JALI_HD void load(Factor (&f)[Count], const Factor* nodes) {
 #ifdef __CUDA_ARCH__
   if constexpr (Count > 1) {
+    const uint4* const pairs = reinterpret_cast<const uint4*>(nodes);
     JALI_UNROLL
     for (int b = 0; b < Count; b += 2) {
-      const uint4 two = *reinterpret_cast<const uint4*>(nodes + b);
-      f[b] = {two.x, two.y};
-      f[b + 1] = {two.z, two.w};
+      f[b] = {pairs[b / 2].x, pairs[b / 2].y};
+      f[b + 1] = {pairs[b / 2].z, pairs[b / 2].w};
     }
   } else {
     f[0] = nodes[0];
@@ -141,9 +142,9 @@ JALI_HD void load(u32 (&x)[8], const u32* from) {
 #endif
 }
 
-/// The butterflies of 2^(depth + S) + (node 2^S) + b, b < 2^S: level S of a pass of `Levels`.
+/// Level S of a pass of `Levels`: the butterflies of the nodes 2^(depth + S) + node 2^S + b, b < 2^S.
 template <int Levels, int S, bool inverse>
-JALI_HD void level(u32 (&x)[1 << Levels], const Factor* tree, u32 q, u32 depth, u32 node) {
+JALI_HD void level(u32 (&x)[1 << Levels], const Factor* tree, const Prime& p, u32 depth, u32 node) {
   constexpr int kNodes = 1 << S, kHalf = (1 << Levels) / kNodes / 2;
   Factor f[kNodes];
   load(f, tree + (1u << (depth + S)) + (node << S));
@@ -153,9 +154,9 @@ JALI_HD void level(u32 (&x)[1 << Levels], const Factor* tree, u32 q, u32 depth, 
     for (int i = 0; i < kHalf; ++i) {
       u32 &lo = x[2 * b * kHalf + i], &hi = x[(2 * b + 1) * kHalf + i];
       if constexpr (inverse) {
-        inverse_butterfly(lo, hi, f[b], q, (2 * q) << (Levels - 1 - S));
+        inverse_butterfly(lo, hi, f[b], p.q, p.bound[Levels - 1 - S]);
       } else {
-        forward_butterfly(lo, hi, f[b], q);
+        forward_butterfly(lo, hi, f[b], p);
       }
     }
   }
@@ -163,22 +164,22 @@ JALI_HD void level(u32 (&x)[1 << Levels], const Factor* tree, u32 q, u32 depth, 
 /// `Levels` levels below a node at depth `depth`, on coefficients of equal distances. Forward: from [0, B) to [0, B + 2 Levels q), below
 /// 2^32. Inverse: from [0, 2q) to [0, 2q).
 template <int Levels, bool inverse>
-JALI_HD void levels(u32 (&x)[1 << Levels], const Factor* tree, u32 q, u32 depth, u32 node) {
+JALI_HD void levels(u32 (&x)[1 << Levels], const Factor* tree, const Prime& p, u32 depth, u32 node) {
   if constexpr (!inverse) {
-    level<Levels, 0, inverse>(x, tree, q, depth, node);
-    if constexpr (Levels > 1) level<Levels, 1, inverse>(x, tree, q, depth, node);
-    if constexpr (Levels > 2) level<Levels, 2, inverse>(x, tree, q, depth, node);
+    level<Levels, 0, inverse>(x, tree, p, depth, node);
+    if constexpr (Levels > 1) level<Levels, 1, inverse>(x, tree, p, depth, node);
+    if constexpr (Levels > 2) level<Levels, 2, inverse>(x, tree, p, depth, node);
   } else {
-    if constexpr (Levels > 2) level<Levels, 2, inverse>(x, tree, q, depth, node);
-    if constexpr (Levels > 1) level<Levels, 1, inverse>(x, tree, q, depth, node);
-    level<Levels, 0, inverse>(x, tree, q, depth, node);
+    if constexpr (Levels > 2) level<Levels, 2, inverse>(x, tree, p, depth, node);
+    if constexpr (Levels > 1) level<Levels, 1, inverse>(x, tree, p, depth, node);
+    level<Levels, 0, inverse>(x, tree, p, depth, node);
     // Bit Levels - 1 - s of i says what the level s made of x[i]: 0, a sum; 1, a product, below 2q. The last of them is bit Levels - 1.
     JALI_UNROLL
     for (int i = 0; i < 1 << (Levels - 1); ++i) {
       int sums = 0;
       while (sums < Levels && (i >> (Levels - 1 - sums) & 1) == 0) ++sums;
       JALI_UNROLL
-      for (int half = sums; half-- > 0;) x[i] = least(x[i], x[i] - ((2 * q) << half));
+      for (int half = sums; half-- > 0;) x[i] = least(x[i], x[i] - p.bound[half]);
     }
   }
 }
@@ -187,7 +188,7 @@ JALI_HD void levels(u32 (&x)[1 << Levels], const Factor* tree, u32 q, u32 depth,
 /// of 3. t: one of 2^(log_n - Levels) tasks. x = load(i, padded(i)); store(i, padded(i), x): coefficients i, of which a task loads
 /// and stores 2^Levels of its own. Their stride is a multiple of 8, or they are 8 neighbours, the first at a multiple of 8.
 template <int Levels, bool inverse, class Load, class Store>
-JALI_HD void pass(const Factor* tree, u32 q, u32 log_n, u32 depth, u32 t, const Load& load,
+JALI_HD void pass(const Factor* tree, const Prime& p, u32 log_n, u32 depth, u32 t, const Load& load,
                   const Store& store) {
   constexpr u32 kSize = 1 << Levels;
   const u32 log_stride = log_n - depth - Levels, stride = 1u << log_stride;
@@ -196,7 +197,7 @@ JALI_HD void pass(const Factor* tree, u32 q, u32 log_n, u32 depth, u32 t, const 
   u32 x[kSize];
   JALI_UNROLL
   for (u32 i = 0; i < kSize; ++i) x[i] = load(base + i * stride, first + i * next);
-  levels<Levels, inverse>(x, tree, q, depth, node);
+  levels<Levels, inverse>(x, tree, p, depth, node);
   JALI_UNROLL
   for (u32 i = 0; i < kSize; ++i) store(base + i * stride, first + i * next, x[i]);
 }
@@ -204,12 +205,12 @@ JALI_HD void pass(const Factor* tree, u32 q, u32 log_n, u32 depth, u32 t, const 
 /// Levels of the first pass of a forward transform and of the last of an inverse one, from 1 to 3; the other passes have three.
 JALI_HD u32 first_levels(u32 log_n) { return log_n % 3 == 0 ? 3 : log_n % 3; }
 template <bool inverse, class Load, class Store>
-JALI_HD void first_pass(const Factor* tree, u32 q, u32 log_n, u32 t, const Load& load,
+JALI_HD void first_pass(const Factor* tree, const Prime& p, u32 log_n, u32 t, const Load& load,
                         const Store& store) {
   switch (first_levels(log_n)) {
-    case 1: return pass<1, inverse>(tree, q, log_n, 0, t, load, store);
-    case 2: return pass<2, inverse>(tree, q, log_n, 0, t, load, store);
-    default: return pass<3, inverse>(tree, q, log_n, 0, t, load, store);
+    case 1: return pass<1, inverse>(tree, p, log_n, 0, t, load, store);
+    case 2: return pass<2, inverse>(tree, p, log_n, 0, t, load, store);
+    default: return pass<3, inverse>(tree, p, log_n, 0, t, load, store);
   }
 }
 

@@ -61,6 +61,7 @@ inline Shape shape(const TfheConfig& config) {
   s.base_log = static_cast<u32>(config.rotation_gadget.base_log);
   s.torus = torus_bits(config.torus);
   s.rotation = config.rotation;
+  s.classic = config.rotation == Rotation::classic;
   s.mean = config.mean_bit;
   s.primes = prime_count(config);
   s.product = 1;
@@ -70,6 +71,7 @@ inline Shape shape(const TfheConfig& config) {
     const arith::Modulus mod(all[i]);
     Prime& p = s.prime[i];
     p.q = all[i];
+    for (u32 j = 0; j < 3; ++j) p.bound[j] = (2 * p.q) << j;
     p.inverse = static_cast<u32>(arith::Modulus(u64{1} << 32).inverse(p.q));
     p.share = static_cast<u32>((u64{1} << 58) / p.q);
     p.unit = static_cast<u32>((u64{1} << 32) / p.q);
