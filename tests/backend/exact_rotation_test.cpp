@@ -24,6 +24,7 @@ class HostThreads {
     std::shuffle(order_.begin(), order_.end(), rng_);
     for (const u32 thread : order_) f(thread);
   }
+  static void prefetch(const void*) {}
   static void add(long long* to, long long value) { *to += value; }
 
  private:

@@ -26,6 +26,11 @@ struct BlockThreads {
     return 0;
 #endif
   }
+  JALI_HD static void prefetch([[maybe_unused]] const void* line) {
+#ifdef __CUDA_ARCH__
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(line));
+#endif
+  }
   JALI_HD void add(long long* to, long long value) const {
 #ifdef __CUDA_ARCH__
     atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(value));

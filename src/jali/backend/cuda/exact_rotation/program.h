@@ -22,6 +22,7 @@
 namespace jali::backend::cuda::exact {
 
 constexpr u32 kMostUnits = 15, kMostThreads = 512;
+constexpr u32 kLine = 32;  // words of a line of L2
 
 /// What shapes a kernel's loops. If the compiler knows it, it unrolls the loops, and strides become constants.
 struct Sizes {
@@ -199,10 +200,11 @@ JALI_HD void share(const Threads& threads, u32 thread, u32 tasks, const F& f) {
   }
 }
 
-/// One step of the accumulator, whose exponents are in place.
-template <class Acc, class Threads>
+/// One step of the accumulator, whose exponents are in place. At its end, when nobody reads them any more, each thread does
+/// at_end(thread).
+template <class Acc, class Threads, class AtEnd>
 JALI_HD void take_step(const Sizes& z, const Shape& s, const Tables& tables, const u32* key,
-                       const Memory<Acc>& at, const Threads& threads) {
+                       const Memory<Acc>& at, const Threads& threads, const AtEnd& at_end) {
   const u32 N = z.N(), turn = 2 * N - 1, pad = padded(N), first = first_levels(z.log_n);
   const u32 log_tasks = z.log_n - first, log_eighth = z.log_n - 3;
   threads.each([&](u32 thread) {
@@ -217,8 +219,8 @@ JALI_HD void take_step(const Sizes& z, const Shape& s, const Tables& tables, con
       cut(at.digits + (static_cast<std::size_t>(c * z.levels) << z.log_n) + j, N, word, z.levels, s.base_log);
     });
   });
-  for (u32 i = 0; i < s.primes;
-       ++i, key += static_cast<std::size_t>(s.key_polynomials()) << z.log_n) {
+  const u32 key_words = z.rows() * z.k1 * (z.classic ? 1 : s.units) << z.log_n;  // of a prime
+  for (u32 i = 0; i < s.primes; ++i, key += key_words) {
     const Prime& prime = s.prime[i];
     const u32 q = prime.q;
     const Factor* const forward = tables.forward + (static_cast<std::size_t>(i) << z.log_n);
@@ -226,6 +228,7 @@ JALI_HD void take_step(const Sizes& z, const Shape& s, const Tables& tables, con
     const u32* const roots = tables.roots + (static_cast<std::size_t>(2 * i) << z.log_n);
 
     threads.each([&](u32 thread) {
+      share(threads, thread, key_words / kLine, [&](u32 line) { threads.prefetch(key + line * kLine); });
       share(threads, thread, z.rows() << log_tasks, [&](u32 t) {
         const u32 row = t >> log_tasks;
         const std::int32_t* const from = at.digits + (static_cast<std::size_t>(row) << z.log_n);
@@ -284,7 +287,7 @@ JALI_HD void take_step(const Sizes& z, const Shape& s, const Tables& tables, con
             const u32 residue = canonical(x, q);
             const u32 sum = (i == 0 ? 0 : fractions[j]) + fraction(residue, prime);
             Acc word = acc[j] + static_cast<Acc>(residue * prime.others);
-            if constexpr (last) {
+            if constexpr (decltype(last)::value) {
               word -= static_cast<Acc>(nearest_integer(sum) * s.product);
             } else {
               fractions[j] = sum;
@@ -295,6 +298,7 @@ JALI_HD void take_step(const Sizes& z, const Shape& s, const Tables& tables, con
     threads.each([&](u32 thread) {
       const u32 tasks = z.k1 << log_tasks;
       if (i + 1 == s.primes) {
+        at_end(thread);
         share(threads, thread, tasks, [&](u32 t) { back(t, std::true_type{}); });
       } else {
         share(threads, thread, tasks, [&](u32 t) { back(t, std::false_type{}); });
@@ -310,8 +314,14 @@ JALI_HD void rotate(const Sizes& z, const Shape& s, const Tables& tables, const 
   const u32 N = s.N();
   const Switch switched(s, b.log_many);
   const u32* const in = b.in + ciphertext * (s.n + 1);
+  const auto set_exponents = [&](u32 thread, u32 step) {
+    if (thread < s.units && step < s.steps) {
+      at.exponents[thread] = unit_exponent(s, in + step * s.group, thread, switched);
+    }
+  };
   threads.each([&](u32 thread) {
     if (thread == 0) *at.rounding = 0;
+    set_exponents(thread, 0);
   });
   threads.each([&](u32 thread) {
     long long sum = 0;
@@ -328,12 +338,8 @@ JALI_HD void rotate(const Sizes& z, const Shape& s, const Tables& tables, const 
   const std::size_t step_words = static_cast<std::size_t>(s.primes) * s.key_polynomials()
                                  << s.log_n;
   for (u32 step = 0; step < s.steps; ++step) {
-    threads.each([&](u32 thread) {
-      if (thread < s.units) {
-        at.exponents[thread] = unit_exponent(s, in + step * s.group, thread, switched);
-      }
-    });
-    take_step(z, s, tables, b.key + step * step_words, at, threads);
+    take_step(z, s, tables, b.key + step * step_words, at, threads,
+              [&](u32 thread) { set_exponents(thread, step + 1); });
   }
   Acc* const out = static_cast<Acc*>(b.out);
   const u32 large = (s.k1 - 1) * N;

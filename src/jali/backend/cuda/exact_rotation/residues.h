@@ -118,14 +118,16 @@ template <int Count>
 JALI_HD void load(Factor (&f)[Count], const Factor* nodes) {
 #ifdef __CUDA_ARCH__
   if constexpr (Count > 1) {
-    const uint4* const pairs = reinterpret_cast<const uint4*>(nodes);
+    uint4 pair[Count / 2];
     JALI_UNROLL
     for (int b = 0; b < Count; b += 2) {
-      f[b] = {pairs[b / 2].x, pairs[b / 2].y};
-      f[b + 1] = {pairs[b / 2].z, pairs[b / 2].w};
+      pair[b / 2] = __ldg(reinterpret_cast<const uint4*>(nodes + b));
+      f[b] = {pair[b / 2].x, pair[b / 2].y};
+      f[b + 1] = {pair[b / 2].z, pair[b / 2].w};
     }
   } else {
-    f[0] = nodes[0];
+    const uint2 one = __ldg(reinterpret_cast<const uint2*>(nodes));
+    f[0] = {one.x, one.y};
   }
 #else
   for (int b = 0; b < Count; ++b) f[b] = nodes[b];
