@@ -217,12 +217,32 @@ TEST_F(ExactRotation, HoldsTheLargestProducts) {
   }
 }
 
+// All digits are the largest, in the largest ring: sums of the forward transform that nobody reduces would leave their words. The
+// oracle would take minutes, so that the CPU's exact engine says what is right.
+TEST_F(ExactRotation, HoldsTheLargestDigitsInTheLargestRing) {
+  TfheConfig config = one_step(Torus::t64, 1, 1 << 16, {31, 1}, Rotation::block_binary, 2);
+  config.transform = "ntt";
+  const TorusBlock key =
+      detail::random_words(rng_, Torus::t64, config.units(), config.ggsw_words());
+  TorusBlock accumulators(Torus::t64, 2, 2 << 16);
+  for (std::size_t i = 0; i < accumulators.size(); ++i) {
+    const u64 digit = u64{1} << 30;  // below the half-way point, so that its digit is positive
+    accumulators.set(i, (i < accumulators.size() / 2 ? digit - 1 : 0 - digit) << 33);
+  }
+  const TorusBlock in = detail::random_words(rng_, Torus::t32, 2, 3);
+  EXPECT_TRUE(same(rotated(HostExact(config, kShared, rng_()), key, accumulators, in),
+                   rotated(*make_cpu_tfhe(config), key, accumulators, in)));
+}
+
 TEST_F(ExactRotation, ItsPrimesHaveEveryTransform) {
   u64 before = u64{1} << 27;
   for (const u32 q : exact::primes()) {
     EXPECT_TRUE(arith::is_prime(q));
     EXPECT_EQ(q % (1u << 17), 1u);
     EXPECT_GT(u64{17} * q, u64{1} << 31);
+    // What a sum of products, taken back to a word, may add to a residue below 2q.
+    EXPECT_LT((exact::kProducts + 1 + 2) * u64{q}, u64{1} << 32);
+    EXPECT_LE(exact::kProducts, (u64{1} << 32) / q);  // so many products hold in 64 bits
     EXPECT_LT(q, before);
     before = q;
   }

@@ -1,6 +1,7 @@
 #include "jali/backend/cuda/exact_rotation/exact_rotation.cuh"
 
 #include <algorithm>
+#include <iterator>
 
 namespace jali::backend::cuda {
 

@@ -147,8 +147,8 @@ JALI_HD u32 unit_exponent(const Shape& s, const u32* bits, u32 unit, const Switc
 
 /// The factors of 8 points from p on of a row's bundle: sums of (X^e - 1) times the key of a unit, times 2^-32, canonical. key: of
 /// the row, the column, and point p.
-JALI_HD void bundle(u32 (&out)[8], const Sizes& z, const Shape& s, const Prime& prime, const u32* key,
-                    const u32* roots, const u32* exponents, u32 p) {
+JALI_HD void bundle(u32 (&out)[8], const Sizes& z, const Shape& s, const Prime& prime,
+                    const u32* key, const u32* roots, const u32* exponents, u32 p) {
   JALI_UNROLL
   for (u32 i = 0; i < 8; ++i) {
     const u32 odd = 2 * reversed(p + i, z.log_n) + 1;  // the point is psi^odd
@@ -162,8 +162,9 @@ JALI_HD void bundle(u32 (&out)[8], const Sizes& z, const Shape& s, const Prime& 
 }
 
 /// The sums over the rows of 8 points from p on, a multiple of 8, of column c, times 2^-32 (or, of several units, 2^-64), in [0, 2q).
-JALI_HD void product(u32 (&out)[8], const Sizes& z, const Shape& s, const Prime& prime, const u32* rows,
-                     const u32* key, const u32* roots, const u32* exponents, u32 c, u32 p) {
+JALI_HD void product(u32 (&out)[8], const Sizes& z, const Shape& s, const Prime& prime,
+                     const u32* rows, const u32* key, const u32* roots, const u32* exponents, u32 c,
+                     u32 p) {
   const u32 units = z.classic ? 1 : s.units;
   const std::size_t next_row = static_cast<std::size_t>(z.k1 * units) << z.log_n;
   key += (static_cast<std::size_t>(c * units) << z.log_n) + p;
@@ -216,7 +217,8 @@ JALI_HD void take_step(const Sizes& z, const Shape& s, const Tables& tables, con
         const Acc turned = at.acc[(c << z.log_n) + (from & (N - 1))];
         word = (from >= N ? Acc{0} - turned : turned) - word;
       }
-      cut(at.digits + (static_cast<std::size_t>(c * z.levels) << z.log_n) + j, N, word, z.levels, s.base_log);
+      cut(at.digits + (static_cast<std::size_t>(c * z.levels) << z.log_n) + j, N, word, z.levels,
+          s.base_log);
     });
   });
   const u32 key_words = z.rows() * z.k1 * (z.classic ? 1 : s.units) << z.log_n;  // of a prime
@@ -228,7 +230,8 @@ JALI_HD void take_step(const Sizes& z, const Shape& s, const Tables& tables, con
     const u32* const roots = tables.roots + (static_cast<std::size_t>(2 * i) << z.log_n);
 
     threads.each([&](u32 thread) {
-      share(threads, thread, key_words / kLine, [&](u32 line) { threads.prefetch(key + line * kLine); });
+      share(threads, thread, key_words / kLine,
+            [&](u32 line) { threads.prefetch(key + line * kLine); });
       share(threads, thread, z.rows() << log_tasks, [&](u32 t) {
         const u32 row = t >> log_tasks;
         const std::int32_t* const from = at.digits + (static_cast<std::size_t>(row) << z.log_n);

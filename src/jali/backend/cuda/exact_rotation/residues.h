@@ -136,7 +136,8 @@ JALI_HD void load(Factor (&f)[Count], const Factor* nodes) {
 /// 8 words from a multiple of 8 on.
 JALI_HD void load(u32 (&x)[8], const u32* from) {
 #ifdef __CUDA_ARCH__
-  const uint4 lo = reinterpret_cast<const uint4*>(from)[0], hi = reinterpret_cast<const uint4*>(from)[1];
+  const uint4 lo = reinterpret_cast<const uint4*>(from)[0],
+              hi = reinterpret_cast<const uint4*>(from)[1];
   x[0] = lo.x, x[1] = lo.y, x[2] = lo.z, x[3] = lo.w;
   x[4] = hi.x, x[5] = hi.y, x[6] = hi.z, x[7] = hi.w;
 #else
@@ -166,7 +167,8 @@ JALI_HD void level(u32 (&x)[1 << Levels], const Factor* tree, const Prime& p, u3
 /// `Levels` levels below a node at depth `depth`, on coefficients of equal distances. Forward: from [0, B) to [0, B + 2 Levels q), below
 /// 2^32. Inverse: from [0, 2q) to [0, 2q).
 template <int Levels, bool inverse>
-JALI_HD void levels(u32 (&x)[1 << Levels], const Factor* tree, const Prime& p, u32 depth, u32 node) {
+JALI_HD void levels(u32 (&x)[1 << Levels], const Factor* tree, const Prime& p, u32 depth,
+                    u32 node) {
   if constexpr (!inverse) {
     level<Levels, 0, inverse>(x, tree, p, depth, node);
     if constexpr (Levels > 1) level<Levels, 1, inverse>(x, tree, p, depth, node);
