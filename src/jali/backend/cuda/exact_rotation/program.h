@@ -149,16 +149,20 @@ JALI_HD u32 unit_exponent(const Shape& s, const u32* bits, u32 unit, const Switc
 /// the row, the column, and point p.
 JALI_HD void bundle(u32 (&out)[8], const Sizes& z, const Shape& s, const Prime& prime,
                     const u32* key, const u32* roots, const u32* exponents, u32 p) {
-  JALI_UNROLL
-  for (u32 i = 0; i < 8; ++i) {
-    const u32 odd = 2 * reversed(p + i, z.log_n) + 1;  // the point is psi^odd
-    u64 sum = 0;  // at most 15 products, each below q^2
-    for (u32 u = 0; u < s.units; ++u) {
-      const u64 factor = roots[exponents[u] * odd & (2 * z.N() - 1)] - 1;
-      sum += factor * key[(static_cast<std::size_t>(u) << z.log_n) + i];
+  const u32 turn = 2 * z.N() - 1, odd = 2 * reversed(p, z.log_n) + 1;  // point p is psi^odd
+  u64 sum[8] = {};  // of at most 15 products, each below q^2
+  JALI_NO_UNROLL
+  for (u32 u = 0; u < s.units; ++u) {
+    u32 words[8];
+    load(words, key + (static_cast<std::size_t>(u) << z.log_n));
+    JALI_UNROLL
+    for (u32 i = 0; i < 8; ++i) {
+      const u32 of_point = odd + (reversed(i, 3) << (z.log_n - 2));
+      sum[i] += u64{roots[exponents[u] * of_point & turn] - 1} * words[i];
     }
-    out[i] = canonical(total(sum, prime), prime.q);
   }
+  JALI_UNROLL
+  for (u32 i = 0; i < 8; ++i) out[i] = canonical(total(sum[i], prime), prime.q);
 }
 
 /// The sums over the rows of 8 points from p on, a multiple of 8, of column c, times 2^-32 (or, of several units, 2^-64), in [0, 2q).
@@ -221,7 +225,9 @@ JALI_HD void take_step(const Sizes& z, const Shape& s, const Tables& tables, con
           s.base_log);
     });
   });
-  const u32 key_words = z.rows() * z.k1 * (z.classic ? 1 : s.units) << z.log_n;  // of a prime
+  const std::size_t key_words =
+      static_cast<std::size_t>(z.rows() * z.k1 * (z.classic ? 1 : s.units))
+      << z.log_n;  // of a prime
   for (u32 i = 0; i < s.primes; ++i, key += key_words) {
     const Prime& prime = s.prime[i];
     const u32 q = prime.q;
@@ -230,8 +236,8 @@ JALI_HD void take_step(const Sizes& z, const Shape& s, const Tables& tables, con
     const u32* const roots = tables.roots + (static_cast<std::size_t>(2 * i) << z.log_n);
 
     threads.each([&](u32 thread) {
-      share(threads, thread, key_words / kLine,
-            [&](u32 line) { threads.prefetch(key + line * kLine); });
+      share(threads, thread, static_cast<u32>(key_words / kLine),
+            [&](u32 line) { threads.prefetch(key + std::size_t{kLine} * line); });
       share(threads, thread, z.rows() << log_tasks, [&](u32 t) {
         const u32 row = t >> log_tasks;
         const std::int32_t* const from = at.digits + (static_cast<std::size_t>(row) << z.log_n);

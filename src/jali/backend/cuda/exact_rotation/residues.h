@@ -19,8 +19,10 @@
 #define JALI_PRAGMA(text) _Pragma(#text)
 #ifdef __CUDA_ARCH__
 #define JALI_UNROLL JALI_PRAGMA(unroll)
+#define JALI_NO_UNROLL JALI_PRAGMA(unroll 1)
 #else
 #define JALI_UNROLL
+#define JALI_NO_UNROLL
 #endif
 
 namespace jali::backend::cuda::exact {
