@@ -47,15 +47,16 @@ inline TorusBlock rotated(const TfheOps& engine, const TorusBlock& key,
   return out;
 }
 
-/// Configurations whose largest product is between 0.93 and 0.98 of what so many primes of 30 bits hold.
+/// Configurations whose largest product is between 0.93 and 0.98 of what so many primes of 27 bits hold.
 struct LargestProduct {
   TfheConfig config;
   u32 primes;
 };
 inline std::vector<LargestProduct> largest_products() {
-  return {{one_step(Torus::t32, 4, 4096, {10, 3}, Rotation::block_binary, 4), 2},
-          {one_step(Torus::t64, 4, 256, {15, 3}), 3},
-          {one_step(Torus::t64, 4, 512, {11, 3}, Rotation::block_binary, 4), 3}};
+  return {{one_step(Torus::t32, 4, 512, {7, 3}, Rotation::block_binary, 4), 2},
+          {one_step(Torus::t64, 6, 256, {7, 1}), 3},
+          {one_step(Torus::t64, 6, 256, {4, 1}, Rotation::block_binary, 4), 3},
+          {one_step(Torus::t64, 12, 1024, {31, 1}), 4}};
 }
 
 /// Accumulators whose digits are all the largest, keys whose words are all the same, and exponents with which X^e - 1 is -2:

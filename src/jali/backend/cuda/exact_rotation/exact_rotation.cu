@@ -1,6 +1,7 @@
 #include "jali/backend/cuda/exact_rotation/exact_rotation.cuh"
 
 #include <algorithm>
+#include <iterator>
 
 namespace jali::backend::cuda {
 
@@ -8,20 +9,27 @@ namespace {
 
 using namespace exact;
 
-/// The threads of a block, as program.h takes them.
+/// The threads of a block, as program.h takes them. Count: their number, or 0 if only the launch knows it.
+template <u32 Count>
 struct BlockThreads {
   template <class F>
   JALI_HD void each(const F& f) const {
 #ifdef __CUDA_ARCH__
+    if constexpr (Count != 0) __builtin_assume(threadIdx.x < Count);  // comparisons with it go
     f(threadIdx.x);
     __syncthreads();
 #endif
   }
   JALI_HD u32 count() const {
 #ifdef __CUDA_ARCH__
-    return blockDim.x;
+    return Count != 0 ? Count : blockDim.x;
 #else
     return 0;
+#endif
+  }
+  JALI_HD static void prefetch([[maybe_unused]] const void* line) {
+#ifdef __CUDA_ARCH__
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(line));
 #endif
   }
   JALI_HD void add(long long* to, long long value) const {
@@ -39,8 +47,14 @@ struct RotateArgs {
   std::byte* scratch;
 };
 
-// A block rotates one ciphertext after the other. AllShared: all arrays lie in shared memory, which the compiler then knows.
-template <class Acc, bool AllShared>
+/// The sizes of the presets that have one level and not more than 2,048 coefficients: kernels are compiled for them.
+constexpr Sizes kUsual[] = {{9, 4, 1, true},  {9, 5, 1, true},   {11, 2, 1, true},
+                            {9, 4, 1, false}, {10, 3, 1, false}, {11, 2, 1, false}};
+constexpr int kUsuals = std::size(kUsual);
+
+// A block rotates one ciphertext after the other. AllShared: all arrays lie in shared memory, which the compiler then knows. Usual: the
+// sizes are those of kUsual, or, if it is kUsuals, any.
+template <class Acc, bool AllShared, int Usual>
 __global__ void __launch_bounds__(kMostThreads, 2) rotate_kernel(const __grid_constant__ RotateArgs a) {
   extern __shared__ __align__(16) std::byte exact_shared[];
   __shared__ u32 exponents[kMostUnits];
@@ -57,9 +71,12 @@ __global__ void __launch_bounds__(kMostThreads, 2) rotate_kernel(const __grid_co
                        reinterpret_cast<std::int32_t*>(place(Layout::digits)),
                        exponents,
                        &rounding};
+  constexpr bool kKnown = Usual < kUsuals;
+  const Sizes sizes = kKnown ? kUsual[kKnown ? Usual : 0] : Sizes(a.shape);
+  constexpr u32 kThreads = kKnown ? threads_of(kUsual[kKnown ? Usual : 0]) : 0;
   after_predecessor();
   for (std::size_t i = blockIdx.x; i < a.batch.count; i += gridDim.x) {
-    exact::rotate(a.shape, a.tables, a.batch, i, at, BlockThreads{});
+    exact::rotate(sizes, a.shape, a.tables, a.batch, i, at, BlockThreads<kThreads>{});
   }
 }
 
@@ -73,7 +90,7 @@ __global__ void __launch_bounds__(kMostThreads)
   after_predecessor();
   for (std::size_t i = blockIdx.x; i < polynomials * shape.primes; i += gridDim.x) {
     exact::prepare(shape, tables, key, ggsws, first, i / shape.primes, static_cast<u32>(i % shape.primes),
-                   points, BlockThreads{});
+                   points, BlockThreads<0>{});
   }
 }
 
@@ -87,10 +104,19 @@ Constant constant(const Stream& stream, const std::vector<T>& table) {
 std::size_t polynomial_bytes(const Shape& shape) { return padded(shape.N()) * sizeof(u32); }
 u32 prepare_threads(const Shape& shape) { return std::min(shape.N() / 8, kMostThreads); }
 
-auto kernel_of(const Shape& shape, const Layout& layout) {
+using Kernel = void (*)(RotateArgs);
+template <int Usual = 0>
+Kernel usual_kernel(const Sizes& sizes) {  // of words of 64 bits, all in shared memory
+  if constexpr (Usual == kUsuals) {
+    return rotate_kernel<u64, true, kUsuals>;
+  } else {
+    return sizes == kUsual[Usual] ? rotate_kernel<u64, true, Usual> : usual_kernel<Usual + 1>(sizes);
+  }
+}
+Kernel kernel_of(const Shape& shape, const Layout& layout) {
   const bool shared = layout.scratch_bytes == 0;
-  if (shape.torus == 64) return shared ? rotate_kernel<u64, true> : rotate_kernel<u64, false>;
-  return shared ? rotate_kernel<u32, true> : rotate_kernel<u32, false>;
+  if (shape.torus == 64) return shared ? usual_kernel(shape) : rotate_kernel<u64, false, kUsuals>;
+  return shared ? rotate_kernel<u32, true, kUsuals> : rotate_kernel<u32, false, kUsuals>;
 }
 unsigned blocks_of_a_multiprocessor(const Shape& shape, const Layout& layout) {
   int count = 0;

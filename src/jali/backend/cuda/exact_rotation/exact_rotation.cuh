@@ -1,4 +1,4 @@
-// Blind rotation by number-theoretic transforms modulo primes of 30 bits: exact, hence with the oracle's bits, for every
+// Blind rotation by number-theoretic transforms modulo primes of 27 bits: exact, hence with the oracle's bits, for every
 // configuration, on integer units alone. For GPUs with few units for double precision, and for who wants exact products.
 #pragma once
 

@@ -14,12 +14,12 @@
 
 namespace jali::backend::cuda::exact {
 
-/// The primes: the largest below 2^30 that have a transform of every size up to 2^16.
+/// The primes: the largest below 2^27 that have a transform of every size up to 2^16.
 inline std::array<u32, kMostPrimes> primes() {
   std::array<u32, kMostPrimes> out{};
-  u64 bound = u64{1} << 30;
+  u64 bound = u64{1} << 27;
   for (u32& q : out) {
-    bound = arith::prime_below(bound, u64{1} << 17, u64{1} << 29).value();
+    bound = arith::prime_below(bound, u64{1} << 17, u64{1} << 26).value();
     q = static_cast<u32>(bound);
   }
   return out;
@@ -35,7 +35,7 @@ inline double largest_product(const TfheConfig& config) {
   return std::ldexp(terms * units,
                     config.rotation_gadget.base_log - 1 + torus_bits(config.torus) - 1);
 }
-/// The fewest primes whose product M is above twice that. The margin is more than what residues.h asks for, 14 * 2^-29 M, and the
+/// The fewest primes whose product M is above twice that. The margin is more than what residues.h asks for, 14 * 2^-26 M, and the
 /// rounding of this computation.
 inline u32 prime_count(const TfheConfig& config) {
   const double least = 2 * largest_product(config) * (1 + 0x1p-20);
@@ -46,7 +46,7 @@ inline u32 prime_count(const TfheConfig& config) {
     ++count;
     if (product > least) return count;
   }
-  throw InternalError("five primes of 30 bits hold every product of TFHE, but not this one");
+  throw InternalError("five primes of 27 bits hold every product of TFHE, but not this one");
 }
 
 inline Shape shape(const TfheConfig& config) {
@@ -61,6 +61,7 @@ inline Shape shape(const TfheConfig& config) {
   s.base_log = static_cast<u32>(config.rotation_gadget.base_log);
   s.torus = torus_bits(config.torus);
   s.rotation = config.rotation;
+  s.classic = config.rotation == Rotation::classic;
   s.mean = config.mean_bit;
   s.primes = prime_count(config);
   s.product = 1;
@@ -70,8 +71,11 @@ inline Shape shape(const TfheConfig& config) {
     const arith::Modulus mod(all[i]);
     Prime& p = s.prime[i];
     p.q = all[i];
+    for (u32 j = 0; j < 3; ++j) p.bound[j] = (2 * p.q) << j;
     p.inverse = static_cast<u32>(arith::Modulus(u64{1} << 32).inverse(p.q));
-    p.share = static_cast<u32>((u64{1} << 61) / p.q);
+    p.share = static_cast<u32>((u64{1} << 58) / p.q);
+    p.unit = static_cast<u32>((u64{1} << 32) / p.q);
+    p.lift = 9 * p.q;
     p.others = 1;
     // 1 / (N M / q), times the 2^32 of each sum in Montgomery's form
     u64 divisor = config.N.value % p.q;
@@ -117,8 +121,6 @@ inline HostTables host_tables(const Shape& s) {
 inline std::size_t key_bytes(const Shape& s) {
   return static_cast<std::size_t>(s.steps) * s.primes * s.key_polynomials() * s.N() * sizeof(u32);
 }
-
-inline u32 threads_of(const Shape& s) { return std::min((s.rows() << s.log_n) / 8, kMostThreads); }
 
 /// Where the arrays of a block lie: those that are used most come first, each in shared memory if it still fits, else in the
 /// block's part of the device's memory.
