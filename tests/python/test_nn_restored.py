@@ -185,6 +185,25 @@ def test_captured_and_eager_runs_agree(deep: tuple[nn.Program, np.ndarray]) -> N
         assert np.abs(got - program.clear(examples)).max() <= 2.0**-6 * largest(program)
 
 
+def test_many_squares_between_two_bootstraps_are_within_their_bounds() -> None:
+    """Bounds of ciphertexts would outgrow all numbers behind nine squares. Every array has what the plan knows of it instead."""
+    rng = np.random.default_rng(3)
+    matrices = rotations(rng, 17, 64)
+
+    def f(x: Any) -> Any:
+        for matrix in matrices:
+            y = matrix @ x
+            x = 0.6 * y + 0.28 * (y * y - 1.0)
+        return matrices[0][:3] @ x
+
+    x = rng.normal(size=(50, 64))
+    program = program_of(f, x, 4, 30)
+    assert len(bootstraps(program)) == 1
+    client = program.client(threads=1)
+    got = client.decrypt(program.server(client.evaluation_keys(), threads=1)(client.encrypt(x[:2])))
+    assert np.abs(got - program.clear(x[:2])).max() <= 2.0**-4 * largest(program)
+
+
 def test_programs_and_manifests_are_kept(
     deep: tuple[nn.Program, np.ndarray], tmp_path: Path
 ) -> None:

@@ -43,7 +43,7 @@ class Machine:
     """A graph with its matrices planned for parameters, ready to run on an evaluator.
 
     memory: bytes for matrices; see jali.nn.matrices, also for costs and streams.
-    claims: for some nodes, the precision in bits that their results are known to have. Ciphertexts carry estimates that grow with
+    claims: for the nodes of a program that bootstraps, the precision in bits that their results are known to have. Ciphertexts carry estimates that grow with
     every polynomial, far beyond the noise; a program that bootstraps would come to refuse its own results.
     numbers: diagonals that machines of the same graph share; see jali.nn.matrices.
     """

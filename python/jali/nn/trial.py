@@ -108,7 +108,6 @@ class Trial:
             fresh = self.fresh(node, node.attrs["level"])
             self._noises.add(node, max(2.0**-x.precision_bits for x in fresh))
             return None
-        graph = self.machine.graph
         if node.op == "bootstrap":
             found, own = self.fresh(node, node.attrs["level"]), 2.0 ** -self._precision(node)
         else:
@@ -117,8 +116,7 @@ class Trial:
         if deviation > 1:
             raise RangeExceeded(f"{node.name} has more noise than its numbers have size")
         bits = -math.log2(deviation)
-        if node.op in ("bootstrap", "approximated") or node.name in graph.outputs:
-            self.claims[node.name] = bits
+        self.claims[node.name] = bits
         return self.machine.known(node, found, bits)
 
     def added(self, graph: Graph, sizes: Mapping[str, float]) -> dict[str, Added]:
