@@ -5,8 +5,8 @@ recurrence such as (1 + m) w - m w', the errors of w and of its predecessor w' a
 and functions, the noise of an input is a source of its own, larger by g, the root mean square of the derivative of a number of the result
 by those that it is computed from.
 
-A part of an array may be zeros, because a matrix leaves them there. A product with it has noise beside the other numbers alone, and these count: a mean over all would
-make it too small for those who take that part.
+A part of an array may be zeros, because a matrix leaves them there, and then has no noise behind a product. The noise of an array is a mean over its other numbers: a mean over all
+would be too small for those who take that part. A matrix has the noise of those columns alone whose numbers are not zero.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.loop_graph import factor_of
@@ -25,6 +26,7 @@ __all__ = ["Noises", "gain_of"]
 _STEP = 2.0**-24  # of a difference quotient
 _SAMPLES = 1 << 14  # of the slope of a polynomial
 _Sources = Mapping[tuple[str, int], float]  # standard deviations, with signs, by node and input
+_Mask = npt.NDArray[np.bool_]
 
 
 class Noises:
@@ -35,7 +37,7 @@ class Noises:
         self._graph = graph
         self._sources: dict[str, _Sources] = {}
         self._own: dict[str, float] = {}
-        self._shares = _shares(graph)
+        self._filled = _filled(graph)
 
     def add(self, node: Node, own: float) -> float:
         """The noise of a node that adds `own` to that of its inputs, which have to be there already."""
@@ -102,8 +104,7 @@ class Noises:
         """For each input: by how much its noise grows, and whether the result holds a multiple of it, number by number."""
         match node.op:
             case "transform":
-                gains: Sequence[tuple[float, bool]] = node.attrs["gains"]
-                return gains
+                return [self._behind(node, k) for k in range(len(node.inputs))]
             case "multiply":
                 first, second = map(self._rms, node.inputs)
                 if node.inputs[0] == node.inputs[1]:  # a square
@@ -117,35 +118,64 @@ class Noises:
                 return [(_slope(node), False)]
         return [(1.0, True) for _ in node.inputs]
 
+    def _behind(self, node: Node, k: int) -> tuple[float, bool]:
+        """The gain of input k of a transform, if the noise of its source and of its result are means over the numbers that may be other than zero."""
+        gain: float
+        gain, alike = node.attrs["gains"][k]
+        source, result = self._filled[node.inputs[k]], self._filled[node.name]
+        single = node.attrs["terms"][k].single if "terms" in node.attrs else None
+        if alike or single is None:
+            return gain * math.sqrt(_share(source) / _share(result)), alike
+        squares = (
+            single.row_squares if source is None else single.squared(source.astype(np.float64))
+        )
+        return math.sqrt(float(np.sum(squares)) / (_share(result) * single.shape[0])), alike
+
     def _rms(self, name: str) -> float:
-        """The root mean square of the numbers of an array that are not zero by what computes it."""
-        return float(self._graph[name].attrs["rms"]) / math.sqrt(self._shares[name])
+        """The root mean square of the numbers of an array that may be other than zero."""
+        return float(self._graph[name].attrs["rms"]) / math.sqrt(_share(self._filled[name]))
 
 
-def _shares(graph: Graph) -> dict[str, float]:
-    """For every node, the share of its numbers that may be other than zero, by the matrices and products that compute it."""
-    found: dict[str, float] = {}
+def _filled(graph: Graph) -> dict[str, _Mask | None]:
+    """For every node, which of its numbers may be other than zero, by the matrices and products that compute it; None stands for all."""
+    found: dict[str, _Mask | None] = {}
     for node in graph:
         sources = [found[name] for name in node.inputs]
         match node.op:
             case "transform" if "terms" in node.attrs and not np.any(node.attrs["bias"]):
                 pairs = zip(node.attrs["terms"], sources, strict=True)
-                of_terms = (
-                    source if term.single is None or term.is_free else _rows_used(term.single)
+                parts = [
+                    source if term.single is None else _reached(term.single, source)
                     for term, source in pairs
-                )
-                found[node.name] = min(1.0, sum(of_terms))
+                ]
+                known = [part for part in parts if part is not None]
+                same = len({part.shape for part in known}) == 1
+                whole = len(known) < len(parts) or not same
+                found[node.name] = None if whole else _part(np.any(known, axis=0))
             case "multiply":
-                found[node.name] = min(sources)
+                known = [source for source in sources if source is not None]
+                found[node.name] = _part(np.all(known, axis=0)) if known else None
             case "bootstrap":
                 found[node.name] = sources[0]
             case _:
-                found[node.name] = 1.0
+                found[node.name] = None
     return found
 
 
-def _rows_used(single: SparseMap) -> float:
-    return max(1, single.used_rows) / single.shape[0]
+def _reached(single: SparseMap, source: _Mask | None) -> _Mask | None:
+    """Which numbers behind a map may be other than zero."""
+    if source is None:
+        full = single.used_rows == single.shape[0]
+        return None if full else np.asarray(single.row_squares > 0)
+    return _part(single.squared(source.astype(np.float64)) > 0)
+
+
+def _part(filled: _Mask) -> _Mask | None:
+    return None if filled.all() else filled
+
+
+def _share(filled: _Mask | None) -> float:
+    return 1.0 if filled is None else max(1, int(np.count_nonzero(filled))) / len(filled)
 
 
 def gain_of(single: SparseMap) -> tuple[float, bool]:

@@ -58,6 +58,7 @@ _SPARE = 0.25  # bits beyond _FINE that a plan with bootstrapping may leave befo
 _CLOSER = 3  # such plans that are tried, each more precise than the one before
 _NEAR = 1  # levels by which the best number differs for other bits of precision
 _FEW_LEVELS = 4  # between two bootstrappings, with which words are compared
+_SAME_COST = 0.01  # by what costs of plans may differ that count as the same
 _STEP = 3  # of the levels between two bootstrappings in the search for the best number
 _MOST_BITS = 32.0  # of precision that a single bootstrapping may be asked for (Params.create)
 _MORE_BITS = 3.0  # of precision for which a GPU may have parameters in words of 32 bits instead of larger ones
@@ -354,7 +355,7 @@ class _Restoring:
 
     def _cheapest(self, bits: float, near: Params | None = None) -> _Found:
         """The cheapest plan whose bootstrappings have so many bits of precision. near: see _priced."""
-        return self._whole(min(self._priced(bits, near), key=lambda plan: plan.cost))
+        return self._whole(_best(self._priced(bits, near)))
 
     def _priced(self, bits: float, near: Params | None = None, log_n: int = 0) -> list[_Found]:
         """Plans whose bootstrappings have so many bits of precision, among which is the cheapest; others are left out.
@@ -455,10 +456,15 @@ class _Restoring:
                 mine = [plan for plan in found if plan.params.log_n == ring.log_n]
                 now = min(mine, key=lambda plan: plan.cost).params if mine else None
                 compared = near is not None and best.params.word == "w32"  # when near was found
-                if not compared and (now is None or now.word != "w32"):
-                    with contextlib.suppress(Unsupported):
-                        found += self._narrower(bits, ring, now)
-        return self._whole(min(found, key=lambda plan: plan.cost))
+                if compared or (mine and all(plan.params.word == "w32" for plan in mine)):
+                    continue
+                if before is not None and before.params.log_n == ring.log_n:
+                    now = (
+                        before.params
+                    )  # more levels may have such words, which the search did not come to
+                with contextlib.suppress(Unsupported):
+                    found += self._narrower(bits, ring, now)
+        return self._whole(_best(found))
 
     def _narrower(self, bits: float, ring: Bootstrapping, now: Params | None) -> list[_Found]:
         """Plans in words of 32 bits, for the fewest of _MORE_BITS more bits of precision for which a ring has any. now: the ring's best parameters at these
@@ -573,6 +579,14 @@ class _Restoring:
                     continue
             return None
         return None
+
+
+def _best(found: Sequence[_Found]) -> _Found:
+    """Of plans that cost about the same as the cheapest, the one with the fewest levels: noise grows over fewer operations between its bootstrappings, so that they need
+    less precision."""
+    least = min(plan.cost for plan in found)
+    near = (plan for plan in found if plan.cost <= least * (1 + _SAME_COST))
+    return min(near, key=lambda plan: (plan.params.depth, plan.cost))
 
 
 def lowered(
