@@ -58,7 +58,6 @@ _SPARE = 0.25  # bits beyond _FINE that a plan with bootstrapping may leave befo
 _CLOSER = 3  # such plans that are tried, each more precise than the one before
 _NEAR = 1  # levels by which the best number differs for other bits of precision
 _FEW_LEVELS = 4  # between two bootstrappings, with which words are compared
-_SAME_COST = 0.01  # by what costs of plans may differ that count as the same
 _STEP = 3  # of the levels between two bootstrappings in the search for the best number
 _MOST_BITS = 32.0  # of precision that a single bootstrapping may be asked for (Params.create)
 _MORE_BITS = 3.0  # of precision for which a GPU may have parameters in words of 32 bits instead of larger ones
@@ -355,7 +354,7 @@ class _Restoring:
 
     def _cheapest(self, bits: float, near: Params | None = None) -> _Found:
         """The cheapest plan whose bootstrappings have so many bits of precision. near: see _priced."""
-        return self._whole(_best(self._priced(bits, near)))
+        return self._whole(min(self._priced(bits, near), key=lambda plan: plan.cost))
 
     def _priced(self, bits: float, near: Params | None = None, log_n: int = 0) -> list[_Found]:
         """Plans whose bootstrappings have so many bits of precision, among which is the cheapest; others are left out.
@@ -464,7 +463,7 @@ class _Restoring:
                     )  # more levels may have such words, which the search did not come to
                 with contextlib.suppress(Unsupported):
                     found += self._narrower(bits, ring, now)
-        return self._whole(_best(found))
+        return self._whole(min(found, key=lambda plan: plan.cost))
 
     def _narrower(self, bits: float, ring: Bootstrapping, now: Params | None) -> list[_Found]:
         """Plans in words of 32 bits, for the fewest of _MORE_BITS more bits of precision for which a ring has any. now: the ring's best parameters at these
@@ -473,7 +472,10 @@ class _Restoring:
         levels = half if now is None else now.depth - now.bootstrap_level
         more = math.ceil(bits / _HALF) * _HALF
         while levels and more <= min(bits + _MORE_BITS, _MOST_BITS):
-            other = Bootstrapping(ring.log_n, more, self.device).at(levels)
+            finer = Bootstrapping(ring.log_n, more, self.device)
+            other = finer.at(levels)
+            if other is None:  # more precision leaves fewer levels
+                other = finer.at(min(levels, finer.most(self._least)))
             if other is not None and other.word == "w32":
                 return self._priced(more, other if now else None, ring.log_n)
             more += _HALF
@@ -579,14 +581,6 @@ class _Restoring:
                     continue
             return None
         return None
-
-
-def _best(found: Sequence[_Found]) -> _Found:
-    """Of plans that cost about the same as the cheapest, the one with the fewest levels: noise grows over fewer operations between its bootstrappings, so that they need
-    less precision."""
-    least = min(plan.cost for plan in found)
-    near = (plan for plan in found if plan.cost <= least * (1 + _SAME_COST))
-    return min(near, key=lambda plan: (plan.params.depth, plan.cost))
 
 
 def lowered(
