@@ -457,12 +457,14 @@ class _Restoring:
                 compared = near is not None and best.params.word == "w32"  # when near was found
                 if compared or (mine and all(plan.params.word == "w32" for plan in mine)):
                     continue
+                starts = [
+                    now
+                ]  # from which other numbers of levels are tried, as scales differ in whether they have such primes
                 if before is not None and before.params.log_n == ring.log_n:
-                    now = (
-                        before.params
-                    )  # more levels may have such words, which the search did not come to
-                with contextlib.suppress(Unsupported):
-                    found += self._narrower(bits, ring, now)
+                    starts.append(before.params)
+                for start in starts:
+                    with contextlib.suppress(Unsupported):
+                        found += self._narrower(bits, ring, start)
         return self._whole(min(found, key=lambda plan: plan.cost))
 
     def _narrower(self, bits: float, ring: Bootstrapping, now: Params | None) -> list[_Found]:
