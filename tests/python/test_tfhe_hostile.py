@@ -154,6 +154,7 @@ OF_EVALUATORS: dict[str, Call] = {
     "refresh": lambda x, _: SERVER.refresh(x),
     "select": lambda x, y: SERVER.select(x > 0, x, y),
     "engine": lambda *_: SERVER.engine,
+    "transform": lambda *_: SERVER.transform,
     "synchronize": lambda *_: SERVER.synchronize(),
     "trace": lambda *_: SERVER.trace(),
     "key_id": lambda *_: SERVER.key_id,
