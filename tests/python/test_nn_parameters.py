@@ -121,7 +121,7 @@ def test_six_deviations_of_every_number_are_within_the_promise(
     worst = np.sqrt(np.mean(off**2, axis=0)).max()
     radius = float(program.stages["levels"][name].attrs["radius"])
     claimed = radius * 2.0 ** -program.manifest.demand.noise_bits[0]
-    assert worst <= 1.3 * claimed <= 1.3 * promise / 6
+    assert worst <= 1.4 * claimed <= 1.4 * promise / 6
     if kind in ("none", "equal rows", "sums along an axis", "products of numbers"):
         assert claimed <= 3 * worst
 
