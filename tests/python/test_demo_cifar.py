@@ -327,6 +327,12 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return weights, images
 
 
+def _words(files: tuple[Path, Path]) -> list[str]:
+    """The command for small networks on the CPU."""
+    weights, images = map(str, files)
+    return ["cifar", "--weights", weights, "--images", images, "--device", "cpu", "--memory", "1GB"]
+
+
 def test_demo(
     files: tuple[Path, Path],
     capsys: pytest.CaptureFixture[str],
@@ -335,19 +341,9 @@ def test_demo(
 ) -> None:
     # Scores of a network that learned nothing lie close together, so that more bits than the demo's are needed for all answers to agree.
     monkeypatch.setitem(demo_cifar._BITS, True, 10)
-    weights, images = map(str, files)
+    weights = str(files[0])
     kept = str(tmp_path / "program.jali")
-    words = [
-        "cifar",
-        "--weights",
-        weights,
-        "--images",
-        images,
-        "--device",
-        "cpu",
-        "--memory",
-        "1GB",
-    ]
+    words = _words(files)
     assert command.main([*words, "--program", kept, "--plan"]) == 0
     shown = capsys.readouterr().out
     assert "60 images, by the predicted noise" in shown and "predicted on" in shown
@@ -375,18 +371,7 @@ def test_several_images_in_a_ciphertext(
 ) -> None:
     """Four images, two in each of two ciphertexts that a request holds side by side: all answers are right, each at its place."""
     monkeypatch.setitem(demo_cifar._BITS, True, 10)
-    weights, images = map(str, files)
-    words = [
-        "cifar",
-        "--weights",
-        weights,
-        "--images",
-        images,
-        "--device",
-        "cpu",
-        "--memory",
-        "1GB",
-    ]
+    words = _words(files)
     words += ["--count", "8", "--batch", "4", "--pack", "2"]
     assert command.main([*words, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
