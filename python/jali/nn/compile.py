@@ -59,7 +59,8 @@ def compile(
     precision_bits: encrypted outputs differ from the model's by at most 2^-precision_bits of the largest output of the calibration. This
         is measured for approximations, on 256 examples of the calibration or, if the model is small, on all, and estimated for noise: for
         the number that has most of it or, if the program bootstraps, as an average over numbers. The average then takes an eighth of the error at
-        six standard deviations, but numbers that have more than it may be off by more than was asked for. Program.summary says which of both it is.
+        six standard deviations, but numbers that have more than it may be off by more than was asked for. Program.summary says which of both it is. Six standard
+        deviations are exceeded seldom, but they are: about once in 100,000 numbers in tests, by 28% at most (docs/noise.md).
     batch: how many examples one ciphertext holds; a power of two. More of them make no example slower, as long as an
         array of the model fits the slots / batch that each example has.
     device: "cpu" or "cuda", the kind of device for which parameters are chosen.
