@@ -19,7 +19,7 @@ sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sani
 # launch every kernel, including those that only N = 2^16 and 2^17 use. From N = 2^14 on a row takes several blocks or
 # passes. The longest tests come first.
 work=(
-  "both test_gpu_tfhe CudaTfhe.AgreesWithTheOracleOnCommonSizes"
+  "both test_gpu_tfhe *CudaTfheSize.*"
   "both test_gpu_tfhe CudaTfhe.AgreesWithTheOracleOnSmallSets:*CudaTfheGraph.*"
   "both test_gpu_tfhe CudaTfheExact.*SmallSets:CudaTfheExact.*Gadget:CudaTfheExact.*EverySize"
   "both test_gpu_tfhe_client *SmallSets:*KeysOfOneSeed*:*FunctionsAreRecorded"

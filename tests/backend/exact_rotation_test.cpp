@@ -390,8 +390,9 @@ TEST_F(ExactRotation, TakesAsManyPrimesAsItsProductsNeed) {
 }
 
 TEST(TfheTransform, IsOfIntegersIfDoublesAreSlow) {
-  const auto chosen = [](const std::string& asked, int generation, int ratio) {
-    return cuda::tfhe_transform(asked, generation, ratio);
+  const auto chosen = [](const std::string& asked, int generation, int ratio,
+                         std::size_t kilobytes = 227) {
+    return cuda::tfhe_transform(asked, generation, ratio, kilobytes << 10);
   };
   EXPECT_EQ(chosen("", 9, 2), "fft");  // H100
   EXPECT_EQ(chosen("", 10, 2), "fft");  // B200
@@ -401,7 +402,10 @@ TEST(TfheTransform, IsOfIntegersIfDoublesAreSlow) {
   // Who asks gets it, if the GPU can.
   EXPECT_EQ(chosen("ntt", 9, 2), "ntt");
   EXPECT_EQ(chosen("ntt", 8, 2), "ntt");
-  EXPECT_EQ(chosen("fft", 12, 64), "fft");
+  EXPECT_EQ(chosen("fft", 10, 64), "fft");  // B300
+  EXPECT_EQ(chosen("ntt", 12, 64, 99), "ntt");
+  EXPECT_EQ(chosen("", 12, 64, 99), "ntt");
+  EXPECT_THROW(chosen("fft", 12, 64, 99), Unsupported);
   EXPECT_THROW(chosen("fft", 8, 64), Unsupported);
   EXPECT_THROW(chosen("", 8, 2), Unsupported);  // A100
   EXPECT_THROW(chosen("ntt", 7, 2), Unsupported);

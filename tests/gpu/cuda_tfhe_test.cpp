@@ -1,5 +1,6 @@
 // The CUDA engine of TFHE against the oracle: exact operations bit for bit, bootstraps by value and noise.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "../backend/exact_products.h"
@@ -97,10 +98,18 @@ std::vector<TfheConfig> common_sizes() {
   return configs;
 }
 
-TEST_F(CudaTfhe, AgreesWithTheOracleOnCommonSizes) {
+// A test for each size, so that a run can be cut into parts: the oracle takes minutes for all of them.
+class CudaTfheSize : public CudaTfhe, public testing::WithParamInterface<std::size_t> {};
+
+TEST_P(CudaTfheSize, AgreesWithTheOracle) {
   JALI_SEEDED(rng);
-  for (const TfheConfig& config : common_sizes()) expect_agrees(config, device_, rng);
+  const TfheConfig config = common_sizes()[GetParam()];
+  SCOPED_TRACE(describe(config));
+  expect_agrees(config, device_, rng);
 }
+
+INSTANTIATE_TEST_SUITE_P(Common, CudaTfheSize,
+                         testing::Range<std::size_t>(0, common_sizes().size()));
 
 TEST_F(CudaTfhe, SaysWhichTransformItTakes) {
   JALI_SEEDED(rng);
@@ -196,6 +205,86 @@ TEST_F(CudaTfhe, EveryBatchOfSummedKeysGivesWhatOneGives) {
               << count << " inputs, " << i << ", " << j;
         }
       }
+    }
+  }
+}
+
+/// The first calls for memory fail once it is armed.
+class ShortMemory final : public device::Faults {
+ public:
+  device::Fault before(device::Call call) override {
+    if (call != device::Call::allocate || failing == 0) return device::Fault::none;
+    --failing;
+    return device::Fault::out_of_memory;
+  }
+  std::atomic<int> failing = 0;
+};
+
+// With less memory fewer steps are summed at once, down to one, and no bit changes.
+TEST_F(CudaTfhe, SummedKeysGiveTheSameInLittleMemory) {
+  JALI_SEEDED(rng);
+  const auto faults = std::make_shared<ShortMemory>();
+  const auto device = device::gpu_device({.faults = faults});
+  for (const Rotation rotation : {Rotation::multi_bit, Rotation::block_binary}) {
+    SCOPED_TRACE(rotation == Rotation::multi_bit ? "multi-bit" : "block-binary");
+    TfheConfig config =
+        small_config(rng, Torus::t64, rotation, 2, GlweDimension(1), 1, PolynomialSize(2048));
+    config.n = LweDimension(400);
+    config.rotation_gadget = {20, 1};
+    const TfheSecret secret = random_secret(config, rng);
+    const TfheKeys keys = standard_keys(rng, config, secret, small_noise(config.torus));
+    const auto cuda = make_cuda_tfhe(config, device);
+    const std::vector<Functions> one{random_functions(rng, 4, 0)};
+    const Tables table = clear_tables(config, 4, 0, one);
+    const auto block = [&](const TorusBlock& host) {
+      device::Buffer buffer = device->pool()->allocate(host.bytes());
+      device->memory()->copy_in(buffer.data(), host.data(), host.bytes());
+      return buffer;
+    };
+    device::Buffer key = device->pool()->allocate(cuda->rotation_key_bytes());
+    cuda->prepare_rotation_key(key.data(), keys.rotation.data(), 0, config.steps());
+    const device::Buffer data = block(table.data);
+    // Few, by clusters, and many: with the least batch that may take the kernel for many if that one takes summed keys.
+    for (const std::size_t count : {std::size_t{3}, 4 * cuda->width()}) {
+      SCOPED_TRACE(count);
+      std::vector<u64> messages(count), words(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        words[i] = encoded(Torus::t32, messages[i] = rng() % 4, 4);
+      }
+      const device::Buffer in = block(encrypt_lwe(rng, Torus::t32, secret.small, words, 0));
+      TorusBlock out(config.torus, count, config.large().value + 1), want = out;
+      device::Buffer result = device->pool()->allocate(out.bytes());
+      const auto bootstrap = [&](TorusBlock& to) {
+        cuda->bootstrap({result.data(), config.torus, config.large(), count},
+                        {in.data(), Torus::t32, config.n, count}, {data.data(), 1, false, {}, 0},
+                        key.data());
+        device->memory()->copy_out(to.data(), result.data(), to.bytes());
+      };
+      bootstrap(want);
+      const std::vector<u64> phases = lwe_phases(want, secret.large);
+      for (std::size_t i = 0; i < count; ++i) {
+        EXPECT_EQ(decoded(config.torus, phases[i], 4), table_value(one[0], 0, messages[i], 4)) << i;
+      }
+      int used = 0, refused = 0;  // failed calls after which it went on, and after which it did not
+      for (int failing = 1; failing <= 40 && refused == 0; ++failing) {
+        device->pool()->trim();
+        faults->failing = failing;
+        try {
+          bootstrap(out);
+          used = failing - faults->failing;
+          for (std::size_t i = 0; i < out.size(); ++i) {
+            ASSERT_EQ(out.at(i / out.row(), i % out.row()), want.at(i / out.row(), i % out.row()))
+                << failing << " failed calls";
+          }
+        } catch (const OutOfMemory&) {
+          ++refused;
+        }
+        faults->failing = 0;
+      }
+      const bool summed = rotation == Rotation::multi_bit || count == 3;  // not by every kernel
+      EXPECT_GE(used, summed ? 4 : 0);
+      bootstrap(out);
+      EXPECT_TRUE(same(out, want));
     }
   }
 }

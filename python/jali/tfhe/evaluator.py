@@ -48,7 +48,7 @@ class Evaluator:
         several times as long. None leaves the choice to the engine: "fft", or "ntt" on a GPU with few units for double precision.
 
     Raises ParamsMismatch if the keys are of other parameters, NoDevice for a device that is not here, and Unsupported for a GPU that
-    does not have the transform: "fft" needs compute capability 9.0, "ntt" 8.0.
+    does not have the transform: "fft" needs compute capability 9.0 and 227 KB of shared memory for a block, "ntt" 8.0.
     """
 
     __slots__ = ("_core", "_made_integers")

@@ -148,7 +148,7 @@ std::unique_ptr<TfheOps> make_ref_tfhe(TfheConfig config);
 std::unique_ptr<TfheOps> make_cpu_tfhe(
     TfheConfig config, std::shared_ptr<device::Device> device = device::host_device());
 /// On a GPU that other engines share (device::gpu_device). Throws NoDevice if this build has no CUDA, and Unsupported for GPUs
-/// before compute capability 9.0 (transform "fft") or 8.0 ("ntt").
+/// before compute capability 9.0 or with less than 227 KB of shared memory for a block (transform "fft"), or before 8.0 ("ntt").
 std::unique_ptr<TfheOps> make_cuda_tfhe(TfheConfig config, std::shared_ptr<device::Device> device);
 
 }  // namespace jali::backend

@@ -42,14 +42,15 @@ class CudaTfhe final : public TfheOps {
         config_(std::move(config)),
         device_(device::cuda::as_gpu(device)),
         stream_(*device_->cuda_stream()) {
-    int ratio = 0;
-    device::cuda::check(cudaDeviceGetAttribute(&ratio, cudaDevAttrSingleToDoublePrecisionPerfRatio,
-                                               stream_.device()),
-                        "device");
-    config_.transform = cuda::tfhe_transform(config_.transform, stream_.generation(), ratio);
-    device::cuda::check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount,
-                                               stream_.device()),
-                        "device");
+    const auto attribute = [&](cudaDeviceAttr which) {
+      int value = 0;
+      device::cuda::check(cudaDeviceGetAttribute(&value, which, stream_.device()), "device");
+      return value;
+    };
+    config_.transform = cuda::tfhe_transform(
+        config_.transform, stream_.generation(), attribute(cudaDevAttrSingleToDoublePrecisionPerfRatio),
+        static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)));
+    multiprocessors_ = attribute(cudaDevAttrMultiProcessorCount);
     if (config_.transform == "ntt") {
       exact_ = std::make_unique<const cuda::ExactRotation>(stream_, config_);
       return;

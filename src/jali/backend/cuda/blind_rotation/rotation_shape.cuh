@@ -6,6 +6,7 @@
 #include "jali/backend/cuda/blind_rotation/blind_rotation.cuh"
 #include "jali/backend/cuda/blind_rotation/step.cuh"
 #include "jali/backend/cuda/fft/folded_fft.cuh"
+#include "jali/backend/cuda/tfhe_transform.h"
 
 namespace jali::backend::cuda {
 
@@ -14,7 +15,6 @@ namespace {
 using fft::kPoints;
 
 constexpr int kMaxSlots = 16;
-constexpr std::size_t kSharedBytes = 227 << 10;
 
 // How a kernel cuts its work. k1: k + 1.
 // deep: several levels. Units: of a step; 0: classic; -1: any number, one unit a tile instead of all. Summed: the key of a step
