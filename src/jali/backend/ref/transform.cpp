@@ -23,7 +23,7 @@ Row powers(u64 base, std::size_t count, u64 q) {
 /// and odd places, out[k] = E[k] + omega^k O[k] and out[k + n/2] = E[k] - omega^k O[k].
 Row cyclic(const Row& x, u64 omega, u64 q) {
   const std::size_t n = x.size();
-  if (n == 1) return x;
+  if (n == 1) return {x[0]};
   Row even(n / 2), odd(n / 2), out(n);
   for (std::size_t j = 0; j < n / 2; ++j) {
     even[j] = x[2 * j];

@@ -112,6 +112,7 @@ Ciphertext Client::encrypt(std::span<const std::uint64_t> values,
   for (std::size_t i = 0; i < values.size(); ++i) messages[i] = values[i] * params.step();
 
   const random::Seed seed = seeds_.next().bytes();
+  declassify(seed);  // of the masks: it is sent with the ciphertext
   const random::SecretSeed errors = seeds_.next();
   auto data = std::make_shared<lwe::LweBlock>(
       lwe::make_lwe(*pool_, params.ciphertext_torus(), params.dimension(), values.size()));
