@@ -233,7 +233,7 @@ TEST(RangeTest, ClaimsThatAreNoSizeAreRefused) {
   };
   for (const auto& [name, work] : operations) {
     for (const double bad : {-1.0, -1e300, std::nan("")}) {
-      const std::string text = said<InvalidArgument>([&] { work(bad); });
+      const std::string text = said<InvalidArgument>([&, call = work] { call(bad); });
       EXPECT_NE(text.find("leave it out"), std::string::npos) << name << " " << bad << ": " << text;
     }
     EXPECT_NO_THROW(work(4)) << name;
