@@ -272,8 +272,7 @@ class CudaTfhe final : public TfheOps {
                     const void* key) const {
     if (count == 0) return;
     const Buffer of_input = upload(view.of_input);
-    if (exact_ != nullptr) {
-      cuda::exact::Batch batch;
+    const auto fill = [&]<class Number>(cuda::RotationBatch<Number>& batch) {
       batch.in = static_cast<const std::uint32_t*>(in);
       batch.count = static_cast<std::uint32_t>(count);
       batch.tables = view.data;
@@ -282,22 +281,18 @@ class CudaTfhe final : public TfheOps {
       batch.log_many = view.log_many;
       batch.out = out;
       batch.glwe = glwe;
-      batch.key = static_cast<const std::uint32_t*>(key);
+      batch.key = static_cast<const Number*>(key);
+    };
+    if (exact_ != nullptr) {
+      cuda::exact::Batch batch;
+      fill(batch);
       const unsigned blocks = exact_->blocks(count);
       Buffer scratch = device()->pool()->allocate(exact_->scratch_bytes(blocks) + 1);
       exact_->rotate(stream_, batch, blocks, scratch.data());
       return;
     }
     cuda::RotationCall call;
-    call.in = static_cast<const std::uint32_t*>(in);
-    call.count = static_cast<std::uint32_t>(count);
-    call.tables = view.data;
-    call.of_input = static_cast<const std::uint32_t*>(of_input.data());
-    call.encrypted = view.encrypted;
-    call.log_many = view.log_many;
-    call.out = out;
-    call.glwe = glwe;
-    call.key = static_cast<const double2*>(key);
+    fill(call);
     if (clusters_.blocks > 0 && count <= cluster_batch_) {
       call.key = second_key(call.key);
       if (config_.rotation != Rotation::classic) return rotate_summed(call, false);

@@ -5,21 +5,12 @@
 #include <cstdint>
 
 #include "jali/backend/cuda/common/device.cuh"
+#include "jali/backend/cuda/rotation_batch.h"
 #include "jali/backend/tfhe_config.h"
 
 namespace jali::backend::cuda {
 
-/// What a rotation takes and writes. Pointers are the device's.
-struct RotationCall {
-  const std::uint32_t* in = nullptr;  // `count` small ciphertexts
-  std::uint32_t count = 0;
-  const void* tables = nullptr;
-  const std::uint32_t* of_input = nullptr;  // null: all take the first table
-  bool encrypted = false;
-  int log_many = 0;
-  void* out = nullptr;  // large LWE ciphertexts, or, if glwe, accumulators
-  bool glwe = false;
-  const double2* key = nullptr;
+struct RotationCall : RotationBatch<double2> {
   /// If the keys of steps are summed before (key_sums.cuh), `key` holds the sums of the steps [first, first + steps), and unless
   /// these are the `last`, the accumulators wait in `between` for the next call.
   std::uint32_t first = 0, steps = 0;

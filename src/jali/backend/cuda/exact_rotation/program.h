@@ -17,6 +17,7 @@
 #include <type_traits>
 
 #include "jali/backend/cuda/exact_rotation/residues.h"
+#include "jali/backend/cuda/rotation_batch.h"
 #include "jali/backend/torus.h"
 
 namespace jali::backend::cuda::exact {
@@ -57,18 +58,7 @@ struct Tables {
   const u32* roots;
 };
 
-/// A batch. Pointers are the device's.
-struct Batch {
-  const u32* in = nullptr;  // `count` small ciphertexts
-  u32 count = 0;
-  const void* tables = nullptr;
-  const u32* of_input = nullptr;  // null: all take the first table
-  bool encrypted = false;
-  int log_many = 0;
-  void* out = nullptr;  // large LWE ciphertexts, or, if glwe, accumulators
-  bool glwe = false;
-  const u32* key = nullptr;
-};
+using Batch = RotationBatch<u32>;
 
 /// The memory of a block.
 template <class Acc>

@@ -11,19 +11,7 @@
 
 #include <cstdint>
 
-#ifdef __CUDACC__
-#define JALI_HD __host__ __device__ __forceinline__
-#else
-#define JALI_HD inline
-#endif
-#define JALI_PRAGMA(text) _Pragma(#text)
-#ifdef __CUDA_ARCH__
-#define JALI_UNROLL JALI_PRAGMA(unroll)
-#define JALI_NO_UNROLL JALI_PRAGMA(unroll 1)
-#else
-#define JALI_UNROLL
-#define JALI_NO_UNROLL
-#endif
+#include "jali/backend/cuda/common/host_device.h"
 
 namespace jali::backend::cuda::exact {
 

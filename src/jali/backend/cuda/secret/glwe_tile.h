@@ -8,17 +8,7 @@
 
 #include <cstdint>
 
-#ifdef __CUDACC__
-#define JALI_HD __host__ __device__ __forceinline__
-#else
-#define JALI_HD inline
-#endif
-#define JALI_PRAGMA(text) _Pragma(#text)
-#ifdef __CUDA_ARCH__
-#define JALI_UNROLL(times) JALI_PRAGMA(unroll times)
-#else
-#define JALI_UNROLL(times)
-#endif
+#include "jali/backend/cuda/common/host_device.h"
 
 namespace jali::backend::cuda::glwe {
 
@@ -55,23 +45,23 @@ JALI_HD void add_tile(Word (&sum)[kEach], const Word* window, const std::uint8_t
   // Bits 8 g .. 8 g + 7 meet the words of groups `group` (high) and group - 1 (low).
   unsigned group = thread + tile / kEach;
   Word high[kEach], low[kEach];
-  JALI_UNROLL(8)
+  JALI_UNROLL_BY(8)
   for (unsigned e = 0; e < kEach; ++e) high[e] = window[place(group * kEach) + e];
-  JALI_UNROLL(2)
+  JALI_UNROLL_BY(2)
   for (unsigned g = 0; g < tile / kEach; ++g) {
     --group;
-    JALI_UNROLL(8)
+    JALI_UNROLL_BY(8)
     for (unsigned e = 0; e < kEach; ++e) low[e] = window[place(group * kEach) + e];
     const unsigned byte = bits[g];
-    JALI_UNROLL(8)
+    JALI_UNROLL_BY(8)
     for (unsigned e = 0; e < kEach; ++e) {
       const Word mask = Word{0} - static_cast<Word>(byte >> e & 1);
-      JALI_UNROLL(8)
+      JALI_UNROLL_BY(8)
       for (unsigned j = 0; j < kEach; ++j) {
         sum[j] += (j >= e ? high[j - e] : low[kEach + j - e]) & mask;
       }
     }
-    JALI_UNROLL(8)
+    JALI_UNROLL_BY(8)
     for (unsigned e = 0; e < kEach; ++e) high[e] = low[e];
   }
 }
@@ -96,7 +86,3 @@ JALI_HD GadgetRow gadget_row(std::uint64_t row, unsigned k, unsigned levels, int
 }
 
 }  // namespace jali::backend::cuda::glwe
-
-#undef JALI_HD
-#undef JALI_UNROLL
-#undef JALI_PRAGMA
