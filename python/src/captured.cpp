@@ -9,6 +9,7 @@
 
 #include "callback.h"
 #include "here.h"
+#include "log.h"
 
 namespace jali::python {
 
@@ -47,7 +48,7 @@ class Captured {
   }
   std::vector<Ciphertext> run(const std::vector<const Ciphertext*>& inputs) const {
     std::vector<Ciphertext> out = captured_->run(inputs);
-    count(server_->counters.programs);
+    count(server_->counters->programs);
     return out;
   }
   std::size_t bytes() const { return captured_->bytes(); }
@@ -89,7 +90,13 @@ class Batcher {
                                    "a batched function must return one ciphertext");
           return std::move(results[0]);
         },
-        max_batch);
+        max_batch, 0,
+        [counters = e.server->counters](std::size_t refused, std::size_t largest) {
+          count(counters->fallbacks);
+          const nb::gil_scoped_acquire gil;
+          log_info("a batch of %d has no memory, or is too large: batches of up to %d from now on",
+                   refused, largest);
+        });
   }
   std::vector<Ciphertext> run(const std::vector<const Ciphertext*>& inputs) const {
     return batcher_->run(inputs);

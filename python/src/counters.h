@@ -22,6 +22,7 @@ struct Counters {
   Count programs = 0;          // runs of captured functions
   Count copies_to_device = 0;  // of ciphertexts
   Count copies_to_host = 0;
+  Count fallbacks = 0;  // ways that were found around missing keys or memory; each is logged, once
 };
 
 /// One more. Relaxed: a count orders nothing.

@@ -76,9 +76,9 @@ class Evaluator {
   Ciphertext send_back(const Ciphertext& a) const { return server_->evaluator->send_back(a); }
 
   void synchronize() const { server_->synchronize(); }
-  Counters& counters() const { return server_->counters; }
+  Counters& counters() const { return *server_->counters; }
   nb::dict counts() const {
-    const Counters& n = server_->counters;
+    const Counters& n = *server_->counters;
     const device::Pool& pool = *server_->ring->engine().pool();
     nb::dict out;
     for (const auto& [name, number] : {
@@ -94,6 +94,7 @@ class Evaluator {
              {"programs", n.programs.load()},
              {"copies_to_device", n.copies_to_device.load()},
              {"copies_to_host", n.copies_to_host.load()},
+             {"fallbacks", n.fallbacks.load()},
              {"bytes_in_use", std::uint64_t{pool.bytes_in_use()}},
              {"bytes_cached", std::uint64_t{pool.bytes_cached()}},
          }) {
@@ -177,7 +178,16 @@ class Evaluator {
   explicit Evaluator(std::shared_ptr<const Server> server)
       : server_(std::move(server)),
         arrays_(server_->evaluator),
-        bootstrap_(std::make_unique<bootstrap::Packings>(server_->evaluator)) {}
+        bootstrap_(std::make_unique<bootstrap::Packings>(
+            server_->evaluator,
+            [counters = server_->counters](std::size_t slots, std::size_t with, double time) {
+              count(counters->fallbacks);
+              const nb::gil_scoped_acquire gil;
+              log_info(
+                  "bootstrapping of %d slots has less than all of its keys: done with %d slots and "
+                  "%.2f times the time",
+                  slots, with, time);
+            })) {}
 
   static std::shared_ptr<const Server> build(const ckks::ParamsPtr& params,
                                              std::optional<EvaluationKeys> keys,
@@ -214,7 +224,8 @@ class Evaluator {
       return server;
     }
     server->evaluator = std::make_shared<const ckks::Evaluator>(
-        params, server->ring, held, [](int steps, std::size_t parts) {
+        params, server->ring, held, [counters = server->counters](int steps, std::size_t parts) {
+          count(counters->fallbacks);
           const nb::gil_scoped_acquire gil;
           log_info("rotation by %d slots has no key of its own: composed of %d rotations", steps,
                    parts);

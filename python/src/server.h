@@ -17,7 +17,8 @@ struct Server {
   std::string engine;  // name of the backend, even if it is traced
   std::shared_ptr<backend::Trace> trace;  // null if nothing is recorded
   std::shared_ptr<ckks::KeyRecorder> recorder;  // null unless it finds out which keys are used
-  mutable Counters counters;
+  // Shared with what tells of fallbacks, which may outlive the server.
+  std::shared_ptr<Counters> counters = std::make_shared<Counters>();
   device::Buffer probe;  // in the device's memory
 
   /// Returns when the device has done everything that it was asked to do before.

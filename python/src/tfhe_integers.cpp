@@ -11,6 +11,7 @@
 
 #include "jali/integers/arithmetic.h"
 #include "jali/integers/tfhe_machine.h"
+#include "log.h"
 #include "tfhe_evaluator.h"
 
 namespace jali::python {
@@ -42,7 +43,14 @@ std::vector<Wide> wides(const Words& words, bool is_signed) {
 class TfheIntegers {
  public:
   explicit TfheIntegers(const TfheEvaluator& evaluator)
-      : machine_(std::make_shared<const integers::TfheMachine>(evaluator.shared())),
+      : machine_(std::make_shared<const integers::TfheMachine>(
+            evaluator.shared(),
+            integers::TfheMachineOptions{
+                .unrecorded =
+                    [] {
+                      const nb::gil_scoped_acquire gil;
+                      log_info("no memory to record a circuit: its steps are launched one by one");
+                    }})),
         arithmetic_(machine_) {}
 
   TfheArray binary(const std::string& name, const TfheArray& x, const TfheArray& y) const {

@@ -1,7 +1,10 @@
 // Bootstrapping of ciphertexts of any packing. The bootstrapper of a packing is made once, for the keys that exist.
 #include "jali/bootstrap/packings.h"
 
+#include <cstddef>
+#include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include "jali/bootstrap/key_sets.h"
 #include "jali/params/bootstrap_request.h"
@@ -120,9 +123,52 @@ TEST(Packings, UseTheKeysForMoreSlotsIfThereAreNoOthers) {
     EXPECT_NE(std::string(error.what()).find("bootstrap=32, or with bootstrap=True"),
               std::string::npos);
   }
-  EXPECT_EQ(served(*world.evaluator, 4)->log_slots, 4);
-  EXPECT_LE(served(*world.evaluator, 2)->log_slots, 4);
+  EXPECT_EQ(served(*world.evaluator, 4)->few.log_slots, 4);
+  EXPECT_EQ(served(*world.evaluator, 4)->time, 1);
+  EXPECT_LE(served(*world.evaluator, 2)->few.log_slots, 4);
   EXPECT_FALSE(served(*world.evaluator, 5));
+}
+
+TEST(Packings, TellOfFewerKeys) {
+  struct Told {
+    std::size_t slots, with;
+    double time;
+  };
+  std::vector<Told> told;
+  const auto tell = [&](std::size_t slots, std::size_t with, double time) {
+    told.push_back({slots, with, time});
+  };
+  BootstrapperOptions options{9};
+  World all(quick(BootstrapOrder::slots_first), options);
+  const Packings whole(all.evaluator, tell);
+  whole.prepare(9, false);
+  EXPECT_TRUE(told.empty()) << "all keys are there";
+  options.minimum = true;
+  World fewest(quick(BootstrapOrder::slots_first), options);
+  const Packings packings(fewest.evaluator, tell);
+  for (int twice = 0; twice < 2; ++twice) packings.prepare(9, false);
+  ASSERT_EQ(told.size(), 1U) << "once, when it is made";
+  EXPECT_EQ(told[0].slots, 512U);
+  EXPECT_EQ(told[0].with, 512U);
+  const std::vector<int> slots{9};
+  EXPECT_NEAR(told[0].time, key_sets(fewest.params, slots).front().time, 1e-9);
+  EXPECT_GT(told[0].time, 1);
+  // Few slots are bootstrapped as all are.
+  packings.prepare(3, false);
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_EQ(told[1].slots, 8U);
+  EXPECT_EQ(told[1].with, 512U);
+  EXPECT_GT(told[1].time, told[0].time);
+  // If it throws, nothing is made, and the next call tells again.
+  bool refuses = true;
+  const Packings strict(fewest.evaluator, [&](std::size_t, std::size_t, double) {
+    if (refuses) throw std::runtime_error("not with these keys");
+    ++told[0].slots;
+  });
+  EXPECT_THROW(strict.prepare(9, false), std::runtime_error);
+  refuses = false;
+  strict.prepare(9, false);
+  EXPECT_EQ(told[0].slots, 513U);
 }
 
 TEST(Packings, AreMadeByOneThreadAndUsedByMany) {

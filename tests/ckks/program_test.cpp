@@ -217,22 +217,31 @@ TEST_P(CkksProgram, ABatchThatDoesNotFitIsHalved) {
   for (int i = 0; i < 16; ++i) in.push_back(w.encrypt(w.vector()));
   for (const auto& c : in) pointers.push_back(&c);
   for (const bool memory : {true, false}) {
-    std::size_t refused = 0;
-    ckks::Batcher batcher(w.evaluator, [&](const Ciphertext& x) {
-      // A call takes as long for two as for one, so a batch of two is a gain and four are tried.
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      if (x.batch() > 2) {
-        ++refused;
-        if (memory) throw OutOfMemory("more than two");
-        throw Unsupported("more than two");
-      }
-      return e.negate(x);
-    });
+    std::size_t refused = 0, told = 0;
+    ckks::Batcher batcher(
+        w.evaluator,
+        [&](const Ciphertext& x) {
+          // A call takes as long for two as for one, so a batch of two is a gain and four are tried.
+          std::this_thread::sleep_for(std::chrono::milliseconds(20));
+          if (x.batch() > 2) {
+            ++refused;
+            if (memory) throw OutOfMemory("more than two");
+            throw Unsupported("more than two");
+          }
+          return e.negate(x);
+        },
+        0, 0,
+        [&](std::size_t size, std::size_t largest) {
+          ++told;
+          EXPECT_GT(size, 2U);
+          EXPECT_EQ(largest, size / 2);
+        });
     const auto got = batcher.run(pointers);
     ASSERT_EQ(got.size(), in.size());
     for (std::size_t i = 0; i < in.size(); ++i) EXPECT_TRUE(same_bits(got[i], e.negate(in[i])));
     EXPECT_GE(refused, 1U);
     EXPECT_LE(refused, 2U);
+    EXPECT_EQ(told, refused);
     EXPECT_LE(batcher.batch(), 2U);
   }
   ckks::Batcher never(w.evaluator,

@@ -95,7 +95,9 @@ TEST(TfheMachine, RecordsWhatRunsAgain) {
 class LittleMemory final : public device::Memory {
  public:
   void* allocate(std::size_t bytes) override {
-    if (bytes > most - used) return nullptr;
+    const bool refused = refusals > 0;
+    if (refused) --refusals;
+    if (refused || bytes > most - used) return nullptr;
     used += bytes;
     return host->allocate(bytes);
   }
@@ -118,7 +120,34 @@ class LittleMemory final : public device::Memory {
 
   std::shared_ptr<device::Memory> host = device::host_memory();
   std::size_t most = ~std::size_t{0} / 2, used = 0;
+  int refusals = 0;  // so many allocations are refused, whatever there is
 };
+
+TEST(TfheMachine, TellsWhatItHasNoMemoryToRecord) {
+  JALI_SEEDED(rng);
+  const auto params = jali::test::insecure_params();
+  tfhe::Client client(params);
+  const auto memory = std::make_shared<LittleMemory>();
+  const std::shared_ptr<const backend::TfheOps> engine =
+      backend::make_cpu_tfhe(params->config(), device::host_device(memory));
+  const auto evaluator = std::make_shared<const tfhe::Evaluator>(engine, client.evaluation_keys());
+  int told = 0;
+  IntegerWorld w(evaluator, client, {.records = true, .unrecorded = [&] { ++told; }});
+  const Numbers u = random_numbers(rng, 3), v = random_numbers(rng, 3);
+  const Integers x = w.encrypt(u, u8), y = w.encrypt(v, u8);
+  const auto expect_sum = [&] {
+    EXPECT_EQ(w.decrypt(w.arithmetic.add(x, y)), each(u, v, std::plus<Wide>()));
+  };
+  expect_sum();
+  EXPECT_EQ(told, 0) << "the first time it is not recorded";
+  engine->device()->pool()->trim();
+  memory->refusals = 2;  // the pool asks twice for the first block of the recording
+  for (int again = 0; again < 3; ++again) {
+    expect_sum();
+    EXPECT_EQ(told, 1) << "once";
+  }
+  EXPECT_EQ(w.machine->recorded(), 0U);
+}
 
 TEST(TfheMachine, TakesNoMoreMemoryThanThereIs) {
   JALI_SEEDED(rng);

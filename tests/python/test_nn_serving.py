@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,10 @@ def test_a_compiled_program_is_traced_and_simulated(served: Any) -> None:
         program.server(keys, device="cpu", threads=1, record=True, trace=True)
 
 
-def test_batches_that_do_not_fit_are_halved(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_that_do_not_fit_are_halved(
+    served: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "jali")
     program, client, (x, y), f = served
     server = program.server(client.evaluation_keys(), threads=1)
     seen: list[int] = []
@@ -89,6 +93,8 @@ def test_batches_that_do_not_fit_are_halved(served: Any, monkeypatch: pytest.Mon
     monkeypatch.setattr(Batcher, "_next", lambda self: min(4, self._most))
     replies = batcher([client.encrypt(x[k], y[k]) for k in range(7)])
     assert seen[0] == 4 and max(seen[1:]) == 2
+    (told,) = (text for text in caplog.messages if "has no memory" in text)
+    assert told == "a batch of 4 has no memory, or is too large: batches of up to 2 from now on"
     for k, reply in enumerate(replies):
         assert_precise(program, client.decrypt(reply)[0], f(x[k], y[k])[0])
     monkeypatch.setattr(

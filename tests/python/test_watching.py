@@ -6,6 +6,7 @@ import base64
 import logging
 import subprocess
 import sys
+import time
 import timeit
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,7 @@ from conftest import World, make_world
 
 import jali
 from jali import ckks
+from jali.tfhe import devices
 
 PLAIN = 0.71828459045  # the number that is encrypted: no record may show it
 WINDOW = 8  # bytes of a secret that count as seen
@@ -181,6 +183,92 @@ def test_counters() -> None:
     assert client.decrypt(y).shape == (32,)
     fresh = ckks.Evaluator(world.params, world.keys, threads=1)
     assert fresh.counters()["products"] == 0  # each its own
+
+
+def fallbacks(records: list[logging.LogRecord]) -> list[str]:
+    words = ("has no key of its own", "less than all of its keys", "has no memory")
+    texts = [record.getMessage() for record in records if record.name == "jali"]
+    return [text for text in texts if any(word in text for word in words)]
+
+
+def test_fallbacks_are_logged_and_counted(records: list[logging.LogRecord]) -> None:
+    params = ckks.Params.create(depth=2)
+    client = ckks.Client(params)
+    server = ckks.Evaluator(params, client.evaluation_keys(rotations=[1, 2]), threads=1)
+    x = server.bind(client.encrypt(np.arange(8.0), peak=8.0))
+    x.rotate(1), x.rotate(2)
+    assert fallbacks(records) == [] and server.counters()["fallbacks"] == 0
+    for _ in range(2):
+        y = x.rotate(3)
+    assert fallbacks(records) == [
+        "rotation by 3 slots has no key of its own: composed of 2 rotations"
+    ]
+    assert np.allclose(client.decrypt(y)[:5], np.arange(3.0, 8), atol=1e-4)
+    assert server.counters()["fallbacks"] == 1
+
+    def of_two(values: ckks.EncryptedArray) -> ckks.EncryptedArray:
+        time.sleep(0.02)  # a batch of two is a gain, and four are tried
+        if values.shape[0] > 2:
+            raise jali.OutOfMemory("no memory for more than two")
+        return values + values
+
+    records.clear()
+    for y in server.map(of_two, [x] * 16):
+        assert np.allclose(client.decrypt(y), 2 * np.arange(8.0), atol=1e-4)
+    assert fallbacks(records)[-1] == (
+        "a batch of 4 has no memory, or is too large: batches of up to 2 from now on"
+    )
+    assert server.counters()["fallbacks"] == 1 + len(fallbacks(records))
+
+
+@pytest.mark.parametrize("order", ["raise_first", "slots_first"])
+def test_bootstrapping_with_fewer_keys_is_logged(
+    records: list[logging.LogRecord], order: str
+) -> None:
+    params = ckks.Params.create(
+        bootstrap=True, log_n=11, security=0, name="insecure_watched", levels_after=2, order=order
+    )
+    client = ckks.Client(params, threads=1)
+    level = params.bootstrap_level
+
+    def bootstrapped(slots: int, **wanted: object) -> tuple[list[str], int]:
+        server = ckks.Evaluator(params, client.evaluation_keys(**wanted), threads=1)
+        x = server.bind(client.encrypt(np.full(slots, 0.5), level=level, slots=slots))
+        records.clear()
+        for _ in range(2):
+            assert np.allclose(client.decrypt(x.bootstrap()), 0.5, atol=1e-3)
+        return fallbacks(records), server.counters()["fallbacks"]
+
+    assert bootstrapped(params.slots, bootstrap=True) == ([], 0)
+    assert bootstrapped(8, bootstrap=8) == ([], 0)
+    told, count = bootstrapped(params.slots, bootstrap=True, minimum=True)
+    assert count == len(told)
+    assert told[0].startswith(
+        "bootstrapping of 1024 slots has less than all of its keys: done with 1024 slots and "
+    )
+    time_of_all = float(told[0].split()[-4])
+    assert time_of_all == pytest.approx(params.bootstrap_key_curve()[0][1], abs=0.01)
+    told, count = bootstrapped(8, bootstrap=True, minimum=True)
+    assert count == len(told)
+    assert "bootstrapping of 8 slots has less than all of its keys: done with 1024 slots" in told[0]
+    assert float(told[0].split()[-4]) > time_of_all
+
+
+def test_a_gpu_too_old_for_tfhe_is_logged(
+    records: list[logging.LogRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    devices.tell_fallback("auto", "cpu/avx2")
+    if jali.device.resolved("auto") == "cpu":  # as it was asked for
+        assert [r for r in records if r.levelno >= logging.WARNING] == []
+    monkeypatch.setattr(devices._device, "resolve", lambda name: ("cuda:1", {}, ""))
+    records.clear()
+    devices.tell_fallback("cpu", "cpu/avx2")
+    devices.tell_fallback("auto", "cuda:1")
+    assert records == []
+    devices.tell_fallback("auto", "cpu/avx2")
+    assert [r.getMessage() for r in records] == [
+        "cuda:1 is too old for TFHE: the engine is cpu/avx2"
+    ]
 
 
 def test_counters_in_threads(one: World) -> None:

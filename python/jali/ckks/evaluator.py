@@ -179,6 +179,8 @@ class Evaluator:
             its recording.
         programs: runs of recorded functions.
         copies_to_device, copies_to_host: of ciphertexts, between a GPU's memory and the host's.
+        fallbacks: ways that were found around missing keys or memory, each of which is logged, too: a rotation that is composed of others,
+            bootstrapping with less than all of its keys, a batch that was refused.
         bytes_in_use, bytes_cached: of the device's pool: in ciphertexts, keys and tables, and kept for reuse.
 
         Counts only grow; bytes go both ways. May be called from any thread, at any time.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from jali._core import checks
 from jali._core.capture import BatchPoint
+from jali._core.log import logger
 from jali.ckks import EncryptedArray
 from jali.errors import OutOfMemory, Unsupported
 from jali.nn.message import Message
@@ -111,6 +112,11 @@ class Batcher:
                 if size == 1:
                     raise
                 self._most = size // 2
+                logger.info(
+                    "a batch of %d has no memory, or is too large: batches of up to %d from now on",
+                    size,
+                    self._most,
+                )
                 self._batch, self._settled = min(self._batch or 1, self._most), True
         return results
 

@@ -17,7 +17,7 @@ from jali.device import checked_threads
 from jali.errors import InvalidArgument, NotPickled
 from jali.tfhe import values as numbers
 from jali.tfhe.array import EncryptedArray
-from jali.tfhe.devices import device_of
+from jali.tfhe.devices import device_of, tell_fallback
 from jali.tfhe.integers import EncryptedIntegers
 
 __all__ = ["Client"]
@@ -41,6 +41,7 @@ class Client:
         if not isinstance(params, Params):
             raise InvalidArgument(f"params must be a tfhe.Params, not {type(params).__name__}")
         self._core = _tfhe.ClientCore(params, checked_threads(threads), device_of(device))
+        tell_fallback(device, self.engine)
         logger.info("secret key made: %s, engine %s", repr(params), self.engine)
 
     @classmethod
@@ -80,6 +81,7 @@ class Client:
         client._core = _tfhe.ClientCore(
             secret, params, checked_threads(threads), device_of(device), is_file
         )
+        tell_fallback(device, client.engine)
         logger.info("secret key loaded: %s, engine %s", repr(params), client.engine)
         return client
 

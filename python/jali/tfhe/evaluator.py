@@ -17,7 +17,7 @@ from jali.device import checked_threads
 from jali.errors import InvalidArgument, NotPickled, Unsupported
 from jali.tfhe.array import EncryptedArray
 from jali.tfhe.captured import Captured
-from jali.tfhe.devices import device_of
+from jali.tfhe.devices import device_of, tell_fallback
 from jali.tfhe.integers import EncryptedIntegers, type_of
 from jali.tfhe.tables import of_one, of_two
 from jali.tfhe.values import integers, whole_numbers
@@ -80,6 +80,7 @@ class Evaluator:
             _transform(transform),
         )
         self._made_integers: _tfhe.IntegersCore | None = None
+        tell_fallback(device, self.engine)
         logger.info(
             "evaluator made: engine %s by %s, %s", self.engine, self.transform, repr(params)
         )

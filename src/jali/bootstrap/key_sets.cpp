@@ -204,7 +204,8 @@ std::optional<std::pair<FewKeys, double>> served_by(const ckks::Evaluator& evalu
   }
   if (const int turn = turn_of(params, log_slots); turn != 0) {
     if (!evaluator.has_rotation(turn, params.depth())) return std::nullopt;
-    cost += LevelCost(params, params.depth()).rotation();
+    cost += LevelCost(params, params.depth()).rotation() +
+            shape_of(params, log_slots).to_slots.bsgs.launches;
   }
   std::vector<const Way*> ways;
   for (const Part& part : parts) {
@@ -351,16 +352,18 @@ KeySet keys_within(const std::vector<KeySet>& sets, std::size_t memory) {
   return *best;
 }
 
-std::optional<FewKeys> served(const ckks::Evaluator& evaluator, int log_slots) {
+std::optional<Served> served(const ckks::Evaluator& evaluator, int log_slots) {
   const auto& params = *evaluator.params();
   check_slots(params, log_slots);
-  std::optional<FewKeys> out;
-  double least = std::numeric_limits<double>::infinity();
+  std::optional<Served> out;
   for (int log = log_slots; log < params.log_n(); ++log) {
     const auto found = served_by(evaluator, log);
-    if (!found || found->second >= least) continue;
-    std::tie(out, least) = *found;
-    out->log_slots = log;
+    if (!found || (out && found->second >= out->time)) continue;
+    out = {found->first, found->second};
+    out->few.log_slots = log;
+  }
+  if (out) {
+    out->time = std::max(1.0, out->time / predicted_time(evaluator.params(), log_slots, false));
   }
   return out;
 }

@@ -34,8 +34,13 @@ KeySet keys_within(const std::vector<KeySet>& sets, std::size_t memory);
 /// of packings. real: imaginary parts are dropped. Throws what key_sets throws.
 double predicted_time(const ckks::ParamsPtr& params, int log_slots, bool real);
 
+struct Served {
+  FewKeys few;
+  double time = 1;  // predicted, over that of the packing with all of its own keys; at least 1
+};
+
 /// The fastest way to bootstrap a packing with the rotation keys of an evaluator, with its own number of slots or with more. Empty if they serve
 /// none. Throws InvalidArgument for a packing that there is not.
-std::optional<FewKeys> served(const ckks::Evaluator& evaluator, int log_slots);
+std::optional<Served> served(const ckks::Evaluator& evaluator, int log_slots);
 
 }  // namespace jali::bootstrap

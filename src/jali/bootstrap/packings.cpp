@@ -39,8 +39,9 @@ int checked_slots(const Ciphertext& a, int log_slots) {
 
 }  // namespace
 
-Packings::Packings(std::shared_ptr<const ckks::Evaluator> evaluator)
+Packings::Packings(std::shared_ptr<const ckks::Evaluator> evaluator, Fewer fewer)
     : evaluator_(std::move(evaluator)),
+      fewer_(std::move(fewer)),
       turns_("the set-up of bootstrapping", evaluator_->ring()->checkpoint()) {}
 
 Ciphertext Packings::apply(const Ciphertext& a, int target_level, int iterations,
@@ -97,19 +98,22 @@ std::shared_ptr<const Bootstrapper> Packings::make(BootstrapperOptions options,
   } catch (const KeyMissing&) {
     const int every = evaluator_->params()->log_n() - 1;
     const int own = options.log_slots < 0 ? every : options.log_slots;
-    options.few = served(*evaluator_, own);
-    if (!options.few) {
+    const auto found = served(*evaluator_, own);
+    if (!found) {
       if (!evaluator_->has_encapsulation()) throw;  // there are no keys for bootstrapping at all
       const std::string slots = std::to_string(std::size_t{1} << own);
       throw KeyMissing("the keys do not serve bootstrapping with " + slots +
                        " slots: make them with bootstrap=" + (own == every ? "True" : slots) +
                        (own == every ? "" : ", or with bootstrap=True for any number of slots"));
     }
-    if (options.few->log_slots > own) {
-      options.log_slots = options.few->log_slots;
-      options.few.reset();
+    if (fewer_) {
+      fewer_(std::size_t{1} << own, std::size_t{1} << found->few.log_slots, found->time);
+    }
+    if (found->few.log_slots > own) {
+      options.log_slots = found->few.log_slots;
       return made(options, progress);
     }
+    options.few = found->few;
     fresh = construct();
   }
   fresh->prepare(progress);

@@ -1,6 +1,8 @@
 // Bootstrapping of any packing: there is a bootstrapper for each packing, made when it is first needed.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,7 +22,11 @@ namespace jali::bootstrap {
 /// May be used from several threads. Errors are Bootstrapper's and those of Turns.
 class Packings {
  public:
-  explicit Packings(std::shared_ptr<const ckks::Evaluator> evaluator);
+  /// Called before a bootstrapper is made with less than all of its keys, by the thread that makes it: its number of slots, with how
+  /// many slots the keys serve it, and the time that this takes, over that with all keys (Served). If it throws, none is made.
+  using Fewer = std::function<void(std::size_t slots, std::size_t with, double time)>;
+
+  explicit Packings(std::shared_ptr<const ckks::Evaluator> evaluator, Fewer fewer = {});
 
   /// real: whether imaginary parts are dropped; if it is empty, they are dropped if that costs less and the data is real.
   /// log_slots: with how many slots; -1: as many as `a` has. Fewer are for numbers that repeat after so many, which is what the caller
@@ -48,6 +54,7 @@ class Packings {
                                            const Progress& progress) const;
 
   const std::shared_ptr<const ckks::Evaluator> evaluator_;
+  const Fewer fewer_;
   mutable Turns turns_;
   mutable std::map<std::tuple<int, bool, int>, std::shared_ptr<const Bootstrapper>> made_;
 };

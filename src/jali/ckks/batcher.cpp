@@ -83,10 +83,10 @@ std::vector<Ciphertext> split(const Evaluator& evaluator, const Ciphertext& a,
 }
 
 Batcher::Batcher(std::shared_ptr<const Evaluator> evaluator, Function function,
-                 std::size_t max_batch, std::size_t memory)
+                 std::size_t max_batch, std::size_t memory, Smaller smaller)
     : evaluator_(std::move(evaluator)),
       function_(std::move(function)),
-      batching_(evaluator_->ring(), "this batcher", max_batch, memory) {}
+      batching_(evaluator_->ring(), "this batcher", max_batch, memory, std::move(smaller)) {}
 
 std::vector<Ciphertext> Batcher::run(std::span<const Ciphertext* const> inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {

@@ -26,10 +26,12 @@ class Batcher {
   /// Takes a ciphertext of any batch, and returns one of the same batch, both on the evaluator's device.
   using Function = std::function<Ciphertext(const Ciphertext&)>;
   using Point = ring::Batching::Point;
+  using Smaller = ring::Batching::Smaller;
 
-  /// max_batch: the largest batch; 0 sets no limit. memory: the bytes that it may use; 0 stands for all that is free.
+  /// max_batch: the largest batch; 0 sets no limit. memory: the bytes that it may use; 0 stands for all that is free. smaller:
+  /// told of batches that were refused.
   Batcher(std::shared_ptr<const Evaluator> evaluator, Function function, std::size_t max_batch = 0,
-          std::size_t memory = 0);
+          std::size_t memory = 0, Smaller smaller = {});
 
   /// inputs: ciphertexts of batch 1, in any memory, and alike as stack() requires. Returns the results in order, on the
   /// device. If a batch turns out not to fit in memory (OutOfMemory), or to be too large for the engine (Unsupported), it is

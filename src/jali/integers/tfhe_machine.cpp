@@ -48,7 +48,7 @@ TfheMachine::TfheMachine(std::shared_ptr<const tfhe::Evaluator> evaluator,
     : evaluator_(std::move(evaluator)),
       options_(options),
       tables_(evaluator_->params(), kTableBytes),
-      programs_(evaluator_->engine().device(), kPrograms) {
+      programs_(evaluator_->engine().device(), kPrograms, options_.unrecorded) {
   const tfhe::Params& params = *evaluator_->params();
   space_ = validated({.message_bits = params.message_bits(),
                       .carry_bits = params.carry_bits(),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -40,6 +41,8 @@ struct TfheMachineOptions {
   std::size_t wave = 0;
   /// Whether small circuits are recorded, so that a run is one graph. By default they are on a GPU.
   std::optional<bool> records = {};
+  /// Called when a circuit cannot be recorded for want of memory. It runs without, which takes longer.
+  std::function<void()> unrecorded = {};
 };
 
 /// Its noise budget is Params::max_norm2(). Before a circuit runs, the noise of each of its look-ups is counted, by the origins

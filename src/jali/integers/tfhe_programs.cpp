@@ -59,6 +59,7 @@ std::unique_ptr<Rows> TfhePrograms::run(const Machine& machine, const Circuit& c
       program->work = nullptr;
       program->inputs.clear();
       program->output.reset();
+      if (refused_) refused_();
     }
   }
   if (program->refused) return work(run);

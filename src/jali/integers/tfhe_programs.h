@@ -17,8 +17,10 @@ namespace jali::integers {
 /// May be used from several threads. A shape is run as it is for the first time, and recorded at the second.
 class TfhePrograms {
  public:
-  TfhePrograms(std::shared_ptr<device::Device> device, std::size_t most)
-      : device_(std::move(device)), most_(most) {}
+  /// refused: called once for each shape that the device has no memory to record. It then runs by its work, at every call.
+  TfhePrograms(std::shared_ptr<device::Device> device, std::size_t most,
+               std::function<void()> refused = {})
+      : device_(std::move(device)), most_(most), refused_(std::move(refused)) {}
 
   using Work = std::function<std::unique_ptr<Rows>(const Run&)>;
   /// Runs the circuit by `work`, or plays back what work did for the same circuit, number of lanes and kinds of operands.
@@ -45,6 +47,7 @@ class TfhePrograms {
 
   const std::shared_ptr<device::Device> device_;
   const std::size_t most_;
+  const std::function<void()> refused_;
   mutable std::mutex mutex_;
   std::list<std::shared_ptr<Program>> programs_;  // the one used last comes first
 };

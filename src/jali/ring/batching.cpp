@@ -22,9 +22,10 @@ constexpr double kShare = 0.8;
 }  // namespace
 
 Batching::Batching(std::shared_ptr<const Ring> ring, std::string name, std::size_t max_batch,
-                   std::size_t memory)
+                   std::size_t memory, Smaller smaller)
     : ring_(std::move(ring)),
       memory_(memory),
+      smaller_(std::move(smaller)),
       limit_(max_batch == 0 ? std::numeric_limits<std::size_t>::max() : max_batch),
       turns_(std::move(name), ring_->checkpoint()) {}
 
@@ -95,8 +96,11 @@ void Batching::run(std::size_t total, const Work& work) {
       const bool smaller = code == ErrorCode::out_of_memory || code == ErrorCode::unsupported;
       if (batch == 1 || !smaller) throw;
       limit_ = batch / 2;
-      std::lock_guard lock(mutex_);
-      std::erase_if(curve_, [&](const Point& p) { return p.batch > limit_; });
+      {
+        std::lock_guard lock(mutex_);
+        std::erase_if(curve_, [&](const Point& p) { return p.batch > limit_; });
+      }
+      if (smaller_) smaller_(batch, limit_);
     }
   }
 }

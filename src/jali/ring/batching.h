@@ -29,11 +29,13 @@ class Batching {
   };
   /// Does the items [first, first + count) in one batch on the ring's device. If it throws, it has done none of them.
   using Work = std::function<void(std::size_t first, std::size_t count)>;
+  /// Called after a batch was refused, with its size and the largest that is tried from then on.
+  using Smaller = std::function<void(std::size_t refused, std::size_t largest)>;
 
   /// name: used in error messages, e.g. "this batcher". max_batch: the largest batch; 0 sets no limit. memory: bytes that
   /// a batch may use; 0 stands for what is free.
   Batching(std::shared_ptr<const Ring> ring, std::string name, std::size_t max_batch,
-           std::size_t memory);
+           std::size_t memory, Smaller smaller = {});
 
   /// Does `total` items in order. If a batch does not fit into memory (OutOfMemory) or is too large for the engine
   /// (Unsupported), it is halved and tried again. Several threads may call this; they take turns. Throws InvalidArgument
@@ -51,6 +53,7 @@ class Batching {
 
   const std::shared_ptr<const Ring> ring_;
   const std::size_t memory_;
+  const Smaller smaller_;
   std::size_t limit_;  // no batch above it is tried
   std::vector<Point> curve_;  // in the order of batch
   Turns turns_;  // one thread runs at a time
