@@ -187,14 +187,15 @@ TEST(Bootstrapper, TakesMagnitudesThatTheSineHolds) {
   EXPECT_EQ(BootstrapPlan(params).max_magnitude(), 1);
 }
 
-// On random messages the sine's error is what the estimate adds for it.
+// The sine's error is what the estimate adds for it: of random numbers with slots_first, of equal ones with raise_first.
 TEST(Bootstrapper, SineErrorIsPredicted) {
   for (const auto& [order, log_slots] : {std::pair{kRaise, 6}, {kRaise, 9}, {kSlots, 9}}) {
     BootstrapLiteral b = precise(order, 2, 2);
     b.inverse_sine = 1;
     b.ratio_bits = 6;
     World world({"sine", Word::w64, 45, 2 + b.input_level(), b}, {log_slots});
-    const auto v = world.vector(std::size_t{1} << log_slots);
+    const std::size_t slots = std::size_t{1} << log_slots;
+    const auto v = order == kRaise ? std::vector<Complex>(slots, 1.0) : world.vector(slots);
     const auto y = world.bootstrapper->apply(world.encrypt(v, b.input_level()));
     const double predicted = world.evaluator->noise().precision_bits(y.estimate, y.scale);
     const double measured = World::precision(world.decrypt(y), v);

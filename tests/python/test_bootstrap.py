@@ -85,7 +85,9 @@ def test_every_word(word: str, order: str, slots: int | None) -> None:
     assert y.precision_bits > 21
     error = client.decrypt(y) - v
     measured = -np.log2(np.sqrt(np.mean(np.abs(error) ** 2) / 2))
-    assert y.precision_bits - 1.5 < measured < y.precision_bits + 3
+    # With raise_first and few slots, random numbers have up to four bits more than equal ones, for which the claim is.
+    more = 5 if order == "raise_first" and slots else 3
+    assert y.precision_bits - 1.5 < measured < y.precision_bits + more
 
 
 def test_batches_and_target_levels(pair: tuple[ckks.Client, ckks.Evaluator]) -> None:
@@ -141,6 +143,32 @@ def test_magnitudes_up_to_the_limit(pair: tuple[ckks.Client, ckks.Evaluator]) ->
     loud = client.encrypt(v, level=level, magnitude=1.001 * most)
     with pytest.raises(jali.InvalidArgument, match="magnitude"):
         server.bind(loud).bootstrap()
+
+
+@pytest.mark.parametrize("order", ["raise_first", "slots_first"])
+def test_equal_numbers_are_no_less_precise_than_is_claimed(order: str) -> None:
+    """With raise_first one coefficient holds all of such a message, for which the sine's error is largest. 9.4 bits too many were claimed."""
+    params = make(order)
+    client = ckks.Client(params)
+    server = ckks.Evaluator(params, client.evaluation_keys(bootstrap=[2, 8, 64, params.slots]))
+    for slots, size in itertools.product((2, 8, 64, params.slots), (1.0, 4.0, 16.0)):
+        v = np.full(slots, size)
+        x = server.bind(
+            client.encrypt(v, level=params.bootstrap_level, slots=slots, magnitude=size)
+        )
+        # The noise of few slots differs from one encryption to the next.
+        errors = []
+        for _ in range(max(1, 16 // slots)):
+            y = x.bootstrap()
+            errors.append(client.decrypt(y) - v)
+        measured = -np.log2(np.sqrt(np.mean(np.square(errors))))
+        assert y.precision_bits < measured + 0.3, (slots, size)
+        assert y.precision_bits > measured - 2, (slots, size)
+        # Pairs and complex results have the same circuit.
+        first, second = server.bootstrap_pair(x, x)
+        for z in (first, second):
+            measured = -np.log2(np.sqrt(np.mean((client.decrypt(z) - v) ** 2)))
+            assert z.precision_bits < measured + (0.5 if slots > 8 else 1.5), (slots, size)
 
 
 def test_numbers_beyond_what_was_declared(pair: tuple[ckks.Client, ckks.Evaluator]) -> None:

@@ -378,9 +378,7 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   f.estimate.message = factor * x.estimate.message;
   f.estimate.peak = factor * x.estimate.peak;
   const double drift = entered / plan_.entry_scale_;
-  const int log_slots = std::min(x.log_slots, plan_.options_.log_slots);
-  const double sine =
-      factor * plan_.sine_error(drift * x.estimate.message, log_slots) / drift * f.scale;
+  const double sine = factor * plan_.sine_error(drift * x.estimate.message) / drift * f.scale;
   const double worst = factor * plan_.worst_sine_error(drift * x.estimate.peak) / drift * f.scale;
   f.estimate += params::Noise{sine * sine / static_cast<double>(params.n()), worst};
   if (target < params.depth()) f = ev.adjust(f, target, params.scale(target));

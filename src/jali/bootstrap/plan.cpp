@@ -250,13 +250,16 @@ double BootstrapPlan::worst_sine_error(double bound) const {
   return kTurn * (entry_scale_ / q0_) * bound > kTurn / 8 ? params::kUnbounded : sine_term(bound);
 }
 
-// The coefficients are taken to be Gaussian: E m^(2p) = (2p - 1)!! E[m^2]^p, with p = d + 2.
-double BootstrapPlan::sine_error(double magnitude, int log_slots) const {
+// With raise_first, how the message divides into coefficients decides. If all slots are equal, one coefficient holds everything, and no message
+// has a larger error: the sum of the 2p-th powers of the coefficients, p = d + 2, is at most that of their squares to the p. All of it is
+// in the real parts, of which precision_bits takes half of the variance to be; hence the root of 2. With slots_first the two coefficients of
+// a slot are taken to be Gaussian: E m^(2p) = (2p - 1)!! E[m^2]^p.
+double BootstrapPlan::sine_error(double magnitude) const {
   const auto& b = *params_->bootstrap();
-  const double numbers = b.order == BootstrapOrder::slots_first ? 2 : std::ldexp(2.0, log_slots);
+  if (b.order == BootstrapOrder::raise_first) return std::sqrt(2.0) * sine_term(magnitude);
   double moment = 1;
   for (int k = 2 * b.inverse_sine + 3; k > 1; k -= 2) moment *= k;
-  return std::sqrt(moment * numbers) * sine_term(magnitude / std::sqrt(numbers));
+  return std::sqrt(2 * moment) * sine_term(magnitude / std::sqrt(2.0));
 }
 
 }  // namespace jali::bootstrap
