@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import subprocess
 import sys
+import sysconfig
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import tfhe_world
 from conftest import World, assert_close
 
-from jali import ckks
+from jali import ckks, tfhe
 
 
 def test_many_threads_share_everything(world: World, rng: np.random.Generator) -> None:
@@ -46,6 +51,85 @@ def test_one_value_in_many_threads(one: World, rng: np.random.Generator) -> None
         values = list(pool.map(lambda k: pending * pending + k, range(8)))
     for k, value in enumerate(values):
         assert_close(one, value, v**4 + k, slack_bits=2)
+
+
+def test_bootstrapping_and_maps_share_an_evaluator(rng: np.random.Generator) -> None:
+    """All threads need the matrices of bootstrapping, a recorded function and a batcher at once, before anyone has made them."""
+    params = ckks.Params.create(
+        bootstrap=True, log_n=10, security=0, name="insecure_threads", levels_after=2
+    )
+    client = ckks.Client(params, threads=1)
+    server = ckks.Evaluator(params, client.evaluation_keys([1], bootstrap=True), threads=1)
+    example = server.bind(client.encrypt(np.zeros(params.slots)))
+    captured = server.capture(lambda x: x * x, example)
+    batcher = server.batcher(lambda x: x + x)
+    ready = threading.Barrier(4)
+
+    def work(v: np.ndarray) -> list[np.ndarray]:
+        ready.wait()
+        low = server.bind(client.encrypt(v, level=params.bootstrap_level))
+        fresh = server.bind(client.encrypt(v))
+        results = [low.bootstrap(), captured(fresh), *batcher([fresh, fresh])]
+        return [client.decrypt(y) for y in results]
+
+    inputs = rng.uniform(-1, 1, (4, params.slots))
+    with ThreadPoolExecutor(4) as pool:
+        for v, (same, square, *doubled) in zip(inputs, pool.map(work, inputs), strict=True):
+            assert np.allclose(same, v, atol=1e-3)
+            assert np.allclose(square, v * v, atol=1e-4)
+            for twice in doubled:
+                assert np.allclose(twice, 2 * v, atol=1e-4)
+    assert server.counters()["bootstraps"] == 4
+
+
+def test_threads_share_integers_of_tfhe(rng: np.random.Generator) -> None:
+    """One evaluator makes tables and circuits that all threads use, and one client encrypts and decrypts for all."""
+    params = tfhe_world.make()
+    client = tfhe.Client(params, threads=1)
+    server = tfhe.Evaluator(params, client.evaluation_keys(), threads=1)
+
+    def work(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        x, y = (server.bind(client.encrypt_uint(v, bits=4)) for v in numbers)
+        return client.decrypt(x + y), client.decrypt(x < y)
+
+    inputs = rng.integers(0, 16, (8, 2, 3))
+    with ThreadPoolExecutor(4) as pool:
+        for (x, y), (total, less) in zip(inputs, pool.map(work, inputs), strict=True):
+            assert np.array_equal(total, (x + y) % 16)
+            assert np.array_equal(less, x < y)
+
+
+def test_what_one_thread_drops_another_uses(one: World) -> None:
+    """The last reference to a value, an evaluator or a recorded function may go in any thread, while others compute."""
+    v = np.linspace(-1, 1, 64)
+    blob = one.bind(v).ciphertext.to_bytes()
+
+    def work(k: int) -> np.ndarray:
+        server = ckks.Evaluator(one.params, one.keys, threads=1)
+        x = server.bind(ckks.Ciphertext.from_bytes(blob, one.params))
+        captured = server.capture(lambda y: y + k, x)
+        kept = captured(x)
+        del server, captured, x
+        gc.collect()
+        return one.client.decrypt(kept + kept)
+
+    with ThreadPoolExecutor(4) as pool:
+        for k, got in enumerate(pool.map(work, range(12))):
+            assert np.allclose(got, 2 * (v + k), atol=1e-4)
+
+
+def test_importing_does_not_switch_the_lock_on() -> None:
+    """A free-threaded Python stays free of the interpreter's lock; other Pythons never are."""
+    built_free = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+    code = (
+        "import sys, jali.ckks, jali.tfhe; print(getattr(sys, '_is_gil_enabled', lambda: True)())"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHON_GIL"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    assert (done.stdout.strip() == "False") == built_free
+    assert "GIL" not in done.stderr
 
 
 def test_operations_release_the_lock(one: World) -> None:
