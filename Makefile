@@ -205,7 +205,7 @@ docs: build ## the site in build/site: the documents, what the examples print, t
 
 # What x86 has and other machines lack, found without one of them. An emulated test takes twenty times as long.
 AARCH64 := build/aarch64
-AARCH64_TESTS = base random device primes arith_reductions ring params noise wire backend_cpu ckks lwe tfhe
+AARCH64_TESTS = base random device primes arith_reductions ring params noise wire backend_cpu ckks lwe tfhe circuits bootstrap
 aarch64: .venv/tools ## C++ tests for aarch64, run by an emulator; needs g++-aarch64-linux-gnu, qemu-user and libgtest-dev
 	@command -v aarch64-linux-gnu-g++ >/dev/null && command -v qemu-aarch64 >/dev/null \
 	  $(call or_say,it needs a compiler and an emulator (Debian: apt install g++-aarch64-linux-gnu qemu-user libgtest-dev))

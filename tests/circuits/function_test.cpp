@@ -222,7 +222,7 @@ TEST(Functions, RefuseWhatIsNoRequest) {
     EXPECT_THROW(inverse_square_root(on, 1e-3), InvalidArgument);
     EXPECT_THROW(square_root(on, 1e-3), InvalidArgument);
   }
-  EXPECT_THROW(inverse({1e-9, 1}, 1e-3), InvalidArgument)
+  EXPECT_THROW(inverse({1e-12, 1}, 1e-3), InvalidArgument)
       << "no degree up to 4095, nor 12 steps of two levels";
   EXPECT_THROW(inverse({1, 2}, 1e-3, 13), InvalidArgument);
   EXPECT_THROW(inverse({1, 2}, 1e-18, 0), InvalidArgument) << "what doubles hold";
