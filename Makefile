@@ -94,7 +94,7 @@ py-test: build ## the Python tests
 	  $(call or_say,repeat one test with .venv/bin/python -m pytest -k NAME)
 
 docs-test: build ## every code block of the documents and every script of examples/
-	@$(call logged,python tools/run_docs.py README.md CONTRIBUTING.md docs examples examples/compile_a_pipeline.py --build $(RELEASE)) \
+	@$(call logged,python tools/run_docs.py README.md CONTRIBUTING.md docs examples/README.md $(wildcard examples/*.py) --build $(RELEASE)) \
 	  $(call or_say,the document and line are named above)
 
 # The whole: for every GPU from Ampere on. The brief share: for the GPUs of this machine, or, if there is none, as far as PTX
