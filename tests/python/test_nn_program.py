@@ -212,6 +212,8 @@ def test_numbers_outside_of_the_calibrated_range_are_refused(rng: np.random.Gene
         client.encrypt(x[:3] * np.nan)
     with pytest.raises(jali.InvalidArgument, match=r"shape \(10,\)"):
         client.encrypt(x[:3, :9])
+    with pytest.raises(jali.InvalidArgument, match="rows differ in length"):
+        client.encrypt([[1.0, 2.0], [3.0]])
     with pytest.raises(jali.InvalidArgument, match="1 arrays"):
         client.encrypt(x, x)
 

@@ -112,5 +112,7 @@ def test_requests_of_others_are_refused(served: Any) -> None:
         server.batcher()([client.encrypt(x[0], y[0]), stranger.encrypt(x[0], y[0])])
     with pytest.raises(jali.InvalidArgument, match="takes a Message"):
         server.batcher()([x[0]])
+    with pytest.raises(jali.InvalidArgument, match=r"give \[request\]"):
+        server.batcher()(client.encrypt(x[0], y[0]))
     with pytest.raises(jali.InvalidArgument, match="max_batch"):
         server.batcher(max_batch=0)

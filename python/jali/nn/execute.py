@@ -20,10 +20,15 @@ __all__ = ["check_count", "checked_examples", "every_value", "execute", "iterati
 def checked_examples(node: Node, values: npt.ArrayLike) -> Array:
     """Examples (batch, *shape) for an input. One example may come without the axis of the batch.
 
-    Raises InvalidArgument for other shapes and for numbers that are not finite.
+    Raises InvalidArgument for other shapes, rows of different lengths, and numbers that are not finite.
     """
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InvalidArgument(
+            f"{node.name} takes an array, and its rows differ in length: give every example the shape {node.shape}"
+        ) from None
     checks.unmasked(values, f"the numbers of {node.name}")
-    array = np.asarray(values)
     if array.dtype.kind not in "biuf":
         raise InvalidArgument(f"{node.name} takes real numbers, not an array of {array.dtype}")
     array = array.astype(np.float64)

@@ -87,8 +87,8 @@ class Client:
             )
         singles, arrays = set(), []
         for port, values in zip(ports, inputs, strict=True):
-            singles.add(np.shape(values) == port.shape)
             array = checked_examples(Node(port.name, "input", (), port.shape), values)
+            singles.add(np.shape(values) == port.shape)
             arrays.append(array.reshape(len(array), -1))
             _check_range(port, arrays[-1])
         if len({len(a) for a in arrays}) > 1 or len(singles) > 1:

@@ -11,7 +11,7 @@ from jali._core import checks
 from jali._core.capture import BatchPoint
 from jali._core.log import logger
 from jali.ckks import EncryptedArray
-from jali.errors import OutOfMemory, Unsupported
+from jali.errors import InvalidArgument, OutOfMemory, Unsupported
 from jali.nn.message import Message
 from jali.nn.run import Encrypted, lowered_to
 
@@ -55,6 +55,8 @@ class Batcher:
 
     def __call__(self, requests: Iterable[Message]) -> list[Message]:
         """The encrypted results of every request, in order."""
+        if isinstance(requests, Message):
+            raise InvalidArgument("a batcher takes a list of requests: give [request] for one")
         messages = list(requests)
         for message in messages:
             self._server.check(message)
