@@ -2,7 +2,6 @@
 """Measures the encrypted Deep-NN networks, and simulates how often their answers are not those of the clear ones.
 
     python bench/deep_nn.py --images FILE --device cuda --batches 1 16 64 --limit 100
-    python bench/deep_nn.py --images FILE --device cuda --batches 1 --keys multi_bit
     python bench/deep_nn.py --images FILE --simulate 10
 
 Prints one JSON object a line. A measured line has the time of encrypted evaluation in the server, from bytes to bytes, and
@@ -26,10 +25,10 @@ from jali import device
 from jali.demo import data, deep_nn
 
 
-def measured(net: int, images: data.Images, batch: int, keys: str, where: str) -> dict[str, Any]:
+def measured(net: int, images: data.Images, batch: int, where: str) -> dict[str, Any]:
     """One size of batch of one network, on all images, the last batch filled up from the beginning."""
     network = deep_nn.load(net)
-    client = deep_nn.Client(network, deep_nn.PARAMS[keys])
+    client = deep_nn.Client(network)
     server = deep_nn.Server(network, *client.public_bytes(), where)
     count = len(images.images)
     chosen = np.resize(np.arange(count), -(-count // batch) * batch)
@@ -45,7 +44,6 @@ def measured(net: int, images: data.Images, batch: int, keys: str, where: str) -
     return {
         "bench": "deep_nn",
         "net": net,
-        "keys": keys,
         "device": server.engine,
         "name": device.name(server.engine),
         "jali": jali.__version__,
@@ -61,9 +59,9 @@ def measured(net: int, images: data.Images, batch: int, keys: str, where: str) -
     }
 
 
-def simulated(net: int, images: data.Images, draws: int, keys: str) -> dict[str, Any]:
+def simulated(net: int, images: data.Images, draws: int) -> dict[str, Any]:
     """Answers with noise drawn for every sum, against those without."""
-    network, params = deep_nn.load(net), deep_nn.PARAMS[keys]
+    network = deep_nn.load(net)
     rng = np.random.default_rng()
     first = network.layers[0]
 
@@ -71,12 +69,9 @@ def simulated(net: int, images: data.Images, draws: int, keys: str) -> dict[str,
         norms = np.square(layer.weights.astype(np.float32)).sum(1)
         norms *= layer is not first  # pixels are fresh encryptions, whose noise is nothing
         if layer.table is None:
-            variance, shift = deep_nn.sum_variance(norms, params), 0.0
+            variance, shift = deep_nn.sum_variance(norms), 0.0
         else:
-            variance, shift = (
-                deep_nn.look_up_variance(norms, params),
-                0.25,
-            )  # floor(x + 3/4) of a rounded x
+            variance, shift = deep_nn.look_up_variance(norms), 0.25  # floor(x + 3/4) of a rounded x
         return rng.standard_normal(shape, dtype=np.float32) * np.sqrt(variance) + shift
 
     flips = other = total = hits = 0
@@ -93,7 +88,6 @@ def simulated(net: int, images: data.Images, draws: int, keys: str) -> dict[str,
     return {
         "bench": "deep_nn_simulated",
         "net": net,
-        "keys": keys,
         "images": len(images.images),
         "draws": draws,
         "accuracy": hits / len(images.images),
@@ -124,7 +118,6 @@ def main() -> int:
     parser.add_argument("--nets", type=int, nargs="+", default=list(deep_nn.DEPTHS))
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 16, 64])
     parser.add_argument("--limit", type=int, default=100, help="the first K images (100)")
-    parser.add_argument("--keys", choices=deep_nn.KEYS, default=deep_nn.KEYS[0])
     parser.add_argument("--device", default="auto")
     parser.add_argument("--simulate", type=int, metavar="DRAWS", help="simulate, on all images")
     args = parser.parse_args()
@@ -132,12 +125,12 @@ def main() -> int:
     wrong = False
     for net in args.nets:
         if args.simulate:
-            print(json.dumps(simulated(net, images, args.simulate, args.keys)), flush=True)
+            print(json.dumps(simulated(net, images, args.simulate)), flush=True)
             continue
         for batch in args.batches:
             # One image at a time is for the latency; a tenth of the images is enough.
             few = images.first(args.limit if batch > 1 else max(1, args.limit // 10))
-            line = measured(net, few, batch, args.keys, args.device)
+            line = measured(net, few, batch, args.device)
             wrong |= line["agreement"] < 1
             print(json.dumps(line), flush=True)
     return int(wrong)

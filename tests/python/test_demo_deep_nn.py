@@ -125,38 +125,32 @@ def test_an_encrypted_network_computes_the_numbers_of_the_clear_one() -> None:
         deep_nn.Server(network, *client.public_bytes(), "cpu")
 
 
-@pytest.mark.parametrize("keys", deep_nn.KEYS)
-def test_look_ups_have_the_noise_that_steps_were_chosen_for(keys: str) -> None:
-    params, count = deep_nn.PARAMS[keys], 200
+def test_look_ups_have_the_noise_that_steps_were_chosen_for() -> None:
+    params, count = deep_nn.PARAMS, 200
     client = tfhe.Client(params)
     server = tfhe.Evaluator(params, client.evaluation_keys(), "cpu")
     fresh = server.bind(client.encrypt(np.zeros(count, np.int64), largest=1))
     values = client.decrypt(server.apply(list(range(1024)), fresh + 512), check=False)
     # floor(x + 3/4) is x + 1/4 and a rounding. The mean of 200 squares has a deviation of 0.1. A wrong result happens once in 10^7 runs;
     # keys differ by 2%.
-    ratio = np.square(values - 512).mean() / (deep_nn.look_up_variance(0, params) + 1 / 16 + 1 / 12)
+    ratio = np.square(values - 512).mean() / (deep_nn.look_up_variance(0) + 1 / 16 + 1 / 12)
     assert 0.5 < ratio < 1.7
 
 
-@pytest.mark.parametrize("keys", deep_nn.KEYS)
-def test_steps_are_wide_enough_for_the_noise(keys: str) -> None:
-    params = deep_nn.PARAMS[keys]
+def test_steps_are_wide_enough_for_the_noise() -> None:
     for depth in deep_nn.DEPTHS:
         *layers, last = deep_nn.load(depth).layers
         for layer in layers:
-            deviation = deep_nn.look_up_variance(layer.norm2, params) ** 0.5
+            deviation = deep_nn.look_up_variance(layer.norm2) ** 0.5
             assert layer.step / 2 > 3.5 * deviation
-        assert last.step / 2 > 6 * deep_nn.sum_variance(last.norm2, params) ** 0.5
+        assert last.step / 2 > 6 * deep_nn.sum_variance(last.norm2) ** 0.5
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("keys", deep_nn.KEYS)
-def test_nn20_answers_as_in_the_clear(
-    keys: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nn20_answers_as_in_the_clear(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "images.npz"
     np.savez(file, images=digits(1), labels=np.array([5]))
-    assert cli.main(["demo", "deep-nn", "--images", str(file), "--keys", keys, "--json"]) == 0
+    assert cli.main(["demo", "deep-nn", "--images", str(file), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["look_ups_per_image"] == 2496
     assert result["agreement_with_plain"] == 1

@@ -51,7 +51,6 @@ class Result:
     key_bytes: int
     batch: int
     device: str
-    keys: str
     security: int
 
 
@@ -74,12 +73,6 @@ def _parser() -> Parser:
     )
     parser.add_argument("--limit", type=int, default=1, metavar="K", help="the first K images (1)")
     parser.add_argument("--batch", type=int, default=1, metavar="B", help="images a request (1)")
-    parser.add_argument(
-        "--keys",
-        choices=deep_nn.KEYS,
-        default=deep_nn.KEYS[0],
-        help="block_binary: small, and most images a second; multi_bit: on a GPU, the least time for one image (block_binary)",
-    )
     add_common(parser)
     return parser
 
@@ -97,15 +90,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     network = deep_nn.load(options.net)
     say = (lambda *_: None) if options.json else print
     started = time.perf_counter()
-    chosen = deep_nn.PARAMS[options.keys]
-    client = deep_nn.Client(network, chosen, threads=options.threads)
+    client = deep_nn.Client(network, threads=options.threads)
     params, keys = client.public_bytes()
     server = deep_nn.Server(network, params, keys, options.device, threads=options.threads)
     ready = time.perf_counter() - started
     count = len(images.images)
     say(f"{count} images from {images.source}")
     say(f"network: NN-{network.depth}, {network.look_ups} look-ups an image")
-    say(f"client: {_params_text(chosen)}")
+    say(f"client: {_params_text(deep_nn.PARAMS)}")
     say(f"server: {server.engine} ({device.name(server.engine)})")
     say(
         f"client -> server, once: {bytes_text(len(params) + len(keys))} of public keys; ready in {seconds_text(ready)}"
@@ -143,8 +135,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         key_bytes=len(params) + len(keys),
         batch=options.batch,
         device=server.engine,
-        keys=options.keys,
-        security=chosen.security,
+        security=deep_nn.PARAMS.security,
     )
     if options.json:
         print(json.dumps(asdict(result)))
@@ -154,7 +145,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _params_text(params: tfhe.Params) -> str:
-    return f"TFHE, {params.rotation} keys, n={params.n}, k={params.k}, N={params.N}, {params.security} bits of security"
+    return f"TFHE, n={params.n}, k={params.k}, N={params.N}, {params.security} bits of security"
 
 
 def _report(

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from jali import tfhe
 from jali.errors import InvalidArgument
 
-__all__ = ["DEPTHS", "KEYS", "PARAMS", "Client", "Layer", "Network", "Server", "from_file", "load"]
+__all__ = ["DEPTHS", "PARAMS", "Client", "Layer", "Network", "Server", "from_file", "load"]
 
 DEPTHS = (20, 50, 100)
 SIDE, MAPS, KERNEL, PAD = 28, 2, (10, 11), 1
@@ -44,35 +44,25 @@ STEP_LIMIT = 31  # so that a white pixel is a message
 MAX_NORM2 = 160
 _MAX_FILE_BYTES = 400_000
 
-
-def _params(keys: str, **sizes: Any) -> tfhe.Params:
-    return tfhe.Params.create(
-        name=f"deep_nn_{keys}",
-        k=1,
-        N=2048,
-        rotation=keys,
-        switch_gadget=(2, 8),
-        glwe_noise_bits=15,
-        message_bits=5,
-        carry_bits=5,
-        max_norm2=float(MAX_NORM2),
-        log2_p_fail=-0.2,
-        security=128,
-        **sizes,
-    )
-
-
-# The sizes of the presets message_2_carry_2_block and message_2_carry_2_multi_bit, with 128 bits of security. A value is as narrow as two
-# steps of the rotation, so that noise takes it for its neighbour all the time: log2_p_fail says that, and not how often a sum is taken
-# for another one. Block-binary keys are a quarter as large and give more look-ups a second; with multi-bit keys on a GPU one image takes
-# less time, because a look-up has 209 steps instead of 282.
-PARAMS = {
-    "block_binary": _params(
-        "block_binary", n=846, group=3, rotation_gadget=(23, 1), lwe_noise_bits=15
-    ),
-    "multi_bit": _params("multi_bit", n=836, group=4, rotation_gadget=(22, 1), lwe_noise_bits=14),
-}
-KEYS = tuple(PARAMS)
+# The sizes of the preset message_2_carry_2_block, with 128 bits of security. A value is as narrow as two steps of the rotation, so
+# that noise takes it for its neighbour all the time: log2_p_fail says that, and not how often a sum is taken for another one.
+PARAMS = tfhe.Params.create(
+    name="deep_nn",
+    n=846,
+    k=1,
+    N=2048,
+    rotation="block_binary",
+    group=3,
+    rotation_gadget=(23, 1),
+    switch_gadget=(2, 8),
+    lwe_noise_bits=15,
+    glwe_noise_bits=15,
+    message_bits=5,
+    carry_bits=5,
+    max_norm2=float(MAX_NORM2),
+    log2_p_fail=-0.2,
+    security=128,
+)
 
 _PER_TORUS2 = float(2 * VALUES) ** 2  # a torus has 2,048 values
 
@@ -163,27 +153,27 @@ class Network:
         raise AssertionError  # the last layer has no table
 
 
-def sum_variance(norm2: Any, params: tfhe.Params) -> Any:
-    """The variance of a sum of look-ups' results, in squared values, for weights of this squared norm."""
-    return _PER_TORUS2 * params.bootstrapped_variance * norm2
+def sum_variance(norm2: Any) -> Any:
+    """The variance of a sum of look-ups' results under PARAMS, in squared values, for weights of this squared norm."""
+    return _PER_TORUS2 * PARAMS.bootstrapped_variance * norm2
 
 
-def look_up_variance(norm2: Any, params: tfhe.Params) -> Any:
+def look_up_variance(norm2: Any) -> Any:
     """The same of what a look-up of such a sum sees, x. It then takes the entry floor(x + 3/4) of its table (LookUpTable)."""
-    return sum_variance(norm2, params) + _PER_TORUS2 * params.variance_before_look_up(0)
+    return sum_variance(norm2) + _PER_TORUS2 * PARAMS.variance_before_look_up(0)
 
 
 class Client:
     """The owner of the images. It has the secret key, and is the only one who can read scores.
 
-    network: of its numbers it uses the steps of the first and the last layer. params: None stands for those with block-binary keys.
+    network: of its numbers it uses the steps of the first and the last layer.
     """
 
     def __init__(
-        self, network: Network, params: tfhe.Params | None = None, *, threads: int | None = None
+        self, network: Network, params: tfhe.Params = PARAMS, *, threads: int | None = None
     ) -> None:
         self._network = network
-        self._client = tfhe.Client(params or PARAMS["block_binary"], threads=threads)
+        self._client = tfhe.Client(params, threads=threads)
 
     def public_bytes(self) -> tuple[bytes, bytes]:
         """What the server gets once: parameters, and evaluation keys."""
