@@ -148,7 +148,9 @@ def test_the_network_of_lola_takes_a_small_ring(bits: int) -> None:
     reply = server(client.encrypt(bright[first : first + 1]))
     with pytest.raises(jali.WrongDecryption, match="outside of the ranges of the calibration"):
         client.decrypt(reply)
-    assert_precise(program, client.decrypt(reply, check=False), want[first : first + 1])
+    # The promise is one for numbers within the ranges. Squares of larger ones have more noise, so this is held to their own size.
+    got = client.decrypt(reply, check=False)
+    assert np.abs(got - want[first]).max() <= 2.0**-bits * np.abs(want[first]).max()
 
 
 @pytest.mark.parametrize("beyond", [100, 5000])
