@@ -161,15 +161,20 @@ TEST_F(CudaTfhe, EveryBatchGivesWhatOneGives) {
   }
 }
 
+TfheConfig config_of_200_steps(Rotation rotation, std::mt19937_64& rng) {
+  TfheConfig config =
+      small_config(rng, Torus::t64, rotation, 2, GlweDimension(1), 1, PolynomialSize(2048));
+  config.n = LweDimension(400);
+  config.rotation_gadget = {20, 1};
+  return config;
+}
+
 // The keys of 200 steps are summed in several parts if there are many ciphertexts, in one part if there is one.
 TEST_F(CudaTfhe, EveryBatchOfSummedKeysGivesWhatOneGives) {
   JALI_SEEDED(rng);
   for (const Rotation rotation : {Rotation::multi_bit, Rotation::block_binary}) {
     SCOPED_TRACE(rotation == Rotation::multi_bit ? "multi-bit" : "block-binary");
-    TfheConfig config =
-        small_config(rng, Torus::t64, rotation, 2, GlweDimension(1), 1, PolynomialSize(2048));
-    config.n = LweDimension(400);
-    config.rotation_gadget = {20, 1};
+    const TfheConfig config = config_of_200_steps(rotation, rng);
     const TfheSecret secret = random_secret(config, rng);
     const TfheKeys keys = standard_keys(rng, config, secret, small_noise(config.torus));
     const auto cuda = make_cuda_tfhe(config, device_);
@@ -220,17 +225,14 @@ class ShortMemory final : public device::Faults {
   std::atomic<int> failing = 0;
 };
 
-// With less memory fewer steps are summed at once, down to one, and no bit changes.
+// If memory is short, fewer steps are summed at once, and no bit changes.
 TEST_F(CudaTfhe, SummedKeysGiveTheSameInLittleMemory) {
   JALI_SEEDED(rng);
   const auto faults = std::make_shared<ShortMemory>();
   const auto device = device::gpu_device({.faults = faults});
   for (const Rotation rotation : {Rotation::multi_bit, Rotation::block_binary}) {
     SCOPED_TRACE(rotation == Rotation::multi_bit ? "multi-bit" : "block-binary");
-    TfheConfig config =
-        small_config(rng, Torus::t64, rotation, 2, GlweDimension(1), 1, PolynomialSize(2048));
-    config.n = LweDimension(400);
-    config.rotation_gadget = {20, 1};
+    const TfheConfig config = config_of_200_steps(rotation, rng);
     const TfheSecret secret = random_secret(config, rng);
     const TfheKeys keys = standard_keys(rng, config, secret, small_noise(config.torus));
     const auto cuda = make_cuda_tfhe(config, device);
