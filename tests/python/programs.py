@@ -360,7 +360,8 @@ class ArrayProgram(Program):
     def input(self) -> Exact:
         shape = tuple(int(n) for n in self.rng.integers(1, 9, int(self.rng.integers(1, 4))))
         if self.rng.integers(6) == 0:
-            shape = (int(self.rng.integers(1, 3 * self.w.params.slots)),)
+            slots = self.w.params.slots
+            shape = (self.pick([slots, int(self.rng.integers(1, 3 * slots))]),)
         v, most = self.numbers(*shape)
         largest = float(np.abs(v).max())
         options = {"magnitude": min(most, largest), "peak": min(most, 2 * largest)}

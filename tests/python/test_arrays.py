@@ -57,6 +57,18 @@ def s() -> Small:
     return small()
 
 
+@pytest.mark.parametrize("operation", [np.add, np.subtract, np.multiply])
+@pytest.mark.parametrize("lengths", [(512, 309), (309, 512), (511, 512), (40, 30)])
+def test_vectors_of_different_lengths_do_not_fit(
+    s: Small, operation: Any, lengths: tuple[int, int]
+) -> None:
+    """Not even if one of them fills all 512 slots."""
+    assert s.params.slots == 512
+    a, b = (s.bind(uniform(n)) for n in lengths)
+    with pytest.raises(jali.InvalidArgument, match=f"lengths {lengths[0]} and {lengths[1]}"):
+        operation(a, b)
+
+
 def uniform(*shape: int) -> Any:
     seed = secrets.randbits(64)
     print(f"seed {seed}")

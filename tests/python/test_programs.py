@@ -22,10 +22,16 @@ def test_nothing_is_wrong_without_a_word() -> None:
         first = seed + done
         world = World(np.random.default_rng(first))
         for number in range(min(PROGRAMS_OF_A_WORLD, COUNT - done)):
-            outcome = (ArrayProgram if number % 3 == 0 else SlotProgram)(world).run()
-            assert not outcome.wrong, (
-                f"JALI_SEED={first}, program {number} of {world.params}: {outcome.wrong}\n{outcome.steps}"
-            )
+            program = (ArrayProgram if number % 3 == 0 else SlotProgram)(world)
+            try:
+                outcome = program.run()
+                assert not outcome.wrong, outcome.wrong
+            except Exception as error:
+                steps = "; ".join(program.steps)
+                error.add_note(
+                    f"JALI_SEED={first}, program {number} of {world.params}: {steps}"
+                )
+                raise
             refused.update(text.partition(":")[0] for text in outcome.refusals)
             compared += outcome.compared
             optimistic += outcome.optimistic

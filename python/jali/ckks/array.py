@@ -135,7 +135,7 @@ class EncryptedArray(Encrypted):
     def __add__(self, other: Operand) -> EncryptedArray:
         core = self._server._core
         if isinstance(other, EncryptedArray):
-            a, b = self._ct, self._beside(other)._ct
+            a, b = self._ct, self._as_long(other)._ct
             if not isinstance(a, Ciphertext) and not isinstance(b, Ciphertext):
                 joined = core.join(a, b)
                 if joined is not None:
@@ -163,7 +163,7 @@ class EncryptedArray(Encrypted):
         if isinstance(other, EncryptedArray):
             try:
                 return EncryptedArray(
-                    self._server, core.sub(self._summand(other), self._beside(other)._summand(self))
+                    self._server, core.sub(self._summand(other), self._as_long(other)._summand(self))
                 )
             except InvalidArgument:
                 return self._broadcast(other, operator.sub)
@@ -191,7 +191,7 @@ class EncryptedArray(Encrypted):
         if isinstance(other, EncryptedArray):
             try:
                 return EncryptedArray(
-                    self._server, core.product(self._settled(), self._beside(other)._settled())
+                    self._server, core.product(self._settled(), self._as_long(other)._settled())
                 )
             except InvalidArgument:
                 return self._broadcast(other, operator.mul)
@@ -517,5 +517,17 @@ class EncryptedArray(Encrypted):
         if other._server is not self._server:
             raise InvalidArgument(
                 "the operands are bound to different evaluators: bind both to the same one"
+            )
+        return other
+
+    def _as_long(self, other: EncryptedArray) -> EncryptedArray:
+        """The other operand of a sum or product. Raises InvalidArgument if the lengths differ and neither is 1."""
+        self._beside(other)
+        # The engine takes a vector that fills the slots beside any other; NumPy does not.
+        here, there = (x.shape[-1] if x.shape else 1 for x in (self, other))
+        if here != there and 1 not in (here, there):
+            raise InvalidArgument(
+                f"operands have the lengths {here} and {there}: make them equal, or call with_length() if the zeros past "
+                "the end are part of the vector"
             )
         return other

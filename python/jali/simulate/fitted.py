@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from jali.errors import LimitExceeded
 from jali.simulate import strix
 from jali.simulate.lower import lower
 from jali.simulate.machine import Machine
@@ -22,6 +23,7 @@ __all__ = ["fitted", "set_of"]
 
 WORDS = (Entity.CIPHERTEXT, Entity.PLAINTEXT, Entity.TEST_VECTOR, Entity.HOST)  # of the torus
 TILES = 16  # of a key-switching key, as in workloads.strix
+MOST_BYTES = 2.0**53  # of a step: up to here a double holds every whole number
 
 
 def set_of(header: Header) -> TfheSet:
@@ -74,4 +76,8 @@ def _in_words_of(machine: Machine, steps: Steps, header: Header, tfhe: TfheSet) 
         sizes[of_switching] *= strix.switching_key_bytes(machine, tfhe) / whole
     words = np.isin(steps.entity, WORDS)
     sizes[words] *= float(machine.widths["coefficient"]) / (int(header["torus"]) // 8)
+    if not (sizes < MOST_BYTES).all():
+        raise LimitExceeded(
+            f"{machine.name}: a step moves more than 2^53 bytes: make the widths of words, or the numbers they follow from, smaller"
+        )
     return replace(steps, bytes=np.ceil(sizes).astype(np.int64))

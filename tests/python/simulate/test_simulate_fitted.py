@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+import jali
 from jali import tfhe
 from jali.simulate import Entity, Kind, Machine, schedule, strix
 from jali.simulate import trace as traces
@@ -84,6 +85,12 @@ def test_keys_and_words_have_the_sizes_of_the_machine() -> None:
     switching = count * strix.switching_key_bytes(machine, tfhe_set)
     assert moved[Entity.SWITCHING_KEY] == pytest.approx(switching, rel=1e-4)  # tiles round up
     assert np.array_equal(steps.mults, fitted(trace)(machine).mults)
+
+
+def test_words_of_no_machine_are_refused() -> None:
+    huge = Machine.load("strix").changed(set={"parameters.key_word_bytes": 1e30})
+    with pytest.raises(jali.LimitExceeded, match=r"more than 2\^53 bytes: make the widths"):
+        fitted(bootstrappings())(huge)
 
 
 def test_a_batch_beyond_the_scratchpads_goes_in_epochs() -> None:
