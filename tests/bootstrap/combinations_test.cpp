@@ -62,7 +62,10 @@ void expect_precise(World& world, const ckks::Ciphertext& y, const std::vector<C
   // With fewer slots the noise under one key may be far from the average over keys.
   const bool many = v.size() >= 256;
   EXPECT_GT(World::precision(world.decrypt(y), v), predicted - (many ? 1.5 : 5));
-  EXPECT_GT(predicted, asked - (v.size() > 4 ? 1.5 : 3));
+  // Numbers that are not known to be real lose a bit of the sine's precision with an arcsin of degree 3, because real ones may have an
+  // error that is 2.5 bits larger, and 1.5 bits may be claimed too many.
+  const bool arcsin = world.params->bootstrap()->inverse_sine > 1;
+  EXPECT_GT(predicted, asked - (v.size() > 4 ? 1.5 : 3) - (arcsin ? 1 : 0));
 }
 
 class DrawnCombinations : public ::testing::TestWithParam<int> {};

@@ -378,9 +378,16 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   f.estimate.message = factor * x.estimate.message;
   f.estimate.peak = factor * x.estimate.peak;
   const double drift = entered / plan_.entry_scale_;
-  const double sine = factor * plan_.sine_error(drift * x.estimate.message) / drift * f.scale;
+  const auto variance_of_sine = [&](bool real) {
+    const double error = plan_.sine_error(drift * x.estimate.message, drift * x.estimate.peak, real);
+    const double scaled = factor * error / drift * f.scale;
+    return scaled * scaled / static_cast<double>(params.n());
+  };
   const double worst = factor * plan_.worst_sine_error(drift * x.estimate.peak) / drift * f.scale;
-  f.estimate += params::Noise{sine * sine / static_cast<double>(params.n()), worst};
+  // Numbers that are not known to be real may be real all the same, for which the sine's error is larger.
+  const double most = f.estimate.variance * f.estimate.variance_spread + variance_of_sine(true);
+  f.estimate += params::Noise{variance_of_sine(x.estimate.real), worst};
+  f.estimate.variance_spread = most / f.estimate.variance;
   if (target < params.depth()) f = ev.adjust(f, target, params.scale(target));
   if (plan_.turn_ != 0) f = ev.rotate(f, plan_.turn_);
   f.params = evaluator_->params();

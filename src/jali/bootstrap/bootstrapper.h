@@ -72,9 +72,10 @@ class BootstrapPlan {
   /// The largest error of a slot, in message units, that arises because sin(2 pi x) is not 2 pi x, for any message whose
   /// slots have a modulus of at most `bound`. It is params::kUnbounded if `bound` is so large that nothing is known.
   double worst_sine_error(double bound) const;
-  /// The root mean square of that error, for slots of root mean square `magnitude`. With slots_first they are taken for complex Gaussian
-  /// numbers. With raise_first they may be any: equal numbers have the most, and independent ones in many slots far less.
-  double sine_error(double magnitude) const;
+  /// The root mean square of that error, for slots of root mean square `magnitude`, of which none has a larger modulus than
+  /// `peak`. With slots_first the slots are taken for normal numbers, either real or complex. With raise_first they may be any:
+  /// equal numbers have the most, and independent ones in many slots far less.
+  double sine_error(double magnitude, double peak, bool real) const;
 
  private:
   friend class Bootstrapper;

@@ -250,16 +250,22 @@ double BootstrapPlan::worst_sine_error(double bound) const {
   return kTurn * (entry_scale_ / q0_) * bound > kTurn / 8 ? params::kUnbounded : sine_term(bound);
 }
 
-// With raise_first, how the message divides into coefficients decides. If all slots are equal, one coefficient holds everything, and no message
-// has a larger error: the sum of the 2p-th powers of the coefficients, p = d + 2, is at most that of their squares to the p. All of it is
-// in the real parts, of which precision_bits takes half of the variance to be; hence the root of 2. With slots_first the two coefficients of
-// a slot are taken to be Gaussian: E m^(2p) = (2p - 1)!! E[m^2]^p.
-double BootstrapPlan::sine_error(double magnitude) const {
+// With raise_first, how the message divides into coefficients decides. If all slots are equal, one coefficient holds everything, and no
+// message has a larger error: the sum of the 2p-th powers of the coefficients, p = d + 2, is at most that of their squares to the p. All
+// of it is in the real parts, of which precision_bits takes half of the variance to be; hence the root of 2.
+// With slots_first the numbers that are reduced are the parts of a slot. They are taken to be normal, E m^(2p) = (2p - 1)!! E[m^2]^p, but
+// no larger than the peak, by which E m^(2p) <= peak^(2p-2) E[m^2]. The two parts of a complex slot have half of E|z|^2 each. A real slot
+// has all of it in one part, and, as above, counts twice.
+double BootstrapPlan::sine_error(double magnitude, double peak, bool real) const {
   const auto& b = *params_->bootstrap();
   if (b.order == BootstrapOrder::raise_first) return std::sqrt(2.0) * sine_term(magnitude);
+  const double part = real ? magnitude : magnitude / std::sqrt(2.0);
+  if (part == 0) return 0;
+  const int p = b.inverse_sine + 2;
   double moment = 1;
-  for (int k = 2 * b.inverse_sine + 3; k > 1; k -= 2) moment *= k;
-  return std::sqrt(2 * moment) * sine_term(magnitude / std::sqrt(2.0));
+  for (int k = 2 * p - 1; k > 1; k -= 2) moment *= k;
+  moment = std::min(moment, std::pow(std::max(peak / part, 1.0), 2 * p - 2));
+  return std::sqrt(2 * moment) * sine_term(part);
 }
 
 }  // namespace jali::bootstrap

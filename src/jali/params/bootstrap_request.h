@@ -26,7 +26,8 @@ struct BootstrapRequest {
 
 /// Parameters with a bootstrapping of at least this precision: if the slots have a modulus of at most 1, the standard
 /// deviation of the error's real part is at most 2^-precision_bits on random vectors, and the error of the sine is below
-/// that for every vector. Throws InsecureParams or InvalidArgument and says what would fit, also if scale_bits cannot hold
+/// that for every vector. Declare the peak: the estimate of real slots that may be as large as eight times their root mean
+/// square is one to two bits lower (docs/math/bootstrapping.md). Throws InsecureParams or InvalidArgument and says what would fit, also if scale_bits cannot hold
 /// the precision. checkpoint is called during the search for primes.
 ckks::ParamsPtr create_with_bootstrap(const BootstrapRequest& request,
                                       const Checkpoint& checkpoint = {});
