@@ -92,6 +92,30 @@ def test_what_is_wrong_is_said_in_a_sentence(name: str) -> None:
         wrong()
 
 
+def sine(x: Any) -> Any:
+    """A polynomial near the sine on [-4, 4]."""
+    t = np.linspace(-4, 4, 100)
+    c = np.polynomial.Polynomial.fit(t, np.sin(t), 7).convert().coef
+    return c[1] * x + c[3] * x**3 + c[5] * x**5 + c[7] * x**7
+
+
+def test_a_polynomial_stands_for_a_function() -> None:
+    class Waving(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self, function: Any) -> None:
+            super().__init__()
+            self.function = function
+
+        def forward(self, x: Any) -> Any:
+            return self.function(x)
+
+    said = "sin cannot be compiled: .*a polynomial, which is a sum of multiples of powers"
+    with pytest.raises(jali.Unsupported, match=said):
+        compiled(Waving(torch.sin).eval())
+    program = compiled(Waving(sine).eval(), precision_bits=6)
+    assert np.abs(program.clear(X) - np.sin(X)).max() < 0.05
+    assert np.abs(program.simulate(X) - np.sin(X)).max() < 0.07
+
+
 def test_pytorch_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     module = network()
     monkeypatch.setitem(sys.modules, "torch", None)

@@ -12,6 +12,7 @@ import numpy as np
 from jali._core import packages
 from jali.errors import InvalidArgument, Unsupported
 from jali.nn.graph import Graph, Shape
+from jali.nn.instead import OTHER
 from jali.nn.layers import MISPLACED, Masked
 from jali.nn.onnx_layers import LAYERS
 from jali.nn.onnx_ops import COMPUTING, INSTEAD, Attrs, Value
@@ -102,9 +103,8 @@ def _computed(
     name: str, op: str, inputs: Sequence[Value], attrs: Attrs, version: int, outputs: int
 ) -> list[Value]:
     if op not in OPERATIONS:
-        instead = INSTEAD.get(op, "write this part of the model with operations that there are")
         raise Unsupported(
-            f"{name}: {op} cannot be compiled: {instead}. There are {', '.join(sorted(OPERATIONS))}"
+            f"{name}: {op} cannot be compiled: {INSTEAD.get(op, OTHER)}. There are {', '.join(sorted(OPERATIONS))}"
         )
     attrs |= {"opset": version, "outputs": outputs}
     try:

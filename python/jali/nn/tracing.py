@@ -19,6 +19,7 @@ from jali.ckks.operands import axes as axes_of
 from jali.errors import IndexOutOfRange, InvalidArgument, Unsupported
 from jali.nn.builder import Builder, innermost
 from jali.nn.graph import Array, Graph, Node, Shape
+from jali.nn.numpy_refusals import METHODS, called, reason
 
 __all__ = ["Builder", "Traced", "innermost", "trace_function"]
 
@@ -169,7 +170,9 @@ class Traced:
         if not isinstance(other, Traced):
             matrix = _numbers(other)
             if matrix.ndim not in (1, 2):
-                raise Unsupported("a product with a clear array of more than two axes")
+                raise Unsupported(
+                    "a product with a clear array of more than two axes: take its matrices one by one"
+                )
             y = self._add("matmul", "dense", self, weight=np.atleast_2d(matrix.T), bias=None)
             return y if matrix.ndim == 2 else y.reshape(self.shape[:-1])
         if min(self.ndim, other.ndim) > 1 and min(self.shape[-2], other.shape[-1]) > 1:
@@ -180,7 +183,7 @@ class Traced:
             return self._add("matmul", "matmul", *pair)
         if not 1 <= self.ndim <= 2 or not 1 <= other.ndim <= 2:
             raise Unsupported(
-                f"{self.node.name}: a product of an encrypted vector and encrypted arrays of more than two axes"
+                f"{self.node.name}: a product of an encrypted vector and encrypted arrays of more than two axes: make the vector a matrix by reshape"
             )
         rows = self.reshape(-1, 1, self.shape[-1])
         columns = (other if other.ndim == 2 else other.reshape(-1, 1)).T
@@ -193,7 +196,9 @@ class Traced:
         if self.ndim == 1:
             return self.__matmul__(matrix.T)
         if self.ndim != 2 or matrix.ndim not in (1, 2):
-            raise Unsupported("a product with an array of more than two axes")
+            raise Unsupported(
+                "a product with an array of more than two axes: take its matrices one by one"
+            )
         return (self.T @ matrix.T).T
 
     def dot(self, other: Any) -> Traced:
@@ -293,25 +298,32 @@ class Traced:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         known = _UFUNCS.get(ufunc.__name__)
-        if method != "__call__" or kwargs or known is None:
-            self._unknown(ufunc.__name__)
+        if method != "__call__" or known is None:
+            self._unknown(ufunc, "" if method == "__call__" else method)
+        if kwargs:
+            raise Unsupported(
+                f"{self.node.name}: {called(ufunc)} with {', '.join(kwargs)}: leave this out"
+            )
         return known(*inputs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         known = _FUNCTIONS.get(function)
         if known is None:
-            self._unknown(function.__name__)
+            self._unknown(function)
         try:
             bound = inspect.signature(known).bind(*args, **kwargs)
         except TypeError as error:
-            raise Unsupported(f"numpy.{function.__name__} of an encrypted array: {error}") from None
+            takes = ", ".join(inspect.signature(known).parameters)
+            raise Unsupported(
+                f"{called(function)} of an encrypted array takes {takes}: {error}"
+            ) from None
         return known(*bound.args, **bound.kwargs)
 
-    def _unknown(self, name: str) -> NoReturn:
+    def _unknown(self, function: Callable[..., Any], method: str = "") -> NoReturn:
+        name = f"{called(function)}.{method}" if method else called(function)
         raise Unsupported(
-            f"{self.node.name}: numpy.{name} cannot be compiled. There are {', '.join(sorted(_UFUNCS))}, "
-            f"{', '.join(sorted(f.__name__ for f in _FUNCTIONS))}, and the functions of jali.nn.scalar; "
-            "Traced.polynomial takes the coefficients of any other function's polynomial"
+            f"{self.node.name}: {name} cannot be compiled: {reason(function, method)}. There are {', '.join(sorted(_UFUNCS))}, "
+            f"{', '.join(sorted(f.__name__ for f in _FUNCTIONS))}, and the functions of jali.nn.scalar"
         )
 
 
@@ -402,23 +414,7 @@ _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
 }
 
 
-#: Methods and properties of NumPy's arrays that have no meaning here.
-_NAMES = {
-    **dict.fromkeys(
-        ("max", "min", "argmax", "argmin", "sort", "argsort", "clip", "any", "all"),
-        "numbers are not compared: numpy.maximum and minimum of two arrays, and jali.nn.scalar, have what there is",
-    ),
-    "var": "write ((x - x.mean()) ** 2).mean()",
-    "std": "write (((x - x.mean()) ** 2).mean() + 1e-5) ** 0.5, which stays above 0",
-    **dict.fromkeys(
-        ("prod", "cumsum", "cumprod"), "combine slices of it: x[0] * x[1], x[0] + x[1]"
-    ),
-    **dict.fromkeys(
-        ("astype", "dtype", "round", "item", "tolist"),
-        "its numbers are encrypted real ones: leave it out",
-    ),
-}
-refuse_names(Traced, _NAMES)
+refuse_names(Traced, METHODS)
 
 
 def trace_function(function: Callable[..., Any], examples: Sequence[Array]) -> Graph:
