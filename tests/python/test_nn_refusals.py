@@ -136,6 +136,8 @@ USED_WRONGLY: dict[str, tuple[Callable[[Any, Any, Any], Any], str]] = {
     ),
     "another client's reply": (lambda p, c, s: p.client(threads=1).decrypt(s(c.encrypt(X[:1]))), "another secret key"),
     "a client for keys": (lambda p, c, s: p.server(c), "EvaluationKeys, not Client"),
+    "no keys": (lambda p, c, s: p.server(None), r"EvaluationKeys, not NoneType: a client's evaluation_keys\(\) makes them"),
+    "the bytes of keys": (lambda p, c, s: p.server(b""), "EvaluationKeys.from_bytes reads bytes"),
     "a device that there is not": (lambda p, c, s: p.server(c.evaluation_keys(), device="tpu"), 'unknown device "tpu": use'),
     "a client of text": (lambda p, c, s: nn.Client("abc"), "made from a Manifest, not from a str"),  # type: ignore[arg-type]
     "too many arrays": (lambda p, c, s: p.simulate(X, X), "takes 1 arrays, and 2 were given"),

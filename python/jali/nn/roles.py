@@ -212,6 +212,8 @@ class Server:
         progress: Counted | None = None,
     ) -> None:
         told = checked_progress(progress)
+        made = ": a client's evaluation_keys() makes them, EvaluationKeys.from_bytes reads bytes"
+        checks.instance(keys, ckks.EvaluationKeys, "keys", made)
         if trace and record:
             raise InvalidArgument("a run that is replayed cannot be traced: leave out record=True")
         if trace:
