@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,11 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "an empty calibration": (lambda: compiled(calibration=[]), "the calibration holds no example"),
     "NaN in the calibration": (lambda: compiled(calibration=np.where(X > 0.9, np.nan, X)), "x holds NaN or infinity: replace"),
     "NaN in the weights": (lambda: compiled(module=lambda x: (WEIGHTS * np.nan) @ x), "matmul: its weight holds NaN or infinity: train"),
+    "NaN in the example": (lambda: compiled(example=X[0] * np.nan), "the example holds NaN or infinity: replace"),
+    "infinity in one of two examples": (
+        lambda: compiled(module=lambda x, y: x + y, example=(X[0], X[0] * np.inf), calibration=(X, X)),
+        "the example holds NaN or infinity: replace",
+    ),
     "a device by its maker": (lambda: compiled(device="gpu"), 'device is "cpu" or "cuda"'),
     "memory without a unit": (lambda: compiled(memory="lots"), 'memory must be a number of bytes, or text such as "1.5 GB"'),
     "a batch that is no power of two": (lambda: compiled(batch=10), "batch must be a power of two"),
@@ -185,6 +191,19 @@ def test_packages_that_are_not_there(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(jali.Unsupported, match=f"pip install {package}"):
         use()
+
+
+def test_inputs_without_use_are_warned_of() -> None:
+    for unused in (lambda x, y: network(x), lambda x, y: (network(x), y.sum() * x)[0]):
+        with pytest.warns(
+            UserWarning, match="no result depends on y, which clients encrypt"
+        ) as told:
+            program = compiled(module=unused, example=(X[0], X[0]), calibration=(X, X))
+        assert [w.filename for w in told] == [__file__]
+        assert np.array_equal(program.clear(X, X), program.clear(X, 2 * X))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compiled(module=lambda x, y: (network(x), y), example=(X[0], X[0]), calibration=(X, X))
 
 
 @pytest.mark.filterwarnings("ignore:memory=")

@@ -94,6 +94,7 @@ def compile(
         told.at("trace", 0.0)
         graph = trace(module, example, output=output)
         examples = _examples(graph, example, calibration)
+        _warn_of_unused(graph)
         ranges = [input_range] if len(graph.inputs) == 1 else input_range
         _check_ranges(ranges, len(graph.inputs))
         return compiled(
@@ -131,6 +132,8 @@ def trace(module: Any, example: Any, *, output: str = "logits") -> Graph:
                 _numbers(value)
         return trace_module(module, given)
     arrays = [_numbers(x) for x in given]
+    if not all(np.all(np.isfinite(x)) for x in arrays):
+        raise InvalidArgument("the example holds NaN or infinity: replace these numbers")
     if is_onnx(module):
         return trace_onnx(module, [_inner(x) for x in arrays])
     if is_estimator(module):
@@ -212,6 +215,18 @@ def _examples(graph: Graph, example: Any, calibration: Any) -> list[Array]:
             stacklevel=3,
         )
     return examples
+
+
+def _warn_of_unused(graph: Graph) -> None:
+    unused = [
+        n.name for n in graph.inputs if not graph.users(n.name) and n.name not in graph.outputs
+    ]
+    if unused:
+        warnings.warn(
+            f"no result depends on {', '.join(unused)}, which clients encrypt and send all the same: leave it out of the model's inputs",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _check_ranges(ranges: Any, inputs: int) -> None:

@@ -136,6 +136,10 @@ def _tensor(torch: Any, module: Any, place: int, value: Any) -> Any:
         )
     if not len(tensor):
         raise InvalidArgument(f"input {place} of the module holds no example")
+    if not bool(torch.isfinite(tensor).all()):
+        raise InvalidArgument(
+            f"input {place} of the module holds NaN or infinity: replace these numbers"
+        )
     like = next((p for p in module.parameters() if p.is_floating_point()), tensor)
     return tensor.to(dtype=like.dtype, device=like.device)
 
