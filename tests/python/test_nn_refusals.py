@@ -36,7 +36,8 @@ def served() -> tuple[nn.Program, nn.Client, nn.Server]:
 
 WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a path of PyTorch": (lambda: compiled(module="net.pt"), r"net\.pt: a path must end with \.onnx. Load what"),
-    "a path of nothing": (lambda: compiled(module="net.onnx", example=X[:1]), r"(net\.onnx is no model|pip install onnx)"),
+    "a path of nothing": (lambda: compiled(module="net.onnx", example=X[:1]), r"(net\.onnx cannot be read: No such file|pip install onnx)"),
+    "a path of nothing, one example": (lambda: compiled(module="net.onnx"), r"(net\.onnx cannot be read: No such file|pip install onnx)"),
     "weights alone": (lambda: compiled(module={"w": 1}), "a dict cannot be compiled: give a module"),
     "a class": (lambda: compiled(module=nn.Client), "Client is a class: give an object of it"),
     "a number": (lambda: compiled(module=3), "a int cannot be compiled: give a module"),
@@ -85,6 +86,11 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "hidden numbers": (lambda: compiled(calibration=np.ma.array(X, mask=X > 0)), "masked entries: fill them first"),
     "a range of other features": (lambda: compiled(input_range=(np.zeros(5), np.ones(5))), r"ends of the shapes \(5,\) and"),
     "a comparison": (lambda: compiled(module=lambda x: x > 0), r"x: a comparison needs the numbers .*nn\.scalar\.sigmoid"),
+    "a comparison of a part": (lambda: compiled(module=lambda x: x[0] > 0), "^a comparison needs the numbers of an encrypted array"),
+    "a comparison of a result": (lambda: compiled(module=lambda x: 2 * x > 0), "^a comparison needs the numbers of an encrypted array"),
+    "a shape of a part": (lambda: compiled(module=lambda x: x[:4].reshape(3)), r"^an array has the shape \(4,\), which is not"),
+    "a place beyond the end of a part": (lambda: compiled(module=lambda x: x[:4][5]), "^index 5 is out of bounds"),
+    "a function of another module": (lambda: compiled(module=np.linalg.norm), r"^x: numpy\.linalg\.norm cannot be compiled: write"),
     "a condition": (lambda: compiled(module=lambda x: x if x.sum() else -x), "a condition needs the numbers"),
     "an unknown function": (lambda: compiled(module=np.sin), r"numpy\.sin cannot be compiled: write jali\.nn\.scalar\.polynomial.*There are"),
     "a result in the clear": (lambda: compiled(module=lambda x: 3), "returned 3, which does not depend on its arguments"),

@@ -14,7 +14,7 @@ from jali._core.console import counted_text
 from jali.errors import InvalidArgument, Unsupported
 from jali.nn.calibrate import MARGIN
 from jali.nn.execute import checked_examples
-from jali.nn.from_onnx import is_onnx, trace_onnx
+from jali.nn.from_onnx import is_onnx, loaded, trace_onnx
 from jali.nn.from_sklearn import is_estimator, trace_estimator
 from jali.nn.from_torch import is_module, trace_module
 from jali.nn.graph import Array, Graph
@@ -135,7 +135,8 @@ def trace(module: Any, example: Any, *, output: str = "logits") -> Graph:
     if not all(np.all(np.isfinite(x)) for x in arrays):
         raise InvalidArgument("the example holds NaN or infinity: replace these numbers")
     if is_onnx(module):
-        return trace_onnx(module, [_inner(x) for x in arrays])
+        model = loaded(module)
+        return trace_onnx(model, [_inner(x) for x in arrays])
     if is_estimator(module):
         if len(arrays) != 1 or arrays[0].ndim not in (1, 2):
             raise InvalidArgument("an estimator takes a matrix (examples, features)")

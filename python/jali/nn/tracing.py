@@ -54,9 +54,18 @@ class Traced:
             raise TypeError("len() of an array without axes")
         return self.shape[0]
 
+    @property
+    def _name(self) -> str | None:
+        """The name of an argument, or of a part of a model. Other names say nothing to the author of a function: x[0] is a reshape."""
+        known = self.node.op == "input" or self.builder.label is not None
+        return self.node.name if known else None
+
+    def _refuse(self, sentence: str, kind: type[Exception] = Unsupported) -> NoReturn:
+        raise kind(f"{self._name}: {sentence}" if self._name else sentence) from None
+
     def _refused(self, what: str) -> NoReturn:
-        raise Unsupported(
-            f"{self.node.name}: {what} needs the numbers of an encrypted array, which nobody has while it is computed: use "
+        self._refuse(
+            f"{what} needs the numbers of an encrypted array, which nobody has while it is computed: use "
             "arithmetic, for example jali.nn.scalar.sigmoid(k * x) in the place of a comparison of x with 0"
         )
 
@@ -182,8 +191,8 @@ class Traced:
             pair = [x._broadcast((*outer, *x.shape[-2:])) for x in (self, other)]
             return self._add("matmul", "matmul", *pair)
         if not 1 <= self.ndim <= 2 or not 1 <= other.ndim <= 2:
-            raise Unsupported(
-                f"{self.node.name}: a product of an encrypted vector and encrypted arrays of more than two axes: make the vector a matrix by reshape"
+            self._refuse(
+                "a product of an encrypted vector and encrypted arrays of more than two axes: make the vector a matrix by reshape"
             )
         rows = self.reshape(-1, 1, self.shape[-1])
         columns = (other if other.ndim == 2 else other.reshape(-1, 1)).T
@@ -224,7 +233,7 @@ class Traced:
             full = np.empty(self.shape, np.bool_).reshape(wanted).shape
         except (TypeError, ValueError):
             raise InvalidArgument(
-                f"{self.node.name} has the shape {self.shape}, which is not that of {checks.shown(wanted)} in another form"
+                f"{self._name or 'an array'} has the shape {self.shape}, which is not that of {checks.shown(wanted)} in another form"
             ) from None
         return self if full == self.shape else self._add("reshape", "reshape", self, shape=full)
 
@@ -242,7 +251,9 @@ class Traced:
         order = range(self.ndim)[::-1] if order is None else order
         order = axes_of(tuple(order), self.ndim)
         if len(order) != self.ndim:
-            raise InvalidArgument(f"{self.node.name} has {self.ndim} axes: name each of them once")
+            raise InvalidArgument(
+                f"{self._name or 'an array'} has {self.ndim} axes: name each of them once"
+            )
         return self._add("transpose", "transpose", self, axes=order)
 
     @property
@@ -272,13 +283,13 @@ class Traced:
             not (k is None or k is Ellipsis or isinstance(k, (int, np.integer, slice)))
             for k in keys
         ):
-            raise Unsupported(
-                f"{self.node.name}: an encrypted array is indexed by whole numbers and slices, not {checks.shown(key)}"
+            self._refuse(
+                f"an encrypted array is indexed by whole numbers and slices, not {checks.shown(key)}"
             )
         try:
             shape = np.empty(self.shape, np.bool_)[tuple(keys)].shape
         except (IndexError, ValueError) as error:
-            raise IndexOutOfRange(f"{self.node.name}: {error}") from None
+            self._refuse(str(error), IndexOutOfRange)
         named = sum(k is not None and k is not Ellipsis for k in keys)
         rest = [slice(None)] * (self.ndim - named)
         at = next((i for i, k in enumerate(keys) if k is Ellipsis), len(keys))
@@ -301,9 +312,7 @@ class Traced:
         if method != "__call__" or known is None:
             self._unknown(ufunc, "" if method == "__call__" else method)
         if kwargs:
-            raise Unsupported(
-                f"{self.node.name}: {called(ufunc)} with {', '.join(kwargs)}: leave this out"
-            )
+            self._refuse(f"{called(ufunc)} with {', '.join(kwargs)}: leave this out")
         return known(*inputs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -321,8 +330,8 @@ class Traced:
 
     def _unknown(self, function: Callable[..., Any], method: str = "") -> NoReturn:
         name = f"{called(function)}.{method}" if method else called(function)
-        raise Unsupported(
-            f"{self.node.name}: {name} cannot be compiled: {reason(function, method)}. There are {', '.join(sorted(_UFUNCS))}, "
+        self._refuse(
+            f"{name} cannot be compiled: {reason(function, method)}. There are {', '.join(sorted(_UFUNCS))}, "
             f"{', '.join(sorted(f.__name__ for f in _FUNCTIONS))}, and the functions of jali.nn.scalar"
         )
 
