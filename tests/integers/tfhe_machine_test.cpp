@@ -123,16 +123,22 @@ class LittleMemory final : public device::Memory {
   int refusals = 0;  // so many allocations are refused, whatever there is
 };
 
+/// A client, and an evaluator whose engine has such memory.
+struct LittleWorld {
+  std::shared_ptr<LittleMemory> memory = std::make_shared<LittleMemory>();
+  tfhe::ParamsPtr params = jali::test::insecure_params();
+  tfhe::Client client{params};
+  std::shared_ptr<const backend::TfheOps> engine =
+      backend::make_cpu_tfhe(params->config(), device::host_device(memory));
+  std::shared_ptr<const tfhe::Evaluator> evaluator =
+      std::make_shared<const tfhe::Evaluator>(engine, client.evaluation_keys());
+};
+
 TEST(TfheMachine, TellsWhatItHasNoMemoryToRecord) {
   JALI_SEEDED(rng);
-  const auto params = jali::test::insecure_params();
-  tfhe::Client client(params);
-  const auto memory = std::make_shared<LittleMemory>();
-  const std::shared_ptr<const backend::TfheOps> engine =
-      backend::make_cpu_tfhe(params->config(), device::host_device(memory));
-  const auto evaluator = std::make_shared<const tfhe::Evaluator>(engine, client.evaluation_keys());
+  LittleWorld world;
   int told = 0;
-  IntegerWorld w(evaluator, client, {.records = true, .unrecorded = [&] { ++told; }});
+  IntegerWorld w(world.evaluator, world.client, {.records = true, .unrecorded = [&] { ++told; }});
   const Numbers u = random_numbers(rng, 3), v = random_numbers(rng, 3);
   const Integers x = w.encrypt(u, u8), y = w.encrypt(v, u8);
   const auto expect_sum = [&] {
@@ -140,8 +146,8 @@ TEST(TfheMachine, TellsWhatItHasNoMemoryToRecord) {
   };
   expect_sum();
   EXPECT_EQ(told, 0) << "the first time it is not recorded";
-  engine->device()->pool()->trim();
-  memory->refusals = 2;  // the pool asks twice for the first block of the recording
+  world.engine->device()->pool()->trim();
+  world.memory->refusals = 2;  // the pool asks twice for the first block of the recording
   for (int again = 0; again < 3; ++again) {
     expect_sum();
     EXPECT_EQ(told, 1) << "once";
@@ -151,24 +157,19 @@ TEST(TfheMachine, TellsWhatItHasNoMemoryToRecord) {
 
 TEST(TfheMachine, TakesNoMoreMemoryThanThereIs) {
   JALI_SEEDED(rng);
-  const auto params = jali::test::insecure_params();
-  tfhe::Client client(params);
-  const auto memory = std::make_shared<LittleMemory>();
-  const std::shared_ptr<const backend::TfheOps> engine =
-      backend::make_cpu_tfhe(params->config(), device::host_device(memory));
-  const auto evaluator = std::make_shared<const tfhe::Evaluator>(engine, client.evaluation_keys());
-  IntegerWorld w(evaluator, client);
+  LittleWorld world;
+  IntegerWorld w(world.evaluator, world.client);
   constexpr std::size_t count = 300;
   const Numbers u = random_numbers(rng, count), v = random_numbers(rng, count);
   const Integers x = w.encrypt(u, u8), y = w.encrypt(v, u8);
-  const std::size_t vector = count * 4 * params->ciphertext_bytes();
+  const std::size_t vector = count * 4 * world.params->ciphertext_bytes();
   // Room for the result, and for a quarter of it: products of all integers at once would take many times as much.
-  engine->device()->pool()->trim();
-  memory->most = memory->used + vector + vector / 4 + (1 << 20);
+  world.engine->device()->pool()->trim();
+  world.memory->most = world.memory->used + vector + vector / 4 + (1 << 20);
   EXPECT_EQ(w.decrypt(w.arithmetic.multiply(x, y)), each(u, v, std::multiplies<Wide>()));
   // Not even the result fits.
-  engine->device()->pool()->trim();
-  memory->most = memory->used + vector / 2;
+  world.engine->device()->pool()->trim();
+  world.memory->most = world.memory->used + vector / 2;
   try {
     w.arithmetic.add(x, y);
     FAIL() << "computed without memory";
@@ -176,7 +177,7 @@ TEST(TfheMachine, TakesNoMoreMemoryThanThereIs) {
     EXPECT_NE(std::string(error.what()).find("at a time"), std::string::npos) << error.what();
   }
   // And then it goes on.
-  memory->most = ~std::size_t{0} / 2;
+  world.memory->most = ~std::size_t{0} / 2;
   EXPECT_EQ(w.decrypt(w.arithmetic.add(x, y)), each(u, v, std::plus<Wide>()));
 }
 

@@ -9,6 +9,8 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -102,6 +104,43 @@ def test_digits_command_for_people(capsys: pytest.CaptureFixture[str], tmp_path:
     with image.open(png) as picture:
         assert picture.format == "PNG"
         assert picture.size[0] == 7 * 56
+
+
+def test_the_first_request_is_left_out_of_the_mean(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a clock that runs 100 seconds in the first request, as one that records the program, and a second in any other."""
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    answered = command._Session._answer
+    asked: list[int] = []
+
+    def now() -> float:
+        return 0.0 if not asked else 99.0 + len(asked)
+
+    def counted(self: Any, images: np.ndarray) -> Any:
+        asked.append(len(images))
+        logits, (_, up, down) = answered(self, images)
+        return logits, (100.0 if len(asked) == 1 else 1.0, up, down)
+
+    monkeypatch.setattr(command._Session, "_answer", counted)
+    monkeypatch.setattr(command, "time", SimpleNamespace(perf_counter=now))
+
+    def shown(*words: str) -> str:
+        asked.clear()
+        assert command.main(["digits", "--batch", "2", *words]) == 0
+        return capsys.readouterr().out
+
+    figures = json.loads(shown("--limit", "7", "--json"))
+    assert asked == [2, 2, 2, 1] and figures["agreement_with_plain"] == 1
+    assert figures["first_seconds"] == 100
+    assert figures["seconds_per_image"] == 3 / 5  # three requests of five images
+    assert figures["server_seconds_per_image"] == 3 / 5
+    assert figures["bytes_up"] > 10_000
+    only = json.loads(shown("--limit", "2", "--json"))
+    assert (only["first_seconds"], only["server_seconds_per_image"]) == (100, 50)
+    says = "time an image.* on .*; without the first request, which took 100"
+    assert re.search(says, shown("--limit", "3"))
+    assert re.search("time an image.* on .*; of the only request", shown("--limit", "2"))
 
 
 def test_mnist_files(tmp_path: Path) -> None:

@@ -203,11 +203,18 @@ def test_keys_are_those_that_are_used_and_no_others(rng: np.random.Generator) ->
 
 def test_numbers_outside_of_the_calibrated_range_are_refused(rng: np.random.Generator) -> None:
     f, x = perceptron(rng, scalar.sigmoid), rng.uniform(-1, 1, (50, 10))
-    client = jali.compile(f, x[0], calibration=x).client(threads=1)
+    program = jali.compile(f, x[0], calibration=x)
+    client = program.client(threads=1)
     wrong = x[:3].copy()
     wrong[1, 4] = 17.0
-    with pytest.raises(jali.InvalidArgument, match=r"x\[4\] of example 1 is 17"):
+    with pytest.raises(jali.InvalidArgument, match=r"x\[4\] of example 1 is 17") as refused:
         client.encrypt(wrong)
+    with pytest.warns(UserWarning, match="a client refuses these numbers: x") as told:
+        program.simulate(wrong)
+    assert str(refused.value) in str(told[0].message) and told[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        program.simulate(x)
     with pytest.raises(jali.InvalidArgument, match="NaN"):
         client.encrypt(x[:3] * np.nan)
     with pytest.raises(jali.InvalidArgument, match=r"shape \(10,\)"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,8 @@ def served() -> tuple[nn.Program, nn.Client, nn.Server]:
 
 WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a path of PyTorch": (lambda: compiled(module="net.pt"), r"net\.pt: a path must end with \.onnx. Load what"),
-    "a path of nothing": (lambda: compiled(module="net.onnx", example=X[:1]), r"(net\.onnx is no model|pip install onnx)"),
+    "a path of nothing": (lambda: compiled(module="net.onnx", example=X[:1]), r"(net\.onnx cannot be read: No such file|pip install onnx)"),
+    "a path of nothing, one example": (lambda: compiled(module="net.onnx"), r"(net\.onnx cannot be read: No such file|pip install onnx)"),
     "weights alone": (lambda: compiled(module={"w": 1}), "a dict cannot be compiled: give a module"),
     "a class": (lambda: compiled(module=nn.Client), "Client is a class: give an object of it"),
     "a number": (lambda: compiled(module=3), "a int cannot be compiled: give a module"),
@@ -50,6 +52,11 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "an empty calibration": (lambda: compiled(calibration=[]), "the calibration holds no example"),
     "NaN in the calibration": (lambda: compiled(calibration=np.where(X > 0.9, np.nan, X)), "x holds NaN or infinity: replace"),
     "NaN in the weights": (lambda: compiled(module=lambda x: (WEIGHTS * np.nan) @ x), "matmul: its weight holds NaN or infinity: train"),
+    "NaN in the example": (lambda: compiled(example=X[0] * np.nan), "the example holds NaN or infinity: replace"),
+    "infinity in one of two examples": (
+        lambda: compiled(module=lambda x, y: x + y, example=(X[0], X[0] * np.inf), calibration=(X, X)),
+        "the example holds NaN or infinity: replace",
+    ),
     "a device by its maker": (lambda: compiled(device="gpu"), 'device is "cpu" or "cuda"'),
     "memory without a unit": (lambda: compiled(memory="lots"), 'memory must be a number of bytes, or text such as "1.5 GB"'),
     "a batch that is no power of two": (lambda: compiled(batch=10), "batch must be a power of two"),
@@ -73,14 +80,19 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "joined along no axis": (lambda: compiled(module=lambda x: np.concatenate([x, x], axis=1)), "axis 1 is out of range"),
     "a shape of other size": (lambda: compiled(module=lambda x: x.reshape(7)), r"x has the shape \(6,\), which is not"),
     "a place beyond the end": (lambda: compiled(module=lambda x: x[9]), "x: index 9 is out of bounds"),
-    "the largest number": (lambda: compiled(module=lambda x: x.max()), r"numbers are not compared: numpy\.maximum"),
+    "the largest number": (lambda: compiled(module=lambda x: x.max()), r"does not see which number is the largest: numpy\.maximum"),
     "a variance": (lambda: compiled(module=lambda x: x.var()), "write .*mean"),
     "whole numbers": (lambda: compiled(module=lambda x: x.astype(int)), "encrypted real ones: leave it out"),
     "hidden numbers": (lambda: compiled(calibration=np.ma.array(X, mask=X > 0)), "masked entries: fill them first"),
     "a range of other features": (lambda: compiled(input_range=(np.zeros(5), np.ones(5))), r"ends of the shapes \(5,\) and"),
     "a comparison": (lambda: compiled(module=lambda x: x > 0), r"x: a comparison needs the numbers .*nn\.scalar\.sigmoid"),
+    "a comparison of a part": (lambda: compiled(module=lambda x: x[0] > 0), "^a comparison needs the numbers of an encrypted array"),
+    "a comparison of a result": (lambda: compiled(module=lambda x: 2 * x > 0), "^a comparison needs the numbers of an encrypted array"),
+    "a shape of a part": (lambda: compiled(module=lambda x: x[:4].reshape(3)), r"^an array has the shape \(4,\), which is not"),
+    "a place beyond the end of a part": (lambda: compiled(module=lambda x: x[:4][5]), "^index 5 is out of bounds"),
+    "a function of another module": (lambda: compiled(module=np.linalg.norm), r"^x: numpy\.linalg\.norm cannot be compiled: write"),
     "a condition": (lambda: compiled(module=lambda x: x if x.sum() else -x), "a condition needs the numbers"),
-    "an unknown function": (lambda: compiled(module=np.sin), r"numpy\.sin cannot be compiled. There are .*polynomial"),
+    "an unknown function": (lambda: compiled(module=np.sin), r"numpy\.sin cannot be compiled: write jali\.nn\.scalar\.polynomial.*There are"),
     "a result in the clear": (lambda: compiled(module=lambda x: 3), "returned 3, which does not depend on its arguments"),
     "a logarithm below zero": (lambda: compiled(module=np.log), "log: some examples of the calibration give NaN"),
     "a logarithm that may be below zero": (
@@ -136,6 +148,8 @@ USED_WRONGLY: dict[str, tuple[Callable[[Any, Any, Any], Any], str]] = {
     ),
     "another client's reply": (lambda p, c, s: p.client(threads=1).decrypt(s(c.encrypt(X[:1]))), "another secret key"),
     "a client for keys": (lambda p, c, s: p.server(c), "EvaluationKeys, not Client"),
+    "no keys": (lambda p, c, s: p.server(None), r"EvaluationKeys, not NoneType: a client's evaluation_keys\(\) makes them"),
+    "the bytes of keys": (lambda p, c, s: p.server(b""), "EvaluationKeys.from_bytes reads bytes"),
     "a device that there is not": (lambda p, c, s: p.server(c.evaluation_keys(), device="tpu"), 'unknown device "tpu": use'),
     "a client of text": (lambda p, c, s: nn.Client("abc"), "made from a Manifest, not from a str"),  # type: ignore[arg-type]
     "too many arrays": (lambda p, c, s: p.simulate(X, X), "takes 1 arrays, and 2 were given"),
@@ -183,6 +197,19 @@ def test_packages_that_are_not_there(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(jali.Unsupported, match=f"pip install {package}"):
         use()
+
+
+def test_inputs_without_use_are_warned_of() -> None:
+    for unused in (lambda x, y: network(x), lambda x, y: (network(x), y.sum() * x)[0]):
+        with pytest.warns(
+            UserWarning, match="no result depends on y, which clients encrypt"
+        ) as told:
+            program = compiled(module=unused, example=(X[0], X[0]), calibration=(X, X))
+        assert [w.filename for w in told] == [__file__]
+        assert np.array_equal(program.clear(X, X), program.clear(X, 2 * X))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compiled(module=lambda x, y: (network(x), y), example=(X[0], X[0]), calibration=(X, X))
 
 
 @pytest.mark.filterwarnings("ignore:memory=")

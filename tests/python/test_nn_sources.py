@@ -302,9 +302,14 @@ def test_onnx_refusals_name_the_node(op: str, attrs: dict[str, Any], says: str) 
 def test_files_that_are_no_models(tmp_path: Path) -> None:
     pytest.importorskip("onnx")
     (tmp_path / "net.onnx").write_bytes(b"nothing")
-    for path in (tmp_path / "net.onnx", tmp_path / "none.onnx", tmp_path / "net.pt"):
-        with pytest.raises(jali.InvalidArgument):
-            trace(path, np.zeros((1, 4)))
+    for name, error, says in (
+        ("net.onnx", jali.InvalidArgument, r"net\.onnx is no model in ONNX"),
+        ("none.onnx", jali.FileError, r"none\.onnx cannot be read: No such file"),
+        ("net.pt", jali.InvalidArgument, r"a path must end with \.onnx"),
+    ):
+        for example in (np.zeros((1, 4)), np.zeros(4)):  # whatever is wrong with the example, too
+            with pytest.raises(error, match=says):
+                trace(tmp_path / name, example)
 
 
 # --- recorded graphs --------------------------------------------------------------------------------

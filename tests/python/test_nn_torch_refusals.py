@@ -66,6 +66,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a path": (lambda: compiled("net.pt"), r"net\.pt: a path must end with \.onnx. Load what"),
     "a scripted module": (lambda: compiled(torch.jit.script(torch.nn.Linear(6, 2))), "give the torch.nn.Module from which"),
     "NaN in the weights": (lambda: compiled(broken()), r"the parameter 2\.weight holds NaN or infinity in 1 of its 8"),
+    "NaN in the example": (lambda: compiled(example=X[:1] * np.nan), "input 0 of the module holds NaN or infinity: replace"),
     "no example": (lambda: compiled(example=None), "an example is an array of real numbers"),
     "complex numbers": (lambda: compiled(example=torch.ones(1, 6) * 1j), "input 0 of the module is complex"),
     "indices": (lambda: compiled(torch.nn.Embedding(9, 2), torch.tensor([[1, 2]])), "let the client look up the embedding"),
@@ -90,6 +91,30 @@ def test_what_is_wrong_is_said_in_a_sentence(name: str) -> None:
     wrong, says = WRONG[name]
     with pytest.raises(jali.Error, match=says):
         wrong()
+
+
+def sine(x: Any) -> Any:
+    """A polynomial near the sine on [-4, 4]."""
+    t = np.linspace(-4, 4, 100)
+    c = np.polynomial.Polynomial.fit(t, np.sin(t), 7).convert().coef
+    return c[1] * x + c[3] * x**3 + c[5] * x**5 + c[7] * x**7
+
+
+def test_a_polynomial_stands_for_a_function() -> None:
+    class Waving(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self, function: Any) -> None:
+            super().__init__()
+            self.function = function
+
+        def forward(self, x: Any) -> Any:
+            return self.function(x)
+
+    said = "sin cannot be compiled: .*a polynomial, which is a sum of multiples of powers"
+    with pytest.raises(jali.Unsupported, match=said):
+        compiled(Waving(torch.sin).eval())
+    program = compiled(Waving(sine).eval(), precision_bits=6)
+    assert np.abs(program.clear(X) - np.sin(X)).max() < 0.05
+    assert np.abs(program.simulate(X) - np.sin(X)).max() < 0.07
 
 
 def test_pytorch_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

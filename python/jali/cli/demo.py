@@ -51,10 +51,11 @@ _OTHERS = {
 class Result:
     """The figures of a run. Times are in seconds of wall time. Bytes are for one image; key_bytes are sent once.
 
-    seconds_per_image: encryption, serialisation, evaluation and decryption together, from the first request to the last
+    seconds_per_image: encryption, serialisation, evaluation and decryption together, from the second request to the last
         answer.
     server_seconds_per_image: the mean time that a request spends in the server, divided by its images. With several
         workers, requests overlap there.
+    first_seconds: for the first request, which is sent alone. On a GPU it also records the program. The means leave it out, unless it is the only one.
     compile_seconds: of ready_seconds, which is from the start to the first request.
     max_logit_error: the largest difference from the plain model's logits.
     precision_bits: -log2 of the root mean square of those differences.
@@ -69,6 +70,7 @@ class Result:
     precision_bits: float
     seconds_per_image: float
     server_seconds_per_image: float
+    first_seconds: float
     compile_seconds: float
     ready_seconds: float
     bytes_up: int
@@ -189,6 +191,10 @@ def _known(options: Namespace, images: data.Images, used: int) -> npt.NDArray[np
 
 @dataclass
 class _Timing:
+    """first: for the first request. seconds, server: for others, of so many images, or for the first if there are none."""
+
+    first: float
+    images: int
     seconds: float
     server: float
     up: int
@@ -216,17 +222,21 @@ class _Session:
     def classify(
         self, images: npt.NDArray[np.generic], batch: int, workers: int
     ) -> tuple[Array, _Timing]:
-        """Logits (n, 10) that the server computes, `workers` requests at a time, and the times."""
-        starts = range(0, len(images), batch)
-        with ThreadPoolExecutor(workers) as pool:
-            begin = time.perf_counter()
-            answers = pool.map(lambda start: self._answer(images[start : start + batch]), starts)
-            done = list(progress(answers, "encrypted inference, request", len(starts)))
-            seconds = time.perf_counter() - begin
-        total = _Timing(
-            seconds, *(sum(column) for column in zip(*(t for _, t in done), strict=True))
-        )
-        return np.concatenate([logits for logits, _ in done]), total
+        """Logits (n, 10) that the server computes, `workers` requests at a time after the first, and the times."""
+        begin = time.perf_counter()
+        done = [self._answer(images[:batch])]
+        first = seconds = time.perf_counter() - begin
+        starts = range(batch, len(images), batch)
+        if starts:
+            with ThreadPoolExecutor(workers) as pool:
+                begin = time.perf_counter()
+                answers = pool.map(lambda k: self._answer(images[k : k + batch]), starts)
+                done += progress(answers, "encrypted inference, request", len(starts))
+                seconds = time.perf_counter() - begin
+        server, up, down = zip(*(figures for _, figures in done), strict=True)
+        counted = len(images) - batch if starts else len(images)
+        timing = _Timing(first, counted, seconds, sum(server[1:] or server), sum(up), sum(down))
+        return np.concatenate([logits for logits, _ in done]), timing
 
     def _answer(self, images: npt.NDArray[np.generic]) -> tuple[Array, tuple[float, int, int]]:
         """The logits of one request; the seconds in the server, and the bytes up and down."""
@@ -260,8 +270,9 @@ def _result(
         agreement_with_plain=float(np.mean(encrypted.argmax(1) == plain.argmax(1))),
         max_logit_error=float(np.abs(encrypted - plain).max()),
         precision_bits=-math.log2(rms) if rms > 0 else math.inf,
-        seconds_per_image=timing.seconds / n,
-        server_seconds_per_image=timing.server / n,
+        seconds_per_image=timing.seconds / timing.images,
+        server_seconds_per_image=timing.server / timing.images,
+        first_seconds=timing.first,
         compile_seconds=session.compile_seconds,
         ready_seconds=ready,
         bytes_up=round(timing.up / n),
@@ -309,6 +320,9 @@ def _report(
             rows,
         )
         print()
+    first = "of the only request"
+    if result.images > result.batch:
+        first = f"without the first request, which took {seconds_text(result.first_seconds)}"
     summary = [
         ("accuracy", f"{result.accuracy:.4f} (plain model {result.plain_accuracy:.4f})"),
         ("agreement with the plain model", f"{result.agreement_with_plain:.4f}"),
@@ -319,7 +333,7 @@ def _report(
         (
             "time an image",
             f"{seconds_text(result.seconds_per_image)}, of which the server "
-            f"{seconds_text(result.server_seconds_per_image)} on {result.device}",
+            f"{seconds_text(result.server_seconds_per_image)} on {result.device}; {first}",
         ),
         ("client to server, an image", bytes_text(result.bytes_up)),
         ("server to client, an image", bytes_text(result.bytes_down)),

@@ -11,15 +11,21 @@ the innermost out, as a residual region becomes a table of (level at its fork, l
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jali.nn.elimination import LIMIT, NEVER, Costs, Table, eliminated, minimised
+from jali.errors import Unsupported
+from jali.nn.elimination import LIMIT, NEVER, Costs, Found, Table, eliminated, minimised
 
-__all__ = ["Placement", "Problem", "Stage", "passage", "placed"]
+__all__ = ["Placement", "Problem", "Stage", "Undecided", "passage", "placed"]
+
+
+class Undecided(Unsupported):
+    """No plan was found, and there may be one all the same."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +120,7 @@ def _tables(problem: Problem, fresh: Collection[str]) -> list[Table]:
             for name, more in pattern:
                 follows(_from(name), at, least + more)
             continue
-        meet = f"{pattern} together"
+        meet = _meet(pattern)
         if pattern not in met:
             met.add(pattern)
             for name, more in pattern:
@@ -168,11 +174,17 @@ def _from(name: str) -> str:
     return f"{name} from"
 
 
+def _meet(pattern: _Pattern) -> str:
+    return f"{pattern} together"
+
+
 def placed(problem: Problem, limit: int = LIMIT, below: int = NEVER) -> Placement | None:
     """The cheapest plan, or None if there is none that costs less than `below`. Of several, it is the same on every machine.
 
     limit: entries of the largest table; smaller ones make plans that may not be the cheapest, with a bound. The plan then costs no more than
     one that bootstraps only arrays of which a bootstrapping costs least, such as the single ciphertexts of a loop.
+
+    Raises Undecided if it found none, and cannot tell that there is none.
     """
     found = minimised(_tables(problem, _fresh(problem)), limit, below)
     if found.bound >= below:
@@ -185,10 +197,33 @@ def placed(problem: Problem, limit: int = LIMIT, below: int = NEVER) -> Placemen
         ways = {s.name: s.way(restored[s.name]) for s in problem.stages if s.name in restored}
         sound.append(Placement(levels, restored, cost, found.bound, ways))
     if found.cost > found.bound and (few := _with_few(problem)) != problem:
-        other = placed(few, limit, below)
-        sound += [] if other is None else [replace(other, bound=found.bound)]
-    best = min(sound, key=lambda plan: plan.cost, default=None)
-    return None if best is None or best.cost >= below else best
+        with contextlib.suppress(Undecided):
+            other = placed(few, limit, below)
+            sound += [] if other is None else [replace(other, bound=found.bound)]
+    if not sound:
+        raise _undecided(problem, found, limit)
+    best = min(sound, key=lambda plan: plan.cost)
+    return None if best.cost >= below else best
+
+
+def _undecided(problem: Problem, found: Found, limit: int) -> Undecided:
+    fresh = _fresh(problem)
+    arrays: dict[str, list[str]] = {}
+    for stage in problem.stages:
+        pattern, _ = _together(_most_taken(stage), fresh)
+        arrays |= {_at(stage.name): [stage.name], _from(stage.name): [stage.name]}
+        arrays[_meet(pattern)] = [name for name, _ in pattern]
+    names = list(dict.fromkeys(name for variable in found.left for name in arrays[variable]))
+    if names:
+        tried = (
+            f"{found.tried} intervals of the levels of {', '.join(names[:3])} were tried, and there are more, because many operations take these "
+            "arrays. Let fewer operations take them, give loops fewer iterations"
+        )
+    else:
+        tried = f"tables of more than {limit:,} costs were split. Use arrays that many operations take in fewer places"
+    return Undecided(
+        f"no plan was found for these parameters, and there may be one: {tried}, or ask for fewer precision_bits"
+    )
 
 
 def _with_few(problem: Problem) -> Problem:

@@ -14,7 +14,7 @@ from jali._core.console import counted_text
 from jali.errors import InvalidArgument, Unsupported
 from jali.nn.calibrate import MARGIN
 from jali.nn.execute import checked_examples
-from jali.nn.from_onnx import is_onnx, trace_onnx
+from jali.nn.from_onnx import is_onnx, loaded, trace_onnx
 from jali.nn.from_sklearn import is_estimator, trace_estimator
 from jali.nn.from_torch import is_module, trace_module
 from jali.nn.graph import Array, Graph
@@ -94,6 +94,7 @@ def compile(
         told.at("trace", 0.0)
         graph = trace(module, example, output=output)
         examples = _examples(graph, example, calibration)
+        _warn_of_unused(graph)
         ranges = [input_range] if len(graph.inputs) == 1 else input_range
         _check_ranges(ranges, len(graph.inputs))
         return compiled(
@@ -131,8 +132,11 @@ def trace(module: Any, example: Any, *, output: str = "logits") -> Graph:
                 _numbers(value)
         return trace_module(module, given)
     arrays = [_numbers(x) for x in given]
+    if not all(np.all(np.isfinite(x)) for x in arrays):
+        raise InvalidArgument("the example holds NaN or infinity: replace these numbers")
     if is_onnx(module):
-        return trace_onnx(module, [_inner(x) for x in arrays])
+        model = loaded(module)
+        return trace_onnx(model, [_inner(x) for x in arrays])
     if is_estimator(module):
         if len(arrays) != 1 or arrays[0].ndim not in (1, 2):
             raise InvalidArgument("an estimator takes a matrix (examples, features)")
@@ -212,6 +216,18 @@ def _examples(graph: Graph, example: Any, calibration: Any) -> list[Array]:
             stacklevel=3,
         )
     return examples
+
+
+def _warn_of_unused(graph: Graph) -> None:
+    unused = [
+        n.name for n in graph.inputs if not graph.users(n.name) and n.name not in graph.outputs
+    ]
+    if unused:
+        warnings.warn(
+            f"no result depends on {', '.join(unused)}, which clients encrypt and send all the same: leave it out of the model's inputs",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _check_ranges(ranges: Any, inputs: int) -> None:

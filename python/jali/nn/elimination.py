@@ -67,11 +67,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Found:
-    """Values of all variables, what they cost, and the least that any values can cost."""
+    """Values of all variables, what they cost, and the least that any values can cost. left: variables with many neighbours, if only
+    so many of the intervals of their values were tried, and others may hold cheaper ones."""
 
     values: dict[str, int]
     cost: int
     bound: int
+    left: tuple[str, ...] = ()
+    tried: int = 0
 
 
 @dataclass(frozen=True)
@@ -235,11 +238,14 @@ def minimised(tables: Sequence[Table], limit: int = LIMIT, below: int = NEVER) -
     number = count()  # of intervals with the same bound, the first one is taken
     waiting = [(0, next(number), within)]
     bound = NEVER  # of intervals that are not divided
+    left, tried = False, 0
     while waiting:
         least, passed, within = heapq.heappop(waiting)
         if least >= best.cost or passed > _MOST:
+            left = left or least < best.cost
             bound = min(bound, least)
             continue
+        tried += 1
         found = _relaxed(tables, within, order, limit, memo, best.cost)
         if found.cost < best.cost:
             best = found
@@ -255,7 +261,7 @@ def minimised(tables: Sequence[Table], limit: int = LIMIT, below: int = NEVER) -
             if part[0] <= part[1]:
                 heapq.heappush(waiting, (found.bound, next(number), {**within, name: part}))
     cost = best.cost if best.values else NEVER
-    return Found(best.values, cost, min(bound, cost))
+    return Found(best.values, cost, min(bound, cost), tuple(hubs) if left else (), tried)
 
 
 def _relaxed(

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from jali._core import packages
-from jali.errors import InvalidArgument, Unsupported
+from jali.errors import FileError, InvalidArgument, Unsupported
 from jali.nn.graph import Graph, Shape
+from jali.nn.instead import OTHER
 from jali.nn.layers import MISPLACED, Masked
 from jali.nn.onnx_layers import LAYERS
 from jali.nn.onnx_ops import COMPUTING, INSTEAD, Attrs, Value
@@ -20,7 +21,7 @@ from jali.nn.onnx_shapes import MOVING
 from jali.nn.onnx_turned import TURNED, Turned
 from jali.nn.tracing import Builder, Traced
 
-__all__ = ["is_onnx", "trace_onnx"]
+__all__ = ["is_onnx", "loaded", "trace_onnx"]
 
 OPERATIONS = {**COMPUTING, **LAYERS, **MOVING, **RECURRENT, "Transpose": TURNED["Transpose"]}
 
@@ -32,20 +33,28 @@ def is_onnx(model: object) -> bool:
     return type(model).__module__.split(".")[0] == "onnx" and hasattr(model, "graph")
 
 
-def trace_onnx(model: Any, shapes: Sequence[Shape]) -> Graph:
-    """The graph of a model, or of the file at a path, for inputs whose examples have these shapes."""
+def loaded(model: Any) -> Any:
+    """A model, or that of the file at a path."""
     try:
         import onnx
-        from onnx import helper, numpy_helper
     except ImportError:
         raise Unsupported(
             f"models in ONNX need the package onnx: {packages.install('onnx')}"
         ) from None
     if isinstance(model, (str, os.PathLike)):
         try:
-            model = onnx.load(os.fspath(model))
+            return onnx.load(os.fspath(model))
+        except OSError as error:
+            raise FileError(f"{os.fspath(model)} cannot be read: {error.strerror}") from None
         except Exception as error:  # onnx raises errors of the protobuf library, too
             raise InvalidArgument(f"{os.fspath(model)} is no model in ONNX: {error}") from None
+    return model
+
+
+def trace_onnx(model: Any, shapes: Sequence[Shape]) -> Graph:
+    """The graph of a loaded model, for inputs whose examples have these shapes."""
+    from onnx import helper, numpy_helper
+
     values: dict[str, Value] = {
         tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer
     }
@@ -102,9 +111,8 @@ def _computed(
     name: str, op: str, inputs: Sequence[Value], attrs: Attrs, version: int, outputs: int
 ) -> list[Value]:
     if op not in OPERATIONS:
-        instead = INSTEAD.get(op, "write this part of the model with operations that there are")
         raise Unsupported(
-            f"{name}: {op} cannot be compiled: {instead}. There are {', '.join(sorted(OPERATIONS))}"
+            f"{name}: {op} cannot be compiled: {INSTEAD.get(op, OTHER)}. There are {', '.join(sorted(OPERATIONS))}"
         )
     attrs |= {"opset": version, "outputs": outputs}
     try:

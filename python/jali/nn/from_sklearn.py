@@ -98,7 +98,7 @@ def _traced(builder: Builder, x: Node, model: Any, name: str, output: str) -> No
         )
     raise Unsupported(
         f"{name}: a {kind} cannot be compiled. Scalers, PCA, linear models, MLPClassifier and MLPRegressor can: use one of "
-        f"these in its place, or write the step as a function of arrays"
+        "these in its place, leave a first or last step to the client, or write the whole model as a function of arrays"
     )
 
 

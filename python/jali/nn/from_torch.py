@@ -20,6 +20,7 @@ from jali._core import checks, packages
 from jali.errors import InvalidArgument, Unsupported
 from jali.nn.execute import execute
 from jali.nn.graph import Array, Graph
+from jali.nn.instead import OTHER
 from jali.nn.layers import MISPLACED, Masked
 from jali.nn.torch_layers import LAYERS
 from jali.nn.torch_ops import COMPUTING, Value
@@ -88,7 +89,9 @@ def _check_parameters(torch: Any, module: Any) -> None:
     ):
         for name, tensor in named:
             if tensor.is_complex():
-                raise Unsupported(f"the {kind} {name} is complex: models compute with real numbers")
+                raise Unsupported(
+                    f"the {kind} {name} is complex: keep real and imaginary parts as two of them"
+                )
             if not tensor.is_floating_point():
                 continue
             # A buffer may be a mask, which holds minus infinity.
@@ -133,6 +136,10 @@ def _tensor(torch: Any, module: Any, place: int, value: Any) -> Any:
         )
     if not len(tensor):
         raise InvalidArgument(f"input {place} of the module holds no example")
+    if not bool(torch.isfinite(tensor).all()):
+        raise InvalidArgument(
+            f"input {place} of the module holds NaN or infinity: replace these numbers"
+        )
     like = next((p for p in module.parameters() if p.is_floating_point()), tensor)
     return tensor.to(dtype=like.dtype, device=like.device)
 
@@ -285,8 +292,7 @@ class _Reader:
             return node.target(*args, **kwargs)
         self._builder.label = label = self._label(node, name)
         if name not in _OPERATORS:
-            instead = reason(name) or "write this part of the module with operators that there are"
-            raise Unsupported(f"{label}: {name} cannot be compiled: {instead}")
+            raise Unsupported(f"{label}: {name} cannot be compiled: {reason(name) or OTHER}")
         try:
             return _OPERATORS[name](**self._bound(node.target, name, args, kwargs))
         except (Unsupported, InvalidArgument) as error:
@@ -327,14 +333,14 @@ class _Reader:
             if isinstance(value, self._torch.dtype):
                 if not value.is_floating_point:
                     raise Unsupported(
-                        f"a conversion to {value}: programs compute with real numbers"
+                        f"a conversion to {value}: programs compute with real numbers, leave it out"
                     )
                 continue
             key = "x" if key in ("self", "input") else key
             if key in takes:
                 found[key] = value if name in _TAKE_MASKS else self._numbers(value)
             elif value is not None and value != argument.default_value and key != "dtype":
-                raise Unsupported(f"{name} with {key}={checks.shown(value)}")
+                raise Unsupported(f"{name} with {key}={checks.shown(value)}: leave {key} out")
         return found
 
     def _numbers(self, value: Any) -> Value:

@@ -337,7 +337,9 @@ def softmax(x: Traced | Masked, axis: int) -> Traced:
     """exp(x) / sum of exp(x) along an axis."""
     if isinstance(x, Masked):
         if not np.all(x.keep.any(axis)):
-            raise Unsupported("a softmax of which a mask leaves nothing")
+            raise Unsupported(
+                "a softmax of which a mask leaves nothing: let the mask keep a number"
+            )
         powers = x.x._function("exp") * x.keep.astype(np.float64)
     else:
         powers = x._function("exp")

@@ -266,7 +266,9 @@ class Steps(NDArrayOperatorsMixin):
         )
 
     def __bool__(self) -> bool:
-        raise Unsupported("a loop is traced once, so that its body cannot branch on its sequence")
+        raise Unsupported(
+            "a loop is traced once, so that its body cannot branch on its sequence: compute both branches, and mix them by arithmetic"
+        )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         traced = [x for x in inputs if isinstance(x, Traced)]

@@ -67,6 +67,20 @@ class Port:
             attrs["level"],
         )
 
+    def outside(self, values: Array) -> str | None:
+        """What is wrong with numbers (examples, size) of this input that lie outside of its range; None if none does."""
+        beyond = (values < self.low) | (values > self.high)
+        if not beyond.any():
+            return None
+        example, place = (int(k) for k in np.argwhere(beyond)[0])
+        where = tuple(int(k) for k in np.unravel_index(place, self.shape))
+        return (
+            f"{self.name}{list(where)} of example {example} is {values[example, place]:g}, and the program was calibrated for "
+            f"numbers from {self.low[place]:g} to {self.high[place]:g}, so that its result would mean nothing. "
+            f"{int(beyond.sum())} numbers lie outside in all. Compile with examples like these in calibration=, or with "
+            "input_range="
+        )
+
     def is_like(self, other: Port) -> bool:
         """See Manifest.is_like."""
         if (self.shape, self.layout, self.level) != (other.shape, other.layout, other.level):

@@ -19,7 +19,9 @@ __all__ = ["LAYERS"]
 def _gemm(inputs: Sequence[Value], attrs: Attrs) -> Value:
     x, weight = inputs[0], clear(inputs[1], "weight").astype(np.float64)
     if attrs.get("transA"):
-        raise Unsupported("transA exchanges the batch with the features")
+        raise Unsupported(
+            "transA exchanges the batch with the features: export the model with transA=0"
+        )
     if not attrs.get("transB"):
         weight = weight.T
     bias = None
@@ -111,7 +113,9 @@ def _transposed(inputs: Sequence[Value], attrs: Attrs) -> Value:
 def _average_pool(inputs: Sequence[Value], attrs: Attrs) -> Value:
     x, kernel = inputs[0], tuple(int(k) for k in attrs["kernel_shape"])
     if attrs.get("ceil_mode") or any(d != 1 for d in attrs.get("dilations", ())):
-        raise Unsupported("an average pool with ceil_mode or dilations")
+        raise Unsupported(
+            "an average pool with ceil_mode or dilations: train the model without them"
+        )
     stride, ones = _sizes(attrs.get("strides"), len(kernel)), (1,) * len(kernel)
     padding = _padding(attrs, x.shape[1:], kernel, ones, stride)
     counted = bool(attrs.get("count_include_pad", 0))
@@ -144,7 +148,9 @@ def _parts(inputs: Sequence[Value]) -> list[Any]:
 
 def _layer_norm(inputs: Sequence[Value], attrs: Attrs) -> Value:
     if attrs["outputs"] > 1:
-        raise Unsupported("a layer normalisation that also gives mean and deviation")
+        raise Unsupported(
+            "a layer normalisation that also gives mean and deviation: use its first output alone"
+        )
     x, (scale, bias) = inputs[0], _parts(inputs)
     axes = range(inner(attrs.get("axis", -1), x.ndim + 1), x.ndim)
     y = layers.normalised(x, axes, attrs.get("epsilon", 1e-5))

@@ -13,10 +13,13 @@ import numpy as np
 
 from jali.errors import Unsupported
 from jali.nn import layers
+from jali.nn.instead import CLIENT, COMPARISON, SINGLE, STEP, WINDOW
 from jali.nn.tracing import Traced
 
 __all__ = [
+    "ALONG_BATCH",
     "COMPUTING",
+    "DIFFERING",
     "INSTEAD",
     "Attrs",
     "Operation",
@@ -31,21 +34,22 @@ Value = Any  # a traced array, an array in the clear, or None for an input that 
 Attrs = dict[str, Any]
 Operation = Callable[[Sequence[Value], Attrs], Value]
 
-_CLIENT = "end the model before it, and let the client take it of the decrypted results"
-_COMPARISON = "the server does not see the result of a comparison: use arithmetic, such as a sigmoid of the difference"
-
 INSTEAD = {
-    "MaxPool": "a maximum costs as much as a ReLU for each number under the window; train the model with AveragePool",
-    "GlobalMaxPool": "train the model with GlobalAveragePool",
-    "LogSoftmax": "end the model before it, and let the client take it of the decrypted logits",
-    "ArgMax": "end the model before it, and let the client take it of the decrypted scores",
-    "ArgMin": _CLIENT,
-    "TopK": _CLIENT,
-    "ReduceMax": "a maximum of many numbers takes a ReLU for each: use ReduceMean, or end the model before it",
-    "Loop": "write it as a Scan, a recurrent layer, or a function of arrays with jali.nn.loop",
+    "MaxPool": WINDOW.format("AveragePool"),
+    "GlobalMaxPool": WINDOW.format("GlobalAveragePool"),
+    "ReduceMax": SINGLE.format("maximum", "ReduceMean"),
+    "ReduceMin": SINGLE.format("minimum", "ReduceMean"),
+    **dict.fromkeys(("LogSoftmax", "ArgMax", "ArgMin", "TopK", "Hardmax", "Unique"), CLIENT),
+    **dict.fromkeys(("Round", "Floor", "Ceil", "Mod"), STEP.format("leave it out")),
+    "Sign": STEP.format("use Tanh"),
+    "Einsum": "write it with Transpose, MatMul, Mul and ReduceSum",
+    "Loop": "write it as a recurrent layer, or as a function of arrays with jali.nn.loop",
     "If": "the server does not see which branch is taken: compute both, and mix them by arithmetic",
-    **dict.fromkeys(("Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal"), _COMPARISON),
+    **dict.fromkeys(("Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal"), COMPARISON),
 }
+#: Of what would mix the examples of a batch, or tell them apart.
+ALONG_BATCH = "it works along the axis of the batch, and a program computes every example alone: let it work along another axis"
+DIFFERING = "a constant that differs between the examples of a batch: make it an input of the model"
 _FLOATS = (1, 10, 11, 16)  # TensorProto's numbers of the types of real numbers
 
 
@@ -67,7 +71,7 @@ def aligned(x: Traced, value: Value) -> Value:
     array = np.asarray(value, np.float64)
     if array.ndim > x.ndim:
         if array.ndim > x.ndim + 1 or array.shape[0] != 1:
-            raise Unsupported("a constant that differs between the examples of a batch")
+            raise Unsupported(DIFFERING)
         return array[0]
     return array
 
@@ -76,7 +80,7 @@ def inner(axis: int, rank: int) -> int:
     """An axis of a model's array, of which `rank` counts the batch, as one of an example's."""
     axis = axis % rank
     if axis == 0:
-        raise Unsupported("it works along the axis of the batch")
+        raise Unsupported(ALONG_BATCH)
     return axis - 1
 
 
@@ -141,7 +145,7 @@ def _power(inputs: Sequence[Value], attrs: Attrs) -> Value:
 def _cast(inputs: Sequence[Value], attrs: Attrs) -> Value:
     if attrs["to"] not in _FLOATS:
         raise Unsupported(
-            "a conversion to whole numbers or conditions: programs compute with real numbers"
+            "a conversion to whole numbers or conditions: programs compute with real numbers, leave it out"
         )
     return inputs[0]
 
@@ -184,7 +188,7 @@ def _reduced(mean: bool, inside: str = "", outside: str = "") -> Operation:
     def apply(inputs: Sequence[Value], attrs: Attrs) -> Value:
         x, axes = inputs[0], axes_of(inputs, attrs)
         if axes is None:
-            raise Unsupported("it works along the axis of the batch")
+            raise Unsupported(ALONG_BATCH)
         x = x * x if inside == "square" else x._function(inside) if inside else x
         along = tuple(inner(a, x.ndim + 1) for a in axes)
         y = x._summed(along, bool(attrs.get("keepdims", 1)), mean=mean)

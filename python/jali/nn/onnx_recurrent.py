@@ -49,7 +49,9 @@ def _activations(kind: str, attrs: Attrs, directions: int) -> list[list[str]]:
 def _sequence(x: Value, batch_first: bool) -> Traced:
     """The sequence (steps, features) of one example."""
     if not isinstance(x, (Traced, Turned)):
-        raise Unsupported("its sequence is in the clear, and its weights or states are not")
+        raise Unsupported(
+            "its sequence is in the clear, and its weights or states are not: make the sequence an input of the model"
+        )
     array = x.x if isinstance(x, Turned) else x
     wanted = 0 if batch_first else 1
     if array.ndim != 2 or place_of(x) != wanted:
@@ -68,11 +70,15 @@ def _start(value: Value, batch_first: bool, directions: int, units: int) -> list
     if isinstance(value, (Traced, Turned)):
         traced = value.x if isinstance(value, Turned) else value
         if place_of(value) != at or traced.shape != (directions, units):
-            raise Unsupported(f"its first state has the shape {traced.shape} for an example")
+            raise Unsupported(
+                f"its first state has the shape {traced.shape} for an example, not {(directions, units)}: reshape it"
+            )
         return [traced[d] for d in range(directions)]
     array = np.asarray(value, np.float64)
     if array.ndim != 3 or array.shape[at] != 1:
-        raise Unsupported("its first state differs between the examples of a batch")
+        raise Unsupported(
+            "its first state differs between the examples of a batch: make it an input of the model"
+        )
     return list(array.reshape(directions, units))
 
 

@@ -20,20 +20,22 @@ def _reshape(inputs: Sequence[Value], attrs: Attrs) -> Value:
     full = (0, *x.shape)
     within = [full[k] if n == 0 else n for k, n in enumerate(wanted)][1:]
     if -1 not in within and int(np.prod(within, dtype=np.int64)) != x.size:
-        raise Unsupported(f"a reshape to {wanted}, which moves numbers between examples")
+        raise Unsupported(
+            f"a reshape to {wanted}, which moves numbers between examples: keep the first axis"
+        )
     return x.reshape(tuple(within))
 
 
 def _flatten(inputs: Sequence[Value], attrs: Attrs) -> Value:
     if attrs.get("axis", 1) % (inputs[0].ndim + 1) != 1:
-        raise Unsupported("a flatten that does not keep the axis of the batch")
+        raise Unsupported("a flatten that does not keep the axis of the batch: flatten with axis=1")
     return inputs[0].reshape(-1)
 
 
 def _squeeze(inputs: Sequence[Value], attrs: Attrs) -> Value:
     x, axes = inputs[0], axes_of(inputs, attrs)
     if axes is None:
-        raise Unsupported("a squeeze without axes")
+        raise Unsupported("a squeeze without axes, which may take the batch away: name the axes")
     gone = {inner(a, x.ndim + 1) for a in axes}
     return x.reshape(tuple(n for a, n in enumerate(x.shape) if a not in gone))
 
@@ -49,9 +51,11 @@ def _unsqueeze(inputs: Sequence[Value], attrs: Attrs) -> Value:
 def _expand(inputs: Sequence[Value], attrs: Attrs) -> Value:
     x, wanted = inputs[0], [int(n) for n in clear(inputs[1], "shape").ravel()]
     if len(wanted) > x.ndim + 1:
-        raise Unsupported("an expansion that gives the array axes before the batch")
+        raise Unsupported(
+            "an expansion that gives the array axes before the batch: reshape it first"
+        )
     if len(wanted) == x.ndim + 1 and wanted[0] != 1:
-        raise Unsupported("an expansion of the batch")
+        raise Unsupported("an expansion of the batch: expand another axis")
     return x._broadcast(np.broadcast_shapes(x.shape, tuple(wanted[-x.ndim :]) if x.ndim else ()))
 
 
@@ -60,7 +64,9 @@ def _concat(inputs: Sequence[Value], attrs: Attrs) -> Value:
     parts = []
     for x in inputs:
         if not isinstance(x, Traced) and (np.ndim(x) != rank or np.shape(x)[0] != 1):
-            raise Unsupported("a concatenation with constants that differ between the examples")
+            raise Unsupported(
+                "a concatenation with constants that differ between the examples: make them an input of the model"
+            )
         parts.append(x if isinstance(x, Traced) else np.asarray(x, np.float64)[0])
     return layers.concatenated(parts, inner(attrs["axis"], rank))
 
@@ -116,7 +122,7 @@ def _pad(inputs: Sequence[Value], attrs: Attrs) -> Value:
     half = len(widths) // 2
     pairs = [(int(widths[k]), int(widths[k + half])) for k in range(half)]
     if (len(inputs) > 3 and inputs[3] is not None) or half != x.ndim + 1 or pairs[0] != (0, 0):
-        raise Unsupported("padding of the batch, or of some axes")
+        raise Unsupported("padding of the batch, or of some axes: pad all axes but the first")
     return layers.padded(x, pairs[1:], mode, value)
 
 

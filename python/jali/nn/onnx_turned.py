@@ -12,7 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from jali.errors import Unsupported
-from jali.nn.onnx_ops import COMPUTING, Attrs, Operation, Value, axes_of, clear
+from jali.nn.onnx_ops import (
+    ALONG_BATCH,
+    COMPUTING,
+    DIFFERING,
+    Attrs,
+    Operation,
+    Value,
+    axes_of,
+    clear,
+)
 from jali.nn.onnx_shapes import MOVING
 from jali.nn.tracing import Traced
 
@@ -78,7 +87,7 @@ def _along(op: str, drops: Callable[[Attrs], bool]) -> Operation:
         axes = axes_of(inputs, attrs, place)
         if axes is None:
             if op != "Slice":
-                raise Unsupported("it works along the axis of the batch")
+                raise Unsupported(ALONG_BATCH)
             axes = tuple(range(len(attrs["starts"] if "starts" in attrs else inputs[1])))
         named = [_renamed(a, x.at, rank) for a in axes]
         known = {k: v for k, v in attrs.items() if k != "axes"}
@@ -144,7 +153,7 @@ def _moved(value: Value, like: Turned, *, exact: bool = False) -> Value:
     if array.ndim < back:
         return array
     if array.shape[array.ndim - back] != 1:
-        raise Unsupported("a constant that differs between the examples of a batch")
+        raise Unsupported(DIFFERING)
     without = np.squeeze(array, array.ndim - back)
     return without[None] if exact else without
 

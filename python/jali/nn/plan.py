@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from jali.ckks import Params
 from jali.errors import Error, InvalidArgument, RangeExceeded, Unsupported
 from jali.nn.amplify import amplified
+from jali.nn.bootstraps import Undecided
 from jali.nn.choose import laid_out, lay_out
 from jali.nn.costs import Costs, costs_of
 from jali.nn.elimination import NEVER
@@ -249,6 +250,11 @@ def _precise(
     )
 
 
+def _likelier(one: Unsupported | None, other: Unsupported) -> Unsupported:
+    """Of the reasons why there is no plan with some parameters and with others, the one with which there may be a plan; else the last."""
+    return one if isinstance(one, Undecided) else other
+
+
 @dataclass(frozen=True)
 class _Found:
     """A plan with bootstrapping: its cost, the precision of bootstrappings in bits, parameters, levels, costs of operations, and whether sums are taken
@@ -314,6 +320,7 @@ class _Restoring:
         not. It may be better, because the parts of a sum may have to be bootstrapped in its place. Otherwise that is done if there is no plan with sums
         taken apart. Raises Unsupported if there is none that costs less than `below`."""
         found: list[tuple[int, bool, Levels]] = []
+        refused: Unsupported | None = None
         for apart in (True, False):
             if found and not both:
                 break
@@ -322,11 +329,12 @@ class _Restoring:
                 try:
                     levels, plan = best_levels(graph, params, costs, packings, below)
                 except Unsupported as error:
-                    refused = error
+                    refused = _likelier(refused, error)
                 else:
                     found.append((plan.cost, apart, levels))
                     below = min(below, plan.cost)
         if not found:
+            assert refused is not None
             raise refused
         cost, apart, levels = min(found, key=lambda one: one[0])
         return levels, cost, apart
@@ -374,7 +382,7 @@ class _Restoring:
             try:
                 levels, cost, apart = self._placed(params, costs, below=below)
             except Unsupported as error:
-                refused = error
+                refused = _likelier(refused, error)
                 return NEVER
             found.append(_Found(cost, bits, params, levels, costs, apart))
             return cost

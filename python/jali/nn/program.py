@@ -138,12 +138,19 @@ class Program:
         self, *inputs: npt.ArrayLike, rng: np.random.Generator | None = None
     ) -> Array | tuple[Array, ...]:
         """What decryption would give for a batch of examples, in the clear: with the approximations, and noise of the size that is
-        estimated for each output. It takes seconds for a test set, of which it tells the accuracy to expect.
+        estimated for each output. It takes seconds for a test set, of which it tells the accuracy to expect. Numbers that a client would not
+        encrypt, because they lie outside of the calibrated range, are warned of.
         """
         stages, generator = self.stages, rng or np.random.default_rng()
         graph = stages["approximate"]
         check_count(graph, inputs)
         arrays = [checked_examples(n, x) for n, x in zip(graph.inputs, inputs, strict=True)]
+        for port, x in zip(self.manifest.inputs, arrays, strict=True):
+            outside = port.outside(x.reshape(len(x), -1))
+            if outside is not None:
+                warnings.warn(
+                    f"a client refuses these numbers: {outside}", UserWarning, stacklevel=2
+                )
         step = max(1, _AT_ONCE // sum(node.size for node in stages["trace"]))
         parts = [
             expected(stages["trace"], graph, [x[k : k + step] for x in arrays])

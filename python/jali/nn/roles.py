@@ -90,7 +90,9 @@ class Client:
             array = checked_examples(Node(port.name, "input", (), port.shape), values)
             singles.add(np.shape(values) == port.shape)
             arrays.append(array.reshape(len(array), -1))
-            _check_range(port, arrays[-1])
+            outside = port.outside(arrays[-1])
+            if outside is not None:
+                raise InvalidArgument(outside)
         if len({len(a) for a in arrays}) > 1 or len(singles) > 1:
             raise InvalidArgument("give every input the same number of examples")
         encrypted = tuple(
@@ -176,19 +178,6 @@ def _calibrated(port: Port) -> str:
     )
 
 
-def _check_range(port: Port, values: Array) -> None:
-    outside = (values < port.low) | (values > port.high)
-    if outside.any():
-        example, place = (int(k) for k in np.argwhere(outside)[0])
-        where = tuple(int(k) for k in np.unravel_index(place, port.shape))
-        raise InvalidArgument(
-            f"{port.name}{list(where)} of example {example} is {values[example, place]:g}, and the program was calibrated for "
-            f"numbers from {port.low[place]:g} to {port.high[place]:g}, so that its result would mean nothing. "
-            f"{int(outside.sum())} numbers lie outside in all. Compile with examples like these in calibration=, or with "
-            "input_range="
-        )
-
-
 class Server:
     """The owner of the model. Program.server() makes one. It holds no secret, and may be used from several threads.
 
@@ -212,6 +201,8 @@ class Server:
         progress: Counted | None = None,
     ) -> None:
         told = checked_progress(progress)
+        made = ": a client's evaluation_keys() makes them, EvaluationKeys.from_bytes reads bytes"
+        checks.instance(keys, ckks.EvaluationKeys, "keys", made)
         if trace and record:
             raise InvalidArgument("a run that is replayed cannot be traced: leave out record=True")
         if trace:

@@ -111,7 +111,9 @@ def _average_pool(axes: int) -> Operator:
         if divisor_override is None:
             return y
         if ceil_mode or not count_include_pad:
-            raise Unsupported("divisor_override with ceil_mode or count_include_pad=False")
+            raise Unsupported(
+                "divisor_override with ceil_mode or count_include_pad=False: leave it out, and scale the result"
+            )
         return y * (math.prod(kernel) / divisor_override)
 
     return pool

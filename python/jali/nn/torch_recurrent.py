@@ -38,7 +38,9 @@ def _cell(kind: str, parameters: Sequence[Value], activation: str | None = None)
 
 def _sequence(x: Value, batch_first: bool) -> Traced:
     if not isinstance(x, Traced):
-        raise Unsupported("its sequence is in the clear, and its state is not")
+        raise Unsupported(
+            "its sequence is in the clear, and its state is not: make the sequence an input of the module"
+        )
     if x.shape[0 if batch_first else 1] != 1:
         raise Unsupported(
             f"it takes {x.shape[0 if batch_first else 1]} sequences of one example: its first axis is the steps, as it was made without "

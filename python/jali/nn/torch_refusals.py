@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
+from jali.nn.instead import CLIENT, COMPARISON, SINGLE, STEP, WINDOW
 from jali.nn.torch_layers import OWN_STATISTICS
 
 __all__ = ["reason"]
 
-_CLIENT = "end the model before it, and let the client take it of the decrypted results"
-_WINDOW = (
-    "a maximum costs as much as a ReLU for each number under the window: train the model with {}"
-)
-_STEP = "steps are no polynomials: {}"
 _RANDOM = "random numbers differ in every run: leave them out in eval mode"
-_COMPARISON = "the server does not see the result of a comparison: use arithmetic, such as a sigmoid of the difference"
 
 _INSTEAD = {
-    "max_pool": _WINDOW.format("AvgPool"),
-    "adaptive_max_pool": _WINDOW.format("AdaptiveAvgPool"),
-    "fractional_max_pool": _WINDOW.format("AvgPool"),
-    "max": "a maximum of many numbers takes a ReLU for each: use a mean, or end the model before it",
-    "amax": "a maximum of many numbers takes a ReLU for each: use a mean, or end the model before it",
-    "min": "a minimum of many numbers takes a ReLU for each: use a mean, or end the model before it",
-    "amin": "a minimum of many numbers takes a ReLU for each: use a mean, or end the model before it",
-    "argmax": _CLIENT,
-    "argmin": _CLIENT,
-    "topk": _CLIENT,
-    "sort": _CLIENT,
-    "log_softmax": _CLIENT,
-    "_log_softmax": _CLIENT,
+    "max_pool": WINDOW.format("AvgPool"),
+    "adaptive_max_pool": WINDOW.format("AdaptiveAvgPool"),
+    "fractional_max_pool": WINDOW.format("AvgPool"),
+    "max": SINGLE.format("maximum", "a mean"),
+    "amax": SINGLE.format("maximum", "a mean"),
+    "min": SINGLE.format("minimum", "a mean"),
+    "amin": SINGLE.format("minimum", "a mean"),
+    "argmax": CLIENT,
+    "argmin": CLIENT,
+    "topk": CLIENT,
+    "sort": CLIENT,
+    "log_softmax": CLIENT,
+    "_log_softmax": CLIENT,
     "embedding": "a table is looked up by a number that the server does not see: let the client look it up, and compile the rest of "
     "the model, which takes the vectors",
     "cond": "the server does not see which branch is taken: compute both, and mix them by arithmetic",
@@ -36,11 +31,11 @@ _INSTEAD = {
     "randn_like": _RANDOM,
     "bernoulli": _RANDOM,
     "_native_batch_norm_legit": OWN_STATISTICS,
-    "round": _STEP.format("leave it out"),
-    "floor": _STEP.format("leave it out"),
-    "ceil": _STEP.format("leave it out"),
-    "sign": _STEP.format("use tanh"),
-    **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne"), _COMPARISON),
+    "round": STEP.format("leave it out"),
+    "floor": STEP.format("leave it out"),
+    "ceil": STEP.format("leave it out"),
+    "sign": STEP.format("use tanh"),
+    **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne"), COMPARISON),
 }
 
 

@@ -19,6 +19,7 @@ from jali.ckks.operands import axes as axes_of
 from jali.errors import IndexOutOfRange, InvalidArgument, Unsupported
 from jali.nn.builder import Builder, innermost
 from jali.nn.graph import Array, Graph, Node, Shape
+from jali.nn.numpy_refusals import METHODS, called, reason
 
 __all__ = ["Builder", "Traced", "innermost", "trace_function"]
 
@@ -53,9 +54,18 @@ class Traced:
             raise TypeError("len() of an array without axes")
         return self.shape[0]
 
+    @property
+    def _name(self) -> str | None:
+        """The name of an argument, or of a part of a model. Other names say nothing to the author of a function: x[0] is a reshape."""
+        known = self.node.op == "input" or self.builder.label is not None
+        return self.node.name if known else None
+
+    def _refuse(self, sentence: str, kind: type[Exception] = Unsupported) -> NoReturn:
+        raise kind(f"{self._name}: {sentence}" if self._name else sentence) from None
+
     def _refused(self, what: str) -> NoReturn:
-        raise Unsupported(
-            f"{self.node.name}: {what} needs the numbers of an encrypted array, which nobody has while it is computed: use "
+        self._refuse(
+            f"{what} needs the numbers of an encrypted array, which nobody has while it is computed: use "
             "arithmetic, for example jali.nn.scalar.sigmoid(k * x) in the place of a comparison of x with 0"
         )
 
@@ -169,7 +179,9 @@ class Traced:
         if not isinstance(other, Traced):
             matrix = _numbers(other)
             if matrix.ndim not in (1, 2):
-                raise Unsupported("a product with a clear array of more than two axes")
+                raise Unsupported(
+                    "a product with a clear array of more than two axes: take its matrices one by one"
+                )
             y = self._add("matmul", "dense", self, weight=np.atleast_2d(matrix.T), bias=None)
             return y if matrix.ndim == 2 else y.reshape(self.shape[:-1])
         if min(self.ndim, other.ndim) > 1 and min(self.shape[-2], other.shape[-1]) > 1:
@@ -179,8 +191,8 @@ class Traced:
             pair = [x._broadcast((*outer, *x.shape[-2:])) for x in (self, other)]
             return self._add("matmul", "matmul", *pair)
         if not 1 <= self.ndim <= 2 or not 1 <= other.ndim <= 2:
-            raise Unsupported(
-                f"{self.node.name}: a product of an encrypted vector and encrypted arrays of more than two axes"
+            self._refuse(
+                "a product of an encrypted vector and encrypted arrays of more than two axes: make the vector a matrix by reshape"
             )
         rows = self.reshape(-1, 1, self.shape[-1])
         columns = (other if other.ndim == 2 else other.reshape(-1, 1)).T
@@ -193,7 +205,9 @@ class Traced:
         if self.ndim == 1:
             return self.__matmul__(matrix.T)
         if self.ndim != 2 or matrix.ndim not in (1, 2):
-            raise Unsupported("a product with an array of more than two axes")
+            raise Unsupported(
+                "a product with an array of more than two axes: take its matrices one by one"
+            )
         return (self.T @ matrix.T).T
 
     def dot(self, other: Any) -> Traced:
@@ -219,7 +233,7 @@ class Traced:
             full = np.empty(self.shape, np.bool_).reshape(wanted).shape
         except (TypeError, ValueError):
             raise InvalidArgument(
-                f"{self.node.name} has the shape {self.shape}, which is not that of {checks.shown(wanted)} in another form"
+                f"{self._name or 'an array'} has the shape {self.shape}, which is not that of {checks.shown(wanted)} in another form"
             ) from None
         return self if full == self.shape else self._add("reshape", "reshape", self, shape=full)
 
@@ -237,7 +251,9 @@ class Traced:
         order = range(self.ndim)[::-1] if order is None else order
         order = axes_of(tuple(order), self.ndim)
         if len(order) != self.ndim:
-            raise InvalidArgument(f"{self.node.name} has {self.ndim} axes: name each of them once")
+            raise InvalidArgument(
+                f"{self._name or 'an array'} has {self.ndim} axes: name each of them once"
+            )
         return self._add("transpose", "transpose", self, axes=order)
 
     @property
@@ -267,13 +283,13 @@ class Traced:
             not (k is None or k is Ellipsis or isinstance(k, (int, np.integer, slice)))
             for k in keys
         ):
-            raise Unsupported(
-                f"{self.node.name}: an encrypted array is indexed by whole numbers and slices, not {checks.shown(key)}"
+            self._refuse(
+                f"an encrypted array is indexed by whole numbers and slices, not {checks.shown(key)}"
             )
         try:
             shape = np.empty(self.shape, np.bool_)[tuple(keys)].shape
         except (IndexError, ValueError) as error:
-            raise IndexOutOfRange(f"{self.node.name}: {error}") from None
+            self._refuse(str(error), IndexOutOfRange)
         named = sum(k is not None and k is not Ellipsis for k in keys)
         rest = [slice(None)] * (self.ndim - named)
         at = next((i for i, k in enumerate(keys) if k is Ellipsis), len(keys))
@@ -293,25 +309,30 @@ class Traced:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         known = _UFUNCS.get(ufunc.__name__)
-        if method != "__call__" or kwargs or known is None:
-            self._unknown(ufunc.__name__)
+        if method != "__call__" or known is None:
+            self._unknown(ufunc, "" if method == "__call__" else method)
+        if kwargs:
+            self._refuse(f"{called(ufunc)} with {', '.join(kwargs)}: leave this out")
         return known(*inputs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         known = _FUNCTIONS.get(function)
         if known is None:
-            self._unknown(function.__name__)
+            self._unknown(function)
         try:
             bound = inspect.signature(known).bind(*args, **kwargs)
         except TypeError as error:
-            raise Unsupported(f"numpy.{function.__name__} of an encrypted array: {error}") from None
+            takes = ", ".join(inspect.signature(known).parameters)
+            raise Unsupported(
+                f"{called(function)} of an encrypted array takes {takes}: {error}"
+            ) from None
         return known(*bound.args, **bound.kwargs)
 
-    def _unknown(self, name: str) -> NoReturn:
-        raise Unsupported(
-            f"{self.node.name}: numpy.{name} cannot be compiled. There are {', '.join(sorted(_UFUNCS))}, "
-            f"{', '.join(sorted(f.__name__ for f in _FUNCTIONS))}, and the functions of jali.nn.scalar; "
-            "Traced.polynomial takes the coefficients of any other function's polynomial"
+    def _unknown(self, function: Callable[..., Any], method: str = "") -> NoReturn:
+        name = f"{called(function)}.{method}" if method else called(function)
+        self._refuse(
+            f"{name} cannot be compiled: {reason(function, method)}. There are {', '.join(sorted(_UFUNCS))}, "
+            f"{', '.join(sorted(f.__name__ for f in _FUNCTIONS))}, and the functions of jali.nn.scalar"
         )
 
 
@@ -402,23 +423,7 @@ _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
 }
 
 
-#: Methods and properties of NumPy's arrays that have no meaning here.
-_NAMES = {
-    **dict.fromkeys(
-        ("max", "min", "argmax", "argmin", "sort", "argsort", "clip", "any", "all"),
-        "numbers are not compared: numpy.maximum and minimum of two arrays, and jali.nn.scalar, have what there is",
-    ),
-    "var": "write ((x - x.mean()) ** 2).mean()",
-    "std": "write (((x - x.mean()) ** 2).mean() + 1e-5) ** 0.5, which stays above 0",
-    **dict.fromkeys(
-        ("prod", "cumsum", "cumprod"), "combine slices of it: x[0] * x[1], x[0] + x[1]"
-    ),
-    **dict.fromkeys(
-        ("astype", "dtype", "round", "item", "tolist"),
-        "its numbers are encrypted real ones: leave it out",
-    ),
-}
-refuse_names(Traced, _NAMES)
+refuse_names(Traced, METHODS)
 
 
 def trace_function(function: Callable[..., Any], examples: Sequence[Array]) -> Graph:

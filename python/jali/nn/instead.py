@@ -1,0 +1,21 @@
+"""What to put in the place of what is not compiled, in words that several sources of models share."""
+
+from __future__ import annotations
+
+__all__ = ["CLIENT", "COMPARISON", "OTHER", "SINGLE", "STEP", "WINDOW"]
+
+CLIENT = "end the model before it, and let the client take it of the decrypted results"
+COMPARISON = "the server does not see the result of a comparison: use arithmetic, such as a sigmoid of the difference"
+#: Of the largest number under a window; with the name of an average pool.
+WINDOW = (
+    "a maximum costs as much as a ReLU for each number under the window: train the model with {}"
+)
+#: Of the largest or smallest of many numbers; with the name of a mean.
+SINGLE = "a {} of many numbers takes a ReLU for each: use {}, or end the model before it"
+STEP = "steps are no polynomials: {}"
+#: Of an operator of which nothing else is known.
+OTHER = (
+    "write this part of the model with operators that there are. Near a function of single numbers, on an interval, is a polynomial, which is a sum "
+    "of multiples of powers: numpy.polynomial.Polynomial.fit(t, f(t), 7).convert().coef are its coefficients, if t are numbers over the interval. "
+    "Or end the model before it, and let the client compute the rest from the decrypted results"
+)
