@@ -1,9 +1,11 @@
 // TFHE's evaluator on the GPU: every operation by value, batches of many sizes, threads, and functions that are recorded.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <thread>
 
 #include "../seeded.h"
+#include "../tfhe/as_read.h"
 #include "../tfhe_literals.h"
 #include "jali/backend/tfhe_ops.h"
 #include "jali/base/error.h"
@@ -87,6 +89,37 @@ TEST_F(CudaTfheEvaluator, ComputesWhatItShould) {
   }
 }
 
+// What was read has a seed and bodies; its masks are expanded on the GPU.
+TEST_F(CudaTfheEvaluator, BindsSeedsAsTheCpuExpandsThem) {
+  JALI_SEEDED(rng);
+  for (const TfheShape& shape : shapes()) {
+    SCOPED_TRACE(test::name_of(shape));
+    World w(shape);
+    for (const std::size_t count : {0, 1, 2, 133, 1000}) {
+      const Values a = random_values(rng, count);
+      const Ciphertext whole = w.client.encrypt(a), read = test::as_read(whole);
+      Ciphertext bound[4];
+      std::vector<std::thread> threads;
+      for (Ciphertext& out : bound) {
+        threads.emplace_back([&] { out = w.evaluator->bind(read); });
+      }
+      for (auto& thread : threads) thread.join();
+      for (const Ciphertext& x : bound) {
+        if (count > 0) EXPECT_FALSE(x.data->data.host_accessible());
+        const Ciphertext here = w.evaluator->host_copy(x);
+        ASSERT_EQ(here.data->bytes(), whole.data->bytes());
+        EXPECT_TRUE(count == 0 || std::memcmp(here.data->data.data(), whole.data->data.data(),
+                                              whole.data->bytes()) == 0);
+        EXPECT_EQ(w.client.decrypt(here), a);
+      }
+      EXPECT_EQ(w.client.decrypt(read), a);
+      if (count == 0) continue;
+      const Values refreshed = w.shown(w.evaluator->refresh(bound[0]));
+      EXPECT_EQ(refreshed, a);
+    }
+  }
+}
+
 TEST_F(CudaTfheEvaluator, ThreadsShareIt) {
   JALI_SEEDED(rng);
   World w(shapes()[0]);
@@ -124,7 +157,7 @@ TEST_F(CudaTfheEvaluator, FunctionsAreRecorded) {
     std::vector<std::vector<Ciphertext>> results;
     for (int run = 0; run < 3; ++run) {
       const Values a = random_values(rng, kCount), b = random_values(rng, kCount);
-      const Ciphertext x = w.given(a), y = w.client.encrypt(b, 3);
+      const Ciphertext x = w.given(a), y = test::as_read(w.client.encrypt(b, 3));
       results.push_back(program.run(Inputs{&x, &y}));
       wanted.emplace_back();
       for (std::size_t i = 0; i < kCount; ++i) wanted.back().push_back(a[i] + b[i]);
@@ -148,8 +181,10 @@ TEST_F(CudaTfheEvaluator, WhatNeedsTheHostIsNotRecorded) {
   const auto record = [&](CiphertextFunction f) {
     const Program program(w.evaluator, std::move(f), Inputs{&x});
   };
-  EXPECT_THROW(record([&](auto in) { return std::vector{e.add(in[0], e.bind(host))}; }),
-               InvalidArgument);
+  for (const Ciphertext& given : {host, test::as_read(host)}) {
+    EXPECT_THROW(record([&](auto in) { return std::vector{e.add(in[0], e.bind(given))}; }),
+                 InvalidArgument);
+  }
   EXPECT_THROW(record([&](auto in) {
                  w.shown(in[0]);
                  return std::vector{in[0]};
