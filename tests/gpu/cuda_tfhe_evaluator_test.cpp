@@ -1,8 +1,10 @@
 // TFHE's evaluator on the GPU: every operation by value, batches of many sizes, threads, and functions that are recorded.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "../seeded.h"
 #include "../tfhe/as_read.h"
@@ -24,9 +26,9 @@ using Inputs = std::vector<const Ciphertext*>;
 class CudaTfheEvaluator : public testing::Test {
  protected:
   struct World {
-    explicit World(const TfheShape& shape)
+    explicit World(const TfheShape& shape, std::shared_ptr<device::Faults> faults = nullptr)
         : params(test::insecure_params(shape)),
-          device(device::gpu_device({})),
+          device(device::gpu_device({.faults = std::move(faults)})),
           client(params),
           evaluator(std::make_shared<const Evaluator>(
               std::shared_ptr<const backend::TfheOps>(
@@ -105,7 +107,7 @@ TEST_F(CudaTfheEvaluator, BindsSeedsAsTheCpuExpandsThem) {
       }
       for (auto& thread : threads) thread.join();
       for (const Ciphertext& x : bound) {
-        if (count > 0) EXPECT_FALSE(x.data->data.host_accessible());
+        EXPECT_TRUE(count == 0 || !x.data->data.host_accessible());
         const Ciphertext here = w.evaluator->host_copy(x);
         ASSERT_EQ(here.data->bytes(), whole.data->bytes());
         EXPECT_TRUE(count == 0 || std::memcmp(here.data->data.data(), whole.data->data.data(),
@@ -118,6 +120,33 @@ TEST_F(CudaTfheEvaluator, BindsSeedsAsTheCpuExpandsThem) {
       EXPECT_EQ(refreshed, a);
     }
   }
+}
+
+/// Counts calls of the driver.
+class Calls final : public device::Faults {
+ public:
+  device::Fault before(device::Call call) override {
+    if (call == device::Call::copy) ++copies;
+    if (call == device::Call::launch) ++launches;
+    return device::Fault::none;
+  }
+  std::atomic<int> copies = 0, launches = 0;
+};
+
+// The words of so many ciphertexts are copied in several pieces, and their bodies in one.
+TEST_F(CudaTfheEvaluator, OnlyBodiesCrossToTheGpu) {
+  const auto calls = std::make_shared<Calls>();
+  World w(shapes()[0], calls);
+  const Ciphertext whole = w.client.encrypt(Values(4096)), read = test::as_read(whole);
+  ASSERT_GE(whole.data->bytes(), std::size_t{8} << 20);
+  const auto counted = [&](const Ciphertext& given) {
+    w.evaluator->bind(given);  // the pool has the memory from here on
+    calls->copies = calls->launches = 0;
+    w.evaluator->bind(given);
+    return std::pair(calls->copies.load(), calls->launches.load());
+  };
+  EXPECT_GT(counted(whole).first, 1);
+  EXPECT_EQ(counted(read), std::pair(1, 1));
 }
 
 TEST_F(CudaTfheEvaluator, ThreadsShareIt) {
