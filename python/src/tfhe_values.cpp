@@ -158,7 +158,9 @@ Client.evaluation_keys makes them.)");
           "norm2", [](const TfheArray& a) { return a.block.history.norm2(); },
           "The squared norm of the weights since the last look-up; Params.max_norm2 bounds it.")
       .def_prop_ro(
-          "nbytes", [](const TfheArray& a) { return a.block.data->bytes(); }, "Bytes in memory.")
+          "nbytes",
+          [](const TfheArray& a) { return a.block.params->ciphertext_bytes(a.block.size()); },
+          "Bytes in memory.")
       .def(
           "with_shape",
           [](const TfheArray& a, std::vector<std::size_t> shape) {

@@ -165,6 +165,26 @@ inline void expect_writes(const TfheOps& engine, std::mt19937_64& rng) {
     engine.device()->memory()->copy_out(have.data(), block.data(), bytes);
     EXPECT_TRUE(have == want) << bytes << " bytes written";
   }
+  std::array<std::uint8_t, 32> seed{};
+  for (auto& byte : seed) byte = static_cast<std::uint8_t>(rng());
+  const TfheConfig& config = engine.config();
+  for (const auto& [torus, dimension] : {std::pair(Torus::t32, config.n),
+                                         {config.torus, config.large()},
+                                         {Torus::t64, LweDimension(1)}}) {
+    for (const std::size_t count : {1, 3, 170}) {  // the last is more than one part
+      const KeyShape shape = lwe_shape(torus, dimension, count);
+      std::vector<u64> bodies(count);
+      for (u64& word : bodies) word = rng();
+      std::vector<std::uint8_t> want(count * shape.row_bytes()), have(want.size());
+      expand_rows(want.data(), seed, 0, bodies.data(), shape.mask_bytes, shape.body_bytes, count);
+      device::Buffer block = engine.device()->pool()->allocate(want.size());
+      engine.device()->memory()->fill(block.data(), 0x5a, want.size());
+      engine.copy_in_seeded({block.data(), torus, dimension, count}, {seed, bodies.data()});
+      engine.device()->memory()->copy_out(have.data(), block.data(), have.size());
+      EXPECT_TRUE(have == want) << count << " ciphertexts of dimension " << dimension.value
+                                << " written from a seed";
+    }
+  }
 }
 
 /// Keys that are prepared from a seed are those that are prepared from what the seed expands to.

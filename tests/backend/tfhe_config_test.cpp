@@ -282,6 +282,29 @@ TEST_F(TfheArguments, Packings) {
          [&] { ops_->prepare_seeded_packing_key(to.data(), LweDimension(0), empty); });
 }
 
+TEST_F(TfheArguments, Seeds) {
+  std::vector<u64> words(4), bodies(3);
+  const std::vector<std::uint8_t> seed(32);
+  const auto write = [&](LweView out, const void* bodies) {
+    ops_->copy_in_seeded(out, {std::span<const std::uint8_t, 32>(seed), bodies});
+  };
+  const LweView two{words.data(), Torus::t64, LweDimension(1), 2};
+  EXPECT_NO_THROW(write(two, bodies.data()));
+  expect("copy_in_seeded: the input has no data", [&] { write(two, nullptr); });
+  expect("the input is not aligned",
+         [&] { write(two, reinterpret_cast<char*>(bodies.data()) + 4); });
+  LweView bad = two;
+  bad.data = nullptr;
+  expect("the output has no data", [&] { write(bad, bodies.data()); });
+  bad = two;
+  bad.count = 0;
+  expect("the output has no ciphertext", [&] { write(bad, bodies.data()); });
+  bad = two;
+  bad.dimension = LweDimension(0);
+  expect("ciphertexts from a seed have from 1 to 1048576 words of a mask, not 0",
+         [&] { write(bad, bodies.data()); });
+}
+
 TEST_F(TfheArguments, Keys) {
   std::vector<u64> key(4);
   const auto prepare = [&](std::size_t first, std::size_t count) {

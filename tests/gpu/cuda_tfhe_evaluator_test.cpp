@@ -1,9 +1,13 @@
 // TFHE's evaluator on the GPU: every operation by value, batches of many sizes, threads, and functions that are recorded.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstring>
 #include <thread>
+#include <utility>
 
 #include "../seeded.h"
+#include "../tfhe/as_read.h"
 #include "../tfhe_literals.h"
 #include "jali/backend/tfhe_ops.h"
 #include "jali/base/error.h"
@@ -22,9 +26,9 @@ using Inputs = std::vector<const Ciphertext*>;
 class CudaTfheEvaluator : public testing::Test {
  protected:
   struct World {
-    explicit World(const TfheShape& shape)
+    explicit World(const TfheShape& shape, std::shared_ptr<device::Faults> faults = nullptr)
         : params(test::insecure_params(shape)),
-          device(device::gpu_device({})),
+          device(device::gpu_device({.faults = std::move(faults)})),
           client(params),
           evaluator(std::make_shared<const Evaluator>(
               std::shared_ptr<const backend::TfheOps>(
@@ -87,6 +91,64 @@ TEST_F(CudaTfheEvaluator, ComputesWhatItShould) {
   }
 }
 
+// What was read has a seed and bodies; its masks are expanded on the GPU.
+TEST_F(CudaTfheEvaluator, BindsSeedsAsTheCpuExpandsThem) {
+  JALI_SEEDED(rng);
+  for (const TfheShape& shape : shapes()) {
+    SCOPED_TRACE(test::name_of(shape));
+    World w(shape);
+    for (const std::size_t count : {0, 1, 2, 133, 1000}) {
+      const Values a = random_values(rng, count);
+      const Ciphertext whole = w.client.encrypt(a), read = test::as_read(whole);
+      Ciphertext bound[4];
+      std::vector<std::thread> threads;
+      for (Ciphertext& out : bound) {
+        threads.emplace_back([&] { out = w.evaluator->bind(read); });
+      }
+      for (auto& thread : threads) thread.join();
+      for (const Ciphertext& x : bound) {
+        EXPECT_TRUE(count == 0 || !x.data->data.host_accessible());
+        const Ciphertext here = w.evaluator->host_copy(x);
+        ASSERT_EQ(here.data->bytes(), whole.data->bytes());
+        EXPECT_TRUE(count == 0 || std::memcmp(here.data->data.data(), whole.data->data.data(),
+                                              whole.data->bytes()) == 0);
+        EXPECT_EQ(w.client.decrypt(here), a);
+      }
+      EXPECT_EQ(w.client.decrypt(read), a);
+      if (count == 0) continue;
+      const Values refreshed = w.shown(w.evaluator->refresh(bound[0]));
+      EXPECT_EQ(refreshed, a);
+    }
+  }
+}
+
+/// Counts calls of the driver.
+class Calls final : public device::Faults {
+ public:
+  device::Fault before(device::Call call) override {
+    if (call == device::Call::copy) ++copies;
+    if (call == device::Call::launch) ++launches;
+    return device::Fault::none;
+  }
+  std::atomic<int> copies = 0, launches = 0;
+};
+
+// The words of so many ciphertexts are copied in several pieces, and their bodies in one.
+TEST_F(CudaTfheEvaluator, OnlyBodiesCrossToTheGpu) {
+  const auto calls = std::make_shared<Calls>();
+  World w(shapes()[0], calls);
+  const Ciphertext whole = w.client.encrypt(Values(4096)), read = test::as_read(whole);
+  ASSERT_GE(whole.data->bytes(), std::size_t{8} << 20);
+  const auto counted = [&](const Ciphertext& given) {
+    w.evaluator->bind(given);  // the pool has the memory from here on
+    calls->copies = calls->launches = 0;
+    w.evaluator->bind(given);
+    return std::pair(calls->copies.load(), calls->launches.load());
+  };
+  EXPECT_GT(counted(whole).first, 1);
+  EXPECT_EQ(counted(read), std::pair(1, 1));
+}
+
 TEST_F(CudaTfheEvaluator, ThreadsShareIt) {
   JALI_SEEDED(rng);
   World w(shapes()[0]);
@@ -124,7 +186,7 @@ TEST_F(CudaTfheEvaluator, FunctionsAreRecorded) {
     std::vector<std::vector<Ciphertext>> results;
     for (int run = 0; run < 3; ++run) {
       const Values a = random_values(rng, kCount), b = random_values(rng, kCount);
-      const Ciphertext x = w.given(a), y = w.client.encrypt(b, 3);
+      const Ciphertext x = w.given(a), y = test::as_read(w.client.encrypt(b, 3));
       results.push_back(program.run(Inputs{&x, &y}));
       wanted.emplace_back();
       for (std::size_t i = 0; i < kCount; ++i) wanted.back().push_back(a[i] + b[i]);
@@ -148,8 +210,10 @@ TEST_F(CudaTfheEvaluator, WhatNeedsTheHostIsNotRecorded) {
   const auto record = [&](CiphertextFunction f) {
     const Program program(w.evaluator, std::move(f), Inputs{&x});
   };
-  EXPECT_THROW(record([&](auto in) { return std::vector{e.add(in[0], e.bind(host))}; }),
-               InvalidArgument);
+  for (const Ciphertext& given : {host, test::as_read(host)}) {
+    EXPECT_THROW(record([&](auto in) { return std::vector{e.add(in[0], e.bind(given))}; }),
+                 InvalidArgument);
+  }
   EXPECT_THROW(record([&](auto in) {
                  w.shown(in[0]);
                  return std::vector{in[0]};

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <random>
+#include <thread>
 
 #include "../seeded.h"
+#include "as_read.h"
 #include "jali/base/error.h"
 #include "world.h"
 
@@ -281,6 +284,34 @@ TEST(Evaluator, RefusesForeignKeysAndParameters) {
   const Ciphertext two = world.encrypt({1, 2}), three = world.encrypt({1, 2, 3});
   EXPECT_THROW(ev.add(two, three), InvalidArgument);
   EXPECT_THROW(ev.gather(two, std::vector<std::uint32_t>{2}), InvalidArgument);
+}
+
+// What was read has a seed and bodies.
+TEST(Evaluator, BindsSeeds) {
+  for (const TfheShape& shape : test::every_shape()) {
+    SCOPED_TRACE(test::name_of(shape));
+    TfheWorld world(shape);
+    const auto& ev = *world.evaluator;
+    const Values values = counting(4);
+    const Ciphertext whole = world.client.encrypt(values), read = test::as_read(whole);
+    Ciphertext bound[3];
+    std::vector<std::thread> threads;
+    for (Ciphertext& out : bound) threads.emplace_back([&] { out = ev.bind(read); });
+    for (auto& thread : threads) thread.join();
+    for (const Ciphertext& x : bound) {
+      ASSERT_EQ(x.data->bytes(), whole.data->bytes());
+      EXPECT_EQ(std::memcmp(x.data->data.data(), whole.data->data.data(), whole.data->bytes()), 0);
+      EXPECT_EQ(x.seed, whole.seed);
+      EXPECT_EQ(world.decrypt(ev.refresh(x)), values);
+    }
+    EXPECT_THROW(ev.refresh(read), InvalidArgument) << "it is not bound";
+    EXPECT_EQ(world.client.decrypt(read), values);
+    EXPECT_EQ(world.decrypt(ev.bind(read)), values) << "the client has asked for its words";
+  }
+  TfheWorld world, other;
+  EXPECT_THROW(world.evaluator->bind(test::as_read(other.client.encrypt(Values{1}))), KeyMismatch);
+  const Ciphertext none = test::as_read(world.client.encrypt(Values{}));
+  EXPECT_EQ(world.decrypt(world.evaluator->bind(none)), Values{});
 }
 
 TEST(Evaluator, TakesEmptyVectors) {

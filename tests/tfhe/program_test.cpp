@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "as_read.h"
 #include "jali/base/error.h"
 #include "world.h"
 
@@ -33,8 +34,9 @@ TEST(Program, GivesWhatTheFunctionGives) {
     EXPECT_EQ(program.arity(), 2u);
     EXPECT_GE(program.bytes(), 2 * a.data->bytes());
     for (std::uint64_t run = 0; run < 3; ++run) {
-      // One in host memory, one bound.
-      const Ciphertext x = w.client.encrypt(counting(4)), y = w.encrypt(Values(4, run));
+      // One in host memory, or a seed that was read; one bound.
+      const Ciphertext whole = w.client.encrypt(counting(4)), y = w.encrypt(Values(4, run));
+      const Ciphertext x = run == 0 ? whole : test::as_read(whole);
       const std::vector<Ciphertext> out = program.run(Inputs{&x, &y});
       ASSERT_EQ(out.size(), 3u);
       for (std::uint64_t i = 0; i < 4; ++i) {

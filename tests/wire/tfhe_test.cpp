@@ -10,6 +10,7 @@
 #include <iterator>
 #include <map>
 #include <random>
+#include <utility>
 
 #include "../hex.h"
 #include "../seeded.h"
@@ -90,6 +91,73 @@ TEST_P(TfheWire, ObjectsComeBack) {
   const auto squares = evaluator.apply(
       evaluator.bind(fresh), tfhe::LookUpTable(params, [](std::uint64_t v) { return v * v % 4; }));
   EXPECT_EQ(client.decrypt(squares), (std::vector<std::uint64_t>{0, 1, 0, 1, 0}));
+}
+
+/// The words of docs/format.md: the mask of element i is the first bytes of stream i of the seed.
+Bytes expanded(const Bytes& seeded, const tfhe::Params& params, std::size_t count) {
+  const std::size_t word = backend::torus_bytes(params.ciphertext_torus());
+  const std::uint8_t* at = seeded.data() + seeded.size() - kChecksumBytes - count * word;
+  random::Seed seed;
+  std::copy_n(at - seed.size(), seed.size(), seed.begin());
+  Bytes out;
+  for (std::size_t i = 0; i < count; ++i, at += word) {
+    Bytes mask(params.dimension().value * word);
+    random::Prng(seed, i).fill(mask);
+    out.insert(out.end(), mask.begin(), mask.end());
+    out.insert(out.end(), at, at + word);
+  }
+  return out;
+}
+
+Bytes words_of(const tfhe::Ciphertext& x) {
+  const auto* at = static_cast<const std::uint8_t*>(x.data->data.data());
+  return {at, at + x.data->bytes()};
+}
+
+TEST_P(TfheWire, SeedsGiveTheSameWordsAndBytesEverywhere) {
+  const Bytes bytes = to_bytes(o.fresh), words = expanded(bytes, *o.params, o.fresh.size());
+  EXPECT_EQ(words_of(o.fresh), words);
+  const auto read = [&] { return tfhe_ciphertext_from_bytes(bytes, o.params); };
+  const tfhe::Evaluator evaluator(backend::make_ref_tfhe(o.params->config()), o.keys);
+
+  const tfhe::Ciphertext x = read();
+  const tfhe::Ciphertext bound = evaluator.bind(x);
+  EXPECT_EQ(words_of(bound), words);
+  for (const auto& same : {x, bound, evaluator.host_copy(bound)}) EXPECT_EQ(to_bytes(same), bytes);
+  EXPECT_EQ(words_of(x), words);
+  EXPECT_EQ(to_bytes(x), bytes) << "also when its words have been asked for";
+  EXPECT_EQ(o.client.decrypt(read()), TfheObjects::values());
+
+  // Without the seed, all words are written.
+  for (tfhe::Ciphertext whole : {x, read(), bound}) {
+    whole.seed.reset();
+    const Bytes all = to_bytes(whole);
+    EXPECT_EQ(Bytes(all.end() - kChecksumBytes - words.size(), all.end() - kChecksumBytes), words);
+    EXPECT_EQ(to_bytes(tfhe_ciphertext_from_bytes(all, o.params)), all);
+  }
+  // A seed that is another one's is noticed before the bytes are written.
+  for (tfhe::Ciphertext other : {x, read(), bound}) {
+    other.seed->front() ^= 1;
+    EXPECT_THROW(to_bytes(other), InternalError);
+  }
+}
+
+// A server makes the words of a request once, in its engine's memory; who hands a request on makes none.
+TEST(TfheCiphertext, StaysASeedUntilItsWordsAreNeeded) {
+  TfheObjects o(tfhe_literal(Torus::t64, Order::switch_first, Rotation::classic));
+  const tfhe::Evaluator evaluator(backend::make_ref_tfhe(o.params->config()), o.keys);
+  constexpr std::size_t kCount = 2000;
+  const Bytes bytes = to_bytes(o.client.encrypt(std::vector<std::uint64_t>(kCount, 1)));
+  const std::size_t whole = o.params->ciphertext_bytes(kCount);
+  std::size_t before = allocated_bytes();
+  const auto taken = [&] { return allocated_bytes() - std::exchange(before, allocated_bytes()); };
+  const tfhe::Ciphertext x = tfhe_ciphertext_from_bytes(bytes, o.params);
+  EXPECT_EQ(to_bytes(x), bytes);
+  EXPECT_LT(taken(), whole / 2);
+  const tfhe::Ciphertext bound = evaluator.bind(x);
+  const std::size_t of_bind = taken();
+  EXPECT_GE(of_bind, whole);
+  EXPECT_LT(of_bind, whole + whole / 2);
 }
 
 TEST_P(TfheWire, FilesAndStreams) {

@@ -10,6 +10,11 @@ namespace jali::backend {
 static_assert(std::endian::native == std::endian::little,
               "masks are words with the least significant byte first");
 
+KeyShape lwe_shape(Torus torus, LweDimension dimension, std::size_t count) {
+  const std::size_t word = torus_bytes(torus);
+  return {count, dimension.value * word, word};
+}
+
 KeyShape rotation_key_shape(const TfheConfig& config) {
   const std::size_t rows_of_ggsw =
       (config.k.value + 1) * static_cast<std::size_t>(config.rotation_gadget.levels);
@@ -18,9 +23,8 @@ KeyShape rotation_key_shape(const TfheConfig& config) {
 }
 
 KeyShape switch_key_shape(const TfheConfig& config) {
-  constexpr std::size_t kWord = torus_bytes(Torus::t32);
-  return {config.large().value * static_cast<std::size_t>(config.switch_gadget.levels),
-          config.n.value * kWord, kWord};
+  return lwe_shape(Torus::t32, config.n,
+                   config.large().value * static_cast<std::size_t>(config.switch_gadget.levels));
 }
 
 KeyShape packing_key_shape(const TfheConfig& config, LweDimension from) {

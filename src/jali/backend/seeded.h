@@ -9,18 +9,20 @@
 
 namespace jali::backend {
 
-/// The ciphertexts of a key. The mask of ciphertext r is the first words of stream r of the seed (random/prng.h), with the
-/// least significant byte first. Mask polynomial c of a GLWE ciphertext is words c N to (c + 1) N - 1.
+/// The ciphertexts of a key, or of a vector. The mask of ciphertext r is the first words of stream r of the seed
+/// (random/prng.h), with the least significant byte first. Mask polynomial c of a GLWE ciphertext is words c N to (c + 1) N - 1.
 struct SeededKey {
   std::span<const std::uint8_t, 32> seed;
-  const void* bodies = nullptr;  // of all ciphertexts of the key, in host memory
+  const void* bodies = nullptr;  // of all its ciphertexts, in host memory
 };
 
-/// What the ciphertexts of a key are.
+/// What these ciphertexts are.
 struct KeyShape {
   std::size_t rows = 0, mask_bytes = 0, body_bytes = 0;
   std::size_t row_bytes() const { return mask_bytes + body_bytes; }
 };
+/// LWE ciphertexts.
+KeyShape lwe_shape(Torus torus, LweDimension dimension, std::size_t count);
 /// GLWE ciphertexts: the rows of the GGSW ciphertexts of all steps.
 KeyShape rotation_key_shape(const TfheConfig& config);
 /// Small LWE ciphertexts.

@@ -93,9 +93,9 @@ class Checks {
     return {"the tables", x.data, x.count * each, x.count};
   }
 
-  void packed_dimension(LweDimension d) const {
+  void mask(const char* what, LweDimension d) const {
     that(d.value >= 1 && d.value <= kMostMask, [&] {
-      return "ciphertexts to pack have from 1 to " + std::to_string(kMostMask) +
+      return std::string(what) + " have from 1 to " + std::to_string(kMostMask) +
              " words of a mask, not " + std::to_string(d.value);
     });
   }
@@ -149,6 +149,7 @@ class Checks {
 
 constexpr const char* kOut = "the output";
 constexpr const char* kIn = "the input";
+constexpr const char* kToPack = "ciphertexts to pack";
 
 }  // namespace
 
@@ -174,7 +175,14 @@ void check_prepare_packing_key(const TfheConfig& config, const void* out, LweDim
   const Checks check("prepare_packing_key");
   check.key("the key to write", out);
   check.data("the key to read", bodies, torus_bytes(config.torus));
-  check.packed_dimension(from);
+  check.mask(kToPack, from);
+}
+
+void check_copy_in_seeded(LweView out, const void* bodies) {
+  const Checks check("copy_in_seeded");
+  check.lwe(kOut, out);
+  check.mask("ciphertexts from a seed", out.dimension);
+  check.data(kIn, bodies, torus_bytes(out.torus));
 }
 
 void check_key_switch(const TfheConfig& config, LweView out, ConstLweView in,
@@ -276,7 +284,7 @@ void check_pack(const TfheConfig& config, GlweView out, ConstLweView in,
   const Checks check("pack");
   const Stretch to = check.glwe(config, kOut, out), from = check.lwe(kIn, in);
   check.key("the packing key", packing_key);
-  check.packed_dimension(in.dimension);
+  check.mask(kToPack, in.dimension);
   check.that(torus_bits(in.torus) <= torus_bits(config.torus), [&] {
     return "words of " + std::to_string(torus_bits(in.torus)) +
            " bits cannot be packed into words of " + std::to_string(torus_bits(config.torus));

@@ -16,6 +16,7 @@ void check_prepare_rotation_key(const TfheConfig& config, const void* out, const
 void check_prepare_switch_key(const void* out, const void* rows);
 void check_prepare_packing_key(const TfheConfig& config, const void* out, LweDimension from,
                                const void* bodies);
+void check_copy_in_seeded(LweView out, const void* bodies);
 void check_key_switch(const TfheConfig& config, LweView out, ConstLweView in,
                       const void* switch_key);
 void check_bootstrap(const TfheConfig& config, LweView out, ConstLweView in,

@@ -25,10 +25,29 @@ void expand_key(void* out, const KeyShape& shape, const SeededKey& key, std::siz
               shape.body_bytes, count);
 }
 
+/// All of these ciphertexts, to a device's memory.
+void expand_to(device::Memory& memory, void* out, const KeyShape& shape, const SeededKey& key) {
+  // A part is at most 256 KiB of ciphertexts, which stay in a core's cache until they are copied, but at least one.
+  const std::size_t part =
+      std::clamp<std::size_t>((std::size_t{1} << 18) / shape.row_bytes(), 1, shape.rows);
+  std::vector<std::uint64_t> rows(words_for(part * shape.row_bytes()));
+  for (std::size_t first = 0; first < shape.rows; first += part) {
+    const std::size_t count = std::min(part, shape.rows - first);
+    expand_key(rows.data(), shape, key, first, count);
+    memory.copy_in(static_cast<std::byte*>(out) + first * shape.row_bytes(), rows.data(),
+                   count * shape.row_bytes());
+  }
+}
+
 }  // namespace
 
 void TfheOps::copy_in(void* out, const void* host, std::size_t bytes) const {
   if (bytes > 0) device()->memory()->copy_in(out, host, bytes);
+}
+
+void TfheOps::copy_in_seeded(LweView out, const SeededKey& rows) const {
+  check_copy_in_seeded(out, rows.bodies);
+  expand_to(*device()->memory(), out.data, lwe_shape(out.torus, out.dimension, out.count), rows);
 }
 
 void TfheOps::prepare_seeded_rotation_key(void* out, const SeededKey& key, std::size_t first,
@@ -51,17 +70,7 @@ void TfheOps::prepare_seeded_switch_key(void* out, const SeededKey& key) const {
 
 void TfheOps::prepare_seeded_packing_key(void* out, LweDimension from, const SeededKey& key) const {
   check_prepare_packing_key(config(), out, from, key.bodies);
-  const KeyShape shape = packing_key_shape(config(), from);
-  // A part is at most 16 MiB of expanded ciphertexts, but at least one.
-  const std::size_t part =
-      std::clamp<std::size_t>((std::size_t{1} << 24) / shape.row_bytes(), 1, shape.rows);
-  std::vector<std::uint64_t> rows(words_for(part * shape.row_bytes()));
-  for (std::size_t first = 0; first < shape.rows; first += part) {
-    const std::size_t count = std::min(part, shape.rows - first);
-    expand_key(rows.data(), shape, key, first, count);
-    device()->memory()->copy_in(static_cast<std::byte*>(out) + first * shape.row_bytes(),
-                                rows.data(), count * shape.row_bytes());
-  }
+  expand_to(*device()->memory(), out, packing_key_shape(config(), from), key);
 }
 
 void switched(std::span<std::uint32_t> out, const std::uint32_t* ciphertext,

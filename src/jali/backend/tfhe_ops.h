@@ -65,6 +65,9 @@ class TfheOps {
   /// Copies bytes of the host to the device's memory. A recording (Device::record) keeps them, and every run of its graph
   /// writes them again: so that tables may be part of a graph.
   virtual void copy_in(void* out, const void* host, std::size_t bytes) const;
+  /// Writes LWE ciphertexts whose masks are a seed, whole, to the device's memory. On a GPU the bodies alone cross to the
+  /// device, and a recording refuses it.
+  virtual void copy_in_seeded(LweView out, const SeededKey& rows) const;
 
   // --- keys ---------------------------------------------------------------------------------------
   // Keys come in standard form, in host memory. An engine keeps them in a form of its own in its device's memory.

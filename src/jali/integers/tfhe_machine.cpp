@@ -70,8 +70,8 @@ std::shared_ptr<const Rows> TfheMachine::rows_of(const tfhe::Ciphertext& digits)
            ": encrypt the integers digit by digit, as encrypt_uint does, or refresh the digits";
   });
   // Nothing writes to the rows of an operand.
-  return std::make_shared<const TfheRows>(std::const_pointer_cast<lwe::LweBlock>(digits.data),
-                                          digits.history);
+  return std::make_shared<const TfheRows>(
+      std::const_pointer_cast<lwe::LweBlock>(digits.data.block()), digits.history);
 }
 
 const tfhe::History& TfheRows::history() const {

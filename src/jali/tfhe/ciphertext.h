@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <vector>
 
 #include "jali/base/key_id.h"
-#include "jali/lwe/blocks.h"
+#include "jali/lwe/shared_lwe.h"
 #include "jali/params/tfhe_params.h"
 #include "jali/random/prng.h"
 #include "jali/tfhe/history.h"
@@ -32,11 +31,12 @@ struct Layout {
 };
 
 /// An encrypted vector. Its LWE ciphertexts have the dimension that the parameters' order says, and the phase of element i
-/// is value step() + error, with value at most degree[i]. Copies share the words, which nothing changes.
+/// is value step() + error, with value at most degree[i]. Copies share the words, which nothing changes. One that was read
+/// with a seed has the words of its masks once somebody asks for them; Evaluator::bind makes them in the engine's memory.
 struct Ciphertext {
   ParamsPtr params;
   KeyId key_id;
-  std::shared_ptr<const lwe::LweBlock> data;
+  lwe::SharedLwe data;
   /// The largest value that each element can have. It follows from the computation and says nothing of what is encrypted.
   std::vector<std::uint32_t> degree;
   History history;

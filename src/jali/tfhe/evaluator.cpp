@@ -116,15 +116,27 @@ std::vector<Block> Evaluator::rotated(const lwe::LweBlock& in, const backend::Ta
 
 Ciphertext Evaluator::bind(const Ciphertext& a) const {
   const auto& memory = engine_->device()->memory();
-  if (a.data == nullptr || a.size() == 0 || a.data->data.memory() == memory.get()) {
+  const lwe::SeededLwe* const seeded = a.data.seeded();
+  if (a.data == nullptr || a.size() == 0 ||
+      (seeded == nullptr && a.data->data.memory() == memory.get())) {
     check(a);
     return a;
   }
-  auto out = std::make_shared<lwe::LweBlock>(
-      lwe::make_lwe(*engine_->device()->pool(), a.data->torus, a.data->dimension, a.data->count));
-  require<InvalidArgument>(a.data->data.host_accessible(),
-                           "a ciphertext is in another device's memory: take its host_copy there");
-  memory->copy_in(out->data.data(), a.data->data.data(), a.data->bytes());
+  const auto block_like = [&](const auto& rows) {
+    return std::make_shared<lwe::LweBlock>(
+        lwe::make_lwe(*engine_->device()->pool(), rows.torus, rows.dimension, rows.count));
+  };
+  std::shared_ptr<lwe::LweBlock> out;
+  if (seeded != nullptr) {
+    out = block_like(*seeded);
+    engine_->copy_in_seeded(out->view(), {seeded->seed, seeded->bodies.data()});
+  } else {
+    require<InvalidArgument>(
+        a.data->data.host_accessible(),
+        "a ciphertext is in another device's memory: take its host_copy there");
+    out = block_like(*a.data);
+    memory->copy_in(out->data.data(), a.data->data.data(), a.data->bytes());
+  }
   Ciphertext bound = a;
   bound.data = std::move(out);
   check(bound);

@@ -58,6 +58,11 @@ bool fits(const tfhe::Layout& layout, const tfhe::Params& params, std::size_t co
 
 /// If a ciphertext that is no longer fresh still had its seed, readers would get other masks.
 void check_seed(const tfhe::Ciphertext& x) {
+  constexpr const char* kOther = "a ciphertext carries a seed that is not its own: please report";
+  if (const lwe::SeededLwe* const rows = x.data.seeded()) {
+    require<InternalError>(rows->seed == *x.seed, kOther);
+    return;
+  }
   if (x.size() == 0) return;
   std::vector<std::uint8_t> mask(x.data->row_bytes() - backend::torus_bytes(x.data->torus));
   const std::size_t last = x.size() - 1;
@@ -66,7 +71,7 @@ void check_seed(const tfhe::Ciphertext& x) {
       std::memcmp(mask.data(),
                   static_cast<const std::byte*>(x.data->data.data()) + last * x.data->row_bytes(),
                   mask.size()) == 0,
-      "a ciphertext carries a seed that is not its own: please report");
+      kOther);
 }
 
 /// Whether the bytes say from which errors those of a ciphertext are made. The seed says so of a fresh one.
@@ -115,9 +120,14 @@ tfhe::History read_origins(Reader& reader, std::size_t rows) {
 
 Bytes to_bytes(const tfhe::Ciphertext& x) {
   const tfhe::Params& params = params_of(x.params);
+  // What has only been read is written without its masks.
+  const lwe::SeededLwe* const seeded = x.seed ? x.data.seeded() : nullptr;
+  const auto fit = [&](const auto& rows) {
+    return rows.torus == params.ciphertext_torus() && rows.dimension == params.dimension() &&
+           rows.count == x.size();
+  };
   require<InvalidArgument>(
-      x.data != nullptr && x.data->torus == params.ciphertext_torus() &&
-          x.data->dimension == params.dimension() && x.data->count == x.size() &&
+      x.data != nullptr && (seeded != nullptr ? fit(*seeded) : fit(*x.data)) &&
           x.history.rows() == x.size() && x.max_degree() < params.value_modulus() &&
           x.size() <= 0xffffffff,
       "cannot write this ciphertext: its shape or its degrees are not those of its parameters");
@@ -125,14 +135,14 @@ Bytes to_bytes(const tfhe::Ciphertext& x) {
   require<InvalidArgument>(std::isfinite(norm2) && norm2 <= params.max_norm2(),
                            "cannot write this ciphertext: its noise is above what its parameters "
                            "allow");
-  require<InvalidArgument>(x.size() == 0 || x.data->data.host_accessible(),
+  require<InvalidArgument>(x.size() == 0 || seeded != nullptr || x.data->data.host_accessible(),
                            "the ciphertext is in a device's memory: take its host_copy first");
   require<InvalidArgument>(!x.layout || fits(*x.layout, params, x.size()),
                            "cannot write this ciphertext: its layout is one of another number of "
                            "elements");
   const bool several = degrees_differ(x);
-  const std::size_t word = backend::torus_bytes(x.data->torus);
-  const std::size_t row = x.seed ? word : x.data->row_bytes();
+  const std::size_t word = backend::torus_bytes(params.ciphertext_torus());
+  const std::size_t row = x.seed ? word : params.ciphertext_bytes(1);
   const bool origins = has_origins(x, norm2);
   Writer writer(kTfheCiphertext, params.hash(),
                 kCiphertextBytes + kLayoutBytes + sizeof(random::Seed) + x.size() * (30 + row));
@@ -153,15 +163,17 @@ Bytes to_bytes(const tfhe::Ciphertext& x) {
     for (const std::uint32_t axis : x.layout->shape) writer.u32(axis);
   }
   if (origins) write_origins(writer, x.history);
-  const auto* at = static_cast<const std::uint8_t*>(x.data->data.data());
+  const device::Buffer& rows = seeded != nullptr ? seeded->bodies : x.data->data;
+  const auto* at = static_cast<const std::uint8_t*>(rows.data());
   if (!x.seed) {
     writer.raw({at, x.data->bytes()});
     return writer.finish();
   }
   check_seed(x);
   writer.raw(*x.seed);
+  const std::size_t stride = seeded != nullptr ? word : x.data->row_bytes();
   for (std::size_t i = 0; i < x.size(); ++i) {
-    at += x.data->row_bytes();
+    at += stride;
     writer.raw({at - word, word});
   }
   return writer.finish();
@@ -237,7 +249,7 @@ tfhe::Ciphertext tfhe_ciphertext_from_bytes(std::span<const std::uint8_t> bytes,
     reader.finish();
     out.seed = rows.seed;
     if (norm2 > 0) out.history = tfhe::History::encrypted(rows.seed, count, norm2);
-    out.data = std::make_shared<const lwe::LweBlock>(lwe::expand(*pool, rows));
+    out.data = lwe::SharedLwe(std::move(rows));
     return out;
   }
   reader.check(reader.remaining() == count * row, "it has another number of rows than it says");

@@ -82,6 +82,11 @@ class CudaTfhe final : public TfheOps {
     if (!stream_.recording()) return TfheOps::copy_in(out, host, bytes);
     cuda::upload(stream_, out, host, bytes);
   }
+  void copy_in_seeded(LweView out, const SeededKey& rows) const override {
+    check_copy_in_seeded(out, rows.bodies);
+    stream_.enter();
+    expand(out.data, lwe_shape(out.torus, out.dimension, out.count), rows, 0, out.count);
+  }
 
   std::size_t rotation_key_bytes() const override {
     if (exact_ != nullptr) return exact_->key_bytes();

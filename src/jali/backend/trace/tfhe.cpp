@@ -66,9 +66,12 @@ class TraceTfhe final : public TfheOps {
   device::Memory& copies() const override { return *copies_; }
   std::size_t width() const override { return inner_->width(); }
 
-  // Not recorded: a copy of the host's data computes nothing.
+  // Not recorded: operands that arrive are no part of the computation.
   void copy_in(void* out, const void* host, std::size_t bytes) const override {
     inner_->copy_in(out, host, bytes);
+  }
+  void copy_in_seeded(LweView out, const SeededKey& rows) const override {
+    inner_->copy_in_seeded(out, rows);
   }
 
   std::size_t rotation_key_bytes() const override { return inner_->rotation_key_bytes(); }
