@@ -151,12 +151,25 @@ def test_equal_numbers_are_no_less_precise_than_is_claimed(order: str) -> None:
             errors.append(client.decrypt(y) - v)
         measured = -np.log2(np.sqrt(np.mean(np.square(errors))))
         assert y.precision_bits < measured + 0.3, (slots, size)
-        assert y.precision_bits > measured - 2, (slots, size)
+        # With slots_first they are taken for normal numbers: E x^6 = 15, which is 1.95 bits.
+        assert y.precision_bits > measured - (2.3 if slots > 8 else 3.5), (slots, size)
         # Pairs and complex results have the same circuit.
         first, second = server.bootstrap_pair(x, x)
         for z in (first, second):
             measured = -np.log2(np.sqrt(np.mean((client.decrypt(z) - v) ** 2)))
             assert z.precision_bits < measured + (0.5 if slots > 8 else 1.5), (slots, size)
+
+
+def test_real_normal_numbers_are_no_less_precise_than_is_claimed() -> None:
+    """Their sine's error is 1.5 bits above that of complex normal numbers of the same magnitude. Sizes at which it decides."""
+    params = make("slots_first")
+    client = ckks.Client(params)
+    server = ckks.Evaluator(params, client.evaluation_keys(bootstrap=True))
+    for size in (4.0, 16.0):
+        v = size * np.random.default_rng().normal(size=params.slots)
+        y = server.bind(client.encrypt(v, level=params.bootstrap_level, magnitude=size)).bootstrap()
+        measured = -np.log2(np.sqrt(np.mean((client.decrypt(y) - v) ** 2)))
+        assert abs(y.precision_bits - measured) < 1, size
 
 
 def test_numbers_beyond_what_was_declared(pair: tuple[ckks.Client, ckks.Evaluator]) -> None:

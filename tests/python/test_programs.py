@@ -28,9 +28,7 @@ def test_nothing_is_wrong_without_a_word() -> None:
                 assert not outcome.wrong, outcome.wrong
             except Exception as error:
                 steps = "; ".join(program.steps)
-                error.add_note(
-                    f"JALI_SEED={first}, program {number} of {world.params}: {steps}"
-                )
+                error.add_note(f"JALI_SEED={first}, program {number} of {world.params}: {steps}")
                 raise
             refused.update(text.partition(":")[0] for text in outcome.refusals)
             compared += outcome.compared
