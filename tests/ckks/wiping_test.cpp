@@ -67,6 +67,7 @@ TEST_P(WipingTest, DecryptionLeavesNothing) {
 }
 
 TEST_P(WipingTest, EncryptionLeavesNothingOfTheMessage) {
+  if (backend::test::kSanitized) GTEST_SKIP() << kNotSearched;
   World w(GetParam(), {}, "cpu", 2);
   MemoryScan scan;
   auto values = w.vector();
@@ -96,6 +97,7 @@ TEST_P(WipingTest, EncryptionLeavesNothingOfTheMessage) {
 
 // Copies of a plaintext are wiped, also in memory that a device shares with the host.
 TEST(Wiping, CopiesOfAPlaintextAreWipedToo) {
+  if (backend::test::kSanitized) GTEST_SKIP() << kNotSearched;
   for (const std::string device : {"cpu", "cpu/apart"}) {
     World w(all_setups()[0], {}, device);
     const auto c = w.encrypt(w.vector());
