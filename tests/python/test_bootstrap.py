@@ -428,3 +428,22 @@ def test_numbers_that_repeat_take_fewer_slots(pair: tuple[ckks.Client, ckks.Eval
     for wrong in (3, 1, 2 * params.slots, 0, "8"):
         with pytest.raises(jali.InvalidArgument, match="slots"):
             bound(v).bootstrap(slots=wrong)  # type: ignore[arg-type]
+
+
+def test_arrays_of_several_axes_do_not_repeat() -> None:
+    """Their slots would get the mean of numbers that differ, and nothing would say so."""
+    params = make()
+    client = ckks.Client(params)
+    server = ckks.Evaluator(params, client.evaluation_keys("powers", bootstrap=[8, params.slots]))
+    v = np.array([0.9, -0.8, 0.7, 0.6, -0.5, 0.4, 0.3, -0.2])
+    y = server.bind(client.encrypt(v, peak=1))
+    rows = server.bind(client.encrypt(v.reshape(2, 4), peak=1))
+    for array in (y, y[:], y[:4], y.reshape(2, 4), rows, np.concatenate([y, y])):
+        with pytest.raises(jali.InvalidArgument, match="slots"):
+            array.bootstrap(slots=8)
+    few = server.bind(client.encrypt(v, peak=1, slots=8))
+    for array in (few, few[:]):
+        assert np.allclose(client.decrypt(array.bootstrap(slots=8)), v, atol=1e-3)
+    with pytest.raises(jali.InvalidArgument, match="slots"):
+        few[:].bootstrap(slots=2)
+    assert np.allclose(client.decrypt(rows.bootstrap()), v.reshape(2, 4), atol=1e-3)

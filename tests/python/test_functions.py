@@ -183,6 +183,10 @@ def test_the_larger_and_the_smaller(deep: Deep, rng: np.random.Generator) -> Non
         )
     with pytest.raises(jali.InvalidArgument, match="lengths"):
         functions.maximum(0.5)(x, deep.bind([0.1, 0.2], magnitude=0.2, peak=0.5))
+    full = deep.bind(np.full(deep.params.slots, 0.1), magnitude=0.2, peak=0.5)
+    for first, second in ((x, full), (full, x)):
+        with pytest.raises(jali.InvalidArgument, match="lengths"):
+            functions.minimum(0.5)(first, second)
 
 
 def test_the_largest_of_several(deep: Deep) -> None:

@@ -10,6 +10,7 @@
 #include "../seeded.h"
 #include "as_read.h"
 #include "jali/base/error.h"
+#include "little_world.h"
 #include "world.h"
 
 namespace jali::tfhe {
@@ -321,6 +322,47 @@ TEST(Evaluator, TakesEmptyVectors) {
   EXPECT_EQ(none.size(), 0u);
   EXPECT_EQ(world.decrypt(ev.refresh(ev.add(none, none))), Values{});
   EXPECT_EQ(world.decrypt(ev.gather(world.encrypt({1}), {})), Values{});
+}
+
+// Accumulators of all inputs at once would not fit. Results that fit are computed in parts.
+TEST(Evaluator, LooksUpInPartsIfThereIsLittleMemory) {
+  test::LittleWorld world;
+  const std::size_t count = 3000;
+  Values values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = i * i % 4;
+  const Ciphertext x = world.evaluator->bind(world.client.encrypt(values, 3));
+  const std::size_t result = count * world.params->ciphertext_bytes();
+  const auto leave = [&](std::size_t bytes) {
+    world.engine->device()->pool()->trim();
+    world.memory->most = world.memory->used + bytes;
+  };
+  const std::vector<std::uint64_t> f_values{3, 2, 1, 0}, g_values{0, 0, 1, 1};
+  const auto f = [&](std::uint64_t v) { return f_values[v]; };
+  const auto g = [&](std::uint64_t v) { return g_values[v]; };
+  const LookUpTable tables[] = {LookUpTable(world.params, f_values),
+                                LookUpTable(world.params, g_values)};
+  const auto expect = [&](const Ciphertext& y, const auto& function) {
+    const Values got = world.client.decrypt(y);
+    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(got[i], function(values[i])) << i;
+  };
+  // Every accumulator has twice the size of a result.
+  leave(2 * result + result);
+  const auto both = world.evaluator->apply_all(x, LookUpTable::together(tables));
+  expect(both[0], f);
+  expect(both[1], g);
+  leave(result + result / 4);
+  expect(world.evaluator->apply(x, tables[0]), f);
+  // Each input has a table of its own.
+  std::vector<std::uint32_t> which(count);
+  for (std::size_t i = 0; i < count; ++i) which[i] = i % 3 == 0 ? 1 : 0;
+  const Values got =
+      world.client.decrypt(world.evaluator->apply(x, world.evaluator->bind(tables), which));
+  for (std::size_t i = 0; i < count; ++i) {
+    ASSERT_EQ(got[i], which[i] == 1 ? g(values[i]) : f(values[i])) << i;
+  }
+  // Not even the result fits.
+  leave(result / 2);
+  EXPECT_THROW(world.evaluator->refresh(x), OutOfMemory);
 }
 
 }  // namespace

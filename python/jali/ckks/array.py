@@ -163,7 +163,8 @@ class EncryptedArray(Encrypted):
         if isinstance(other, EncryptedArray):
             try:
                 return EncryptedArray(
-                    self._server, core.sub(self._summand(other), self._as_long(other)._summand(self))
+                    self._server,
+                    core.sub(self._summand(other), self._as_long(other)._summand(self)),
                 )
             except InvalidArgument:
                 return self._broadcast(other, operator.sub)
@@ -450,13 +451,18 @@ class EncryptedArray(Encrypted):
         target, times = checked_target(target_level), checked_iterations(iterations)
         if real is not None and not isinstance(real, (bool, np.bool_)):
             raise InvalidArgument(f"real must be True, False or None, not {checks.shown(real)}")
+        few = self._repeating(checks.slots(slots))
         core = self._server._core
         drop = None if real is None else bool(real)
-        result = core.bootstrap(self._settled(), target, times, drop, checks.slots(slots))
+        result = core.bootstrap(self._settled(), target, times, drop, few)
         logger.debug("bootstrapped: %d slots, to level %d", result.slots, result.level)
         return self._like(result)
 
     # --- helpers --------------------------------------------------------------------------------
+
+    def _repeating(self, slots: int) -> int:
+        """The number of slots, after which the numbers may repeat; 0 stands for all. Core operations know what vectors hold."""
+        return slots
 
     def _filled(self, interval: tuple[float, float] | None) -> EncryptedArray:
         """The same numbers, with slots behind them that a function on the interval takes; core operations do it."""

@@ -135,7 +135,7 @@ class Client:
         *,
         level: int | None = None,
         slots: int | None = None,
-        magnitude: float = 1.0,
+        magnitude: float | None = None,
         peak: float | None = None,
         batch: bool = False,
         max_bytes: int = MAX_BYTES,
@@ -149,7 +149,8 @@ class Client:
         level: how many multiplications may follow, 0 to params.depth; None stands for params.depth.
         slots: a power of two, n <= slots <= params.slots, for sparse packing: rotations are then cyclic over this many
             slots. None stands for params.slots.
-        magnitude: the root mean square that estimates of precision assume for the numbers.
+        magnitude: the root mean square that estimates of precision assume for the numbers. None stands for the peak, above which none can
+            be, or for 1 if that is not declared either.
         peak: the largest modulus that any number can have. Bounds on errors assume it, and a number above it is refused.
             None stands for 8 times the magnitude. Magnitude and peak travel in the clear, so declare them beforehand for
             this kind of numbers, and do not compute them from the data.
@@ -382,7 +383,7 @@ class Encryptor:
         *,
         level: int | None = None,
         slots: int | None = None,
-        magnitude: float = 1.0,
+        magnitude: float | None = None,
         peak: float | None = None,
         batch: bool = False,
         max_bytes: int = MAX_BYTES,
@@ -433,7 +434,7 @@ def encrypted(
     values: npt.ArrayLike,
     level: int | None,
     slots: int | None,
-    magnitude: float,
+    magnitude: float | None,
     peak: float | None,
     *,
     batch: bool,
@@ -442,7 +443,8 @@ def encrypted(
     """What Client.encrypt returns. The rules are those of its docstring."""
     params = core.params
     arguments = (checked_level(level), checks.slots(slots))
-    declared = (checks.magnitude(magnitude), checks.peak(peak))
+    largest = checks.peak(peak)
+    declared = (checks.magnitude(magnitude if magnitude is not None else largest or 1.0), largest)
     as_batch = checks.flag(batch, "batch")
     limit = checks.whole(max_bytes, 1, "max_bytes must be a number of bytes")
     if hasattr(values, "to_numpy"):  # a column or a table of pandas

@@ -78,6 +78,15 @@ class DenseArray(EncryptedArray):
         """An array of other slots with another view."""
         return DenseArray(self._server, ciphertext, view)
 
+    def _repeating(self, slots: int) -> int:
+        known = self._view
+        if 0 < slots < known.slots and (known.period == 0 or slots % known.period):
+            raise InvalidArgument(
+                f"slots={slots} is for numbers that repeat after {slots} slots, and this array is not known to: leave slots away, or "
+                "encrypt the numbers with slots="
+            )
+        return slots
+
     def _like(self, ciphertext: Ciphertext) -> DenseArray:
         return DenseArray(self._server, ciphertext, replace(self._view, zero=False))
 

@@ -405,6 +405,7 @@ class Evaluator:
             first, second = x._wide(view)._settled(), y._wide(view)._settled()
             value = self._core.maximum(plan, first, second)
             return DenseArray(self, value, replace(view, zero=False))
+        a._as_long(b)
         return EncryptedArray(self, self._core.maximum(plan, first, second))
 
     def _argmax(self, plan: _ckks.ArgMaxCore, x: EncryptedArray) -> EncryptedArray:

@@ -379,7 +379,8 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   f.estimate.peak = factor * x.estimate.peak;
   const double drift = entered / plan_.entry_scale_;
   const auto variance_of_sine = [&](bool real) {
-    const double error = plan_.sine_error(drift * x.estimate.message, drift * x.estimate.peak, real);
+    const double error =
+        plan_.sine_error(drift * x.estimate.message, drift * x.estimate.peak, real);
     const double scaled = factor * error / drift * f.scale;
     return scaled * scaled / static_cast<double>(params.n());
   };

@@ -25,16 +25,6 @@ const lwe::LweBlock& block_of(const Rows& rows) {
   return *static_cast<const TfheRows&>(rows).block();
 }
 
-/// Rows [first, first + count).
-backend::ConstLweView part(const lwe::LweBlock& block, std::size_t first, std::size_t count) {
-  const auto* data = static_cast<const std::byte*>(block.data.data());
-  return {data + first * block.row_bytes(), block.torus, block.dimension, count};
-}
-backend::LweView part(lwe::LweBlock& block, std::size_t first, std::size_t count) {
-  auto* data = static_cast<std::byte*>(block.data.data());
-  return {data + first * block.row_bytes(), block.torus, block.dimension, count};
-}
-
 }  // namespace
 
 /// Inputs of one kind of look-up, which follow each other, and where their results begin.
@@ -93,38 +83,22 @@ tfhe::Ciphertext TfheMachine::ciphertext(const Rows& digits, std::span<const int
   return out;
 }
 
-/// What the device could still give: what nobody has, and what its pool keeps for reuse. A recording, which may not ask the
-/// driver, has been checked before.
-std::size_t TfheMachine::free_bytes() const {
-  const device::Device& device = *evaluator_->engine().device();
-  if (device.stream().recording()) return device::kUnknown;
-  const std::size_t free = device.memory()->available();
-  return free == device::kUnknown ? free : free + device.pool()->bytes_cached();
-}
-
 std::size_t TfheMachine::available_rows() const {
   std::size_t bytes = options_.memory;
   if (bytes == 0) {
-    const std::size_t free = free_bytes();
+    const std::size_t free = evaluator_->free_bytes();
     bytes = free == device::kUnknown ? kMostBytes : std::min(free / 2, kMostBytes);
   }
   return bytes / evaluator_->params()->ciphertext_bytes();
 }
 
 std::size_t TfheMachine::most_rows() const {
-  return free_bytes() / evaluator_->params()->ciphertext_bytes();
+  return evaluator_->free_bytes() / evaluator_->params()->ciphertext_bytes();
 }
 
-/// A quarter of what is free goes to accumulators, to their results in the other dimension, and to the digits of key switching.
 std::size_t TfheMachine::rotations_at_once() const {
-  const tfhe::Params& params = *evaluator_->params();
-  const std::size_t word = backend::torus_bytes(params.torus()), large = params.large().value + 1;
-  const std::size_t each =
-      (large + params.N().value) * word + 4 * (params.n().value + 1) +
-      4 * large * (word + static_cast<std::size_t>(params.config().switch_gadget.levels));
-  const std::size_t free = free_bytes();
-  const std::size_t room = free == device::kUnknown ? ~std::size_t{0} : free / 4 / each;
-  return std::clamp<std::size_t>(room, 1, std::max<std::size_t>(kWavesAtOnce * space_.wave, 256));
+  return std::min(evaluator_->rotations_that_fit(),
+                  std::max<std::size_t>(kWavesAtOnce * space_.wave, 256));
 }
 
 std::unique_ptr<Rows> TfheMachine::allocate(std::size_t count) const {
@@ -138,8 +112,8 @@ void TfheMachine::copy(Rows& out, std::size_t out_first, const Rows& in, std::si
                        std::size_t count) const {
   lwe::LweBlock& to = *static_cast<TfheRows&>(out).block();
   const lwe::LweBlock& from = block_of(in);
-  evaluator_->engine().copies().copy(part(to, out_first, count).data,
-                                     part(from, in_first, count).data, count * from.row_bytes());
+  evaluator_->engine().copies().copy(to.part(out_first, count).data,
+                                     from.part(in_first, count).data, count * from.row_bytes());
 }
 
 void TfheMachine::combine(Rows& out, std::size_t out_first, const Rows& in,
@@ -154,14 +128,14 @@ void TfheMachine::combine(Rows& out, std::size_t out_first, const Rows& in,
   const backend::TfheOps& engine = evaluator_->engine();
   const LweCombination sums{c.begin, c.column, c.weight, words};
   if (in.count() > 0) {
-    engine.combine(part(to, out_first, rows), block_of(in).view(), sums);
+    engine.combine(to.part(out_first, rows), block_of(in).view(), sums);
     return;
   }
   // Constants alone, of a circuit that reads nothing: engines take no empty input.
   const auto none = allocate(1);
   lwe::LweBlock& zero = *static_cast<TfheRows&>(*none).block();
   engine.device()->memory()->fill(zero.data.data(), 0, zero.bytes());
-  engine.combine(part(to, out_first, rows), std::as_const(zero).view(), sums);
+  engine.combine(to.part(out_first, rows), std::as_const(zero).view(), sums);
 }
 
 void TfheMachine::look_up(Rows& out, std::size_t out_first, const Rows& in,
@@ -193,7 +167,7 @@ void TfheMachine::look_up_in(const Polynomials& tables, Rows& out, std::size_t o
     }
     const backend::TableView view{tables.data.data(), tables.count, false,
                                   look_ups.of_input.subspan(first, count), 0};
-    rotate(*static_cast<TfheRows&>(out).block(), part(block_of(in), first, count), view, shares);
+    rotate(*static_cast<TfheRows&>(out).block(), block_of(in).part(first, count), view, shares);
     first += count;
   }
 }
@@ -352,7 +326,7 @@ void TfheMachine::rotate(lwe::LweBlock& out, backend::ConstLweView in,
   const void *const switching = keys.switching.data(), *const rotation = keys.rotation.data();
   const bool switches_first = params.order() == tfhe::Order::switch_first;
   if (shares.size() == 1 && shares[0].kind.results == 1) {
-    const auto results = part(out, shares[0].out, in.count);
+    const auto results = out.part(shares[0].out, in.count);
     if (switches_first) return engine.switch_bootstrap(results, in, view, switching, rotation);
     return engine.bootstrap_switch(results, in, view, switching, rotation);
   }
@@ -387,13 +361,13 @@ void TfheMachine::rotate(lwe::LweBlock& out, backend::ConstLweView in,
         (params.large().value + params.N().value) * backend::torus_bytes(params.torus());
     const backend::ConstGlweView of{static_cast<const std::byte*>(all.data) + first * bytes,
                                     share.count};
-    engine.extract(switches_first ? part(out, share.out, coefficients.size())
-                                  : part(large, row, coefficients.size()),
+    engine.extract(switches_first ? out.part(share.out, coefficients.size())
+                                  : large.part(row, coefficients.size()),
                    of, coefficients, results);
     first += share.count;
     row += coefficients.size();
   }
-  if (!switches_first) engine.key_switch(part(out, shares[0].out, rows), large.view(), switching);
+  if (!switches_first) engine.key_switch(out.part(shares[0].out, rows), large.view(), switching);
 }
 
 }  // namespace jali::integers

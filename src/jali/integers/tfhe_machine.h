@@ -88,7 +88,6 @@ class TfheMachine final : public Machine {
                                             std::span<const Operand> operands) const;
   /// Runs the circuit, whatever its noise.
   std::unique_ptr<Rows> computed(const Circuit& circuit, const Run& run) const;
-  std::size_t free_bytes() const;
   std::size_t rotations_at_once() const;
   void look_up_in(const Polynomials& tables, Rows& out, std::size_t out_first, const Rows& in,
                   const RowLookUps& look_ups) const;

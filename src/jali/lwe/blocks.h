@@ -27,6 +27,14 @@ struct LweBlock {
   std::size_t bytes() const { return count * row_bytes(); }
   backend::LweView view() { return {data.data(), torus, dimension, count}; }
   backend::ConstLweView view() const { return {data.data(), torus, dimension, count}; }
+  /// Rows [first, first + number).
+  backend::LweView part(std::size_t first, std::size_t number) {
+    return {static_cast<std::byte*>(data.data()) + first * row_bytes(), torus, dimension, number};
+  }
+  backend::ConstLweView part(std::size_t first, std::size_t number) const {
+    return {static_cast<const std::byte*>(data.data()) + first * row_bytes(), torus, dimension,
+            number};
+  }
 };
 
 /// GLWE ciphertexts, one after the other.

@@ -64,18 +64,50 @@ Block Evaluator::combined(const lwe::LweBlock& in, const Linear& matrix,
   return out;
 }
 
-Block Evaluator::bootstrapped(const lwe::LweBlock& in, const backend::TableView& tables) const {
-  auto out = std::make_shared<lwe::LweBlock>(
-      lwe::make_lwe(*engine_->device()->pool(), in.torus, in.dimension,
-                    checked_mul(in.count, std::size_t{1} << tables.log_many)));
-  if (in.count == 0) return out;
-  if (params_->order() == Order::switch_first) {
-    engine_->switch_bootstrap(out->view(), in.view(), tables, keys_->switching.data(),
-                              keys_->rotation.data());
-  } else {
-    engine_->bootstrap_switch(out->view(), in.view(), tables, keys_->switching.data(),
-                              keys_->rotation.data());
+std::size_t Evaluator::free_bytes() const {
+  const device::Device& device = *engine_->device();
+  if (device.stream().recording()) return device::kUnknown;
+  const std::size_t free = device.memory()->available();
+  return free == device::kUnknown ? free : free + device.pool()->bytes_cached();
+}
+
+std::size_t Evaluator::rotations_that_fit() const {
+  const std::size_t free = free_bytes();
+  if (free == device::kUnknown) return ~std::size_t{0};
+  const std::size_t word = backend::torus_bytes(params_->torus());
+  const std::size_t large = params_->large().value + 1;
+  const auto levels = static_cast<std::size_t>(params_->config().switch_gadget.levels);
+  const std::size_t each = (large + params_->N().value) * word + 4 * (params_->n().value + 1) +
+                           4 * large * (word + levels);
+  return std::max<std::size_t>(free / 4 / each, 1);
+}
+
+template <class F>
+void Evaluator::in_parts(std::size_t count, const backend::TableView& tables, const F& run) const {
+  // So few are looked up at once, without the time that it takes to ask for the memory that is free.
+  constexpr std::size_t kFew = 256;
+  const std::size_t at_once = count <= kFew ? kFew : std::max(rotations_that_fit(), kFew);
+  for (std::size_t first = 0; first < count; first += at_once) {
+    const std::size_t part = std::min(at_once, count - first);
+    backend::TableView of_part = tables;
+    if (!tables.of_input.empty()) of_part.of_input = tables.of_input.subspan(first, part);
+    run(first, part, of_part);
   }
+}
+
+Block Evaluator::bootstrapped(const lwe::LweBlock& in, const backend::TableView& tables) const {
+  const std::size_t many = std::size_t{1} << tables.log_many;
+  auto out = std::make_shared<lwe::LweBlock>(lwe::make_lwe(
+      *engine_->device()->pool(), in.torus, in.dimension, checked_mul(in.count, many)));
+  const void *const switching = keys_->switching.data(), *const rotation = keys_->rotation.data();
+  in_parts(in.count, tables, [&](std::size_t first, std::size_t count, const auto& of_part) {
+    const auto results = out->part(first * many, count * many);
+    if (params_->order() == Order::switch_first) {
+      engine_->switch_bootstrap(results, in.part(first, count), of_part, switching, rotation);
+    } else {
+      engine_->bootstrap_switch(results, in.part(first, count), of_part, switching, rotation);
+    }
+  });
   return out;
 }
 
@@ -83,32 +115,33 @@ std::vector<Block> Evaluator::rotated(const lwe::LweBlock& in, const backend::Ta
                                       std::span<const std::uint32_t> coefficients) const {
   device::Pool& pool = *engine_->device()->pool();
   const bool switches_first = params_->order() == Order::switch_first;
+  const void *const switching = keys_->switching.data(), *const rotation = keys_->rotation.data();
   std::vector<std::shared_ptr<lwe::LweBlock>> out;
   for (std::size_t j = 0; j < coefficients.size(); ++j) {
     out.push_back(
         std::make_shared<lwe::LweBlock>(lwe::make_lwe(pool, in.torus, in.dimension, in.count)));
   }
-  if (in.count > 0) {
+  in_parts(in.count, table, [&](std::size_t first, std::size_t count, const auto& of_part) {
     lwe::GlweBlock rotations =
-        lwe::make_glwe(pool, params_->torus(), params_->k(), params_->N(), in.count);
+        lwe::make_glwe(pool, params_->torus(), params_->k(), params_->N(), count);
     if (switches_first) {
-      lwe::LweBlock small = lwe::make_lwe(pool, lwe::Torus::t32, params_->n(), in.count);
-      engine_->key_switch(small.view(), in.view(), keys_->switching.data());
-      engine_->blind_rotate(rotations.view(), small.view(), table, keys_->rotation.data());
+      lwe::LweBlock small = lwe::make_lwe(pool, lwe::Torus::t32, params_->n(), count);
+      engine_->key_switch(small.view(), in.part(first, count), switching);
+      engine_->blind_rotate(rotations.view(), small.view(), of_part, rotation);
     } else {
-      engine_->blind_rotate(rotations.view(), in.view(), table, keys_->rotation.data());
+      engine_->blind_rotate(rotations.view(), in.part(first, count), of_part, rotation);
     }
     for (std::size_t j = 0; j < coefficients.size(); ++j) {
-      const std::vector<std::uint32_t> same(in.count, coefficients[j]);
+      const std::vector<std::uint32_t> same(count, coefficients[j]);
       if (switches_first) {
-        engine_->extract(out[j]->view(), rotations.view(), same, 1);
+        engine_->extract(out[j]->part(first, count), rotations.view(), same, 1);
       } else {
-        lwe::LweBlock large = lwe::make_lwe(pool, params_->torus(), params_->large(), in.count);
+        lwe::LweBlock large = lwe::make_lwe(pool, params_->torus(), params_->large(), count);
         engine_->extract(large.view(), rotations.view(), same, 1);
-        engine_->key_switch(out[j]->view(), large.view(), keys_->switching.data());
+        engine_->key_switch(out[j]->part(first, count), large.view(), switching);
       }
     }
-  }
+  });
   return {out.begin(), out.end()};
 }
 

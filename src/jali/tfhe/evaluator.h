@@ -71,6 +71,12 @@ class Evaluator {
   const backend::TfheOps& engine() const { return *engine_; }
   /// The keys in the engine's form, for code that calls the engine itself.
   const lwe::PreparedKeys& prepared_keys() const { return *keys_; }
+  /// What the device could still give: what nobody has, and what its pool keeps for reuse. It is device::kUnknown on a host,
+  /// and during a recording, which may not ask the driver.
+  std::size_t free_bytes() const;
+  /// How many inputs may be looked up at once: a quarter of what is free goes to accumulators, to their results in the other
+  /// dimension, and to the digits of key switching. At least 1; the largest number if what is free is not known.
+  std::size_t rotations_that_fit() const;
 
   // --- to and from the engine ---
   Ciphertext bind(const Ciphertext& a) const;
@@ -131,10 +137,13 @@ class Evaluator {
   /// The rows of a combination whose weights and constants (words of the torus) are given, without a check of values.
   std::shared_ptr<const lwe::LweBlock> combined(const lwe::LweBlock& in, const Linear& matrix,
                                                 std::span<const std::uint64_t> constants) const;
-  /// 2^log_many rows for each of the input.
+  /// Runs run(first, count, tables of these inputs) for parts of the inputs that the memory allows.
+  template <class F>
+  void in_parts(std::size_t count, const backend::TableView& tables, const F& run) const;
+  /// 2^log_many rows for each of the input, in as few parts as the memory allows.
   std::shared_ptr<const lwe::LweBlock> bootstrapped(const lwe::LweBlock& in,
                                                     const backend::TableView& tables) const;
-  /// Each of these coefficients of the rotated table, of every input: one block for each coefficient.
+  /// Each of these coefficients of the rotated table, of every input: one block for each coefficient. In parts, too.
   std::vector<std::shared_ptr<const lwe::LweBlock>> rotated(
       const lwe::LweBlock& in, const backend::TableView& table,
       std::span<const std::uint32_t> coefficients) const;
