@@ -20,7 +20,7 @@ sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sani
 # passes. The longest tests come first.
 work=(
   "both test_gpu_tfhe *CudaTfheSize.*"
-  "both test_gpu_tfhe CudaTfhe.AgreesWithTheOracleOnSmallSets:*CudaTfheGraph.*"
+  "both test_gpu_tfhe CudaTfhe.AgreesWithTheOracleOnSmallSets:CudaTfhe.GraphsRecord*"
   "both test_gpu_tfhe CudaTfheExact.*SmallSets:CudaTfheExact.*Gadget:CudaTfheExact.*EverySize"
   "both test_gpu_tfhe_client *SmallSets:*KeysOfOneSeed*:*FunctionsAreRecorded"
   "both test_gpu_switch */GpuSwitch.OuterSums/*_n14_b1"
