@@ -252,12 +252,17 @@ class DenseArray(EncryptedArray):
                 raise
             raise InvalidArgument(str(error)) from None
 
-    def reshape(self, *shape: Any) -> DenseArray:
-        """The same numbers in another shape. It costs nothing, and raises InvalidArgument where numbers would have to move."""
+    def reshape(self, *shape: Any, order: str = "C") -> DenseArray:
+        """The same numbers in another shape. It costs nothing, and raises InvalidArgument if numbers would have to move.
+
+        order: "C", or "F" for numbers that are read and written with the first axis fastest.
+        """
+        if not isinstance(order, str) or order not in ("C", "F"):
+            raise InvalidArgument(f'order must be "C" or "F", not {checks.shown(order)}')
         wanted = (
             shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
         )
-        return self._moved_axes(lambda a: a.reshape(wanted))
+        return self._moved_axes(lambda a: a.reshape(wanted, order=order))
 
     def transpose(self, *axes: Any) -> DenseArray:
         """The axes in another order, reversed if none is given. It costs nothing."""
@@ -276,9 +281,9 @@ class DenseArray(EncryptedArray):
         """Without the axes of count 1, or without these. It costs nothing."""
         return self._moved_axes(lambda a: a.squeeze(axis))
 
-    def ravel(self) -> DenseArray:
-        """All numbers as a vector. It costs nothing, and raises InvalidArgument where they would have to move."""
-        return self.reshape(-1)
+    def ravel(self, order: str = "C") -> DenseArray:
+        """All numbers as a vector. It costs nothing, and raises InvalidArgument if they would have to move."""
+        return self.reshape(-1, order=order)
 
     flatten = ravel
 

@@ -134,8 +134,8 @@ FUNCTIONS: dict[Any, Any] = {
     np.mean: lambda x, axis=None, keepdims=False: dense(x).mean(axis, keepdims),
     np.var: lambda x, axis=None, ddof=0, keepdims=False: dense(x).var(axis, ddof, keepdims),
     np.dot: matmul,
-    np.reshape: lambda x, shape: dense(x).reshape(shape),
-    np.ravel: lambda x: dense(x).ravel(),
+    np.reshape: lambda x, shape, order="C": dense(x).reshape(shape, order=order),
+    np.ravel: lambda x, order="C": dense(x).ravel(order),
     np.transpose: lambda x, axes=None: dense(x).transpose(axes),
     np.swapaxes: lambda x, a, b: dense(x).swapaxes(a, b),
     np.moveaxis: lambda x, source, destination: dense(x)._moved_axes(
