@@ -321,6 +321,21 @@ ROW_CALLS: dict[str, Expected] = {
     "rows.with_magnitude()": refused("with_magnitude needs magnitude"),
     "rows.conj(1)": refused("conj takes at most 0"),
     "rows.rotate()": refused("rotate needs steps"),
+    # Functions of NumPy.
+    "np.concatenate([rows, rows], axis=None)": works(np.concatenate([R, R], axis=None)),
+    "np.concatenate([rows, rows], axis=(0,))": refused("axis must be a whole number, not \\(0,\\)"),
+    "np.stack([rows, rows], axis=None)": refused("axis must be a whole number, not None"),
+    "np.split(rows, 2, axis=None)": refused("axis must be a whole number, not None"),
+    "np.broadcast_to(rows, 3)": refused(r"the shapes \(4, 6\) and \(3,\) do not fit"),
+    "np.broadcast_to(rows, 'a')": refused("a shape must be a whole number from 1 or a tuple"),
+    "np.broadcast_to(rows, (0, 4, 6))": refused("a shape must be a whole number from 1"),
+    "np.broadcast_to(rows[:1, :1].reshape(1), 3)": works([0, 0, 0]),
+    "np.dot(rows, np.ones((6, 4)), out=m)": refused('has no argument "out": it takes a, b'),
+    "np.sum(rows, 0, float)": refused("takes at most 2 arguments without a name"),
+    "np.sum(rows, 0, keepdims=True)": works(R.sum(0, keepdims=True)),
+    "np.mean(rows, dtype=float)": refused('has no argument "dtype": it takes x, axis, keepdims'),
+    "np.var(rows, 0, float)": refused("takes at most 2 arguments without a name"),
+    "np.vstack([])": python("at least one array"),
 }
 
 #: What never may be the whole answer.

@@ -15,7 +15,7 @@ from jali._jali.ckks import Ciphertext, Layout, ProductSum
 from jali.ckks.array import EncryptedArray, Operand
 from jali.ckks.moves import joint_view, laid, spread, together
 from jali.ckks.operands import axes as numbered
-from jali.ckks.operands import joint_shape, numbers
+from jali.ckks.operands import checked_shape, joint_shape, numbers
 from jali.ckks.sums import summed
 from jali.ckks.view import View
 from jali.errors import IndexOutOfRange, InvalidArgument, Unsupported
@@ -287,8 +287,9 @@ class DenseArray(EncryptedArray):
 
     flatten = ravel
 
-    def broadcast_to(self, shape: tuple[int, ...]) -> DenseArray:
+    def broadcast_to(self, shape: int | tuple[int, ...]) -> DenseArray:
         """The array repeated to a larger shape, as NumPy does it: rotations and, if other slots are not zero, a mask."""
+        shape = checked_shape(shape)
         if shape == self.shape:
             return self
         if joint_shape(self.shape, shape) != shape:
