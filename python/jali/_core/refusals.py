@@ -74,23 +74,36 @@ def refuse_operators(kind: type, sentences: Mapping[str, str]) -> None:
 
 
 def wrong_call(
-    name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    name: str,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    *,
+    method: bool = True,
 ) -> WrongCall:
-    """What is wrong with arguments that a method does not take. args: with self."""
-    parameters = list(inspect.signature(function).parameters.values())[1:]
+    """What is wrong with arguments that a function does not take. method: its first argument, self, is not counted."""
+    args = args[method:]
+    parameters = list(inspect.signature(function).parameters.values())[method:]
+    many = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
     takes = ", ".join(p.name for p in parameters) or "nothing"
     ordered = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     known = {p.name for p in parameters}
-    given = {p.name for p, _ in zip(ordered, args[1:], strict=False)} | set(kwargs)
+    given = {p.name for p, _ in zip(ordered, args, strict=False)} | set(kwargs)
     for keyword in kwargs:
+        if keyword in many:
+            return WrongCall(f'{name} takes {keyword} without a name: leave out "{keyword}="')
         if keyword not in known:
             return WrongCall(f'{name} has no argument "{keyword}": it takes {takes}')
-    if len(args) - 1 > len(ordered):
+    if len(args) > len(ordered):
         return WrongCall(
-            f"{name} takes at most {len(ordered)} arguments without a name, not {len(args) - 1}: "
+            f"{name} takes at most {len(ordered)} arguments without a name, not {len(args)}: "
             f"it takes {takes}"
         )
-    missing = [p.name for p in parameters if p.default is p.empty and p.name not in given]
+    missing = [
+        p.name
+        for p in parameters
+        if p.default is p.empty and p.name not in given and p.name not in many
+    ]
     if missing:
         return WrongCall(f"{name} needs {missing[0]}: it takes {takes}")
     return WrongCall(f"{name} was given an argument twice: it takes {takes}")
@@ -110,10 +123,14 @@ def _explained(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def explain_calls(kind: type, *, constructor: bool = True) -> None:
-    """Lets the public methods of a class say what is wrong with their arguments. It costs 0.1 us a call."""
+def explain_calls(kind: type, *, constructor: bool = True, named: str = "") -> None:
+    """Lets the public methods of a class say what is wrong with their arguments. It costs 0.1 us a call.
+
+    named: the name of the class that users know, if it is another one.
+    """
+    known = named or kind.__name__
     for name, member in list(vars(kind).items()):
-        shown = kind.__name__ if name == "__init__" else f"{kind.__name__}.{name}"
+        shown = known if name == "__init__" else f"{known}.{name}"
         if name.startswith("_") and not (name == "__init__" and constructor):
             continue
         if isinstance(member, classmethod):

@@ -286,9 +286,26 @@ class EncryptedArray(Encrypted):
     def __iter__(self) -> Iterator[EncryptedArray]:
         return iter(self._dense())
 
-    def reshape(self, *shape: Any) -> EncryptedArray:
-        """The same numbers in another shape. It costs nothing, and raises InvalidArgument where numbers would have to move."""
-        return self._dense().reshape(*shape)
+    def reshape(self, *shape: Any, order: str = "C") -> EncryptedArray:
+        """The same numbers in another shape. It costs nothing, and raises InvalidArgument if numbers would have to move.
+
+        order: "C", or "F" for numbers that are read and written with the first axis fastest.
+        """
+        return self._dense().reshape(*shape, order=order)
+
+    def ravel(self, order: str = "C") -> EncryptedArray:
+        """All numbers as a vector. It costs nothing, and raises InvalidArgument if they would have to move."""
+        return self._dense().ravel(order)
+
+    flatten = ravel
+
+    def squeeze(self, axis: Any = None) -> EncryptedArray:
+        """Without the axes of count 1, or without these. It costs nothing."""
+        return self._dense().squeeze(axis)
+
+    def swapaxes(self, first: int, second: int) -> EncryptedArray:
+        """The array with two axes exchanged. It costs nothing."""
+        return self._dense().swapaxes(first, second)
 
     def transpose(self, *axes: Any) -> EncryptedArray:
         """The axes in another order, reversed if none is given. It costs nothing."""

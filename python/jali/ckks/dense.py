@@ -15,7 +15,7 @@ from jali._jali.ckks import Ciphertext, Layout, ProductSum
 from jali.ckks.array import EncryptedArray, Operand
 from jali.ckks.moves import joint_view, laid, spread, together
 from jali.ckks.operands import axes as numbered
-from jali.ckks.operands import joint_shape, numbers
+from jali.ckks.operands import checked_shape, joint_shape, numbers
 from jali.ckks.sums import summed
 from jali.ckks.view import View
 from jali.errors import IndexOutOfRange, InvalidArgument, Unsupported
@@ -261,12 +261,17 @@ class DenseArray(EncryptedArray):
                 raise
             raise InvalidArgument(str(error)) from None
 
-    def reshape(self, *shape: Any) -> DenseArray:
-        """The same numbers in another shape. It costs nothing, and raises InvalidArgument where numbers would have to move."""
+    def reshape(self, *shape: Any, order: str = "C") -> DenseArray:
+        """The same numbers in another shape. It costs nothing, and raises InvalidArgument if numbers would have to move.
+
+        order: "C", or "F" for numbers that are read and written with the first axis fastest.
+        """
+        if not isinstance(order, str) or order not in ("C", "F"):
+            raise InvalidArgument(f'order must be "C" or "F", not {checks.shown(order)}')
         wanted = (
             shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
         )
-        return self._moved_axes(lambda a: a.reshape(wanted))
+        return self._moved_axes(lambda a: a.reshape(wanted, order=order))
 
     def transpose(self, *axes: Any) -> DenseArray:
         """The axes in another order, reversed if none is given. It costs nothing."""
@@ -285,14 +290,15 @@ class DenseArray(EncryptedArray):
         """Without the axes of count 1, or without these. It costs nothing."""
         return self._moved_axes(lambda a: a.squeeze(axis))
 
-    def ravel(self) -> DenseArray:
-        """All numbers as a vector. It costs nothing, and raises InvalidArgument where they would have to move."""
-        return self.reshape(-1)
+    def ravel(self, order: str = "C") -> DenseArray:
+        """All numbers as a vector. It costs nothing, and raises InvalidArgument if they would have to move."""
+        return self.reshape(-1, order=order)
 
     flatten = ravel
 
-    def broadcast_to(self, shape: tuple[int, ...]) -> DenseArray:
+    def broadcast_to(self, shape: int | tuple[int, ...]) -> DenseArray:
         """The array repeated to a larger shape, as NumPy does it: rotations and, if other slots are not zero, a mask."""
+        shape = checked_shape(shape)
         if shape == self.shape:
             return self
         if joint_shape(self.shape, shape) != shape:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from jali._core import checks
 from jali._core.console import choices_text
 from jali._core.log import logger
+from jali._core.refusals import wrong_call
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import (
     Ciphertext,
@@ -457,10 +458,10 @@ class Evaluator:
             return NotImplemented
         try:
             bound = inspect.signature(known).bind(*args, **kwargs)
-        except TypeError as error:
-            raise Unsupported(
-                f"numpy.{function.__name__} of encrypted arrays: {error}; it takes {inspect.signature(known)}"
-            ) from None
+        except TypeError:
+            name = f"numpy.{function.__name__} of encrypted arrays"
+            wrong = wrong_call(name, known, args, kwargs, method=False)
+            raise Unsupported(str(wrong)) from None
         return known(*bound.args, **bound.kwargs)
 
     def _raw(self, value: EncryptedArray) -> Ciphertext:

@@ -48,7 +48,7 @@ def stack(values: Iterable[EncryptedArray], axis: int = 0) -> DenseArray:
     shape = first.shape
     if any(one.shape != shape for one in items):
         raise InvalidArgument("stack takes arrays of equal shapes")
-    (k,) = axes(axis, len(shape) + 1)
+    (k,) = axes((axis,), len(shape) + 1)
     place = replace(first, period=0)
     laid = [moved(one, place) if not one._view.same_place(first) else one for one in items]
     server = items[0].evaluator
@@ -74,14 +74,16 @@ def stack(values: Iterable[EncryptedArray], axis: int = 0) -> DenseArray:
     return DenseArray(server, value, view).transpose(order)
 
 
-def concatenate(values: Iterable[EncryptedArray], axis: int = 0) -> DenseArray:
-    """Encrypted arrays one after the other along an axis, densely, as numpy.concatenate.
+def concatenate(values: Iterable[EncryptedArray], axis: int | None = 0) -> DenseArray:
+    """Encrypted arrays one after the other along an axis, densely, as numpy.concatenate. None stands for all as vectors.
 
     They are rotated to their places. Those that lie otherwise than a dense array are masked, which takes one level.
     """
     items = _encrypted(values)
+    if axis is None:
+        items, axis = [one.ravel() for one in items], 0
     shape = list(items[0].shape)
-    (k,) = axes(axis, len(shape))
+    (k,) = axes((axis,), len(shape))
     for one in items:
         if len(one.shape) != len(shape) or any(
             c != d for j, (c, d) in enumerate(zip(one.shape, shape, strict=True)) if j != k
@@ -105,7 +107,7 @@ def concatenate(values: Iterable[EncryptedArray], axis: int = 0) -> DenseArray:
 
 def split(x: EncryptedArray, sections: Any, axis: int = 0) -> list[DenseArray]:
     """Equal parts along an axis, or the parts between these indices, as numpy.split. It costs nothing."""
-    (k,) = axes(axis, len(x.shape))
+    (k,) = axes((axis,), len(x.shape))
     count = x.shape[k]
     if isinstance(sections, (int, np.integer)) and not isinstance(sections, bool):
         sections = int(sections)
@@ -130,12 +132,12 @@ FUNCTIONS: dict[Any, Any] = {
     np.stack: stack,
     np.concatenate: concatenate,
     np.split: split,
-    np.sum: lambda x, axis=None, keepdims=False: dense(x).sum(axis, keepdims),
-    np.mean: lambda x, axis=None, keepdims=False: dense(x).mean(axis, keepdims),
-    np.var: lambda x, axis=None, ddof=0, keepdims=False: dense(x).var(axis, ddof, keepdims),
+    np.sum: lambda x, axis=None, *, keepdims=False: dense(x).sum(axis, keepdims),
+    np.mean: lambda x, axis=None, *, keepdims=False: dense(x).mean(axis, keepdims),
+    np.var: lambda x, axis=None, *, ddof=0, keepdims=False: dense(x).var(axis, ddof, keepdims),
     np.dot: matmul,
-    np.reshape: lambda x, shape: dense(x).reshape(shape),
-    np.ravel: lambda x: dense(x).ravel(),
+    np.reshape: lambda x, shape, order="C": dense(x).reshape(shape, order=order),
+    np.ravel: lambda x, order="C": dense(x).ravel(order),
     np.transpose: lambda x, axes=None: dense(x).transpose(axes),
     np.swapaxes: lambda x, a, b: dense(x).swapaxes(a, b),
     np.moveaxis: lambda x, source, destination: dense(x)._moved_axes(
@@ -146,7 +148,7 @@ FUNCTIONS: dict[Any, Any] = {
     np.vstack: lambda tup: concatenate([x[None] if x.ndim == 1 else x for x in _encrypted(tup)]),
     np.hstack: lambda tup: concatenate(tup, axis=min(1, _encrypted(tup)[0].ndim - 1)),
     np.squeeze: lambda x, axis=None: dense(x).squeeze(axis),
-    np.broadcast_to: lambda x, shape: dense(x).broadcast_to(tuple(shape)),
+    np.broadcast_to: lambda x, shape: dense(x).broadcast_to(shape),
     np.conj: lambda x: x.conj(),
     np.shape: lambda x: x.shape,
     np.ndim: lambda x: x.ndim,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from jali._core.array import refuse_non_numbers
 from jali._core.arrays import as_numbers
 from jali.errors import InvalidArgument
 
-__all__ = ["axes", "joint_shape", "numbers"]
+__all__ = ["axes", "checked_shape", "joint_shape", "numbers"]
 
 
 def numbers(value: Any) -> npt.NDArray[Any] | None:
@@ -32,6 +33,20 @@ def joint_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
         raise InvalidArgument(
             f"arrays of the shapes {a} and {b} do not fit: counts must be equal, or one of them 1"
         ) from None
+
+
+def checked_shape(shape: Any) -> tuple[int, ...]:
+    """The shape as a tuple of counts from 1; a whole number stands for one axis. Raises InvalidArgument."""
+    given = (shape,) if isinstance(shape, (int, np.integer)) else shape
+    try:
+        counts = tuple(operator.index(count) for count in given)
+    except TypeError:
+        counts = (0,)
+    if any(count < 1 for count in counts):
+        raise InvalidArgument(
+            f"a shape must be a whole number from 1 or a tuple of them, not {checks.shown(shape)}"
+        )
+    return counts
 
 
 def axes(axis: Any, ndim: int) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from jali._core.refusals import explain_calls, refuse_names, refuse_operators
 from jali.ckks import functions
 from jali.ckks.array import EncryptedArray
 from jali.ckks.client import Client, Encryptor
+from jali.ckks.dense import DenseArray
 from jali.ckks.evaluator import Evaluator
 from jali.errors import NotOffered
 
@@ -35,7 +36,6 @@ PICKED = (
     "the parts together: for other choices use a selection matrix (S @ x)"
 )
 ROUNDED = "encrypted numbers cannot be rounded, so that there is no // and no %: use /, or decrypt them first"
-SHAPE = "the shape is that of the numbers that were encrypted: encrypt them in the shape wanted"
 
 #: Attributes of an encrypted array.
 ARRAY = {
@@ -78,9 +78,6 @@ ARRAY = {
     **dict.fromkeys(
         ("round", "floor", "ceil", "astype", "dtype"),
         "encrypted numbers are approximate, real or complex, and never rounded: decrypt them first",
-    ),
-    **dict.fromkeys(
-        ("T", "transpose", "reshape", "flatten", "ravel", "squeeze", "swapaxes"), SHAPE
     ),
     **dict.fromkeys(
         ("real", "imag"),
@@ -291,5 +288,6 @@ def install() -> None:
     refuse_names(Client, CLIENT)
     refuse_names(Evaluator, EVALUATOR)
     explain_calls(EncryptedArray, constructor=False)
+    explain_calls(DenseArray, constructor=False, named="EncryptedArray")
     for kind in (Client, Encryptor, Evaluator):
         explain_calls(kind)
