@@ -20,7 +20,7 @@ from jali.tfhe.captured import Captured
 from jali.tfhe.devices import device_of, tell_fallback
 from jali.tfhe.integers import EncryptedIntegers, type_of
 from jali.tfhe.tables import of_one, of_two
-from jali.tfhe.values import integers, whole_numbers
+from jali.tfhe.values import extended, integers, whole_numbers
 
 __all__ = ["Evaluator"]
 
@@ -341,8 +341,7 @@ class Evaluator:
         if words.ndim != 1:
             raise InvalidArgument(f"a table has one axis, not the shape {words.shape}: flatten it")
         if signed:
-            sign = np.uint64(1 << (bits - 1))
-            words = (words ^ sign) - sign
+            words = extended(words, bits)
         flat = self._integers.read_clear(words.tolist(), bits, signed, index._here(self))
         return index._made(flat, index.shape)
 

@@ -11,7 +11,7 @@ from jali._core import checks
 from jali._jali.tfhe import Ciphertext, Params
 from jali.errors import InvalidArgument
 
-__all__ = ["integers", "messages", "shown", "whole_numbers", "width_of"]
+__all__ = ["extended", "integers", "messages", "shown", "whole_numbers", "width_of"]
 
 Words = npt.NDArray[np.uint64]
 
@@ -80,6 +80,12 @@ def integers(
     kind = array.dtype.kind
     words = array.astype(np.int64).view(np.uint64) if kind == "i" else array.astype(np.uint64)
     return words & np.uint64((1 << width) - 1)
+
+
+def extended(words: Words, bits: int) -> Words:
+    """Words modulo 2^bits with their sign in every higher bit: of 8 bits, 255 is 2^64 - 1."""
+    up = np.uint64(64 - bits)
+    return ((words << up).view(np.int64) >> up.view(np.int64)).view(np.uint64)
 
 
 def width_of(bits: int, signed: bool) -> str:
