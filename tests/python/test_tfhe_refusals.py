@@ -32,6 +32,54 @@ def test_names_of_numpy_are_refused_in_sentences(x: Any) -> None:
             getattr(x, name)
 
 
+@pytest.mark.parametrize("name", [name for name in dir(np.ndarray) if not name.startswith("_")])
+def test_attributes_of_numpy_arrays_exist_or_are_refused(x: Any, name: str) -> None:
+    try:
+        getattr(x, name)
+    except jali.Unsupported as error:
+        assert "has no attribute '" not in str(error)
+
+
+def test_what_the_refusals_of_names_say_computes(x: Any, world: World) -> None:
+    """Each sentence's advice is that attribute of NumPy's arrays."""
+    a, n = np.array([[1, 2], [3, 0]]), 2
+    m = x[[0, 1, 2, 2]].reshape(2, 2) * np.array([[1, 1], [1, 0]])
+    v = x.ravel()
+    b = np.array([1, 2, 3])
+    diagonal = m[np.arange(n), np.arange(n)]
+    for result, expected in (
+        (v[[0, 2]], b.take([0, 2])),
+        (v[[True, False, True]], b.compress([True, False, True])),
+        (v[np.repeat(np.arange(len(v)), 2)], b.repeat(2)),
+        (diagonal, a.diagonal()),
+        (diagonal.sum(), a.trace()),
+        (m.swapaxes(-1, -2), a.T),
+        (m.swapaxes(0, 1), a.swapaxes(0, 1)),
+        (v.reshape(1, 3, 1).squeeze(), b),
+        (np.squeeze(v.reshape(1, 3, 1), axis=2), b.reshape(1, 3)),
+        ((v < 3).sum(), b.searchsorted(3)),
+        ((m != 0).sum(), np.count_nonzero(a)),
+    ):
+        np.testing.assert_array_equal(world.client.decrypt(result), expected)
+    for wrong in (lambda: m.swapaxes(0, 2), lambda: m.squeeze(0), lambda: m.squeeze("a")):
+        with pytest.raises(jali.InvalidArgument):
+            wrong()
+
+
+def test_each_kind_says_how_it_is_put_in_order(world: World) -> None:
+    messages = world.given([3, 0, 2])
+    integers = world.server.bind(world.client.encrypt_uint([3, 0, 2], bits=8))
+    with pytest.raises(jali.Unsupported, match="messages are not put in order"):
+        messages.argsort()
+    with pytest.raises(jali.Unsupported, match=r"x\.sort\(\)"):
+        integers.argsort()
+    with pytest.raises(jali.Unsupported, match="apply"):
+        messages.clip(1, 2)
+    clipped = world.server.apply(lambda v: min(max(v, 1), 2), messages)
+    np.testing.assert_array_equal(world.client.decrypt(clipped), [2, 1, 2])
+    np.testing.assert_array_equal(world.client.decrypt(integers.maximum(1).minimum(2)), [2, 1, 2])
+
+
 def test_numbers_stay_with_the_client(x: Any) -> None:
     for convert in (int, float, complex, range, math.floor, round, lambda v: [1, 2][v]):
         with pytest.raises(jali.Unsupported, match=r"client|fractions"):
