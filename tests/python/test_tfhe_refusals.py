@@ -108,3 +108,61 @@ def test_hidden_numbers_are_not_used(x: Any, world: World) -> None:
             call()
     shown = world.client.decrypt(x + np.ma.array([1, 1, 1]))
     np.testing.assert_array_equal(shown, [2, 3, 4])
+
+
+def test_numbers_that_numpy_has_no_room_for_are_refused_with_the_range(world: World) -> None:
+    client, server = world.client, world.server
+    message = server.bind(client.encrypt([1, 2, 3]))
+    word = server.bind(client.encrypt_uint([1, 2, 3], bits=8))
+    signed = rf"from -{2**63} to {2**63 - 1}: integers have at most 64 bits"
+    refused: list[tuple[str, Callable[[], object]]] = [
+        ("from 0 to 3: ", lambda: client.encrypt(10**30)),
+        ("from 0 to 3: ", lambda: client.encrypt([2**63, -1])),
+        ("from 0 to 3: ", lambda: client.encrypt([np.uint64(2**63), -1])),
+        (f"from 0 to {2**64 - 1}: ", lambda: client.encrypt_uint(2**64, bits=64)),
+        (f"from 0 to {2**64 - 1}: .*encrypt_int", lambda: client.encrypt_uint([2**63, -1], 64)),
+        (signed, lambda: client.encrypt_int([2**63, -1], bits=64)),
+        (signed, lambda: client.encrypt_int(np.uint64(2**63), bits=64)),
+        ("from 0 to 255: use more bits", lambda: word + 10**30),
+        ("from 0 to 255: use more bits", lambda: server.read([10**30], word)),
+        ("from 0 to 15: ", lambda: server.clear(10**30)),
+        ("from 0 to 15: ", lambda: server.clear(16)),
+        (f"to {2**63 - 1}: use smaller numbers", lambda: message + 10**30),
+        (f"to {2**63 - 1}: use smaller numbers", lambda: message == 10**30),
+        (f"to {2**63 - 1}: use smaller numbers", lambda: message @ [[10**30]] * 3),
+    ]
+    for says, call in refused:
+        with pytest.raises(jali.InvalidArgument, match=says):
+            call()
+
+
+def test_whole_numbers_of_python_are_numbers_in_any_array(world: World) -> None:
+    numbers = np.array([1, True, np.int8(3)], dtype=object)
+    for encrypted in (world.client.encrypt(numbers), world.client.encrypt_int(numbers, bits=64)):
+        np.testing.assert_array_equal(world.client.decrypt(encrypted), [1, 1, 3])
+    with pytest.raises(jali.InvalidArgument, match="dtype object: give whole numbers"):
+        world.client.encrypt(np.array([1, None], dtype=object))
+    with pytest.raises(jali.InvalidArgument, match=r"dtype float64: .*astype"):
+        world.client.encrypt([1.0, 2**63])
+
+
+@pytest.mark.parametrize("count", [10**15, 2**62])
+def test_numbers_without_room_are_refused_before_they_are_looked_at(
+    x: Any, world: World, count: int
+) -> None:
+    ones = np.broadcast_to(np.uint8(1), (count,))
+    calls: list[Callable[[], object]] = [
+        lambda: world.client.encrypt(ones),
+        lambda: world.client.encrypt_uint(ones, bits=8),
+        lambda: x + ones,
+    ]
+    for call in calls:
+        with pytest.raises(jali.OutOfMemory, match=rf"{count} numbers.* give fewer"):
+            call()
+
+
+def test_ciphertexts_are_bound_before_they_compute(x: Any, world: World) -> None:
+    unbound = world.client.encrypt([1, 2, 3])
+    for call in (lambda: x + unbound, lambda: x == unbound, lambda: x * unbound):
+        with pytest.raises(jali.InvalidArgument, match=r"bind the ciphertext first"):
+            call()

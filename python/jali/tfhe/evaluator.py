@@ -145,10 +145,13 @@ class Evaluator:
 
         values: of any shape. Raises InvalidArgument for numbers that do not fit.
         """
-        array = whole_numbers(values)
-        high = (1 << (self.params.message_bits + self.params.carry_bits)) - 1
-        if int(array.min()) < 0 or int(array.max()) > high:
-            raise InvalidArgument(f"values must be from 0 to {high}")
+        bits = self.params.message_bits + self.params.carry_bits
+        array = whole_numbers(
+            values,
+            low=0,
+            high=(1 << bits) - 1,
+            instead=f"messages of these parameters have {bits} bits with their carries",
+        )
         words = [int(v) for v in array.reshape(-1)]
         return EncryptedArray(self, self._core.clear(words, list(array.shape)))
 
