@@ -350,3 +350,21 @@ def test_mistakes_of_newcomers_get_sentences(
     x = encrypted(wide, np.array([3, 5], dtype=np.uint8))
     with pytest.raises(jali.Error, match=sentence):
         expression(wide, x)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("bits", [1, 5, 8, 64])
+def test_negative_numbers_bring_no_warnings(wide: World, bits: int) -> None:
+    low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+    x = wide.server.bind(wide.client.encrypt_int([low, high], bits=bits))
+    for clear in (-1, low, np.array(-1), np.array([low, -1])):
+        c = np.asarray(clear, dtype=object)
+        wrapped = [(v - low) % (1 << bits) + low for v in np.array([low, high], dtype=object) + c]
+        assert wide.client.decrypt(x + clear).tolist() == wrapped
+        assert wide.client.decrypt(x < clear).tolist() == [low < c.flat[0], high < c.flat[-1]]
+    if bits == 5:
+        for call in (lambda: x * -1, lambda: x // -1, lambda: x.maximum(-1), lambda: x & -1):
+            call()
+        index = wide.server.bind(wide.client.encrypt_uint([1, 0], bits=2))
+        read = wide.server.read([-16, 15], index, "int5")
+        assert wide.client.decrypt(read).tolist() == [15, -16]

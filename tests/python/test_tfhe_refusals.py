@@ -32,6 +32,54 @@ def test_names_of_numpy_are_refused_in_sentences(x: Any) -> None:
             getattr(x, name)
 
 
+@pytest.mark.parametrize("name", [name for name in dir(np.ndarray) if not name.startswith("_")])
+def test_attributes_of_numpy_arrays_exist_or_are_refused(x: Any, name: str) -> None:
+    try:
+        getattr(x, name)
+    except jali.Unsupported as error:
+        assert "has no attribute '" not in str(error)
+
+
+def test_what_the_refusals_of_names_say_computes(x: Any, world: World) -> None:
+    """Each sentence's advice is that attribute of NumPy's arrays."""
+    a, n = np.array([[1, 2], [3, 0]]), 2
+    m = x[[0, 1, 2, 2]].reshape(2, 2) * np.array([[1, 1], [1, 0]])
+    v = x.ravel()
+    b = np.array([1, 2, 3])
+    diagonal = m[np.arange(n), np.arange(n)]
+    for result, expected in (
+        (v[[0, 2]], b.take([0, 2])),
+        (v[[True, False, True]], b.compress([True, False, True])),
+        (v[np.repeat(np.arange(len(v)), 2)], b.repeat(2)),
+        (diagonal, a.diagonal()),
+        (diagonal.sum(), a.trace()),
+        (m.swapaxes(-1, -2), a.T),
+        (m.swapaxes(0, 1), a.swapaxes(0, 1)),
+        (v.reshape(1, 3, 1).squeeze(), b),
+        (np.squeeze(v.reshape(1, 3, 1), axis=2), b.reshape(1, 3)),
+        ((v < 3).sum(), b.searchsorted(3)),
+        ((m != 0).sum(), np.count_nonzero(a)),
+    ):
+        np.testing.assert_array_equal(world.client.decrypt(result), expected)
+    for wrong in (lambda: m.swapaxes(0, 2), lambda: m.squeeze(0), lambda: m.squeeze("a")):
+        with pytest.raises(jali.InvalidArgument):
+            wrong()
+
+
+def test_each_kind_says_how_it_is_put_in_order(world: World) -> None:
+    messages = world.given([3, 0, 2])
+    integers = world.server.bind(world.client.encrypt_uint([3, 0, 2], bits=8))
+    with pytest.raises(jali.Unsupported, match="messages are not put in order"):
+        messages.argsort()
+    with pytest.raises(jali.Unsupported, match=r"x\.sort\(\)"):
+        integers.argsort()
+    with pytest.raises(jali.Unsupported, match="apply"):
+        messages.clip(1, 2)
+    clipped = world.server.apply(lambda v: min(max(v, 1), 2), messages)
+    np.testing.assert_array_equal(world.client.decrypt(clipped), [2, 1, 2])
+    np.testing.assert_array_equal(world.client.decrypt(integers.maximum(1).minimum(2)), [2, 1, 2])
+
+
 def test_numbers_stay_with_the_client(x: Any) -> None:
     for convert in (int, float, complex, range, math.floor, round, lambda v: [1, 2][v]):
         with pytest.raises(jali.Unsupported, match=r"client|fractions"):
@@ -60,3 +108,61 @@ def test_hidden_numbers_are_not_used(x: Any, world: World) -> None:
             call()
     shown = world.client.decrypt(x + np.ma.array([1, 1, 1]))
     np.testing.assert_array_equal(shown, [2, 3, 4])
+
+
+def test_numbers_that_numpy_has_no_room_for_are_refused_with_the_range(world: World) -> None:
+    client, server = world.client, world.server
+    message = server.bind(client.encrypt([1, 2, 3]))
+    word = server.bind(client.encrypt_uint([1, 2, 3], bits=8))
+    signed = rf"from -{2**63} to {2**63 - 1}: integers have at most 64 bits"
+    refused: list[tuple[str, Callable[[], object]]] = [
+        ("from 0 to 3: ", lambda: client.encrypt(10**30)),
+        ("from 0 to 3: ", lambda: client.encrypt([2**63, -1])),
+        ("from 0 to 3: ", lambda: client.encrypt([np.uint64(2**63), -1])),
+        (f"from 0 to {2**64 - 1}: ", lambda: client.encrypt_uint(2**64, bits=64)),
+        (f"from 0 to {2**64 - 1}: .*encrypt_int", lambda: client.encrypt_uint([2**63, -1], 64)),
+        (signed, lambda: client.encrypt_int([2**63, -1], bits=64)),
+        (signed, lambda: client.encrypt_int(np.uint64(2**63), bits=64)),
+        ("from 0 to 255: use more bits", lambda: word + 10**30),
+        ("from 0 to 255: use more bits", lambda: server.read([10**30], word)),
+        ("from 0 to 15: ", lambda: server.clear(10**30)),
+        ("from 0 to 15: ", lambda: server.clear(16)),
+        (f"to {2**63 - 1}: use smaller numbers", lambda: message + 10**30),
+        (f"to {2**63 - 1}: use smaller numbers", lambda: message == 10**30),
+        (f"to {2**63 - 1}: use smaller numbers", lambda: message @ [[10**30]] * 3),
+    ]
+    for says, call in refused:
+        with pytest.raises(jali.InvalidArgument, match=says):
+            call()
+
+
+def test_whole_numbers_of_python_are_numbers_in_any_array(world: World) -> None:
+    numbers = np.array([1, True, np.int8(3)], dtype=object)
+    for encrypted in (world.client.encrypt(numbers), world.client.encrypt_int(numbers, bits=64)):
+        np.testing.assert_array_equal(world.client.decrypt(encrypted), [1, 1, 3])
+    with pytest.raises(jali.InvalidArgument, match="dtype object: give whole numbers"):
+        world.client.encrypt(np.array([1, None], dtype=object))
+    with pytest.raises(jali.InvalidArgument, match=r"dtype float64: .*astype"):
+        world.client.encrypt([1.0, 2**63])
+
+
+@pytest.mark.parametrize("count", [10**15, 2**62])
+def test_numbers_without_room_are_refused_before_they_are_looked_at(
+    x: Any, world: World, count: int
+) -> None:
+    ones = np.broadcast_to(np.uint8(1), (count,))
+    calls: list[Callable[[], object]] = [
+        lambda: world.client.encrypt(ones),
+        lambda: world.client.encrypt_uint(ones, bits=8),
+        lambda: x + ones,
+    ]
+    for call in calls:
+        with pytest.raises(jali.OutOfMemory, match=rf"{count} numbers.* give fewer"):
+            call()
+
+
+def test_ciphertexts_are_bound_before_they_compute(x: Any, world: World) -> None:
+    unbound = world.client.encrypt([1, 2, 3])
+    for call in (lambda: x + unbound, lambda: x == unbound, lambda: x * unbound):
+        with pytest.raises(jali.InvalidArgument, match=r"bind the ciphertext first"):
+            call()

@@ -1,6 +1,6 @@
 """Refusals in sentences: names that a class does not have although many look for them, and calls that do not fit.
 
-The sentences belong to the schemes. A name that a class defines, itself or in a base class, is never refused.
+Most sentences belong to the schemes. A name that a class defines, itself or in a base class, is never refused.
 """
 
 from __future__ import annotations
@@ -12,7 +12,39 @@ from typing import Any, NoReturn
 
 from jali.errors import NotOffered, Unsupported, WrongCall
 
-__all__ = ["explain_calls", "is_refusal", "refuse_names", "refuse_operators", "wrong_call"]
+__all__ = [
+    "ARRAY",
+    "DECRYPT",
+    "explain_calls",
+    "is_refusal",
+    "refuse_names",
+    "refuse_operators",
+    "wrong_call",
+]
+
+DECRYPT = "only the client can see the numbers: Client.decrypt(x) gives them as a NumPy array"
+
+#: Attributes that encrypted arrays of every scheme refuse with the same sentence.
+ARRAY = {
+    **dict.fromkeys(("decrypt", "tolist", "item", "numpy", "view", "tobytes"), DECRYPT),
+    **dict.fromkeys(("strides", "flags", "base", "data", "ctypes", "tofile"), DECRYPT),
+    **dict.fromkeys(("byteswap", "getfield", "setfield"), DECRYPT),
+    **dict.fromkeys(("add", "plus"), "write x + y"),
+    **dict.fromkeys(("sub", "subtract", "minus"), "write x - y"),
+    **dict.fromkeys(("mul", "multiply"), "write x * y"),
+    **dict.fromkeys(
+        ("to_bytes", "serialize", "save", "dump", "dumps"),
+        "write x.ciphertext.to_bytes() or x.ciphertext.save(path); the reader binds the ciphertext again",
+    ),
+    **dict.fromkeys(
+        ("append", "fill", "put", "resize", "partition", "setflags"),
+        "encrypted values never change: compute a new one",
+    ),
+    **dict.fromkeys(
+        ("nbytes", "itemsize"),
+        "x.ciphertext.nbytes says what it takes in memory, and len(x.ciphertext.to_bytes()) in a message",
+    ),
+}
 
 
 class Refused:

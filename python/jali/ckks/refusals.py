@@ -5,7 +5,8 @@ A name that a class comes to define loses its sentence by itself.
 
 from __future__ import annotations
 
-from jali._core.refusals import explain_calls, refuse_names, refuse_operators
+from jali._core import refusals
+from jali._core.refusals import DECRYPT, explain_calls, refuse_names, refuse_operators
 from jali.ckks import functions
 from jali.ckks.array import EncryptedArray
 from jali.ckks.client import Client, Encryptor
@@ -15,7 +16,6 @@ from jali.errors import NotOffered
 
 __all__ = ["install", "of_module"]
 
-DECRYPT = "only the client can see the numbers: Client.decrypt(x) gives them as a NumPy array"
 APPROXIMATE = (
     "ckks.functions.{0}(...) makes a polynomial near it: f = ckks.functions.{0}(...), then f(x)"
 )
@@ -39,7 +39,8 @@ ROUNDED = "encrypted numbers cannot be rounded, so that there is no // and no %:
 
 #: Attributes of an encrypted array.
 ARRAY = {
-    **dict.fromkeys(("decrypt", "tolist", "item", "numpy", "decode", "view", "tobytes"), DECRYPT),
+    **refusals.ARRAY,
+    "decode": DECRYPT,
     **{
         name: APPROXIMATE.format(name)
         for name in (
@@ -55,9 +56,6 @@ ARRAY = {
             "relu",
         )
     },
-    **dict.fromkeys(("add", "plus"), "write x + y"),
-    **dict.fromkeys(("sub", "subtract", "minus"), "write x - y"),
-    **dict.fromkeys(("mul", "multiply"), "write x * y"),
     **dict.fromkeys(("square", "pow", "power"), "write x ** n for a whole number n from 1"),
     **dict.fromkeys(
         ("div", "divide"), "write x / number, or multiply by ckks.functions.inverse(...) of y"
@@ -87,20 +85,12 @@ ARRAY = {
         ("roll", "shift"), "write x.rotate(steps): slot i of the result is slot i + steps"
     ),
     **dict.fromkeys(
-        ("to_bytes", "serialize", "save", "dump", "dumps"),
-        "write x.ciphertext.to_bytes() or x.ciphertext.save(path); the reader binds the ciphertext again",
-    ),
-    **dict.fromkeys(
         ("relinearize", "relinearise", "rescale", "mod_switch"),
         "relinearisation, rescaling and levels are managed for you; Evaluator.explicit does them by hand",
     ),
     **dict.fromkeys(
         ("cumsum", "cumprod", "prod"),
         "it is not computed on encrypted arrays: combine rotate, + and *",
-    ),
-    **dict.fromkeys(
-        ("append", "fill", "put", "resize", "partition", "setflags"),
-        "encrypted values never change: compute a new one",
     ),
     **dict.fromkeys(("all", "any", "nonzero"), TRUTH),
     **dict.fromkeys(("take", "compress", "choose", "diagonal"), PICKED),
@@ -109,24 +99,6 @@ ARRAY = {
     "flat": "write x.reshape(-1)",
     "mT": "write x.T, or x.transpose(...) with the axes",
     **dict.fromkeys(("searchsorted", "argpartition"), ORDER),
-    **dict.fromkeys(
-        ("nbytes", "itemsize"),
-        "x.ciphertext.nbytes says what it takes in memory, and len(x.ciphertext.to_bytes()) in a message",
-    ),
-    **dict.fromkeys(
-        (
-            "strides",
-            "flags",
-            "base",
-            "data",
-            "ctypes",
-            "tofile",
-            "byteswap",
-            "getfield",
-            "setfield",
-        ),
-        DECRYPT,
-    ),
     **dict.fromkeys(
         ("device", "to_device"), "see x.evaluator.device: Evaluator(..., device=...) chooses it"
     ),

@@ -20,7 +20,7 @@ from jali.tfhe.captured import Captured
 from jali.tfhe.devices import device_of, tell_fallback
 from jali.tfhe.integers import EncryptedIntegers, type_of
 from jali.tfhe.tables import of_one, of_two
-from jali.tfhe.values import integers, whole_numbers
+from jali.tfhe.values import extended, integers, whole_numbers
 
 __all__ = ["Evaluator"]
 
@@ -145,10 +145,13 @@ class Evaluator:
 
         values: of any shape. Raises InvalidArgument for numbers that do not fit.
         """
-        array = whole_numbers(values)
-        high = (1 << (self.params.message_bits + self.params.carry_bits)) - 1
-        if int(array.min()) < 0 or int(array.max()) > high:
-            raise InvalidArgument(f"values must be from 0 to {high}")
+        bits = self.params.message_bits + self.params.carry_bits
+        array = whole_numbers(
+            values,
+            low=0,
+            high=(1 << bits) - 1,
+            instead=f"messages of these parameters have {bits} bits with their carries",
+        )
         words = [int(v) for v in array.reshape(-1)]
         return EncryptedArray(self, self._core.clear(words, list(array.shape)))
 
@@ -341,8 +344,7 @@ class Evaluator:
         if words.ndim != 1:
             raise InvalidArgument(f"a table has one axis, not the shape {words.shape}: flatten it")
         if signed:
-            sign = np.uint64(1 << (bits - 1))
-            words = (words ^ sign) - sign
+            words = extended(words, bits)
         flat = self._integers.read_clear(words.tolist(), bits, signed, index._here(self))
         return index._made(flat, index.shape)
 

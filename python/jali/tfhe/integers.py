@@ -11,7 +11,7 @@ from jali._core import checks
 from jali._jali.tfhe import Ciphertext, IntegersCore
 from jali.errors import InvalidArgument, Unsupported
 from jali.tfhe.shaped import Shaped
-from jali.tfhe.values import integers, width_of
+from jali.tfhe.values import extended, integers, width_of
 
 __all__ = ["EncryptedIntegers", "type_of"]
 
@@ -69,10 +69,7 @@ class EncryptedIntegers(Shaped):
         if isinstance(other, Shaped):
             raise InvalidArgument(MIXED)
         words = integers(other, self.bits, signed=self.is_signed, what="an operand's")
-        if self.is_signed:
-            sign = np.uint64(1 << (self.bits - 1))
-            words = (words ^ sign) - sign
-        return words
+        return extended(words, self.bits) if self.is_signed else words
 
     def _binary(self, name: str, other: Any, *, reversed_: bool = False) -> EncryptedIntegers:
         if isinstance(other, EncryptedIntegers):

@@ -5,37 +5,62 @@ A name that a class comes to define loses its sentence by itself.
 
 from __future__ import annotations
 
-from jali._core.refusals import refuse_names, refuse_operators
+from jali._core import refusals
+from jali._core.refusals import DECRYPT, refuse_names, refuse_operators
 from jali.tfhe.array import EncryptedArray
 from jali.tfhe.integers import EncryptedIntegers
 
 __all__ = ["install"]
 
-DECRYPT = "only the client can see the numbers: Client.decrypt(x) gives them as a NumPy array"
 FRACTIONS = "whole numbers have no fractions: divide x.sum() by the count with //, or decrypt first"
 NEVER = "encrypted values never change: compute a new one, or Evaluator.select(condition, new, x)"
 LOOKED_UP = "look it up: evaluator.apply(lambda v: (v * v) % 4, x) takes any function of a message"
+ORDER = "messages are not put in order: encrypt_int and encrypt_uint make integers, which are"
 PRODUCT = "write it element by element: x[0] * x[1], x[0] + x[1]"
 
+#: Attributes of encrypted arrays of both kinds.
 ARRAY = {
-    **dict.fromkeys(("decrypt", "tolist", "item", "numpy", "tobytes", "view"), DECRYPT),
+    **refusals.ARRAY,
     **dict.fromkeys(("mean", "var", "std", "round"), FRACTIONS),
     **dict.fromkeys(("prod", "cumprod", "cumsum"), PRODUCT),
     "any": "combine the elements of x != 0 with |",
     "all": "combine the elements of x != 0 with &",
+    "nonzero": "which numbers are 0 is encrypted, too: (x != 0).sum() counts the others",
+    "searchsorted": "write (x < v).sum() for the place of the number v in sorted x",
+    **dict.fromkeys(("real", "conj", "conjugate"), "whole numbers are real: write x"),
+    "imag": "whole numbers are real, and have no imaginary part: leave it out",
+    "take": "write x[[0, 2]], with clear places",
+    "compress": "write x[[True, False, True]], with clear truth values",
+    "choose": "write evaluator.select(condition, x, y)",
+    "repeat": "write x[np.repeat(np.arange(len(x)), count)]",
+    "diagonal": "write x[np.arange(n), np.arange(n)] for the diagonal of an n by n matrix",
+    "trace": "write x[np.arange(n), np.arange(n)].sum() for the trace of an n by n matrix",
+    "flat": "write x.ravel()",
+    "mT": "write x.swapaxes(-1, -2)",
     **dict.fromkeys(
-        ("argmax", "argmin", "argsort", "sort", "max", "min", "maximum", "minimum"),
-        "messages are not put in order: encrypt_int and encrypt_uint make integers, which are",
+        ("device", "to_device"), "see x.evaluator.engine: Evaluator(..., device=...) chooses it"
     ),
-    "clip": "write x.maximum(lowest).minimum(largest), of integers",
-    **dict.fromkeys(("append", "fill", "put"), NEVER),
-    **dict.fromkeys(("add", "plus"), "write x + y"),
-    **dict.fromkeys(("sub", "subtract", "minus"), "write x - y"),
-    **dict.fromkeys(("mul", "multiply"), "write x * y"),
+}
+
+#: Attributes of arrays of messages.
+MESSAGES = {
+    **ARRAY,
+    **dict.fromkeys(("argmax", "argmin", "argsort", "sort", "max", "min"), ORDER),
+    **dict.fromkeys(("maximum", "minimum", "partition", "argpartition"), ORDER),
+    "clip": "look it up: evaluator.apply(lambda v: min(max(v, 1), 2), x)",
+    "astype": "messages have one type: encrypt_int and encrypt_uint make integers, which have astype",
+    "dot": "write x @ weights for clear weights, or (x * y).sum() for two encrypted arrays",
+}
+
+#: Attributes of arrays of integers.
+INTEGERS = {
+    **ARRAY,
+    "clip": "write x.maximum(lowest).minimum(largest)",
     **dict.fromkeys(
-        ("to_bytes", "serialize", "save", "dump", "dumps"),
-        "write x.ciphertext.to_bytes(); the reader binds the ciphertext again",
+        ("argsort", "argpartition"),
+        "the places of all numbers are not computed: x.sort() sorts them, x.argmin() and x.argmax() find one place",
     ),
+    "partition": "write x.sort()",
 }
 
 OPERATORS = {
@@ -48,6 +73,6 @@ OPERATORS = {
 
 def install() -> None:
     """Gives the arrays of jali.tfhe their sentences."""
-    for kind in (EncryptedArray, EncryptedIntegers):
-        refuse_names(kind, ARRAY)
+    for kind, names in ((EncryptedArray, MESSAGES), (EncryptedIntegers, INTEGERS)):
+        refuse_names(kind, names)
         refuse_operators(kind, OPERATORS)

@@ -105,6 +105,20 @@ class Shaped(Encrypted):
         """The transpose."""
         return self.transpose()
 
+    def swapaxes(self, axis1: int, axis2: int) -> Self:
+        """As numpy.ndarray.swapaxes."""
+        try:
+            return self._taken(self._addresses().swapaxes(axis1, axis2))
+        except (ValueError, TypeError) as error:
+            raise InvalidArgument(str(error)) from None
+
+    def squeeze(self, axis: int | tuple[int, ...] | None = None) -> Self:
+        """As numpy.ndarray.squeeze."""
+        try:
+            return self._taken(self._addresses().squeeze(axis))
+        except (ValueError, TypeError) as error:
+            raise InvalidArgument(str(error)) from None
+
     def ravel(self) -> Self:
         """The elements in one axis."""
         return self.reshape(-1)

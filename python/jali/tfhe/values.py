@@ -9,18 +9,19 @@ import numpy.typing as npt
 
 from jali._core import checks
 from jali._jali.tfhe import Ciphertext, Params
-from jali.errors import InvalidArgument
+from jali.errors import InvalidArgument, OutOfMemory
 
-__all__ = ["integers", "messages", "shown", "whole_numbers", "width_of"]
+__all__ = ["extended", "integers", "messages", "shown", "whole_numbers", "width_of"]
 
 Words = npt.NDArray[np.uint64]
 
 
-def whole_numbers(values: npt.ArrayLike, what: str = "values") -> npt.NDArray[Any]:
-    """``values`` as an array of integers or booleans of NumPy, of any shape.
-
-    Raises InvalidArgument for numbers that are not whole, and for anything that is no number.
-    """
+def _whole(values: npt.ArrayLike, what: str) -> npt.NDArray[Any]:
+    """``values`` as an array of integers or booleans, of Python's integers if those of NumPy have no room."""
+    if isinstance(values, Ciphertext):
+        raise InvalidArgument(
+            f"{what} are encrypted: bind the ciphertext first, evaluator.bind(ciphertext), and compute on the array that it gives"
+        )
     try:
         array = np.asarray(values)
     except (ValueError, TypeError) as error:
@@ -28,15 +29,31 @@ def whole_numbers(values: npt.ArrayLike, what: str = "values") -> npt.NDArray[An
     checks.unmasked(values, what)
     if array.size == 0:
         raise InvalidArgument(f"{what} have the shape {array.shape}: give at least one number")
-    if array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.trunc(array)).all():
+    _have_room(array.size, what)
+    kind = array.dtype.kind
+    if kind == "O" or (kind == "f" and not isinstance(values, np.ndarray)):
+        exact = np.asarray(values, dtype=object)
+        if all(isinstance(v, (int, np.integer, np.bool_)) for v in exact.flat):
+            return np.array([int(v) for v in exact.flat], dtype=object).reshape(exact.shape)
+    if kind == "f" and np.isfinite(array).all() and (array == np.trunc(array)).all():
         raise InvalidArgument(
             f"{what} have dtype {array.dtype}: TFHE computes on whole numbers, so convert them with .astype(int)"
         )
-    if array.dtype.kind not in "biu":
+    if kind not in "biu":
         raise InvalidArgument(
             f"{what} have dtype {array.dtype}: give whole numbers or booleans; jali.ckks computes on real ones"
         )
     return array
+
+
+def _have_room(count: int, what: str) -> None:
+    """Raises OutOfMemory if so many words have no room. It looks at no number, which may take minutes."""
+    try:
+        np.empty(count, dtype=np.uint64)
+    except (MemoryError, ValueError):  # ValueError if their bytes are more than addresses
+        raise OutOfMemory(
+            f"{what} are {count} numbers, for which there is no memory: give fewer at a time"
+        ) from None
 
 
 def _within(array: npt.NDArray[Any], low: int, high: int, instead: str) -> None:
@@ -45,9 +62,26 @@ def _within(array: npt.NDArray[Any], low: int, high: int, instead: str) -> None:
         raise InvalidArgument(f"a number is not from {low} to {high}: {instead}")
 
 
+def whole_numbers(
+    values: npt.ArrayLike,
+    what: str = "values",
+    *,
+    low: int = -(1 << 63),
+    high: int = (1 << 63) - 1,
+    instead: str = "use smaller numbers",
+) -> npt.NDArray[Any]:
+    """``values`` as an array of integers or booleans of NumPy, of any shape, from low to high.
+
+    Raises InvalidArgument for numbers that are not whole or not in the range, and for anything that is no number.
+    """
+    array = _whole(values, what)
+    _within(array, low, high, instead)
+    return array.astype(np.int64) if array.dtype.kind == "O" else array
+
+
 def messages(values: npt.ArrayLike, params: Params, largest: int | None = None) -> Words:
     """Messages as words, in C order. Raises InvalidArgument for numbers that do not fit."""
-    array = whole_numbers(values)
+    array = _whole(values, "values")
     high = (1 << params.message_bits) - 1 if largest is None else largest
     _within(
         array,
@@ -74,12 +108,18 @@ def integers(
     width = checks.whole(bits, 1, "bits must be a whole number from 1 to 64")
     if width > 64:
         raise InvalidArgument(f"bits must be a whole number from 1 to 64, not {width}")
-    array = whole_numbers(values, f"{what} numbers" if what.endswith("'s") else what)
+    array = _whole(values, f"{what} numbers" if what.endswith("'s") else what)
     low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if signed else (0, (1 << width) - 1)
-    _within(array, low, high, negative if not signed and int(array.min()) < 0 else "use more bits")
-    kind = array.dtype.kind
-    words = array.astype(np.int64).view(np.uint64) if kind == "i" else array.astype(np.uint64)
+    instead = "use more bits" if width < 64 else "integers have at most 64 bits"
+    _within(array, low, high, negative if not signed and int(array.min()) < 0 else instead)
+    words = array.astype(np.int64).view(np.uint64) if signed else array.astype(np.uint64)
     return words & np.uint64((1 << width) - 1)
+
+
+def extended(words: Words, bits: int) -> Words:
+    """Words modulo 2^bits with their sign in every higher bit: of 8 bits, 255 is 2^64 - 1."""
+    up = np.uint64(64 - bits)
+    return ((words << up).view(np.int64) >> up.view(np.int64)).view(np.uint64)
 
 
 def width_of(bits: int, signed: bool) -> str:
