@@ -457,6 +457,10 @@ def test_pandas_goes_in(s: Small) -> None:
     s.check(table * y, table.to_numpy() ** 2)
     s.check(table["age"] - x, np.zeros(3))
     s.check(y @ table.T, table.to_numpy() @ table.T.to_numpy())
+    s.check(table.T.to_numpy() @ x, table.T.to_numpy() @ table["age"].to_numpy())
+    for product in (lambda: table.T @ x, lambda: table["age"] @ x, lambda: table.T.dot(x)):
+        with pytest.raises(jali.Unsupported, match=r"write .* df.to_numpy\(\) @ x"):
+            product()
 
 
 def test_scikit_learn_goes_in(s: Small) -> None:

@@ -148,6 +148,14 @@ CALLS: dict[str, Expected] = {
     "x @ y": either(X @ Y),
     "x @ W": either(X @ W),
     "W @ x": either(W @ X),
+    "np.matrix(W) * x": refused(r"np.asarray\(M\) \* x for element by element, or M @ x"),
+    "x * np.matrix(W)": refused("M @ x for the product"),
+    "x + np.matrix(W)": refused("np.asarray"),
+    "x / np.matrix(W)": refused("np.asarray"),
+    "np.asarray(np.matrix(W)) * x": works(W * X),
+    "np.matrix(W) @ x": works(W @ X),
+    "x @ np.matrix(W)": works(X @ W),
+    "W.dot(x)": refused("write matrix @ x instead of matrix.dot"),
     "x.T": either(X.T),
     "x.reshape(2, 2)": either(X.reshape(2, 2)),
     "x.reshape(2, 2, order='F')": works(X.reshape(2, 2, order="F")),
@@ -321,6 +329,10 @@ ROW_CALLS: dict[str, Expected] = {
     "rows.with_magnitude()": refused("with_magnitude needs magnitude"),
     "rows.conj(1)": refused("conj takes at most 0"),
     "rows.rotate()": refused("rotate needs steps"),
+    "rows * np.matrix(R)": refused("M @ x for the product"),
+    "np.matrix(R) * rows": refused("M @ x for the product"),
+    "np.matrix(W) @ rows": works(W @ R),
+    "rows @ np.matrix(R.T)": works(R @ R.T),
     # Functions of NumPy.
     "np.concatenate([rows, rows], axis=None)": works(np.concatenate([R, R], axis=None)),
     "np.concatenate([rows, rows], axis=(0,))": refused("axis must be a whole number, not \\(0,\\)"),
@@ -407,6 +419,7 @@ def test_the_trace_of_a_matrix_is_the_sum_that_its_refusal_names(names: Mapping[
     assert np.allclose(client.decrypt(np.broadcast_to(rows[0], (2, 4))), [W[0], W[0]], atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 @pytest.mark.parametrize("call", [*CALLS, *ROW_CALLS])
 def test_call(call: str, names: Mapping[str, Any], tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)

@@ -13,7 +13,16 @@ from jali._core import checks
 from jali._core.numpy_calls import NumPyCalls
 from jali.errors import InvalidArgument, NotPickled, Unsupported, WrongCall
 
-__all__ = ["Encrypted", "exponent", "number", "operand", "power", "refuse_non_numbers"]
+__all__ = [
+    "Encrypted",
+    "exponent",
+    "number",
+    "operand",
+    "plain",
+    "power",
+    "refuse_matrix",
+    "refuse_non_numbers",
+]
 
 
 def number(value: Any) -> complex | None:
@@ -43,6 +52,20 @@ def refuse_non_numbers(value: Any) -> None:
         )
 
 
+def plain(value: Any) -> Any:
+    """A numpy.matrix as an array, for products of matrices; anything else as it is."""
+    return np.asarray(value) if isinstance(value, np.matrix) else value
+
+
+def refuse_matrix(value: Any) -> None:
+    """Raises WrongCall for a numpy.matrix, whose * is the product of matrices."""
+    if isinstance(value, np.matrix):
+        raise WrongCall(
+            "a numpy.matrix M is no operand of + - * /, because its own * is the product of matrices: write "
+            "np.asarray(M) * x for element by element, or M @ x for the product"
+        )
+
+
 def operand(value: Any, length: int) -> npt.NDArray[Any] | None:
     """The operand as an array, or None if it is no array, list, tuple or column of pandas. A last axis of 1 is repeated to `length`."""
     if hasattr(value, "to_numpy"):  # a column or a table of pandas
@@ -50,6 +73,7 @@ def operand(value: Any, length: int) -> npt.NDArray[Any] | None:
     if not isinstance(value, (np.ndarray, list, tuple)):
         refuse_non_numbers(value)
         return None
+    refuse_matrix(value)
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:

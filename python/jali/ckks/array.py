@@ -247,7 +247,7 @@ class EncryptedArray(Encrypted):
         keys for these are the fastest, and keys made with rotations="powers" serve every matrix.
         """
         server = self._server
-        array = arrays.operand(matrix, 1)
+        array = arrays.operand(arrays.plain(matrix), 1)
         if array is None or array.shape[1:] != self.shape or self.slots != server.params.slots:
             return server._matmul(matrix, self)
         plan = MatVec(array, server.params, level=self.level, layout="natural", streaming=True)
@@ -331,6 +331,12 @@ class EncryptedArray(Encrypted):
     def __matmul__(self, other: Any) -> EncryptedArray:
         """The product with a vector or a matrix, in the clear or encrypted; see DenseArray."""
         return self._dense().__matmul__(other)
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        raise Unsupported(
+            "an encrypted value is not an array: decrypt it first. For a product write matrix @ x instead of matrix.dot(x), "
+            "and df.to_numpy() @ x with a table or a column of pandas"
+        )
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """NumPy's functions that have encrypted results, such as numpy.stack and numpy.sum."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali._core import checks
-from jali._core.array import refuse_non_numbers
+from jali._core.array import refuse_matrix, refuse_non_numbers
 from jali._core.arrays import as_numbers
 from jali.errors import InvalidArgument
 
@@ -23,6 +23,7 @@ def numbers(value: Any) -> npt.NDArray[Any] | None:
     if not isinstance(value, (np.ndarray, list, tuple)):
         refuse_non_numbers(value)
         return None
+    refuse_matrix(value)
     return as_numbers(value, "the array's numbers")
 
 

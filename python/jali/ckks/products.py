@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali._core import checks
+from jali._core.array import plain
 from jali._jali.ckks import Layout, LinearTransform, MatVec
 from jali.ckks.array import EncryptedArray
 from jali.ckks.dense import DenseArray, dense
@@ -62,7 +63,7 @@ def matmul(a: Any, b: Any) -> EncryptedArray:
 
 
 def _clear(value: Any) -> npt.NDArray[Any]:
-    array = numbers(value)
+    array = numbers(plain(value))
     if array is None:
         raise InvalidArgument(f"@ takes arrays, not {checks.shown(value)}")
     return array
