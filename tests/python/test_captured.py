@@ -182,3 +182,25 @@ def test_captured_that_its_own_function_can_reach_is_collected(world):
     gone = make()
     gc.collect()
     assert gone() is None
+
+
+def test_results_that_are_no_vectors_are_refused_with_what_to_return(world):
+    client, server = world
+    v, x = encrypted(client, server, np.random.default_rng(), 4)
+
+    def total(a):
+        return a.sum(count=4).with_length(1)
+
+    def part(a):
+        return a.rotate(1).with_length(2)
+
+    for run in (server.capture, lambda f, a: server.map(f, [a, a])):
+        with pytest.raises(
+            InvalidArgument, match=r"return x.sum\(count=n\).with_length\(1\) for a sum"
+        ):
+            run(lambda a: a.sum(), x)
+    with pytest.raises(InvalidArgument, match=r"x.rotate\(i\).with_length\(n\) for x\[i:i\+n\]"):
+        server.capture(lambda a: a[1:3], x)
+    for f, expected in ((total, [v.sum()]), (part, v[1:3])):
+        for y in (server.capture(f, x)(x), *server.map(f, [x, x])):
+            np.testing.assert_allclose(client.decrypt(y), expected, atol=1e-6)

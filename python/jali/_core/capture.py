@@ -20,6 +20,9 @@ class Evaluator(Protocol[Array]):
     def _own(self, value: Array) -> Any:
         """The ciphertext of one of its arrays."""
 
+    def _result(self, value: Array) -> Any:
+        """The ciphertext of what a function returned."""
+
     def _array(self, ciphertext: Any) -> Array:
         """The array of a ciphertext on its device."""
 
@@ -34,7 +37,7 @@ class Evaluator(Protocol[Array]):
 
 def _results(server: Evaluator[Array], value: Array | Sequence[Array]) -> list[Any]:
     values: Sequence[Any] = value if isinstance(value, (list, tuple)) else [value]
-    return [server._own(v) for v in values]
+    return [server._result(v) for v in values]
 
 
 def _callable(function: object) -> None:

@@ -443,6 +443,16 @@ class Evaluator:
             )
         return ciphertext
 
+    def _result(self, value: EncryptedArray) -> Ciphertext:
+        """The ciphertext of what a captured or mapped function returned."""
+        if isinstance(value, DenseArray):
+            raise InvalidArgument(
+                f"such a function returns vectors (n,) or batches of them, not an array of the shape {value.shape}: of a vector "
+                "or a batch x return x.sum(count=n).with_length(1) for a sum, n a power of two, and "
+                "x.rotate(i).with_length(n) for x[i:i+n]"
+            )
+        return self._own(value)
+
     def _dense(self, value: EncryptedArray) -> DenseArray:
         return dense(value)
 

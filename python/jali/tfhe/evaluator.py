@@ -369,6 +369,8 @@ class Evaluator:
             )
         return value._here(self)
 
+    _result = _own
+
     def _array(self, ciphertext: Ciphertext) -> EncryptedArray | EncryptedIntegers:
         kind = EncryptedIntegers if ciphertext.bits else EncryptedArray
         return kind(self, ciphertext)
