@@ -166,3 +166,51 @@ def test_ciphertexts_are_bound_before_they_compute(x: Any, world: World) -> None
     for call in (lambda: x + unbound, lambda: x == unbound, lambda: x * unbound):
         with pytest.raises(jali.InvalidArgument, match=r"bind the ciphertext first"):
             call()
+
+
+def test_calls_of_newcomers_are_told_what_to_write(world: World) -> None:
+    client, server = world.client, world.server
+    m, u = server.bind(client.encrypt([1, 2, 3])), server.bind(client.encrypt_uint([1, 2, 3], 8))
+    unbound, c = client.encrypt([1, 2, 3]), np.array([True, False, True])
+    wrong: Any = server
+    refused: list[tuple[str, Callable[[], object]]] = [
+        ("integers have operators, and Evaluator.read", lambda: wrong.apply(abs, u)),
+        ("bind it first", lambda: wrong.apply(abs, unbound)),
+        ("bind it first", lambda: wrong.apply(max, m, unbound)),
+        ("not the text 'lambda v: v'", lambda: wrong.apply("lambda v: v", m)),
+        ("not the text", lambda: wrong.apply_each(["abs"] * 3, m)),
+        ("integers have operators", lambda: wrong.apply_each([abs] * 3, u)),
+        (r"Table\.together", lambda: wrong.apply_all([abs, abs], m)),
+        (r"write concatenate\(\[x, y\]\)", lambda: wrong.concatenate(m)),
+        (r"write concatenate\(\[x, y\]\)", lambda: wrong.concatenate(5)),
+        ("at least one", lambda: wrong.concatenate([])),
+        ("bind each", lambda: wrong.concatenate([m, unbound])),
+        ("messages and uint8: encrypt all by", lambda: wrong.concatenate([m, u])),
+        ("int8 and uint8: convert", lambda: wrong.concatenate([u.astype("int8"), u])),
+        (r"x \* c \+ y \* \(1 - c\)", lambda: wrong.select(c, u, u)),
+        (r"encrypt_uint\(condition, bits=1\)", lambda: wrong.select(m, u, u)),
+        ("compare them", lambda: wrong.select(u, u, u)),
+        ("bind the condition", lambda: wrong.select(unbound, m, m)),
+        ("or of length 1", lambda: m + m[:2]),
+        ("or of length 1", lambda: u + np.arange(2)),
+    ]
+    for says, call in refused:
+        with pytest.raises(jali.InvalidArgument, match=says):
+            call()
+
+
+def test_a_clear_condition_selects_by_products(x: Any, world: World) -> None:
+    c = np.array([True, False, True])
+    chosen = x * c + x[::-1] * (1 - c)
+    np.testing.assert_array_equal(world.client.decrypt(chosen), [1, 2, 3])
+    flag = world.server.bind(world.client.encrypt_uint(c, bits=1))
+    words = world.server.bind(world.client.encrypt_uint([7, 8, 9], bits=8))
+    selected = world.server.select(flag, words, 0)
+    np.testing.assert_array_equal(world.client.decrypt(selected), [7, 0, 9])
+
+
+def test_integers_are_not_encrypted_without_carries() -> None:
+    client = World(make(1, 0)).client
+    for encrypt in (client.encrypt_uint, client.encrypt_int):
+        with pytest.raises(jali.InvalidArgument, match="message_1_carry_1"):
+            encrypt(5, bits=8)

@@ -34,6 +34,26 @@ def _transform(name: str | None) -> str:
     return name or ""
 
 
+def _messages(x: Any, method: str) -> None:
+    """Raises InvalidArgument unless x is an encrypted array of messages."""
+    if isinstance(x, EncryptedArray):
+        return
+    instead = ""
+    if isinstance(x, Ciphertext):
+        instead = ": bind it first, evaluator.bind(ciphertext)"
+    elif isinstance(x, EncryptedIntegers):
+        instead = ": integers have operators, and Evaluator.read(table, x) looks them up in a list"
+    raise InvalidArgument(
+        f"{method} takes encrypted arrays of messages, not {checks.shown(x)}{instead}"
+    )
+
+
+def _kind(x: EncryptedArray | EncryptedIntegers) -> str:
+    if isinstance(x, EncryptedArray):
+        return "messages"
+    return f"{'int' if x.is_signed else 'uint'}{x.bits}"
+
+
 class Evaluator:
     """Computes on encrypted arrays with the public keys of one client.
 
@@ -172,10 +192,8 @@ class Evaluator:
         The result has the shape of x and fresh noise. Raises InvalidArgument for other results, RangeExceeded for values that
         have no room, and KeyMismatch for arrays of another evaluator.
         """
-        if not isinstance(x, EncryptedArray) or not (y is None or isinstance(y, EncryptedArray)):
-            raise InvalidArgument(
-                "apply takes encrypted arrays of this evaluator after the function"
-            )
+        for one in (x,) if y is None else (x, y):
+            _messages(one, "apply")
         if y is None:
             table = of_one(self.params, function, x.largest)
             return EncryptedArray(self, self._core.apply(x._here(self), table))
@@ -244,8 +262,7 @@ class Evaluator:
 
         functions: as for ``apply``, one for each element of the last axis.
         """
-        if not isinstance(x, EncryptedArray):
-            raise InvalidArgument("apply_each takes an encrypted array after the functions")
+        _messages(x, "apply_each")
         if not x.shape or x.shape[-1] != len(functions):
             raise InvalidArgument(
                 f"there are {len(functions)} functions for an array of shape {x.shape}: give one for each element of the last axis"
@@ -259,8 +276,12 @@ class Evaluator:
 
         Raises RangeExceeded if the table has no entry for a value, or if the parameters do not allow so many functions.
         """
-        if not isinstance(table, Table) or not isinstance(x, EncryptedArray):
-            raise InvalidArgument("apply_all takes a tfhe.Table and an encrypted array of messages")
+        if not isinstance(table, Table):
+            raise InvalidArgument(
+                f"apply_all takes a tfhe.Table, not {checks.shown(table)}: Table.together([Table(params, values), ...]) makes one "
+                "of several functions"
+            )
+        _messages(x, "apply_all")
         found = self._core.apply_all(x._here(self), table)
         return tuple(EncryptedArray(self, one) for one in found)
 
@@ -285,11 +306,20 @@ class Evaluator:
         """
         if isinstance(condition, EncryptedIntegers):
             return self._select_integers(condition, x, y)
-        for one in (condition, x, y):
+        if isinstance(condition, Ciphertext):
+            raise InvalidArgument("bind the condition first: evaluator.bind(ciphertext)")
+        if not isinstance(condition, EncryptedArray):
+            raise InvalidArgument(
+                f"select takes an encrypted condition, not {checks.shown(condition)}: for clear zeros and ones c write "
+                "x * c + y * (1 - c), or np.where if x and y are clear, too"
+            )
+        for one in (x, y):
             if not isinstance(one, (EncryptedArray, EncryptedIntegers)):
                 raise InvalidArgument(f"select takes encrypted arrays, not {checks.shown(one)}")
         if not isinstance(x, EncryptedArray) or not isinstance(y, EncryptedArray):
-            raise InvalidArgument("a bit selects among encrypted bits, not integers")
+            raise InvalidArgument(
+                "a message selects among encrypted bits, not integers: encrypt the condition by encrypt_uint(condition, bits=1)"
+            )
         condition, x = condition._aligned(x)
         condition, y = condition._aligned(y)
         x, y = x._aligned(y)
@@ -388,16 +418,31 @@ class Evaluator:
 
         The shapes are the same but for the axis, of which there is at least one. Raises InvalidArgument for other arrays.
         """
+        if isinstance(arrays, (EncryptedArray, EncryptedIntegers)) or not np.iterable(arrays):
+            raise InvalidArgument(
+                f"concatenate takes a list of encrypted arrays, not {checks.shown(arrays)}: write concatenate([x, y])"
+            )
         parts = list(arrays)
+        if not parts:
+            raise InvalidArgument("concatenate takes at least one array: the list is empty")
         for one in parts:
+            if isinstance(one, Ciphertext):
+                raise InvalidArgument(
+                    "concatenate takes bound arrays: bind each ciphertext first, evaluator.bind(ciphertext)"
+                )
             if not isinstance(one, (EncryptedArray, EncryptedIntegers)):
                 raise InvalidArgument(
                     f"concatenate takes a list of encrypted arrays, not {checks.shown(one)}"
                 )
-        kinds = {(type(a), a._ct.bits, a._ct.is_signed) for a in parts}
+        kinds = sorted({_kind(a) for a in parts})
         if len(kinds) != 1:
+            instead = (
+                "encrypt all by encrypt_uint or encrypt_int"
+                if "messages" in kinds
+                else f'convert them, x.astype("{kinds[-1]}")'
+            )
             raise InvalidArgument(
-                f"concatenate takes arrays of one kind, at least one: there are {len(kinds)}"
+                f"concatenate takes arrays of one kind, not of {' and '.join(kinds)}: {instead}"
             )
         starts = np.cumsum([0, *(a.size for a in parts)])
         places = [

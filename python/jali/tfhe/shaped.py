@@ -152,7 +152,8 @@ class Shaped(Encrypted):
             return np.broadcast_shapes(self.shape, other)
         except ValueError:
             raise InvalidArgument(
-                f"arrays of the shapes {self.shape} and {other} do not fit together"
+                f"arrays of the shapes {self.shape} and {other} do not fit together: axes, counted from the last, "
+                "must be of one length, or of length 1"
             ) from None
 
     def _spread(self, shape: tuple[int, ...]) -> Self:

@@ -37,6 +37,10 @@ def of_one(
     if isinstance(function, Table):
         return function
     high = (1 << (params.message_bits + params.carry_bits)) - 1
+    if isinstance(function, (str, bytes)):
+        raise InvalidArgument(
+            f"the function must be a function, a list of results or a Table, not the text {checks.shown(function)}"
+        )
     if not callable(function):
         try:
             results = list(function)
