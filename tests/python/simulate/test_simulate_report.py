@@ -309,6 +309,11 @@ def test_the_other_mode_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_command_papers(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "--papers"]) == 0
     assert "74,696" in capsys.readouterr().out.replace("74696", "74,696")
+    assert main(["simulate", "--papers", "--json"]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert all(row["what"] == "figure" for row in found)
+    strix = [row for row in found if (row["paper"], row["printed"]) == ("strix", "74,696")]
+    assert strix and strix[0]["model"] == 75_000
 
 
 @pytest.mark.parametrize(
@@ -329,6 +334,9 @@ def test_command_papers(capsys: pytest.CaptureFixture[str]) -> None:
         (["strix:I", "--machine", "strix", "--csv", "x.csv"], "--sweep"),
         (["strix:I", "--machine", "strix", "--sweep", "clp=1,2", "--gantt", "x.json"], "--gantt"),
         (["strix:I", "--papers"], "--papers"),
+        (["--papers", "--machine", "none"], "--papers takes no --machine"),
+        (["--papers", "--set", "clp=8"], "--papers takes no --set"),
+        (["matvec:8x8,set=C,rows=1", "--machine", "mv_set_a"], "at most 8192 points"),
         (["strix:I", "--machine", "strix", "--gantt", "x.txt"], "ends in .json or .png"),
         (["strix:I", "--machine", "strix", "--roofline", "x.pdf"], "ends in .png"),
         (["strix:I", "--machine", "strix", "--gantt", "nowhere/x.json"], "no folder 'nowhere'"),
