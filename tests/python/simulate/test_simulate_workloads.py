@@ -230,9 +230,9 @@ def test_polynomials_beyond_the_buffers_of_the_network_are_refused(kind: Kind) -
         steps[n] = b.build()
     machine = Machine.load("mv_set_a")
     assert schedule(steps[8192], machine).span > 0
-    with pytest.raises(jali.Unsupported, match="N is 16384.*mv_set_a have at most 8192 points"):
+    with pytest.raises(jali.Unsupported, match=r"N is 16384.*mv_set_a have at most 8192 points"):
         schedule(steps[16384], machine)
-    with pytest.raises(jali.Unsupported, match="at most 1024 points"):
+    with pytest.raises(jali.Unsupported, match=r"at most 1024 points"):
         schedule(steps[8192], machine.changed(set={"n_max": 1024}))
     wider = machine.changed(set={"n_max": 16384})
     assert schedule(steps[16384], wider).span > 0
