@@ -6,7 +6,8 @@ parameters and widths; the steps go to whatever units serve their kinds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from jali.errors import InvalidArgument
@@ -24,7 +25,7 @@ from jali.simulate.strix import (
 )
 from jali.simulate.strix import published_sets as strix_sets
 
-__all__ = ["WORKLOADS", "Program", "matvec", "names", "parse", "strix"]
+__all__ = ["WORKLOADS", "Program", "StrixProgram", "matvec", "names", "parse", "strix"]
 
 Program = Callable[[Machine], Steps]
 
@@ -284,6 +285,17 @@ def _whole(options: dict[str, str], name: str) -> int | None:
     return int(options[name])
 
 
+@dataclass(frozen=True)
+class StrixProgram:
+    """The steps of strix() for a machine, and the set whose constants they depend on. options: of strix()."""
+
+    tfhe: TfheSet
+    options: Mapping[str, int]
+
+    def __call__(self, machine: Machine) -> Steps:
+        return strix(machine, self.tfhe, **self.options)
+
+
 def _parse_strix(text: str, base: Machine) -> Program:
     names = ("epochs", "ciphertexts", "batch", "cores", "iterations", "tiles")
     first, options = _options(text, names)
@@ -298,7 +310,7 @@ def _parse_strix(text: str, base: Machine) -> Program:
     elif "epochs" in given:
         raise InvalidArgument("give epochs or ciphertexts, not both")
     given.pop("epochs", None)
-    return lambda machine: strix(machine, sets[first], **given)
+    return StrixProgram(sets[first], given)
 
 
 def _parse_matvec(text: str, base: Machine) -> Program:

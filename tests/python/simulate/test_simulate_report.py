@@ -306,6 +306,16 @@ def test_the_other_mode_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "in the mode published" not in text and "constant" not in text  # nobody looked
 
 
+def test_the_constants_of_a_set_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """The key switch's levels are calibrated, and a tenth more of them takes longer."""
+    words = ["simulate", "strix:I,iterations=20,ciphertexts=8", "--machine", "strix", "--json"]
+    assert main(words) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    constants = {row["name"]: row for row in found if row["what"] == "constant"}
+    assert constants["I.l_k"]["source"].startswith("calibrated")
+    assert 0 < constants["I.l_k"]["change"] < 0.11
+
+
 def test_command_papers(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "--papers"]) == 0
     assert "74,696" in capsys.readouterr().out.replace("74696", "74,696")
