@@ -89,7 +89,7 @@ def make_report(
         if not other_set and (changed is machine or changed.timing() == machine.timing()):
             return result.seconds if exact else limits.seconds
         if isinstance(program, StrixProgram) and tfhe is not None:
-            again = replace(program, tfhe=tfhe)(changed)
+            again = replace(program, tfhe=tfhe, made={} if other_set else program.made)(changed)
         else:
             again = program(changed)
         return schedule(again, changed).seconds if exact else bounds(again, changed).seconds

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jali
-from jali.simulate import Entity, Kind, Machine, StepsBuilder
+from jali.simulate import Entity, Kind, Machine, StepsBuilder, workloads
 from jali.simulate import strix as formulas
 from jali.simulate.matvec import Product, partial_sum_s, published_sets
 from jali.simulate.roofline import bounds
@@ -237,3 +237,21 @@ def test_polynomials_beyond_the_buffers_of_the_network_are_refused(kind: Kind) -
     wider = machine.changed(set={"n_max": 16384})
     assert schedule(steps[16384], wider).span > 0
     assert float(wider.resources["bram"]) == 2 * float(machine.resources["bram"])
+
+
+def test_steps_are_generated_again_only_if_their_sizes_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What makes the constants of a report cheap: most of them change no step."""
+    made = []
+    epoch = workloads._Strix.epoch
+    monkeypatch.setattr(
+        workloads._Strix, "epoch", lambda self, *a: (made.append(1), epoch(self, *a))
+    )
+    machine = Machine.load("strix")
+    program = parse("strix:I,iterations=2,ciphertexts=8,batch=1", machine)
+    assert program is not None
+    steps = program(machine)
+    assert program(machine.changed(set={"hbm_gbs": 600})) is steps and len(made) == 1
+    wider = program(machine.changed(set={"key_word_bytes": 16}))
+    assert len(made) == 2 and wider.bytes.sum() > steps.bytes.sum()
