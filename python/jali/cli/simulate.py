@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import math
@@ -99,9 +100,12 @@ def main(argv: Sequence[str]) -> int:
     """The command ``jali simulate``. Raises jali.Error for what cannot be simulated."""
     options = _parser().parse_args(list(argv))
     if options.papers:
-        if options.program is not None:
-            raise InvalidArgument("--papers takes no program: leave it out")
-        print(comparison.text())
+        _check_alone(options)
+        if options.json:
+            for row in comparison.rows():
+                print(json.dumps({"what": "figure", **vars(row)}))
+        else:
+            print(comparison.text())
         return 0
     if options.program is None or options.machine is None:
         raise InvalidArgument("give a program and a machine: jali simulate strix:I --machine strix")
@@ -136,6 +140,17 @@ def main(argv: Sequence[str]) -> int:
         roofline.draw(options.roofline, found.roofs, f"{machine.name}, {machine.mode}")
         print(f"wrote {options.roofline}", file=sys.stderr)
     return 0
+
+
+def _check_alone(options: argparse.Namespace) -> None:
+    """Refuses what --papers would ignore: it compares with the machines of the papers."""
+    if options.program is not None:
+        raise InvalidArgument("--papers takes no program: leave it out")
+    for name in ("machine", "set", "sweep", "csv", "gantt", "roofline"):
+        if getattr(options, name):
+            raise InvalidArgument(
+                f"--papers takes no --{name}, because it has the machines of the papers: leave one of them out"
+            )
 
 
 def _check_output(file: Path | None, *endings: str) -> None:

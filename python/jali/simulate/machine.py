@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from jali.errors import FileError, InvalidArgument, LimitExceeded
+from jali.errors import FileError, InvalidArgument, LimitExceeded, Unsupported
 from jali.simulate.components import Bus, Channel, Memory, Part, Timing, Unit
 from jali.simulate.machine_file import MODES, Reader
 from jali.simulate.number import Number
@@ -156,6 +156,14 @@ class Machine:
     def unit_of(self, kind: Kind) -> Unit | None:
         """The unit that serves a kind of arithmetic."""
         return next((unit for unit in self.units.values() if kind in unit.kinds), None)
+
+    def check_degree(self, n: int) -> None:
+        """Raises Unsupported if polynomials of n coefficients are longer than the file's parameter n_max, if it has one."""
+        most = self.parameters.get("n_max")
+        if most is not None and n > float(most):
+            raise Unsupported(
+                f"N is {n}, and the transforms of {self.name} have at most {float(most):.0f} points: give --set n_max={n}, or take a smaller N"
+            )
 
     def instances(self, unit: Unit) -> int:
         """How many pipelines of a unit the chip has."""

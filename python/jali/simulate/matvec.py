@@ -183,8 +183,9 @@ def transforms_of_partial_sum(l: int) -> Transforms:  # noqa: E741
 
 
 def cycles(machine: Machine, kind: Kind, N: int) -> int:
-    """Cycles of a PE for one residue polynomial: N/c, and log2 N (N/c + latencies) for transforms."""
+    """Cycles of a PE for one residue polynomial: N/c, and log2 N (N/c + latencies) for transforms. Raises Unsupported for N above n_max."""
     _checked(machine)
+    machine.check_degree(N)
     unit = machine.unit_of(kind)
     if unit is None:
         raise Unsupported(f"{machine.name} has no unit for {kind.name}")

@@ -18,6 +18,7 @@ from jali.simulate.steps import ANY, MOVES, Entity, Kind, Steps
 
 __all__ = ["INLINE", "SPREAD", "Plan", "Queue", "make_plan"]
 
+PERMUTED = (Kind.NTT, Kind.INTT, Kind.AUTOMORPHISM)  # what the buffers for n_max hold
 INLINE, SPREAD = -1, -2  # queue_of a step that no queue serves, and of one that several serve
 Ints = Any  # an array("i") or array("q"), which is quicker than an ndarray where single elements are read
 
@@ -211,7 +212,8 @@ def _rows(of: NDArray[Any], values: NDArray[Any], size: int) -> tuple[Ints, Ints
 
 
 def make_plan(steps: Steps, machine: Machine) -> Plan:
-    """Prepares steps for a machine. Raises Unsupported if it cannot run one of them."""
+    """Prepares steps for a machine. Raises Unsupported if it cannot run one of them, also if a transform or an automorphism is longer than its
+    parameter n_max."""
     size = len(steps)
     residency = place(steps, machine)
     is_move = np.isin(steps.kind, list(MOVES))
@@ -222,6 +224,8 @@ def make_plan(steps: Steps, machine: Machine) -> Plan:
             raise Unsupported(
                 f"the machine {machine.name} has no unit for {kind.name}: {known}add [units.NAME.kinds.{kind.name}] to its file"
             )
+    in_network = np.isin(steps.kind, PERMUTED)
+    machine.check_degree(int(steps.n[in_network].max(initial=0)))
     tasks = _Tasks()
     queues: list[Queue] = []
     for unit in machine.units.values():

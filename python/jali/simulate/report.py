@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from jali.simulate.roofline import Bounds, Roof, bounds, roofs
 from jali.simulate.scheduler import Reason, Schedule, schedule
 from jali.simulate.sensitivity import UNCERTAIN, Dependence, sensitivity
 from jali.simulate.steps import Entity, Kind, Steps
-from jali.simulate.workloads import Program
+from jali.simulate.strix import TfheSet
+from jali.simulate.workloads import Program, StrixProgram
 
 __all__ = ["Energy", "Report", "energy", "lines", "make_report", "occupancy", "show"]
 
@@ -83,14 +84,19 @@ def make_report(
     found: list[Dependence] | None = None
     other = None
 
-    def seconds(changed: Machine) -> float:
-        if changed is machine or changed.timing() == machine.timing():
+    def seconds(changed: Machine, tfhe: TfheSet | None = None) -> float:
+        other_set = isinstance(program, StrixProgram) and tfhe not in (None, program.tfhe)
+        if not other_set and (changed is machine or changed.timing() == machine.timing()):
             return result.seconds if exact else limits.seconds
-        again = program(changed)
+        if isinstance(program, StrixProgram) and tfhe is not None:
+            again = replace(program, tfhe=tfhe, made={} if other_set else program.made)(changed)
+        else:
+            again = program(changed)
         return schedule(again, changed).seconds if exact else bounds(again, changed).seconds
 
     if constants:
-        found = sensitivity(seconds, machine)
+        sets = [program.tfhe] if isinstance(program, StrixProgram) else []
+        found = sensitivity(seconds, machine, *sets)
         both = [machine.in_mode(mode) for mode in MODES]
         if both[0].switched_off != both[1].switched_off:
             changed = both[machine.mode == MODES[0]]

@@ -142,8 +142,10 @@ def read(path: str | Path) -> Trace:
 
 
 def parse(text: str | bytes) -> Trace:
-    """The trace in a text, such as evaluator.trace.json_lines()."""
-    header, records = stream(io.BytesIO(text.encode() if isinstance(text, str) else text))
+    """The trace in a text, such as evaluator.trace().json_lines()."""
+    # Half of a surrogate pair has no UTF-8: as bytes it is refused like other bytes that are none.
+    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    header, records = stream(io.BytesIO(raw))
     return Trace(header, tuple(records))
 
 

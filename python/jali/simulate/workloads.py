@@ -6,7 +6,8 @@ parameters and widths; the steps go to whatever units serve their kinds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from jali.errors import InvalidArgument
@@ -24,7 +25,7 @@ from jali.simulate.strix import (
 )
 from jali.simulate.strix import published_sets as strix_sets
 
-__all__ = ["WORKLOADS", "Program", "matvec", "names", "parse", "strix"]
+__all__ = ["WORKLOADS", "Program", "StrixProgram", "matvec", "names", "parse", "strix"]
 
 Program = Callable[[Machine], Steps]
 
@@ -38,6 +39,7 @@ def strix(
     cores: int | None = None,
     iterations: int | None = None,
     tiles: int = 16,
+    made: dict[tuple[object, ...], Steps] | None = None,
 ) -> Steps:
     """Bootstrappings in epochs of TvLP x B (IV-C): n iterations, each through the six stages of a core, and then a key switch.
 
@@ -45,6 +47,7 @@ def strix(
     of an epoch use another cluster, so they run behind the rotations of the next epoch; the switching key comes in tiles, each of which serves all
     ciphertexts of the epoch. ciphertexts: by default those of one epoch. batch: B (by default that of the closed form in this mode). cores:
     simulate only so many, since cores do the same at the same times. iterations: n, or fewer, to see a part. tiles: parts of the switching key.
+    made: keeps the last steps, which are given again for machines that change none of their sizes.
     """
     check(machine, tfhe)
     batch = bootstrap(machine, tfhe).batch if batch is None else batch
@@ -63,11 +66,18 @@ def strix(
         if not 1 <= value <= most:
             raise InvalidArgument(f"{name} is 1 to {most} on {machine.name}, not {value}")
     w = _Strix(machine, tfhe, tiles)
+    sizes = (tfhe, w.word, w.key, w.sums, all_cores, batch, ciphertexts, cores, iterations, tiles)
+    if made is not None and sizes in made:
+        return made[sizes]
     w.b.expect(ciphertexts * cores // all_cores * (iterations + tiles))
     for epoch, first in enumerate(range(0, ciphertexts, epoch_size)):
         here = min(epoch_size, ciphertexts - first)
         w.epoch(epoch, [i for i in range(here) if i % all_cores < cores], iterations)
-    return w.b.build()
+    steps = w.b.build()
+    if made is not None:
+        made.clear()  # a million steps take much memory
+        made[sizes] = steps
+    return steps
 
 
 class _Strix:
@@ -284,6 +294,18 @@ def _whole(options: dict[str, str], name: str) -> int | None:
     return int(options[name])
 
 
+@dataclass(frozen=True)
+class StrixProgram:
+    """The steps of strix() for a machine, and the set whose constants they depend on. options: of strix()."""
+
+    tfhe: TfheSet
+    options: Mapping[str, int]
+    made: dict[tuple[object, ...], Steps] = field(default_factory=dict, compare=False, repr=False)
+
+    def __call__(self, machine: Machine) -> Steps:
+        return strix(machine, self.tfhe, **self.options, made=self.made)
+
+
 def _parse_strix(text: str, base: Machine) -> Program:
     names = ("epochs", "ciphertexts", "batch", "cores", "iterations", "tiles")
     first, options = _options(text, names)
@@ -298,7 +320,7 @@ def _parse_strix(text: str, base: Machine) -> Program:
     elif "epochs" in given:
         raise InvalidArgument("give epochs or ciphertexts, not both")
     given.pop("epochs", None)
-    return lambda machine: strix(machine, sets[first], **given)
+    return StrixProgram(sets[first], given)
 
 
 def _parse_matvec(text: str, base: Machine) -> Program:

@@ -186,3 +186,5 @@ def test_bad_sizes_are_refused() -> None:
         matvec.cycles(Machine.load("strix"), Kind.NTT, 1024)
     with pytest.raises(errors.Unsupported, match="no unit for FFT"):
         matvec.cycles(A, Kind.FFT, 1024)
+    with pytest.raises(errors.Unsupported, match="at most 8192 points"):
+        matvec.cycles(A, Kind.NTT, 16384)

@@ -306,9 +306,24 @@ def test_the_other_mode_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "in the mode published" not in text and "constant" not in text  # nobody looked
 
 
+def test_the_constants_of_a_set_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """The key switch's levels are calibrated, and a tenth more of them takes longer."""
+    words = ["simulate", "strix:I,iterations=20,ciphertexts=8", "--machine", "strix", "--json"]
+    assert main(words) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    constants = {row["name"]: row for row in found if row["what"] == "constant"}
+    assert constants["I.l_k"]["source"].startswith("calibrated")
+    assert 0 < constants["I.l_k"]["change"] < 0.11
+
+
 def test_command_papers(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "--papers"]) == 0
     assert "74,696" in capsys.readouterr().out.replace("74696", "74,696")
+    assert main(["simulate", "--papers", "--json"]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert all(row["what"] == "figure" for row in found)
+    strix = [row for row in found if (row["paper"], row["printed"]) == ("strix", "74,696")]
+    assert strix and strix[0]["model"] == 75_000
 
 
 @pytest.mark.parametrize(
@@ -329,6 +344,9 @@ def test_command_papers(capsys: pytest.CaptureFixture[str]) -> None:
         (["strix:I", "--machine", "strix", "--csv", "x.csv"], "--sweep"),
         (["strix:I", "--machine", "strix", "--sweep", "clp=1,2", "--gantt", "x.json"], "--gantt"),
         (["strix:I", "--papers"], "--papers"),
+        (["--papers", "--machine", "none"], "--papers takes no --machine"),
+        (["--papers", "--set", "clp=8"], "--papers takes no --set"),
+        (["matvec:8x8,set=C,rows=1", "--machine", "mv_set_a"], "at most 8192 points"),
         (["strix:I", "--machine", "strix", "--gantt", "x.txt"], "ends in .json or .png"),
         (["strix:I", "--machine", "strix", "--roofline", "x.pdf"], "ends in .png"),
         (["strix:I", "--machine", "strix", "--gantt", "nowhere/x.json"], "no folder 'nowhere'"),

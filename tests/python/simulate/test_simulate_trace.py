@@ -164,6 +164,11 @@ def test_refuses_what_is_no_json_object() -> None:
             traces.parse(first + bad)
 
 
+def test_a_text_that_has_no_utf_8_is_refused() -> None:
+    with pytest.raises(jali.CorruptData, match="line 1 of the trace"):
+        traces.parse("\udc00")
+
+
 def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     first = CKKS.splitlines(keepends=True)[0]
     with pytest.raises(jali.LimitExceeded, match="line 2"):

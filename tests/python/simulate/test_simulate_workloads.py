@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jali
-from jali.simulate import Entity, Kind, Machine
+from jali.simulate import Entity, Kind, Machine, StepsBuilder, workloads
 from jali.simulate import strix as formulas
 from jali.simulate.matvec import Product, partial_sum_s, published_sets
 from jali.simulate.roofline import bounds
@@ -218,3 +218,40 @@ def test_wrong_machines() -> None:
         parse("strix:I", Machine.load("mv_set_a"))
     with pytest.raises(jali.Unsupported, match="ciphertexts"):
         matvec(Machine.load("mv_set_a"), Product(16, 8192, published_sets()["Set-A"]))
+
+
+@pytest.mark.parametrize("kind", [Kind.NTT, Kind.INTT, Kind.AUTOMORPHISM])
+def test_polynomials_beyond_the_buffers_of_the_network_are_refused(kind: Kind) -> None:
+    """BRAMs are counted for n_max coefficients: up to it a step runs, above it none does, whoever wrote it."""
+    steps = {}
+    for n in (8192, 16384):
+        b = StepsBuilder()
+        b.append(kind, n, 1)
+        steps[n] = b.build()
+    machine = Machine.load("mv_set_a")
+    assert schedule(steps[8192], machine).span > 0
+    with pytest.raises(jali.Unsupported, match=r"N is 16384.*mv_set_a have at most 8192 points"):
+        schedule(steps[16384], machine)
+    with pytest.raises(jali.Unsupported, match=r"at most 1024 points"):
+        schedule(steps[8192], machine.changed(set={"n_max": 1024}))
+    wider = machine.changed(set={"n_max": 16384})
+    assert schedule(steps[16384], wider).span > 0
+    assert float(wider.resources["bram"]) == 2 * float(machine.resources["bram"])
+
+
+def test_steps_are_generated_again_only_if_their_sizes_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What makes the constants of a report cheap: most of them change no step."""
+    made = []
+    epoch = workloads._Strix.epoch
+    monkeypatch.setattr(
+        workloads._Strix, "epoch", lambda self, *a: (made.append(1), epoch(self, *a))
+    )
+    machine = Machine.load("strix")
+    program = parse("strix:I,iterations=2,ciphertexts=8,batch=1", machine)
+    assert program is not None
+    steps = program(machine)
+    assert program(machine.changed(set={"hbm_gbs": 600})) is steps and len(made) == 1
+    wider = program(machine.changed(set={"key_word_bytes": 16}))
+    assert len(made) == 2 and wider.bytes.sum() > steps.bytes.sum()
