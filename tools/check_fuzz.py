@@ -86,7 +86,15 @@ TFHE_CLASSES = {
     "Arithmetic": "src/jali/integers/arithmetic.h",
 }
 TFHE_EXEMPT = {
-    "Evaluator": {"params", "key_id", "engine", "prepared_keys", "keys"},
+    "Evaluator": {
+        "params",
+        "key_id",
+        "engine",
+        "prepared_keys",
+        "keys",
+        "free_bytes",
+        "rotations_that_fit",
+    },
     "Gates": {"evaluator"},
     "Client": {"params", "key_id", "secret_key", "engine"},
     "Arithmetic": {"machine"},

@@ -55,7 +55,9 @@ SHARED: dict[str, Call] = {
     "reshape": lambda x, _: x.reshape(-1, 1),
     "shape": lambda x, _: x.shape,
     "size": lambda x, _: x.size,
+    "squeeze": lambda x, _: x.squeeze(),
     "sum": lambda x, _: x.sum(),
+    "swapaxes": lambda x, _: x.swapaxes(0, -1),
     "transpose": lambda x, _: x.transpose(),
     **{
         name: lambda x, y, name=name: getattr(x, name)(y)
