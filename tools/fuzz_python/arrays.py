@@ -94,11 +94,19 @@ def matmul_right(c: Case) -> Any:
     "EncryptedArray.reshape",
     "EncryptedArray.transpose",
     "EncryptedArray.T",
+    "EncryptedArray.ravel",
+    "EncryptedArray.flatten",
+    "EncryptedArray.squeeze",
+    "EncryptedArray.swapaxes",
 )
 def shapes(c: Case) -> Any:
     """Slices and other shapes."""
     x = c.value()
-    kind = c.random.randrange(6)
+    kind = c.random.randrange(8)
+    if kind == 6:
+        return x.ravel() if c.rare(0.5) else x.flatten()
+    if kind == 7:
+        return x.squeeze(c.integer(0, -1)) if c.rare(0.5) else x.swapaxes(0, c.integer(-1, 1))
     if kind == 0:
         return x[c.integer(0, 1, -1, 7)]
     if kind == 1:
