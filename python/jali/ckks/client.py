@@ -149,8 +149,8 @@ class Client:
         level: how many multiplications may follow, 0 to params.depth; None stands for params.depth.
         slots: a power of two, n <= slots <= params.slots, for sparse packing: rotations are then cyclic over this many
             slots. None stands for params.slots.
-        magnitude: the root mean square that estimates of precision assume for the numbers. None stands for the peak, above which none can
-            be, or for 1 if that is not declared either.
+        magnitude: the root mean square that estimates of precision assume for the numbers. If it is left out, it is
+            the peak, which no root mean square exceeds; or 1, if no peak is declared.
         peak: the largest modulus that any number can have. Bounds on errors assume it, and a number above it is refused.
             None stands for 8 times the magnitude. Magnitude and peak travel in the clear, so declare them beforehand for
             this kind of numbers, and do not compute them from the data.
