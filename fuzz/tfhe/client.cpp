@@ -36,7 +36,7 @@ constexpr TfheOperation kOperations[] = {
      [](TfheRun& r) {
        lwe::EvaluationKeys keys = r.world.client.evaluation_keys(r.in.once_in(2));
        auto* at = static_cast<std::uint8_t*>(
-           (r.in.once_in(2) ? keys.rotation.bodies : keys.switching.bodies).data());
+           (r.in.once_in(2) ? keys.rotation.rows.bodies : keys.switching.bodies).data());
        for (std::size_t k = r.in.below(8); k > 0; --k) at[r.in.byte()] = r.in.byte();
        wire::Bytes bytes = wire::to_bytes(keys);
        for (std::size_t k = r.in.once_in(2) ? r.in.below(3) : 0; k > 0; --k) {

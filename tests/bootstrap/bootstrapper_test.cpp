@@ -142,7 +142,8 @@ TEST(Bootstrapper, SineErrorIsBounded) {
       World world({"worst", Word::w64, 45, 2 + b.input_level(), b}, {});
       const double bound = world.bootstrapper->plan().worst_sine_error(1);
       const std::vector<Complex> v(world.params->slots(), 1.0);
-      const auto got = world.decrypt(world.bootstrapper->apply(world.encrypt(v, b.input_level())));
+      const auto x = world.encrypt(v, b.input_level(), 0, 1, 1.0);
+      const auto got = world.decrypt(world.bootstrapper->apply(x));
       const double worst = jali::testing::max_error(got, v);
       EXPECT_LT(worst, 1.05 * bound) << inverse_sine;
       EXPECT_GT(worst, 0.9 * bound) << inverse_sine;
@@ -196,10 +197,13 @@ TEST(Bootstrapper, SineErrorIsPredicted) {
     World world({"sine", Word::w64, 45, 2 + b.input_level(), b}, {log_slots});
     const std::size_t slots = std::size_t{1} << log_slots;
     const auto v = order == kRaise ? std::vector<Complex>(slots, 1.0) : world.vector(slots);
-    const auto y = world.bootstrapper->apply(world.encrypt(v, b.input_level()));
+    const double magnitude = order == kRaise ? 1 : jali::testing::kMagnitude;
+    const auto y = world.bootstrapper->apply(world.encrypt(v, b.input_level(), 0, 1, magnitude));
     const double predicted = world.evaluator->noise().precision_bits(y.estimate, y.scale);
     const double measured = World::precision(world.decrypt(y), v);
-    EXPECT_NEAR(measured, predicted, 1.5) << log_slots << " seed " << world.seed;
+    // What is not known to be real is taken for real normal numbers, whose error is 2.5 bits above that of uniform complex ones.
+    EXPECT_GT(measured, predicted - 0.5) << log_slots << " seed " << world.seed;
+    EXPECT_LT(measured, predicted + 3) << log_slots << " seed " << world.seed;
   }
 }
 
@@ -233,10 +237,9 @@ TEST(Bootstrapper, SineErrorOfRealNumbersIsPredicted) {
   const std::vector<Complex> unknown(normals.begin(), normals.end());
   EXPECT_NEAR(errs(real(normals), normals, 8 * kRms), 0, 1) << world.seed;
   EXPECT_NEAR(errs(real(equal), equal, kRms), 0, 0.3) << world.seed;
-  // At most 1.5 bits are claimed too many for numbers that are not known to be real, as for all averages (docs/noise.md).
-  const double too_many = errs(encoder.encode(unknown, 1, level, scale), normals, 8 * kRms);
-  EXPECT_LT(too_many, 1.5 + 1) << world.seed;
-  EXPECT_GT(too_many, 1.5 - 1) << world.seed;
+  // Numbers that are not known to be real may be.
+  EXPECT_NEAR(errs(encoder.encode(unknown, 1, level, scale), normals, 8 * kRms), 0, 1)
+      << world.seed;
 }
 
 TEST(Bootstrapper, RefusesWhatItCannotDo) {

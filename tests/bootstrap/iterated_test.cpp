@@ -53,8 +53,8 @@ TEST(Iterated, MultipliesPrecision) {
       const double one = World::precision(world.decrypt(once), v);
       const double all = World::precision(world.decrypt(y), v);
       EXPECT_LT(one, t.precision * 0.75);
-      EXPECT_GT(all, t.precision - (t.log_slots < 8 ? 2 : 0));
-      EXPECT_NEAR(all, predicted(world, y), t.log_slots < 8 ? 4 : 1.5);
+      EXPECT_GT(all, t.precision - (t.log_slots < 8 ? 2 : 0.5));  // the noise under one key
+      EXPECT_NEAR(all, predicted(world, y), t.log_slots < 8 ? 5 : 2);
     }
   }
 }
@@ -65,7 +65,7 @@ TEST(Iterated, MeasuresTheErrorOfTheSine) {
   for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
     World world(made(order, 35, 2, Word::w64), {});
     const std::vector<Complex> v(world.params->slots(), 1.0);
-    const auto x = world.encrypt(v, world.bootstrapper->plan().input_level());
+    const auto x = world.encrypt(v, world.bootstrapper->plan().input_level(), 0, 1, 1.0);
     EXPECT_GT(max_error(world.decrypt(world.bootstrapper->apply(x)), v), 0x1p-22);
     const auto y = world.bootstrapper->apply(x, -1, {}, 2);
     EXPECT_GT(World::precision(world.decrypt(y), v), 34) << world.seed;
@@ -135,7 +135,9 @@ TEST(Real, TwoVectorsTravelTogether) {
           EXPECT_EQ(out->level, top);
           EXPECT_EQ(out->scale, world.params->scale(top));
           EXPECT_NEAR(out->estimate.message, jali::testing::kMagnitude, 1e-12);
-          EXPECT_GT(predicted(world, *out), precision - 1.5);
+          EXPECT_GT(
+              predicted(world, *out),
+              precision - 3.5);  // a claim for real normal numbers, whose errors are real, too
         }
         EXPECT_EQ(y.packing.length, 2u);
         EXPECT_EQ(z.packing.length, 0u);

@@ -29,7 +29,8 @@ TEST(BootstrapRequest, ReachesThePrecisionAskedFor) {
         // least precise was 0.15 bits below, and the standard deviation was 0.06 bits.
         EXPECT_GE(measured, precision - (log_n < 12 ? 0.3 : 0.1)) << world.seed;
         EXPECT_LE(measured, precision + 1.5) << world.seed;
-        EXPECT_NEAR(measured, predicted, 1.5) << world.seed;
+        EXPECT_GT(measured, predicted - 1.5) << world.seed;
+        EXPECT_LT(measured, predicted + 2) << world.seed;  // a claim for real normal numbers
       }
     }
   }

@@ -48,12 +48,13 @@ TEST_P(ShippedCircuits, EveryCombination) {
           const bool many = v.size() >= 256;
           EXPECT_GT(measured, predicted - (many ? 1 : 3)) << "seed " << world.seed;
           // With two slots the sine's error is small if their numbers happen to be small.
-          EXPECT_LT(measured, predicted + (many            ? 2.5
-                                           : log_slots > 1 ? 6
-                                                           : 10))
+          EXPECT_LT(measured, predicted + (many            ? 3
+                                           : log_slots > 1 ? 7
+                                                           : 11))
               << "seed " << world.seed;
-          // With fewer levels or fewer slots the precision is a little below that of the whole preset.
-          EXPECT_GT(predicted, preset.precision_bits - (log_slots > 1 ? 0.8 : 2.5));
+          // With fewer levels or fewer slots the precision is a little below that of the whole preset. Complex numbers may be real
+          // normal ones, whose error is up to 1.5 bits larger.
+          EXPECT_GT(predicted, preset.precision_bits - (log_slots > 1 ? 1.5 : 3));
         }
       }
     }

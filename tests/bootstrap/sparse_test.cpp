@@ -44,11 +44,13 @@ std::vector<Complex> sum(std::vector<Complex> a, const std::vector<Complex>& b) 
   return a;
 }
 
-/// A ciphertext of all slots.
+/// A ciphertext of all slots. Few numbers that repeat may lie above their kind's root mean square.
 ckks::Ciphertext full(World& world, const std::vector<Complex>& v, int level) {
   const double scale = world.params->scale(level);
+  params::Declared declared = jali::testing::kMagnitude;
+  declared.calibrated = true;
   return world.encryptor->encrypt(world.evaluator->encoder().encode(v, 1, level, scale, kLogSlots),
-                                  jali::testing::kMagnitude);
+                                  declared);
 }
 
 /// Expects the numbers in all slots, as precise as predicted; with many of them, not much more precise either.
@@ -59,7 +61,7 @@ void expect_near(World& world, const ckks::Ciphertext& y, const std::vector<Comp
   const double measured = World::precision(world.decrypt(y), v);
   const bool many = period >= 128;
   EXPECT_GT(measured, predicted - (many ? 1 : 3)) << "seed " << world.seed;
-  EXPECT_LT(measured, predicted + (many ? 2.5 : 6)) << "seed " << world.seed;
+  EXPECT_LT(measured, predicted + (many ? 4.5 : 9.5)) << "seed " << world.seed;
   EXPECT_GT(predicted, 24);
 }
 

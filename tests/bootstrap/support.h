@@ -126,10 +126,11 @@ struct World {
   }
 
   ckks::Ciphertext encrypt(const std::vector<Complex>& v, int level, double scale = 0,
-                           std::size_t batch = 1) {
+                           std::size_t batch = 1,
+                           const params::Declared& declared = jali::testing::kMagnitude) {
     if (scale == 0) scale = params->scale(level);
     return encryptor->encrypt(evaluator->encoder().encode(v, batch, level, scale, log_slots),
-                              jali::testing::kMagnitude);
+                              declared);
   }
 
   std::vector<Complex> decrypt(const ckks::Ciphertext& c) {

@@ -88,7 +88,7 @@ TEST(Functions, EncryptedAreWhatTheyAreInTheClearAtTheirDepth) {
     x[0] = facts.on.low;
     x[1] = facts.on.high;
     const double peak = std::max(std::fabs(facts.on.low), std::fabs(facts.on.high));
-    const auto cipher = world.encrypt(x, facts.depth, -1, 1, {peak / 2, peak});
+    const auto cipher = world.encrypt(x, facts.depth, -1, 1, {peak, peak});
     const auto y = c.f->apply(*world.evaluator, cipher, facts.on);
     EXPECT_EQ(y.level, 0) << "exactly as deep as it says";
     EXPECT_LE(y.estimate.peak, facts.largest);
@@ -102,7 +102,7 @@ TEST(Functions, EncryptedAreWhatTheyAreInTheClearAtTheirDepth) {
     EXPECT_LE(off, ckks::worst_case_error(y)) << "seed " << world.seed;
     EXPECT_LE(off, 1e-6) << "seed " << world.seed;
     EXPECT_LE(wrong, facts.max_error + 1e-6);
-    const auto above = world.encrypt(x, facts.depth - 1, -1, 1, {peak / 2, peak});
+    const auto above = world.encrypt(x, facts.depth - 1, -1, 1, {peak, peak});
     EXPECT_THROW(c.f->apply(*world.evaluator, above, facts.on), DepthExhausted);
   }
 }
@@ -253,8 +253,8 @@ TEST(Comparisons, TheLargerAndTheSmaller) {
         b[j] = j % 3 == 0 ? a[j] + 0.01 * uniform(world.random) : uniform(world.random);
         b[j] = std::clamp(b[j].real(), -bound, bound);
       }
-      const auto x = world.encrypt(a, f.depth(), -1, 1, {bound / 2, bound});
-      const auto y = world.encrypt(b, -1, -1, 1, {bound / 2, bound});
+      const auto x = world.encrypt(a, f.depth(), -1, 1, {bound, bound});
+      const auto y = world.encrypt(b, -1, -1, 1, {bound, bound});
       const auto z = f.apply(*world.evaluator, x, y);
       EXPECT_EQ(z.level, 0);
       EXPECT_LE(z.estimate.peak, bound + f.max_error());

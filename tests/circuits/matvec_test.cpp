@@ -288,7 +288,7 @@ TEST(MatVec, SaysWhatIsWrong) {
   const MatVec product(ones, 2, 3, params);
   ASSERT_FALSE(product.rotations().empty());
   World world(kScheme, {});
-  const auto packed = product.pack(std::vector<double>{1, 2, 3});
+  const auto packed = product.pack(std::vector<double>{0.1, 0.2, 0.3});
   const auto c = encrypt(world, packed, 3, -1);
   try {
     product.apply(*world.evaluator, c);

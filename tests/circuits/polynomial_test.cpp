@@ -132,7 +132,9 @@ void check(World& world, const Polynomial& p, int level, double a = -1, double b
   std::vector<Complex> x(batch * world.params->slots());
   for (auto& z : x) z = uniform(world.random);
   const double end = std::max(std::fabs(a), std::fabs(b));
-  const auto c = world.encrypt(x, level, -1, batch, {jali::testing::kMagnitude, end});
+  const double rms = std::sqrt((a * a + a * b + b * b) / 3);
+  const auto c =
+      world.encrypt(x, level, -1, batch, {std::max(rms, jali::testing::kMagnitude), end});
   const PolynomialPlan plan(p);
   const auto y = evaluate(*world.evaluator, c, plan);
   EXPECT_EQ(y.level, level - plan.depth_needed());

@@ -57,7 +57,7 @@ TEST_P(EncryptorTest, NothingOfTheMessageTravelsBesideTheCiphertext) {
   const auto encode = [&](const std::vector<Complex>& z) {
     return w.encoder().encode(z, 1, 0, w.params->scale(0));
   };
-  const auto small = encode(w.vector(1e-3)), large = encode(w.vector(5));
+  const auto small = encode(w.vector(1e-3)), large = encode(w.vector(1));
   const auto same = [](const ckks::Ciphertext& a, const ckks::Ciphertext& b) {
     EXPECT_EQ(a.estimate.variance, b.estimate.variance);
     EXPECT_EQ(a.estimate.message, b.estimate.message);
@@ -86,6 +86,29 @@ TEST_P(EncryptorTest, RefusesNumbersBeyondTheDeclaredPeak) {
   for (const double bad : {-1.0, double(NAN), double(INFINITY)}) {
     EXPECT_THROW(w.encryptor->encrypt(encode(0.5), bad), InvalidArgument);
     EXPECT_THROW(w.encryptor->encrypt(encode(0.5), {1, bad}), InvalidArgument);
+  }
+}
+
+TEST_P(EncryptorTest, RefusesARootMeanSquareAboveTheDeclaredOne) {
+  World w(GetParam(), {});
+  const auto pk = std::make_shared<const rlwe::PublicKey>(w.keygen->public_key(*w.sk));
+  ckks::PublicEncryptor anyone(pk, w.ring);
+  const std::size_t slots = w.params->slots();
+  const auto equal = [&](double number, std::size_t batch = 1) {
+    return w.encoder().encode(std::vector<Complex>(batch * slots, number), batch, 0,
+                              w.params->scale(0));
+  };
+  const double most = 1 + 4 / std::sqrt(static_cast<double>(slots));
+  for (const double magnitude : {0.25, 1.0}) {
+    const double held = magnitude * most;
+    EXPECT_NO_THROW(w.encryptor->encrypt(equal(held - 1e-9), magnitude));
+    EXPECT_THROW(w.encryptor->encrypt(equal(held + 1e-9), magnitude), InvalidArgument);
+    EXPECT_THROW(anyone.encrypt(equal(held + 1e-9), magnitude), InvalidArgument);
+    // A batch is one larger sample.
+    EXPECT_THROW(w.encryptor->encrypt(equal(held - 1e-9, 2), magnitude), InvalidArgument);
+    params::Declared of_examples = magnitude;
+    of_examples.calibrated = true;
+    EXPECT_NO_THROW(w.encryptor->encrypt(equal(held + 1e-9), of_examples));
   }
 }
 

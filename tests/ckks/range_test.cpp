@@ -137,10 +137,10 @@ TEST(RangeTest, ZerosPastALengthDoNotCountInSums) {
   World w(kDepth2, {1, 2, 4, 8, 16, 32, 64, 128, 256});
   const ckks::ArrayEvaluator arrays(w.evaluator);
   const std::vector<Complex> v(30, 8.0);
-  auto x = w.encrypt(v, 0, -1, 1, {1, 8});
+  auto x = w.encrypt(v, 0, -1, 1, {2, 8});
   x.packing = ckks::packing_of_fresh(30, x.log_slots, false, false);
   EXPECT_LT(std::abs(w.decrypt(arrays.sum(x))[5] - 240.0), 1e-3);
-  EXPECT_THROW(w.automatic->sum(w.encrypt(v, 0, -1, 1, {1, 8})), RangeExceeded);
+  EXPECT_THROW(w.automatic->sum(w.encrypt(v, 0, -1, 1, {2, 8})), RangeExceeded);
 }
 
 TEST(RangeTest, AnotherKeyIsNoticed) {

@@ -12,6 +12,8 @@
 #include "jali/backend/tfhe_ops.h"
 #include "jali/base/error.h"
 #include "jali/device/gpu.h"
+#include "jali/lwe/external_product.h"
+#include "jali/lwe/secret/key_generator.h"
 #include "jali/tfhe/evaluator.h"
 #include "jali/tfhe/program.h"
 #include "jali/tfhe/secret/client.h"
@@ -66,6 +68,33 @@ class CudaTfheEvaluator : public testing::Test {
     return out;
   }
 };
+
+// Exact, whatever the transform of the engine's rotations: the CPU's bits.
+TEST_F(CudaTfheEvaluator, MultipliesAndSelectsWithTheBitsOfTheCpu) {
+  JALI_SEEDED(rng);
+  const std::vector<std::uint8_t> bits{0, 1};
+  for (const TfheShape& shape : shapes()) {
+    SCOPED_TRACE(test::name_of(shape));
+    const ParamsPtr params = test::insecure_params(shape);
+    const auto cpu = backend::make_cpu_tfhe(params->config());
+    const auto cuda = backend::make_cuda_tfhe(params->config(), device::gpu_device({}));
+    lwe::KeyGenerator generator(params);
+    const lwe::SecretKey secret = generator.secret_key();
+    const lwe::SeededGgsw selectors = generator.ggsw(secret, bits);
+    Values words(600 * params->N().value);
+    for (auto& word : words) word = rng();
+    const lwe::SeededGlwe x = generator.glwe(secret, words), y = generator.glwe(secret, words);
+    const auto results = [&](const backend::TfheOps& engine, std::size_t bit) {
+      const lwe::GgswBlock selector = lwe::bind(engine, selectors);
+      const lwe::GlweBlock zero = lwe::bind(engine, x), one = lwe::bind(engine, y);
+      std::vector<std::byte> out(2 * zero.bytes());
+      lwe::external_product(engine, selector, bit, zero).data.copy_out(out.data());
+      lwe::cmux(engine, selector, bit, zero, one).data.copy_out(out.data() + zero.bytes());
+      return out;
+    };
+    for (const std::size_t bit : {0, 1}) EXPECT_EQ(results(*cpu, bit), results(*cuda, bit));
+  }
+}
 
 TEST_F(CudaTfheEvaluator, ComputesWhatItShould) {
   JALI_SEEDED(rng);

@@ -1,7 +1,9 @@
 // Failures of look-ups on the GPU: of small sets of every kind, and of presets with their own keys.
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <string>
+#include <vector>
 
 #include "../seeded.h"
 #include "../tfhe/failures.h"
@@ -39,16 +41,41 @@ TEST_F(CudaTfheFailures, OfSmallSetsAreAsManyAsPredicted) {
   }
 }
 
-TEST_F(CudaTfheFailures, OfPresetsAreAsManyAsPredicted) {
-  for (const char* name : {"boolean", "boolean_block", "message_1_carry_1", "message_2_carry_2",
-                           "message_2_carry_2_block"}) {
-    const ParamsPtr params = Params::create(preset(name));
-    const std::shared_ptr<const backend::TfheClientOps> client =
-        backend::make_cuda_tfhe_client(params->config(), device_);
-    expect({params, 5, 8192, 2, client}, name);
-    expect({params, 9, 49152, 4, client}, name);
+/// A preset, with how many look-ups failures are counted.
+struct Counted {
+  const char* name;
+  std::vector<Amplified> of;  // without parameters and client
+  friend void PrintTo(const Counted& x, std::ostream* out) { *out << x.name; }
+};
+
+/// At rates of 2^-5 and 2^-9. In the largest polynomials, whose look-ups take milliseconds, at 2^-5 alone.
+std::vector<Counted> counted() {
+  std::vector<Counted> out;
+  for (const char* name :
+       {"boolean", "boolean_block", "message_1_carry_1", "message_1_carry_1_block",
+        "message_2_carry_2", "message_2_carry_2_block", "message_2_carry_2_multi_bit"}) {
+    out.push_back({name, {{nullptr, 5, 8192, 2}, {nullptr, 9, 49152, 4}}});
+  }
+  out.push_back({"message_3_carry_3", {{nullptr, 5, 4096, 2}}});
+  out.push_back({"message_4_carry_4", {{nullptr, 5, 2048, 2}}});
+  return out;
+}
+
+// A test for each preset, so that a run can be cut into parts.
+class CudaTfheFailuresOfPreset : public CudaTfheFailures,
+                                 public testing::WithParamInterface<Counted> {};
+
+TEST_P(CudaTfheFailuresOfPreset, AreAsManyAsPredicted) {
+  const ParamsPtr params = Params::create(preset(GetParam().name));
+  for (Amplified x : GetParam().of) {
+    x.params = params;
+    x.client = backend::make_cuda_tfhe_client(params->config(), device_);
+    expect(x, GetParam().name);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Presets, CudaTfheFailuresOfPreset, testing::ValuesIn(counted()),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace jali::tfhe

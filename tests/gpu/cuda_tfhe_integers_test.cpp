@@ -1,4 +1,5 @@
-// Integers on a GPU: recorded circuits play back what they computed at first, on new operands; and a GPU with little memory.
+// Integers on a GPU: recorded circuits play back what they computed at first, on new operands; a GPU with little memory; and every
+// operation at every preset.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -90,22 +91,56 @@ TEST_F(CudaTfheIntegers, LargeVectorsAreTakenInParts) {
 }
 
 // With encrypted and clear operands, run at once and as one graph.
-void expect_all(int bits) {
+void expect_all(const tfhe::ParamsPtr& params, const std::shared_ptr<device::Device>& device,
+                std::initializer_list<int> widths, bool (*wanted)(const std::string&) = nullptr) {
   JALI_SEEDED(rng);
-  const auto params = jali::test::insecure_params({.n = 24, .N = 1024});
-  tfhe::Client client(params);
+  tfhe::Client client(params, backend::make_cuda_tfhe_client(params->config(), device));
   const std::shared_ptr<const backend::TfheOps> engine =
-      backend::make_cuda_tfhe(params->config(), device::gpu_device({}));
+      backend::make_cuda_tfhe(params->config(), device);
   IntegerWorld w(std::make_shared<const tfhe::Evaluator>(engine, client.evaluation_keys()), client);
-  for (const bool is_signed : {false, true}) {
-    for (const bool recorded : {false, true}) {
-      expect_every_operation(w, {bits, is_signed}, recorded, rng);
+  for (const int bits : widths) {
+    for (const bool is_signed : {false, true}) {
+      for (const bool recorded : {false, true}) {
+        expect_every_operation(w, {bits, is_signed}, recorded, rng, wanted);
+      }
     }
   }
+}
+void expect_all(int bits) {
+  expect_all(jali::test::insecure_params({.n = 24, .N = 1024}), device::gpu_device({}), {bits});
 }
 
 TEST_F(CudaTfheIntegers, EveryOperationOnBytesRunsAndIsRecorded) { expect_all(8); }
 TEST_F(CudaTfheIntegers, EveryOperationOnWideIntegersRunsAndIsRecorded) { expect_all(64); }
+
+// With keys of their own. A test for each preset and width, so that a run can be cut into parts.
+class CudaTfheIntegersAtPreset : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (device::cuda_device_count() == 0) GTEST_SKIP() << "no GPU";
+  }
+  void expect(std::initializer_list<int> widths, bool (*wanted)(const std::string&) = nullptr) {
+    expect_all(tfhe::Params::create(tfhe::preset(GetParam())), device::gpu_device({}), widths,
+               wanted);
+  }
+  /// A few operations if a look-up takes milliseconds: all would take more than five minutes.
+  void expect_bytes() {
+    expect({8}, tfhe::preset(GetParam()).N.value > 2048 ? is_one_of_a_few : nullptr);
+  }
+};
+using CudaTfheIntegersAtPresetLong = CudaTfheIntegersAtPreset;
+
+TEST_P(CudaTfheIntegersAtPreset, OperationsOnBytes) { expect_bytes(); }
+TEST_P(CudaTfheIntegersAtPresetLong, EveryOperationOnBytes) { expect({8}); }
+TEST_P(CudaTfheIntegersAtPresetLong, EveryOperationOn16Bits) { expect({16}); }
+TEST_P(CudaTfheIntegersAtPresetLong, EveryOperationOn32Bits) { expect({32}); }
+TEST_P(CudaTfheIntegersAtPresetLong, EveryOperationOn64Bits) { expect({64}); }
+
+INSTANTIATE_TEST_SUITE_P(Presets, CudaTfheIntegersAtPreset, testing::ValuesIn(integer_presets()),
+                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Presets, CudaTfheIntegersAtPresetLong,
+                         testing::ValuesIn(integer_presets()),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace jali::integers::test

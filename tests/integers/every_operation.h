@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <random>
 #include <span>
@@ -12,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "jali/base/error.h"
+#include "jali/params/tfhe_presets.h"
 #include "jali/tfhe/program.h"
 #include "tfhe_world.h"
 
@@ -335,9 +338,21 @@ inline Operands operands_of(IntegerType type, std::mt19937_64& rng) {
   return out;
 }
 
-/// Runs them, and records and plays them if `recorded`.
-inline void expect_every_operation(IntegerWorld& w, IntegerType type, bool recorded,
-                                   std::mt19937_64& rng) {
+/// Names of a few operations, of every kind of circuit, with both operands encrypted.
+inline bool is_one_of_a_few(const std::string& name) {
+  constexpr const char* few[] = {
+      "add",        "subtract",     "multiply",     "divide",
+      "minimum",    "xor",          "comparison 0", "comparison 2",
+      "select",     "add_overflow", "negate",       "leading zeros",
+      "cast to 33", "move 0",       "move 1",       "move 2 by clear ones",
+      "read"};
+  return std::ranges::find(few, name) != std::end(few);
+}
+
+/// Runs those of `wanted`, if it is given, and records and plays them if `recorded`. Returns how many.
+inline std::size_t expect_every_operation(IntegerWorld& w, IntegerType type, bool recorded,
+                                          std::mt19937_64& rng,
+                                          bool (*wanted)(const std::string&) = nullptr) {
   const Operands in = operands_of(type, rng);
   const tfhe::Ciphertext x = w.digits_of(in.x, type), y = w.digits_of(in.y, type);
   const auto as_integers = [&](const tfhe::Ciphertext& a) {
@@ -345,7 +360,10 @@ inline void expect_every_operation(IntegerWorld& w, IntegerType type, bool recor
     return Integers(type, a.size() / n, TfheMachine::rows_of(a), a.history.norm2());
   };
   const EveryOperation operations(in);
+  std::size_t count = 0;
   for (const Operation& operation : operations.all()) {
+    if (wanted != nullptr && !wanted(operation.name)) continue;
+    ++count;
     SCOPED_TRACE(operation.name + (type.is_signed ? ", signed, " : ", unsigned, ") +
                  std::to_string(type.bits) + " bits");
     std::vector<IntegerType> types;
@@ -370,11 +388,28 @@ inline void expect_every_operation(IntegerWorld& w, IntegerType type, bool recor
     } else {
       have = f(std::vector{x, y});
     }
-    ASSERT_EQ(have.size(), operation.want.size());
-    for (std::size_t r = 0; r < have.size(); ++r) {
-      EXPECT_EQ(w.decrypt(have[r], types[r]), operation.want[r]) << "result " << r;
+    EXPECT_EQ(have.size(), operation.want.size());
+    for (std::size_t r = 0; r < std::min(have.size(), operation.want.size()); ++r) {
+      try {
+        EXPECT_EQ(w.decrypt(have[r], types[r]), operation.want[r]) << "result " << r;
+      } catch (const Error& error) {  // so that the operation is named, and others follow
+        ADD_FAILURE() << "result " << r << ": " << error.what();
+      }
     }
   }
+  return count;
+}
+
+/// The presets in which integers can be computed: two digits fit into one, with their noise.
+inline std::vector<std::string> integer_presets() {
+  std::vector<std::string> out;
+  for (const tfhe::Preset& preset : tfhe::presets()) {
+    const double packed = std::ldexp(1.0, 2 * preset.message_bits) + 1;
+    if (preset.carry_bits >= preset.message_bits && preset.max_norm2 >= packed) {
+      out.emplace_back(preset.name);
+    }
+  }
+  return out;
 }
 
 }  // namespace jali::integers::test

@@ -60,7 +60,9 @@ TEST(BootstrappingKey, IsGgswCiphertextsOfTheUnits) {
     const ParamsPtr params = test::insecure_params(shape);
     KeyGenerator generator(params, 2);
     const SecretKey secret = generator.secret_key();
-    const SeededGlwe key = generator.rotation_key(secret);
+    const SeededGgsw ggsws = generator.rotation_key(secret);
+    EXPECT_EQ(ggsws.count(), params->ggsw_count());
+    const SeededGlwe& key = ggsws.rows;
     ASSERT_EQ(key.count, params->glwe_rows());
     EXPECT_EQ(key.bytes(), params->rotation_key_bytes());
     const auto pool = device::Pool::create();
@@ -194,12 +196,12 @@ TEST(KeyGenerator, MakesTheSameKeysFromOneSeedOnAnyNumberOfThreads) {
   const EvaluationKeys one = keys(1, seed), three = keys(3, seed),
                        other = keys(1, random::os_seed());
   EXPECT_EQ(one.key_id, three.key_id);
-  EXPECT_TRUE(equal(one.rotation.bodies, three.rotation.bodies));
+  EXPECT_TRUE(equal(one.rotation.rows.bodies, three.rotation.rows.bodies));
   EXPECT_TRUE(equal(one.switching.bodies, three.switching.bodies));
   EXPECT_TRUE(equal(one.packing->bodies, three.packing->bodies));
   EXPECT_EQ(one.bytes(), params->key_bytes() + params->packing_key_bytes());
-  EXPECT_FALSE(equal(one.rotation.bodies, other.rotation.bodies));
-  EXPECT_NE(one.rotation.seed, one.packing->seed);
+  EXPECT_FALSE(equal(one.rotation.rows.bodies, other.rotation.rows.bodies));
+  EXPECT_NE(one.rotation.rows.seed, one.packing->seed);
   EXPECT_FALSE(one.key_id == other.key_id);
 }
 
@@ -212,7 +214,7 @@ TEST(KeyGenerator, MakesTheSameKeysOnEveryEngine) {
         on_ref(params, backend::make_ref_tfhe_client(params->config()), seed);
     const SecretKey s = on_cpu.secret_key(), t = on_ref.secret_key();
     const EvaluationKeys a = on_cpu.evaluation_keys(s, true), b = on_ref.evaluation_keys(t, true);
-    EXPECT_TRUE(equal(a.rotation.bodies, b.rotation.bodies));
+    EXPECT_TRUE(equal(a.rotation.rows.bodies, b.rotation.rows.bodies));
     EXPECT_TRUE(equal(a.switching.bodies, b.switching.bodies));
     EXPECT_TRUE(equal(a.packing->bodies, b.packing->bodies));
   }

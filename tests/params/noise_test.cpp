@@ -333,6 +333,53 @@ TEST_F(Noise, RulesThatCompose) {
                    (100 + model.key_product(1).variance) / 100 + model.rounding().variance);
 }
 
+// A sum of k slots, by what is known of how their errors hang together.
+TEST_F(Noise, ClaimsOfSumsDependOnWhatSlotsShare) {
+  Estimate x{100, 3};
+  EXPECT_DOUBLE_EQ(x.claim().variance, 100);
+  EXPECT_DOUBLE_EQ(x.claim().principal, 100);
+  EXPECT_DOUBLE_EQ(x.claim().of_sum(8), 800);  // uncorrelated
+  x.set_claim({3, 100, 400});  // any four may be equal
+  EXPECT_DOUBLE_EQ(x.claim().of_sum(2), 400);
+  EXPECT_DOUBLE_EQ(x.claim().of_sum(8), 3200);
+  x.set_claim({6, 200, 150});  // a principal below the variance is the variance
+  EXPECT_DOUBLE_EQ(x.claim().message, 6);
+  EXPECT_DOUBLE_EQ(x.claim().variance, 200);
+  EXPECT_DOUBLE_EQ(x.claim().principal, 200);
+  EXPECT_DOUBLE_EQ(x.variance, 100) << "what is expected stays";
+
+  const auto params = small_params(1, 25, 5, 1);
+  const NoiseModel model(*params);
+  Estimate a{100, 3}, b{100, 4};
+  a.noise = b.noise = 1;  // random
+  // Of unknown lineage: they may be the same numbers.
+  EXPECT_DOUBLE_EQ(model.add(a, b).claim().variance, 400);
+  EXPECT_DOUBLE_EQ(model.add(a, b).claim().message, 7);
+  EXPECT_DOUBLE_EQ(model.add(a, b).variance, 200);
+  // Two encryptions.
+  a.lineage = lineage_of(1), b.lineage = lineage_of(2);
+  EXPECT_DOUBLE_EQ(model.add(a, b).claim().variance, 200);
+  // Terms of a circuit that accounts for what they share. Equal errors would have (10 + 10)^2, of which two slots share half.
+  a.lineage = b.lineage = lineage_of_term();
+  EXPECT_DOUBLE_EQ(model.add(a, b).claim().variance, 200);
+  a.set_claim({3, 100, 150}), b.set_claim({4, 100, 150});
+  EXPECT_DOUBLE_EQ(model.add(a, b).claim().variance, 300);
+  a.set_claim({3, 100, 900}), b.set_claim({4, 100, 900});
+  EXPECT_DOUBLE_EQ(model.add(a, b).claim().variance, 400);
+  // The rounding of a constant is one error in all slots.
+  Estimate c{100, 3};
+  c += model.constant(1, 1 << 20);
+  const double rounded = model.constant(1, 1 << 20).variance;
+  EXPECT_NEAR(c.claim().principal, 100 + kN / 2 * rounded, 1e-9);
+  EXPECT_NEAR(c.claim().variance, 100 + rounded, 1e-9);
+  // The sum of four, and its key switches.
+  Estimate sum = a;
+  sum.variance = 4 * a.variance + 50;
+  sum.claim_sum(a, 4, 4);
+  EXPECT_DOUBLE_EQ(sum.claim().variance, 1600 + 50);
+  EXPECT_DOUBLE_EQ(sum.claim().principal, 16 * 900 + 4 * 50);
+}
+
 /// x(zeta^(2j+1)) for j < N / 2, zeta the primitive 2N-th root.
 std::vector<std::complex<double>> slots_of(const Real& x) {
   std::vector<std::complex<double>> values(kN);
@@ -391,6 +438,32 @@ TEST_F(Noise, SlotsPrecisionAndTails) {
   EXPECT_LT(beyond, 115) << "seed " << seed_;
   EXPECT_LT(bound, 1.5 * most) << "no bound to speak of; seed " << seed_;
   EXPECT_GT(slot_tail(params->log_n(), kSourceBits) * slot, most);
+}
+
+// Whether a phase stays below half of the modulus is the comparison of logarithms, also next to powers of two, and no bound
+// that is unknown fits.
+TEST_F(Noise, WhatFitsALevelIsBelowHalfItsModulus) {
+  const auto phase_fits = [](double phase, double log_q) {
+    Estimate estimate;
+    estimate.peak = phase;
+    estimate.error = 0;
+    return fits(estimate, kN, 1, log_q);
+  };
+  for (const double log_q : {20.0, 30.25, 59.999, 900.5}) {
+    for (const double bits : {-3.0, -1.5, -1.25, -1.001, -0.999, -0.75, -0.5, 0.0, 2.0}) {
+      const double phase = std::exp2(log_q + bits);
+      EXPECT_EQ(phase_fits(phase, log_q), bits < -1) << log_q << " bits, " << bits;
+    }
+  }
+  for (const double power : {0x1p19, 0x1p40}) {
+    const double log_q = std::log2(power) + 1;
+    EXPECT_FALSE(phase_fits(power, log_q));
+    EXPECT_TRUE(phase_fits(std::nextafter(power, 0), log_q + 1e-9));
+    EXPECT_TRUE(phase_fits(power / 2, log_q));
+  }
+  EXPECT_TRUE(phase_fits(0, 2));
+  EXPECT_FALSE(phase_fits(kUnbounded, 1e6));
+  EXPECT_FALSE(phase_fits(std::nan(""), 1e6));
 }
 
 // Bytes of ciphertexts hold no -0.

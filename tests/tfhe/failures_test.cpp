@@ -35,13 +35,20 @@ TEST_P(TfheFailuresOfShapesLong, AreAsManyAsPredicted) {
   expect(GetParam(), 8, 24000);
 }
 
-// A preset as it is, with keys of its own.
-TEST(TfheFailuresLong, OfAPresetAreAsManyAsPredicted) {
+// Presets as they are, with keys of their own, of every kind of rotation. tests/gpu counts those of the larger ones.
+class TfheFailuresOfPresetsLong : public testing::TestWithParam<const char*> {};
+
+TEST_P(TfheFailuresOfPresetsLong, AreAsManyAsPredicted) {
   JALI_SEEDED(rng);
-  const Amplified x{Params::create(preset("message_1_carry_1")), 4, 4096, 1};
-  test::failures_of(backend::make_cpu_tfhe(x.params->config()), x, rng)
+  const Amplified x{Params::create(preset(GetParam())), 4, 4096, 1};
+  test::failures_of(backend::make_cpu_tfhe(x.params->config(2)), x, rng)
       .expect_as_predicted(test::share_of_keys(x), x.params->literal().name);
 }
+
+INSTANTIATE_TEST_SUITE_P(Presets, TfheFailuresOfPresetsLong,
+                         testing::Values("message_1_carry_1", "message_1_carry_1_block",
+                                         "message_2_carry_2_multi_bit"),
+                         [](const auto& info) { return std::string(info.param); });
 
 std::string short_name(const testing::TestParamInfo<TfheShape>& info) {
   std::string name = test::name_of(info.param);

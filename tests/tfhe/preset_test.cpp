@@ -8,6 +8,7 @@
 #include "../seeded.h"
 #include "jali/params/tfhe_presets.h"
 #include "jali/tfhe/gates.h"
+#include "preset_look_ups.h"
 #include "world.h"
 
 namespace jali::tfhe {
@@ -30,57 +31,39 @@ struct PresetWorld {
   std::shared_ptr<const Evaluator> evaluator;
 };
 
-/// Looks up `count` values, each at least once if there are as many, in a random table.
-void look_up(std::string_view name, std::size_t count) {
+void look_up(const Preset& preset, std::size_t least) {
   JALI_SEEDED(rng);
-  SCOPED_TRACE(std::string(name));
-  PresetWorld world(name);
+  SCOPED_TRACE(std::string(preset.name));
+  PresetWorld world(preset.name);
   const std::uint64_t p = world.params->value_modulus();
-  Values x(count), f(p), expected;
-  for (std::size_t i = 0; i < count; ++i) x[i] = (i + count / 2) % p;
-  for (auto& value : f) value = rng() % p;
-  f[1] = p - 1 - f[0];  // a table of zeros alone stays without noise
-  for (const std::uint64_t value : x) expected.push_back(f[value]);
-  // As much noise as the parameters allow for, of independent parts: x and clear multiples of encrypted zeros.
-  const auto& ev = *world.evaluator;
-  const Ciphertext values = ev.bind(world.client.encrypt(x, p - 1));
-  Linear noisy;
-  const auto weight = static_cast<std::int64_t>(std::sqrt(world.params->max_norm2() - 1));
-  const Ciphertext zero = ev.bind(world.client.encrypt(Values(count), 0));
-  for (std::uint32_t i = 0; i < count; ++i) {
-    noisy.add(i, 1);
-    noisy.add(static_cast<std::uint32_t>(count) + i, weight);
-    noisy.end_row();
-  }
-  const Ciphertext* const inputs[] = {&values, &zero};
-  const Ciphertext y = ev.apply(ev.linear(inputs, noisy), LookUpTable(world.params, f));
-  EXPECT_EQ(world.client.decrypt(y), expected);
-  if (count < 256) return;
-  double squares = 0;
-  for (const double error : world.client.errors(y)) squares += error * error;
-  const double step = static_cast<double>(world.params->step()) *
-                      std::ldexp(1.0, -backend::torus_bits(world.params->ciphertext_torus()));
-  const double measured = squares / static_cast<double>(count) * step * step;
-  const NoiseModel model(world.params->literal());
-  const RotationNoise rotation = model.blind_rotation();
-  const double switched = world.params->order() == Order::bootstrap_first ? model.key_switch() : 0;
-  // 256 normal errors have a variance within 0.55 to 1.65 of the mean with a probability above 1 - 1e-9. The transform's
-  // error is a bound in the formula, and not in the lower end here.
-  EXPECT_GT(measured, 0.55 * (rotation.key + rotation.rounding + switched));
-  EXPECT_LT(measured, 1.65 * model.bootstrapped(world.params->order()));
+  test::expect_look_ups_of_every_value(world.client, *world.evaluator, (least + p - 1) / p, rng);
 }
 
 TEST(TfhePresets, LookUpEveryValue) {
   for (const Preset& preset : presets()) {
-    if (preset.N > 2048) continue;
-    look_up(preset.name, 256);
+    if (preset.N <= 2048) look_up(preset, 256);
   }
 }
 
 TEST(TfhePresetsLong, LookUpEveryValueOfLargePolynomials) {
   for (const Preset& preset : presets()) {
-    if (preset.N <= 2048) continue;
-    look_up(preset.name, preset.N <= 8192 ? 64 : 16);
+    if (preset.N > 2048) look_up(preset, 64);
+  }
+}
+
+TEST(TfhePresets, TheRangeOfAVarianceHoldsItAndIsNarrow) {
+  JALI_SEEDED(rng);
+  std::normal_distribution<double> normal;
+  for (const std::size_t count : {16, 64, 256, 1024}) {
+    const auto [least, most] = test::variance_range(count);
+    EXPECT_GT(least, 0);
+    for (int run = 0; run < 200; ++run) {
+      double sum = 0;
+      for (std::size_t i = 0; i < count; ++i) sum += std::pow(normal(rng), 2);
+      EXPECT_GT(sum / static_cast<double>(count), least);
+      EXPECT_LT(sum / static_cast<double>(count), most);
+    }
+    EXPECT_LT(most / least, count < 64 ? 1e3 : count < 256 ? 10 : 3);
   }
 }
 

@@ -48,7 +48,7 @@ std::vector<Draw> draws(Client& client, lwe::KeyGenerator& generator) {
       {"large secret", [&] { return bytes_of(generator.secret_key().large().data(), 128); }},
       {"name of a key", [&] { return bytes_of(&generator.secret_key().id(), sizeof(KeyId)); }},
       {"seed of a bootstrapping key",
-       [&] { return bytes_of(generator.rotation_key(client.secret_key()).seed); }},
+       [&] { return bytes_of(generator.rotation_key(client.secret_key()).rows.seed); }},
       {"seed of a key-switching key",
        [&] { return bytes_of(generator.switch_key(client.secret_key()).seed); }},
       {"errors of a key-switching key",
@@ -111,7 +111,8 @@ TEST(TfheRandomness, PublishedSeedsGiveMasksAlone) {
   Client client(test::insecure_params(shape()), 1, random::os_seed());
   const lwe::EvaluationKeys keys = client.evaluation_keys(true);
   const Ciphertext x = client.encrypt(Values(16));
-  const Seed published[] = {keys.rotation.seed, keys.switching.seed, keys.packing->seed, *x.seed};
+  const Seed published[] = {keys.rotation.rows.seed, keys.switching.seed, keys.packing->seed,
+                            *x.seed};
   const auto errors = client.errors(x);
   for (const Seed& seed : published) {
     for (std::uint64_t stream = 0; stream < 4; ++stream) {

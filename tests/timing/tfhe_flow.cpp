@@ -66,10 +66,20 @@ class TfheCases {
     const Keys key = hidden_key();
     lwe::KeyGenerator generator(params_);
     check(label_ + "bootstrapping key",
-          [&] { return all_hidden(generator.rotation_key(*key).bodies); });
+          [&] { return all_hidden(generator.rotation_key(*key).rows.bodies); });
     check(label_ + "key-switching key",
           [&] { return all_hidden(generator.switch_key(*key).bodies); });
     check(label_ + "packing key", [&] { return all_hidden(generator.packing_key(*key).bodies); });
+    check(label_ + "GGSW ciphertexts", [&] {
+      std::vector<std::uint8_t> bits{0, 1, 1};
+      hide(bits.data(), bits.size());
+      return all_hidden(generator.ggsw(*key, bits).rows.bodies);
+    });
+    check(label_ + "GLWE ciphertexts", [&] {
+      std::vector<u64> words(2 * params_->N().value, 1);
+      hide(words.data(), words.size() * sizeof(u64));
+      return all_hidden(generator.glwe(*key, words).bodies);
+    });
   }
 
   void encryption() {

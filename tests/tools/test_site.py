@@ -1,9 +1,13 @@
 """The check of the built site refuses what comes from another host, and nothing else."""
 
+import itertools
 import sys
 from pathlib import Path
 
 import pytest
+
+from jali import ckks, tfhe
+from jali._core.array import Encrypted
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
@@ -38,3 +42,13 @@ def test_what_a_page_loads(tmp_path: Path, file: str, text: str, bad: bool) -> N
 
 def test_a_folder_without_pages_is_no_site(tmp_path: Path) -> None:
     assert list(check_site.check(tmp_path))
+
+
+def test_the_reference_has_what_arrays_inherit() -> None:
+    """The methods of Shaped are those of EncryptedArray. What Encrypted and Python's classes have is left out."""
+    page = (ROOT / "docs/_templates/autosummary/class.rst").read_text()
+    (line,) = (line for line in page.splitlines() if ":inherited-members:" in line)
+    ends = set(line.split(":inherited-members:")[1].replace(",", " ").split())
+    for kind in (ckks.EncryptedArray, tfhe.EncryptedArray, tfhe.EncryptedIntegers):
+        shown = list(itertools.takewhile(lambda base: base.__name__ not in ends, kind.__mro__))
+        assert any("reshape" in vars(base) for base in shown) and Encrypted not in shown

@@ -113,6 +113,12 @@ inline std::vector<Loader> all_loaders(const Objects& o) {
   fresh.packing = {100, true, false, true};
   ckks::Ciphertext tiled = o.ciphertext(top);
   tiled.packing = {100, false, false, true, {512, 64, 128, 2}};
+  ckks::Ciphertext correlated = o.ciphertext(top);
+  correlated.packing = fresh.packing;
+  ckks::Ciphertext cube = o.ciphertext(top);
+  cube.estimate.lineage.power = 3;
+  correlated.estimate.principal = 3.5;
+  const ckks::Evaluator unchecked(params, *o.evaluator, /*checks_range=*/false);  // for depth 0
   const wire::SecretBytes secret = wire::secret_to_bytes(*o.sk, *o.ring);
   return {
       {"params", wire::to_bytes(*params),
@@ -123,7 +129,9 @@ inline std::vector<Loader> all_loaders(const Objects& o) {
        object(std::type_identity<ckks::Plaintext>{})},
       {"ciphertext_fresh", wire::to_bytes(fresh), load_ciphertext},
       {"ciphertext_tiled", wire::to_bytes(tiled), load_ciphertext},
-      {"ciphertext_product", wire::to_bytes(o.evaluator->square(o.ciphertext(top, 2))),
+      {"ciphertext_correlated", wire::to_bytes(correlated), load_ciphertext},
+      {"ciphertext_cube", wire::to_bytes(cube), load_ciphertext},
+      {"ciphertext_product", wire::to_bytes(unchecked.square(o.ciphertext(top, 2))),
        load_ciphertext},
       {"public_key", wire::to_bytes(o.pk), object(std::type_identity<rlwe::PublicKey>{})},
       {"switch_key", wire::to_bytes(o.switch_key, *params),

@@ -88,8 +88,10 @@ TEST_P(RoundTrip, Ciphertexts) {
     const Bytes bytes = to_bytes(x);
     const std::size_t polys = seeded ? 1 : parts;
     const std::size_t tiled = x.packing.tiling == ckks::Tiling{} ? 0 : 16;
+    const std::size_t correlated =
+        (x.estimate.principal > 1 ? 8 : 0) + (params::degree_of(x.estimate.lineage) > 1 ? 4 : 0);
     const std::size_t view = x.packing.view ? 9 + 8 * x.packing.view->axes.size() : 0;
-    EXPECT_EQ(bytes.size(), kFrameBytes + 78 + view + tiled + (seeded ? 32 : 0) +
+    EXPECT_EQ(bytes.size(), kFrameBytes + 78 + view + tiled + correlated + (seeded ? 32 : 0) +
                                 polys * x.batch() * poly_bytes(o.params->level(x.level).primes));
     const auto back = from_bytes<ckks::Ciphertext>(bytes, o.params, *o.ring);
     ASSERT_EQ(back.parts.size(), parts);
@@ -97,8 +99,10 @@ TEST_P(RoundTrip, Ciphertexts) {
     EXPECT_EQ(back.level, x.level);
     EXPECT_EQ(back.scale, x.scale);
     EXPECT_EQ(back.log_slots, x.log_slots);
-    EXPECT_EQ(back.estimate.variance, x.estimate.variance);
-    EXPECT_EQ(back.estimate.message, x.estimate.message);
+    // Bytes have the averages of the claim.
+    EXPECT_EQ(back.estimate.variance, x.estimate.claim().variance);
+    EXPECT_EQ(back.estimate.message, x.estimate.claim().message);
+    EXPECT_EQ(back.estimate.principal, x.estimate.principal);
     EXPECT_EQ(back.estimate.peak, x.estimate.peak);
     EXPECT_EQ(back.estimate.error, x.estimate.error);
     EXPECT_EQ(back.estimate.noise, x.estimate.noise);
@@ -135,6 +139,12 @@ TEST_P(RoundTrip, Ciphertexts) {
   x.packing.view->first = 2 * static_cast<std::uint32_t>(o.params->slots());
   EXPECT_THROW(to_bytes(x), InvalidArgument);
   x.packing.view.reset();
+  x.estimate.principal = 1.5;
+  check(x, true, 2);
+  x.estimate.principal = 1e9;  // above that of all slots, by the roundings of bounds
+  EXPECT_EQ(from_bytes<ckks::Ciphertext>(to_bytes(x), o.params, *o.ring).estimate.principal,
+            static_cast<double>(o.params->slots()));
+  x.estimate.principal = 1;
   check(o.evaluator->add(x, x), false, 2);
   check(o.evaluator->square(x), false, 3);
   check(o.evaluator->multiply_relinearise_rescale(x, x), false, 2);

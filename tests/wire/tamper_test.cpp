@@ -232,7 +232,7 @@ TEST_P(Tamper, FieldsOutOfRange) {
     const Bytes sparse = patched(l.valid, 2, std::uint8_t{3});
     EXPECT_EQ(judge(l, o, patched(sparse, 73, std::uint32_t{8}), "all slots"), Outcome::accepted);
     expect_refused(l, patched(sparse, 73, std::uint32_t{9}), "length beyond the slots");
-    for (const std::uint8_t packing : {16, 32, 128, 255}) {
+    for (const std::uint8_t packing : {16, 32, 64, 255}) {
       expect_refused(l, patched(l.valid, 77, packing), "packing");
     }
   }
@@ -254,6 +254,23 @@ TEST_P(Tamper, FieldsOutOfRange) {
   }
   const Bytes nowhere = patched(patched(tiled.valid, 78, std::uint64_t{0}), 86, std::uint64_t{0});
   expect_refused(tiled, nowhere, "tiled, and all zero");
+  const Loader& correlated = loader("ciphertext_correlated");
+  for (const double principal : {1 + 0x1p-52, 512.0}) {
+    EXPECT_EQ(judge(correlated, o, patched(correlated.valid, 78, principal), "principal"),
+              Outcome::accepted);
+  }
+  for (const double principal :
+       {-2.0, 0.0, 0.5, 1.0, 512.5, 1e300, std::numeric_limits<double>::infinity(),
+        std::numeric_limits<double>::quiet_NaN()}) {
+    expect_refused(correlated, patched(correlated.valid, 78, principal), "principal");
+  }
+  const Loader& cube = loader("ciphertext_cube");
+  for (const std::uint32_t degree : {2u, 65536u}) {
+    EXPECT_EQ(judge(cube, o, patched(cube.valid, 78, degree), "degree"), Outcome::accepted);
+  }
+  for (const std::uint32_t degree : {0u, 1u, 65537u, 0xffffffffu}) {
+    expect_refused(cube, patched(cube.valid, 78, degree), "degree");
+  }
   const Loader& keys = loader("evaluation_keys");
   for (const std::uint8_t flag : {0, 2, 255}) {
     expect_refused(keys, patched(keys.valid, 16, flag), "relinearisation flag");

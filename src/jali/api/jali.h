@@ -8,6 +8,7 @@
 #include "jali/ckks/secret/decryptor.h"
 #include "jali/ckks/secret/encryptor.h"
 #include "jali/ckks/secret/release.h"
+#include "jali/lwe/secret/encrypt.h"
 #include "jali/lwe/secret/key_generator.h"
 #include "jali/lwe/secret/secret_key.h"
 #include "jali/rlwe/secret/key_generator.h"

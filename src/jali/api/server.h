@@ -42,6 +42,7 @@
 #include "jali/device/resolve.h"
 #include "jali/integers/arithmetic.h"
 #include "jali/integers/tfhe_machine.h"
+#include "jali/lwe/external_product.h"
 #include "jali/lwe/keys.h"
 #include "jali/params/ckks_params.h"
 #include "jali/params/for_device.h"

@@ -71,6 +71,7 @@ namespace {
 void known_as(Ciphertext& y, const Ciphertext& x) {
   y.estimate.message = x.estimate.message;
   y.estimate.message_spread = x.estimate.message_spread;
+  y.estimate.message_shared = x.estimate.message_shared;
   y.estimate.peak = x.estimate.peak;
   y.estimate.lineage = x.estimate.lineage;
   y.estimate.real = x.estimate.real;
@@ -222,7 +223,17 @@ std::pair<Ciphertext, Ciphertext> Bootstrapper::apply_pair(const Ciphertext& x, 
   const int target = checked_target(target_level, iterations);
   // Its magnitude is sqrt(2) times theirs. The reduction still sees the numbers of each one by themselves, so the checks of
   // x and y are enough.
-  const Ciphertext both = ev.add(x, ev.multiply_i(y));
+  Ciphertext both = ev.add(x, ev.multiply_i(y));
+  // They lie in real and imaginary parts, where equal numbers do not add up.
+  const params::Estimate &a = x.estimate, &b = y.estimate;
+  params::Claim claim = both.estimate.claim();
+  if (both.estimate.message > 0) {
+    both.estimate.message_spread =
+        std::hypot(a.message * a.message_spread, b.message * b.message_spread) /
+        both.estimate.message;
+  }
+  claim.message = std::hypot(a.claim().message, b.claim().message);
+  both.estimate.set_claim(claim);
   const Ciphertext half =
       iterations == 1 ? once(both, target, 0.5, {}) : iterated(both, target, 0.5, {}, iterations);
   const Ciphertext turned = ev.conjugate(half);
@@ -268,7 +279,10 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
   while (true) {
     const double message = rest.estimate.message;
     Ciphertext y = once(rest, params.depth(), 1, done);
-    const double bits = ev.noise().precision_bits(y.estimate, y.scale);
+    params::Estimate expected = y.estimate;  // what a claim adds to it would leave less to enlarge
+    expected.message_shared = expected.variance_shared = 1;
+    const double bits = ev.noise().precision_bits(expected, y.scale);
+    const double claimed = ev.noise().precision_bits(y.estimate, y.scale);
     y.scale *= enlarged;
     y.estimate.message /= enlarged;
     y.estimate.peak /= enlarged;
@@ -283,6 +297,7 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
     Ciphertext& last = terms.back();
     const double off = largest_error(last.estimate, params.n()) / last.scale;
     last.estimate.variance = 0;
+    last.estimate.set_claim({});
     last.estimate.error = last.estimate.noise = 0;
     if (drop && terms.size() == 1) {
       // The next bootstrapping drops imaginary parts; they are removed now, so that they are not enlarged before.
@@ -296,12 +311,15 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
     rest = ev.multiply_integer(base, static_cast<std::int64_t>(times));
     rest.scale = base_scale;
     rest.estimate.message = rms * std::exp2(k);
+    rest.estimate.message_spread = 1;
+    rest.estimate.message_shared = std::max(std::exp2(bits - claimed), 1.0);
     rest.estimate.peak = std::min(off * enlarged, params::kUnbounded);
   }
   const double scale = params.scale(target);
   std::optional<Ciphertext> sum;
   for (const Ciphertext& y : terms) {
     Ciphertext at = ev.adjust(y, target, scale * factor);
+    at.estimate.lineage = params::lineage_of_term();  // the terms have errors of their own
     if (sum) {
       ev.add_inplace(*sum, at);
     } else {
@@ -309,6 +327,7 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
     }
   }
   sum->scale = scale;
+  sum->estimate.lineage = {};
   return std::move(*sum);
 }
 
@@ -350,6 +369,7 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   raised.estimate
       .lineage = {};  // they are other numbers than those of x, and differ from each other
   raised.estimate.message_spread = raised.estimate.variance_spread = 1;
+  raised.estimate.set_claim({});
   if (raised.level > to_slots.level()) {
     raised = ev.adjust(raised, to_slots.level(), to_slots.stages().front().input_scale(), kNear);
   }
@@ -378,17 +398,31 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   f.estimate.message = factor * x.estimate.message;
   f.estimate.peak = factor * x.estimate.peak;
   const double drift = entered / plan_.entry_scale_;
-  const auto variance_of_sine = [&](bool real) {
-    const double error =
-        plan_.sine_error(drift * x.estimate.message, drift * x.estimate.peak, real);
+  const auto variance_of_sine = [&](double message, bool real) {
+    const double error = plan_.sine_error(drift * message, drift * x.estimate.peak, real);
     const double scaled = factor * error / drift * f.scale;
     return scaled * scaled / static_cast<double>(params.n());
   };
   const double worst = factor * plan_.worst_sine_error(drift * x.estimate.peak) / drift * f.scale;
   // Numbers that are not known to be real may be real all the same, for which the sine's error is larger.
-  const double most = f.estimate.variance * f.estimate.variance_spread + variance_of_sine(true);
-  f.estimate += params::Noise{variance_of_sine(x.estimate.real), worst};
+  const params::Claim made = f.estimate.claim();
+  const double message = x.estimate.message;
+  const double most =
+      f.estimate.variance * f.estimate.variance_spread + variance_of_sine(message, true);
+  f.estimate += params::Noise{variance_of_sine(message, x.estimate.real), worst};
   f.estimate.variance_spread = most / f.estimate.variance;
+  // The reduction counts the error of x as it is expected. A claim adds all of it, as it comes through. The sine has the same error for
+  // equal numbers, and also for the same number after an earlier bootstrapping. Half of a variance is taken for that of real parts: if
+  // imaginary parts were dropped, all of it is.
+  const params::Claim claim = x.estimate.claim();
+  const double passed = factor * f.scale / x.scale, squared = passed * passed;
+  const double sine = variance_of_sine(std::min(claim.message, x.estimate.peak), true);
+  const double parts = plan_.options_.real ? 2 : 1;
+  const auto together = [](double a, double b) { return a + b + 2 * std::sqrt(a) * std::sqrt(b); };
+  f.estimate.set_claim(
+      {0, parts * made.variance + together(claim.variance * squared, sine),
+       parts * made.principal +
+           together(claim.principal * squared, static_cast<double>(params.slots()) * sine)});
   if (target < params.depth()) f = ev.adjust(f, target, params.scale(target));
   if (plan_.turn_ != 0) f = ev.rotate(f, plan_.turn_);
   f.params = evaluator_->params();

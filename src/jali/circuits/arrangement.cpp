@@ -1,6 +1,7 @@
 #include "jali/circuits/arrangement.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <set>
 #include <string>
@@ -137,13 +138,18 @@ Ciphertext Arrangement::apply(const ckks::Evaluator& evaluator, const Ciphertext
   require_depth(evaluator, y, levels(), "arranging the vector");
   // The numbers never overlap, so that sums are no larger than they are.
   const auto peak = x.estimate.peak;
-  const auto message = x.estimate.message;
+  const auto message = x.estimate.message, shared = x.estimate.message_shared;
   for (const auto& step : steps_) {
     if (const auto* masked = std::get_if<Mask>(&step)) {
       y = server.multiply_vector(y, ones(masked->where));
     } else if (const auto* repeated = std::get_if<Repeat>(&step)) {
       y = server.normalise(y);
+      const params::Estimate one = y.estimate;
       for (int r : repeated->rotations) evaluator.add_inplace(y, server.rotate(y, r), peak);
+      // Every number is added to the errors of other slots, and no error is added twice.
+      y.estimate.message_spread = one.message_spread;
+      y.estimate.variance_spread = one.variance_spread;
+      y.estimate.claim_sum(one, std::ldexp(1.0, static_cast<int>(repeated->rotations.size())), 1);
     } else {
       const auto& moved = std::get<Windows>(step);
       y = server.normalise(y);
@@ -163,6 +169,7 @@ Ciphertext Arrangement::apply(const ckks::Evaluator& evaluator, const Ciphertext
   y = server.normalise(y);
   y.estimate.peak = std::min(y.estimate.peak, peak);
   y.estimate.message = message;
+  y.estimate.message_shared = shared;
   y.packing = to_;
   y.packing.batched = x.packing.batched;
   y.packing.complex_values = x.packing.complex_values;

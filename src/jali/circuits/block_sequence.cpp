@@ -69,6 +69,7 @@ Ciphertext BlockTransform::horner(const ckks::Evaluator& evaluator, std::size_t 
     }
   }
   if (plan_.offset != 0) turn(plan_.offset, {});
+  rows.finish(acc ? acc->estimate : first.estimate);
   return acc ? finished(evaluator, *acc, rescale) : finished(evaluator, std::move(first), rescale);
 }
 

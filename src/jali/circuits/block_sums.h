@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -95,6 +96,8 @@ void BlockTransform::add_terms(const ckks::Evaluator& evaluator, std::size_t out
   const auto primes = diagonal_primes();
   // With sparse packing, only every (N/2 / slots)-th coefficient of a diagonal is rounded.
   const double density = static_cast<double>(plan_.slots) / static_cast<double>(params_->slots());
+  // Numbers and their errors lie in the rows that are not zero, the roundings of diagonals in all.
+  const double rows = std::sqrt(this->rows()[output].share);
   struct Terms {
     std::vector<std::uint32_t> operands;
     std::vector<backend::ConstView> weights;
@@ -140,9 +143,13 @@ void BlockTransform::add_terms(const ckks::Evaluator& evaluator, std::size_t out
         list.weights.push_back(std::as_const(compact ? expanded[used - 1] : d.poly).view());
         const params::Noise rounded =
             noise.encoding(d.message, d.peak, diagonal_scale_, log_slots_);
-        params::Estimate diagonal{rounded.variance * density, d.message, d.peak, rounded.bound,
+        params::Estimate diagonal{rounded.variance * density, d.message * rows, d.peak,
+                                  rounded.bound,
                                   /*noise=*/0};
         diagonal.real = d.real;
+        diagonal.lineage = params::lineage_of_term();
+        // The rounding of real numbers is real, of which precision_bits takes half.
+        diagonal.variance_shared = this->rows()[output].alike * (d.real ? 2 : 1);
         const auto weighed = noise.multiply(x.estimate, x.scale, diagonal, diagonal_scale_);
         const bool fresh = !sums[g];
         if (fresh) sums[g] = block_sums::blank(*evaluator.ring(), x, primes);

@@ -1,12 +1,16 @@
 #include "jali/circuits/block_transform.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "jali/base/error.h"
+#include "jali/circuits/block_norm.h"
 #include "jali/circuits/block_sums.h"
 #include "jali/ckks/composed.h"
 #include "jali/ckks/range.h"
@@ -21,6 +25,18 @@ using ckks::Rotation;
 
 // The number of inner sums that one pass over the baby steps makes. It bounds their memory.
 constexpr std::size_t kTogether = 16;
+
+/// FNV-1a over the bytes of the numbers.
+std::uint64_t hash_of(std::span<const std::complex<double>> entries) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const auto& e : entries) {
+    for (const double part : {e.real(), e.imag()}) {
+      hash = (hash ^ std::bit_cast<std::uint64_t>(part + 0.0)) * 0x100000001b3;
+      hash ^= hash >> 32;
+    }
+  }
+  return hash;
+}
 
 bool close(double a, double b) { return std::abs(a - b) <= std::ldexp(std::abs(b), -20); }
 
@@ -69,7 +85,9 @@ Ciphertext bring_down(const ckks::Evaluator& evaluator, const Ciphertext& a, int
 
 BlockTransform::BlockTransform(ckks::ParamsPtr params, const BlockDiagonals& diagonals, Fill fill,
                                const TransformOptions& options)
-    : params_(std::move(params)), fill_(std::move(fill)) {
+    : params_(std::move(params)),
+      fill_(std::move(fill)),
+      rows_are_summed_(options.rows_are_summed) {
   level_ = options.level < 0 ? params_->depth() : options.level;
   const int full = params_->log_n() - 1;
   log_slots_ = options.log_slots < 0 ? full : options.log_slots;
@@ -191,22 +209,63 @@ std::vector<double> BlockTransform::row_sums(std::size_t output) const {
   return rows;
 }
 
-std::vector<BlockTransform::Rows> BlockTransform::rows() const {
-  std::vector<Rows> out;
-  for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
-    const auto sums = row_sums(o);
-    const auto zeros = static_cast<std::size_t>(std::ranges::count(sums, 0.0));
-    const double slots = static_cast<double>(sums.size());
-    const double filled = zeros < sums.size() ? slots - static_cast<double>(zeros) : slots;
-    out.push_back({std::ranges::max(sums), slots / filled});
+BlockTransform::Rows BlockTransform::rows_of(std::size_t output) const {
+  const auto sums = row_sums(output);
+  const auto zeros = static_cast<std::size_t>(std::ranges::count(sums, 0.0));
+  const double slots = static_cast<double>(sums.size());
+  const bool all = rows_are_summed_ || zeros == sums.size();
+  const double filled = all ? slots : slots - static_cast<double>(zeros);
+  Rows out{std::ranges::max(sums), slots / filled};
+  std::vector<std::complex<double>> entries(plan_.slots);
+  std::map<std::uint64_t, double> equal;  // how many diagonals have these entries, by a hash
+  double diagonals = 0;
+  for (std::size_t input = 0; input < plan_.babies.size(); ++input) {
+    BlockNorm block(plan_.slots);
+    for (const auto& giant : plan_.giants[output]) {
+      for (const auto& term : giant.terms) {
+        if (term.input != input) continue;
+        std::ranges::fill(entries, 0.0);
+        fill_(output, input, term.diagonal, entries);
+        block.add(term.diagonal, entries);
+        // Of equal numbers, one coefficient is rounded and not N, so that as many roundings may be added as if they were independent.
+        const bool one =
+            std::ranges::all_of(entries, [&](const auto& e) { return e == entries[0]; });
+        if (!one) ++equal[hash_of(entries)];
+        diagonals += one ? 1 : 0;
+      }
+    }
+    if (block.squares() == 0) continue;
+    const double largest = block.largest(), mean = block.squares() / filled;
+    out.squares += block.squares();
+    out.message += std::sqrt(largest * out.share);
+    out.principal = std::max(out.principal, largest / mean);
   }
+  double pairs = diagonals;
+  for (const auto& [hash, count] : equal) diagonals += count, pairs += count * count;
+  if (diagonals > 0) out.alike = pairs / diagonals;
   return out;
+}
+
+const std::vector<BlockTransform::Rows>& BlockTransform::rows() const {
+  std::call_once(known_->once, [&] {
+    std::vector<Rows> made;
+    for (std::size_t o = 0; o < plan_.giants.size(); ++o) made.push_back(rows_of(o));
+    known_->rows = std::move(made);
+  });
+  return known_->rows;
 }
 
 void BlockTransform::Rows::narrow(params::Estimate& sum) const {
   sum.peak = std::min(sum.peak, largest);
-  sum.message = std::min(sum.message * std::sqrt(share), sum.peak);
-  sum.variance *= share;
+  sum.message = std::min(sum.message, sum.peak);
+}
+
+void BlockTransform::Rows::finish(params::Estimate& sum) const {
+  sum.peak = std::min(sum.peak, largest);
+  params::Claim claim = sum.claim();
+  claim.message = std::min(message, sum.peak);
+  claim.principal *= principal;
+  sum.set_claim(claim);
 }
 
 void BlockTransform::prepare(const ckks::Encoder& encoder, ckks::Storage storage) {
@@ -221,7 +280,7 @@ void BlockTransform::prepare(const ckks::Encoder& encoder, ckks::Storage storage
   }
   encoded_ = std::move(encoded);
   storage_ = storage;
-  rows_ = rows();
+  rows();
 }
 
 template <class Operand, class Use>
@@ -303,7 +362,7 @@ std::vector<Ciphertext> BlockTransform::turn_sums(const ckks::Evaluator& evaluat
                        composed_rotate_accumulate(evaluator, *acc, turned, steps);
                      }
                    });
-    if (acc) acc->estimate.peak = std::min(acc->estimate.peak, rows[o].largest);
+    if (acc) rows[o].finish(acc->estimate);
     outputs.push_back(!acc      ? zero(evaluator, *inputs[0], rescale)
                       : rescale ? evaluator.reduce_rescale(*acc)
                                 : evaluator.reduce(*acc));
@@ -344,6 +403,7 @@ std::vector<Ciphertext> BlockTransform::apply_single(const ckks::Evaluator& eval
           for (std::size_t g = 0; g < made.size(); ++g) {
             rows[o].narrow(inner[g].estimate);
             if (giants.size() == 1 && made[g].rotation == 0) {
+              rows[o].finish(inner[g].estimate);
               outputs.push_back(rescale ? evaluator.rescale(inner[g]) : std::move(inner[g]));
             } else if (!acc) {
               acc = turned(inner[g], made[g].rotation);
@@ -353,7 +413,7 @@ std::vector<Ciphertext> BlockTransform::apply_single(const ckks::Evaluator& eval
           }
         });
     if (!acc) continue;
-    acc->estimate.peak = std::min(acc->estimate.peak, rows[o].largest);
+    rows[o].finish(acc->estimate);
     outputs.push_back(rescale ? evaluator.reduce_rescale(*acc) : evaluator.reduce(*acc));
   }
   return outputs;
@@ -389,15 +449,22 @@ std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
       at.push_back(&down.back());
     }
   }
-  double largest = 0;
-  for (const Ciphertext* x : at) largest = std::max(largest, x->estimate.peak);
-  std::vector<Rows> known = prepared() ? rows_ : rows();
-  for (Rows& row : known) row.largest = ckks::claimed_peak(peak, row.largest * largest);
+  double largest = 0, message = 0;
+  for (const Ciphertext* x : at) {
+    largest = std::max(largest, x->estimate.peak);
+    message = std::max(message, x->estimate.claim().message);
+  }
+  std::vector<Rows> known = rows();
+  for (Rows& row : known) {
+    row.largest = ckks::claimed_peak(peak, row.largest * largest);
+    row.message *= message;
+  }
   auto outputs = plan_.sequence                      ? apply_sequence(evaluator, at, known, rescale)
                  : plan_.hoisting == Hoisting::twice ? apply_twice(evaluator, at, known, rescale)
                                                      : apply_single(evaluator, at, known, rescale);
   for (Ciphertext& y : outputs) {
     y.key_id = key_id;
+    y.estimate.lineage = {};
     if (rescale) y.scale = output_scale_;  // equal except for the roundings of their products
   }
   return outputs;

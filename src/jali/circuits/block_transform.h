@@ -4,6 +4,8 @@
 
 #include <complex>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -22,6 +24,9 @@ struct TransformOptions {
   double input_scale = 0;  // 0: the canonical scale of the level
   BsgsOptions bsgs{};
   double output_scale = 0;  // 0: the canonical scale of the level below
+  /// Whether the caller adds up rows of the result, so that estimates are averages over all rows, also those that hold nothing
+  /// but zeros.
+  bool rows_are_summed = false;
 };
 
 /// A plan is made on construction, prepare() encodes the diagonals, and apply() computes. Results lie one level below the
@@ -69,6 +74,11 @@ class BlockTransform {
                                       double peak = params::kUnbounded) const;
   /// For every slot of an output, the sum of the moduli of its row's entries, over all inputs.
   std::vector<double> row_sums(std::size_t output) const;
+  /// By which factor the principal variance that apply() claims for an output is above a bound on the variance of its slots
+  /// (params::Claim).
+  double principal(std::size_t output) const { return rows().at(output).principal; }
+  /// The sum of the squares of the entries of all rows of an output.
+  double squares(std::size_t output) const { return rows().at(output).squares; }
 
  private:
   struct Diagonal {
@@ -90,12 +100,24 @@ class BlockTransform {
   struct Rows {
     double largest = 0;  // the largest row sum; in apply: a bound on the numbers of the output
     double share = 1;  // slots for each row that is not zero
+    /// By how much the root mean square of inputs may grow to that of these rows; in apply: a bound on that of the output.
+    double message = 0;
+    /// The square of the largest singular value over the mean square of the rows' norms: by which factor the principal variance of
+    /// the output is above the sum of those of products with diagonals.
+    double principal = 1;
+    double squares = 0;  // of all entries
+    /// The roundings of equal diagonals are equal: by which factor the variance of the sum of all roundings may be above that of
+    /// independent ones.
+    double alike = 1;
     /// What this says of a sum of products with diagonals. The bound on its numbers is smaller than what the evaluator adds up, the
     /// largest entries of all diagonals.
     void narrow(params::Estimate& sum) const;
+    /// The same of the sum of them all: also what equal numbers and sums of its slots would leave.
+    void finish(params::Estimate& sum) const;
   };
-  /// For every output.
-  std::vector<Rows> rows() const;
+  /// For every output. The first call goes through the whole matrix.
+  const std::vector<Rows>& rows() const;
+  Rows rows_of(std::size_t output) const;
   using RowsOf = std::span<const Rows>;
   std::vector<ckks::Ciphertext> apply_twice(const ckks::Evaluator& evaluator,
                                             std::span<const ckks::Ciphertext* const> inputs,
@@ -150,10 +172,15 @@ class BlockTransform {
   double input_scale_ = 0;
   double output_scale_ = 0;
   double diagonal_scale_ = 0;
+  bool rows_are_summed_ = false;
   BsgsPlan plan_;
   std::vector<std::vector<std::vector<Diagonal>>> encoded_;  // [output][giant][term]
   ckks::Storage storage_ = ckks::Storage::residues;  // of these
-  std::vector<Rows> rows_;  // rows(), once prepared
+  struct Known {
+    std::once_flag once;
+    std::vector<Rows> rows;
+  };
+  std::shared_ptr<Known> known_ = std::make_shared<Known>();
 };
 
 /// Throws KeyMissing, which names every rotation of `needed` that the evaluator's keys neither serve at this level nor

@@ -252,6 +252,14 @@ MatVec::MatVec(std::vector<double> matrix, std::size_t m, std::size_t n, ckks::P
     source->covers.push_back(planner.choose_sum(source->matrix, input_, block));
     diagonals.push_back(indices(source->covers.back()));
     sums_.emplace_back(params, block.stride, block.count, level, log_slots);
+    double squares = 0, filled = 0;
+    for (std::size_t r = block.first_row; r < block.first_row + block.rows; ++r) {
+      double row = 0;
+      for (std::size_t c = 0; c < n; ++c) row += std::pow(source->matrix.at(r, c), 2);
+      squares += row;
+      filled += row > 0 ? 1 : 0;
+    }
+    mean_squares_.push_back(filled > 0 ? squares / filled : 0);
   }
   source->input = input_;
   source->blocks = blocks_;
@@ -268,7 +276,17 @@ MatVec::MatVec(std::vector<double> matrix, std::size_t m, std::size_t n, ckks::P
       [source](std::size_t o, std::size_t i, int d, std::span<std::complex<double>> entries) {
         source->fill(o, i, d, entries);
       },
-      TransformOptions{level, log_slots, options.input_scale, options.bsgs});
+      TransformOptions{
+          .level = level,
+          .log_slots = log_slots,
+          .input_scale = options.input_scale,
+          .bsgs = options.bsgs,
+          .rows_are_summed = summed(),
+      });
+}
+
+bool MatVec::summed() const {
+  return std::ranges::any_of(blocks_, [](const Block& b) { return b.count > 1; });
 }
 
 std::size_t MatVec::rows() const { return source_->matrix.m; }
@@ -343,7 +361,7 @@ void MatVec::prepare(const ckks::Encoder& encoder, ckks::Storage storage) {
 std::vector<ckks::Ciphertext> MatVec::apply(const ckks::Evaluator& evaluator,
                                             std::span<const ckks::Ciphertext> x) const {
   require_rotations(evaluator, rotations(), "the matrix-vector product");
-  const bool summed = std::ranges::any_of(blocks_, [](const Block& b) { return b.count > 1; });
+  const bool summed = this->summed();
   auto y = transform_->apply(evaluator, x, !summed);
   const double scale = transform_->params()->scale(transform_->level() - 1);
   double peak = 0;
@@ -351,7 +369,16 @@ std::vector<ckks::Ciphertext> MatVec::apply(const ckks::Evaluator& evaluator,
   const auto rows = !summed ? std::vector<double>() : rows_.empty() ? largest_rows() : rows_;
   for (std::size_t b = 0; b < y.size(); ++b) {
     if (summed) {
-      y[b] = sums_[b].apply_rescale(evaluator, y[b], rows[b] * peak);
+      // The terms of a row's sum are products with different numbers of x. Of y, of which estimates say the average over
+      // all slots, each row has its own part: |row|^2 of the squares of all entries.
+      const auto count = static_cast<double>(blocks_[b].count);
+      const double squares = transform_->squares(b);
+      if (squares > 0) {
+        y[b].estimate.variance *=
+            static_cast<double>(transform_->slots()) * mean_squares_[b] / (squares * count);
+      }
+      const double variance = count * y[b].estimate.claim().principal / transform_->principal(b);
+      y[b] = sums_[b].apply_rescale(evaluator, y[b], rows[b] * peak, variance);
       y[b].scale = scale;
     }
     if (bias_.empty()) continue;

@@ -87,6 +87,7 @@ class MatVec {
                                       std::span<const ckks::Ciphertext> x) const;
 
  private:
+  bool summed() const;  // whether any block has sums
   ckks::Plaintext encode_bias(const ckks::Encoder& encoder, std::size_t block) const;
 
   struct Source;  // the matrix, layouts and masks from which diagonals are filled
@@ -98,6 +99,8 @@ class MatVec {
   std::vector<SlotSum> sums_;  // one a block
   /// For every block, the largest sum of the moduli of the entries of all rows that its sum brings together.
   std::vector<double> largest_rows() const;
+  /// For every block, the mean square of the norms of its rows that are not zero.
+  std::vector<double> mean_squares_;
   std::vector<double> rows_;  // largest_rows(), once prepared
   std::optional<BlockTransform> transform_;
 };

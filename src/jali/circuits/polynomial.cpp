@@ -220,10 +220,11 @@ class Evaluation {
  public:
   Evaluation(const Evaluator& evaluator, const PolynomialPlan& plan, Ciphertext u)
       : evaluator_(evaluator), plan_(plan), top_(u.level) {
-    u.estimate.lineage = {};  // bound_message() sets the sizes of the powers instead
-    message_ = u.estimate.message;
     peak_ = std::max(u.estimate.peak, 1.0);
-    bound_message(u, 1);
+    if (chebyshev()) {
+      u.estimate.lineage = {};  // bound_term() sets the sizes of the terms instead
+      bound_term(u, 1);
+    }
     powers_.emplace(1, std::move(u));
     for (const auto& power : plan.powers()) make(power);
   }
@@ -286,17 +287,16 @@ class Evaluation {
     const int level = std::min(powers_.at(p.high).level, powers_.at(p.low).level);
     require<InternalError>(level >= 1, "a power below level 0");
     const Ciphertext &high = holding(p.high, level), &low = holding(p.low, level);
-    const bool chebyshev = plan_.polynomial().basis == Basis::chebyshev;
     ckks::Combination sum;
-    sum.products.push_back({&high, &low, chebyshev ? 2.0 : 1.0});
-    if (chebyshev && p.high == p.low) {
+    sum.products.push_back({&high, &low, chebyshev() ? 2.0 : 1.0});
+    if (chebyshev() && p.high == p.low) {
       sum.constant = -1;
-    } else if (chebyshev) {
+    } else if (chebyshev()) {
       sum.multiples.push_back({&powers_.at(p.high - p.low), -1});
     }
-    if (chebyshev) sum.peak = largest_power(p.index);
+    if (chebyshev()) sum.peak = largest_power(p.index);
     Ciphertext made = evaluator_.combine_rescale(sum, level, high.scale * low.scale);
-    bound_message(made, p.index);
+    if (chebyshev()) bound_term(made, p.index);
     powers_.emplace(p.index, std::move(made));
   }
 
@@ -306,25 +306,23 @@ class Evaluation {
     return reach < 600 ? std::cosh(reach) : params::kUnbounded;
   }
 
-  // Sets the sizes of a power. The evaluator would multiply the root mean squares of its factors, as if they were
-  // independent, but powers of one x are not. In the Chebyshev basis |T_i| <= 1 on the interval. In the power basis
-  // |x^i| <= A^i with A = sqrt(3) m, as for x uniform in [-A, A], except that A is at most 1 if m is.
-  void bound_message(Ciphertext& x, std::size_t i) const {
+  // Sets the sizes of T_i. The evaluator would multiply the root mean squares of its factors, as if they were independent. On
+  // the interval |T_i| <= 1. Powers keep what the evaluator says of them, which knows that they are powers of the same numbers.
+  void bound_term(Ciphertext& x, std::size_t i) const {
+    const double most = std::min(x.estimate.claim().message, 1.0);
+    x.estimate.message = std::min(x.estimate.message * x.estimate.message_spread, 1.0);
     x.estimate.message_spread = 1;
-    if (plan_.polynomial().basis == Basis::chebyshev) {
-      x.estimate.message = std::min(x.estimate.message, 1.0);
-      x.estimate.peak = largest_power(i);
-    } else if (i > 1) {
-      const double a = std::min(std::numbers::sqrt3 * message_, std::max(message_, 1.0));
-      x.estimate.message = std::pow(a, static_cast<double>(i));
-    }
+    x.estimate.message_shared =
+        x.estimate.message > 0 ? std::max(most / x.estimate.message, 1.0) : 1;
+    x.estimate.peak = largest_power(i);
   }
+
+  bool chebyshev() const { return plan_.polynomial().basis == Basis::chebyshev; }
 
   const Evaluator& evaluator_;
   const PolynomialPlan& plan_;
   int top_;
-  double message_ = 0;  // of u
-  double peak_ = 1;     // of u, at least 1
+  double peak_ = 1;  // of u, at least 1
   std::map<std::size_t, Ciphertext> powers_;
   mutable std::map<std::pair<std::size_t, int>, std::optional<Ciphertext>> divided_;
 };
@@ -392,11 +390,15 @@ Ciphertext evaluate(const Evaluator& evaluator, Ciphertext&& x, const Polynomial
   } else {
     u = std::move(x);
   }
+  // Powers of numbers of unknown lineage are powers of the same numbers, too.
+  const bool known = u.estimate.lineage.root != 0;
+  if (!known) u.estimate.lineage = params::lineage_of(1);
   const double largest = std::min(largest_value(p, u.estimate.peak),
                                   p.bounded && inside ? p.largest : params::kUnbounded);
   Ciphertext out =
       Evaluation(evaluator, plan, std::move(u)).value(plan.nodes().size() - 1, target, largest);
   out.estimate.peak = std::min(out.estimate.peak, largest);
+  if (!known) out.estimate.lineage = {};
   return out;
 }
 

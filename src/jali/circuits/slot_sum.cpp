@@ -85,12 +85,12 @@ std::vector<int> SlotSum::rotations() const {
 }
 
 ckks::Ciphertext SlotSum::apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x) const {
-  return run(evaluator, x, false, params::kUnbounded);
+  return run(evaluator, x, false, params::kUnbounded, params::kUnbounded);
 }
 
 ckks::Ciphertext SlotSum::apply_rescale(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
-                                        double peak) const {
-  return run(evaluator, x, true, peak);
+                                        double peak, double variance) const {
+  return run(evaluator, x, true, peak, variance);
 }
 
 double SlotSum::largest(std::span<const double> x) const {
@@ -104,7 +104,7 @@ double SlotSum::largest(std::span<const double> x) const {
 }
 
 ckks::Ciphertext SlotSum::run(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
-                              bool rescale, double peak) const {
+                              bool rescale, double peak, double variance) const {
   require<InvalidArgument>(x.parts.size() == 2, "a slot sum takes two parts: relinearise first");
   require<InvalidArgument>(x.log_slots == log_slots_, [&] {
     return "the sum was built for 2^" + std::to_string(log_slots_) +
@@ -135,6 +135,11 @@ ckks::Ciphertext SlotSum::run(const ckks::Evaluator& evaluator, const ckks::Ciph
     for (std::size_t t = 0; t < step.radix; ++t)
       add(partial, hoisted, rotation(step.digit + t * step.terms));
     for (std::size_t u = 0; u < step.digit; ++u) add(x, hoisted_input, rotation(u));
+    if (i + 1 == steps_.size()) {
+      const auto count = static_cast<double>(count_);
+      sum->estimate.message = x.estimate.message * count;
+      sum->estimate.claim_sum(x.estimate, count, count, variance);
+    }
     rescaled = rescale && i + 1 == steps_.size();
     partial = rescaled ? evaluator.reduce_rescale(*sum, peak) : evaluator.reduce(*sum, peak);
   }

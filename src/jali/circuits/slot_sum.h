@@ -32,14 +32,16 @@ class SlotSum {
   /// x may have any level. Throws KeyMissing, which names the missing rotations.
   ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x) const;
   /// apply, then rescale; the last division by P serves both. peak: no sum, nor a sum of some of its terms, is larger.
+  /// variance: a bound on that of the sum in the claim of its precision, before switches and the division.
   ckks::Ciphertext apply_rescale(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
-                                 double peak = params::kUnbounded) const;
+                                 double peak = params::kUnbounded,
+                                 double variance = params::kUnbounded) const;
   /// The largest sum, if x has these moduli in its slots.
   double largest(std::span<const double> x) const;
 
  private:
   ckks::Ciphertext run(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x, bool rescale,
-                       double peak) const;
+                       double peak, double variance) const;
   int rotation(std::size_t multiple) const;
 
   std::size_t stride_ = 1;

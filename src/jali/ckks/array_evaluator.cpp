@@ -35,6 +35,33 @@ std::span<const std::complex<double>> beside(const Ciphertext& a, const Numbers&
   return store;
 }
 
+/// How many slots there are for each slot that numbers other than zero are put in; 1 if all numbers are zero.
+double slots_for_each(const Ciphertext& a, const Numbers& b) {
+  const auto zeros = static_cast<std::size_t>(std::ranges::count(b.values, 0.0));
+  if (zeros == b.values.size()) return 1;
+  const double slots = static_cast<double>(b.batch) * std::exp2(a.log_slots);
+  const double often =  // how often the numbers of a vector that repeats lie in its slots
+      a.packing.tiling.window == 0 || b.count() != length_of(a)
+          ? 1
+          : std::exp2(a.log_slots) / a.packing.tiling.count / a.packing.tiling.window;
+  return slots / often / static_cast<double>(b.values.size() - zeros);
+}
+
+/// The sum of a and of numbers that are known: its message is that of the slots in which a number was added. An average with
+/// the slots of padding would be too small where a product follows, and its claimed precision too good.
+Ciphertext known_where_added(Ciphertext out, const Ciphertext& a, const Numbers& b) {
+  double squares = 0;
+  for (const auto& x : b.values) squares += std::norm(x);
+  const double slots = static_cast<double>(b.batch) * std::exp2(a.log_slots);
+  const double of_all = squares / slots;
+  const double more = of_all * (slots_for_each(a, b) - 1);
+  if (more > 0) {
+    const double message = std::hypot(out.estimate.message, std::sqrt(more));
+    out.estimate.message = std::max(out.estimate.message, std::min(message, out.estimate.peak));
+  }
+  return known_real(std::move(out), a, b);
+}
+
 /// A ciphertext without parts that has what the packing rules read.
 Ciphertext shape_of(const ProductSum& a) {
   Ciphertext out;
@@ -105,7 +132,8 @@ Ciphertext ArrayEvaluator::expand(const ProductSum& a) const {
 Ciphertext ArrayEvaluator::add_numbers(const Ciphertext& a, const Numbers& b) const {
   const Packing packing = packing_of_sum(a, b);
   std::vector<std::complex<double>> store;
-  return with(known_real(automatic_.add_vector(a, beside(a, b, store), b.batch), a, b), packing);
+  return with(known_where_added(automatic_.add_vector(a, beside(a, b, store), b.batch), a, b),
+              packing);
 }
 
 Ciphertext ArrayEvaluator::sub_numbers(const Ciphertext& a, const Numbers& b) const {
@@ -114,7 +142,7 @@ Ciphertext ArrayEvaluator::sub_numbers(const Ciphertext& a, const Numbers& b) co
   const auto values = beside(a, b, store);
   std::vector<std::complex<double>> negated(values.size());
   std::ranges::transform(values, negated.begin(), [](const auto& x) { return -x; });
-  return with(known_real(automatic_.add_vector(a, negated, b.batch), a, b), packing);
+  return with(known_where_added(automatic_.add_vector(a, negated, b.batch), a, b), packing);
 }
 
 Ciphertext ArrayEvaluator::multiply_numbers(const Ciphertext& a, const Numbers& b) const {
@@ -126,17 +154,9 @@ Ciphertext ArrayEvaluator::multiply_numbers(const Ciphertext& a, const Numbers& 
   Ciphertext out = known_real(automatic_.multiply_vector(a, beside(a, b, store), b.batch), a, b);
   // Estimates average over all slots, of which zeros of b leave nothing, while the slots that they leave keep their whole
   // message and error. What decryption shows are these.
-  const auto zeros = static_cast<std::size_t>(std::ranges::count(b.values, 0.0));
-  if (zeros < b.values.size()) {
-    const double slots = static_cast<double>(b.batch) * std::exp2(a.log_slots);
-    const double often =  // how often the numbers of a vector that repeats lie in its slots
-        a.packing.tiling.window == 0 || b.count() != length_of(a)
-            ? 1
-            : std::exp2(a.log_slots) / a.packing.tiling.count / a.packing.tiling.window;
-    const double left = slots / often / static_cast<double>(b.values.size() - zeros);
-    out.estimate.message = std::min(out.estimate.message * std::sqrt(left), out.estimate.peak);
-    out.estimate.variance *= left;
-  }
+  const double left = slots_for_each(a, b);
+  out.estimate.message = std::min(out.estimate.message * std::sqrt(left), out.estimate.peak);
+  out.estimate.variance *= left;
   return with(std::move(out), packing);
 }
 
@@ -254,6 +274,7 @@ Ciphertext ArrayEvaluator::with_magnitude(const Ciphertext& a,
   Ciphertext out = with(explicit_evaluator().copy(a), a.packing);
   out.estimate.message = declared.magnitude;
   out.estimate.peak = declared.peak;
+  out.estimate.message_shared = 1;
   require_range(*out.params, out.estimate, out.scale, out.level);
   return out;
 }
@@ -267,6 +288,9 @@ Ciphertext ArrayEvaluator::with_precision(const Ciphertext& a, double precision_
   out.estimate.variance = deviation * deviation / static_cast<double>(out.params->n());
   out.estimate.error = std::min(out.estimate.error, kDeviations * deviation);
   out.estimate.message_spread = out.estimate.variance_spread = 1;
+  out.estimate.message_shared = out.estimate.variance_shared = 1;
+  out.estimate.principal =
+      static_cast<double>(out.params->slots());  // all slots may have the same error
   out.estimate.lineage = {};
   require_range(*out.params, out.estimate, out.scale, out.level);
   return out;

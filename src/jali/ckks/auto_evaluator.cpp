@@ -297,12 +297,14 @@ Ciphertext AutoEvaluator::sum(const Ciphertext& a, std::size_t count) const {
       a.packing.padded && a.packing.length > 0 && a.packing.tiling.count <= 1 && count <= period;
   const std::size_t terms = zeros ? std::min<std::size_t>(count, a.packing.length) : count;
   const double largest = a.estimate.peak * static_cast<double>(terms);
+  const params::Estimate one = x.estimate;
   for (std::size_t step = 1; step < count; step *= 2) {
     evaluator_->add_inplace(x, composed_rotate(*evaluator_, x, static_cast<int>(step)), largest);
   }
   x.estimate.message = a.estimate.message * static_cast<double>(terms);
   x.estimate.message_spread = a.estimate.message_spread;
   x.estimate.variance_spread = a.estimate.variance_spread;  // no error is added twice
+  x.estimate.claim_sum(one, static_cast<double>(count), static_cast<double>(terms));
   return x;
 }
 

@@ -102,9 +102,9 @@ std::vector<Ciphertext> Batcher::run(std::span<const Ciphertext* const> inputs) 
                              "a batched function must keep the batch of its operand");
     const std::vector<std::size_t> ones(count, 1);
     std::vector<Ciphertext> parts = split(*evaluator_, result, ones);
-    for (Ciphertext& part : parts) {
-      part.packing.batched = inputs[0]->packing.batched;
-      out.push_back(std::move(part));
+    for (std::size_t i = 0; i < count; ++i) {
+      parts[i].packing.batched = inputs[first + i]->packing.batched;  // a vector, or a batch of one
+      out.push_back(std::move(parts[i]));
     }
   });
   return out;

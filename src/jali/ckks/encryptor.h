@@ -13,7 +13,8 @@ namespace jali::ckks {
 // `declared` states the size of the numbers, and estimates and bounds assume it. It travels with the ciphertext in the
 // clear. Therefore it is declared beforehand, and never computed from the data. encrypt may be called from several threads.
 
-/// Throws InvalidArgument if the largest number is above the declared peak, and RangeExceeded if the plaintext's level does not
+/// Throws InvalidArgument if the largest number is above the declared peak, or if the root mean square of the n slots is above
+/// (1 + 4 / sqrt(n)) times the declared magnitude, and RangeExceeded if the plaintext's level does not
 /// hold numbers of that size. The message does not say how large the numbers are.
 void check_declared(const Plaintext& plaintext, const params::Declared& declared);
 

@@ -199,6 +199,9 @@ Estimate Evaluator::Impl::known(const Plaintext& b) const {
   Estimate out{rounded.variance, b.message, b.peak, rounded.bound, /*noise=*/0};
   out.lineage = params::lineage_of(b.message, b.peak);
   out.real = b.real;
+  if (b.real)
+    out.variance_shared =
+        2;  // the rounding of real numbers is real, of which precision_bits takes half
   return out;
 }
 

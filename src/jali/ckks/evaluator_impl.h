@@ -146,7 +146,7 @@ struct Evaluator::Impl {
   Estimate known(const Plaintext& b) const;
   /// The error that arises if b's numbers, which are at scale_b, are taken to be at scale_a.
   params::Noise scale_mismatch(const Estimate& b, double scale_a, double scale_b) const {
-    return noise.scale_mismatch(b.message, b.peak, scale_a - scale_b);
+    return noise.scale_mismatch(b, scale_a - scale_b);
   }
 };
 

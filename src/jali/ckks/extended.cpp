@@ -114,7 +114,7 @@ Extended Evaluator::rotate_extended(const Hoisted& a, int steps) const {
   out.c1 = std::move(acc.c1);
   // The rounding of the division by P is counted by reduce(), which does that division.
   out.estimate += impl_->noise.key_product(source.level);
-  out.estimate.lineage = {};
+  out.estimate.lineage = params::lineage_of_term();
   return out;
 }
 
@@ -129,7 +129,7 @@ Rotation Evaluator::rotation(const Hoisted& a, int steps) const {
   out.view.ext = a.view();
   out.view.key = impl_->galois_key(out.view.g, source.level).view();
   out.estimate += impl_->noise.key_product(source.level);
-  out.estimate.lineage = {};
+  out.estimate.lineage = params::lineage_of_term();
   return out;
 }
 
@@ -157,6 +157,7 @@ Ciphertext Evaluator::reduce(const Extended& a, double peak) const {
   out.log_slots = a.log_slots;
   Estimate sum = a.estimate;
   sum.peak = claimed_peak(peak, sum.peak);
+  if (sum.lineage.term) sum.lineage = {};
   out.estimate = impl_->known(sum, a.scale, a.level);
   out.estimate += impl_->noise.rounding();
   impl_->require_range(out);
@@ -177,6 +178,7 @@ Ciphertext Evaluator::reduce_rescale(const Extended& a, double peak) const {
   out.log_slots = a.log_slots;
   Estimate sum = a.estimate;
   sum.peak = claimed_peak(peak, sum.peak);
+  if (sum.lineage.term) sum.lineage = {};
   out.estimate = impl_->noise.rescale(impl_->known(sum, a.scale, a.level), ratio);
   impl_->require_range(out);
   out.parts = impl_->switcher.reduce_pair(a.c0, a.c1, a.level - 1);
@@ -197,7 +199,8 @@ Extended Evaluator::multiply_accumulate(std::span<const Extended* const> a,
   Extended out = copy_shell(first);
   std::vector<backend::ConstView> c0, c1, plain;
   const params::Noise rounded = impl_->noise.encoding(message, peak, scale, a[0]->log_slots);
-  const Estimate diagonal{rounded.variance, message, peak, rounded.bound, /*noise=*/0};
+  Estimate diagonal{rounded.variance, message, peak, rounded.bound, /*noise=*/0};
+  diagonal.lineage = params::lineage_of_term();
   std::optional<Estimate> sum;
   for (std::size_t k = 0; k < a.size(); ++k) {
     check_extended(*impl_, *a[k]);
@@ -292,7 +295,7 @@ void Evaluator::rotate_accumulate(Extended& acc, std::span<const Extended* const
   for (std::size_t k = 0; k < turning.size(); ++k) {
     Estimate rotated = turning[k]->estimate;
     rotated += impl_->noise.key_switch(acc.level);
-    rotated.lineage = {};
+    rotated.lineage = params::lineage_of_term();
     acc.estimate = k == 0 && !accumulate ? rotated : impl_->noise.add(acc.estimate, rotated);
   }
   rlwe::Accumulator sum{std::move(acc.c0), std::move(acc.c1)};

@@ -14,9 +14,16 @@ LweBlock make_lwe(device::Pool& pool, Torus torus, LweDimension dimension, std::
 
 GlweBlock make_glwe(device::Pool& pool, Torus torus, GlweDimension k, PolynomialSize N,
                     std::size_t count) {
-  GlweBlock out{torus, k, N, count, {}};
+  GlweBlock out{torus, k, N, count, {}, {}};
   out.data =
       pool.allocate(checked_mul(count, (k.value + 1) * N.value * backend::torus_bytes(torus)));
+  return out;
+}
+
+GgswBlock make_ggsw(device::Pool& pool, Torus torus, GlweDimension k, PolynomialSize N,
+                    const Gadget& gadget, std::size_t count) {
+  GgswBlock out{gadget, {torus, k, N, 0, {}, {}}};
+  out.rows = make_glwe(pool, torus, k, N, checked_mul(count, out.rows_each()));
   return out;
 }
 
@@ -51,7 +58,12 @@ LweBlock expand(device::Pool& pool, const SeededLwe& in) {
 GlweBlock expand(device::Pool& pool, const SeededGlwe& in) {
   GlweBlock out = make_glwe(pool, in.torus, in.k, in.N, in.count);
   expand(out.data.data(), in, 0, in.count);
+  out.key_id = in.key_id;
   return out;
+}
+
+GgswBlock expand(device::Pool& pool, const SeededGgsw& in) {
+  return {in.gadget, expand(pool, in.rows)};
 }
 
 }  // namespace jali::lwe

@@ -7,7 +7,7 @@
 namespace jali::lwe {
 
 std::size_t EvaluationKeys::bytes() const {
-  return rotation.bytes() + switching.bytes() + (packing ? packing->bytes() : 0);
+  return rotation.rows.bytes() + switching.bytes() + (packing ? packing->bytes() : 0);
 }
 
 bool fits(const backend::TfheConfig& config, const Params& params) {
@@ -37,7 +37,8 @@ void check_sizes(const EvaluationKeys& keys) {
   require<InvalidArgument>(keys.params != nullptr, "these evaluation keys have no parameters");
   const Params& params = *keys.params;
   require<ParamsMismatch>(
-      has_shape(keys.rotation, params, params.glwe_rows()) &&
+      keys.rotation.gadget == params.literal().rotation_gadget &&
+          has_shape(keys.rotation.rows, params, params.glwe_rows()) &&
           has_shape(keys.switching, params, params.switch_rows()) &&
           (!keys.packing || has_shape(*keys.packing, params, params.packing_rows())),
       "the evaluation keys have other sizes than their parameters ask for: use keys that were made "
@@ -53,8 +54,10 @@ PreparedKeys prepare(const backend::TfheOps& engine, const EvaluationKeys& keys,
                           "the engine was made for other parameters than the keys: make it with "
                           "the config() of the keys' parameters");
   device::Pool& pool = *engine.device()->pool();
-  PreparedKeys out{
-      pool.allocate(engine.rotation_key_bytes()), pool.allocate(engine.switch_key_bytes()), {}};
+  PreparedKeys out{pool.allocate(engine.rotation_key_bytes()),
+                   pool.allocate(engine.switch_key_bytes()),
+                   {},
+                   keys.key_id};
 
   // A part is at most 16 MiB of expanded ciphertexts, but at least one step.
   const std::size_t step_bytes =
@@ -73,8 +76,8 @@ PreparedKeys prepare(const backend::TfheOps& engine, const EvaluationKeys& keys,
   tell();
   for (std::size_t first = 0; first < config.steps(); first += part) {
     if (checkpoint) checkpoint();
-    engine.prepare_seeded_rotation_key(out.rotation.data(),
-                                       {keys.rotation.seed, keys.rotation.bodies.data()}, first,
+    const SeededGlwe& rows = keys.rotation.rows;
+    engine.prepare_seeded_rotation_key(out.rotation.data(), {rows.seed, rows.bodies.data()}, first,
                                        std::min(part, config.steps() - first));
     tell();
   }

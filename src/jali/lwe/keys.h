@@ -23,9 +23,8 @@ using ParamsPtr = tfhe::ParamsPtr;
 struct EvaluationKeys {
   ParamsPtr params;
   KeyId key_id;
-  /// The bootstrapping key: GGSW ciphertexts of the units of every step, in the order of backend::Rotation. Its
-  /// ciphertexts are the rows of these GGSW ciphertexts, one after the other.
-  SeededGlwe rotation;
+  /// The bootstrapping key: GGSW ciphertexts of the units of every step, in the order of backend::Rotation.
+  SeededGgsw rotation;
   /// The key-switching key from the large secret S to the small one: row (i, j) has the phase S_i 2^(32 - j base_log).
   SeededLwe switching;
   /// The packing key-switching key, from the secret s of the ciphertexts that users hold to GLWE, with the gadget of the
@@ -39,6 +38,7 @@ struct EvaluationKeys {
 struct PreparedKeys {
   device::Buffer rotation, switching;
   device::Buffer packing;  // empty if there is no packing key
+  KeyId key_id{};
 };
 
 /// Gives the keys to the engine, a part at a time, so that the expanded bootstrapping key never lies in host memory as a

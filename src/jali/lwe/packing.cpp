@@ -20,6 +20,7 @@ GlweBlock pack(const backend::TfheOps& engine, const Params& params, const Prepa
                            "packing needs at least one ciphertext for each output");
   GlweBlock out = make_glwe(*engine.device()->pool(), params.torus(), params.k(), params.N(),
                             (in.count - 1) / per + 1);
+  out.key_id = keys.key_id;
   engine.pack(out.view(), in, coefficients, per, keys.packing.data());
   return out;
 }

@@ -64,18 +64,46 @@ std::uint64_t mix(std::uint64_t x) {
 
 /// The lineage of a number that is made of both, in any order. It has a root of its own.
 Lineage joined(const Lineage& a, const Lineage& b, std::uint64_t degree) {
+  if (a.term || b.term) return lineage_of_term();
   if (a.root == 0 || b.root == 0) return {};
   const auto one = [&](const Lineage& l) { return mix(mix(l.root + l.power) + l.turn); };
   const std::uint64_t root = mix(one(a) + one(b) + degree);
   return {std::max<std::uint64_t>(root, 1), 1, 1, capped(degree), a.inputs | b.inputs};
 }
 
-std::uint64_t degree_of(const Lineage& a) { return std::uint64_t{a.degree} * a.power; }
+/// The bit of Lineage::inputs that stands for an encryption.
+std::uint64_t bit_of(std::uint64_t root) { return std::uint64_t{1} << (mix(root) & 63); }
+
+/// Whether these are the numbers of one encryption, or multiples or rotations of them, whose root a difference inverts
+/// (ckks/sums.cpp). One in 32 sums of rotations of one vector passes for such, too.
+bool is_one_encryption(const Lineage& a) {
+  return a.root != 0 && a.power == 1 && a.degree == 1 &&
+         (a.inputs == bit_of(a.root) || a.inputs == bit_of(~a.root));
+}
+
+/// Whether these are numbers of two different encryptions. Their bits may be the same by chance.
+bool apart(const Lineage& a, const Lineage& b) {
+  return is_one_encryption(a) && is_one_encryption(b) && a.root != b.root && a.root != ~b.root;
+}
+
+/// (sqrt(a) + sqrt(b))^2: the largest variance of the sum of two errors.
+double together(double a, double b) {
+  return a == 0 ? b : b == 0 ? a : a + b + 2 * std::sqrt(times(a, b));
+}
 
 }  // namespace
 
+std::uint32_t degree_of(const Lineage& a) { return capped(std::uint64_t{a.degree} * a.power); }
+
 Lineage lineage_of(std::uint64_t root) {
-  return {std::max<std::uint64_t>(root, 1), 1, 1, 1, std::uint64_t{1} << (mix(root) & 63)};
+  root = std::max<std::uint64_t>(root, 1);
+  return {root, 1, 1, 1, bit_of(root)};
+}
+
+Lineage lineage_of_term() {
+  Lineage out;
+  out.term = true;
+  return out;
 }
 
 Lineage lineage_of(double message, double peak) {
@@ -83,12 +111,53 @@ Lineage lineage_of(double message, double peak) {
       mix(mix(std::bit_cast<std::uint64_t>(message)) + std::bit_cast<std::uint64_t>(peak)));
 }
 
+/// Whether the claim is what the spreads leave, and the errors of slots are uncorrelated.
+static bool is_plain(const Estimate& a) {
+  return a.message_shared == 1 && a.variance_shared == 1 && a.principal == 1;
+}
+
+Claim Estimate::claim() const {
+  const double all = times(times(variance, variance_spread), variance_shared);
+  return {times(times(message, message_spread), message_shared), all, times(all, principal)};
+}
+
+double Claim::of_sum(double k) const {
+  return std::min(times(k * k, variance), times(k, principal));
+}
+
+void Estimate::set_claim(const Claim& claim) {
+  const double spread = times(variance, variance_spread);
+  message_shared = ratio(claim.message, times(message, message_spread));
+  variance_shared = ratio(claim.variance, spread);
+  principal = ratio(claim.principal, times(spread, variance_shared));
+}
+
+void Estimate::claim_sum(const Estimate& x, double count, double terms, double most) {
+  const Claim one = x.claim();
+  const double switches = std::max(variance - times(count, x.variance), 0.0);
+  // The square of the norm of x -> sums of k neighbours is k^2. Switches before the last are summed, too.
+  set_claim({times(terms, one.message), std::min(one.of_sum(count), most) + switches,
+             times(count * count, one.principal) + times(count, switches)});
+}
+
 Estimate& Estimate::operator+=(const Noise& added) {
+  const bool plain = is_plain(*this) && added.equal == 1 && added.claimed <= added.variance;
+  Claim most = claim();
   const double spread = variance * variance_spread + added.variance;
   variance += added.variance;
   variance_spread = ratio(spread, variance);
   error = saturated(error + added.bound);
   if (added.random) noise = saturated(noise + added.bound);
+  if (plain) return *this;
+  // The same constant, or the same ratio of scales, may have been rounded before.
+  const double claimed = std::max(added.claimed, added.variance);
+  const double both =
+      added.equal > 1
+          ? 2 * std::sqrt(times((most.principal - most.variance) / added.equal, claimed))
+          : 0;
+  most.variance += claimed + both;
+  most.principal += added.equal * (claimed + both);
+  set_claim(most);
   return *this;
 }
 
@@ -103,6 +172,9 @@ void Estimate::cover(const Estimate& other) {
   if (!same(lineage, other.lineage)) lineage = {};
   message_spread = std::max(message_spread, other.message_spread);
   variance_spread = std::max(variance_spread, other.variance_spread);
+  message_shared = std::max(message_shared, other.message_shared);
+  variance_shared = std::max(variance_shared, other.variance_shared);
+  principal = std::max(principal, other.principal);
 }
 
 // A slot is z = sum_i c_i zeta^i with zeta of order 2N. For any direction a, sum_i Re(exp(i a) zeta^i)^2 = N / 2. If the
@@ -118,13 +190,19 @@ double slot_tail(int log_n, double bits) {
 double range_error(const Estimate& a, std::size_t n) {
   constexpr double kDeviations = 1024;
   if (!(a.error < kUnbounded)) return kUnbounded;
-  const double variance = times(static_cast<double>(n), times(a.variance, a.variance_spread));
+  const double variance = times(static_cast<double>(n), a.claim().variance);
   return std::min(a.error, kDeviations * std::sqrt(variance));
 }
 
 bool fits(const Estimate& a, std::size_t n, double scale, double log_q) {
   const double phase = saturated_product(a.peak, scale) + range_error(a, n);
-  return phase < kUnbounded && std::log2(std::max(phase, 1.0)) < log_q - 1;
+  if (!(phase < kUnbounded)) return false;
+  // 2^(e - 1) <= phase < 2^e decides nearly always. Every operation asks several times, and a logarithm takes longer.
+  int e = 0;
+  std::frexp(std::max(phase, 1.0), &e);
+  if (e <= log_q - 1) return true;
+  if (e - 1 >= log_q - 1) return false;
+  return std::log2(std::max(phase, 1.0)) < log_q - 1;
 }
 
 NoiseModel::NoiseModel(const ckks::Params& params)
@@ -168,7 +246,7 @@ Noise NoiseModel::encoding(double message, double peak, double scale, int log_sl
 Noise NoiseModel::constant(double size, double scale) const {
   const double doubles = kDouble * size * scale;
   return {(1.0 / 6 + doubles * doubles) / static_cast<double>(n_), std::sqrt(0.5) + 2 * doubles,
-          false};
+          false, static_cast<double>(n_) / 2};
 }
 
 // The error is (sum_j lift_j e_j) / P with lift_j uniform in [-D_j / 2, D_j / 2). For given lifts, a slot is a sum of the
@@ -225,11 +303,14 @@ Noise NoiseModel::encapsulation() const {
               tail_ * std::sqrt(n / 12) * (1 + weight) + dense.bound};
 }
 
-// Every slot has an error of `difference` times the message. The variance of a coefficient is that of a slot over N.
-Noise NoiseModel::scale_mismatch(double message, double peak, double difference) const {
-  const double error = times(message, difference);
-  return {error * error / static_cast<double>(n_), saturated_product(peak, std::fabs(difference)),
-          false};
+// Every slot has an error of `difference` times the message. The variance of a coefficient is that of a slot over N. The error of real
+// numbers is real, and precision_bits takes half of a variance for that of real parts.
+Noise NoiseModel::scale_mismatch(const Estimate& a, double difference) const {
+  const auto n = static_cast<double>(n_);
+  const double error = times(a.message, difference);
+  const double most = times(std::min(a.claim().message, a.peak), difference);
+  return {error * error / n, saturated_product(a.peak, std::fabs(difference)), false, n / 2,
+          2 * most * most / n};
 }
 
 // If the operands are the same numbers, root mean squares and standard deviations are added, otherwise their squares are.
@@ -251,19 +332,39 @@ Estimate NoiseModel::add(const Estimate& a, const Estimate& b) const {
       same(a.lineage, b.lineage) && a.lineage.power == b.lineage.power
           ? a.lineage
           : joined(a.lineage, b.lineage, std::max(degree_of(a.lineage), degree_of(b.lineage)));
-  // The spreads assume that different numbers are equal, also those of one vector (Cauchy and Schwarz). Numbers of unknown
-  // lineage, such as the terms of linear transforms, are not taken to be equal.
+  // The spreads assume that different numbers are equal, also those of one vector, and so are errors that come from the same
+  // encryption (Cauchy and Schwarz). Errors of two different encryptions are independent. Numbers of unknown lineage, such as the
+  // terms of linear transforms, are not taken to be equal.
   const double ma = a.message * a.message_spread, mb = b.message * b.message_spread;
   const double va = a.variance * a.variance_spread, vb = b.variance * b.variance_spread;
   const bool known = a.lineage.root != 0 && b.lineage.root != 0;
   const double deviation = std::sqrt(va) + std::sqrt(vb);
   out.message_spread = ratio(known ? ma + mb : std::hypot(ma, mb), out.message);
-  out.variance_spread = ratio(known ? deviation * deviation : va + vb, out.variance);
+  const bool related = known && !apart(a.lineage, b.lineage);
+  out.variance_spread = ratio(related ? deviation * deviation : va + vb, out.variance);
   out.peak = saturated(a.peak + b.peak);
   out.error = saturated(a.error + b.error);
   out.noise = saturated(a.noise + b.noise);
   out.derived = a.derived && b.derived;
   out.real = a.real && b.real;
+  if (known && is_plain(a) && is_plain(b)) return out;  // the claim would be that of the spreads
+  const Claim ca = a.claim(), cb = b.claim();
+  if (a.lineage.term || b.lineage.term) {
+    // Rotations of one vector, for example: the principal adds up to a bound on the variance.
+    const double principal = ca.principal + cb.principal;
+    out.set_claim({std::hypot(ca.message, cb.message),
+                   std::min(together(ca.variance, cb.variance), principal), principal});
+  } else if (apart(a.lineage, b.lineage)) {
+    // Errors that all slots may share come from roundings of constants, which may be the same ones.
+    const double slots = static_cast<double>(n_) / 2;
+    const double both =
+        2 * std::sqrt(times(ca.principal - ca.variance, cb.principal - cb.variance)) / slots;
+    out.set_claim({ca.message + cb.message, ca.variance + cb.variance + both,
+                   ca.principal + cb.principal + slots * both});
+  } else {
+    out.set_claim({ca.message + cb.message, together(ca.variance, cb.variance),
+                   together(ca.principal, cb.principal)});
+  }
   return out;
 }
 
@@ -279,22 +380,31 @@ Estimate NoiseModel::multiply(const Estimate& a, double sa, const Estimate& b, d
     out.lineage = a.lineage;
     out.lineage.power = capped(std::uint64_t{a.lineage.power} + b.lineage.power);
   } else {
-    out.lineage = joined(a.lineage, b.lineage, degree_of(a.lineage) + degree_of(b.lineage));
+    out.lineage =
+        joined(a.lineage, b.lineage, std::uint64_t{degree_of(a.lineage)} + degree_of(b.lineage));
   }
   struct Average {
     double message, variance;
   };
   // one: whether the factors are powers i and j of the same numbers. degree: these are products of so many normal numbers;
-  // 0 if their modulus is constant.
+  // 0 if their modulus is constant. In a claim (`claims`) they may be a power of one normal number, too.
   const auto average = [&](const Average& x, const Average& y, bool one, double i, double j,
-                           double degree) -> Average {
-    const auto r = [&](double k, double l) { return one ? moment_ratio(k, l, degree) : 1; };
+                           double degree, bool claims = false) -> Average {
+    // Of the messages, and of the message x^k with an error that is proportional to x^(l - 1).
+    const auto messages = [&](double k, double l) {
+      if (!one) return 1.0;
+      return claims ? moment_ratio(k * degree, l * degree, 1) : moment_ratio(k, l, degree);
+    };
+    const auto errors = [&](double k, double l) {
+      if (!one) return 1.0;
+      return claims ? moment_ratio(k * degree, l * degree - 1, 1) : moment_ratio(k, l - 1, degree);
+    };
     const double first =
-        times(std::min(times(x.message, r(i, j - 1)), a.peak) * sa, std::sqrt(y.variance));
+        times(std::min(times(x.message, errors(i, j)), a.peak) * sa, std::sqrt(y.variance));
     const double second =
-        times(std::min(times(y.message, r(j, i - 1)), b.peak) * sb, std::sqrt(x.variance));
+        times(std::min(times(y.message, errors(j, i)), b.peak) * sb, std::sqrt(x.variance));
     const double sum = one ? (first + second) * (first + second) : first * first + second * second;
-    return {std::min(times(times(x.message, y.message), r(i, j)), out.peak),
+    return {std::min(times(times(x.message, y.message), messages(i, j)), out.peak),
             sum + static_cast<double>(n_) * times(x.variance, y.variance)};
   };
   const Average expected = average({a.message, a.variance}, {b.message, b.variance},
@@ -302,13 +412,15 @@ Estimate NoiseModel::multiply(const Estimate& a, double sa, const Estimate& b, d
   // The spreads are those of normal numbers, of which those of one vector may be equal. Products that share a factor are
   // taken for powers of it.
   const bool powers = kin(a.lineage, b.lineage);
-  const bool shared = powers || (a.lineage.inputs & b.lineage.inputs) != 0;
+  const bool overlap = (a.lineage.inputs & b.lineage.inputs) != 0;
+  const bool shared = powers || (overlap && !apart(a.lineage, b.lineage));
+  const auto i = static_cast<double>(powers ? a.lineage.power : degree_of(a.lineage));
+  const auto j = static_cast<double>(powers ? b.lineage.power : degree_of(b.lineage));
+  const double degree = powers ? a.lineage.degree : 1;
   const Average spread =
       average({times(a.message, a.message_spread), times(a.variance, a.variance_spread)},
-              {times(b.message, b.message_spread), times(b.variance, b.variance_spread)}, shared,
-              static_cast<double>(powers ? a.lineage.power : degree_of(a.lineage)),
-              static_cast<double>(powers ? b.lineage.power : degree_of(b.lineage)),
-              powers ? a.lineage.degree : 1);
+              {times(b.message, b.message_spread), times(b.variance, b.variance_spread)}, shared, i,
+              j, degree);
   out.message = expected.message;
   out.variance = expected.variance;
   out.message_spread = ratio(spread.message, expected.message);
@@ -322,6 +434,19 @@ Estimate NoiseModel::multiply(const Estimate& a, double sa, const Estimate& b, d
                                             saturated_product(pb + b.error, a.noise)));
   out.derived = a.derived && b.derived;
   out.real = a.real && b.real;
+  // Numbers of unknown lineage may be the same. Clear numbers, which have no noise, have roundings of their own.
+  const bool unknown = a.lineage.root == 0 || b.lineage.root == 0;
+  const bool clear = a.noise == 0 || b.noise == 0 || a.lineage.term || b.lineage.term;
+  const bool one = shared || (unknown && !clear);
+  const bool simple = one == shared && (!one || degree == 1) && is_plain(a) && is_plain(b);
+  if (simple) return out;  // the claim would be that of the spreads
+  const Claim ca = a.claim(), cb = b.claim();
+  const auto claimed = [&](double va, double vb) {
+    return average({ca.message, va}, {cb.message, vb}, one, i, j, degree,
+                   /*claims=*/true);
+  };
+  const Average most = claimed(ca.variance, cb.variance);
+  out.set_claim({most.message, most.variance, claimed(ca.principal, cb.principal).variance});
   return out;
 }
 
@@ -369,12 +494,10 @@ Estimate NoiseModel::rescale(const Estimate& a, double ratio) const {
 }
 
 // The real part of a slot has half of the slot's variance. Decoding rounds to doubles, as encoding does. The answer is what
-// is expected, but at most 1.5 bits above what the spread leaves.
+// the spread leaves, so that it holds for equal numbers and for normal ones, too.
 double NoiseModel::precision_bits(const Estimate& a, double scale) const {
   const double doubles = kDouble * a.message, rounds = params_->log_n() + 1;
-  constexpr double kMost = 8;  // 1.5 bits of a standard deviation
-  const double variance = a.variance * std::max(1.0, a.variance_spread / kMost);
-  const double noise = std::sqrt(static_cast<double>(n_) * variance) / scale;
+  const double noise = std::sqrt(static_cast<double>(n_) * a.claim().variance) / scale;
   return -std::log2(std::hypot(noise, doubles * std::sqrt(rounds))) + 0.5;
 }
 

@@ -24,6 +24,8 @@ inline constexpr double kSourceBits = 160;
 struct Declared {
   double magnitude = 1;  // root mean square of the slots
   double peak = kPeak;  // no slot has a larger modulus
+  /// Whether the magnitude is that of examples, of which other numbers may have more. Encryption then holds them to the peak alone.
+  bool calibrated = false;
 
   Declared() = default;
   // NOLINTNEXTLINE(google-explicit-constructor): the usual declaration is one number
@@ -39,6 +41,11 @@ struct Noise {
   double bound = 0;
   /// Whether it depends on keys or on what was drawn. The roundings of encodings depend on the numbers alone.
   bool random = true;
+  /// How many slots may have the same error, as equal numbers do after a product with a constant that was rounded. If it is 1, the
+  /// errors of different slots are uncorrelated.
+  double equal = 1;
+  /// The variance in a claim, if that is more.
+  double claimed = 0;
 };
 
 /// Says which operands of a sum or a product are the same numbers. Averages take all others for independent.
@@ -50,13 +57,32 @@ struct Lineage {
   /// The degree of the root as a polynomial in the numbers that were encrypted.
   std::uint32_t degree = 1;
   std::uint64_t inputs = 0;  // which numbers these are: each sets one of 64 bits
+  /// Whether it is a term of a circuit that says itself what the errors of its terms have in common. Sums and products take it
+  /// for independent of other numbers. What is of unknown lineage otherwise may be the same numbers as any other.
+  bool term = false;
 };
+
+/// The lineage of a term.
+Lineage lineage_of_term();
 
 /// The lineage of numbers that were just encrypted or read.
 Lineage lineage_of(std::uint64_t root);
 
+/// The degree of numbers as a polynomial in those that were encrypted, as far as it is known; at most 2^16.
+std::uint32_t degree_of(const Lineage& lineage);
+
 /// The lineage of clear numbers. They are told apart by their root mean square and peak.
 Lineage lineage_of(double message, double peak);
+
+/// Averages as a claim takes them. `principal` is the largest eigenvalue of the covariance matrix of the errors of the slots, in
+/// the unit of `variance`: it is equal to the variance if they are uncorrelated, and k times as large if k slots have the same error. A
+/// sum of slots with weights w has a variance of at most |w|^2 principal, and at most |w|_1^2 variance.
+struct Claim {
+  double message = 0, variance = 0, principal = 0;
+
+  /// The largest variance of a sum of k slots.
+  double of_sum(double k) const;
+};
 
 /// What is publicly known about a ciphertext. It travels with the ciphertext in the clear, because it depends only on
 /// declared magnitudes and on the operations, never on the encrypted data.
@@ -70,9 +96,22 @@ struct Estimate {
   bool derived = true;
   Lineage lineage{};
   /// By which factors message and variance would be larger if the terms of sums were equal and the bases of powers
-  /// normal. The precision that is promised is at most 1.5 bits above what that would leave.
+  /// normal.
   double message_spread = 1, variance_spread = 1;
   bool real = false;  // whether the slots of the message are known to be real numbers
+  /// By which further factors they would be larger if numbers of unknown lineage were equal and errors of different slots
+  /// were, too, as far as they may be. The precision that is promised is what all these factors leave.
+  double message_shared = 1, variance_shared = 1;
+  double principal = 1;  // by which factor a claim's `principal` is above its variance
+
+  /// The averages with all factors.
+  Claim claim() const;
+  /// Sets the further factors and `principal`. A claim below the averages with spreads is raised to these.
+  void set_claim(const Claim& claim);
+  /// Sets the claim of a sum of `count` slots of x, of which `terms` hold numbers other than zero. Every slot may have the same
+  /// error. The variance is that of independent errors, and what it has more than they leave is that of key switches. most: a bound
+  /// on the variance without these, if the caller knows one.
+  void claim_sum(const Estimate& x, double count, double terms, double most = kUnbounded);
 
   Estimate& operator+=(const Noise& noise);
   /// Makes the estimate hold for both this and the other ciphertext. A batch has one estimate.
@@ -112,8 +151,8 @@ class NoiseModel {
   Noise square_rounding() const;  // what the division of a third part, that of s^2, adds
   /// The switches to the sparse secret and back in ModRaise, in units of level 0 (see ckks/raise.cpp).
   Noise encapsulation() const;
-  /// Taking numbers to have another scale than theirs. difference: the two scales subtracted.
-  Noise scale_mismatch(double message, double peak, double difference) const;
+  /// Taking the numbers of a to have another scale than theirs. difference: the two scales subtracted.
+  Noise scale_mismatch(const Estimate& a, double difference) const;
 
   /// The sum. Operands of another lineage count as independent.
   Estimate add(const Estimate& a, const Estimate& b) const;

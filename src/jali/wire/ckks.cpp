@@ -1,5 +1,6 @@
 #include "jali/wire/ckks.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -134,7 +135,9 @@ enum PackingFlag : std::uint8_t {
   kPadded = 4,
   kReal = 8,
   kView = 16,
-  kTiled = 32
+  kTiled = 32,
+  kPrincipal = 64,
+  kDegree = 128
 };
 
 constexpr std::size_t kViewBytes = 9 + 8 * ckks::View::kMostAxes;  // at most
@@ -182,14 +185,20 @@ Bytes to_bytes(const Ciphertext& x) {
                            "cannot write this ciphertext: its noise estimate is not finite");
   const std::size_t sent = x.seed ? 1 : x.parts.size();
   Writer writer(kCkksCiphertext, params.hash(),
-                kShapeBytes + sizeof(x.key_id) + 104 + kViewBytes +
+                kShapeBytes + sizeof(x.key_id) + 116 + kViewBytes +
                     sent * packed_poly_bytes(params, primes, shape.batch));
   write_shape(writer, shape, params);
   writer.raw(x.key_id.bytes);
   writer.u8(static_cast<std::uint8_t>(x.parts.size()));
   writer.u8(x.seed ? 1 : 0);
-  writer.f64(x.estimate.variance);
-  writer.f64(x.estimate.message);
+  // Bytes have no spreads: the averages are those that the spreads leave, so that claims stay what they are.
+  const params::Estimate& e = x.estimate;
+  const params::Claim claim = e.claim();
+  const double principal = std::min(e.principal, static_cast<double>(params.slots()));
+  const bool correlated = principal > 1;
+  const std::uint32_t degree = params::degree_of(e.lineage);
+  writer.f64(std::min(claim.variance, std::max(e.variance, params::kUnbounded)));
+  writer.f64(std::min(claim.message, std::max(e.message, e.peak)));
   writer.f64(x.estimate.peak);
   writer.f64(x.estimate.error);
   writer.f64(x.estimate.noise);
@@ -198,13 +207,16 @@ Bytes to_bytes(const Ciphertext& x) {
   const bool tiled = tiling != ckks::Tiling{};
   writer.u8((x.packing.batched ? kBatched : 0) | (x.packing.complex_values ? kComplex : 0) |
             (x.packing.padded ? kPadded : 0) | (x.estimate.real ? kReal : 0) |
-            (x.packing.view ? kView : 0) | (tiled ? kTiled : 0));
+            (x.packing.view ? kView : 0) | (tiled ? kTiled : 0) | (correlated ? kPrincipal : 0) |
+            (degree > 1 ? kDegree : 0));
   if (x.packing.view) write_view(writer, *x.packing.view);
   if (tiled) {
     for (const std::uint32_t field : {tiling.first, tiling.window, tiling.stride, tiling.count}) {
       writer.u32(field);
     }
   }
+  if (correlated) writer.f64(principal);
+  if (degree > 1) writer.u32(degree);
   if (x.seed) {
     check_seed(x, params);
     writer.raw(*x.seed);
@@ -247,8 +259,6 @@ Ciphertext from_bytes(Input bytes, const ParamsPtr& params, const ring::Ring& ri
   reader.check(out.packing.length <= std::size_t{1} << out.log_slots,
                "its vectors are longer than its slots");
   const std::uint8_t packing = reader.u8();
-  reader.check(packing <= (kBatched | kComplex | kPadded | kReal | kView | kTiled),
-               "its packing is unknown");
   out.packing.batched = (packing & kBatched) != 0;
   out.packing.complex_values = (packing & kComplex) != 0;
   out.packing.padded = (packing & kPadded) != 0;
@@ -264,6 +274,17 @@ Ciphertext from_bytes(Input bytes, const ParamsPtr& params, const ring::Ring& ri
     }
     reader.check(tiling != ckks::Tiling{} && ckks::is_possible(out.packing, out.log_slots),
                  "its numbers cannot lie as it says");
+  }
+  if ((packing & kPrincipal) != 0) {
+    out.estimate.principal = reader.magnitude("its principal variance");
+    reader.check(out.estimate.principal > 1 &&
+                     out.estimate.principal <= static_cast<double>(params->slots()),
+                 "its principal variance is not above the variance, or above that of all slots");
+  }
+  if ((packing & kDegree) != 0) {
+    out.estimate.lineage.degree = reader.u32();
+    reader.check(out.estimate.lineage.degree > 1 && out.estimate.lineage.degree <= 1U << 16,
+                 "its degree in the numbers that were encrypted is out of range");
   }
   if (seeded) reader.copy_to(out.seed.emplace());
   out.parts.reserve(parts);

@@ -311,7 +311,7 @@ void check_not_constant(const Reader& reader, const device::Buffer& words, std::
 
 lwe::SeededGlwe read_glwe(Reader& reader, device::Pool& pool, const tfhe::Params& params,
                           std::size_t count) {
-  lwe::SeededGlwe out{{}, params.torus(), params.k(), params.N(), count, {}};
+  lwe::SeededGlwe out{{}, params.torus(), params.k(), params.N(), count, {}, {}};
   const std::size_t word = backend::torus_bytes(params.torus()), row = params.N().value * word;
   out.bodies = read_bodies(reader, pool, out.seed, std::uint64_t{count} * row);
   check_not_constant(reader, out.bodies, word, row);
@@ -323,7 +323,7 @@ Bytes written(const lwe::EvaluationKeys& keys, const Sink& sink, const Checkpoin
   const tfhe::Params& params = params_of(keys.params);
   lwe::check_sizes(keys);
   require<InvalidArgument>(
-      keys.rotation.bodies.host_accessible() && keys.switching.bodies.host_accessible() &&
+      keys.rotation.rows.bodies.host_accessible() && keys.switching.bodies.host_accessible() &&
           (!keys.packing || keys.packing->bodies.host_accessible()),
       "the evaluation keys are in a device's memory: write those that the client made");
   Writer writer(kTfheEvaluationKeys, params.hash(), keys_bytes(keys), sink);
@@ -332,7 +332,7 @@ Bytes written(const lwe::EvaluationKeys& keys, const Sink& sink, const Checkpoin
   const auto glwe = [&](const lwe::SeededGlwe& key) {
     write_bodies(writer, key.seed, key.bodies, key.bytes() - sizeof(key.seed), checkpoint);
   };
-  glwe(keys.rotation);
+  glwe(keys.rotation.rows);
   write_bodies(writer, keys.switching.seed, keys.switching.bodies,
                keys.switching.bytes() - sizeof(random::Seed), checkpoint);
   if (keys.packing) glwe(*keys.packing);
@@ -348,7 +348,8 @@ lwe::EvaluationKeys read_keys(Reader reader, const tfhe::ParamsPtr& params) {
       reader.remaining() == params->key_bytes() + (packing ? params->packing_key_bytes() : 0),
       "it has other sizes than its parameters ask for");
   const auto pool = device::Pool::create();
-  out.rotation = read_glwe(reader, *pool, *params, params->glwe_rows());
+  out.rotation = {params->literal().rotation_gadget,
+                  read_glwe(reader, *pool, *params, params->glwe_rows())};
   const std::size_t word = backend::torus_bytes(lwe::Torus::t32);
   out.switching = {{}, lwe::Torus::t32, params->n(), params->switch_rows(), {}};
   out.switching.bodies =

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 
+#include "jali/base/declassify.h"
 #include "jali/base/error.h"
 #include "jali/base/secret_vector.h"
 #include "jali/lwe/secret/transfer.h"
@@ -99,10 +101,13 @@ SecretKey KeyGenerator::secret_key() {
   return SecretKey(params_, std::move(small), std::move(large), id);
 }
 
-SeededGlwe KeyGenerator::gadget_key(const SecretKey& secret, std::size_t count,
-                                    std::span<const std::uint8_t> bits, bool ggsw,
-                                    const Progress& progress, const Checkpoint& checkpoint) {
-  SeededGlwe out{seeds_.next().bytes(), params_->torus(), params_->k(), params_->N(), count, {}};
+SeededGlwe KeyGenerator::gadget_rows(const SecretKey& secret, std::span<const std::uint8_t> bits,
+                                     bool ggsw, const Progress& progress,
+                                     const Checkpoint& checkpoint) {
+  const auto levels = static_cast<std::size_t>(params_->literal().rotation_gadget.levels);
+  const std::size_t count = bits.size() * levels * (ggsw ? params_->k().value + 1 : 1);
+  SeededGlwe out{
+      seeds_.next().bytes(), params_->torus(), params_->k(), params_->N(), count, {}, secret.id()};
   const std::size_t row = params_->N().value * backend::torus_bytes(params_->torus());
   out.bodies = pool_->allocate(count * row);
   const random::SecretSeed errors = seeds_.next();
@@ -121,17 +126,51 @@ SeededGlwe KeyGenerator::gadget_key(const SecretKey& secret, std::size_t count,
   return out;
 }
 
-SeededGlwe KeyGenerator::rotation_key(const SecretKey& secret, const Progress& progress,
+SeededGgsw KeyGenerator::ggsw(const SecretKey& secret, std::span<const std::uint8_t> bits,
+                              const Progress& progress, const Checkpoint& checkpoint) {
+  check(secret);
+  require<InvalidArgument>(!bits.empty(), "there is no bit to encrypt");
+  std::uint8_t any = 0;
+  for (const std::uint8_t bit : bits) any |= bit;
+  std::uint8_t wrong = any >> 1;
+  declassify(wrong);  // whoever gives such a byte learns that it is one
+  require<InvalidArgument>(wrong == 0, "a GGSW ciphertext holds a bit: give bytes of 0 or 1");
+  return {params_->literal().rotation_gadget,
+          gadget_rows(secret, bits, true, progress, checkpoint)};
+}
+
+SeededGlwe KeyGenerator::glwe(const SecretKey& secret, std::span<const std::uint64_t> messages) {
+  check(secret);
+  const std::size_t N = params_->N().value;
+  require<InvalidArgument>(!messages.empty() && messages.size() % N == 0, [&] {
+    return std::to_string(messages.size()) + " words are not polynomials of " + std::to_string(N) +
+           " coefficients: fill the last one up with zeros";
+  });
+  // Rows of bits that are 0 encrypt 0. There are `levels` of them for a bit, of which the first are kept.
+  const auto levels = static_cast<std::size_t>(params_->literal().rotation_gadget.levels);
+  const std::size_t count = messages.size() / N;
+  const SecretBits zeros((count + levels - 1) / levels);
+  SeededGlwe out = gadget_rows(secret, zeros, false, {}, {});
+  out.count = count;
+  backend::with_word(params_->torus(), [&](auto zero) {
+    auto* const bodies = static_cast<decltype(zero)*>(out.bodies.data());
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      bodies[i] = static_cast<decltype(zero)>(bodies[i] + messages[i]);
+    }
+  });
+  return out;
+}
+
+SeededGgsw KeyGenerator::rotation_key(const SecretKey& secret, const Progress& progress,
                                       const Checkpoint& checkpoint) {
   check(secret);
-  return gadget_key(secret, params_->glwe_rows(), unit_bits(*params_, secret.small()), true,
-                    progress, checkpoint);
+  return ggsw(secret, unit_bits(*params_, secret.small()), progress, checkpoint);
 }
 
 SeededGlwe KeyGenerator::packing_key(const SecretKey& secret, const Progress& progress,
                                      const Checkpoint& checkpoint) {
   check(secret);
-  return gadget_key(secret, params_->packing_rows(), secret.held(), false, progress, checkpoint);
+  return gadget_rows(secret, secret.held(), false, progress, checkpoint);
 }
 
 SeededLwe KeyGenerator::switch_key(const SecretKey& secret, const Progress& progress,

@@ -1,4 +1,5 @@
-// Makes keys. A secret key is drawn on the host; evaluation keys are made by an engine, and end in host memory.
+// Makes keys, and the GLWE and GGSW ciphertexts that external products take. A secret key is drawn on the host; all else is made
+// by an engine, and ends in host memory.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +34,15 @@ class KeyGenerator {
   SecretKey secret_key();
   const std::shared_ptr<const backend::TfheClientOps>& engine() const { return engine_; }
   // progress: called with ciphertexts done and in all. All throw ParamsMismatch if the secret has other parameters.
-  SeededGlwe rotation_key(const SecretKey& secret, const Progress& progress = {},
+  SeededGgsw rotation_key(const SecretKey& secret, const Progress& progress = {},
                           const Checkpoint& checkpoint = {});
+  /// GGSW ciphertexts of these bits under the large key. Throws InvalidArgument if there are none, or if a byte is neither 0
+  /// nor 1.
+  SeededGgsw ggsw(const SecretKey& secret, std::span<const std::uint8_t> bits,
+                  const Progress& progress = {}, const Checkpoint& checkpoint = {});
+  /// GLWE ciphertexts of polynomials of N words of the torus, one after the other, under the large key. A torus of 32 bits
+  /// takes the low halves. Throws InvalidArgument unless there are whole polynomials, at least one.
+  SeededGlwe glwe(const SecretKey& secret, std::span<const std::uint64_t> messages);
   SeededLwe switch_key(const SecretKey& secret, const Progress& progress = {},
                        const Checkpoint& checkpoint = {});
   SeededGlwe packing_key(const SecretKey& secret, const Progress& progress = {},
@@ -45,10 +53,9 @@ class KeyGenerator {
 
  private:
   void check(const SecretKey& secret) const;
-  /// bits: what the rows hold (backend::GadgetBits).
-  SeededGlwe gadget_key(const SecretKey& secret, std::size_t count,
-                        std::span<const std::uint8_t> bits, bool ggsw, const Progress& progress,
-                        const Checkpoint& checkpoint);
+  /// bits: what the rows hold (backend::GadgetBits). Each bit has as many rows, levels of them or the rows of a GGSW ciphertext.
+  SeededGlwe gadget_rows(const SecretKey& secret, std::span<const std::uint8_t> bits, bool ggsw,
+                         const Progress& progress, const Checkpoint& checkpoint);
 
   ParamsPtr params_;
   std::shared_ptr<const backend::TfheClientOps> engine_;

@@ -201,8 +201,12 @@ std::vector<std::uint64_t> Client::decrypt(const Ciphertext& ciphertext, Check c
   SecretVector<std::uint64_t> values = phases(ciphertext);
   const Params& params = *this->params();
   const std::uint64_t half = params.step() / 2;
-  const double deviation = std::sqrt(NoiseModel(params.literal()).bootstrapped(params.order())) *
-                           std::ldexp(1.0, backend::torus_bits(params.ciphertext_torus()));
+  const NoiseModel model(params.literal());
+  const double variance = model.bootstrapped(params.order());
+  const double deviation =
+      std::sqrt(variance) * std::ldexp(1.0, backend::torus_bits(params.ciphertext_torus()));
+  // A look-up of a constant has no noise, but the roundings of its transforms if these are not exact.
+  const double least = model.blind_rotation().transform / variance;
   std::uint64_t wrong = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto [value, above] = split(values[i], params);
@@ -210,7 +214,8 @@ std::vector<std::uint64_t> Client::decrypt(const Ciphertext& ciphertext, Check c
     if (check == Check::yes) {
       const std::uint64_t error = above > half ? above - half : half - above;
       // The bound follows from public numbers.
-      const double bound = kDeviations * deviation * std::sqrt(ciphertext.history.norm2(i));
+      const double norm2 = std::max(ciphertext.history.norm2(i), least);
+      const double bound = kDeviations * deviation * std::sqrt(norm2);
       const auto most = static_cast<std::uint64_t>(std::min(bound, static_cast<double>(half)));
       wrong |= static_cast<std::uint64_t>(error > most) |
                static_cast<std::uint64_t>(value > ciphertext.degree[i]);

@@ -42,18 +42,22 @@ __global__ void __launch_bounds__(kSumThreads) sum_kernel(const __grid_constant_
   const unsigned step = a.call.first + blockIdx.z;
   const unsigned row = entry / a.k1, column = entry % a.k1, reversed = reversed6(low);
   const bool mine = row < a.rows;
-  const unsigned exponent = 1 + 4 * (__brev(p - low) >> (33 - a.log_n));  // of the block's first point
+  const unsigned exponent =
+      1 + 4 * (__brev(p - low) >> (33 - a.log_n));  // of the block's first point
 
   double2 v[units + 1];
   const double2* const key = a.call.key + (mine ? a.key.place(step, row, 0, column, p) : 0);
-  const std::size_t stride = static_cast<std::size_t>(a.k1) * a.k1 * a.key.part;  // from one unit to the next
+  const std::size_t stride =
+      static_cast<std::size_t>(a.k1) * a.k1 * a.key.part;  // from one unit to the next
 #pragma unroll
   for (unsigned u = 1; u <= units; ++u) v[u] = key[(u - 1) * stride];
-  const std::size_t to = a.tiles ? a.tile_order.place(row, column, p) : a.sums.place(0, row, 0, column, p);
+  const std::size_t to =
+      a.tiles ? a.tile_order.place(row, column, p) : a.sums.place(0, row, 0, column, p);
   double2* const out = a.call.out + blockIdx.z * a.numbers + to;
 
   if (tid < kSumPoints) fine[fine_place(tid)] = a.call.roots[tid * (N / 32)];
-  const Switch switched{32 - static_cast<int>(a.log_n + 1) + a.call.log_many, a.call.log_many, turn};
+  const Switch switched{32 - static_cast<int>(a.log_n + 1) + a.call.log_many, a.call.log_many,
+                        turn};
   const auto take_powers = [&](unsigned first, unsigned now) {
     for (unsigned i = tid; i < now * Group; i += kSumThreads) {
       const std::size_t ciphertext = first + i / Group;
@@ -105,6 +109,12 @@ __global__ void __launch_bounds__(kSumThreads) sum_kernel(const __grid_constant_
 #pragma unroll
         for (int j = 0; j < Group; ++j) add_product(sum, root(j), v[j + 1]);
       }
+      // A step that rotates by nothing adds exactly nothing: look-ups of ciphertexts without a mask have no noise. The units and
+      // v_0 cancel up to roundings only.
+      unsigned turned = 0;
+#pragma unroll
+      for (int j = 0; j < Group; ++j) turned |= exponents[c][j];
+      if (turned == 0) sum = make_double2(0, 0);
       out[static_cast<std::size_t>(first + c) * a.call.steps * a.numbers] = sum;
     }
   }
@@ -127,8 +137,8 @@ std::size_t sum_bytes(const TfheConfig& config) {
          sizeof(double2);
 }
 
-void sum_keys(const Stream& stream, cudaStream_t on, const TfheConfig& config, const ClusterKey& key, bool tiles,
-              const SumCall& call) {
+void sum_keys(const Stream& stream, cudaStream_t on, const TfheConfig& config,
+              const ClusterKey& key, bool tiles, const SumCall& call) {
   if (call.count == 0 || call.steps == 0) return;
   SumArgs args{};
   args.call = call;
