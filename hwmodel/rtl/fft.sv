@@ -39,18 +39,11 @@ module fft #(
   localparam int TB = $clog2(T);
   localparam int BUTTERFLY = M + 2;
 
-  // A beat in the middle of a frame that does not come holds the pipe, and with it the output.
-  logic [TB-1:0] fed_beats;
-  logic fed, en, last_valid, last_first, starts;
-  assign starts = fed_beats == '0;
-  assign fed = in_valid | starts;
-  assign in_ready = (out_ready | ~last_valid) & ~rst;
-  assign en = fed & (out_ready | ~last_valid);
-  assign out_valid = last_valid & fed;
-  always_ff @(posedge clk) begin
-    if (rst) fed_beats <= '0;
-    else if (in_valid & in_ready) fed_beats <= fed_beats + 1'b1;
-  end
+  logic en, last_valid, starts;
+  frame_control #(.T(T)) control (
+      .clk(clk), .rst(rst), .in_valid(in_valid), .in_ready(in_ready), .in_first(starts),
+      .last_valid(last_valid), .out_valid(out_valid), .out_ready(out_ready), .en(en)
+  );
 
   genvar p, e;
   generate
@@ -119,7 +112,6 @@ module fft #(
     end
   endgenerate
   assign last_valid = g_stage[STAGES-1].valid_s;
-  assign last_first = g_stage[STAGES-1].first_s;
   // Of the inverse, the last stage gives words t and t + P/2 side by side.
   generate
     if (INVERSE != 0) begin : g_natural

@@ -46,6 +46,35 @@ module pipe_control #(
   end
 endmodule
 
+// The control of a datapath that takes frames of T beats without a gap, T a power of two: `en` stops it when its output is
+// valid and nobody takes it, and when a beat in the middle of a frame does not come. That holds the output too. last_valid:
+// the datapath has a beat at its output.
+module frame_control #(
+    parameter int T = 4
+) (
+    input logic clk,
+    input logic rst,
+    input logic in_valid,
+    output logic in_ready,
+    output logic in_first,  // the next beat begins a frame
+    input logic last_valid,
+    output logic out_valid,
+    input logic out_ready,
+    output logic en
+);
+  logic [$clog2(T)-1:0] fed_beats;
+  logic fed;
+  assign in_first = fed_beats == '0;
+  assign fed = in_valid | in_first;
+  assign in_ready = (out_ready | ~last_valid) & ~rst;
+  assign en = fed & (out_ready | ~last_valid);
+  assign out_valid = last_valid & fed;
+  always_ff @(posedge clk) begin
+    if (rst) fed_beats <= '0;
+    else if (in_valid & in_ready) fed_beats <= fed_beats + 1'b1;
+  end
+endmodule
+
 // The low P bits of a * b, unsigned, after STAGES >= 1 registers. The registers stand behind the product, and synthesis
 // for an FPGA may move them into it.
 module mul_pipe #(

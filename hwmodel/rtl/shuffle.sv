@@ -76,3 +76,31 @@ module shuffle #(
     end
   end
 endmodule
+
+// The same between streams, for frames of T beats, a power of two.
+module shuffle_stream #(
+    parameter int WIDTH = 1,
+    parameter int L = 1,
+    parameter int T = 2 * L
+) (
+    input logic clk,
+    input logic rst,
+    input logic in_valid,
+    output logic in_ready,
+    input logic [WIDTH-1:0] in_u,
+    input logic [WIDTH-1:0] in_v,
+    output logic out_valid,
+    input logic out_ready,
+    output logic [WIDTH-1:0] out_u,
+    output logic [WIDTH-1:0] out_v
+);
+  logic en, first, last_valid;
+  frame_control #(.T(T)) control (
+      .clk(clk), .rst(rst), .in_valid(in_valid), .in_ready(in_ready), .in_first(first),
+      .last_valid(last_valid), .out_valid(out_valid), .out_ready(out_ready), .en(en)
+  );
+  shuffle #(.WIDTH(WIDTH), .L(L)) path (
+      .clk(clk), .rst(rst), .en(en), .in_valid(in_valid), .in_first(first),
+      .in_u(in_u), .in_v(in_v), .out_valid(last_valid), .out_first(), .out_u(out_u), .out_v(out_v)
+  );
+endmodule

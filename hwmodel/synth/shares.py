@@ -8,13 +8,10 @@ Usage: hwmodel/synth/shares.py > TABLE (two tables in Markdown, as docs/hardware
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-RECORD = ROOT / "bench" / "results" / "rtl-2026-11-23.jsonl"
+from record import row_of
+
 CELL = 6  # transistors of a bit
 PRINTED = {
     "rotator": 0.02,
@@ -28,11 +25,7 @@ WORD = 128  # bits of a complex word in a transform of 64-bit data
 
 def logic(unit: str, **params: int) -> int:
     """Transistors of a unit without its memories, as the record has them."""
-    for line in RECORD.read_text(encoding="utf-8").splitlines():
-        row: dict[str, Any] = json.loads(line)
-        if (row["unit"], row["family"], row["params"]) == (unit, "cmos", params):
-            return int(row["transistors"])
-    raise KeyError(f"{RECORD.name} has no {unit} with {params}")
+    return int(row_of(unit, params, "cmos")["transistors"])
 
 
 def transform(points: int) -> tuple[int, int]:

@@ -3,8 +3,9 @@
 cells of `synth_xilinx -family xcup`), and in CMOS gates (`stat -tech cmos`: transistors of a static CMOS cell of each
 kind; the gates are as Yosys draws them, without logic optimisation by ABC, and memories are counted in bits).
 
-Usage: hwmodel/synth/synthesise.py [UNIT ...] [--family fpga|cmos] > bench/results/rtl-NAME.jsonl
-Without names: every unit of UNITS.
+Usage: hwmodel/synth/synthesise.py [UNIT ...] [--family fpga|cmos] > bench/results/rtl-DATE.jsonl
+       hwmodel/synth/synthesise.py --check [UNIT ...] compares with the record (synth/record.py) instead.
+Without names: every unit of UNITS and SMALL, which takes some 20 minutes.
 """
 
 from __future__ import annotations
@@ -41,6 +42,27 @@ UNITS: list[tuple[str, dict[str, int]]] = [
     ("spn", {"W": 36, "C": 4, "N": 1024}),
     ("ntt_engine", {"W": 36, "C": 4, "N": 1024}),
     ("shuffle", {"WIDTH": 128, "L": 128}),
+    ("fft", {"DW": 64, "TW": 16, "P": 16}),
+    ("key_switch", {"W": 36, "C": 4, "N": 64, "L": 3}),  # six minutes and nine
+]
+# Every unit at a size that takes seconds, which the tests synthesise again.
+SMALL: list[tuple[str, dict[str, int]]] = [
+    ("mod_mul", {"W": 36}),
+    ("ntt_core", {"W": 31}),
+    ("benes", {"W": 36, "C": 4}),
+    ("mac_array", {"W": 16, "C": 2}),
+    ("adder_tree", {"W": 36, "C": 4, "G": 4}),
+    ("rotator", {"C": 4, "N": 32}),
+    ("decomposer", {"C": 8, "BASE_LOG": 10, "LEVELS": 2}),
+    ("accumulator", {"C": 8, "T": 128}),
+    ("fft_butterfly", {"DW": 32, "TW": 16}),
+    ("fft", {"DW": 16, "TW": 8, "P": 8}),
+    ("ks_mac", {"D": 5, "CLP": 2, "COLP": 2}),
+    ("vma", {"XW": 16, "KW": 16, "DW": 32, "SHIFT": 0, "C": 1, "PLP": 2}),
+    ("spn", {"W": 16, "C": 4, "N": 64}),
+    ("ntt_engine", {"W": 16, "C": 4, "N": 64}),
+    ("key_switch", {"W": 12, "C": 4, "N": 16, "L": 1}),
+    ("shuffle", {"WIDTH": 32, "L": 16}),
 ]
 
 FPGA = "synth_xilinx -family xcup -noiopad -flatten -top {top}; stat"
@@ -113,19 +135,40 @@ def synthesised(
         }
 
 
+def chosen(units: list[str]) -> list[tuple[str, dict[str, int]]]:
+    """Those of UNITS and SMALL, or of these names among them."""
+    every = [*UNITS, *(small for small in SMALL if small not in UNITS)]
+    return [(top, parameters) for top, parameters in every if not units or top in units]
+
+
+def check(units: list[str], families: list[str]) -> int:
+    """Prints where synthesis differs from the record, and returns 1 if it does."""
+    from record import differences
+
+    rows = (
+        row for top, parameters in chosen(units) for row in synthesised(top, parameters, families)
+    )
+    wrong = [line for row in rows for line in differences(row)]
+    print("\n".join(wrong) or "as recorded")
+    return 1 if wrong else 0
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("units", nargs="*")
     parser.add_argument("--family", choices=["fpga", "cmos"], action="append")
+    parser.add_argument(
+        "--check", action="store_true", help="compare with the record; exit 1 if a count differs"
+    )
     options = parser.parse_args()
+    if options.check:
+        sys.exit(check(options.units, options.family or ["fpga", "cmos"]))
     describe = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
     commit = subprocess.run(describe, capture_output=True, text=True, check=False).stdout.strip()
     version = subprocess.run(
         ["yosys", "-V"], capture_output=True, text=True, check=True
     ).stdout.split()[1]
-    for top, parameters in UNITS:
-        if options.units and top not in options.units:
-            continue
+    for top, parameters in chosen(options.units):
         for row in synthesised(top, parameters, options.family or ["fpga", "cmos"]):
             print(json.dumps(row | {"yosys": version, "commit": commit}), flush=True)
 

@@ -10,6 +10,7 @@ import random
 import shutil
 import subprocess
 import sys
+from functools import cache, wraps
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,22 @@ def folder(kind: str, top: str, parameters: dict[str, int]) -> Path:
     return OUT / kind / name
 
 
+def once(run: Any) -> Any:
+    """A run with the same arguments is made once in a session: the tests of a unit and that of its latencies share it."""
+
+    @cache
+    def by_key(key: str) -> dict[str, Any]:
+        arguments, named = json.loads(key)
+        return run(*arguments, **named)
+
+    @wraps(run)
+    def shared(*arguments: Any, **named: Any) -> dict[str, Any]:
+        return dict(by_key(json.dumps([arguments, named], sort_keys=True)))
+
+    return shared
+
+
+@once
 def simulate(
     top: str, bench: str, parameters: dict[str, int] | None = None, **settings: Any
 ) -> dict[str, Any]:
@@ -100,11 +117,9 @@ def simulate(
     return json.loads(record.read_text()) if record.exists() else {}
 
 
-def verilated(
-    top: str, bench: str, parameters: dict[str, int] | None = None, arguments: tuple[int, ...] = ()
-) -> dict[str, Any]:
-    """Compiles module `top` and verilator/`bench`.cpp into one program and runs it with a seed and these arguments.
-    Returns the JSON object that the program prints last."""
+@once
+def verilated(top: str, bench: str, parameters: dict[str, int] | None = None) -> dict[str, Any]:
+    """Compiles module `top` and verilator/`bench`.cpp into one program and runs it with a seed. Returns the JSON object that the program prints last."""
     need("verilator")
     archives = [next(iter(LIBRARY.rglob(f"libjali_{name}.a")), None) for name in LIBRARIES]
     if None in archives:
@@ -132,7 +147,7 @@ def verilated(
     seed = random.SystemRandom().getrandbits(31)
     print(f"{bench} {parameters}: seed {seed}")
     ran = subprocess.run(
-        [work / "bench", f"+verilator+seed+{seed}", *map(str, (seed, *arguments))],
+        [work / "bench", f"+verilator+seed+{seed}", str(seed)],
         capture_output=True,
         text=True,
         check=False,

@@ -46,9 +46,5 @@ int main(int argc, char** argv) {
     expected.insert(expected.end(), out.begin(), out.end());
   }
   stream.check(beats, expected);
-  stream.reset();
-  const Log log = stream.run(beats, expected.size());
-  std::printf("{\"latency\": %d, \"interval\": %d}\n",
-              static_cast<int>(log.given[0] - log.taken[0]),
-              static_cast<int>((log.given.back() - log.given[0]) / (expected.size() - 1)));
+  stream.measure_frames(beats, expected.size());
 }

@@ -7,14 +7,19 @@
 
 namespace rtl {
 
+/// Writes bits [low, low + width) of a port; width <= 64.
+template <class Port>
+void set_range(Port& port, int low, int width, u64 value) {
+  if constexpr (std::is_integral_v<Port>) {
+    const u64 mask = (~u64{0} >> (64 - width)) << low;
+    port = static_cast<Port>((port & ~mask) | ((value << low) & mask));
+  } else {
+    set_bits(port, low, width, value);
+  }
+}
 template <class Port>
 void set_lane(Port& port, int lane, int width, u64 value) {
-  if constexpr (std::is_integral_v<Port>) {
-    const u64 mask = (~u64{0} >> (64 - width)) << (lane * width);
-    port = static_cast<Port>((port & ~mask) | ((value << (lane * width)) & mask));
-  } else {
-    set_bits(port, lane * width, width, value);
-  }
+  set_range(port, lane * width, width, value);
 }
 
 template <class Port>

@@ -105,13 +105,15 @@ int main(int argc, char** argv) {
   }
   s.check(beats, expected);
 
-  // Cycles from the last beat in to the first beat out, of an NTT and of an automorphism.
+  // Cycles from the last beat in to the first beat out, of an NTT, an INTT and an automorphism; from the NTT to the next frame.
   s.reset();
-  const std::vector<Words> ntt(beats.begin(), beats.begin() + T);
-  const std::vector<Words> turn(beats.begin() + 2 * T, beats.begin() + 3 * T);
-  const Log a = s.run(ntt, T), b = s.run(turn, T);
-  std::printf("{\"cycles\": %d, \"permute\": %d, \"store\": %d}\n",
-              static_cast<int>(a.given.front() - a.taken.back()),
-              static_cast<int>(b.given.front() - b.taken.back()),
-              static_cast<int>(a.given.back() - a.given.front() + 1));
+  const std::vector<Words> timed(beats.begin(), beats.begin() + 3 * T);
+  const Log log = s.run(timed, 3 * T);
+  const auto cycles = [&](std::size_t frame) {
+    return static_cast<int>(log.given[frame * T] - log.taken[(frame + 1) * T - 1]);
+  };
+  std::printf(
+      "{\"cycles\": %d, \"inverse\": %d, \"permute\": %d, \"store\": %d, \"interval\": %d}\n",
+      cycles(0), cycles(1), cycles(2), static_cast<int>(log.given[T - 1] - log.given[0] + 1),
+      static_cast<int>(log.taken[T] - log.taken[0]));
 }

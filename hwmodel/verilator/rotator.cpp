@@ -38,9 +38,5 @@ int main(int argc, char** argv) {
     }
   }
   stream.check(beats, expected);
-  stream.reset();
-  const Log log = stream.run(beats, expected.size());
-  std::printf("{\"latency\": %d, \"interval\": %d}\n",
-              static_cast<int>(log.given[0] - log.taken[0] - T),
-              static_cast<int>((log.given.back() - log.given[0]) / (expected.size() - 1)));
+  stream.measure_frames(beats, expected.size(), T);
 }

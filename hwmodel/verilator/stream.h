@@ -49,6 +49,14 @@ struct Log {
   std::vector<Words> beats;
 };
 
+/// The JSON line of a latency and of the interval of beats that came, or went, in these cycles. more: further members.
+inline void print_speed(u64 latency, const std::vector<u64>& cycles, const char* more = "") {
+  std::printf(
+      "{\"latency\": %llu, \"interval\": %g%s}\n", static_cast<unsigned long long>(latency),
+      static_cast<double>(cycles.back() - cycles.front()) / static_cast<double>(cycles.size() - 1),
+      more);
+}
+
 /// A unit with a stream in and a stream out. `drive` puts a beat on the data ports, `read` takes one from them.
 class Stream {
  public:
@@ -117,27 +125,49 @@ class Stream {
     return log;
   }
 
-  /// One beat out for each in: back to back, under pressure, and after a reset with beats inside.
+  /// The results of these beats: back to back, under pressure, and after resets with beats inside.
   void check(const std::vector<Words>& beats, const std::vector<Words>& expected) {
     constexpr std::pair<double, double> kPressures[] = {{1, 1}, {0.5, 1}, {1, 0.5}, {0.7, 0.3}};
     reset();
     for (const auto& [in, out] : kPressures) {
       require(run(beats, expected.size(), in, out).beats == expected, "a result is wrong");
     }
-    run(beats, expected.size(), 1, 1, 1 + random_() % (2 * beats.size()));
-    reset(1);
-    require(run(beats, expected.size()).beats == expected, "a result after a reset is wrong");
+    for (const double out : {1.0, 0.4}) {
+      interrupt(beats, expected, out);
+      require(run(beats, expected.size()).beats == expected, "a result after a reset is wrong");
+    }
   }
 
-  /// Prints latency and interval as the JSON line that the test reads.
+  /// Resets the unit in the middle of the beats: a beat has been taken, and results of what was sent are still to come.
+  void interrupt(const std::vector<Words>& beats, const std::vector<Words>& expected,
+                 double full_out = 1) {
+    const Log log = run(beats, expected.size(), 1, full_out, 1 + random_() % beats.size());
+    require(!log.taken.empty() && log.beats.size() < expected.size(), "the reset came too late");
+    for (std::size_t i = 0; i < log.beats.size(); ++i) {
+      require(log.beats[i] == expected[i], "a result before a reset is wrong");
+    }
+    reset(1);
+  }
+
+  /// Prints latency and interval as the JSON line that the test reads: of one beat alone, and of beats back to back.
   void measure(const std::vector<Words>& beats) {
     reset();
     const Log alone = run({beats[0]}, 1);
-    const Log all = run(beats, beats.size());
-    std::printf("{\"latency\": %llu, \"interval\": %g}\n",
-                static_cast<unsigned long long>(alone.given[0] - alone.taken[0]),
-                static_cast<double>(all.given.back() - all.given.front()) /
-                    static_cast<double>(beats.size() - 1));
+    print_speed(alone.given[0] - alone.taken[0], run(beats, beats.size()).given);
+  }
+
+  /// The same of frames: the latency is from the first beat in to the first beat out, less `filled` cycles.
+  void measure_frames(const std::vector<Words>& beats, std::size_t expect, u64 filled = 0) {
+    reset();
+    const Log log = run(beats, expect);
+    print_speed(log.given[0] - log.taken[0] - filled, log.given);
+  }
+
+  /// The same of sums: the latency is from the last beat of a sum to its result, the interval that of the beats.
+  void measure_sums(const std::vector<Words>& beats, std::size_t expect) {
+    reset();
+    const Log log = run(beats, expect);
+    print_speed(log.given.back() - log.taken.back(), log.taken);
   }
 
   u64 patience = 10'000'000;

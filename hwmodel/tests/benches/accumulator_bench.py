@@ -7,7 +7,7 @@ from typing import Any
 
 import cocotb
 from lanes import packed
-from streams import PRESSURES, SETTINGS, Unit, record
+from streams import SETTINGS, Unit, check_stream, record_sums
 
 C, T = SETTINGS["C"], SETTINGS["T"]
 
@@ -31,14 +31,4 @@ async def sums(dut: Any) -> None:
             for t in range(T)
         ]
         results += [{"out_data": packed(row, 32)} for row in rows]
-    await unit.reset()
-    for full_in, full_out in PRESSURES:
-        assert (await unit.run(beats, len(results), full_in, full_out)).beats == results
-    await unit.run(beats, len(results), stop_after=random.randrange(1, len(beats)))
-    await unit.reset(1)
-    log = await unit.run(beats, len(results))
-    assert log.beats == results
-    record(
-        latency=log.given[-1] - log.taken[-1],
-        interval=(log.taken[-1] - log.taken[0]) / (len(beats) - 1),
-    )
+    record_sums(await check_stream(unit, beats, results))

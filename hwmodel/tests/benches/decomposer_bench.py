@@ -8,7 +8,7 @@ from typing import Any
 
 import cocotb
 from lanes import packed
-from streams import PRESSURES, SETTINGS, Unit, record
+from streams import PRESSURES, SETTINGS, Unit, interrupt, record
 
 C, BASE_LOG, LEVELS = SETTINGS["C"], SETTINGS["BASE_LOG"], SETTINGS["LEVELS"]
 BASE, DROPPED, D = 1 << BASE_LOG, 32 - BASE_LOG * LEVELS, BASE_LOG + 1
@@ -58,8 +58,7 @@ async def digits(dut: Any) -> None:
                 raw = first[(k + 1) * LEVELS - 1 - j]["out_data"] >> (lane * D) & ((1 << D) - 1)
                 shown.append(raw - (1 << D) if raw >> (D - 1) else raw)
             check(x, shown)
-    await unit.run(beats, LEVELS * len(beats), stop_after=random.randrange(1, len(beats)))
-    await unit.reset(1)
+    await interrupt(unit, beats, first)
     log = await unit.run(beats, LEVELS * len(beats))
     assert log.beats == first
     record(

@@ -8,7 +8,7 @@ from typing import Any
 import cocotb
 from fft_butterfly_bench import packed
 from fixed_fft import Complex, Format, lane_words
-from streams import PRESSURES, SETTINGS, Beat, Unit, record
+from streams import PRESSURES, SETTINGS, Beat, Unit, interrupt, record
 
 DW, TW, P, INVERSE = SETTINGS["DW"], SETTINGS["TW"], SETTINGS["P"], SETTINGS["INVERSE"]
 FORMAT = Format(DW, TW, SETTINGS.get("FRAC", TW - 2))
@@ -54,11 +54,12 @@ async def frames(dut: Any) -> None:
         beats, results = beats + driven, results + expected
     for full_in, full_out in PRESSURES:
         assert (await unit.run(beats, len(results), full_in, full_out)).beats == results
-    await unit.run(beats, len(results), stop_after=random.randrange(1, 2 * len(beats)))
-    await unit.reset(1)
+    await interrupt(unit, beats, results)
     log = await unit.run(beats, len(results))
     assert log.beats == results
     assert log.given[-1] - log.given[0] == len(results) - 1, "frames back to back leave a gap"
+    latency = log.given[0] - log.taken[0] - (BEATS - 1)
+    interval = (log.given[-1] - log.given[0]) / (len(results) - 1)
     # Frames with gaps of every length between them.
     for gap in random.sample(range(1, 2 * BEATS + 2), 3):
         for k in range(0, len(beats), BEATS):
@@ -66,4 +67,4 @@ async def frames(dut: Any) -> None:
             assert log.beats == results[k : k + BEATS]
             for _ in range(gap):
                 await unit._edge()
-    record(latency=log.given[0] - log.taken[0] - (BEATS - 1), interval=1)
+    record(latency=latency, interval=interval)

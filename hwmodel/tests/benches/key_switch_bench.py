@@ -8,7 +8,7 @@ from typing import Any
 import cocotb
 from lanes import packed
 from residues import is_prime, reciprocal, residues
-from streams import SETTINGS, Unit, record
+from streams import SETTINGS, Unit, interrupt, record
 from transform import ntt, reversed_bits, root, twiddles
 
 W, C, N, L = (SETTINGS[name] for name in ("W", "C", "N", "L"))
@@ -105,8 +105,7 @@ async def switches(dut: Any) -> None:
     for full_in, full_out in ((0.5, 0.5), (0.9, 0.2))[: SETTINGS["count"]]:
         log = await unit.run(beats, len(results), full_in, full_out, beside={"key": keys})
         assert log.beats == results
-    await unit.run(beats, len(results), stop_after=random.randrange(1, 1500), beside={"key": keys})
-    await unit.reset(1)
+    await interrupt(unit, beats, results, 1500, beside={"key": keys})
     log = await unit.run(beats, len(results), beside={"key": keys})
     assert log.beats == results
     record(cycles=log.given[2 * T - 1] - log.taken[0] + 1)

@@ -8,7 +8,7 @@ from typing import Any
 import cocotb
 from residues import prime_of, reciprocal, residues
 from spn_bench import C, N, W, packed
-from streams import SETTINGS, Beat, Unit, record
+from streams import SETTINGS, Beat, Unit, interrupt, record
 from transform import automorphism, ntt, root, turns, twiddles
 
 BEATS = N // C
@@ -67,22 +67,22 @@ async def frames(dut: Any) -> None:
         for full_in, full_out in ((1.0, 1.0), (0.6, 0.4)):
             assert (await unit.run(beats, len(results), full_in, full_out)).beats == results
         whole = (N.bit_length() - 1) * (BEATS + 23)
-        await unit.run(beats, len(results), stop_after=random.randrange(1, 2 * whole))
-        await unit.reset(1)
+        await interrupt(unit, beats, results, 2 * whole)
         assert (await unit.run(beats, len(results))).beats == results
 
 
 @cocotb.test()
 async def speed(dut: Any) -> None:
-    """Cycles of the passes beside log2 N times N/C, a pass; from the last beat in to the first beat out, the rest."""
+    """Cycles from the last beat in to the first beat out, of an NTT, an INTT and an automorphism; from the NTT to the next frame."""
     engine = Engine(dut)
     await engine.load()
-    driven, results = engine.frame(0)
-    log = await engine.unit.run(driven, len(results))
-    turned, results = engine.frame(2)
-    other = await engine.unit.run(turned, len(results))
+    driven = [beat for op in (0, 1, 2) for beat in engine.frame(op)[0]]
+    log = await engine.unit.run(driven, len(driven))
+    cycles = [log.given[i * BEATS] - log.taken[(i + 1) * BEATS - 1] for i in range(3)]
     record(
-        cycles=log.given[0] - log.taken[-1],
-        permute=other.given[0] - other.taken[-1],
-        store=log.given[-1] - log.given[0] + 1,
+        cycles=cycles[0],
+        inverse=cycles[1],
+        permute=cycles[2],
+        store=log.given[BEATS - 1] - log.given[0] + 1,
+        interval=log.taken[BEATS] - log.taken[0],
     )

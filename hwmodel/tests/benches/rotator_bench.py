@@ -7,7 +7,7 @@ from typing import Any
 
 import cocotb
 from lanes import beats_of
-from streams import PRESSURES, SETTINGS, Unit, record
+from streams import SETTINGS, Unit, check_stream, record_frames
 
 C, N = SETTINGS["C"], SETTINGS["N"]
 
@@ -30,13 +30,4 @@ async def rotations(dut: Any) -> None:
         for t, data in enumerate(beats_of(p, C, 32)):
             beats.append({"in_data": data, "in_exponent": random.randrange(2 * N) if t else a})
         results += [{"out_data": data} for data in beats_of(rotated_less(p, a), C, 32)]
-    await unit.reset()
-    for full_in, full_out in PRESSURES:
-        assert (await unit.run(beats, len(results), full_in, full_out)).beats == results
-    await unit.run(beats, len(results), stop_after=random.randrange(1, len(beats)))
-    await unit.reset(1)
-    log = await unit.run(beats, len(results))
-    assert log.beats == results
-    steps = {b - a for a, b in zip(log.given, log.given[1:], strict=False)}
-    assert len(steps) == 1, "frames back to back leave a gap"
-    record(latency=log.given[0] - log.taken[0] - N // C, interval=steps.pop())
+    record_frames(await check_stream(unit, beats, results), N // C)

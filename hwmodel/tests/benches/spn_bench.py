@@ -7,7 +7,7 @@ from typing import Any
 
 import cocotb
 from routing import spn_tables
-from streams import PRESSURES, SETTINGS, Beat, Unit, record
+from streams import PRESSURES, SETTINGS, Beat, Unit, interrupt, record_frames
 from transform import reversed_bits
 
 W, C, N = SETTINGS["W"], SETTINGS["C"], SETTINGS["N"]
@@ -63,8 +63,7 @@ async def permutations(dut: Any) -> None:
         beats, results = frames(permutation, 3)
         for full_in, full_out in random.sample(PRESSURES, 2):
             assert (await unit.run(beats, len(results), full_in, full_out)).beats == results
-        await unit.run(beats, len(results), stop_after=random.randrange(1, 4 * N // C))
-        await unit.reset(1)
+        await interrupt(unit, beats, results)
         assert (await unit.run(beats, len(results))).beats == results
 
 
@@ -73,7 +72,4 @@ async def speed(dut: Any) -> None:
     unit = unit_for(dut)
     await load(unit, list(range(N)))
     beats, results = frames(list(range(N)), 4)
-    log = await unit.run(beats, len(results))
-    steps = {b - a for a, b in zip(log.given, log.given[1:], strict=False)}
-    assert len(steps) == 1, "frames back to back leave a gap"
-    record(latency=log.given[0] - log.taken[0] - N // C, interval=steps.pop())
+    record_frames(await unit.run(beats, len(results)), N // C)

@@ -11,6 +11,7 @@ import os
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -138,16 +139,35 @@ class Unit:
 PRESSURES = ((1.0, 1.0), (0.5, 1.0), (1.0, 0.5), (0.7, 0.3), (0.2, 0.9))
 
 
-async def check_stream(unit: Unit, beats: Sequence[Beat], expected: Sequence[Beat]) -> None:
-    """A unit that gives one beat for each: back to back, under every pressure, and after a reset with beats inside."""
+async def interrupt(
+    unit: Unit,
+    beats: Sequence[Beat],
+    expected: Sequence[Beat],
+    stop_before: int | None = None,
+    **streams: Any,
+) -> None:
+    """Resets the unit in the middle of the beats, at most stop_before cycles on: a beat has been taken, and results of what was
+    sent are still to come."""
+    stop_after = random.randrange(1, stop_before or len(beats))
+    full_out = random.choice((1.0, 0.4))
+    log = await unit.run(beats, len(expected), full_out=full_out, stop_after=stop_after, **streams)
+    assert log.taken, "the reset came before the first beat"
+    assert len(log.beats) < len(expected), "the reset came after the last beat"
+    assert log.beats == list(expected[: len(log.beats)])
+    await unit.reset(1)
+
+
+async def check_stream(unit: Unit, beats: Sequence[Beat], expected: Sequence[Beat]) -> Log:
+    """The results of these beats: back to back, under every pressure, and after a reset with beats inside. Returns this last run,
+    without pressure."""
     await unit.reset()
     for full_in, full_out in PRESSURES:
         log = await unit.run(beats, len(expected), full_in, full_out)
         assert log.beats == list(expected)
-    await unit.run(beats, len(expected), stop_after=random.randrange(1, 2 * len(beats)))
-    await unit.reset(1)
+    await interrupt(unit, beats, expected)
     log = await unit.run(beats, len(expected))
     assert log.beats == list(expected)
+    return log
 
 
 async def measure(unit: Unit, beats: Sequence[Beat]) -> None:
@@ -158,3 +178,16 @@ async def measure(unit: Unit, beats: Sequence[Beat]) -> None:
     interval = (together.given[-1] - together.given[0]) / (len(beats) - 1)
     assert together.taken[-1] - together.taken[0] == together.given[-1] - together.given[0]
     record(latency=alone.given[0] - alone.taken[0], interval=interval)
+
+
+def record_sums(log: Log) -> None:
+    """Records the latency from the last beat of a sum to its result, and the interval of the beats."""
+    interval = (log.taken[-1] - log.taken[0]) / (len(log.taken) - 1)
+    record(latency=log.given[-1] - log.taken[-1], interval=interval)
+
+
+def record_frames(log: Log, filled: int = 0) -> None:
+    """Records the latency from the first beat in to the first beat out, less `filled` cycles, and the interval of frames without a gap."""
+    steps = {b - a for a, b in pairwise(log.given)}
+    assert len(steps) == 1, "frames back to back leave a gap"
+    record(latency=log.given[0] - log.taken[0] - filled, interval=steps.pop())

@@ -140,7 +140,7 @@ def _matvec_v(w: World, cell: Cell) -> Values:
         return NONE
     if cell.column == "ratio":
         table = paper("matvec").tables["V"]
-        return table.cell(cell.row, "dram").value / table.cell("HEAX", "dram").value, None
+        return table.cell(cell.row, "dram").value / table.cell("HEAX", "rate").value, None
     machine = w.machine("mv_set_bc")
     bounds = matvec.key_switch_rate(machine, matvec.published_sets()[cell.where["set"]])
     return bounds["DRAM" if cell.column == "dram" else cell.column], None

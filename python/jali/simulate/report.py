@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,18 +12,17 @@ from numpy.typing import NDArray
 
 from jali._core.console import bytes_text, seconds_text, table
 from jali.errors import InvalidArgument
-from jali.simulate.machine import MODES, Machine
+from jali.simulate.machine import Machine
 from jali.simulate.roofline import Bounds, Roof, bounds, roofs
 from jali.simulate.scheduler import Reason, Schedule, schedule
-from jali.simulate.sensitivity import UNCERTAIN, Dependence, sensitivity
+from jali.simulate.sensitivity import Dependence
 from jali.simulate.steps import Entity, Kind, Steps
-from jali.simulate.strix import TfheSet
-from jali.simulate.workloads import Program, StrixProgram
+from jali.simulate.variations import Variations
+from jali.simulate.workloads import Program
 
 __all__ = ["Energy", "Report", "energy", "lines", "make_report", "occupancy", "show"]
 
 DOUBT = 2.0  # an assumed energy may be half or twice as large
-RUNS = 3_000_000  # steps that all runs for the constants may simulate; above it the bounds are used
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,8 @@ class Energy:
 @dataclass(frozen=True)
 class Report:
     """A schedule, its lower bounds, its energy, and the constants that it depends on. exact: whether those were found by simulation (or, for
-    large programs, by the bounds). None: nobody looked. other_mode: the machine's other mode and the seconds there, if it has limits to leave out."""
+    large programs, by the bounds). None: nobody looked. other_mode: the machine's other mode and the seconds there, if it has limits to leave out. bootstrappings: whole ones of TFHE in the
+    program, 0 if there are none."""
 
     schedule: Schedule
     bounds: Bounds
@@ -47,6 +47,7 @@ class Report:
     constants: list[Dependence] | None
     exact: bool
     other_mode: tuple[str, float] | None = None
+    bootstrappings: int = 0
 
     @property
     def roofs(self) -> list[Roof]:
@@ -70,7 +71,8 @@ def make_report(
     """Simulates a program and says what there is to say.
 
     program: gives the steps for a machine, as workloads and lowered traces do. constants: whether to find what the calibrated and assumed
-    constants change, and the time in the machine's other mode, which takes a simulation for each of them. Raises InvalidArgument for a
+    constants change, and the time in the machine's other mode, which takes a simulation for each of them. progress: is called with (steps done, steps)
+    of all simulations together, from the first to the last. Raises InvalidArgument for a
     program without steps.
     """
     steps = program(machine)
@@ -78,37 +80,21 @@ def make_report(
         raise InvalidArgument(
             "this program has no steps: record a trace while an evaluator computes something"
         )
-    result = schedule(steps, machine, progress)
+    runs = 1 + (Variations.runs_of(program, machine) if constants else 0)
+    result = schedule(steps, machine, progress and (lambda done, all_: progress(done, all_ * runs)))
     limits = bounds(steps, machine, result.plan)
-    exact = len(steps) * max(1, len(_timing_constants(machine))) <= RUNS
-    found: list[Dependence] | None = None
-    other = None
-
-    def seconds(changed: Machine, tfhe: TfheSet | None = None) -> float:
-        other_set = isinstance(program, StrixProgram) and tfhe not in (None, program.tfhe)
-        if not other_set and (changed is machine or changed.timing() == machine.timing()):
-            return result.seconds if exact else limits.seconds
-        if isinstance(program, StrixProgram) and tfhe is not None:
-            again = replace(program, tfhe=tfhe, made={} if other_set else program.made)(changed)
-        else:
-            again = program(changed)
-        return schedule(again, changed).seconds if exact else bounds(again, changed).seconds
-
-    if constants:
-        sets = [program.tfhe] if isinstance(program, StrixProgram) else []
-        found = sensitivity(seconds, machine, *sets)
-        both = [machine.in_mode(mode) for mode in MODES]
-        if both[0].switched_off != both[1].switched_off:
-            changed = both[machine.mode == MODES[0]]
-            other = (changed.mode, seconds(changed))
-    return Report(result, limits, energy(result), found, exact, other)
-
-
-def _timing_constants(machine: Machine) -> list[str]:
-    return [n.path for n in machine.constants(*UNCERTAIN) if not n.path.endswith(_COSTS)]
-
-
-_COSTS = ("energy_pj", "energy_pj_byte", "leakage_w", "area_mm2")
+    varied = Variations(program, result, limits, progress)
+    found = varied.constants() if constants else None
+    other = varied.other_mode() if constants else None
+    return Report(
+        result,
+        limits,
+        energy(result),
+        found,
+        varied.exact,
+        other,
+        getattr(program, "bootstrappings", 0),
+    )
 
 
 def energy(result: Schedule) -> list[Energy]:
@@ -250,6 +236,10 @@ def lines(report: Report, name: str) -> Iterator[dict[str, Any]]:
         "energy_j": report.joules,
         "energy_low_j": sum(e.low for e in report.energies),
         "energy_high_j": sum(e.high for e in report.energies),
+        "bootstrappings": report.bootstrappings,
+        "energy_j_a_bootstrapping": report.joules / report.bootstrappings
+        if report.bootstrappings
+        else None,
         "steps_by_kind": {kind.name: count for kind, count in steps.counts().items()},
     }
     by = "simulation" if report.exact else "bounds"
@@ -385,16 +375,14 @@ def _show_energy(report: Report) -> None:
         print("The machine's file gives no energy.")
         return
 
+    count = report.bootstrappings
+
     def row(name: str, joules: float, low: float, high: float) -> tuple[str, ...]:
-        return name, *(f"{value * 1e3:.4g}" for value in (joules, low, high))
+        each = (f"{joules / count * 1e3:.4g}",) if count else ()
+        return name, *(f"{value * 1e3:.4g}" for value in (joules, low, high)), *each
 
     rows = [row(e.part, e.joules, e.low, e.high) for e in report.energies]
-    rows.append(
-        row(
-            "all",
-            report.joules,
-            sum(e.low for e in report.energies),
-            sum(e.high for e in report.energies),
-        )
-    )
-    table("Energy in mJ, and its range if assumed numbers are half or twice", ["", "mJ", "from", "to"], rows)  # fmt: skip
+    lows, highs = (sum(values) for values in zip(*((e.low, e.high) for e in report.energies), strict=True))  # fmt: skip
+    rows.append(row("all", report.joules, lows, highs))
+    titles = ["", "mJ", "from", "to", *(["mJ a bootstrapping"] if count else [])]
+    table("Energy in mJ, and its range if assumed numbers are half or twice", titles, rows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from jali.simulate.machine import Machine
 from jali.simulate.plan import Plan, make_plan
 from jali.simulate.steps import Steps
 
-__all__ = ["Bounds", "Roof", "bounds", "draw", "roofs"]
+__all__ = ["Bounds", "Roof", "bounds", "draw", "plotting", "roofs"]
 
 
 @dataclass(frozen=True)
@@ -137,11 +138,8 @@ def roofs(
     return found
 
 
-def draw(file: Path, found: Sequence[Roof], title: str) -> None:
-    """Writes a picture: for each unit its roof, and the rate that the program reached over the elements that it has for each byte from off chip.
-
-    Raises InvalidArgument for a name that does not end in .png, Unsupported without matplotlib.
-    """
+def plotting(file: Path) -> Any:
+    """matplotlib's pyplot for a picture in a file. Raises InvalidArgument for a name that does not end in .png, Unsupported without matplotlib."""
     if file.suffix != ".png":
         raise InvalidArgument(f"{file}: give a name that ends in .png")
     try:
@@ -151,6 +149,15 @@ def draw(file: Path, found: Sequence[Roof], title: str) -> None:
         from matplotlib import pyplot
     except ImportError:
         raise Unsupported(f"plots need matplotlib: {packages.install('matplotlib')}") from None
+    return pyplot
+
+
+def draw(file: Path, found: Sequence[Roof], title: str) -> None:
+    """Writes a picture: for each unit its roof, and the rate that the program reached over the elements that it has for each byte from off chip.
+
+    Raises InvalidArgument for a name that does not end in .png, Unsupported without matplotlib.
+    """
+    pyplot = plotting(file)
     figure, place = pyplot.subplots(figsize=(7, 5))
     for roof in found:
         line = np.geomspace(roof.elements_a_byte / 100, roof.elements_a_byte * 100, 200)

@@ -77,10 +77,12 @@ class Schedule:
         return self.span / float(self.machine.frequency_hz)
 
 
-def schedule(steps: Steps, machine: Machine, progress: Progress | None = None) -> Schedule:
-    """Simulates a program on a machine. progress: is called with (steps done, steps). Raises Unsupported if the machine has no unit for a kind
+def schedule(
+    steps: Steps, machine: Machine, progress: Progress | None = None, plan: Plan | None = None
+) -> Schedule:
+    """Simulates a program on a machine. progress: is called with (steps done, steps). plan: of make_plan, if it is there. Raises Unsupported if the machine has no unit for a kind
     of step, or no channel for an entity."""
-    plan = make_plan(steps, machine)
+    plan = make_plan(steps, machine) if plan is None else plan
     run = _Run(len(steps), plan, progress)
     run.run()
     servers = run.finish()

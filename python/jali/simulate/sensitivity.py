@@ -49,29 +49,35 @@ def sensitivity(
     *subjects: Tagged,
     factor: float = 1.1,
     sources: tuple[str, ...] = UNCERTAIN,
+    progress: Callable[[int], None] | None = None,
 ) -> list[Dependence]:
     """The constants of the subjects with these sources on which formula(*subjects) depends; the strongest first.
 
-    Each constant is multiplied by the factor, the others stay. Constants that change nothing are left out.
+    Each constant is multiplied by the factor, the others stay. Constants that change nothing are left out. progress: is called with the number of
+    constants that are done.
     """
     if factor <= 0 or factor == 1:
         raise InvalidArgument(f"the factor is {factor}: give one above 0 that is not 1, as 1.1")
     result = formula(*subjects)
     found = []
-    for i, subject in enumerate(subjects):
-        for number in subject.constants(*sources):
-            value = float(number)
-            if value == 0:
-                continue
-            try:
-                changed = subject.changed(scale={number.path: factor})
-                other = formula(*subjects[:i], changed, *subjects[i + 1 :])
-            except (InvalidArgument, LimitExceeded, Unsupported):
-                found.append(Dependence(number.path, number.source, value, None))
-                continue
-            if not math.isclose(other, result, rel_tol=1e-12):
-                change = other / result - 1 if result else math.inf
-                found.append(Dependence(number.path, number.source, value, change))
+    numbers = [(i, n) for i, subject in enumerate(subjects) for n in subject.constants(*sources)]
+    for done, (i, number) in enumerate(numbers):
+        if progress is not None:
+            progress(done)
+        value = float(number)
+        if value == 0:
+            continue
+        try:
+            changed = subjects[i].changed(scale={number.path: factor})
+            other = formula(*subjects[:i], changed, *subjects[i + 1 :])
+        except (InvalidArgument, LimitExceeded, Unsupported):
+            found.append(Dependence(number.path, number.source, value, None))
+            continue
+        if not math.isclose(other, result, rel_tol=1e-12):
+            change = other / result - 1 if result else math.inf
+            found.append(Dependence(number.path, number.source, value, change))
+    if progress is not None:
+        progress(len(numbers))
     return sorted(found, key=lambda d: (d.change is None, -abs(d.change or 0.0), d.path))
 
 

@@ -20,7 +20,7 @@ from jali.errors import InvalidArgument, LimitExceeded
 __all__ = ["ANY", "MOVES", "Entity", "Kind", "Steps", "StepsBuilder"]
 
 ANY = -1  # no lane, no operand, or no record
-MOST = 10_000_000  # steps of a program, which take 3 GB and some minutes to simulate
+MOST = 10_000_000  # steps of a program, which take 6 GB and some minutes to simulate
 LIMIT = 1 << 62  # of bytes and multiplications in all, so that no sum of them overflows
 
 
@@ -266,6 +266,25 @@ class StepsBuilder:
     def store(self, entity: Entity, bytes: int, operand: int = ANY, **rest: Any) -> int:
         """Adds a store of an operand; returns its index. rest: after, record, lane."""
         return self.append(Kind.STORE, entity=entity, bytes=bytes, operand=operand, **rest)
+
+    def repeat(self, first: int, times: int) -> None:
+        """Adds the steps from ``first`` on so many times more, each time after the last. What they wait for shifts with them, also where it lies before
+        ``first``: a step that waits for one of the repetition before waits so each time. Operands stay. Raises LimitExceeded as append.
+        """
+        size = len(self) - first
+        if size <= 0 or times <= 0:
+            return
+        self.expect(size * times)
+        edge = self._dep_start[first]
+        for column in (self._kind, self._n, self._count, self._lane, self._record, self._mults, self._entity, self._bytes, self._operand):  # fmt: skip
+            column.extend(column[first:] * times)
+        shift = size * np.arange(1, times + 1)[:, None]
+        deps = np.array(self._deps[edge:], np.int64)
+        starts = np.array(self._dep_start[first + 1 :], np.int64)
+        edges = len(deps) * np.arange(1, times + 1)[:, None]
+        self._deps.frombytes((deps + shift).astype(np.int32).tobytes())
+        self._dep_start.frombytes((starts + edges).tobytes())
+        self._streamed.extend(self._streamed[edge:] * times)
 
     def build(self) -> Steps:
         """The steps so far, verified. Raises InvalidArgument if they are not well formed."""

@@ -93,6 +93,12 @@ STAGES = {
     "ifft": Kind.IFFT,
     "accumulator": Kind.ACCUMULATE,
 }
+#: The stages of a core's key switch.
+SWITCH_STAGES = {
+    "ks_decomposer": Kind.KEYSWITCH_DECOMPOSE,
+    "ks_vma": Kind.KEYSWITCH_MAC,
+    "ks_accumulator": Kind.KEYSWITCH_ACCUMULATE,
+}
 
 
 def is_streaming(machine: Machine) -> bool:
@@ -103,7 +109,7 @@ def is_streaming(machine: Machine) -> bool:
 _NEEDS = {
     "parameters": ("tvlp", "clp", "plp", "fold", "buffers", "max_degree"),
     "widths": ("key", "coefficient"),
-    "units": (*STAGES, "ks_vma"),
+    "units": (*STAGES, *SWITCH_STAGES),
     "memories": ("local",),
     "buses": ("bsk", "ksk"),
     "channels": ("bsk", "ksk", "ciphertext"),
@@ -127,7 +133,7 @@ def check(machine: Machine, tfhe: TfheSet) -> None:
             raise Unsupported(
                 f"parameters.{name} is {value:g} in {machine.name}: a streaming machine has a whole number of at least 1 there"
             )
-    for name, kind in STAGES.items():
+    for name, kind in {**STAGES, **SWITCH_STAGES}.items():
         if kind not in machine.units[name].kinds:
             raise Unsupported(
                 f"units.{name} of {machine.name} does not serve {kind.name}, as this stage of a streaming machine does"
@@ -215,11 +221,16 @@ class Point:
     waits_s: Mapping[str, float] = field(default_factory=dict)
 
 
+def _fills(machine: Machine, stages: Mapping[str, Kind], n: int) -> float:
+    """Cycles from the first word into a chain of stages to its first result."""
+    return sum(machine.units[name].kinds[kind].latency.at(n) for name, kind in stages.items())
+
+
 def _iteration(machine: Machine, tfhe: TfheSet, batch: int) -> dict[str, float]:
     """Seconds that each resource needs for one iteration of a batch."""
     clock = float(machine.frequency_hz)
     issue = max(stages(machine, tfhe).values())
-    fills = sum(machine.units[name].kinds[kind].latency.at(tfhe.N) for name, kind in STAGES.items())
+    fills = _fills(machine, STAGES, tfhe.N)
     stream = key_bytes(machine, tfhe)
     return {
         "pipeline": batch * issue / clock,
@@ -279,7 +290,8 @@ def bootstrap(machine: Machine, tfhe: TfheSet, batch: int | None = None) -> Poin
     waits = {**{k: tfhe.n * v for k, v in iteration.items()}, **switching, "ciphertexts": transfer}
     epoch = max(waits.values())
     # The key switch of the last ciphertext follows its rotation; those of the others run beside later ones.
-    switch = max(_switching(machine, tfhe, 1).values())
+    fills = _fills(machine, SWITCH_STAGES, tfhe.n + 1) / float(machine.frequency_hz)
+    switch = max(_switching(machine, tfhe, 1).values()) + fills
     a_core = batch / epoch
     cores = float(machine.parameters["tvlp"])
     return Point(

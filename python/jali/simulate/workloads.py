@@ -7,7 +7,7 @@ parameters and widths; the steps go to whatever units serve their kinds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jali.errors import InvalidArgument
@@ -16,6 +16,7 @@ from jali.simulate.matvec import CkksSet, Product, benchmarks
 from jali.simulate.matvec import published_sets as matvec_sets
 from jali.simulate.steps import ANY, Entity, Kind, Steps, StepsBuilder
 from jali.simulate.strix import (
+    STAGES,
     TfheSet,
     bootstrap,
     check,
@@ -25,7 +26,17 @@ from jali.simulate.strix import (
 )
 from jali.simulate.strix import published_sets as strix_sets
 
-__all__ = ["WORKLOADS", "Program", "StrixProgram", "matvec", "names", "parse", "strix"]
+__all__ = [
+    "WORKLOADS",
+    "Program",
+    "StrixProgram",
+    "matvec",
+    "names",
+    "parse",
+    "read_options",
+    "strix",
+    "whole",
+]
 
 Program = Callable[[Machine], Steps]
 
@@ -69,7 +80,7 @@ def strix(
     sizes = (tfhe, w.word, w.key, w.sums, all_cores, batch, ciphertexts, cores, iterations, tiles)
     if made is not None and sizes in made:
         return made[sizes]
-    w.b.expect(ciphertexts * cores // all_cores * (iterations + tiles))
+    w.b.expect(ciphertexts * cores // all_cores * (len(STAGES) * iterations + 2 * tiles))
     for epoch, first in enumerate(range(0, ciphertexts, epoch_size)):
         here = min(epoch_size, ciphertexts - first)
         w.epoch(epoch, [i for i in range(here) if i % all_cores < cores], iterations)
@@ -102,10 +113,17 @@ class _Strix:
         for lane in lanes:
             word = b.load(Entity.CIPHERTEXT, size, lane=lane, record=record)
             state[lane] = [word, b.load(Entity.TEST_VECTOR, vector, lane=lane, record=record)]
-        for _ in range(iterations):
+        for _ in range(min(iterations, 2)):
+            start = len(b)
             key = b.load(Entity.BOOTSTRAPPING_KEY, self.key, record=record)
             for lane in lanes:
                 state[lane] = [self.iteration(lane, record, key, state[lane])]
+        block = (
+            len(b) - start
+        )  # the second waits for the first as every later one does for the one before
+        b.repeat(start, iterations - 2)
+        further = block * max(iterations - 2, 0)
+        state = {lane: [step + further for step in steps] for lane, steps in state.items()}
         turned = {lane: state[lane][0] for lane in lanes}
         for rows in self.tiles:
             tile = round(rows * (tfhe.n + 1) * self.word)
@@ -113,9 +131,9 @@ class _Strix:
             for lane in lanes:
                 at: dict[str, Any] = {"lane": lane, "record": record}
                 digits = b.append(Kind.KEYSWITCH_DECOMPOSE, rows, after=(turned[lane],), **at)
-                after = (key, *state[lane])
                 words = rows * (tfhe.n + 1)
-                state[lane] = [b.append(Kind.KEYSWITCH_MAC, words, after=after, streams=(digits,), **at)]  # fmt: skip
+                # Sums go on in the accumulator without a gap, in the order of the steps: a tile does not wait for the results of the one before.
+                state[lane] = [b.append(Kind.KEYSWITCH_MAC, words, after=(key,), streams=(digits,), **at)]  # fmt: skip
         for lane in lanes:
             at = {"lane": lane, "record": record}
             sum_ = b.append(Kind.KEYSWITCH_ACCUMULATE, tfhe.n + 1, after=state[lane], **at)
@@ -273,7 +291,8 @@ def _add(w: _Matvec, totals: list[int], row: list[int], last: bool) -> list[int]
     return [w.b.append(Kind.REDUCE, w.N, count, after=both, record=w.record)]
 
 
-def _options(text: str, known: tuple[str, ...]) -> tuple[str, dict[str, str]]:
+def read_options(text: str, known: tuple[str, ...]) -> tuple[str, dict[str, str]]:
+    """The name and the options of "NAME,option=value". Raises InvalidArgument for options that are not known, or given twice."""
     first, *rest = text.split(",")
     options: dict[str, str] = {}
     for item in rest:
@@ -286,7 +305,8 @@ def _options(text: str, known: tuple[str, ...]) -> tuple[str, dict[str, str]]:
     return first, options
 
 
-def _whole(options: dict[str, str], name: str) -> int | None:
+def whole(options: dict[str, str], name: str) -> int | None:
+    """An option that counts something, or None. Raises InvalidArgument."""
     if name not in options:
         return None
     if not options[name].isdecimal() or len(options[name]) > 9:
@@ -302,17 +322,27 @@ class StrixProgram:
     options: Mapping[str, int]
     made: dict[tuple[object, ...], Steps] = field(default_factory=dict, compare=False, repr=False)
 
+    @property
+    def bootstrappings(self) -> int:
+        """Whole bootstrappings on all cores; 0 if only a part of them is simulated."""
+        part = self.options.keys() & {"cores", "iterations"}
+        return 0 if part else self.options.get("ciphertexts", 0)
+
+    def resized(self, ciphertexts: int) -> StrixProgram:
+        """The same with another number of ciphertexts."""
+        return replace(self, options={**self.options, "ciphertexts": ciphertexts}, made={})
+
     def __call__(self, machine: Machine) -> Steps:
         return strix(machine, self.tfhe, **self.options, made=self.made)
 
 
 def _parse_strix(text: str, base: Machine) -> Program:
     names = ("epochs", "ciphertexts", "batch", "cores", "iterations", "tiles")
-    first, options = _options(text, names)
+    first, options = read_options(text, names)
     sets = strix_sets()
     if first not in sets:
         raise InvalidArgument(f"there is no set {first!r}: use strix:{'|'.join(sets)}")
-    given = {name: value for name in names if (value := _whole(options, name)) is not None}
+    given = {name: value for name in names if (value := whole(options, name)) is not None}
     if "ciphertexts" not in given:  # as many on every machine of a sweep
         batch = given.get("batch", bootstrap(base, sets[first]).batch)
         cores = int(float(base.parameters["tvlp"]))
@@ -324,7 +354,7 @@ def _parse_strix(text: str, base: Machine) -> Program:
 
 
 def _parse_matvec(text: str, base: Machine) -> Program:
-    first, options = _options(text, ("set", "rows"))
+    first, options = read_options(text, ("set", "rows"))
     sets, shapes = matvec_sets(), benchmarks()
     name = f"Set-{options.get('set', 'B')}"
     if name not in sets:
@@ -339,7 +369,7 @@ def _parse_matvec(text: str, base: Machine) -> Program:
             )
         m, n = int(left), int(right)
     ckks: CkksSet = sets[name]
-    rows = _whole(options, "rows")
+    rows = whole(options, "rows")
 
     def program(machine: Machine) -> Steps:
         width = float(machine.widths.get("coefficient", 0.0))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ import jali
 from jali import tfhe
 from jali.simulate import Entity, Kind, Machine, schedule, strix
 from jali.simulate import trace as traces
-from jali.simulate.fitted import fitted, set_of
+from jali.simulate.fitted import fitted, residue_bytes, set_of
 from jali.simulate.lower import lower
 
 ROUNDS, BATCH = 4, 16
@@ -56,10 +58,9 @@ def test_the_sizes_of_a_trace_are_those_of_the_set() -> None:
         assert getattr(ours, name) == getattr(theirs, name)
 
 
-@pytest.mark.parametrize("name", ["strix", "strix_nofold"])
-def test_bootstrappings_of_a_trace_take_what_the_closed_form_says(name: str) -> None:
-    """Published mode: rounds but for the first key switch, which nothing hides, at the closed form's rate, within 1%."""
-    machine = Machine.load(name, "published")
+def rates(name: str, mode: str) -> tuple[float, float]:
+    """Bootstrappings a second of the recorded rounds, but for the first key switch, which nothing hides; and of the closed form."""
+    machine = Machine.load(name, mode)
     trace = bootstrappings()
     steps = fitted(trace)(machine)
     result = schedule(steps, machine)
@@ -68,8 +69,27 @@ def test_bootstrappings_of_a_trace_take_what_the_closed_form_says(name: str) -> 
     ends = sorted(ends)[-ROUNDS:]
     rounds = (ends[-1] - ends[0]) / (ROUNDS - 1) / float(machine.frequency_hz)
     cores = int(float(machine.parameters["tvlp"]))
-    closed = strix.bootstrap(machine, set_of(trace.header), BATCH // cores)
-    assert BATCH / rounds == pytest.approx(closed.throughput, rel=0.01)
+    return BATCH / rounds, strix.bootstrap(machine, set_of(trace.header), BATCH // cores).throughput
+
+
+@pytest.mark.parametrize("name", ["strix", "strix_nofold"])
+def test_bootstrappings_of_a_trace_take_what_the_closed_form_says(name: str) -> None:
+    simulated, closed = rates(name, "published")
+    assert simulated == pytest.approx(closed, rel=0.01)
+
+
+def test_small_batches_in_the_mode_strict_are_those_of_the_page() -> None:
+    """Without folding a trace's iteration ends with the latency of all stages, which the closed form hides."""
+    page = (Path(__file__).parents[3] / "docs" / "hardware.md").read_text(encoding="utf-8")
+    (stated,) = re.findall(
+        r"ciphertexts a core: ([\d,]+) against ([\d,]+) a second\).*\(both ([\d,]+)\)", page
+    )
+    slow, closed, both = (int(text.replace(",", "")) for text in stated)
+    assert rates("strix_nofold", "strict") == (
+        pytest.approx(slow, abs=0.5),
+        pytest.approx(closed, abs=0.5),
+    )
+    assert rates("strix", "strict") == (pytest.approx(both, abs=1), pytest.approx(both, abs=1))
 
 
 def test_keys_and_words_have_the_sizes_of_the_machine() -> None:
@@ -134,3 +154,37 @@ def test_preparing_keys_runs_on_strix() -> None:
     trace = traces.parse(server.trace().json_lines())
     steps = fitted(trace)(Machine.load("strix"))
     assert steps.counts()[Kind.EXPAND] and schedule(steps, Machine.load("strix")).span > 0
+
+
+@pytest.mark.parametrize(
+    ("bits", "width", "residue"),
+    [
+        ((31, 30), 4, 4),
+        ((50, 36), 4, 8),
+        ((50,), 8, 8),
+        ((36, 30), 4.5, 4.5),
+        ((40,), 5, 5),
+        ((61,), 3, 9),
+    ],
+)
+def test_residues_have_the_words_of_the_machine(
+    bits: tuple[int, ...], width: float, residue: float
+) -> None:
+    """As many words of the machine as the longest prime needs, whatever the engine that recorded has. The host's numbers stay."""
+    header = traces.Header("ckks", "", "", "", {"prime_bits": bits, "word_bytes": 8})
+    machine = Machine.load("mv_set_bc", set={"word_bytes": width})
+    assert residue_bytes(machine, header) == residue
+
+
+def test_a_recorded_trace_moves_the_bytes_of_the_machine() -> None:
+    """On the matrix-vector machine 8 bytes a residue; with words of 4 bytes and primes of 61 bits, too; with words of 6 bytes, 12."""
+    trace = traces.read(Path(__file__).parents[3] / "vectors" / "traces" / "ckks.jsonl")
+    plain = lower(trace)
+    for width, times in ((8, 1.0), (4, 1.0), (6, 1.5), (9, 1.125)):
+        steps = fitted(trace)(Machine.load("mv_set_bc", set={"word_bytes": width}))
+        host = plain.entity == Entity.HOST
+        assert (steps.bytes[host] == plain.bytes[host]).all() and host.any()
+        assert (steps.bytes[~host] == np.ceil(plain.bytes[~host] * times)).all()
+        assert (steps.mults == plain.mults).all()
+    h100 = fitted(trace)(Machine.load("h100"))  # 4 bytes a word, and two words a residue
+    assert (h100.bytes == plain.bytes).all()

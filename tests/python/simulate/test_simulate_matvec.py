@@ -1,5 +1,8 @@
 """The matrix-vector accelerator by formulas: the equations, counted out by loops, and the memory that its entities want."""
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -188,3 +191,25 @@ def test_bad_sizes_are_refused() -> None:
         matvec.cycles(A, Kind.FFT, 1024)
     with pytest.raises(errors.Unsupported, match="at most 8192 points"):
         matvec.cycles(A, Kind.NTT, 16384)
+
+
+def test_the_bounds_of_the_seven_matrices_are_those_of_the_page() -> None:
+    """Every cell of the page's table, and where it is empty, the refusal of several ciphertexts."""
+    page = (Path(__file__).parents[3] / "docs" / "hardware.md").read_text(encoding="utf-8")
+    section = page.partition("### Bounds of the seven matrices")[2].partition("###")[0]
+    rows = {name: cells for name, *cells in re.findall(r"^\| ([\w-]+) \|(.*?)\|(.*?)\|(.*?)\|$", section, re.M)}  # fmt: skip
+    shares = []
+    for name, (m, n) in matvec.benchmarks().items():
+        for cell, (set_name, ckks) in zip(rows.get(name, ["", "", ""]), SETS.items(), strict=True):  # fmt: skip
+            machine = Machine.load("mv_set_a" if set_name == "Set-A" else "mv_set_bc")
+            product = Product(m, n, ckks)
+            if not cell.strip():
+                with pytest.raises(errors.Unsupported, match="ciphertexts"):
+                    matvec.product_s(machine, product)
+                continue
+            times = matvec.product_s(machine, product)
+            digits = len(cell.strip().partition(".")[2])
+            assert f"{times['butterflies']:.{digits}f}" == cell.strip(), (name, set_name)
+            shares.append(times["DRAM"] / times["butterflies"])
+    assert len(shares) == 16 and (round(min(shares), 2), round(max(shares), 2)) == (0.3, 0.45)
+    assert "take 30 to 45% of that" in section

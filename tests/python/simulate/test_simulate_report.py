@@ -210,6 +210,26 @@ def test_pareto_front(values: list[tuple[int, int, int]]) -> None:
     assert pareto(points) == [not beaten(p) for p in values]
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=12))
+def test_pareto_front_of_a_device(values: list[tuple[int, int]]) -> None:
+    """Without area and energy, what a design takes of its device is its cost; what the device does not hold is no choice."""
+    points = [Point({}, 0, a, 0, 0, 0, {"dsp": b, "dsp_limit": 3, "luts": 7}) for a, b in values]
+    fitting = [(a, b) for a, b in values if b <= 3]
+
+    def beaten(p: tuple[int, int]) -> bool:
+        return any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in fitting)
+
+    assert pareto(points) == [p[1] <= 3 and not beaten(p) for p in values]
+
+
+def test_fewer_ciphertexts_are_not_better() -> None:
+    """A batch that takes longer is beaten only by one of as many in less time."""
+    times = [(1, 2.0), (8, 3.0), (8, 4.0), (16, 4.0)]
+    points = [Point({"ciphertexts": c}, 0, seconds, 0, 0, 0) for c, seconds in times]
+    assert pareto(points) == [True, True, False, True]
+
+
 SMALL = ["simulate", "strix:I,iterations=4,cores=1,batch=1", "--machine", "strix"]
 
 
@@ -246,14 +266,21 @@ def test_a_machine_without_area_and_energy_has_no_columns_of_zeros(
     file = tmp_path / "points.csv"
     assert main([*words, "--sweep", "g=2,4", "--csv", str(file)]) == 0
     text = capsys.readouterr().out
-    assert "no other beats in time are marked" in text and "mm2" not in text and "mJ" not in text
+    assert "no other beats in time, dsp, bram, uram are marked" in text
+    assert "mm2" not in text and "mJ" not in text
     title = next(line for line in text.splitlines() if "dsp" in line)
     assert "bram" in title and "dsp_limit" not in title
     rows = list(csv.DictReader(file.open()))
     assert [row["dsp"] for row in rows] == ["2448", "4896"]
+    assert [row["pareto"] for row in rows] == [
+        "1",
+        "1",
+    ]  # twice the groups are faster, and take twice the parts
     assert main([*words, "--sweep", "g=5,6"]) == 0  # 6,120 and 7,344 DSPs
     text = capsys.readouterr().out
     assert "7344 of 6840" in text and "6120 of" not in text
+    assert "are marked, if their device holds them" in text
+    assert [line.endswith("yes") for line in text.splitlines()[2:4]] == [True, False]
     assert main([*SMALL, "--sweep", "clp=4,8"]) == 0
     assert "time, area, energy are marked" in capsys.readouterr().out
 

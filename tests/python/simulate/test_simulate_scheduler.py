@@ -169,7 +169,7 @@ def test_refuses_what_the_machine_cannot_do() -> None:
     b = StepsBuilder()
     b.append(Kind.FFT, 16)
     with pytest.raises(
-        jali.Unsupported, match=r"no unit for FFT: use one that has \(strix, strix_nofold\)"
+        jali.Unsupported, match=r"no unit for FFT: use one that has \(h100, strix, strix_nofold\)"
     ):
         schedule(b.build(), machine())
     b = StepsBuilder()
