@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from jali.nn import recorded, scalar
+from jali.nn import recorded, refusals, scalar
 from jali.nn.compile import compile, trace
 from jali.nn.graph import Graph, Node
 from jali.nn.loops import loop, scan
@@ -20,6 +20,15 @@ from jali.nn.message import Message
 from jali.nn.program import Program
 from jali.nn.roles import Client, Server
 from jali.nn.serving import Batcher
+
+refusals.install()
+
+
+def __getattr__(name: str) -> object:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise refusals.of_module(name)
+
 
 __all__ = [
     "Batcher",

@@ -38,7 +38,7 @@ __all__ = [
 #: Which part of the error is left to the noise. The rest is for approximations, and for numbers that have more noise than the average.
 NOISE_SHARE = 1 / 8
 _CORNER_DEGREES = (2, 6, 14, 30, 62, 126, 254)
-_LEAST_RMS = 2.0**-20  # a declared root mean square is above 0
+LEAST_RMS = 2.0**-20  # a declared root mean square is above 0
 _SETTLED = 16  # how often the scales of loops are chosen again
 _ROUNDS = 24  # the errors of the functions are halved at most so many times
 
@@ -232,7 +232,7 @@ def _known(node: Node, centre: Array | float, radius: Array | float, **attrs: ob
         kept["beyond"] = float(np.max(kept["beyond"] / radius))
     kept["low"] = float(np.min((low - centre) / radius))
     kept["high"] = float(np.max((high - centre) / radius))
-    kept["rms"] = min(1.0, max(float(np.sqrt(max(moved, 0.0))), _LEAST_RMS))
+    kept["rms"] = min(1.0, max(float(np.sqrt(max(moved, 0.0))), LEAST_RMS))
     return Node(node.name, node.op, node.inputs, node.shape, kept)
 
 
@@ -249,12 +249,12 @@ def _scale(node: Node, graph: Graph) -> tuple[Array | float, Array | float]:
     if node.op != "input" or operations - {
         "affine"
     }:  # all but matrices need one scale for all numbers
-        low, high = float(np.min(low)), float(np.max(high))
+        low, high = np.min(low), np.max(high)
     corners = any(user.attrs.get("function") in HOMOGENEOUS for user in users)
     only_functions = bool(operations) and operations <= {"function", "polynomial"}
     centred = {"multiply", "products", "loop"} & operations
     if corners or centred or (node.op != "input" and not only_functions):
-        return 0.0, max(abs(low), abs(high))
+        return 0.0, np.maximum(abs(low), abs(high))
     return (low + high) / 2, (high - low) / 2
 
 

@@ -18,10 +18,19 @@ from jali.nn.graph import Array, Graph, Node
 from jali.nn.loop_graph import inputs_at, parts_of
 from jali.nn.scalar import FUNCTIONS
 
-__all__ = ["ABOVE_ZERO", "MARGIN", "Range", "affine_bounds", "calibrate", "function_range"]
+__all__ = [
+    "ABOVE_ZERO",
+    "MARGIN",
+    "Range",
+    "affine_bounds",
+    "calibrate",
+    "check_outputs",
+    "function_range",
+]
 
 #: How far a range reaches beyond what was seen, at both ends, in units of the width that was seen.
 MARGIN = 0.5
+_LEAST, _MOST = 2.0**-50, 2.0**500  # of outputs; of all numbers, whose squares are doubles
 _SAMPLES = 4097  # of a function, to find its range; named functions have at most one turning point between them
 
 #: Functions of numbers above 0.
@@ -151,11 +160,33 @@ def _merged(nodes: Sequence[Node]) -> dict[str, Any]:
     return found
 
 
+def check_outputs(graph: Graph, exact: Mapping[str, Array]) -> None:
+    """Raises InvalidArgument for an output whose numbers are all 0, or so small that nothing is left of them: its precision is told of the largest."""
+    for name in graph.outputs:
+        largest = float(np.abs(exact[name]).max())
+        if largest == 0:
+            raise InvalidArgument(
+                f"the output {name} is 0 for all examples of the calibration, and precision is told of the largest number: give examples for which it is "
+                "not, or leave it out of the model"
+            )
+        if largest < _LEAST:
+            raise InvalidArgument(
+                f"the numbers of the output {name} are at most {largest:.3g} in the calibration: multiply them by a constant in the model, so that "
+                "the largest is near 1"
+            )
+
+
 def _check_finite(node: Node, seen: Array) -> None:
     if not np.all(np.isfinite(seen)):
         raise InvalidArgument(
             f"{node.name}: some examples of the calibration give NaN or infinity here: the function is not "
-            "defined for them, or its numbers are too large"
+            "defined for them, or its numbers are too large. Leave these examples out, or scale what is computed before it into the interval on which it is "
+            "defined"
+        )
+    if np.any(np.abs(seen) > _MOST):
+        raise InvalidArgument(
+            f"{node.name}: some examples of the calibration give numbers above {_MOST:.0e} here: divide by a constant before it, so that the largest is "
+            "near 1"
         )
 
 
@@ -180,7 +211,7 @@ def _input_range(
             raise InvalidArgument(f"the range of {node.name} needs finite numbers, low < high")
         if np.any(seen < low) or np.any(seen > high):
             raise InvalidArgument(
-                f"examples of the calibration lie outside of the range that was declared for {node.name}"
+                f"examples of the calibration lie outside of the range that was declared for {node.name}: widen input_range=, or leave them out"
             )
         return low.ravel(), high.ravel()
     axes = 0 if len(node.shape) == 1 else None

@@ -18,9 +18,11 @@ from jali.nn.between import filled
 from jali.nn.diagonals import gathered, phased, placed, sent, steps
 from jali.nn.graph import Graph, Node
 from jali.nn.layout import Gathered, Layout, Repeated, Shared, Skewed, fitted, skewed
-from jali.nn.overlay import PRODUCT, price
+from jali.nn.loop_graph import is_whole
+from jali.nn.overlay import price
 from jali.nn.products import factors, spread, windowed
 from jali.nn.sparse import SparseMap
+from jali.nn.weights import Weights
 
 __all__ = ["check_seen", "laid_out", "lay_out"]
 
@@ -30,14 +32,11 @@ _PHASES = (1, 2, 3, 4)
 _MOST_GATHERED = 4  # ciphertexts that an input may take if it is gathered
 _KEPT = 48  # states
 _SAMPLED = 1 << 15  # entries of a matrix on which the search counts diagonals
-# In units of a rotation:
-_MULTIPLICATION = 1.5  # of two ciphertexts
-_SENT = 1.0  # each ciphertext of an input beyond the first
 
 
-def lay_out(graph: Graph, slots: int) -> Graph:
-    """The graph; every node has the attribute layout, for ciphertexts of which a lane has this many slots."""
-    return laid_out(graph, _Search(graph, slots).best())
+def lay_out(graph: Graph, slots: int, weights: Weights) -> Graph:
+    """The graph; every node has the attribute layout, for ciphertexts of which a lane has this many slots. weights: of operations."""
+    return laid_out(graph, _Search(graph, slots, weights).best())
 
 
 def laid_out(graph: Graph, layouts: Mapping[str, Layout]) -> Graph:
@@ -65,19 +64,33 @@ def check_seen(graph: Graph) -> Graph:
 
 @dataclass(frozen=True)
 class _State:
-    """cost: of all nodes that were passed. chosen: the layout of every group, by its root."""
+    """cost: of all nodes that were passed, in the unit of the weights. chosen: the layout of every group, by its root."""
 
     cost: float
     chosen: dict[str, Layout]
 
 
+@dataclass(frozen=True)
+class _Structure:
+    """What matrices have in common whose entries lie in different places, or are multiplied otherwise.
+
+    single: one of them. sample: some of its entries. uniform: whether all of its entries are equal. free: whether they are a small whole number, too, so that
+    without diagonals, no level is taken.
+    """
+
+    single: SparseMap
+    sample: SparseMap
+    uniform: bool
+    free: bool
+
+
 class _Search:
-    def __init__(self, graph: Graph, slots: int) -> None:
-        self._graph, self._slots = graph, slots
+    def __init__(self, graph: Graph, slots: int, weights: Weights) -> None:
+        self._graph, self._slots, self._weights = graph, slots, weights
         self._roots = _groups(graph)
-        self._structures: list[tuple[SparseMap, SparseMap]] = []  # matrices and samples of them
+        self._structures: list[_Structure] = []
         self._numbers: dict[int, int] = {}  # of matrices, by their ids
-        self._costs: dict[tuple[int, Layout, Layout, bool], float] = {}
+        self._costs: dict[tuple[int, Layout, Layout, bool], tuple[float, bool]] = {}
         self._filled = filled(graph)
         self._product_costs: dict[tuple[object, ...], float] = {}
         members: dict[str, list[Node]] = {}
@@ -87,6 +100,11 @@ class _Search:
 
     def best(self) -> dict[str, Layout]:
         """The layout of every node."""
+        chosen = self.cheapest().chosen
+        return {node.name: chosen[self._roots[node.name]] for node in self._graph}
+
+    def cheapest(self) -> _State:
+        """The state behind the last node."""
         states = [_State(0.0, {})]
         last = {}  # the last node that needs to know how a group lies
         for k, node in enumerate(self._graph):
@@ -102,8 +120,7 @@ class _Search:
                     if live not in found or after.cost < found[live].cost:
                         found[live] = after
             states = sorted(found.values(), key=lambda s: s.cost)[:_KEPT]
-        chosen = states[0].chosen
-        return {node.name: chosen[self._roots[node.name]] for node in self._graph}
+        return states[0]
 
     def _passed(self, node: Node, state: _State) -> Iterator[_State]:
         """The states behind a node."""
@@ -126,8 +143,9 @@ class _Search:
             return
         if node.op != "affine":
             products = node.attrs["by"].multiplications if "by" in node.attrs else 1
-            work = products * state.chosen[root].ciphertexts
-            yield _State(state.cost + _MULTIPLICATION * work, state.chosen)
+            count = state.chosen[root].ciphertexts
+            work = self._weights.shared(self._weights.product * products * count, count)
+            yield _State(state.cost + work, state.chosen)
             return
         maps = [self._structure(single) for single in node.attrs["maps"]]
         (first, *_), singles = node.inputs, node.attrs["maps"]
@@ -144,11 +162,12 @@ class _Search:
             sources = [state.chosen[self._roots[name]] for name in node.inputs]
             ways = ((state.chosen, target) for target in self._targets(node, sources))
         for chosen, target in ways:
-            cost = state.cost
+            cost, free = state.cost, True
             for name, number in zip(node.inputs, maps, strict=True):
                 empty = name not in self._filled
-                cost += self._cost(number, chosen[self._roots[name]], target, empty)
-            yield _State(cost, {**chosen, root: target})
+                more, is_free = self._cost(number, chosen[self._roots[name]], target, empty)
+                cost, free = cost + more, free and is_free
+            yield _State(cost + (0 if free else self._weights.level), {**chosen, root: target})
 
     def _products(self, node: Node, sources: Sequence[Layout], target: Layout) -> float:
         """What a product of matrices costs: as many factors as there are, each like the first one."""
@@ -157,10 +176,14 @@ class _Search:
             whole, windows = windowed(target)
             sizes = [self._graph[name].size for name in node.inputs]
             pair = next(factors(node.attrs, sizes, windows))
-            each = sum(spread(m, x, whole).cost for m, x in zip(pair, sources, strict=True))
+            weights = self._weights
+            each = sum(
+                spread(m, x, whole, weights).cost for m, x in zip(pair, sources, strict=True)
+            )
             count = -(-node.attrs["shapes"][0][-1] // windows)
-            cost = count * (each + target.ciphertexts * _MULTIPLICATION / 4)
-            self._product_costs[key] = cost + math.log2(windows)
+            cost = count * (each + target.ciphertexts * weights.added)
+            cost += weights.behind * math.log2(windows)
+            self._product_costs[key] = weights.shared(cost, target.ciphertexts)
         return self._product_costs[key]
 
     def _taken(self, name: str) -> bool:
@@ -260,54 +283,78 @@ class _Search:
                             )
 
     def _structure(self, single: SparseMap) -> int:
-        """The number of a matrix among those whose entries lie in different places."""
+        """The number of a matrix among those that differ."""
         if id(single) not in self._numbers:  # the graph keeps the matrices alive, and their ids
             self._numbers[id(single)] = self._number(single)
         return self._numbers[id(single)]
 
     def _number(self, single: SparseMap) -> int:
-        for number, (other, _) in enumerate(self._structures):
-            if single.has_places_of(other):
+        uniform = single.is_uniform
+        free = uniform and bool(single.count) and is_whole(float(next(single.pieces()).values[0]))
+        for number, other in enumerate(self._structures):
+            same = (other.uniform, other.free) == (uniform, free)
+            if same and single.has_places_of(other.single):
                 return number
-        self._structures.append((single, single.sample(_SAMPLED)))
+        self._structures.append(_Structure(single, single.sample(_SAMPLED), uniform, free))
         return len(self._structures) - 1
 
-    def _cost(self, number: int, source: Layout, target: Layout, empty: bool) -> float:
-        """What a matrix costs between two layouts. empty: whether the source holds zeros between its numbers."""
+    def _cost(self, number: int, source: Layout, target: Layout, empty: bool) -> tuple[float, bool]:
+        """What a matrix costs between two layouts, and whether it takes no level. empty: whether the source holds zeros between its numbers."""
         key = (number, source, target, empty)
         if key not in self._costs:
-            single, sample = self._structures[number]
-            if (source == target and single.is_diagonal) or copied(single, source, target):
-                self._costs[key] = 0.0
-                return 0.0
-            if turned(single, source, target):
-                assert isinstance(target, Skewed)
-                self._costs[key] = target.count - 1
-                return self._costs[key]
-            if rolled(single, source, target):
-                self._costs[key] = 1.0
-                return 1.0
-            if isinstance(source, Skewed) and totalled(single, source, target, empty) is not None:
-                self._costs[key] = source.count - 1 + math.log2(source.slots // target.period)
-                return self._costs[key]
-            if isinstance(target, Repeated) and summed(single, source, target, empty) is not None:
-                each = 2 * math.log2(target.width) + PRODUCT
-                self._costs[key] = target.ciphertexts * each
-                return self._costs[key]
-            counts = [1] * source.ciphertexts
-            if not isinstance(source, Gathered) or source.places is not None or source.like:
-                counts = placed(sample, source, target).counts
-            copies = target.slots // max(source.period, target.period)
-            rotations = price(counts, 0 if source.partial else copies)
-            if isinstance(source, Skewed) or isinstance(target, Skewed):
-                rotations = float(
-                    sum(counts)
-                )  # each ciphertext has others, of which few share a ModUp
-            rotations += target.ciphertexts * len(steps(source, target))
-            if isinstance(source, Gathered):
-                rotations += _SENT * (source.ciphertexts - 1)
-            self._costs[key] = rotations
+            found, weights = self._structures[number], self._weights
+            moved = self._moved(found, source, target, empty)
+            if moved is None:
+                cost = self._with_diagonals(found, source, target, empty)
+            else:
+                cost = weights.rotation * moved
+                cost += 0 if found.free else weights.mask * target.ciphertexts
+            free = moved is not None and found.free
+            self._costs[key] = weights.shared(cost, target.ciphertexts), free
         return self._costs[key]
+
+    def _moved(
+        self, matrix: _Structure, source: Layout, target: Layout, empty: bool
+    ) -> float | None:
+        """The rotations of a matrix that is nothing but these, sums and a factor; None for another one."""
+        single = matrix.single
+        if not matrix.uniform:
+            return None
+        if (source == target and single.is_diagonal) or copied(single, source, target):
+            return 0
+        if turned(single, source, target):
+            assert isinstance(target, Skewed)
+            return target.count - 1
+        if rolled(single, source, target):
+            return 1
+        if totalled(single, source, target, empty) is not None:
+            turns = source.count - 1 if isinstance(source, Skewed) else 0
+            return turns + math.log2(source.period // target.period)
+        return None
+
+    def _with_diagonals(
+        self, matrix: _Structure, source: Layout, target: Layout, empty: bool
+    ) -> float:
+        weights, single = self._weights, matrix.single
+        if source == target and single.is_diagonal:
+            return weights.mask * target.ciphertexts
+        if isinstance(target, Repeated) and summed(single, source, target, empty) is not None:
+            steps_each = math.log2(target.width)
+            each = (weights.rotation + weights.behind) * steps_each + weights.mask
+            return target.ciphertexts * each
+        counts = [1] * source.ciphertexts
+        if not isinstance(source, Gathered) or source.places is not None or source.like:
+            counts = placed(matrix.sample, source, target).counts
+        copies = target.slots // max(source.period, target.period)
+        if isinstance(source, Skewed) or isinstance(target, Skewed):
+            # Each ciphertext has others, of which few share a ModUp.
+            cost = float((weights.rotation + weights.diagonal) * sum(counts))
+        else:
+            cost = price(counts, 0 if source.partial else copies, weights)
+        cost += weights.behind * target.ciphertexts * len(steps(source, target))
+        if isinstance(source, Gathered):
+            cost += weights.sent * (source.ciphertexts - 1)
+        return cost
 
 
 def _powers(first: int, last: int) -> Iterator[int]:

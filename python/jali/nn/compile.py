@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jali._core import checks
-from jali._core.console import counted_text
+from jali._core.console import counted_text, one_text
 from jali.errors import InvalidArgument, Unsupported
 from jali.nn.calibrate import MARGIN
 from jali.nn.execute import checked_examples
@@ -25,6 +25,7 @@ from jali.nn.tracing import trace_function
 
 __all__ = ["compile", "trace"]
 
+_ONE = "If the first axis of the example is the batch, give example[0] in its place: a function takes one example"
 _FEW = 10  # fewer examples than this say little about ranges
 _MEMORY = {"cpu": 4 << 30, "cuda": 16 << 30}
 
@@ -85,7 +86,9 @@ def compile(
     if lanes & (lanes - 1) or lanes > 1 << 15:
         raise InvalidArgument(f"batch must be a power of two up to 32,768, not {batch}")
     if device not in ("cpu", "cuda"):
-        raise InvalidArgument(f'device is "cpu" or "cuda", not {checks.shown(device)}')
+        raise InvalidArgument(
+            f'device is "cpu" or "cuda", the kind that the plan is for, not {checks.shown(device)}: device= of the server names the one that computes'
+        )
     room = None if memory is None else checks.size(memory, "memory")
     if not _is_number(margin) or not 0 <= margin <= 100:
         raise InvalidArgument(f"margin must be a number from 0 to 100, not {checks.shown(margin)}")
@@ -147,10 +150,27 @@ def trace(module: Any, example: Any, *, output: str = "logits") -> Graph:
         )
     if not callable(module):
         raise Unsupported(
-            f"a {type(module).__name__} cannot be compiled: give a module of PyTorch, a fitted estimator of scikit-learn, a model "
+            f"{one_text(type(module).__name__)} cannot be compiled: give a module of PyTorch, a fitted estimator of scikit-learn, a model "
             "in ONNX, a recorded graph or a function of arrays"
         )
-    return trace_function(module, arrays)
+    _check_method(module)
+    try:
+        return trace_function(module, arrays)
+    except InvalidArgument as error:
+        if any(x.ndim < 2 for x in arrays):
+            raise
+        kind = type(error)
+        raise kind(f"{error}. {_ONE}") from None
+
+
+def _check_method(function: Any) -> None:
+    """Raises InvalidArgument for a method of a model, such as predict: the model itself is compiled."""
+    owner = getattr(function, "__self__", None)
+    if is_estimator(owner) or (is_module(owner) and not isinstance(owner, type)):
+        more = ' and output="probability"' if function.__name__ == "predict_proba" else ""
+        raise InvalidArgument(
+            f"the model itself is compiled: give the {type(owner).__name__}{more}, not its method {function.__name__}"
+        )
 
 
 def _numbers(value: Any) -> Array:
@@ -158,18 +178,32 @@ def _numbers(value: Any) -> Array:
         value = value.detach().cpu()
         value = value.double() if value.is_floating_point() else value
     checks.unmasked(value, "examples")
-    array = np.asarray(value)
-    if array.dtype.kind not in "biuf":
+    try:
+        array = np.asarray(value)
+    except ValueError:
         raise InvalidArgument(
-            f"an example is an array of real numbers, with one for each argument of the model in a tuple, not {checks.shown(value)}"
+            "the rows of an example differ in length: give every example the same shape"
+        ) from None
+    if array.dtype.kind not in "biuf":
+        found = f"an array of {array.dtype}" if hasattr(value, "dtype") else checks.shown(value)
+        raise InvalidArgument(
+            f"an example is an array of real numbers, with one for each argument of the model in a tuple, not {found}"
         )
     return array.astype(np.float64)
+
+
+def _nested(value: Any) -> bool:
+    """Whether it is a list of numbers, or of lists of them."""
+    inner = value
+    while isinstance(inner, list) and inner:
+        inner = inner[0]
+    return inner is not value and isinstance(inner, (int, float, np.number))
 
 
 def _inner(array: Array) -> tuple[int, ...]:
     if array.ndim < 2:
         raise InvalidArgument(
-            f"the example of a model in ONNX has the batch as its first axis; it has the shape {array.shape}"
+            f"the example of a model in ONNX has the batch as its first axis, as X[:1] has; it has the shape {array.shape}"
         )
     return array.shape[1:]
 
@@ -179,8 +213,10 @@ def _examples(graph: Graph, example: Any, calibration: Any) -> list[Array]:
     inputs = graph.inputs
     if calibration is None:
         batches: Iterable[Any] = [example]
-    elif isinstance(calibration, tuple) or hasattr(calibration, "__array__"):
-        batches = [calibration]
+    elif (
+        isinstance(calibration, tuple) or hasattr(calibration, "__array__") or _nested(calibration)
+    ):
+        batches = [calibration if isinstance(calibration, tuple) else (calibration,)]
     elif isinstance(calibration, Iterable) and not isinstance(calibration, (str, bytes, dict)):
         batches = calibration
     else:
@@ -197,10 +233,15 @@ def _examples(graph: Graph, example: Any, calibration: Any) -> list[Array]:
         arrays = batch if isinstance(batch, (tuple, list)) else (batch,)
         if len(arrays) < len(inputs):
             raise InvalidArgument(
-                f"the model takes {len(inputs)} arrays, and a batch of the calibration has {len(arrays)}"
+                f"the model takes {counted_text(len(inputs), 'array')}, and a batch of the calibration has {len(arrays)}"
             )
         for node, values, into in zip(inputs, arrays, found, strict=False):
-            into.append(checked_examples(node, _numbers(values)))
+            array = _numbers(values)
+            if (1, *array.shape[1:]) == node.shape != array.shape:
+                raise InvalidArgument(
+                    f"the example of {node.name} has the shape {node.shape}, and those of the calibration have {array.shape[1:]}. {_ONE}"
+                )
+            into.append(checked_examples(node, array))
     if not all(found):
         raise InvalidArgument(
             "the calibration holds no example: give a few hundred like those that will be encrypted"
@@ -209,8 +250,9 @@ def _examples(graph: Graph, example: Any, calibration: Any) -> list[Array]:
     if len({len(x) for x in examples}) > 1:
         raise InvalidArgument("the calibration has different numbers of examples for its inputs")
     if len(examples[0]) < _FEW:
+        say = "says" if len(examples[0]) == 1 else "say"
         warnings.warn(
-            f"the program is calibrated with {counted_text(len(examples[0]), 'example')}, which say little about the numbers that occur: pass "
+            f"the program is calibrated with {counted_text(len(examples[0]), 'example')}, which {say} little about the numbers that occur: pass "
             "calibration= with a few hundred like those that will be encrypted",
             UserWarning,
             stacklevel=3,

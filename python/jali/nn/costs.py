@@ -7,16 +7,16 @@ Whole numbers, pinned in a program, so that a plan that is made again is the sam
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from jali.ckks import Params
 from jali.errors import InvalidArgument
+from jali.nn import storage_costs
 from jali.nn.elimination import NEVER
 from jali.nn.graph import Node
 from jali.nn.keys import key_bytes, plain_bytes, whole_key_bytes
@@ -25,11 +25,13 @@ from jali.nn.measured import (
     DEEP,
     DIAGONALS,
     PRESETS,
+    SUM,
     TOGETHER,
     Points,
     Table,
     deep_of,
     inside_primes,
+    interpolated,
     kept,
     kept_rings,
     params_of,
@@ -39,12 +41,9 @@ __all__ = ["Costs", "costs_of", "counted"]
 
 UNITS = ("bytes", "nanoseconds")
 _MOST_SHARE = 10_000  # thousandths
-_MOST_STORED = 100_000_000  # thousandths
-#: Counted, without a measurement. An expansion writes every residue and transforms it in two passes: five times the bytes of the diagonal. A copy of integers
-#: from the host's memory runs at a hundredth of the speed of a GPU's memory, and has about an eighth of the bytes. An encoding at every use, with making
-#: the numbers, takes milliseconds, where a product with a diagonal takes about 20 us.
-_EXPANDED, _STREAMED, _MADE = 5_000, 17_000, 250_000
 _MOST_SLOTS = 1 << 20
+#: Costs by level, in the order of a program's file.
+_ROWS = ("rotation", "plain", "product", "added", "real", "pair")
 
 
 @dataclass(frozen=True)
@@ -52,6 +51,8 @@ class Costs:
     """Costs by the level of what an operation takes, 0 to depth; those of a bootstrapping by the level of the result.
 
     rotation, plain, product: of a rotation, of a product with an encoded diagonal, of a product of ciphertexts with its relinearisation and rescaling.
+    added: of a product of ciphertexts that is added to others, of which only the sum is relinearised and rescaled; without a measurement, that of a product with a
+        diagonal, which has as many polynomials to read and to add to.
     real, pair: of a bootstrapping of one ciphertext and of two at once; empty for parameters without bootstrapping.
     sparse: (number of slots, what a bootstrapping of one ciphertext with so many slots costs in thousandths of one with all).
     fused: what a matrix costs in thousandths of its rotations and products with diagonals one by one. together: what each of several
@@ -64,14 +65,15 @@ class Costs:
     rotation: tuple[int, ...]
     plain: tuple[int, ...]
     product: tuple[int, ...]
+    added: tuple[int, ...]
     real: tuple[int, ...] = ()
     pair: tuple[int, ...] = ()
     fused: int = 1000
     together: int = 1000
     sparse: tuple[tuple[int, int], ...] = ()
-    expanded: int = _EXPANDED
-    streamed: int = _STREAMED
-    made: int = _MADE
+    expanded: int = field(kw_only=True)
+    streamed: int = field(kw_only=True)
+    made: int = field(kw_only=True)
 
     def of(self, node: Node) -> tuple[int, ...]:
         """What a node costs by the level of its result; NEVER where its inputs would have to lie above the top."""
@@ -84,10 +86,10 @@ class Costs:
             case "products":
                 count = node.attrs["layout"].ciphertexts
                 factors = self._transform(node, range(1, levels.stop + 1))
-                pairs = len(node.attrs["terms"]) // 2  # of which only the sum is relinearised
+                pairs = len(node.attrs["terms"]) // 2
                 found = [
                     factors[level]
-                    + self.product[level + 1] * count * (4 + pairs) // 4
+                    + (self.product[level + 1] + pairs * self.added[level + 1]) * count
                     + self.rotation[level] * len(node.attrs["sums"])
                     for level in levels
                 ]
@@ -166,7 +168,7 @@ class Costs:
         """For a file."""
         return {
             "unit": self.unit,
-            **{k: list(getattr(self, k)) for k in ("rotation", "plain", "product", "real", "pair")},
+            **{k: list(getattr(self, k)) for k in _ROWS},
             "fused": self.fused,
             "together": self.together,
             "sparse": [list(pair) for pair in self.sparse],
@@ -179,14 +181,14 @@ class Costs:
     def of_document(cls, document: Mapping[str, Any]) -> Costs:
         """What ``document`` gave. Raises ValueError, TypeError or KeyError for anything else."""
         rows = []
-        for name in ("rotation", "plain", "product", "real", "pair"):
+        for name in _ROWS:
             row = tuple(document[name])
             if any(type(cost) is not int or not 0 <= cost <= NEVER for cost in row):
                 raise ValueError(f"the costs {name} are no costs")
             rows.append(row)
-        if document["unit"] not in UNITS or len({len(row) for row in rows[:3]}) != 1:
+        if document["unit"] not in UNITS or len({len(row) for row in rows[:4]}) != 1:
             raise ValueError("the costs are none")
-        if {len(row) for row in rows[3:]} - {0, len(rows[0])} or len(rows[3]) != len(rows[4]):
+        if {len(row) for row in rows[4:]} - {0, len(rows[0])} or len(rows[4]) != len(rows[5]):
             raise ValueError("the costs of bootstrappings are none")
         fused, together = document["fused"], document["together"]
         if any(type(n) is not int or not 0 < n <= _MOST_SHARE for n in (fused, together)):
@@ -194,27 +196,24 @@ class Costs:
         sparse = tuple((slots, share) for slots, share in document.get("sparse", ()))
         if any(type(n) is not int or not 0 < n <= _MOST_SLOTS for pair in sparse for n in pair):
             raise ValueError("the shares of the costs are none")
-        storage = (
-            document.get("expanded", _EXPANDED),
-            document.get("streamed", _STREAMED),
-            document.get("made", _MADE),
-        )
-        if any(type(n) is not int or not 0 <= n <= _MOST_STORED for n in storage):
+        storage = {name: document[name] for name in storage_costs.NAMES}
+        if any(type(n) is not int or not 0 <= n <= storage_costs.MOST for n in storage.values()):
             raise ValueError("the costs of stored matrices are none")
-        if tuple(sorted(storage)) != storage:
+        if sorted(storage.values()) != list(storage.values()):
             raise ValueError("the costs of stored matrices do not grow as their bytes fall")
-        rotation, plain, product, real, pair = rows
+        rotation, plain, product, added, real, pair = rows
         return cls(
             document["unit"],
             rotation,
             plain,
             product,
+            added,
             real,
             pair,
             fused,
             together,
             sparse,
-            *storage,
+            **storage,
         )
 
 
@@ -226,16 +225,17 @@ def costs_of(params: Params, device: str, packings: Sequence[int] = ()) -> Costs
     usable = table is not None and (table["real"] or not params.bootstraps)
     if usable and table is not None:
         return of_table(params, table, packings)
-    found = counted(params, packings)
+    found = counted(params, packings, device)
     rings = kept_rings(device)
     if not rings:
         return found
     word, log_n = min(rings, key=lambda ring: (ring[0] != params.word, -ring[1]))
     measured = kept(device, word, log_n)
     try:
-        return found if measured is None else _priced(found, params_of(log_n, word), measured)
+        of = params_of(log_n, word)
     except InvalidArgument:  # a ring that `jali tune` does not measure
         return found
+    return found if measured is None else _priced(found, of, measured)
 
 
 def _priced(found: Costs, of: Params, table: Table) -> Costs:
@@ -243,22 +243,19 @@ def _priced(found: Costs, of: Params, table: Table) -> Costs:
     bytes_of = counted(of)
 
     def price(kind: str) -> float:
-        row, points = getattr(bytes_of, kind), table[kind]
+        row, points = getattr(bytes_of, kind), _points(table, kind)
         if not (row and points):
             return price("rotation")
         return float(points[-1][1] / row[-1])
 
-    rotation, plain, product, real, pair = (
+    rows = (
         tuple(
             cost if cost >= NEVER else max(1, round(cost * price(kind)))
             for cost in getattr(found, kind)
         )
-        for kind in ("rotation", "plain", "product", "real", "pair")
+        for kind in _ROWS
     )
-    sparse = found.sparse
-    return Costs(
-        "nanoseconds", rotation, plain, product, real, pair, **_shares(table), sparse=sparse
-    )
+    return _of_rows(rows, found.sparse, _shares(table))
 
 
 def of_table(params: Params, table: Table, packings: Sequence[int] = ()) -> Costs:
@@ -269,23 +266,41 @@ def of_table(params: Params, table: Table, packings: Sequence[int] = ()) -> Cost
     primes = [len(params.level(level).primes) for level in levels]
     inside = [inside_primes(params, level) for level in levels]
     least = max(1, params.bootstrap_level) if params.bootstraps else 0
-    rows: list[tuple[int, ...]] = []
-    for kind in ("rotation", "plain", "product", "real", "pair"):
-        restores = kind in ("real", "pair")
+    rows: dict[str, tuple[int, ...]] = {}
+    for kind in _ROWS:
+        restores, points = kind in ("real", "pair"), _points(table, kind)
         if restores and not params.bootstraps:
-            rows.append(())
             continue
         first, at = (least, inside) if restores else (0, primes)
-        costs = _interpolated(table[kind], at[first:])
+        costs = interpolated(points, at[first:])
         if known is not None and kind in DEEP:
             more = known.priced(table, kind)
             bytes_of = getattr(wanted, kind)[first:]
             costs = tuple(map(more, costs, at[first:], bytes_of))
-        rows.append((*[NEVER] * first, *costs))
-    rotation, plain, product, real, pair = rows
-    sparse = tuple((n, _sparse_share(table, n)) for n in packings) if real else ()
-    shares = _shares(table) | _storage_shares(table)
-    return Costs("nanoseconds", rotation, plain, product, real, pair, **shares, sparse=sparse)
+        rows[kind] = (*[NEVER] * first, *costs)
+    sparse = tuple((n, _sparse_share(table, n)) for n in packings) if params.bootstraps else ()
+    return _of_rows((rows.get(kind, ()) for kind in _ROWS), sparse, _shares(table))
+
+
+def _of_rows(
+    rows: Iterable[tuple[int, ...]], sparse: tuple[tuple[int, int], ...], shares: dict[str, Any]
+) -> Costs:
+    """Costs in nanoseconds, from the rows of _ROWS. shares: of all levels, by their names."""
+    rotation, plain, product, added, real, pair = rows
+    return Costs(
+        "nanoseconds", rotation, plain, product, added, real, pair, sparse=sparse, **shares
+    )
+
+
+def _points(table: Table, kind: str) -> Points:
+    """What was measured of a row of costs. Of TOGETHER products that are added, one is relinearised and rescaled, and the others are what `added` is of."""
+    if kind != "added":
+        return table[kind]
+    if SUM not in table:  # in a file of before
+        return table["plain"]
+    alone = dict(table["product"])
+    sums = [(n, cost - alone[n]) for n, cost in table[SUM] if n in alone]
+    return [(n, max(1, cost // (TOGETHER - 1))) for n, cost in sums]
 
 
 @dataclass(frozen=True)
@@ -316,7 +331,7 @@ class _Known:
         if not points:
             return lambda cost, n, count: cost
         n, cost = points[-1]
-        (alone,) = _interpolated(table[kind], [n])
+        (alone,) = interpolated(table[kind], [n])
         extra = getattr(self.deep_counts, kind)[-1] - read(n)
         price = max(0.0, (cost - alone) / extra) if extra > 0 else 0.0
         return lambda cost, n, count: max(cost // 4, round(cost + price * (count - read(n))))
@@ -343,56 +358,20 @@ def _sparse_share(table: Table, slots: int) -> int:
 
 
 def _shares(table: Table) -> dict[str, int]:
-    """Costs.fused and Costs.together, as means over the levels that were measured."""
+    """Costs.fused and Costs.together, as means over the levels that were measured, and those of stored matrices."""
     turned = math.ceil(2 * (math.sqrt(DIAGONALS) - 1))
     found: dict[str, list[float]] = {"fused": [], "together": []}
     for name, kind in (("fused", "matrix"), ("together", "rotations")):
         for n, cost in table.get(kind, ()):
-            (rotation,), (plain,) = (_interpolated(table[k], [n]) for k in ("rotation", "plain"))
+            (rotation,), (plain,) = (interpolated(table[k], [n]) for k in ("rotation", "plain"))
             alone = (
                 turned * rotation + DIAGONALS * plain if kind == "matrix" else TOGETHER * rotation
             )
             found[name].append(cost / max(1, alone))
     shares = {k: round(1000 * sum(v) / len(v)) for k, v in found.items() if v}
-    return {k: min(max(1, share), 1000) for k, share in shares.items()}
-
-
-def _storage_shares(table: Table) -> dict[str, int]:
-    """Costs.expanded, streamed and made, as means over the levels that were measured; those that were not are counted. On a CPU, streamed matrices
-    are integers, and none costs less than one in more bytes."""
-    found: dict[str, int] = {}
-    least = 1
-    resident = dict(table.get("matrix", ()))
-    for name, kind, counted_ in (
-        ("expanded", "integers", _EXPANDED),
-        ("streamed", "streamed", _STREAMED),
-        ("made", "made", _MADE),
-    ):
-        shares = []
-        for n, cost in table.get(kind, ()):
-            (plain,) = _interpolated(table["plain"], [n])
-            if n in resident:
-                shares.append((cost - resident[n]) / max(1, DIAGONALS * plain))
-        share = round(1000 * sum(shares) / len(shares)) if shares else counted_
-        found[name] = least = min(max(least, share), _MOST_STORED)
-    return found
-
-
-def _interpolated(points: Points, at: Sequence[int]) -> tuple[int, ...]:
-    """Costs at other numbers of bytes or primes. Beyond the ends, they are in proportion to these."""
-    (first, low), (last, high) = points[0], points[-1]
-    found = []
-    for n in at:
-        if n <= first:
-            found.append(low * n // first)
-        elif n >= last:
-            found.append(high * n // last)
-        else:
-            (a, left), (b, right) = next(
-                pair for pair in pairwise(points) if pair[0][0] <= n <= pair[1][0]
-            )
-            found.append(left + (right - left) * (n - a) // max(1, b - a))
-    return tuple(found)
+    return {k: min(max(1, share), 1000) for k, share in shares.items()} | storage_costs.shares(
+        table
+    )
 
 
 @cache
@@ -418,8 +397,9 @@ def _sparse_work(params: Params, slots: int) -> int:
     return max(1, round(1000 * params.bootstrap_work(slots, real=True) / whole))
 
 
-def counted(params: Params, packings: Sequence[int] = ()) -> Costs:
-    """Costs in bytes that are read: keys as an evaluator holds them, and diagonals. packings: see costs_of.
+def counted(params: Params, packings: Sequence[int] = (), device: str = "cpu") -> Costs:
+    """Costs in bytes that are read: keys as an evaluator holds them, and diagonals. packings: see costs_of. device: for shares of stored matrices, which were measured on
+    another of its kind.
 
     A bootstrapping to the top reads every key once and, for every level that it takes itself, one more for a product; twice
     as many for a pair. To a lower level it takes fewer by the share of the primes.
@@ -427,8 +407,12 @@ def counted(params: Params, packings: Sequence[int] = ()) -> Costs:
     levels = range(params.depth + 1)
     switch = tuple(2 * key_bytes(params, level) for level in levels)
     plain = tuple(plain_bytes(params, level) for level in levels)
+    kind = "cuda" if device.startswith("cuda") else "cpu"
+    stored: dict[str, Any] = storage_costs.shares(
+        storage_costs.of_elsewhere(kind, params.word, params.log_n)
+    )
     if not params.bootstraps:
-        return Costs("bytes", switch, plain, switch)
+        return Costs("bytes", switch, plain, switch, plain, **stored)
     keys = _bootstrap_key_bytes(params)
     inside = (params.log_q - params.level(params.depth).log_q) / params.scale_bits
     reduction = max(0, round(inside)) * switch[-1]
@@ -442,4 +426,4 @@ def counted(params: Params, packings: Sequence[int] = ()) -> Costs:
         for n in (1, 2)
     )
     sparse = tuple((n, _sparse_work(params, n)) for n in packings)
-    return Costs("bytes", switch, plain, switch, real, pair, sparse=sparse)
+    return Costs("bytes", switch, plain, switch, plain, real, pair, sparse=sparse, **stored)

@@ -76,15 +76,26 @@ def placed(single: SparseMap, source: Layout, target: Layout) -> Placed:
         everything = np.repeat(everything, target.width)
         rows = (rows[:, None] + np.arange(target.width)).ravel()
         columns = np.repeat(columns, target.width)
-    block = rows // target.slots * source.ciphertexts + columns // source.slots
-    slot = rows & (target.slots - 1)  # slots and periods are powers of two
+    # Slots and periods are powers of two.
+    if target.ciphertexts == source.ciphertexts == 1 and not isinstance(target, Repeated):
+        block, slot = np.zeros(len(rows), np.int64), rows
+    else:
+        block = (rows >> _log(target.slots)) * source.ciphertexts + (columns >> _log(source.slots))
+        slot = rows & (target.slots - 1)
     apart = (columns - slot) & (source.period - 1)
     if isinstance(source, Shared):  # the copy that is the least number of slots behind the window
         behind = (apart & (target.period - 1)) // source.every
         copy = -behind & (source.block // source.every - 1)
         apart = (apart + copy * source.every) & (source.period - 1)
-    window = apart & -target.period if target.period < source.period else 0
+    if target.period >= source.period:
+        return Placed(block, apart, slot, everything)
+    window = apart & -target.period
     return Placed(block, apart - window, slot + window, everything)
+
+
+def _log(n: int) -> int:
+    """log2 of a power of two."""
+    return n.bit_length() - 1
 
 
 def _shared(rows: Indices, columns: Indices, source: Layout, target: Shared) -> Placed:

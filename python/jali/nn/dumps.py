@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jali._core.console import bytes_text
+from jali._core.console import bytes_text, counted_text
 from jali.ckks import Params
 from jali.nn.costs import Costs
 from jali.nn.graph import Node
@@ -28,7 +28,7 @@ def parameters_text(params: Params, demand: Demand) -> str:
         )
     sizes = key_sizes(params, demand)
     lines.append(
-        f"  {sizes.count} keys: {bytes_text(sizes.sent)} in a message, {bytes_text(sizes.expanded)} in the server"
+        f"  {counted_text(sizes.count, 'key')}: {bytes_text(sizes.sent)} in a message, {bytes_text(sizes.expanded)} in the server"
     )
     rotations = sorted(demand.rotations.items())
     if rotations:
@@ -86,7 +86,9 @@ def program_text(manifest: Manifest, machine: Machine, precision_bits: float) ->
     lines = ["after 'program'", f"  fingerprint {manifest.fingerprint}"]
     for kind, ports in (("input", manifest.inputs), ("output", manifest.outputs)):
         lines += [f"  {kind} {_port(port)}" for port in ports]
-    lines.append(f"  {manifest.lanes} examples in a ciphertext, {len(graph)} operations")
+    lines.append(
+        f"  {counted_text(manifest.lanes, 'example')} in a ciphertext, {counted_text(len(graph), 'operation')}"
+    )
     noise = ", ".join(f"{bits:.1f}" for bits in manifest.demand.noise_bits)
     whose = "number with most" if manifest.demand.bootstrap == "none" else "average of its numbers"
     lines.append(
@@ -96,7 +98,7 @@ def program_text(manifest: Manifest, machine: Machine, precision_bits: float) ->
     made = sum("made" in kinds for kinds in machine.stored.values())
     if made:
         lines.append(
-            f"  matrices of {made} operations do not fit, and are made from the weights at every use: give more memory="
+            f"  matrices of {counted_text(made, 'operation')} do not fit, and are made from the weights at every use: give more memory="
         )
     return "\n".join(lines)
 
@@ -105,5 +107,5 @@ def _port(port: Port) -> str:
     shape = "x".join(map(str, port.shape)) or "1"
     return (
         f"{port.name}: {shape} from {port.low.min():.4g} to {port.high.max():.4g}, level {port.level}, "
-        f"{port.layout.ciphertexts} ciphertexts: {port.layout}"
+        f"{counted_text(port.layout.ciphertexts, 'ciphertext')}: {port.layout}"
     )

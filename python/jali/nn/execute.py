@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali._core import checks
+from jali._core.console import counted_text
 from jali.errors import InvalidArgument
 from jali.nn.folded import ELEMENTWISE, FOLDED
 from jali.nn.graph import Array, Graph, Node
@@ -30,7 +31,9 @@ def checked_examples(node: Node, values: npt.ArrayLike) -> Array:
         ) from None
     checks.unmasked(values, f"the numbers of {node.name}")
     if array.dtype.kind not in "biuf":
-        raise InvalidArgument(f"{node.name} takes real numbers, not an array of {array.dtype}")
+        raise InvalidArgument(
+            f"{node.name} takes real numbers, not an array of {array.dtype}: convert it, for example by astype(float)"
+        )
     array = array.astype(np.float64)
     if array.shape == node.shape:
         array = array[None]
@@ -89,15 +92,20 @@ def check_count(graph: Graph, inputs: Sequence[object]) -> None:
     """Raises InvalidArgument unless there is an array for every input."""
     if len(inputs) != len(graph.inputs):
         raise InvalidArgument(
-            f"the model takes {len(graph.inputs)} arrays, and {len(inputs)} were given"
+            f"the model takes {counted_text(len(graph.inputs), 'array')}, and was given {len(inputs)}"
         )
+
+
+def check_alike(arrays: Sequence[Array]) -> None:
+    """Raises InvalidArgument unless all inputs have as many examples."""
+    if len({len(array) for array in arrays}) > 1:
+        raise InvalidArgument("give every input the same number of examples")
 
 
 def execute(graph: Graph, *inputs: npt.ArrayLike) -> list[Array]:
     """The results (batch, *shape) for examples of every input. A folded graph leaves out a reshape at the end."""
     check_count(graph, inputs)
     arrays = [checked_examples(n, x) for n, x in zip(graph.inputs, inputs, strict=True)]
-    if len({len(a) for a in arrays}) > 1:
-        raise InvalidArgument("give every input the same number of examples")
+    check_alike(arrays)
     values = every_value(graph, arrays)
     return [values[name] for name in graph.outputs]

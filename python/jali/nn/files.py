@@ -22,7 +22,15 @@ from typing import Any
 
 import numpy as np
 
-from jali.errors import CorruptData, FileError, InvalidArgument, LimitExceeded, VersionError
+from jali._core.console import one_text
+from jali.errors import (
+    CorruptData,
+    FileError,
+    InvalidArgument,
+    LimitExceeded,
+    VersionError,
+    WrongCall,
+)
 from jali.nn.graph import Array
 
 __all__ = ["MAX_BYTES", "decoded", "encoded", "load", "read", "save", "written"]
@@ -91,9 +99,18 @@ def read(
     return content, arrays
 
 
+def _path(file: Any) -> Path:
+    """A path. Raises WrongCall for anything else."""
+    if not isinstance(file, (str, os.PathLike)):
+        raise WrongCall(
+            f"a file is named by its path, not by {one_text(type(file).__name__)}: to_bytes() and from_bytes(data) take no file"
+        )
+    return Path(file)
+
+
 def save(file: str | os.PathLike[str], data: bytes) -> None:
     """Write bytes to a path, which is replaced at once or not at all. Raises FileError."""
-    path = Path(file)
+    path = _path(file)
     beside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         beside.write_bytes(data)
@@ -105,13 +122,14 @@ def save(file: str | os.PathLike[str], data: bytes) -> None:
 
 def load(file: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> bytes:
     """The bytes of a file. Raises FileError and LimitExceeded."""
+    path = _path(file)
     try:
-        with Path(file).open("rb") as stream:
+        with path.open("rb") as stream:
             data = stream.read(max_bytes + 1)
     except OSError as error:
-        raise FileError(f"{os.fspath(file)} cannot be read: {error.strerror}") from None
+        raise FileError(f"{path} cannot be read: {error.strerror}") from None
     if len(data) > max_bytes:
-        raise LimitExceeded(f"{os.fspath(file)} has more than {max_bytes} bytes")
+        raise LimitExceeded(f"{path} has more than {max_bytes} bytes")
     return data
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from jali._core import packages
+from jali._core.console import counted_text
 from jali.errors import FileError, InvalidArgument, Unsupported
 from jali.nn.graph import Graph, Shape
 from jali.nn.instead import OTHER
@@ -43,7 +44,10 @@ def loaded(model: Any) -> Any:
         ) from None
     if isinstance(model, (str, os.PathLike)):
         try:
-            return onnx.load(os.fspath(model))
+            read = onnx.load(os.fspath(model))
+            if not read.graph.node:
+                raise ValueError("it has no operators")
+            return read
         except OSError as error:
             raise FileError(f"{os.fspath(model)} cannot be read: {error.strerror}") from None
         except Exception as error:  # onnx raises errors of the protobuf library, too
@@ -61,27 +65,44 @@ def trace_onnx(model: Any, shapes: Sequence[Shape]) -> Graph:
     builder = Builder()
     given = [port.name for port in model.graph.input if port.name not in values]
     if len(given) != len(shapes):
-        raise InvalidArgument(f"the model takes {len(given)} arrays, and {len(shapes)} were given")
+        raise InvalidArgument(
+            f"the model takes {counted_text(len(given), 'array')}, and was given {len(shapes)}"
+        )
     for name, shape in zip(given, shapes, strict=True):
         values[name] = Traced(builder, builder.add(name, "input", [], shape=shape))
     version = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=0)
+    batches = _batches(model)
     for node in model.graph.node:
-        inputs = [values[name] if name else None for name in node.input]
         builder.label = node.name or node.output[0]
+        unknown = [name for name in node.input if name and name not in values]
+        if unknown:
+            raise InvalidArgument(
+                f"{builder.label}: nothing in the model computes its input {unknown[0]}: export the model again"
+            )
+        inputs = [values[name] if name else None for name in node.input]
         if (
             any(isinstance(value, (Traced, Masked, Turned)) for value in inputs)
             and node.op_type != "Shape"
         ):
             attrs = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-            found = _computed(builder.label, node.op_type, inputs, attrs, version, len(node.output))
+            attrs |= {"opset": version, "outputs": len(node.output), "batches": batches}
+            found = _computed(builder.label, node.op_type, inputs, attrs)
         else:
             found = _constants(builder.label, node, inputs)
         values |= dict(zip(node.output, found, strict=False))
     builder.label = None
+    missing = [port.name for port in model.graph.output if port.name not in values]
+    if missing:
+        raise InvalidArgument(
+            f"nothing in the model computes its output {missing[0]}: export the model again"
+        )
     outputs = [values[port.name] for port in model.graph.output]
     outputs = [value.x if isinstance(value, Turned) else value for value in outputs]
-    if not all(isinstance(value, Traced) for value in outputs):
-        raise InvalidArgument("an output of the model does not depend on its inputs")
+    for port, value in zip(model.graph.output, outputs, strict=True):
+        if not isinstance(value, Traced):
+            raise InvalidArgument(
+                f"the output {port.name} of the model does not depend on its inputs: leave it out of the model"
+            )
     return builder.graph([value.node for value in outputs])
 
 
@@ -107,14 +128,17 @@ def _one(x: Value) -> Value:
     return np.zeros(x.shape) if isinstance(x, Turned) else x
 
 
-def _computed(
-    name: str, op: str, inputs: Sequence[Value], attrs: Attrs, version: int, outputs: int
-) -> list[Value]:
+def _batches(model: Any) -> set[int]:
+    """The numbers of examples for which the model was exported, of inputs that say it."""
+    shapes = [port.type.tensor_type.shape.dim for port in model.graph.input]
+    return {int(shape[0].dim_value) for shape in shapes if shape} - {0}
+
+
+def _computed(name: str, op: str, inputs: Sequence[Value], attrs: Attrs) -> list[Value]:
     if op not in OPERATIONS:
         raise Unsupported(
             f"{name}: {op} cannot be compiled: {INSTEAD.get(op, OTHER)}. There are {', '.join(sorted(OPERATIONS))}"
         )
-    attrs |= {"opset": version, "outputs": outputs}
     try:
         if op != "Softmax" and any(isinstance(value, Masked) for value in inputs):
             raise Unsupported(MISPLACED)

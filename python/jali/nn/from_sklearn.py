@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jali._core.console import one_text
 from jali.errors import InvalidArgument, Unsupported
 from jali.nn.graph import Graph, Node
 from jali.nn.tracing import Builder
@@ -25,15 +26,34 @@ _LINEAR = (
     "LassoCV",
     "ElasticNet",
     "ElasticNetCV",
+    "MultiTaskLasso",
+    "MultiTaskLassoCV",
+    "MultiTaskElasticNet",
+    "MultiTaskElasticNetCV",
+    "Lars",
+    "LarsCV",
+    "LassoLars",
+    "LassoLarsCV",
+    "LassoLarsIC",
+    "OrthogonalMatchingPursuit",
+    "OrthogonalMatchingPursuitCV",
+    "ARDRegression",
     "BayesianRidge",
     "HuberRegressor",
+    "QuantileRegressor",
+    "TheilSenRegressor",
+    "PassiveAggressiveRegressor",
     "SGDRegressor",
     "LinearSVR",
 )
+#: With a function behind the linear model, which differs from one to the next.
+_GENERALISED = ("PoissonRegressor", "GammaRegressor", "TweedieRegressor")
 _CLASSIFIERS = (
     "LogisticRegression",
     "LogisticRegressionCV",
     "RidgeClassifier",
+    "RidgeClassifierCV",
+    "PassiveAggressiveClassifier",
     "SGDClassifier",
     "LinearSVC",
     "Perceptron",
@@ -92,12 +112,24 @@ def _traced(builder: Builder, x: Node, model: Any, name: str, output: str) -> No
         return _finished(builder, y, name, output, kind)
     if kind in ("MLPClassifier", "MLPRegressor"):
         return _perceptron(builder, x, model, name, output)
+    if kind == "RANSACRegressor":
+        _fitted(model, name, "estimator_")
+        return _traced(builder, x, model.estimator_, name, output)
+    if kind in _GENERALISED:
+        raise Unsupported(
+            f"{name}: {one_text(kind)} cannot be compiled: give a function of arrays, such as lambda x: numpy.exp(model.coef_ @ x + model.intercept_), or leave the "
+            "exponential to the client"
+        )
     if any(word in kind for word in ("Tree", "Forest", "Boosting")):
         raise Unsupported(
-            f"{name}: a {kind} cannot be compiled: jali.tfhe.trees evaluates trees and forests on encrypted rows, exactly"
+            f"{name}: {one_text(kind)} cannot be compiled: jali.tfhe.trees evaluates trees and forests on encrypted rows, exactly"
+        )
+    if hasattr(model, "best_estimator_"):
+        raise Unsupported(
+            f"{name}: {one_text(kind)} cannot be compiled: give what it found, its best_estimator_"
         )
     raise Unsupported(
-        f"{name}: a {kind} cannot be compiled. Scalers, PCA, linear models, MLPClassifier and MLPRegressor can: use one of "
+        f"{name}: {one_text(kind)} cannot be compiled. Scalers, PCA, linear models, MLPClassifier and MLPRegressor can: use one of "
         "these in its place, leave a first or last step to the client, or write the whole model as a function of arrays"
     )
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from jali._core import checks, packages
+from jali._core.console import one_text
 from jali.errors import InvalidArgument, Unsupported
 from jali.nn.execute import execute
 from jali.nn.graph import Array, Graph
@@ -60,12 +61,12 @@ def trace_module(module: Any, example: tuple[Any, ...]) -> Graph:
         import torch
     except ImportError:
         raise Unsupported(
-            f"a {type(module).__name__} needs the package torch, from which it comes: {packages.install('torch')}"
+            f"{one_text(type(module).__name__)} needs the package torch, from which it comes: {packages.install('torch')}"
         ) from None
     module = getattr(module, "_orig_mod", module)  # what torch.compile wraps
     if not isinstance(module, torch.nn.Module) or isinstance(module, torch.jit.ScriptModule):
         raise Unsupported(
-            f"a {type(module).__name__} cannot be compiled: give the torch.nn.Module from which it was made"
+            f"{one_text(type(module).__name__)} cannot be compiled: give the torch.nn.Module from which it was made"
         )
     _check_parameters(torch, module)
     tensors = [_tensor(torch, module, k, x) for k, x in enumerate(example)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ __all__ = [
     "integer_bytes",
     "kept_keys",
     "key_bytes",
+    "key_curve",
     "key_sizes",
     "keys",
     "plain_bytes",
@@ -32,6 +34,7 @@ __all__ = [
 _WORD_BYTES = {"w32": 4, "w52": 8, "w64": 8}
 _INTEGER_BYTES = 8  # of a coefficient of a compact plaintext
 _SEED = 32  # bytes, which stand for the uniform half of a key
+_CURVES = 256  # that are kept, of the parameters among which a plan chooses
 _OTHER_KEYS = 2  # beside rotations: for conjugation and for products
 
 
@@ -94,11 +97,17 @@ def kept_keys(
     all keys. They are the fewest if none fit. packings: see Demand."""
     if math.isinf(memory):
         return "all", 1.0
-    curve = params.bootstrap_key_curve(slots=packings)
+    curve = key_curve(params, tuple(packings))
     if memory >= curve[-1][0]:
         return "all", 1.0
     fits = [point for point in curve if point[0] <= memory]
     return fits[-1] if fits else ("fewest", curve[0][1])
+
+
+@lru_cache(_CURVES)
+def key_curve(params: Params, packings: tuple[int, ...]) -> list[tuple[int, float]]:
+    """Params.bootstrap_key_curve, which takes long. A plan asks for it several times."""
+    return params.bootstrap_key_curve(slots=packings)
 
 
 def relative_time(params: Params, demand: Demand) -> float:

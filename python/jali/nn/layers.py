@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from jali._core.console import counted_text
 from jali.ckks.operands import axes as axes_of
 from jali.errors import InvalidArgument, Unsupported
 from jali.nn.graph import Array, Shape
@@ -160,7 +161,7 @@ def convolution(
     outer, inner = x.shape[: -axes - 1], x.shape[-axes - 1 :]
     if len(inner) != axes + 1:
         raise InvalidArgument(
-            f"its window has {axes} axes, and its input the shape {x.shape}: it takes (channels, *sizes)"
+            f"its window has {counted_text(axes, 'axis', 'axes')}, and its input the shape {x.shape}: it takes (channels, *sizes)"
         )
     many = int(np.prod(outer, dtype=np.int64))  # examples within an example are groups of channels
     flat = x.reshape(many * inner[0], *inner[1:])
@@ -287,7 +288,9 @@ def variance(x: Traced, axes: tuple[int, ...], keepdims: bool, correction: float
     centred = x - x.mean(axes, keepdims=True)
     count = float(np.prod([x.shape[a] for a in axes]))
     if count <= correction:
-        raise InvalidArgument(f"the variance of {count:g} numbers with correction {correction:g}")
+        raise InvalidArgument(
+            f"the variance of {counted_text(round(count), 'number')} with correction {correction:g}"
+        )
     return (centred * centred).mean(axes, keepdims=keepdims) * (count / (count - correction))
 
 

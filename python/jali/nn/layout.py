@@ -59,7 +59,7 @@ class Layout:
         """How far behind its address every number lies once more."""
         return np.arange(0, self.slots if self.ciphertexts == 1 else 1, self.period)
 
-    @property
+    @cached_property
     def ciphertexts(self) -> int:
         """How many ciphertexts the array takes."""
         return int(self.addresses.max()) // self.slots + 1

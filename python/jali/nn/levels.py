@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from jali._core.console import counted_text
 from jali.errors import InvalidArgument
 from jali.nn.graph import Graph, Node
 
@@ -100,7 +101,7 @@ def levelled(graph: Graph, levels: Levels) -> Graph:
         for k, source in enumerate(node.inputs):
             if above[source] < level + taken(node, k):
                 raise InvalidArgument(
-                    f"{node.name} lies at level {level} and takes {taken(node, k)} levels of {source}, which lies at "
+                    f"{node.name} lies at level {level} and takes {counted_text(taken(node, k), 'level')} of {source}, which lies at "
                     f"{above[source]}"
                 )
         made = Node(

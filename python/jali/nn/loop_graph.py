@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from jali._core.console import counted_text
 from jali.errors import InvalidArgument
 from jali.nn.graph import Array, Graph, Node, Shape
 from jali.nn.operation import Attrs, Op
@@ -51,7 +52,7 @@ class Loop(Op):
         constants = len(shapes) - states - count * sequences
         if constants < 0 or len(body.inputs) != states + sequences + constants:
             raise InvalidArgument(
-                f"its body takes {len(body.inputs)} arrays, which its {len(shapes)} inputs do not give"
+                f"its body takes {counted_text(len(body.inputs), 'array')}, which its inputs ({len(shapes)}) do not give"
             )
         for t in range(count):
             for port, place in zip(body.inputs, _places(attrs, len(shapes), t), strict=True):
@@ -61,7 +62,7 @@ class Loop(Op):
                     )
         if len(body.outputs) != states + collected:
             raise InvalidArgument(
-                f"its body gives {len(body.outputs)} arrays, not {states} states and {collected} to collect"
+                f"its body gives {counted_text(len(body.outputs), 'array')}, not {counted_text(states, 'state')} and {collected} to collect"
             )
         for k, name in enumerate(body.outputs[:states]):
             if body[name].size != body.inputs[k].size:

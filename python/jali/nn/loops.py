@@ -11,6 +11,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from jali._core import checks
+from jali._core.console import counted_text
 from jali.errors import InvalidArgument, Unsupported
 from jali.nn.builder import Builder, innermost
 from jali.nn.graph import Array, Graph, Node
@@ -119,7 +120,7 @@ def _check_count(results: list[Any], states: int, collected: Callable[[], int] |
     given = len(results) - _number(collected)
     if given != states:
         raise InvalidArgument(
-            f"the body of a loop returned {given} arrays, and there are {states} states"
+            f"the body of a loop returned {counted_text(given, 'array')}, and has {counted_text(states, 'state')}"
         )
 
 

@@ -23,6 +23,7 @@ from jali.nn.overlay import exponents, joined, monomial, overlaid, sums_of
 from jali.nn.passed import shared_sums
 from jali.nn.products import factors, spread, windowed
 from jali.nn.sparse import DenseMap, Indices, SparseMap
+from jali.nn.weights import Weights
 
 __all__ = ["Term", "lower", "packed", "simulate", "unpacked"]
 
@@ -67,8 +68,10 @@ class Term:
     own: Mapping[tuple[int, int], Indices] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, single: SparseMap, source: Layout, target: Layout, empty: bool) -> Term:
-        """The term of a matrix between two layouts. empty: whether the source holds zeros between its numbers."""
+    def of(
+        cls, single: SparseMap, source: Layout, target: Layout, empty: bool, weights: Weights
+    ) -> Term:
+        """The term of a matrix between two layouts. empty: whether the source holds zeros between its numbers. weights: by which overlays are chosen."""
         if source == target and single.is_diagonal and not np.ptp(single.values):
             return cls(float(single.values[0]))
         picked = copied(single, source, target) or totalled(single, source, target, empty)
@@ -98,12 +101,12 @@ class Term:
             back = tuple(target.slots - step for step in before)
             joined = (0,) * source.ciphertexts if isinstance(source, Skewed) else ()
             term = replace(term, before=before, sums=back, joined=joined)
-        return term._counted()._overlaid()
+        return term._counted()._overlaid(weights)
 
     @classmethod
-    def copies(cls, single: SparseMap, source: Layout, target: Layout) -> Term:
+    def copies(cls, single: SparseMap, source: Layout, target: Layout, weights: Weights) -> Term:
         """The term of a map of copies, which rotations may spread; see jali.nn.products."""
-        found = spread(single, source, target)
+        found = spread(single, source, target, weights)
         return cls(None, {}, {}, found.steps, found.first, source, target)._counted()
 
     def _counted(self) -> Term:
@@ -131,14 +134,14 @@ class Term:
             bounds[to] = tuple(float(x.max()) for x in found)
         return replace(self, diagonals=diagonals, bounds=bounds, digests=digests, own=diagonals)
 
-    def _overlaid(self) -> Term:
+    def _overlaid(self, weights: Weights) -> Term:
         """The same with fewer diagonals, if copies of the source may lie on each other; see jali.nn.overlay."""
         assert self.source is not None and self.target is not None
         turns: tuple[int, ...] = ()
         diagonals, period = self.diagonals, self.source.period
         if not self.before and not self.joined and not self.source.partial:
             windows = self.target.slots // max(period, self.target.period)
-            turns, diagonals = overlaid(diagonals, period, windows)
+            turns, diagonals = overlaid(diagonals, period, windows, weights)
         told = repr((turns, period)).encode()
         digests = {pair: _hash(told, digest) for pair, digest in self.digests.items()}
         return replace(self, diagonals=diagonals, turns=turns, digests=digests)
@@ -282,21 +285,23 @@ class Term:
         )
 
 
-def _hash(*parts: bytes) -> bytes:
+def _hash(*parts: bytes | npt.NDArray[Any]) -> bytes:
     found = hashlib.blake2b(digest_size=16)
     for part in parts:
-        found.update(len(part).to_bytes(8, "little") + part)
+        data = part if isinstance(part, bytes) else part.data.cast("B")
+        found.update(len(data).to_bytes(8, "little"))
+        found.update(data)
     return found.digest()
 
 
 def _digest(diagonal: Indices, slot: Indices, values: Array) -> bytes:
     """A hash of products between two ciphertexts."""
     kinds = ((diagonal, np.int32), (slot, np.int32), (values, np.float64))
-    return _hash(*(np.ascontiguousarray(x, kind).tobytes() for x, kind in kinds))
+    return _hash(*(np.ascontiguousarray(x, kind) for x, kind in kinds))
 
 
-def lower(graph: Graph) -> Graph:
-    """The graph on ciphertexts: nodes ``transform`` in the place of ``affine``.
+def lower(graph: Graph, weights: Weights) -> Graph:
+    """The graph on ciphertexts: nodes ``transform`` in the place of ``affine``. weights: by which overlays and copies are chosen.
 
     Their attributes: terms and gains, one for each source (gains: see jali.nn.noise); bias; and shared, which overlays of sources are those of the transform
     before.
@@ -308,7 +313,7 @@ def lower(graph: Graph) -> Graph:
     most: dict[str, float] = {}  # what no slot of a node exceeds, where slots may hold anything
     for node in graph:
         if node.op == "products":
-            nodes.append(_products(node, [layouts[name] for name in node.inputs]))
+            nodes.append(_products(node, [layouts[name] for name in node.inputs], weights))
             continue
         if node.op != "affine":
             if node.op == "multiply" and layouts[node.name].partial:
@@ -318,7 +323,7 @@ def lower(graph: Graph) -> Graph:
             continue
         attrs = {k: v for k, v in node.attrs.items() if k not in ("maps", "shape")}
         attrs["terms"] = tuple(
-            shared(Term.of, single, layouts[name], layouts[node.name], name not in full)
+            shared(Term.of, single, layouts[name], layouts[node.name], name not in full, weights)
             for name, single in zip(node.inputs, node.attrs["maps"], strict=True)
         )
         attrs["gains"] = tuple(shared(gain_of, single) for single in node.attrs["maps"])
@@ -337,7 +342,7 @@ def lower(graph: Graph) -> Graph:
     return shared_sums(Graph(tuple(nodes), graph.outputs, "lower"))
 
 
-def _products(node: Node, sources: Sequence[Layout]) -> Node:
+def _products(node: Node, sources: Sequence[Layout], weights: Weights) -> Node:
     """The terms of all left factors, then of all right ones; and the rotations that add the windows."""
     target: Layout = node.attrs["layout"]
     whole, windows = windowed(target)
@@ -345,7 +350,7 @@ def _products(node: Node, sources: Sequence[Layout]) -> Node:
     sides: tuple[list[Term], list[Term]] = ([], [])
     for pair in factors(node.attrs, sizes, windows):
         for single, layout, terms in zip(pair, sources, sides, strict=True):
-            terms.append(Term.copies(single, layout, whole))
+            terms.append(Term.copies(single, layout, whole, weights))
     sums = powers(target.period, target.slots) if windows > 1 else ()
     dropped = ("left", "right", "order", "shape")
     attrs = {k: v for k, v in node.attrs.items() if k not in dropped}

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from jali._core.console import counted_text
 from jali.ckks import Params
 from jali.errors import CorruptData
 from jali.nn import files
@@ -74,10 +75,11 @@ class Port:
             return None
         example, place = (int(k) for k in np.argwhere(beyond)[0])
         where = tuple(int(k) for k in np.unravel_index(place, self.shape))
+        outside = int(beyond.sum())
         return (
             f"{self.name}{list(where)} of example {example} is {values[example, place]:g}, and the program was calibrated for "
             f"numbers from {self.low[place]:g} to {self.high[place]:g}, so that its result would mean nothing. "
-            f"{int(beyond.sum())} numbers lie outside in all. Compile with examples like these in calibration=, or with "
+            f"{counted_text(outside, 'number')} {'lies' if outside == 1 else 'lie'} outside in all. Compile with examples like these in calibration=, or with "
             "input_range="
         )
 

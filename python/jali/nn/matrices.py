@@ -180,9 +180,13 @@ class Matrices:
         """What diagonals in the clear depend on, beside their matrix: slots and lanes."""
         return self._params.slots, self._lanes
 
+    @property
+    def _chosen_by(self) -> Costs:
+        return self._costs or counted(self._params, device="cuda" if self._streams else "cpu")
+
     def settle(self) -> None:
         """Choose the kind of every matrix, after all were added."""
-        costs = self._costs or counted(self._params)
+        costs = self._chosen_by
         items = [matrix.item(costs) for matrix in self._known.values()]
         kinds = stored(items, self._memory, self._streams)
         self._kinds = dict(zip(self._known, kinds, strict=True))
@@ -223,7 +227,7 @@ class Matrices:
     @property
     def extra(self) -> dict[str, int]:
         """For each node, what a run costs more than if all matrices were resident, in the unit of the costs."""
-        costs = self._costs or counted(self._params)
+        costs = self._chosen_by
         found = dict.fromkeys(self.rotations, 0)
         for key, matrix in self._known.items():
             found[matrix.owner] += matrix.item(costs).cost(self._kinds[key])

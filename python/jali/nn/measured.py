@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import operator
 import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, partial, reduce
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +33,17 @@ __all__ = [
     "DEEP",
     "DIAGONALS",
     "KINDS",
+    "NEEDED",
     "PRESETS",
     "STORED",
+    "SUM",
     "TOGETHER",
     "Points",
     "Table",
     "deep_of",
     "file",
     "inside_primes",
+    "interpolated",
     "keep",
     "kept",
     "kept_rings",
@@ -54,8 +59,12 @@ Table = dict[str, Points]
 KINDS = ("rotation", "plain", "product", "matrix", "rotations", "real", "pair", "sparse")
 #: Operations that are also measured at the top of the parameters of the ring with the most digits of key switching, as "rotation deep" and so on.
 DEEP = ("rotation", "product", "real", "pair")
-#: The matrix stored otherwise than resident (jali.nn.storage). Files of before have none.
+#: The matrix stored otherwise than resident (jali.nn.storage).
 STORED = ("integers", "streamed", "made")
+#: What a table must have.
+NEEDED = (*KINDS, *STORED)
+#: The sum of TOGETHER products of ciphertexts, which is relinearised and rescaled once. Files of before do not have it.
+SUM = "products"
 DIAGONALS, TOGETHER = 32, 8
 PRESETS = {15: "n15_small", 16: "n16_fast", 17: "n17_deep"}
 _SCALE_BITS = (40.0, 30.0, 25.0)
@@ -132,7 +141,8 @@ class _Bench:
         x = self.at(fresh, self.params.bootstrap_level)
         if pair:
             return _nanoseconds(partial(fresh.bootstrap_pair, x, x, level), fresh, seconds)
-        return _nanoseconds(partial(x.bootstrap, level, real=True, slots=slots), fresh, seconds)
+        call = partial(x.bootstrap, level, real=True, slots=slots, repeats=slots is not None)
+        return _nanoseconds(call, fresh, seconds)
 
 
 def table_of(
@@ -141,18 +151,23 @@ def table_of(
     """The costs on a device, at up to four levels of these parameters, and at the top of those with the most digits, if the ring has a
     preset. seconds: time spent on each."""
     bench = _Bench.of(params, device, threads)
-    table: Table = {kind: [] for kind in (*KINDS, *STORED)}
+    table: Table = {kind: [] for kind in (*KINDS, SUM, *STORED)}
     first = bench.server()
     for level in _some(1, params.depth, 4):
         x, primes = bench.at(first, level), len(params.level(level).primes)
         encoded = first.explicit.encode(np.zeros(params.slots), level, params.level(level).scale)
         several = EncryptedArray(first, first._core.stack([x._settled()] * TOGETHER))
+        each = [
+            EncryptedArray(first, first._core.take(several._settled(), [k]))
+            for k in range(TOGETHER)
+        ]
         matrix = _matrix(params, level)
         first.prepare(matrix)
         runs: dict[str, Callable[[], object]] = {
             "rotation": partial(x.rotate, 1),
             "plain": partial(first.explicit.multiply_plain, x._settled(), encoded),
             "product": partial(_square, x),
+            SUM: partial(_products, each),
             "matrix": partial(first.linear_transform, matrix, x),
             "rotations": partial(several.rotate, 1),
         }
@@ -201,6 +216,12 @@ def _square(x: EncryptedArray) -> object:
     return (x * x)._settled()
 
 
+def _products(each: Sequence[EncryptedArray]) -> object:
+    """The sum of as many products as there are arrays."""
+    pairs = zip(each, (*each[1:], each[0]), strict=True)
+    return reduce(operator.add, (x * y for x, y in pairs))._settled()
+
+
 def _some(first: int, last: int, count: int) -> list[int]:
     return sorted({round(float(v)) for v in np.linspace(first, last, count)})
 
@@ -247,17 +268,22 @@ def keep(device: str, word: str, log_n: int, table: Table) -> Path:
 
 
 def kept(device: str, word: str, log_n: int) -> Table | None:
-    """The table of a device of this machine, or None if it was not measured by this version of Jali. Warns of a damaged file."""
+    """The table of a device of this machine, or None if it was not measured by this version of Jali. Warns of a damaged file, and of one that lacks costs."""
     path = file()
     if path is None or not path.exists():
         return None
     try:
         rows = _read(path).get(devices.name(devices.resolved(device)), {})
         found = rows.get(f"{word}, log N {log_n}")
-        if found is None or not set(KINDS) <= set(found):
+        if found is None:
+            return None
+        lacking = [kind for kind in NEEDED if kind not in found]
+        if lacking:
+            text = f"{path} has no costs of {lacking[0]}, which an earlier build did not measure: run 'jali tune --costs' again"
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
             return None
         deep = [f"{kind} deep" for kind in DEEP]
-        known = [kind for kind in (*KINDS, *STORED, *deep) if kind in found]
+        known = [kind for kind in (*KINDS, SUM, *STORED, *deep) if kind in found]
         return {kind: _points(found[kind]) for kind in known}
     except NoDevice:
         return None
@@ -281,6 +307,23 @@ def kept_rings(device: str) -> list[tuple[str, int]]:
     except (ValueError, TypeError, AttributeError):
         return []  # kept() warns of a damaged file
     return [ring for ring in rings if kept(device, *ring) is not None]
+
+
+def interpolated(points: Points, at: Sequence[int]) -> tuple[int, ...]:
+    """Costs at other numbers of bytes or primes. Beyond the ends, they are in proportion to these."""
+    (first, low), (last, high) = points[0], points[-1]
+    found = []
+    for n in at:
+        if n <= first:
+            found.append(low * n // first)
+        elif n >= last:
+            found.append(high * n // last)
+        else:
+            (a, left), (b, right) = next(
+                pair for pair in pairwise(points) if pair[0][0] <= n <= pair[1][0]
+            )
+            found.append(left + (right - left) * (n - a) // max(1, b - a))
+    return tuple(found)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
+from jali._core.console import counted_text
 from jali.ckks import Ciphertext
 from jali.errors import CorruptData, InvalidArgument, LimitExceeded
 from jali.nn.manifest import Manifest, Port
@@ -115,7 +116,7 @@ class Message:
         chunks = -(-self.examples // manifest.lanes)
         if batches != {chunks} or slots != {manifest.params.slots} or not chunks:
             raise InvalidArgument(
-                f"the message's ciphertexts do not hold the {self.examples} examples that it announces"
+                f"the message's ciphertexts do not hold the {counted_text(self.examples, 'example')} that it announces"
             )
         if self.single and self.examples != 1:
             raise InvalidArgument("the message is of one example, and says that there are more")

@@ -10,7 +10,7 @@ import numpy as np
 from jali.errors import Unsupported
 from jali.nn import layers
 from jali.nn.graph import Shape
-from jali.nn.onnx_ops import Attrs, Operation, Value, aligned, clear, inner
+from jali.nn.onnx_ops import DIFFERING, Attrs, Operation, Value, aligned, clear, inner
 from jali.nn.tracing import Traced
 
 __all__ = ["LAYERS"]
@@ -26,8 +26,10 @@ def _gemm(inputs: Sequence[Value], attrs: Attrs) -> Value:
         weight = weight.T
     bias = None
     if len(inputs) > 2 and inputs[2] is not None:
-        full = np.asarray(clear(inputs[2], "bias"), np.float64).ravel() * attrs.get("beta", 1.0)
-        bias = np.broadcast_to(full, (len(weight),)).copy()
+        full = np.asarray(clear(inputs[2], "bias"), np.float64) * attrs.get("beta", 1.0)
+        if full.ndim == 2 and len(full) != 1:
+            raise Unsupported(DIFFERING)
+        bias = np.broadcast_to(full, (1, len(weight)))[0].copy()
     return x._add("gemm", "dense", x, weight=weight * attrs.get("alpha", 1.0), bias=bias)
 
 

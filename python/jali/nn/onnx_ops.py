@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from jali._core.console import counted_text
 from jali.errors import Unsupported
 from jali.nn import layers
 from jali.nn.instead import CLIENT, COMPARISON, SINGLE, STEP, WINDOW
@@ -65,7 +66,7 @@ def aligned(x: Traced, value: Value) -> Value:
     if isinstance(value, Traced):
         if value.ndim != x.ndim:
             raise Unsupported(
-                f"it joins arrays of {x.ndim + 1} and {value.ndim + 1} axes, which pairs the batch with another axis: reshape one"
+                f"it joins arrays of {x.ndim + 1} and of {counted_text(value.ndim + 1, 'axis', 'axes')}, which pairs the batch with another axis: reshape one"
             )
         return value
     array = np.asarray(value, np.float64)

@@ -19,7 +19,9 @@ def _reshape(inputs: Sequence[Value], attrs: Attrs) -> Value:
     x, wanted = inputs[0], [int(n) for n in clear(inputs[1], "shape").ravel()]
     full = (0, *x.shape)
     within = [full[k] if n == 0 else n for k, n in enumerate(wanted)][1:]
-    if -1 not in within and int(np.prod(within, dtype=np.int64)) != x.size:
+    first = wanted[0] if wanted else 0
+    whole = -1 in within and (first in (-1, 0, 1) or first in attrs["batches"])
+    if not whole and int(np.prod(within, dtype=np.int64)) != x.size:
         raise Unsupported(
             f"a reshape to {wanted}, which moves numbers between examples: keep the first axis"
         )

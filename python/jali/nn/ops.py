@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from jali._core.console import counted_text
 from jali.errors import InvalidArgument
 from jali.nn import windows
 from jali.nn.graph import Array, Graph, Node, Shape
@@ -27,9 +28,13 @@ class Dense(Linear):
     def shape(self, shapes: Sequence[Shape], attrs: Attrs) -> Shape:
         (shape,), (m, n) = shapes, attrs["weight"].shape
         if not shape or shape[-1] != n:
-            raise InvalidArgument(f"its matrix has {n} columns, and its input the shape {shape}")
+            raise InvalidArgument(
+                f"its matrix has {counted_text(n, 'column')}, and its input the shape {shape}"
+            )
         if attrs["bias"] is not None and attrs["bias"].shape != (m,):
-            raise InvalidArgument(f"its matrix has {m} rows, and its bias {attrs['bias'].shape}")
+            raise InvalidArgument(
+                f"its matrix has {counted_text(m, 'row')}, and its bias {attrs['bias'].shape}"
+            )
         return (*shape[:-1], m)
 
     def compute(self, values: Sequence[Array], attrs: Attrs) -> Array:
@@ -309,7 +314,7 @@ def made(name: str, op: str, inputs: Sequence[Node], attrs: Attrs) -> Node:
         raise InvalidArgument(f"{name}: there is no operation {op!r}; there are {', '.join(OPS)}")
     count = OPS[op].count
     if len(inputs) != count and (count is not None or not inputs):
-        raise InvalidArgument(f"{name}: {op} does not take {len(inputs)} arrays")
+        raise InvalidArgument(f"{name}: {op} does not take {counted_text(len(inputs), 'array')}")
     for key, value in attrs.items():
         if isinstance(value, np.ndarray) and not np.all(np.isfinite(value)):
             raise InvalidArgument(

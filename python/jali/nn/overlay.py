@@ -29,29 +29,23 @@ import numpy.typing as npt
 
 from jali.nn.graph import Array
 from jali.nn.sparse import Indices
+from jali.nn.weights import Weights
 
-__all__ = ["PRODUCT", "exponents", "joined", "monomial", "overlaid", "price", "sums_of", "switches"]
+__all__ = ["exponents", "joined", "monomial", "overlaid", "price", "sums_of"]
 
 Complex = npt.NDArray[np.complex128]
 
-PRODUCT = 1 / 16  # what a product with a diagonal costs, in units of a rotation
 _MOST_TURNS = 6
 _CANDIDATES = 24  # turns that are tried for each step
 
 
-def switches(diagonals: float) -> float:
-    """About the rotations that the sum of so many products takes, in baby steps and giant steps."""
-    return max(0.0, 2 * (math.sqrt(diagonals) - 1))
-
-
-def price(counts: Sequence[float], copies: int) -> float:
-    """About what products cost, in units of a rotation, with the best number of turns. counts: of diagonals, for each pair of
-    ciphertexts. copies: S/Q, or 0 if the source has no overlays."""
-    best = math.inf
-    for turns in range(_most(copies) + 1):
-        each = [math.ceil(n / 2**turns) for n in counts]
-        best = min(best, sum(switches(n) + PRODUCT * n + 2 * turns for n in each))
-    return best
+def price(counts: Sequence[int], copies: int, weights: Weights) -> float:
+    """About what products cost with the best number of turns. counts: of diagonals, for each pair of ciphertexts. copies: S/Q, or 0 if
+    the source has no overlays."""
+    return min(
+        weights.matrix([math.ceil(n / 2**turns) for n in counts], turns)
+        for turns in range(_most(copies) + 1)
+    )
 
 
 def _most(copies: int) -> int:
@@ -60,29 +54,26 @@ def _most(copies: int) -> int:
 
 
 def overlaid(
-    diagonals: Mapping[tuple[int, int], Indices], period: int, copies: int
+    diagonals: Mapping[tuple[int, int], Indices], period: int, copies: int, weights: Weights
 ) -> tuple[tuple[int, ...], dict[tuple[int, int], Indices]]:
-    """The turns that make products and rotations cheapest, and the diagonals that are left; no turns if that is cheapest.
+    """The turns that make products and rotations cheapest, and the diagonals that are left; no turns if that is cheapest. Turns that save less than a rotation in a matrix are
+    left out: each adds up to half a bit of noise, by which the scales of all levels grow.
 
     diagonals: rotations modulo the period of the source, by pair of ciphertexts. copies: S/Q.
     """
     turns: tuple[int, ...] = ()
     left = {pair: np.sort(np.asarray(d)) for pair, d in diagonals.items()}
-    best, cost = (turns, left), _cost(left, 0)
+    best, cost = (turns, left), weights.matrix(map(len, left.values()))
     for _ in range(_most(copies)):
         turn = _turn(list(left.values()), period)
         if turn is None:
             break
         turns = (*turns, turn)
         left = {pair: _paired(d, turn, period) for pair, d in left.items()}
-        now = _cost(left, len(turns))
-        if now < cost:
+        now = weights.matrix(map(len, left.values()), len(turns))
+        if now + weights.switch <= cost:
             best, cost = (turns, left), now
     return best
-
-
-def _cost(left: Mapping[tuple[int, int], Indices], turns: int) -> float:
-    return sum(switches(len(d)) + PRODUCT * len(d) + 2 * turns for d in left.values())
 
 
 def _turn(sets: Sequence[Indices], period: int) -> int | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from jali._core.console import counted_text
 from jali.ckks import Params, max_log_qp
 from jali.errors import Error, InsecureParams, InvalidArgument, Unsupported
 from jali.nn.amplify import OUTPUT_BITS
@@ -90,7 +91,7 @@ def smallest(
     deep = sorted(graph, key=lambda n: -taken(n))[:3]
     shares = ", ".join(f"{n.name} ({n.attrs.get('by', n.op)}): {taken(n)}" for n in deep)
     raise Unsupported(
-        f"the model takes {depth} levels at a scale of {scale_bits:.0f} bits, more than parameters without "
+        f"the model takes {counted_text(depth, 'level')} at a scale of {scale_bits:.0f} bits, more than parameters without "
         f"bootstrapping have. Most levels go to {shares}. Ask for fewer precision_bits, calibrate on a smaller range, or replace "
         f"ReLU by a square or by SiLU. {refused}"
     )

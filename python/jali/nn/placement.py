@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
+from jali._core.console import counted_text, one_text
 from jali.ckks import Params
 from jali.errors import InvalidArgument, Unsupported
 from jali.nn.bootstraps import Placement, Problem, Stage, placed
@@ -29,7 +30,7 @@ def refusal(node: Node, most: float) -> str:
     nobody needs, but must not leave the range in which the modular reduction works.
     """
     if node.op in ("input", "bootstrap"):
-        return f"{node.name} is an {node.op}"
+        return f"{node.name} is {one_text(node.op)}"
     if node.attrs["layout"].partial:
         return (
             f"slots between the numbers of {node.name} hold parts of sums, whose size nobody knows"
@@ -125,6 +126,6 @@ def best_levels(
     most = params.bootstrap_max_magnitude
     refused = [why for node in graph if (why := refusal(node, most)) and node.op != "input"]
     raise Unsupported(
-        f"{between} levels lie between two bootstrappings, and no plan gets along with them. Most of a single operation, "
+        f"{counted_text(between, 'level')} {'lies' if between == 1 else 'lie'} between two bootstrappings, and no plan gets along with them. Most of a single operation, "
         f"{taken(deep)}, go to {deep.name} ({deep.attrs.get('by', deep.op)}). {' '.join(refused[:2])}"
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from jali._core import packages
+from jali._core import checks, packages
+from jali._core.console import counted_text
 from jali.ckks import Params
-from jali.errors import FileError, InvalidArgument, Unsupported
+from jali.errors import FileError, InvalidArgument, Unsupported, WrongCall
 from jali.nn.costs import Costs
 from jali.nn.graph import Graph
 from jali.nn.levels import taken
@@ -22,6 +23,8 @@ def plotted(
     graph: Graph, params: Params, costs: Costs, path: str | os.PathLike[str] | None = None
 ) -> Any:
     """The figure of a graph with levels; see Program.plot."""
+    if path is not None and not isinstance(path, (str, os.PathLike)):
+        raise WrongCall(f"path is where the picture is saved, or None, not {checks.shown(path)}")
     if path is not None and not os.fspath(path).endswith(_ENDINGS):
         raise InvalidArgument(
             f"{os.fspath(path)}: a picture's name ends with {', '.join(_ENDINGS)}"
@@ -62,7 +65,10 @@ def plotted(
     below.set_ylabel(f"cost, {costs.unit}")
     if len(graph) <= _SHOWN:
         below.set_xticks(range(len(graph)), [n.name for n in graph], rotation=90, fontsize=7)
-    figure.suptitle(f"{len(restored)} arrays are bootstrapped; {params!r}", fontsize=9)
+    figure.suptitle(
+        f"{counted_text(len(restored), 'array')} {'is' if len(restored) == 1 else 'are'} bootstrapped; {params!r}",
+        fontsize=9,
+    )
     if path is not None:
         try:
             figure.savefig(os.fspath(path), dpi=120)

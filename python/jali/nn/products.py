@@ -23,6 +23,7 @@ from jali.nn.graph import Array, Graph, Node, Shape
 from jali.nn.layout import Layout
 from jali.nn.operation import Attrs, Op
 from jali.nn.sparse import Indices, SparseMap
+from jali.nn.weights import Weights
 
 __all__ = [
     "Matmul",
@@ -35,8 +36,6 @@ __all__ = [
     "spread",
     "windowed",
 ]
-
-_PRODUCT = 1 / 16  # with a diagonal, in units of a rotation
 
 
 class Matmul(Op):
@@ -226,28 +225,23 @@ def factors(
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """How an array of copies is made: a map to where every number occurs first, and the rotations that spread it from there; in all, so much
-    in units of a rotation."""
+    """How an array of copies is made: a map to where every number occurs first, and the rotations that spread it from there. cost: of both."""
 
     first: SparseMap
     steps: tuple[int, ...]
     cost: float
 
 
-def spread(single: SparseMap, source: Layout, target: Layout) -> Spread:
+def spread(single: SparseMap, source: Layout, target: Layout, weights: Weights) -> Spread:
     """The cheapest way for a map of copies."""
-    plain = Spread(single, (), _cost(single, source, target))
+    plain = Spread(single, (), weights.matrix(placed(single, source, target).counts))
     steps, chosen = _doublings(single, target)
     if not steps:
         return plain
     first = SparseMap(single.rows[chosen], single.cols[chosen], single.values[chosen], single.shape)
-    cost = _cost(first, source, target) + len(steps) * target.ciphertexts
+    cost = weights.matrix(placed(first, source, target).counts)
+    cost += weights.behind * len(steps) * target.ciphertexts
     return Spread(first, steps, cost) if cost < plain.cost else plain
-
-
-def _cost(single: SparseMap, source: Layout, target: Layout) -> float:
-    counts = placed(single, source, target).counts
-    return sum(2 * (math.sqrt(n) - 1) + n * _PRODUCT for n in counts) + len(counts)
 
 
 def _doublings(single: SparseMap, target: Layout) -> tuple[tuple[int, ...], Indices]:

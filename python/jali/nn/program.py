@@ -14,14 +14,14 @@ import numpy.typing as npt
 from jali import ckks
 from jali import device as devices
 from jali._core import checks
-from jali._core.console import bytes_text
+from jali._core.console import bytes_text, counted_text
 from jali.errors import InvalidArgument, VersionError
 from jali.nn import files, stored
 from jali.nn.approximate import approximate, approximated, promised
-from jali.nn.calibrate import MARGIN, calibrate
+from jali.nn.calibrate import MARGIN, calibrate, check_outputs
 from jali.nn.costs import Costs
 from jali.nn.dumps import parameters_text, program_text, report_text
-from jali.nn.execute import check_count, checked_examples, every_value, execute
+from jali.nn.execute import check_alike, check_count, checked_examples, every_value, execute
 from jali.nn.expected import expected
 from jali.nn.fold import fold
 from jali.nn.graph import Array, Graph, Shape
@@ -30,16 +30,19 @@ from jali.nn.levels import Levels, conjugated, levels_of
 from jali.nn.manifest import Manifest
 from jali.nn.parameters import Ring
 from jali.nn.placement import verify
-from jali.nn.plan import Plan, lowered, plan
+from jali.nn.plan import plan
+from jali.nn.planned import Plan
 from jali.nn.plot import plotted
 from jali.nn.progress import Progress, checked_progress
 from jali.nn.report import Summary, summarised
 from jali.nn.roles import Client, Server
 from jali.nn.run import Machine
 from jali.nn.sampled import Samples
+from jali.nn.stages import lowered
 from jali.nn.storage import Kind
 from jali.nn.unroll import has_loops
 from jali.nn.verifiers import GRAPHS, verify_costs, verify_graph, verify_levels, verify_manifest
+from jali.nn.weights import Weights
 
 __all__ = ["Program", "Sizes", "compiled"]
 
@@ -69,7 +72,7 @@ class Program:
     """What jali.compile returns.
 
     stages: the graph after every stage. memory: bytes for matrices. device: "cpu" or "cuda", for which it was planned. precision_bits: what was asked for. error: of every function, in units of its largest
-    value. costs: of operations and bootstrappings, by which levels were chosen. claims: see Machine.
+    value. costs: of operations and bootstrappings, by which levels were chosen. weights: by which layouts were. claims: see Machine.
     """
 
     stages: Mapping[str, Graph]
@@ -78,6 +81,7 @@ class Program:
     precision_bits: float
     error: float
     costs: Costs
+    weights: Weights
     claims: Mapping[str, float]
     device: str = "cpu"
 
@@ -96,7 +100,8 @@ class Program:
         manifest = Manifest.of(graph, _shapes(stages), params, lanes, found.demand)
         made = {**stages, **found.stages}
         claims = found.machine.claims
-        return cls(made, manifest, memory, precision_bits, error, found.costs, claims, device)
+        chosen_by = found.costs, found.weights
+        return cls(made, manifest, memory, precision_bits, error, *chosen_by, claims, device)
 
     @property
     def params(self) -> ckks.Params:
@@ -135,16 +140,19 @@ class Program:
         return results[0] if len(results) == 1 else tuple(results)
 
     def simulate(
-        self, *inputs: npt.ArrayLike, rng: np.random.Generator | None = None
+        self, *inputs: npt.ArrayLike, rng: np.random.Generator | int | None = None
     ) -> Array | tuple[Array, ...]:
         """What decryption would give for a batch of examples, in the clear: with the approximations, and noise of the size that is
         estimated for each output. It takes seconds for a test set, of which it tells the accuracy to expect. Numbers that a client would not
         encrypt, because they lie outside of the calibrated range, are warned of.
+
+        rng: what draws the noise, or a seed for it.
         """
-        stages, generator = self.stages, rng or np.random.default_rng()
+        stages, generator = self.stages, _generator(rng)
         graph = stages["approximate"]
         check_count(graph, inputs)
         arrays = [checked_examples(n, x) for n, x in zip(graph.inputs, inputs, strict=True)]
+        check_alike(arrays)
         for port, x in zip(self.manifest.inputs, arrays, strict=True):
             outside = port.outside(x.reshape(len(x), -1))
             if outside is not None:
@@ -248,6 +256,7 @@ class Program:
                 self.memory,
                 levels_of(self.stages["levels"]),
                 self.costs,
+                self.weights,
                 self.claims,
                 self.device,
             )
@@ -269,14 +278,14 @@ class Program:
         stages["approximate"] = promised(functions, was.precision_bits)
         params, lanes = was.manifest.params, was.manifest.lanes
         try:
-            made = _lowered_as(stages["approximate"], params, lanes, was.levels)
+            made = _lowered_as(stages["approximate"], params, lanes, was.weights, was.levels)
             verify(made["levels"], params)
             if was.manifest.demand.conjugation < conjugated(made["levels"]):
                 raise VersionError(_OTHER)
         except InvalidArgument:
             raise VersionError(_OTHER) from None
         machine = Machine(made["levels"], params, lanes, was.memory, was.claims, costs=was.costs)
-        found = Plan(made, machine, was.manifest.demand, was.costs)
+        found = Plan(made, machine, was.manifest.demand, was.costs, was.weights)
         again = cls.of(stages, found, was.precision_bits, was.error, was.device)
         if not again.manifest.is_like(was.manifest):
             raise VersionError(_OTHER)
@@ -312,6 +321,7 @@ def compiled(
     stages = {"trace": graph, "fold": fold(graph)}
     told.at("calibrate", 0.06)
     exact = every_value(graph, examples)
+    check_outputs(graph, exact)
     stages["calibrate"] = calibrate(
         stages["fold"], examples, margin=margin, input_ranges=input_ranges, exact=exact
     )
@@ -347,6 +357,12 @@ def compiled(
     return Program.of(stages, found, precision_bits, error, device)
 
 
+def _generator(rng: object) -> np.random.Generator:
+    if rng is None or isinstance(rng, np.random.Generator):
+        return rng or np.random.default_rng()
+    return np.random.default_rng(checks.whole(rng, 0, "rng is a generator of NumPy or a seed"))
+
+
 def _warn_of_made(machine: Machine, memory: float) -> None:
     """Warns if matrices do not fit in any kind. memory: that was given, of which the machine has what keys leave."""
     made = sum("made" in kinds for kinds in machine.stored.values())
@@ -355,17 +371,19 @@ def _warn_of_made(machine: Machine, memory: float) -> None:
     keys = memory - machine.memory
     beside = f", of which keys of bootstrapping take {bytes_text(keys)}" if keys > 0 else ""
     warnings.warn(
-        f"memory={bytes_text(memory)}{beside} has no room for the matrices of {made} operations, even as integers: they are made from "
+        f"memory={bytes_text(memory)}{beside} has no room for the matrices of {counted_text(made, 'operation')}, even as integers: they are made from "
         f"the weights and encoded at every use, which takes long. Compile with memory= of at least {keys + machine.least_bytes:,.0f} bytes",
         UserWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
 
 
-def _lowered_as(graph: Graph, params: ckks.Params, lanes: int, levels: Levels) -> dict[str, Graph]:
-    """The stages after approximation of the plan that these levels belong to, in which sums are taken apart or not. Raises InvalidArgument if
+def _lowered_as(
+    graph: Graph, params: ckks.Params, lanes: int, weights: Weights, levels: Levels
+) -> dict[str, Graph]:
+    """The stages after approximation of the plan that these weights and levels belong to, in which sums are taken apart or not. Raises InvalidArgument if
     they belong to neither."""
-    kind = params.slots // lanes, levels
+    kind = params.slots // lanes, weights, levels
     try:
         return lowered(graph, *kind, bootstraps=params.bootstraps)
     except InvalidArgument:

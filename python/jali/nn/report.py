@@ -121,7 +121,7 @@ class Summary:
                 f"{seconds_text(self.seconds)} for {counted_text(self.examples, 'example')}; {counted_text(self.depth, 'level')}; "
                 f"{seconds_text(self.prepare_seconds)} to encode the matrices, once",
                 *self._bootstraps(),
-                f"{self.keys} keys: {bytes_text(self.key_bytes_sent)} sent once, {bytes_text(self.key_bytes_expanded)} in the "
+                f"{counted_text(self.keys, 'key')}: {bytes_text(self.key_bytes_sent)} sent once, {bytes_text(self.key_bytes_expanded)} in the "
                 f"server; matrices {bytes_text(self.diagonal_bytes)}; arrays at most {bytes_text(self.workspace_bytes)}",
                 f"matrices: {stored_text(self.stored_bytes)}{self._made()}",
                 f"request {bytes_text(self.request_bytes)}, reply {bytes_text(self.reply_bytes)}; results to "
@@ -139,7 +139,7 @@ class Summary:
         made = sum("made" in layer.stored for layer in self.layers)
         if not made:
             return ""
-        return f"; those of {made} layers do not fit, and are made at every use: compile with more memory="
+        return f"; those of {counted_text(made, 'layer')} do not fit, and are made at every use: compile with more memory="
 
     def _bootstraps(self) -> list[str]:
         if not self.bootstraps:
@@ -191,7 +191,7 @@ class _Watch:
 
     def __call__(self, node: Node, value: Encrypted) -> None:
         self.noise_bits[node.name] = min(
-            x.precision_bits for x in value
+            x._expected_bits for x in value
         )  # it also computes what is put off
         self._synchronize()
         now = time.perf_counter()

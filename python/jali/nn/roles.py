@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 
@@ -10,6 +11,8 @@ import numpy.typing as npt
 
 from jali import ckks
 from jali._core import checks
+from jali._core.console import counted_text, one_text
+from jali.ckks.client import encrypted
 from jali.errors import InvalidArgument, ParamsMismatch, WrongDecryption
 from jali.nn.execute import checked_examples
 from jali.nn.graph import Array, Node
@@ -46,7 +49,7 @@ class Client:
     ) -> None:
         if not isinstance(manifest, Manifest):
             raise InvalidArgument(
-                f"a client is made from a Manifest, not from a {type(manifest).__name__}: Manifest.load and from_bytes read one"
+                f"a client is made from a Manifest, not from {one_text(type(manifest).__name__)}: Manifest.load and from_bytes read one"
             )
         if secret is not None:
             checks.instance(secret, ckks.Client, "secret")
@@ -83,7 +86,7 @@ class Client:
         ports = self._manifest.inputs
         if len(inputs) != len(ports):
             raise InvalidArgument(
-                f"the program takes {len(ports)} arrays, and {len(inputs)} were given"
+                f"the program takes {counted_text(len(ports), 'array')}, and was given {len(inputs)}"
             )
         singles, arrays = set(), []
         for port, values in zip(ports, inputs, strict=True):
@@ -95,10 +98,10 @@ class Client:
                 raise InvalidArgument(outside)
         if len({len(a) for a in arrays}) > 1 or len(singles) > 1:
             raise InvalidArgument("give every input the same number of examples")
-        encrypted = tuple(
+        request = tuple(
             self._encrypted(port, array) for port, array in zip(ports, arrays, strict=True)
         )
-        return Message(self._manifest.fingerprint, len(arrays[0]), singles == {True}, encrypted)
+        return Message(self._manifest.fingerprint, len(arrays[0]), singles == {True}, request)
 
     def _encrypted(self, port: Port, values: Array) -> tuple[ckks.Ciphertext, ...]:
         lanes = self._manifest.lanes
@@ -109,13 +112,16 @@ class Client:
         slots = packed(port.layout, filled).reshape(chunks, lanes, port.layout.ciphertexts, -1)
         rows = slots.transpose(2, 0, 3, 1).reshape(port.layout.ciphertexts, chunks, -1)
         return tuple(
-            self._client.encrypt(
+            encrypted(
+                self._client._core,
                 row if chunks > 1 else row[0],
-                level=port.level,
-                magnitude=port.rms,
-                peak=max(port.peak, 1.0),
+                port.level,
+                None,
+                port.rms,
+                max(port.peak, 1.0),
                 batch=chunks > 1,
                 max_bytes=1 << 40,
+                calibrated=True,
             )
             for row in rows
         )
@@ -290,5 +296,5 @@ class Server:
 
 def _split(arrays: Sequence[ckks.EncryptedArray], counts: Sequence[int]) -> list[Encrypted]:
     """The arrays in groups of these sizes."""
-    ends = np.cumsum(counts)
+    ends = itertools.accumulate(counts)
     return [tuple(arrays[end - n : end]) for n, end in zip(counts, ends, strict=True)]

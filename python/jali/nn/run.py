@@ -566,7 +566,11 @@ def restored(server: Evaluator, node: Node, source: Encrypted) -> Encrypted:
         for first, second in zip(level[::2], level[1::2], strict=False):
             found += server.bootstrap_pair(first, second, target)
     slots = node.attrs.get("slots")
-    found += [x.bootstrap(target, real=True, slots=slots) for x in level[len(found) :]]
+    # That they repeat is known from the node's layout, and checked when a program is loaded.
+    known = slots is not None
+    found += [
+        x.bootstrap(target, real=True, slots=slots, repeats=known) for x in level[len(found) :]
+    ]
     return tuple(found)
 
 

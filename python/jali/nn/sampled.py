@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jali.nn.approximate import LEAST_RMS
 from jali.nn.expected import computed
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.leaks import Leaks, leaks_of
@@ -46,9 +47,11 @@ class Samples:
         self._leaks: dict[int, tuple[Term, Leaks]] = {}  # by the ids of terms
 
     def sizes(self, graph: Graph) -> dict[str, float]:
-        """For every node of a graph with layouts, the root mean square of that of its numbers which has the largest, in its scale."""
+        """For every node of a graph with layouts, the root mean square of that of its numbers which has the largest, in its scale; of numbers that are
+        all 0 in the samples, the least that is declared."""
         values = self._exact(graph)[1]
-        return {name: math.sqrt(float(np.square(x).mean(0).max())) for name, x in values.items()}
+        found = {name: math.sqrt(float(np.square(x).mean(0).max())) for name, x in values.items()}
+        return {name: max(size, LEAST_RMS) for name, size in found.items()}
 
     def noise_bits(self, graph: Graph, low: Graph, added: Mapping[str, Added]) -> tuple[float, ...]:
         """For each output of a graph with layouts, -log2 of the noise in its scale.
@@ -173,8 +176,8 @@ def by_rows(own: float, floor: float, maps: Sequence[SparseMap], ciphertexts: Ar
     ratio = np.zeros(len(ciphertexts))
     for single in maps:
         squares = single.row_squares
-        total = np.bincount(ciphertexts, squares)
-        filled = np.bincount(ciphertexts, squares > 0)
+        total = np.bincount(ciphertexts.astype(np.int64), squares)
+        filled = np.bincount(ciphertexts.astype(np.int64), squares > 0)
         mean = (total / np.maximum(filled, 1)).max()
         ratio = np.maximum(ratio, squares / max(mean, np.finfo(float).tiny))
     return np.asarray(np.sqrt(floor**2 + max(own**2 - floor**2, 0.0) * ratio))

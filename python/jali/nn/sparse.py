@@ -162,14 +162,11 @@ class SparseMap:
 
     def scaled(self, rows: Array | float, cols: Array | float = 1.0) -> SparseMap:
         """diag(rows) M diag(cols)."""
-        m, n = self.shape
-        left = np.broadcast_to(rows, (m,))[self.rows]
-        return SparseMap(
-            self.rows,
-            self.cols,
-            left * self.values * np.broadcast_to(cols, (n,))[self.cols],
-            (m, n),
+        left, right = (
+            float(np.reshape(x, ())) if np.size(x) == 1 else np.asarray(x)[at]
+            for x, at in ((rows, self.rows), (cols, self.cols))
         )
+        return SparseMap(self.rows, self.cols, np.asarray(left * self.values * right), self.shape)
 
     def after(self, inner: SparseMap) -> SparseMap:
         """The composition y = self(inner(x))."""
@@ -209,9 +206,10 @@ class SparseMap:
     def bounds(self, low: Array, high: Array) -> tuple[Array, Array]:
         """The least and the largest that each y can be if every x lies between low and high."""
         a, b = self.values * low[self.cols], self.values * high[self.cols]
-        least, most = np.zeros(self.shape[0]), np.zeros(self.shape[0])
-        np.add.at(least, self.rows, np.minimum(a, b))
-        np.add.at(most, self.rows, np.maximum(a, b))
+        least, most = (
+            np.asarray(np.bincount(self.rows, part(a, b), self.shape[0]), np.float64)
+            for part in (np.minimum, np.maximum)
+        )
         return least, most
 
     def __str__(self) -> str:

@@ -60,22 +60,36 @@ class Item:
         """The kind of its integers in the memory of the device."""
         return "periodic" if self.period else "integers"
 
+    @property
+    def smallest(self) -> Kind:
+        """The kind with the fewest bytes in the memory of the device."""
+        return self.compact if 0 < self.integers < self.resident else "resident"
+
+
+def _from_the_host(items: Sequence[Item], streams: bool) -> list[Kind]:
+    """The kinds of matrices of which none is in the memory of the device."""
+    host = STREAMED_BYTES if streams else 0
+    kinds: list[Kind] = []
+    for item in items:
+        kind: Kind = "streamed" if item.integers <= host and item.integers > 0 else "made"
+        host -= item.integers if kind == "streamed" else 0
+        kinds.append(kind)
+    return kinds
+
 
 def stored(items: Sequence[Item], memory: float, streams: bool = False) -> list[Kind]:
     """The kind of every matrix, so that they take at most `memory` bytes of the device and a run takes little longer than if all were resident.
 
-    It is a knapsack with a choice for each item, filled by the cost that each further byte saves (Sinha and Zoltners 1979). Where the best step of
+    If all fit in their smallest kinds of the device, none is streamed or made, because to make one takes more than its encoding, which is what is measured: its
+    numbers come from the weights. The rest is a knapsack with a choice for each item, filled by the cost that each further byte saves (Sinha and Zoltners 1979). Where the best step of
     a matrix does not fit, the next best is tried. So the result costs at most one step of one matrix more than the best choice.
 
     streams: whether there is a device with memory apart from the host's.
     """
-    host = STREAMED_BYTES if streams else 0
-    kinds: list[Kind] = []
-    for item in items:
-        base: Kind = "streamed" if item.integers <= host and item.integers > 0 else "made"
-        host -= item.integers if base == "streamed" else 0
-        kinds.append(base)
-    room = memory
+    kinds = [item.smallest for item in items]
+    room = memory - sum(item.bytes(kind) for item, kind in zip(items, kinds, strict=True))
+    if room < 0:
+        kinds, room = _from_the_host(items, streams), memory
     steps: list[tuple[Fraction, int, Kind]] = []
 
     def offer(k: int) -> None:

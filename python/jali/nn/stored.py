@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from jali.errors import CorruptData
-from jali.nn import files, recorded
+from jali.errors import CorruptData, VersionError
+from jali.nn import files, recorded, storage_costs
 from jali.nn.costs import Costs
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.levels import Levels
 from jali.nn.manifest import Manifest
+from jali.nn.weights import Weights
 
 __all__ = ["Stored", "from_bytes", "to_bytes"]
 
@@ -33,6 +34,7 @@ class Stored:
     memory: float
     levels: Levels
     costs: Costs
+    weights: Weights
     claims: Mapping[str, float]
     device: str = "cpu"
 
@@ -71,6 +73,7 @@ def to_bytes(program: Stored) -> bytes:
         "restored": dict(program.levels.restored),
         "slots": dict(program.levels.slots),
         "costs": program.costs.document,
+        "weights": program.weights.document,
         "claims": dict(program.claims),
         "device": program.device,
     }
@@ -106,7 +109,12 @@ def from_bytes(data: bytes | bytearray | memoryview, security: int = 128) -> Sto
             _levels(content["restored"], params.depth),
             _levels(content.get("slots", {}), params.slots),
         )
+        if "weights" not in content or not {"added", *storage_costs.NAMES} <= set(content["costs"]):
+            raise VersionError(
+                "the program was compiled by an earlier version of Jali, which planned by other costs: compile the model again"
+            )
         costs = Costs.of_document(content["costs"])
+        weights = Weights.of_document(content["weights"])
         claims = {str(name): float(bits) for name, bits in content["claims"].items()}
         numbers = {k: float(content[k]) for k in ("precision_bits", "error", "memory")}
         device = content.get("device", "cpu")
@@ -126,6 +134,7 @@ def from_bytes(data: bytes | bytearray | memoryview, security: int = 128) -> Sto
         manifest,
         levels=levels,
         costs=costs,
+        weights=weights,
         claims=claims,
         device=device,
         **numbers,

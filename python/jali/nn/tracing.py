@@ -14,12 +14,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from jali._core import checks
+from jali._core.console import counted_text
 from jali._core.refusals import refuse_names
 from jali.ckks.operands import axes as axes_of
 from jali.errors import IndexOutOfRange, InvalidArgument, Unsupported
 from jali.nn.builder import Builder, innermost
 from jali.nn.graph import Array, Graph, Node, Shape
-from jali.nn.numpy_refusals import METHODS, called, reason
+from jali.nn.numpy_refusals import INSTEAD, METHODS, called, reason
 
 __all__ = ["Builder", "Traced", "innermost", "trace_function"]
 
@@ -94,7 +95,7 @@ class Traced:
 
     def _scaled(self, factor: Any, offset: Any) -> Traced:
         factor, offset = np.asarray(factor, np.float64), np.asarray(offset, np.float64)
-        shape = np.broadcast_shapes(self.shape, factor.shape, offset.shape)
+        shape = _joint(self.shape, factor.shape, offset.shape)
         return self._add("scale", "scale", self._broadcast(shape), factor=factor, offset=offset)
 
     def _broadcast(self, shape: Shape) -> Traced:
@@ -103,7 +104,7 @@ class Traced:
         return self._add("broadcast", "broadcast", self, shape=tuple(shape))
 
     def _together(self, other: Traced) -> tuple[Traced, Traced]:
-        shape = np.broadcast_shapes(self.shape, other.shape)
+        shape = _joint(self.shape, other.shape)
         return self._broadcast(shape), other._broadcast(shape)
 
     def _sum_with(self, other: Any, sign: float) -> Traced:
@@ -129,6 +130,19 @@ class Traced:
     def __pos__(self) -> Traced:
         return self
 
+    def __abs__(self) -> Traced:
+        return self._function("absolute")
+
+    def __mod__(self, other: Any) -> NoReturn:
+        self._refuse(f"a remainder: {INSTEAD['mod']}")
+
+    __rmod__ = __divmod__ = __rdivmod__ = __mod__
+
+    def __floordiv__(self, other: Any) -> NoReturn:
+        self._refuse(f"a division to whole numbers: {INSTEAD['floor_divide']}")
+
+    __rfloordiv__ = __floordiv__
+
     def __mul__(self, other: Any) -> Traced:
         if isinstance(other, Traced):
             return self._add("multiply", "multiply", *self._together(other))
@@ -137,7 +151,7 @@ class Traced:
             return times
         numbers = _numbers(other)
         if not numbers.any():  # nobody has to encrypt what everybody knows
-            return np.zeros(np.broadcast_shapes(self.shape, numbers.shape))  # type: ignore[return-value]
+            return np.zeros(_joint(self.shape, numbers.shape))  # type: ignore[return-value]
         return self._scaled(numbers, 0.0)
 
     __rmul__ = __mul__
@@ -187,7 +201,7 @@ class Traced:
         if min(self.ndim, other.ndim) > 1 and min(self.shape[-2], other.shape[-1]) > 1:
             if self.shape[-1] != other.shape[-2]:
                 raise InvalidArgument(f"a product of arrays of {self.shape} and {other.shape}")
-            outer = np.broadcast_shapes(self.shape[:-2], other.shape[:-2])
+            outer = _joint(self.shape[:-2], other.shape[:-2])
             pair = [x._broadcast((*outer, *x.shape[-2:])) for x in (self, other)]
             return self._add("matmul", "matmul", *pair)
         if not 1 <= self.ndim <= 2 or not 1 <= other.ndim <= 2:
@@ -252,7 +266,7 @@ class Traced:
         order = axes_of(tuple(order), self.ndim)
         if len(order) != self.ndim:
             raise InvalidArgument(
-                f"{self._name or 'an array'} has {self.ndim} axes: name each of them once"
+                f"{self._name or 'an array'} has {counted_text(self.ndim, 'axis', 'axes')}: name each of them once"
             )
         return self._add("transpose", "transpose", self, axes=order)
 
@@ -305,6 +319,11 @@ class Traced:
         )
         return cut.reshape(shape)
 
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        self._refuse(
+            "an array that is traced never changes: write a new one, such as numpy.concatenate((a, x[n:])), or keep * x + b with numbers 0 and 1 in keep"
+        )
+
     # --- NumPy ------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -334,6 +353,17 @@ class Traced:
             f"{name} cannot be compiled: {reason(function, method)}. There are {', '.join(sorted(_UFUNCS))}, "
             f"{', '.join(sorted(f.__name__ for f in _FUNCTIONS))}, and the functions of jali.nn.scalar"
         )
+
+
+def _joint(*shapes: Shape) -> Shape:
+    """The shape to which NumPy joins these. Raises InvalidArgument if it joins them to none."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        given = " and ".join(str(shape) for shape in shapes if shape)
+        raise InvalidArgument(
+            f"arrays of the shapes {given} do not fit each other: make their last axes equal, or one of them 1"
+        ) from None
 
 
 def _numbers(value: Any) -> Array:
@@ -447,6 +477,10 @@ def trace_function(function: Callable[..., Any], examples: Sequence[Array]) -> G
         ) from error
     found = list(results) if isinstance(results, (tuple, list)) else [results]
     for result in found:
+        if isinstance(result, dict):
+            raise InvalidArgument(
+                "the function returned a dict: return an array, or several in a tuple"
+            )
         if not isinstance(result, Traced):
             raise InvalidArgument(
                 f"the function returned {checks.shown(result)}, which does not depend on its arguments: return arrays that do"

@@ -106,7 +106,7 @@ class Trial:
             return None
         if node.op == "input":
             fresh = self.fresh(node, node.attrs["level"])
-            self._noises.add(node, max(2.0**-x.precision_bits for x in fresh))
+            self._noises.add(node, max(2.0**-x._expected_bits for x in fresh))
             return None
         if node.op == "bootstrap":
             found, own = self.fresh(node, node.attrs["level"]), 2.0 ** -self._precision(node)
@@ -131,7 +131,7 @@ class Trial:
         for node in self.machine.graph:
             if node.op == "input":
                 fresh = self.fresh(node, node.attrs["level"])
-                own = max(2.0**-x.precision_bits for x in fresh)
+                own = max(2.0**-x._expected_bits for x in fresh)
                 found[node.name] = Added(own, own)
                 continue
             largest = {} if node.op == "transform" else sizes
@@ -155,7 +155,7 @@ class Trial:
             y = EncryptedArray(server, server.explicit.twice_real(x._settled(), 2.0))
             for step in term.sums:
                 y = y + y.rotate(step * self.machine.lanes)
-            total = math.hypot(total, 2.0**-y.precision_bits)
+            total = math.hypot(total, 2.0**-y._expected_bits)
         return total
 
     def _run_alone(
@@ -184,7 +184,7 @@ class Trial:
             self.server.synchronize()
         start = time.perf_counter()
         made = (machine or self.machine).node(self.server, node, inputs, only)
-        own = 2.0 ** -min(x.precision_bits for x in made)  # which computes what is put off
+        own = 2.0 ** -min(x._expected_bits for x in made)  # which computes what is put off
         own *= math.sqrt(share)
         if self._timed:
             self.server.synchronize()
@@ -227,11 +227,11 @@ class Trial:
             real = node.attrs["kind"] == "real"
             packed = slots if slots < twin.slots else 0
             y = (
-                x.bootstrap(real=True, slots=packed or None)
+                x.bootstrap(real=True, slots=packed or None, repeats=packed > 0)
                 if real
                 else server.bootstrap_pair(x, x)[0]
             )
-            self._precisions[key] = y.precision_bits
+            self._precisions[key] = y._expected_bits
         return self._precisions[key]
 
 
@@ -291,7 +291,7 @@ def demanded(
     for step, level in machine.steps:
         folded = (step + slots // 2 - 1) % slots - slots // 2 + 1  # in the shorter direction
         rotations[folded] = max(level, rotations.get(folded, 0))
-    noise_bits = tuple(min(x.precision_bits for x in output) for output in outputs)
+    noise_bits = tuple(min(x._expected_bits for x in output) for output in outputs)
     if samples is not None and laid_out is not None:
         added = trial.added(laid_out, samples.sizes(laid_out))
         noise_bits = samples.noise_bits(laid_out, machine.graph, added)

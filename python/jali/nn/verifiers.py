@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jali._core.console import counted_text
 from jali.ckks import Params
 from jali.errors import InternalError, InvalidArgument
 from jali.nn import ops, placement
@@ -157,7 +158,10 @@ def _levels(graph: Graph) -> Problems:
             continue
         for k, name in enumerate(node.inputs if node.op != "bootstrap" else ()):
             if graph[name].attrs["level"] < level + taken(node, k):
-                yield node, f"takes {taken(node, k)} levels of {name}, which has too few"
+                yield (
+                    node,
+                    f"takes {counted_text(taken(node, k), 'level')} of {name}, which has too few",
+                )
 
 
 #: The verifier of each stage that makes a graph.

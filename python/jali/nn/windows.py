@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from jali._core.console import counted_text
 from jali.errors import InvalidArgument
 from jali.nn.graph import Array, Shape
 from jali.nn.sparse import SparseMap
@@ -38,7 +39,9 @@ def _sizes(shape: Shape, kernel: Shape, dilation: Shape, attrs: Attrs) -> Shape:
     stride, padding = attrs["stride"], attrs["padding"]
     axes = len(shape) - 1
     if not axes or not len(kernel) == len(stride) == len(padding) == len(dilation) == axes:
-        raise InvalidArgument(f"its window has {len(kernel)} axes, and its input the shape {shape}")
+        raise InvalidArgument(
+            f"its window has {counted_text(len(kernel), 'axis', 'axes')}, and its input the shape {shape}"
+        )
     sizes = []
     for n, k, s, d, (before, after) in zip(
         shape[1:], kernel, stride, dilation, padding, strict=True
