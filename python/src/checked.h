@@ -51,8 +51,12 @@ class Call {
 /// What a parameter of type T must be, for a message.
 template <class T>
 struct Wanted {
-  static std::string text() {
-    return "a ckks." + nb::cast<std::string>(nb::type<T>().attr("__name__"));
+  static std::string text() {  // "a tfhe.Params"
+    const auto of = [](const char* attribute) {
+      return nb::cast<std::string>(nb::type<T>().attr(attribute));
+    };
+    const std::string module = of("__module__");
+    return "a " + module.substr(module.rfind('.') + 1) + "." + of("__name__");
   }
 };
 template <class T>

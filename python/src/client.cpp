@@ -175,8 +175,9 @@ class Client {
 
   ckks::Ciphertext encrypt(nb::handle values, int level, std::int64_t slots, double magnitude,
                            double peak, const std::optional<ViewTuple>& view,
-                           const std::optional<Layout>& layout, std::size_t part) {
-    const params::Declared declared = checked_declared(magnitude, peak);
+                           const std::optional<Layout>& layout, std::size_t part, bool calibrated) {
+    params::Declared declared = checked_declared(magnitude, peak);
+    declared.calibrated = calibrated;
     return encrypt_array(params_, *encoder_, values, level, slots, view, layout, part,
                          [&](const ckks::Plaintext& p) {
                            ckks::Ciphertext c = encryptor_->encrypt(p, declared);
@@ -284,8 +285,9 @@ class Encryptor {
 
   ckks::Ciphertext encrypt(nb::handle values, int level, std::int64_t slots, double magnitude,
                            double peak, const std::optional<ViewTuple>& view,
-                           const std::optional<Layout>& layout, std::size_t part) {
-    const params::Declared declared = checked_declared(magnitude, peak);
+                           const std::optional<Layout>& layout, std::size_t part, bool calibrated) {
+    params::Declared declared = checked_declared(magnitude, peak);
+    declared.calibrated = calibrated;
     return encrypt_array(params_, encoder_, values, level, slots, view, layout, part,
                          [&](const ckks::Plaintext& p) { return encryptor_.encrypt(p, declared); });
   }
@@ -421,7 +423,7 @@ leave its interval. If the ciphertext was read from bytes, the bound is what the
       .def_prop_ro("key_id", &Client::key_id, "The name of the secret key.")
       .def("encrypt", &Client::encrypt, "values"_a.none(), "level"_a = -1, "slots"_a = 0,
            "magnitude"_a = 1.0, "peak"_a = 0.0, "view"_a = nb::none(), "layout"_a = nb::none(),
-           "part"_a = 0)
+           "part"_a = 0, "calibrated"_a = false)
       .def("decrypt", &Client::decrypt, "ciphertext"_a, "length"_a, "complex_values"_a, "check"_a,
            nb::sig("def decrypt(self, ciphertext: Ciphertext, length: int, complex_values: bool, "
                    "check: bool) -> numpy.typing.NDArray[typing.Any]"))
@@ -438,7 +440,7 @@ leave its interval. If the ciphertext was read from bytes, the bound is what the
       .def_prop_ro("params", &Encryptor::params, "Its parameters.")
       .def("encrypt", &Encryptor::encrypt, "values"_a.none(), "level"_a = -1, "slots"_a = 0,
            "magnitude"_a = 1.0, "peak"_a = 0.0, "view"_a = nb::none(), "layout"_a = nb::none(),
-           "part"_a = 0);
+           "part"_a = 0, "calibrated"_a = false);
 }
 
 }  // namespace jali::python

@@ -150,14 +150,14 @@ look-up must bring them back. One more bit, the padding, lies above.)");
           nb::sig("def presets() -> dict[str, str]"), "What each preset is for, by its name.")
       .def_static(
           "from_bytes",
-          [](nb::handle data, int min_security) {
-            const BytesView view(data);
-            wire::Limits limits;
-            limits.min_security = min_security;
-            nb::gil_scoped_release release;
-            return TfheParams{wire::tfhe_params_from_bytes(view.span(), limits)};
-          },
-          nb::arg("data"), nb::arg("min_security") = 128,
+          checked({"Params.from_bytes", 2, {{"data"}, {"min_security", nb::int_(128)}}},
+                  [](nb::handle data, int min_security) {
+                    const BytesView view(data);
+                    wire::Limits limits;
+                    limits.min_security = min_security;
+                    nb::gil_scoped_release release;
+                    return TfheParams{wire::tfhe_params_from_bytes(view.span(), limits)};
+                  }),
           nb::sig("def from_bytes(data: bytes | bytearray | memoryview, min_security: int = 128) "
                   "-> Params"),
           R"(Load what to_bytes made. Every byte is checked.

@@ -95,30 +95,34 @@ Client.evaluation_keys makes them.)");
           nb::arg("file"), nb::sig(kSaveSignature), kSave)
       .def_static(
           "from_bytes",
-          [](nb::handle data, const TfheParams& params, std::size_t max_bytes) {
-            const BytesView view(data);
-            nb::gil_scoped_release release;
-            return TfheKeys{std::make_shared<const lwe::EvaluationKeys>(
-                wire::tfhe_keys_from_bytes(view.span(), params.ptr, limited(max_bytes)))};
-          },
-          nb::arg("data"), nb::arg("params"), nb::arg("max_bytes") = wire::Limits{}.max_bytes,
+          checked({"EvaluationKeys.from_bytes",
+                   3,
+                   {{"data"}, {"params"}, {"max_bytes", nb::int_(wire::Limits{}.max_bytes)}}},
+                  [](nb::handle data, const TfheParams& params, std::size_t max_bytes) {
+                    const BytesView view(data);
+                    nb::gil_scoped_release release;
+                    return TfheKeys{std::make_shared<const lwe::EvaluationKeys>(
+                        wire::tfhe_keys_from_bytes(view.span(), params.ptr, limited(max_bytes)))};
+                  }),
           nb::sig("def from_bytes(data: bytes | bytearray | memoryview, params: Params, "
                   "max_bytes: int = ...) -> EvaluationKeys"),
           kFromBytes)
       .def_static(
           "load",
-          [](nb::handle file, const TfheParams& params, std::size_t max_bytes) {
-            const wire::Limits limits = limited(max_bytes);
-            return TfheKeys{std::make_shared<const lwe::EvaluationKeys>(load_from(
-                file,
-                [&](std::span<const std::uint8_t> bytes) {
-                  return wire::tfhe_keys_from_bytes(bytes, params.ptr, limits);
-                },
-                [&](const wire::Source& source) {
-                  return wire::read_tfhe_keys(source, params.ptr, limits);
-                }))};
-          },
-          nb::arg("file"), nb::arg("params"), nb::arg("max_bytes") = wire::Limits{}.max_bytes,
+          checked({"EvaluationKeys.load",
+                   3,
+                   {{"file"}, {"params"}, {"max_bytes", nb::int_(wire::Limits{}.max_bytes)}}},
+                  [](nb::handle file, const TfheParams& params, std::size_t max_bytes) {
+                    const wire::Limits limits = limited(max_bytes);
+                    return TfheKeys{std::make_shared<const lwe::EvaluationKeys>(load_from(
+                        file,
+                        [&](std::span<const std::uint8_t> bytes) {
+                          return wire::tfhe_keys_from_bytes(bytes, params.ptr, limits);
+                        },
+                        [&](const wire::Source& source) {
+                          return wire::read_tfhe_keys(source, params.ptr, limits);
+                        }))};
+                  }),
           nb::sig(
               "def load(file: str | os.PathLike[str] | typing.BinaryIO | bytes, params: Params, "
               "max_bytes: int = ...) -> EvaluationKeys"),
@@ -184,28 +188,32 @@ Client.evaluation_keys makes them.)");
           nb::arg("file"), nb::sig(kSaveSignature), kSave)
       .def_static(
           "from_bytes",
-          [](nb::handle data, const TfheParams& params, std::size_t max_bytes) {
-            const BytesView view(data);
-            nb::gil_scoped_release release;
-            return array_of(
-                wire::tfhe_ciphertext_from_bytes(view.span(), params.ptr, limited(max_bytes)));
-          },
-          nb::arg("data"), nb::arg("params"), nb::arg("max_bytes") = wire::Limits{}.max_bytes,
+          checked({"Ciphertext.from_bytes",
+                   3,
+                   {{"data"}, {"params"}, {"max_bytes", nb::int_(wire::Limits{}.max_bytes)}}},
+                  [](nb::handle data, const TfheParams& params, std::size_t max_bytes) {
+                    const BytesView view(data);
+                    nb::gil_scoped_release release;
+                    return array_of(wire::tfhe_ciphertext_from_bytes(view.span(), params.ptr,
+                                                                     limited(max_bytes)));
+                  }),
           nb::sig("def from_bytes(data: bytes | bytearray | memoryview, params: Params, "
                   "max_bytes: int = ...) -> Ciphertext"),
           kFromBytes)
       .def_static(
           "load",
-          [](nb::handle file, const TfheParams& params, std::size_t max_bytes) {
-            const wire::Limits limits = limited(max_bytes);
-            const auto of_bytes = [&](std::span<const std::uint8_t> bytes) {
-              return array_of(wire::tfhe_ciphertext_from_bytes(bytes, params.ptr, limits));
-            };
-            return load_from(file, of_bytes, [&](const wire::Source& source) {
-              return of_bytes(wire::read_object(source, limits));
-            });
-          },
-          nb::arg("file"), nb::arg("params"), nb::arg("max_bytes") = wire::Limits{}.max_bytes,
+          checked({"Ciphertext.load",
+                   3,
+                   {{"file"}, {"params"}, {"max_bytes", nb::int_(wire::Limits{}.max_bytes)}}},
+                  [](nb::handle file, const TfheParams& params, std::size_t max_bytes) {
+                    const wire::Limits limits = limited(max_bytes);
+                    const auto of_bytes = [&](std::span<const std::uint8_t> bytes) {
+                      return array_of(wire::tfhe_ciphertext_from_bytes(bytes, params.ptr, limits));
+                    };
+                    return load_from(file, of_bytes, [&](const wire::Source& source) {
+                      return of_bytes(wire::read_object(source, limits));
+                    });
+                  }),
           nb::sig(
               "def load(file: str | os.PathLike[str] | typing.BinaryIO | bytes, params: Params, "
               "max_bytes: int = ...) -> Ciphertext"),
@@ -237,13 +245,14 @@ Evaluator.apply takes it. Raises InvalidArgument for results that do not fit.)")
            nb::sig("def __init__(self, params: Params, values: typing.Sequence[int]) -> None"))
       .def_static(
           "together",
-          [](const std::vector<TfheTable>& tables) {
-            std::vector<tfhe::LookUpTable> parts;
-            for (const auto& one : tables) parts.push_back(*one.ptr);
-            return TfheTable{
-                std::make_shared<const tfhe::LookUpTable>(tfhe::LookUpTable::together(parts))};
-          },
-          nb::arg("tables"), nb::sig("def together(tables: typing.Sequence[Table]) -> Table"),
+          checked({"Table.together", 1, {{"tables"}}},
+                  [](const std::vector<TfheTable>& tables) {
+                    std::vector<tfhe::LookUpTable> parts;
+                    for (const auto& one : tables) parts.push_back(*one.ptr);
+                    return TfheTable{std::make_shared<const tfhe::LookUpTable>(
+                        tfhe::LookUpTable::together(parts))};
+                  }),
+          nb::sig("def together(tables: typing.Sequence[Table]) -> Table"),
           R"(Several functions that one rotation computes: Evaluator.apply_all. Their number is a power of two. If they lie side by side,
 because inputs are small enough, that costs nothing. Otherwise every doubling costs a bit of the precision with which a
 rotation sees its input, so parameters must be made for it. Raises InvalidArgument or ParamsMismatch if they do not fit together.)")

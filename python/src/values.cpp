@@ -6,6 +6,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -27,6 +28,15 @@ namespace jali::python {
 using namespace nb::literals;
 
 namespace {
+
+/// At most 1.5 bits above what equal and normal numbers leave, if slots share no errors (docs/noise.md).
+double expected_bits(const ckks::Ciphertext& c) {
+  constexpr double kMost = 8;  // 1.5 bits of a standard deviation
+  params::Estimate expected = c.estimate;
+  expected.variance_spread = std::max(1.0, expected.variance_spread / kMost);
+  expected.variance_shared = 1;
+  return params::NoiseModel(*c.params).precision_bits(expected, c.scale);
+}
 
 std::size_t bytes_of(const ckks::Ciphertext& c) {
   std::size_t total = 0;
@@ -285,6 +295,10 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)");
             return params::NoiseModel(*c.params).precision_bits(c.estimate, c.scale);
           },
           "Estimated bits of precision of a slot: -log2 of the standard deviation of its error.")
+      .def_prop_ro(
+          "expected_bits", &expected_bits,
+          "The precision in bits that is expected of independent numbers: precision_bits, or "
+          "up to 1.5 more. It is for planners, which keep a margin of their own.")
       .def("to_bytes", &bytes_from<ckks::Ciphertext>, kToBytes)
       .def_static("from_bytes",
                   checked(of_bytes("Ciphertext.from_bytes", "data"), &from_bytes<ckks::Ciphertext>),

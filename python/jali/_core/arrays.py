@@ -38,8 +38,13 @@ def as_numbers(values: npt.ArrayLike, what: str = "values") -> Vectors:
     checks.unmasked(values, what)
     kind = array.dtype.kind
     if kind not in "biufc":
+        mixed = (
+            ". values.astype(float) makes them of a table whose columns have several types, "
+            "values.toarray() of a sparse matrix, and list(values) of an iterator"
+        )
         raise InvalidArgument(
             f"{what} have dtype {array.dtype}: give booleans, integers, floats or complex numbers"
+            + (mixed if kind == "O" else "")
         )
     if array.ndim == 0:
         raise InvalidArgument(f"{what} have 0 dimensions: a single number is np.array([number])")

@@ -56,7 +56,7 @@ def size(value: Any, what: str) -> int:
 
     Raises InvalidArgument for anything else.
     """
-    message = f'{what} must be a number of bytes, or text such as "1.5 GB"'
+    message = f'{what} must be a whole number of bytes, or text such as "1.5 GB"'
     if not isinstance(value, str):
         return whole(value, 0, message)
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMG]?i?B)\s*", value, re.ASCII | re.IGNORECASE)

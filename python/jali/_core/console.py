@@ -5,6 +5,7 @@ Results go to standard output, progress to standard error.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
@@ -14,6 +15,7 @@ __all__ = [
     "counted_text",
     "counter",
     "joules_text",
+    "one_text",
     "progress",
     "seconds_text",
     "stages",
@@ -21,6 +23,8 @@ __all__ = [
 ]
 
 Item = TypeVar("Item")
+#: Two capitals or more at the beginning of a name, without the one of a word that follows: SVC, and the MLP of MLPRegressor; and NumPy's nd.
+_SPOKEN = re.compile(r"[A-Z]{2,}(?![a-z])|nd")
 
 
 def bytes_text(count: float) -> str:
@@ -103,9 +107,16 @@ def progress(items: Iterable[Item], what: str, count: int) -> Iterator[Item]:
     sys.stderr.write("\r" + " " * (len(what) + 24) + "\r")
 
 
-def counted_text(count: int, what: str) -> str:
-    """A number of things, as "1 example" and "2 examples"."""
-    return f"{count:,} {what}" + ("" if count == 1 else "s")
+def counted_text(count: int, what: str, many: str | None = None) -> str:
+    """A number of things, as "1 example" and "2 examples". many: the name of several, if it is not that of one with an s."""
+    return f"{count:,} {what if count == 1 else many or f'{what}s'}"
+
+
+def one_text(name: str) -> str:
+    """A name behind its article, as "a Ridge", "an Isomap" and "an SVC". Capitals without a vowel, as in SVC, are spoken one by one."""
+    letters = _SPOKEN.match(name)
+    spoken = letters is not None and not set("AEIOU") & set(letters[0])
+    return f"{'an' if name[:1].upper() in ('AEFHILMNORSX' if spoken else 'AEIO') else 'a'} {name}"
 
 
 def counter(what: str) -> Callable[[int, int], None] | None:

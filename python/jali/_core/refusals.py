@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any, NoReturn
 
 from jali.errors import NotOffered, Unsupported, WrongCall
@@ -16,6 +17,7 @@ __all__ = [
     "ARRAY",
     "DECRYPT",
     "explain_calls",
+    "explain_functions",
     "is_refusal",
     "refuse_names",
     "refuse_operators",
@@ -141,7 +143,9 @@ def wrong_call(
     return WrongCall(f"{name} was given an argument twice: it takes {takes}")
 
 
-def _explained(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _explained(
+    name: str, function: Callable[..., Any], *, method: bool = True
+) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -150,7 +154,7 @@ def _explained(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             began = error.__traceback__ is not None and error.__traceback__.tb_next is not None
             if began:
                 raise
-            raise wrong_call(name, function, args, kwargs) from None
+            raise wrong_call(name, function, args, kwargs, method=method) from None
 
     return call
 
@@ -162,10 +166,19 @@ def explain_calls(kind: type, *, constructor: bool = True, named: str = "") -> N
     """
     known = named or kind.__name__
     for name, member in list(vars(kind).items()):
-        shown = known if name == "__init__" else f"{known}.{name}"
-        if name.startswith("_") and not (name == "__init__" and constructor):
+        called = name == "__call__" or (name == "__init__" and constructor)
+        shown = known if called else f"{known}.{name}"
+        if name.startswith("_") and not called:
             continue
         if isinstance(member, classmethod):
             setattr(kind, name, classmethod(_explained(shown, member.__func__)))
         elif inspect.isfunction(member) and not is_refusal(member):
             setattr(kind, name, _explained(shown, member))
+
+
+def explain_functions(module: ModuleType, named: str) -> None:
+    """Lets the public functions of a module say what is wrong with their arguments. named: the module's name for users."""
+    for name in module.__all__:
+        member = getattr(module, name)
+        if inspect.isfunction(member):
+            setattr(module, name, _explained(f"{named}.{name}", member, method=False))

@@ -581,6 +581,12 @@ class Ciphertext:
         Estimated bits of precision of a slot: -log2 of the standard deviation of its error.
         """
 
+    @property
+    def expected_bits(self) -> float:
+        """
+        The precision in bits that is expected of independent numbers: precision_bits, or up to 1.5 more. It is for planners, which keep a margin of their own.
+        """
+
     def to_bytes(self) -> bytes:
         """Bytes for transport or storage. They are not authenticated."""
 
@@ -885,6 +891,7 @@ class ClientCore:
         view: tuple[Sequence[tuple[int, int]], int, int] | None = None,
         layout: Layout | None = None,
         part: int = 0,
+        calibrated: bool = False,
     ) -> Ciphertext: ...
     def decrypt(
         self, ciphertext: Ciphertext, length: int, complex_values: bool, check: bool
@@ -925,6 +932,7 @@ class EncryptorCore:
         view: tuple[Sequence[tuple[int, int]], int, int] | None = None,
         layout: Layout | None = None,
         part: int = 0,
+        calibrated: bool = False,
     ) -> Ciphertext: ...
 
 class Hoisted:

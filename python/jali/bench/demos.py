@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from jali import _jali, ckks, nn, tfhe
 from jali.bench import floors
+from jali.bench.compiled import Served
 from jali.bench.measure import Floor, Row, row, timed
 from jali.bench.registry import Options, benchmark
 from jali.demo import cifar, data, encoder, network, sentences
@@ -174,23 +174,6 @@ def demo_cifar(options: Options) -> Iterator[Row]:
     )
 
 
-def _facts(program: nn.Program, server: nn.Server, request: nn.Message) -> dict[str, Any]:
-    """What the row of a compiled program says of its parameters, its plan and its bytes."""
-    sizes, params = program.sizes(), program.params
-    return {
-        "log_n": params.log_n,
-        "word": params.word,
-        "log_qp": round(params.log_qp, 1),
-        "security": params.security,
-        "bootstraps": sum(node.op == "bootstrap" for node in program.stages["levels"]),
-        "threads": server.evaluator.threads,
-        "key_bytes": sizes.keys_sent,
-        "server_bytes": sizes.keys_expanded + sizes.matrices,
-        "device_bytes": server.evaluator.counters()["bytes_in_use"],
-        "bytes_up": len(request.to_bytes()),
-    }
-
-
 def cifar_rows(
     model: cifar.Network, images: cifar.Array, others: cifar.Array, options: Options
 ) -> Iterator[Row]:
@@ -204,30 +187,11 @@ def cifar_rows(
         device=kind,
         memory=cifar.MEMORY,
     )
-    client = program.client(threads=options.threads)
-    server = program.server(
-        client.evaluation_keys(), device=options.device, threads=options.threads
-    )
+    served = Served(program, options)
+    about = {"network": f"ResNet-{len(model.layers) + 1}, squares"}
     for batch in options.batches or (1,):
-        plain = model.clear(images[:batch])
-        request = client.encrypt(images[:batch])
-        worst = float(np.abs(client.decrypt(server(request)) - plain).max())
-        largest = float(np.abs(plain).max())
-        if not worst <= 2.0**-cifar.BITS * largest:
-            raise InternalError(f"demo_cifar: a score is off by {worst:.2e} of {largest:.2e}")
-
-        def run(request: nn.Message = request) -> None:
-            server(request)
-            server.evaluator.synchronize()
-
-        times = timed(run, seconds=options.seconds)
-        about = {
-            "network": f"ResNet-{len(model.layers) + 1}, squares",
-            **_facts(program, server, request),
-        }
-        bits = float(-np.log2(worst / largest))
-        engine = server.evaluator.engine
-        yield row("demo_cifar", engine, about, times, batch=batch, precision_bits=bits)
+        some = images[:batch]
+        yield served.row("demo_cifar", (some,), model.clear(some), about, batch=batch)
 
 
 @benchmark(
@@ -254,24 +218,11 @@ def encoder_row(model: encoder.Network, vectors: encoder.Array, options: Options
         device="cuda" if options.on_gpu() else "cpu",
         memory=encoder.MEMORY,
     )
-    client = program.client(threads=options.threads)
-    server = program.server(
-        client.evaluation_keys(), device=options.device, threads=options.threads
-    )
-    request, plain = client.encrypt(vectors[:1]), model.logits(vectors)
-    worst = float(np.abs(client.decrypt(server(request)) - plain[:1]).max())
-    largest = float(np.abs(plain).max())
-    if not worst <= 2.0**-encoder.BITS * largest:
-        raise InternalError(f"demo_encoder: a logit is off by {worst:.2e} of {largest:.2e}")
-
-    def run() -> None:
-        server(request)
-        server.evaluator.synchronize()
-
-    times = timed(run, seconds=options.seconds)
+    plain = model.logits(vectors)
     about = {
         "network": f"{len(model.layers)} layers, {vectors.shape[2]} places, {encoder.WIDTH} features, softmax, layer norm, GELU",
-        **_facts(program, server, request),
     }
-    bits = float(-np.log2(worst / largest))
-    return row("demo_encoder", server.evaluator.engine, about, times, precision_bits=bits)
+    largest = float(np.abs(plain).max())
+    return Served(program, options).row(
+        "demo_encoder", (vectors[:1],), plain[:1], about, largest=largest
+    )

@@ -1,4 +1,4 @@
-"""What Python adds to one operation: the same calls from Python and from C++."""
+"""What is not arithmetic in one operation: what Python adds, and what bounds on the numbers cost."""
 
 from __future__ import annotations
 
@@ -52,3 +52,24 @@ def overhead(options: Options) -> Iterator[Row]:
         about = {"log_n": params.log_n, "word": params.word, "operation": name, "threads": 1}
         # Each is a difference of two times, so a single one may be negative; the median counts.
         yield row("overhead", server.engine, about, times, precision_bits=bits)
+
+
+@benchmark(
+    "tracking", "a sum called from C++, and the part of it that computes bounds and averages"
+)
+def tracking(options: Options) -> Iterator[Row]:
+    """Two rows a depth at N = 2^13: "add", and "track", which touches no residue."""
+    for depth in (1, 2, 3):
+        params = ckks.Params.create(
+            depth=depth, scale_bits=30, log_n=13, word="w52", security=0, name="insecure_tracking"
+        )
+        engine = ckks.Evaluator(params, None, options.device, threads=1).engine
+        loop = native.CallLoop(params.to_bytes(), options.resolved_device())
+        times: dict[str, list[float]] = {"add": [], "track": []}
+        end = time.perf_counter() + options.seconds
+        while not times["add"] or time.perf_counter() < end:
+            for operation, seconds in times.items():
+                seconds.append(loop.seconds(operation, CALLS))
+        for operation, seconds in times.items():
+            about = {"log_n": 13, "depth": depth, "word": params.word, "operation": operation}
+            yield row("tracking", engine, about | {"threads": 1}, seconds)

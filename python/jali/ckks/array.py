@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 import numpy as np
@@ -12,9 +12,11 @@ import numpy.typing as npt
 
 from jali._core import array as arrays
 from jali._core import checks
-from jali._core.array import Encrypted
+from jali._core.console import counted_text
 from jali._core.log import logger
 from jali._jali.ckks import Ciphertext, Layout, MatVec, ProductSum
+from jali.ckks.operands import joint_shape
+from jali.ckks.shaped import Shaped
 from jali.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ def checked_iterations(iterations: int) -> int:
     return int(iterations)
 
 
-class EncryptedArray(Encrypted):
+class EncryptedArray(Shaped):
     """An encrypted array with NumPy's arithmetic: a vector (n,), a batch of vectors (batch, n), or an array of any shape.
 
     Evaluator.bind makes it. ``+ - *`` take other encrypted arrays of the same evaluator, and arrays and numbers on either
@@ -108,6 +110,11 @@ class EncryptedArray(Encrypted):
         return self._settled().precision_bits
 
     @property
+    def _expected_bits(self) -> float:
+        """The precision for planners, which keep a margin of their own (Ciphertext.expected_bits)."""
+        return self._settled().expected_bits
+
+    @property
     def slots(self) -> int:
         """How many slots each vector has, including those past its length."""
         return self._ct.slots
@@ -149,10 +156,10 @@ class EncryptedArray(Encrypted):
         value = arrays.number(other)
         if value is not None:
             return self._plus(value)
-        array = arrays.operand(other, self.shape[-1])
+        array = self._clear(other)
         if array is None:
             return NotImplemented
-        if array.ndim > len(self.shape):
+        if self._grows(array):
             return self._dense() + array
         return EncryptedArray(self._server, core.add_array(self._whole(), array))
 
@@ -171,10 +178,10 @@ class EncryptedArray(Encrypted):
         value = arrays.number(other)
         if value is not None:
             return self._plus(-value)
-        array = arrays.operand(other, self.shape[-1])
+        array = self._clear(other)
         if array is None:
             return NotImplemented
-        if array.ndim > len(self.shape):
+        if self._grows(array):
             return self._dense() - array
         return EncryptedArray(self._server, core.add_array(self._whole(), array, True))
 
@@ -199,10 +206,10 @@ class EncryptedArray(Encrypted):
         value = arrays.number(other)
         if value is not None:
             return EncryptedArray(self._server, core.multiply_scalar(self._whole(), value))
-        array = arrays.operand(other, self.shape[-1])
+        array = self._clear(other)
         if array is None:
             return NotImplemented
-        if array.ndim > len(self.shape):
+        if self._grows(array):
             return self._dense() * array
         return EncryptedArray(self._server, core.multiply_array(self._settled(), array))
 
@@ -242,13 +249,19 @@ class EncryptedArray(Encrypted):
     def __rmatmul__(self, matrix: Any) -> EncryptedArray:
         """matrix @ self: a matrix (m, n) in the clear times this vector of length n. It takes one level.
 
+        A product longer than the slots is an array of several vectors, with a part of the matrix for each; so is the operand.
         It plans the product and encodes the matrix at each use. For many products with one matrix, Evaluator.matvec with a
         MatVec is faster. It rotates by MatVec(matrix, params, level=self.level, layout="natural", streaming=True).rotations;
         keys for these are the fastest, and keys made with rotations="powers" serve every matrix.
         """
         server = self._server
         array = arrays.operand(arrays.plain(matrix), 1)
-        if array is None or array.shape[1:] != self.shape or self.slots != server.params.slots:
+        one_product = (
+            array is not None
+            and array.shape[1:] == self.shape
+            and len(array) <= self.slots == server.params.slots
+        )
+        if array is None or not one_product:
             return server._matmul(matrix, self)
         plan = MatVec(array, server.params, level=self.level, layout="natural", streaming=True)
         return server.matvec(plan, self)
@@ -277,60 +290,7 @@ class EncryptedArray(Encrypted):
 
     conjugate = conj
 
-    # --- shapes, and sums along axes --------------------------------------------------------------
-
-    def __getitem__(self, key: Any) -> EncryptedArray:
-        """Elements by whole numbers and slices, None and ``...``, as in NumPy. It costs nothing."""
-        return self._dense()[key]
-
-    def __iter__(self) -> Iterator[EncryptedArray]:
-        return iter(self._dense())
-
-    def reshape(self, *shape: Any, order: str = "C") -> EncryptedArray:
-        """The same numbers in another shape. It costs nothing, and raises InvalidArgument if numbers would have to move.
-
-        order: "C", or "F" for numbers that are read and written with the first axis fastest.
-        """
-        return self._dense().reshape(*shape, order=order)
-
-    def ravel(self, order: str = "C") -> EncryptedArray:
-        """All numbers as a vector. It costs nothing, and raises InvalidArgument if they would have to move."""
-        return self._dense().ravel(order)
-
-    flatten = ravel
-
-    def squeeze(self, axis: Any = None) -> EncryptedArray:
-        """Without the axes of count 1, or without these. It costs nothing."""
-        return self._dense().squeeze(axis)
-
-    def swapaxes(self, first: int, second: int) -> EncryptedArray:
-        """The array with two axes exchanged. It costs nothing."""
-        return self._dense().swapaxes(first, second)
-
-    def transpose(self, *axes: Any) -> EncryptedArray:
-        """The axes in another order, reversed if none is given. It costs nothing."""
-        return self._dense().transpose(*axes)
-
-    @property
-    def T(self) -> EncryptedArray:
-        """The transpose. It costs nothing."""
-        return self.transpose()
-
-    def mean(self, axis: Any = None, keepdims: bool = False) -> EncryptedArray:
-        """The mean along an axis, several, or all. It takes one level."""
-        return self._dense().mean(axis, keepdims)
-
-    def var(self, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> EncryptedArray:
-        """The variance along an axis, several, or all: the mean of squares less the square of the mean. It takes two levels."""
-        return self._dense().var(axis, ddof, keepdims)
-
-    def dot(self, other: Any) -> EncryptedArray:
-        """The same as ``@``, and the product with a number."""
-        return self._dense().dot(other)
-
-    def __matmul__(self, other: Any) -> EncryptedArray:
-        """The product with a vector or a matrix, in the clear or encrypted; see DenseArray."""
-        return self._dense().__matmul__(other)
+    # --- sums, and what the array is taken for ----------------------------------------------------
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         raise Unsupported(
@@ -364,7 +324,7 @@ class EncryptedArray(Encrypted):
         if count is None:
             if isinstance(axis, (int, np.integer)) and axis >= len(self.shape):
                 raise InvalidArgument(
-                    f"axis {axis} is out of range for an array of {len(self.shape)} axes: write count={axis} to sum over so many slots"
+                    f"axis {axis} is out of range for an array of {counted_text(len(self.shape), 'axis', 'axes')}: write count={axis} to sum over so many slots"
                 )
             return self._dense().sum(axis, keepdims)
         if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
@@ -378,7 +338,8 @@ class EncryptedArray(Encrypted):
     def with_length(self, length: int) -> EncryptedArray:
         """The same slots; the first ``length`` numbers count, from 1 to ``slots``.
 
-        A longer vector gets what lies in the slots behind it, which is zeros if nothing was ever added there.
+        A longer vector gets what lies in the slots behind it, which is zeros if nothing was ever added there. It is how
+        all slots are reached: ``(x.with_length(x.slots) * mask).with_length(len(x))`` for a mask of all slots.
         """
         if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 1:
             raise InvalidArgument("length must be a whole number from 1 to slots")
@@ -443,6 +404,7 @@ class EncryptedArray(Encrypted):
         iterations: int = 1,
         real: bool | None = None,
         slots: int | None = None,
+        repeats: bool = False,
     ) -> EncryptedArray:
         """The same numbers with their levels restored. It needs no secret.
 
@@ -454,9 +416,10 @@ class EncryptedArray(Encrypted):
         real: True drops imaginary parts, False keeps them. None drops those of real data if that saves work (order
             "slots_first").
         slots: for numbers that repeat after so many slots, a power of two of at least 2: the work and the keys are then those for
-            so many slots. None stands for as many as the value has. That the numbers repeat is your claim. If they do not, every
-            slot gets the mean of all that lie a multiple of `slots` apart, or with keys for more slots a multiple of those. A value that is
-            known to hold different numbers there is refused.
+            so many slots. None stands for as many as the value has. The layout must say that the numbers repeat, and others are refused.
+        repeats: True is your claim that a vector of all slots, whose layout says nothing, repeats after ``slots``. Nobody checks it, and it
+            cannot be noticed later: if it is wrong, every slot gets the mean of all that lie a multiple of `slots` apart, or with
+            keys for more slots a multiple of those. A value that is known to hold different numbers there is refused in any case.
 
         It needs parameters made with bootstrap=True, and keys of evaluation_keys(bootstrap=...) for these slots or for more. Of several, it
         takes those with which it is fastest.
@@ -474,7 +437,7 @@ class EncryptedArray(Encrypted):
         target, times = checked_target(target_level), checked_iterations(iterations)
         if real is not None and not isinstance(real, (bool, np.bool_)):
             raise InvalidArgument(f"real must be True, False or None, not {checks.shown(real)}")
-        few = self._repeating(checks.slots(slots))
+        few = self._repeating(checks.slots(slots), checks.flag(repeats, "repeats"))
         core = self._server._core
         drop = None if real is None else bool(real)
         result = core.bootstrap(self._settled(), target, times, drop, few)
@@ -483,13 +446,32 @@ class EncryptedArray(Encrypted):
 
     # --- helpers --------------------------------------------------------------------------------
 
-    def _repeating(self, slots: int) -> int:
-        """The number of slots, after which the numbers may repeat; 0 stands for all. Core operations know what vectors hold."""
+    def _repeating(self, slots: int, claimed: bool) -> int:
+        """The number of slots after which the numbers repeat, as their layout knows or the caller claims; 0 stands for all."""
+        if claimed and slots == 0:
+            raise InvalidArgument(
+                "repeats=True says that the numbers repeat after slots=: give both, or neither"
+            )
+        # Core operations refuse a shorter vector by its layout. The layout of a vector of all slots says nothing.
+        if not claimed and 0 < slots < self.slots and self.shape[-1] == self.slots:
+            raise InvalidArgument(
+                f"slots={slots} is for numbers that repeat after {slots} slots, and a vector of all {self.slots} slots is not "
+                f"known to: leave slots away, encrypt the numbers with slots={slots}, or claim it by repeats=True"
+            )
         return slots
 
     def _filled(self, interval: tuple[float, float] | None) -> EncryptedArray:
-        """The same numbers, with slots behind them that a function on the interval takes; core operations do it."""
-        return self
+        """The same numbers, with slots behind them that a function on the interval takes.
+
+        Core operations fill zeros. If anything lies behind the numbers, it is masked here, which takes one level.
+        """
+        if interval is None or interval[0] <= 0 <= interval[1]:
+            return self
+        value, length = self._settled(), self.shape[-1]
+        if value.is_padded or value.repeats is None or length == (value.repeats or self.slots):
+            return self
+        core = self._server._core
+        return self._like(core.with_bounds(core.multiply_array(value, np.ones(length)), value, 1))
 
     def _like(self, ciphertext: Ciphertext) -> EncryptedArray:
         """An array of its shape, of a ciphertext with other numbers in the same slots."""
@@ -548,6 +530,28 @@ class EncryptedArray(Encrypted):
                 "the operands are bound to different evaluators: bind both to the same one"
             )
         return other
+
+    def _clear(self, other: Any) -> npt.NDArray[Any] | None:
+        """The other operand in the clear, None if it is none. Raises InvalidArgument for shapes that NumPy does not join."""
+        here = self.shape
+        array = arrays.operand(other, here[-1])
+        if array is None or array.shape == here or array.shape == here[-1:]:
+            return array
+        if array.ndim and array.shape[-1] not in (1, here[-1]) and here[-1] != 1:
+            raise InvalidArgument(
+                f"the array has the length {array.shape[-1]} and the encrypted vector {here[-1]}: make them equal, or one of "
+                "them 1. Slots behind a vector are reached by x.with_length(x.slots), which is as long as all slots"
+            )
+        joint_shape(here, array.shape)
+        return array
+
+    def _grows(self, array: npt.NDArray[Any]) -> bool:
+        """Whether the result of this and an array that fits it has another shape than this."""
+        # The engine repeats the array along axes of 1, and not what is encrypted.
+        here, there = self.shape, array.shape
+        return len(there) > len(here) or any(
+            m == 1 < n for m, n in zip(here[::-1], there[::-1], strict=False)
+        )
 
     def _as_long(self, other: EncryptedArray) -> EncryptedArray:
         """The other operand of a sum or product. Raises InvalidArgument if the lengths differ and neither is 1."""

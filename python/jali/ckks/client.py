@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -16,6 +17,7 @@ from jali._core.log import logger
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import Ciphertext, EvaluationKeys, Params, PublicKey, ReleasePolicy
 from jali.ckks.array import EncryptedArray
+from jali.ckks.declared import check_magnitude, declared
 from jali.ckks.evaluator import Evaluator
 from jali.ckks.packed import lies
 from jali.ckks.view import View
@@ -149,8 +151,9 @@ class Client:
         level: how many multiplications may follow, 0 to params.depth; None stands for params.depth.
         slots: a power of two, n <= slots <= params.slots, for sparse packing: rotations are then cyclic over this many
             slots. None stands for params.slots.
-        magnitude: the root mean square that estimates of precision assume for the numbers. If it is left out, it is
-            the peak, which no root mean square exceeds; or 1, if no peak is declared.
+        magnitude: the root mean square of this kind of numbers, which estimates of precision assume. If it is left out, it is
+            the peak, which no root mean square exceeds; or 1, if no peak is declared. n numbers whose root mean square is
+            more than 1 + 4 / sqrt(n) times larger are refused: so much is no accident of the sample.
         peak: the largest modulus that any number can have. Bounds on errors assume it, and a number above it is refused.
             None stands for 8 times the magnitude. Magnitude and peak travel in the clear, so declare them beforehand for
             this kind of numbers, and do not compute them from the data.
@@ -160,7 +163,7 @@ class Client:
 
         Arrays from MatVec.pack are encrypted in the plan's layout. Complex arrays are decrypted to complex ones. Raises
         LimitExceeded beyond max_bytes, and InvalidArgument for arrays without numbers, for types that are not numeric, and for
-        numbers that are not finite, too large for the level, or above the peak.
+        numbers that are not finite, too large for the level, above the peak, or larger than the magnitude says.
         """
         return encrypted(
             self._core, values, level, slots, magnitude, peak, batch=batch, max_bytes=max_bytes
@@ -439,53 +442,75 @@ def encrypted(
     *,
     batch: bool,
     max_bytes: int,
+    calibrated: bool = False,
 ) -> Ciphertext:
-    """What Client.encrypt returns. The rules are those of its docstring."""
+    """What Client.encrypt returns. The rules are those of its docstring.
+
+    calibrated: the magnitude is that of the examples of a compiled program, which accepts all numbers within their range.
+    """
     params = core.params
     arguments = (checked_level(level), checks.slots(slots))
-    largest = checks.peak(peak)
-    declared = (checks.magnitude(magnitude if magnitude is not None else largest or 1.0), largest)
+    kind = declared(magnitude, peak)
     as_batch = checks.flag(batch, "batch")
     limit = checks.whole(max_bytes, 1, "max_bytes must be a number of bytes")
     if hasattr(values, "to_numpy"):  # a column or a table of pandas
         values = values.to_numpy()
     layout, part = lies(values)
-    array = as_numbers(values)
     count = arguments[1] or params.slots
-    view = None
-    if as_batch and array.ndim != 2:
-        raise InvalidArgument(
-            f"a batch is a matrix (batch, n), not an array of the shape {array.shape}"
-        )
-    if as_batch and array.shape[1] > count:
-        raise InvalidArgument(
-            f"rows of {array.shape[1]} numbers do not fit {count} slots: leave out batch=True, or use a larger log_n"
-        )
-    if not as_batch and (array.ndim > 1 or array.size > count) and count & (count - 1) == 0:
-        view = View.dense(array.shape, count)
-        if array.ndim == 2 and view.strides[0] == count:
-            view = None  # a batch lies in the same way
-    needed = params.ciphertext_bytes(
-        array.shape, level=level, slots=arguments[1], batch=view is None
-    )
-    if needed > limit:
-        dense = params.ciphertext_bytes(array.shape, level=level, slots=arguments[1])
-        instead = f" ({_megabytes(dense)} without batch=True)" if dense < needed else ""
-        raise LimitExceeded(
-            f"the encryption of an array of the shape {array.shape} takes {_megabytes(needed)} of memory{instead}, and "
-            f"max_bytes is {_megabytes(limit)}: encrypt fewer numbers at a time, at a lower level=, or allow more"
-        )
+    # The shape tells the memory before numbers of another type are converted, which takes memory, too.
+    known = values if isinstance(values, np.ndarray) and values.size else as_numbers(values)
+    view = _view(known.shape, count, as_batch)
+    if known.ndim:
+        _check_memory(params, known.shape, level, arguments[1], batch=view is None, limit=limit)
+    array = as_numbers(values) if known is values else known
+    if not calibrated:
+        check_magnitude(array, *kind)
     if view is None:
-        return core.encrypt(array, *arguments, *declared, None, layout, part)
+        return core.encrypt(array, *arguments, *kind, None, layout, part, calibrated)
     if layout is not None:
         raise InvalidArgument(
             f"an array that pack() made for {layout.slots} slots does not fit vectors of {count} slots"
         )
     slots_of = view.scattered(array)
     try:
-        return core.encrypt(slots_of, *arguments, *declared, view.as_tuple())
+        return core.encrypt(slots_of, *arguments, *kind, view.as_tuple(), calibrated=calibrated)
     finally:
         slots_of.fill(0)  # no copy of the numbers stays in memory
+
+
+def _view(shape: tuple[int, ...], count: int, as_batch: bool) -> View | None:
+    """How an array of this shape lies in vectors of `count` slots: None for a vector and for a batch. Raises InvalidArgument."""
+    if as_batch and len(shape) != 2:
+        raise InvalidArgument(f"a batch is a matrix (batch, n), not an array of the shape {shape}")
+    if as_batch and shape[1] > count:
+        raise InvalidArgument(
+            f"rows of {shape[1]} numbers do not fit {count} slots: leave out batch=True, or use a larger log_n"
+        )
+    if as_batch or (len(shape) <= 1 and math.prod(shape) <= count) or count & (count - 1):
+        return None
+    view = View.dense(shape, count)
+    # A batch lies in the same way.
+    return None if len(shape) == 2 and view.strides[0] == count else view
+
+
+def _check_memory(
+    params: Params,
+    shape: tuple[int, ...],
+    level: int | None,
+    slots: int,
+    *,
+    batch: bool,
+    limit: int,
+) -> None:
+    """Raises LimitExceeded if the ciphertext of an array of this shape takes more than `limit` bytes."""
+    needed = params.ciphertext_bytes(shape, level=level, slots=slots, batch=batch)
+    if needed > limit:
+        dense = params.ciphertext_bytes(shape, level=level, slots=slots)
+        instead = f" ({_megabytes(dense)} without batch=True)" if dense < needed else ""
+        raise LimitExceeded(
+            f"the encryption of an array of the shape {shape} takes {_megabytes(needed)} of memory{instead}, and "
+            f"max_bytes is {_megabytes(limit)}: encrypt fewer numbers at a time, at a lower level=, or allow more"
+        )
 
 
 def _megabytes(count: int) -> str:

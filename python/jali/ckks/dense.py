@@ -78,8 +78,11 @@ class DenseArray(EncryptedArray):
         """An array of other slots with another view."""
         return DenseArray(self._server, ciphertext, view)
 
-    def _repeating(self, slots: int) -> int:
+    def _repeating(self, slots: int, claimed: bool) -> int:
         known = self._view
+        if claimed and slots == 0:
+            return EncryptedArray._repeating(self, slots, claimed)
+        # Elements that have places of their own are different numbers, whatever is claimed.
         if 0 < slots < known.slots and (known.period == 0 or slots % known.period):
             raise InvalidArgument(
                 f"slots={slots} is for numbers that repeat after {slots} slots, and this array is not known to: leave slots away, or "
@@ -181,18 +184,16 @@ class DenseArray(EncryptedArray):
         )
 
     def _filled(self, interval: tuple[float, float] | None) -> DenseArray:
-        """The same numbers; slots that hold none get the number of the interval that is nearest to 0."""
+        """The same numbers; slots that hold none get the number of the interval that is nearest to 0.
+
+        If they may hold anything, they are masked first, which takes one level.
+        """
         if interval is None or interval[0] <= 0 <= interval[1]:
             return self
         fill = self._view.scattered(np.zeros(()), interval[0] if interval[0] > 0 else interval[1])
         if not fill.any():
             return self
-        if not self._view.zero:
-            raise InvalidArgument(
-                f"a function on {interval} takes no zeros, and slots that hold no element of this array hold anything: "
-                "multiply by an array of ones first"
-            )
-        core, value = self._server._core, self._settled()
+        core, value = self._server._core, self._cleaned()._settled()
         # The numbers lie in the interval, so that none is nearer to 0 than what is filled in.
         filled = core.with_bounds(core.add_array(value, fill), value, 1)
         return DenseArray(self._server, filled, replace(self._view, zero=False))

@@ -29,7 +29,9 @@ from jali.ckks.captured import Batcher, Captured
 from jali.ckks.dense import DenseArray, dense
 from jali.ckks.functions import checked_within
 from jali.ckks.joins import FUNCTIONS
+from jali.ckks.largest import argmax
 from jali.ckks.moves import together
+from jali.ckks.operands import axes
 from jali.ckks.products import matmul
 from jali.ckks.view import View
 from jali.device import checked_threads, resolved, tuned
@@ -338,21 +340,21 @@ class Evaluator:
         *,
         iterations: int = 1,
         slots: int | None = None,
+        repeats: bool = False,
     ) -> tuple[EncryptedArray, EncryptedArray]:
         """Bootstraps two real values at once, as x + i y, which is half the work for each.
 
-        x and y need equal numbers of slots, batches and levels. The other arguments and the errors are those of
-        EncryptedArray.bootstrap. An imaginary part that noise left in one value becomes an error of the other.
+        x and y: of any shapes, with equal numbers of slots, vectors and levels. The other arguments and the errors are those of
+            EncryptedArray.bootstrap. An imaginary part that noise left in one value becomes an error of the other.
         """
+        first, second = self._raw(x), self._raw(y)
+        claimed = checks.flag(repeats, "repeats")
+        few = [v._repeating(checks.slots(slots), claimed) for v in (x, y)]
         first, second = self._core.bootstrap_pair(
-            self._own(x),
-            self._own(y),
-            checked_target(target_level),
-            checked_iterations(iterations),
-            checks.slots(slots),
+            first, second, checked_target(target_level), checked_iterations(iterations), few[0]
         )
         logger.debug("bootstrapped a pair: %d slots, to level %d", first.slots, first.level)
-        return EncryptedArray(self, first), EncryptedArray(self, second)
+        return x._like(first), y._like(second)
 
     def capture(
         self,
@@ -361,6 +363,7 @@ class Evaluator:
     ) -> Captured:
         """Records the function for inputs like the examples. Call the result with such inputs.
 
+        examples: of any shapes; inputs must lie as they do, so that slices of other arrays may have to be recorded by themselves.
         function: takes as many encrypted arrays as there are examples, and returns one or several. It must do the same at
             every call. On a GPU it must not use arrays in the clear: prepare plans, or encode with ``explicit``,
             beforehand.
@@ -385,7 +388,10 @@ class Evaluator:
         *,
         max_batch: int | None = None,
     ) -> list[EncryptedArray]:
-        """The function of every value, several at a time: ``batcher(function)(values)``."""
+        """The function of every value, several at a time: ``batcher(function)(values)``.
+
+        Arrays that are no vectors are done one by one, each with an axis of 1 in front.
+        """
         return self.batcher(function, max_batch=max_batch)(values)
 
     # --- what jali.ckks.functions calls -----------------------------------------------------------
@@ -409,7 +415,11 @@ class Evaluator:
         a._as_long(b)
         return EncryptedArray(self, self._core.maximum(plan, first, second))
 
-    def _argmax(self, plan: _ckks.ArgMaxCore, x: EncryptedArray) -> EncryptedArray:
+    def _argmax(self, plan: _ckks.ArgMaxCore, x: EncryptedArray, axis: Any) -> EncryptedArray:
+        self._raw(x)
+        # The engine compares the numbers of every vector of a batch by themselves.
+        if isinstance(x, DenseArray) or (axis is not None and axes(axis, x.ndim) != (x.ndim - 1,)):
+            return argmax(plan, dense(x), axis)
         return EncryptedArray(self, self._core.argmax(plan, self._own(x)))
 
     # --- what jali._core.capture calls ------------------------------------------------------------
@@ -439,7 +449,8 @@ class Evaluator:
         if isinstance(value, DenseArray):
             raise InvalidArgument(
                 f"this takes vectors (n,) and batches of them, not an array of the shape {value.shape} in "
-                f"{value._view.vectors} x {value.slots} slots: encrypt it with batch=True"
+                f"{value._view.vectors} x {value.slots} slots: encrypt it with batch=True, or write matrix @ x, which takes "
+                "arrays as they are"
             )
         return ciphertext
 

@@ -101,7 +101,8 @@ class Function:
     def __call__(self, x: Any, *, within: tuple[float, float] | None = None) -> Any:
         """The function of every number. The result of an EncryptedArray lies ``depth`` levels lower.
 
-        Clear numbers give what the same numbers would give encrypted, without the noise.
+        Clear numbers give what the same numbers would give encrypted, without the noise. If an interval does not hold 0,
+        what lies beside the elements of a slice is masked first, which takes one level more.
 
         within: the least and the largest number that can occur in x, if you know better than its peak says.
         Raises InvalidArgument for numbers that may lie outside the interval, DepthExhausted, KeyMissing.
@@ -146,7 +147,9 @@ class Maximum:
     def __call__(self, a: EncryptedArray, b: EncryptedArray) -> EncryptedArray:
         """Errors as of Function."""
         if not _is_encrypted(a) or not _is_encrypted(b):
-            raise InvalidArgument("this takes two encrypted arrays")
+            raise InvalidArgument(
+                "it takes two encrypted arrays: encrypt the other operand, too, or write x * 0 + numbers"
+            )
         return a.evaluator._maximum(self._core, a, b)
 
 
@@ -188,15 +191,20 @@ class ArgMax:
         """The rotation keys that it needs."""
         return self._core.rotations
 
-    def __call__(self, x: EncryptedArray) -> EncryptedArray:
-        """A vector of ``count`` numbers: 1 where the largest of x lies and 0 elsewhere, ``depth`` levels lower.
+    def __call__(self, x: EncryptedArray, axis: int | None = None) -> EncryptedArray:
+        """An array of the shape of x: 1 where the largest number lies and 0 elsewhere, ``depth`` levels lower.
 
-        The index itself is ``(result * numpy.arange(count)).sum(...)``, one level more. If several numbers are nearly
+        axis: along which ``count`` numbers are compared. None stands for all numbers of an array, and for those of each vector of a
+            batch. Arrays that are no vectors or batches take one level more, because what lies behind the compared numbers is
+            masked, and a second one if these have to be moved apart, at most into 64 places; the moves need keys for
+            rotations ("powers" is always enough).
+
+        For a vector, the index itself is ``(result * numpy.arange(count)).sum(...)``, one level more. If several numbers are nearly
         the largest, the numbers of the result lie anywhere between 0 and 1.
         """
         if not _is_encrypted(x):
             raise InvalidArgument("this takes an encrypted array")
-        return x.evaluator._argmax(self._core, x)
+        return x.evaluator._argmax(self._core, x, axis)
 
 
 # --- smooth functions -------------------------------------------------------------------------------

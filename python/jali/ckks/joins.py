@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from jali._core import checks
+from jali._core.console import counted_text
 from jali.ckks.array import EncryptedArray
 from jali.ckks.dense import DenseArray, dense
 from jali.ckks.moves import moved
@@ -113,7 +114,7 @@ def split(x: EncryptedArray, sections: Any, axis: int = 0) -> list[DenseArray]:
         sections = int(sections)
         if not 1 <= sections <= count or count % sections:
             raise InvalidArgument(
-                f"{count} elements cannot be split into {checks.shown(sections)} equal parts"
+                f"{counted_text(count, 'element')} cannot be split into {checks.shown(sections)} equal parts"
             )
         cuts: Sequence[int] = range(0, count + 1, count // sections)
     else:

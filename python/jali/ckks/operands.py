@@ -11,6 +11,7 @@ import numpy.typing as npt
 from jali._core import checks
 from jali._core.array import refuse_matrix, refuse_non_numbers
 from jali._core.arrays import as_numbers
+from jali._core.console import counted_text
 from jali.errors import InvalidArgument
 
 __all__ = ["axes", "checked_shape", "joint_shape", "numbers"]
@@ -61,7 +62,7 @@ def axes(axis: Any, ndim: int) -> tuple[int, ...]:
             raise InvalidArgument(f"an axis must be a whole number, not {checks.shown(one)}")
         if not -ndim <= one < ndim:
             raise InvalidArgument(
-                f"axis {checks.shown(one)} is out of range for an array of {ndim} axes"
+                f"axis {checks.shown(one)} is out of range for an array of {counted_text(ndim, 'axis', 'axes')}"
             )
         out.append(int(one) % ndim)
     if len(set(out)) != len(out):

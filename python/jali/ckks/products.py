@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from jali._core import checks
 from jali._core.array import plain
+from jali._core.console import counted_text
 from jali._jali.ckks import Layout, LinearTransform, MatVec
 from jali.ckks.array import EncryptedArray
 from jali.ckks.dense import DenseArray, dense
@@ -94,10 +95,11 @@ def _matvec(matrix: npt.NDArray[Any], x: DenseArray) -> EncryptedArray:
     )
 
 
-def _mapped(x: DenseArray, matrix: npt.NDArray[Any]) -> DenseArray:
+def _mapped(x: DenseArray, matrix: npt.NDArray[Any], widened: bool = False) -> DenseArray:
     """x @ matrix for an encrypted matrix x: every row's map, at once in all rows that a vector holds.
 
     out[r, j] = sum_d matrix[j + d, j] x[r, j + d]: a product with a rotation of x for every diagonal d.
+    widened: the rows were moved apart already, to make room for those of the product.
     """
     if x._view.period:  # the rows are read where they lie first
         x = x._seen(replace(x._view, period=0, zero=False))
@@ -116,13 +118,13 @@ def _mapped(x: DenseArray, matrix: npt.NDArray[Any]) -> DenseArray:
         new = None
     if new is None or new.vectors > view.vectors:
         wider = View.dense((view.shape[0], max(n, k)), slots).changed(lambda a: a[:, :n])
-        if wider.same_place(view):
+        if widened or wider.same_place(view):
             raise _no_room(view, n, k)
         try:
             x = moved(x, wider)
         except Unsupported:
             raise _no_room(view, n, k) from None
-        return _mapped(x, matrix)
+        return _mapped(x, matrix, widened=True)
     new = replace(new, vectors=view.vectors, zero=view.zero)
     diagonals: dict[int, Any] = {}
     rows = new.addresses()
@@ -136,7 +138,9 @@ def _mapped(x: DenseArray, matrix: npt.NDArray[Any]) -> DenseArray:
     for j in range(k):
         for i in range(n):
             if matrix[i, j] != 0:
-                at = diagonals.setdefault((i - j) * stride, np.zeros(slots, matrix.dtype))
+                # A row lies in one vector: a rotation round its end reads no other row.
+                step = (i - j) * stride % slots
+                at = diagonals.setdefault(step, np.zeros(slots, matrix.dtype))
                 at[rows[:, j] % slots] = matrix[i, j]
     if not diagonals:
         diagonals[0] = np.zeros(slots, matrix.dtype)
@@ -148,7 +152,7 @@ def _mapped(x: DenseArray, matrix: npt.NDArray[Any]) -> DenseArray:
     total: EncryptedArray | None = None
     core, source = server._core, x._settled()
     for step, diagonal in diagonals.items():  # rotations that are composed of those that have keys
-        turned = core.rotate(source, step % slots) if step else source
+        turned = core.rotate(source, step) if step else source
         part = EncryptedArray(server, core.multiply_array(turned, diagonal))
         total = part if total is None else total + part
     assert total is not None
@@ -157,6 +161,6 @@ def _mapped(x: DenseArray, matrix: npt.NDArray[Any]) -> DenseArray:
 
 def _no_room(view: View, n: int, k: int) -> Unsupported:
     return Unsupported(
-        f"rows of {n} numbers lie {view.strides[0]} slots apart, and there is no room for the {k} of the product: encrypt "
-        f"the matrix with at least {k} columns (zeros will do), or multiply by fewer columns at a time"
+        f"rows of {counted_text(n, 'number')} lie {counted_text(view.strides[0], 'slot')} apart, and there is no room for the {k} of the product: encrypt "
+        f"the matrix with at least {counted_text(k, 'column')} (zeros will do), or multiply by fewer columns at a time"
     )

@@ -6,12 +6,19 @@ A name that a class comes to define loses its sentence by itself.
 from __future__ import annotations
 
 from jali._core import refusals
-from jali._core.refusals import DECRYPT, explain_calls, refuse_names, refuse_operators
+from jali._core.refusals import (
+    DECRYPT,
+    explain_calls,
+    explain_functions,
+    refuse_names,
+    refuse_operators,
+)
 from jali.ckks import functions
 from jali.ckks.array import EncryptedArray
 from jali.ckks.client import Client, Encryptor
 from jali.ckks.dense import DenseArray
 from jali.ckks.evaluator import Evaluator
+from jali.ckks.shaped import Shaped
 from jali.errors import NotOffered
 
 __all__ = ["install", "of_module"]
@@ -34,6 +41,10 @@ TRUTH = (
 PICKED = (
     "an encrypted array takes whole numbers and slices as an index, and np.stack and np.concatenate put "
     "the parts together: for other choices use a selection matrix (S @ x)"
+)
+REAL = "write (x + x.conj()) / 2 for the real part, and (x - x.conj()) * -0.5j for the other"
+CLEAR_LIKE = (
+    "write np.zeros(x.shape), or np.full(x.shape, number): clear numbers take part as they are"
 )
 ROUNDED = "encrypted numbers cannot be rounded, so that there is no // and no %: use /, or decrypt them first"
 
@@ -77,10 +88,7 @@ ARRAY = {
         ("round", "floor", "ceil", "astype", "dtype"),
         "encrypted numbers are approximate, real or complex, and never rounded: decrypt them first",
     ),
-    **dict.fromkeys(
-        ("real", "imag"),
-        "write (x + x.conj()) / 2 for the real part, and (x - x.conj()) * -0.5j for the other",
-    ),
+    **dict.fromkeys(("real", "imag"), REAL),
     **dict.fromkeys(
         ("roll", "shift"), "write x.rotate(steps): slot i of the result is slot i + steps"
     ),
@@ -102,6 +110,9 @@ ARRAY = {
     **dict.fromkeys(
         ("device", "to_device"), "see x.evaluator.device: Evaluator(..., device=...) chooses it"
     ),
+    "refresh": "write x.bootstrap()",
+    "encrypt": "it is encrypted: Client.encrypt(values) encrypts others",
+    "itemset": "encrypted values never change: compute a new one",
     "worst_case_error": "write ckks.worst_case_error(x.ciphertext)",
     **dict.fromkeys(
         ("magnitude", "peak"),
@@ -140,7 +151,8 @@ NUMPY = {
     **dict.fromkeys(
         ("allclose", "array_equal", "isclose", "isnan", "isfinite"), "decrypt them first"
     ),
-    "roll": ARRAY["roll"],
+    "roll": "write np.concatenate([x[-k:], x[:-k]]) for np.roll(x, k), along another axis with axis=; "
+    "x.rotate(-k) of a vector moves it in all of its slots",
     "matmul": ARRAY_OPERATORS["__matmul__"],
     **dict.fromkeys(
         ("concatenate", "stack", "vstack", "hstack"), "encrypt the numbers together, as one array"
@@ -151,7 +163,43 @@ NUMPY = {
         ("floor_divide", "remainder", "fmod", "divmod", "rint", "floor", "ceil", "round"), ROUNDED
     ),
     "polyval": ARRAY["polyval"],
-    **dict.fromkeys(("inner", "vdot", "einsum"), ARRAY["dot"]),
+    **dict.fromkeys(("inner", "vdot", "einsum", "tensordot", "convolve"), ARRAY["dot"]),
+    **dict.fromkeys(
+        ("outer", "kron", "multiply.outer"), "write x[:, None] * y for all products of two numbers"
+    ),
+    **dict.fromkeys(("add.reduce", "nansum"), "write x.sum(axis)"),
+    "average": "write (x * weights).sum(axis) / weights.sum(), or x.mean(axis)",
+    **dict.fromkeys(
+        ("cov", "corrcoef"),
+        "write d.T @ d / n for the n rows of d = x - x.mean(axis=0, keepdims=True)",
+    ),
+    **dict.fromkeys(
+        ("prod", "multiply.reduce"), "write x[0] * x[1], and x ** n for n equal factors"
+    ),
+    **dict.fromkeys(("cumsum", "add.accumulate"), "write np.tri(len(x)) @ x"),
+    "norm": "take ckks.functions.sqrt((low, high)) of (x * x).sum()",
+    "diff": "write x[1:] - x[:-1]",
+    **dict.fromkeys(
+        ("tile", "append", "pad", "insert"),
+        "np.concatenate([x, y]) puts arrays one behind the other, and np.broadcast_to copies one",
+    ),
+    "repeat": ARRAY["repeat"],
+    **dict.fromkeys(
+        ("column_stack", "dstack", "block"),
+        "np.stack([x, y], axis) and np.concatenate([x, y], axis) put arrays together",
+    ),
+    "array_split": "write np.split(x, [i, j]), which takes the places at which parts begin",
+    "flipud": "write np.flip(x, 0)",
+    "fliplr": "write np.flip(x, 1)",
+    "rot90": "write np.flip(x.T, 0)",
+    "atleast_2d": "write x[None]",
+    **dict.fromkeys(("real", "imag"), REAL),
+    "iscomplexobj": "see x.dtype",
+    "result_type": "see x.dtype",
+    **dict.fromkeys(("zeros_like", "ones_like", "full_like", "empty_like"), CLEAR_LIKE),
+    **dict.fromkeys(("trace", "diagonal", "diag"), ARRAY["trace"]),
+    **dict.fromkeys(("triu", "tril"), "write x * np.triu(np.ones(x.shape)), or np.tril(...)"),
+    **dict.fromkeys(("take", "delete"), PICKED),
 }
 
 COMPUTE = "bind ciphertexts to an Evaluator, x = evaluator.bind(ciphertext), and write x + y, x * y, x.rotate(1)"
@@ -260,6 +308,10 @@ def install() -> None:
     refuse_names(Client, CLIENT)
     refuse_names(Evaluator, EVALUATOR)
     explain_calls(EncryptedArray, constructor=False)
+    explain_calls(Shaped, constructor=False, named="EncryptedArray")
     explain_calls(DenseArray, constructor=False, named="EncryptedArray")
     for kind in (Client, Encryptor, Evaluator):
         explain_calls(kind)
+    for made in (functions.Function, functions.Maximum, functions.ArgMax):
+        explain_calls(made, constructor=False)
+    explain_functions(functions, "ckks.functions")

@@ -26,6 +26,7 @@ MODULES = (
     "matvec",
     "storage",
     "demos",
+    "loops",
     "overhead",
     "importing",
     "words",
@@ -92,7 +93,9 @@ def _parser() -> Parser:
         default="wall",
         help="cpu: processor time, if one thread is timed; for busy machines (wall)",
     )
-    parser.add_argument("--images", metavar="FILE", help="images for demo_mnist or demo_cifar")
+    parser.add_argument(
+        "--images", metavar="FILE", help="images for demo_mnist, demo_helr or demo_cifar"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object a line")
     return parser
 
@@ -106,8 +109,8 @@ def _variants(given: Sequence[str]) -> dict[str, str]:
     return {family: name for family, _, name in pairs}
 
 
-#: Measured alone: demo_cifar has other images than demo_mnist, and needs a GPU or tens of GB; matvec_compiled compiles for minutes.
-_ALONE = ("demo_cifar", "matvec_compiled")
+#: Measured alone: demo_cifar has other images than demo_mnist; it, the encoder and the loops need a GPU or tens of GB; matvec_compiled compiles for minutes.
+_ALONE = ("demo_cifar", "demo_encoder", "demo_helr", "demo_rnn", "matvec_compiled")
 
 
 def _chosen(name: str, images: str | None, energy: bool) -> list[Benchmark]:

@@ -18,8 +18,6 @@ from jali.nn import workloads
 
 __all__ = ["main"]
 
-_BITS = 8  # of precision, of the largest weight
-
 
 def _parser() -> Parser:
     parser = Parser(
@@ -71,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         tuple(batches),
         tuple(batch[None] for batch in batches),
         options,
-        precision_bits=_BITS,
+        precision_bits=helr.BITS,
     )
     each = session.summary.seconds / count
     session.say(f"  {seconds_text(each)} an iteration")

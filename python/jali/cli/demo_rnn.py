@@ -17,7 +17,6 @@ from jali.errors import InvalidArgument
 
 __all__ = ["main"]
 
-_BITS = 6  # of precision, of the largest number of a state
 _CALIBRATED = 128  # sentences on which ranges are measured
 SHOWN = 3
 
@@ -81,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         (vectors[0],),
         (network.embedded(known.texts, steps),),
         options,
-        precision_bits=_BITS,
+        precision_bits=recurrent.BITS,
         batch=options.sentences,
     )
     states, figures = session.run(vectors)

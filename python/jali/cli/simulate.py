@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,10 +13,21 @@ from jali._core import packages
 from jali._core.console import seconds_text, table
 from jali.cli.parser import Parser
 from jali.errors import FileError, InvalidArgument, Unsupported
-from jali.simulate import comparison, gantt, programs, report, roofline, workloads
+from jali.simulate import allocations, comparison, gantt, programs, report, roofline
 from jali.simulate.machine import Machine, shipped
 from jali.simulate.machine_file import MODES
-from jali.simulate.sweeps import Point, grid, pareto, read_sweep, sweep, write_csv
+from jali.simulate.steps import Steps
+from jali.simulate.sweeps import (
+    CIPHERTEXTS,
+    LIMIT,
+    Point,
+    draw,
+    grid,
+    pareto,
+    read_sweep,
+    sweep,
+    write_csv,
+)
 
 __all__ = ["main"]
 
@@ -26,7 +36,7 @@ def _parser() -> Parser:
     parser = Parser(
         prog="jali simulate",
         description="Run a program on a model of an accelerator: time, stalls, bytes, memory, energy.",
-        epilog=f"machines: {', '.join(shipped())}. workloads: {'; '.join(workloads.names())}.",
+        epilog=f"machines: {', '.join(shipped())}. workloads: {'; '.join(programs.names())}.",
     )
     parser.add_argument(
         "program", nargs="?", help="a trace, or a workload: strix:I, matvec:1024x1024,rows=8"
@@ -35,7 +45,6 @@ def _parser() -> Parser:
     parser.add_argument(
         "--mode",
         choices=MODES,
-        default="strict",
         help="published: without the limits that the machine's paper ignores (strict)",
     )
     parser.add_argument(
@@ -50,7 +59,18 @@ def _parser() -> Parser:
         action="append",
         default=[],
         metavar="K=A:B:STEP",
-        help="simulate every value; several: every combination",
+        help="simulate every value; several: every combination. ciphertexts=A:B:STEP is of the workloads tfhe: and strix:",
+    )
+    parser.add_argument(
+        "--allocate",
+        metavar="MB,..|A:B:STEP",
+        help="no simulation: what an on-chip memory of so many megabytes should hold, by the greedy rule and at best",
+    )
+    parser.add_argument(
+        "--plot",
+        type=Path,
+        metavar="PNG",
+        help="a picture of --sweep (time) or of --allocate (bytes)",
     )
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the sweep's points")
     parser.add_argument(
@@ -109,24 +129,30 @@ def main(argv: Sequence[str]) -> int:
         return 0
     if options.program is None or options.machine is None:
         raise InvalidArgument("give a program and a machine: jali simulate strix:I --machine strix")
+    _check_together(options)
     _check_output(options.gantt, ".json", ".png")
-    _check_output(options.roofline, ".png")
+    for picture in (options.roofline, options.plot):
+        _check_output(picture, ".png")
     _check_output(options.csv, options.csv.suffix if options.csv else "")
     settings = _settings(options.set)
-    machine = Machine.load(options.machine, options.mode, settings)
+    sweeps = [read_sweep(text) for text in options.sweep]
+    if both := [name for name, _ in sweeps if name in settings]:
+        raise InvalidArgument(f"--sweep and --set both give {both[0]}: leave one out")
+    machine = Machine.load(options.machine, options.mode or "strict", settings)
     program = programs.find(options.program, machine)
-    if options.sweep:
-        for given, name in ((options.gantt, "--gantt"), (options.roofline, "--roofline")):
-            if given:
-                raise InvalidArgument(f"{name} shows one machine: leave --sweep out")
-        sweeps = [read_sweep(text) for text in options.sweep]
-        if both := [name for name, _ in sweeps if name in settings]:
-            raise InvalidArgument(f"--sweep and --set both give {both[0]}: leave one out")
-        points = grid(sweeps)
-        _show_sweep(list(sweep(program, machine, points, _progress("points"))), options.csv, options.json)  # fmt: skip
+    title = f"{options.program} on {machine.name}, {machine.mode}"
+    if options.allocate is not None:
+        _show_allocations(
+            allocations.read_sizes(options.allocate), program(machine), title, options
+        )
         return 0
-    if options.csv:
-        raise InvalidArgument("--csv writes the points of a sweep: give --sweep, too")
+    if sweeps:
+        points = list(sweep(program, machine, grid(sweeps), _progress("points")))
+        _show_sweep(points, options.csv, options.json)
+        if options.plot:
+            draw(points, options.plot, title)
+            print(f"wrote {options.plot}", file=sys.stderr)
+        return 0
     found = report.make_report(program, machine, _progress("steps"), not options.no_constants)
     if options.json:
         for line in report.lines(found, options.program):
@@ -146,11 +172,49 @@ def _check_alone(options: argparse.Namespace) -> None:
     """Refuses what --papers would ignore: it compares with the machines of the papers."""
     if options.program is not None:
         raise InvalidArgument("--papers takes no program: leave it out")
-    for name in ("machine", "set", "sweep", "csv", "gantt", "roofline"):
-        if getattr(options, name):
+    for name in ("machine", "mode", "set", "sweep", "allocate", "csv", "gantt", "roofline", "plot", "no_constants"):  # fmt: skip
+        if _given(options, name):
             raise InvalidArgument(
-                f"--papers takes no --{name}, because it has the machines of the papers: leave one of them out"
+                f"--papers takes no {_option(name)}, because it has the machines of the papers: leave one of them out"
             )
+
+
+def _given(options: argparse.Namespace, name: str) -> bool:
+    """Whether an option is there, also with an empty text."""
+    value = getattr(options, name)
+    return value is not None and value is not False and value != []
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+# What an option does not look at, and why.
+_ALONE = {
+    "sweep": (
+        ("gantt", "roofline", "allocate", "no_constants"),
+        "simulates each machine once and shows times, not schedules or constants",
+    ),
+    "allocate": (
+        ("gantt", "roofline", "csv", "no_constants"),
+        "counts the program's bytes and simulates nothing",
+    ),
+}
+
+
+def _check_together(options: argparse.Namespace) -> None:
+    """Refuses options that another one would ignore."""
+    for name, (others, why) in _ALONE.items():
+        for other in others:
+            if _given(options, name) and _given(options, other):
+                raise InvalidArgument(f"{_option(name)} {why}: leave {_option(other)} out")
+    if options.csv and not options.sweep:
+        raise InvalidArgument("--csv writes the points of a sweep: give --sweep, too")
+    if options.plot and not options.sweep and options.allocate is None:
+        raise InvalidArgument("--plot draws a sweep or an allocation: give --sweep or --allocate")
+    files = [f for name in ("csv", "gantt", "roofline", "plot") if (f := getattr(options, name))]
+    if len({file.resolve() for file in files}) < len(files):
+        raise InvalidArgument("two options write the same file: give each a name of its own")
 
 
 def _check_output(file: Path | None, *endings: str) -> None:
@@ -165,10 +229,26 @@ def _check_output(file: Path | None, *endings: str) -> None:
         raise Unsupported(f"plots need matplotlib: {packages.install('matplotlib')}")
 
 
+def _show_allocations(
+    sizes: list[int], steps: Steps, title: str, options: argparse.Namespace
+) -> None:
+    found = allocations.allocations(steps, sizes)
+    if options.json:
+        for one in found:
+            print(json.dumps({"what": "allocation", **allocations.line(one)}))
+    else:
+        allocations.show(found, title)
+    if options.plot:
+        allocations.draw(found, options.plot, title)
+        print(f"wrote {options.plot}", file=sys.stderr)
+
+
 def _counted(point: Point, name: str) -> str:
-    """A resource, and whether it is more than there is: than the resource NAME_limit."""
-    value, most = point.resources[name], point.resources.get(f"{name}_limit", math.inf)
-    return f"{value:g} of {most:g}" if value > most else f"{value:g}"
+    """A resource, and how many of it the device has if they are too few."""
+    value = point.resources[name]
+    return (
+        f"{value:g} of {point.resources[name + LIMIT]:g}" if point.is_beyond(name) else f"{value:g}"
+    )
 
 
 def _show_sweep(points: list[Point], file: Path | None, as_json: bool) -> None:
@@ -202,5 +282,8 @@ def _show_sweep(points: list[Point], file: Path | None, as_json: bool) -> None:
         )
         for point, is_best in zip(points, best, strict=True)
     ]
-    judged = ", ".join(["time", *({"mm2": "area", "mJ": "energy"}[title] for title in known)])
-    table(f"Points; those that no other beats in {judged} are marked", [*names, "time", *known, *counted, "best"], rows)  # fmt: skip
+    compared = ["time", *({"mm2": "area", "mJ": "energy"}[title] for title in known)]
+    compared += [name for name in counted if name in points[0].counts]
+    compared += [CIPHERTEXTS] if CIPHERTEXTS in names else []
+    fitting = "" if all(p.fits for p in points) else ", if their device holds them"
+    table(f"Points; those that no other beats in {', '.join(compared)} are marked{fitting}", [*names, "time", *known, *counted, "best"], rows)  # fmt: skip

@@ -111,7 +111,7 @@ def _checked(
         raise InvalidArgument(
             f"{images}: {len(pixels)} images, but labels of shape {marks.shape}: give one label for each image"
         )
-    if not np.issubdtype(marks.dtype, np.integer) or marks.min() < 0 or marks.max() > 9:
+    if not np.issubdtype(marks.dtype, np.integer) or not np.isin(marks, np.arange(10)).all():
         raise InvalidArgument(f"{images}: labels must be whole numbers from 0 to 9")
     if pixels.dtype != np.uint8:
         raise InvalidArgument(f"{images}: pixels are {pixels.dtype}, not uint8 from 0 to 255")

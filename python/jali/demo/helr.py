@@ -14,12 +14,13 @@ import numpy.typing as npt
 from jali.demo import data
 from jali.errors import InvalidArgument
 
-__all__ = ["COLUMNS", "FEATURES", "Task", "load", "made"]
+__all__ = ["BITS", "COLUMNS", "FEATURES", "Task", "load", "made"]
 
 SIDE = 14
 FEATURES = SIDE * SIDE
 COLUMNS = 256  # a power of two, so that sums along rows are rotations
 DIGITS = (3, 8)
+BITS = 8  # of precision, of the largest weight
 Array = npt.NDArray[np.float64]
 
 

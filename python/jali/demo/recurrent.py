@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from jali.nn import workloads
 
-__all__ = ["CELLS", "UNITS", "Cell", "Function", "Network", "load"]
+__all__ = ["BITS", "CELLS", "UNITS", "Cell", "Function", "Network", "load"]
 
 UNITS = 128
+BITS = 6  # of precision, of the largest number of a state
 SIGMOID_4 = (0.5, 0.216592, 0.0, -0.006602)
 TANH_2 = (0.0, 0.866368, 0.0, -0.105634)
 Array = npt.NDArray[np.float64]

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from jali._core import checks
+from jali._core.console import counted_text
 from jali._core.log import logger
 from jali._jali import tfhe as _tfhe
 from jali._jali.ckks import Trace
 from jali._jali.tfhe import Ciphertext, EvaluationKeys, Params, Table
 from jali.device import checked_threads
-from jali.errors import InvalidArgument, NotPickled, Unsupported
+from jali.errors import InvalidArgument, NotPickled, Unsupported, WrongCall
 from jali.tfhe.array import EncryptedArray
 from jali.tfhe.captured import Captured
 from jali.tfhe.devices import device_of, tell_fallback
@@ -180,6 +181,7 @@ class Evaluator:
         function: Callable[..., Any] | Sequence[int] | Table,
         x: EncryptedArray,
         y: EncryptedArray | None = None,
+        *more: EncryptedArray,
     ) -> EncryptedArray:
         """A function of every element, or of the elements of two arrays, by one programmable bootstrapping each.
 
@@ -189,9 +191,17 @@ class Evaluator:
         y: needs x below 2^message_bits and y below 2^carry_bits: apply(lambda v: v % 4, x) brings a sum back. Shapes broadcast
             as NumPy's.
 
+        more: there is no third array. Write apply(f, apply(g, x, y), z), or apply(f, x + 2 * y + 4 * z) for small values.
+
         The result has the shape of x and fresh noise. Raises InvalidArgument for other results, RangeExceeded for values that
-        have no room, and KeyMismatch for arrays of another evaluator.
+        have no room, WrongCall for more arrays or for a function that takes another number of arguments, and KeyMismatch for
+        arrays of another evaluator.
         """
+        if more:
+            raise WrongCall(
+                f"apply looks up one or two arrays, not {2 + len(more)}: look two of them up first, apply(f, apply(g, x, y), z), "
+                "or pack small values, apply(f, x + 2 * y + 4 * z)"
+            )
         for one in (x,) if y is None else (x, y):
             _messages(one, "apply")
         if y is None:
@@ -236,7 +246,7 @@ class Evaluator:
         added = whole_numbers(constants, "the constants")
         if added.ndim > 1 or added.size not in (1, rows):
             raise InvalidArgument(
-                f"constants of shape {added.shape} do not fit {rows} rows of weights: give one number, or one for each row"
+                f"constants of shape {added.shape} do not fit {counted_text(rows, 'row')} of weights: give one number, or one for each row"
             )
         if largest is not None:
             largest = checks.whole(largest, 0, "largest must be a whole number of at least 0")
@@ -263,6 +273,10 @@ class Evaluator:
         functions: as for ``apply``, one for each element of the last axis.
         """
         _messages(x, "apply_each")
+        if callable(functions) or not hasattr(functions, "__len__"):
+            raise InvalidArgument(
+                f"apply_each takes a list of functions, one for each element of the last axis, not {checks.shown(functions)}"
+            )
         if not x.shape or x.shape[-1] != len(functions):
             raise InvalidArgument(
                 f"there are {len(functions)} functions for an array of shape {x.shape}: give one for each element of the last axis"

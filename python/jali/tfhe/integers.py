@@ -219,6 +219,8 @@ class EncryptedIntegers(Shaped):
             signed=False,
             what="an amount's",
             negative="amounts are not negative: shift or rotate the other way",
+            wide=f"a shift by {self.bits} or more leaves no bit of these numbers but the sign, and a rotation counts modulo "
+            f"{self.bits}: give such an amount",
         )
         x, clear = self._with_clear(words)
         return self._made(self._core.move_clear(name, x._ct, clear), x.shape)

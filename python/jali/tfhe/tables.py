@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from jali._core import checks
+from jali._core.console import counted_text
 from jali._jali.tfhe import Params, Table
-from jali.errors import InvalidArgument, RangeExceeded
+from jali.errors import InvalidArgument, RangeExceeded, WrongCall
 
 __all__ = ["of_one", "of_two"]
 
@@ -28,6 +30,23 @@ def _checked(result: Any, high: int, of: str) -> int:
             "take it modulo 2^message_bits, or use parameters with more bits"
         )
     return value
+
+
+def _takes(function: Callable[..., Any], count: int) -> None:
+    """Raises WrongCall unless so many arguments can be given to the function, as far as Python knows."""
+    try:
+        signature = inspect.signature(function)
+    except (ValueError, TypeError):  # of some functions in C nothing is known
+        return
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        numbers = "one number" if count == 1 else "two numbers"
+        arrays = "one array" if count == 1 else "two arrays"
+        raise WrongCall(
+            f"a look-up of {arrays} calls the function with {numbers}, and it has the parameters {signature}: "
+            "give a function that takes as many numbers as there are arrays"
+        ) from None
 
 
 def of_one(
@@ -50,9 +69,10 @@ def of_one(
             ) from None
         if len(results) <= largest:
             raise InvalidArgument(
-                f"the list has {len(results)} results, and a value may be as large as {largest}: give {largest + 1}"
+                f"the list has {counted_text(len(results), 'result')}, and a value may be as large as {largest}: give {largest + 1}"
             )
         return Table(params, [_checked(r, high, str(v)) for v, r in enumerate(results[: high + 1])])
+    _takes(function, 1)
     return Table(params, [_checked(function(v), high, str(v)) for v in range(largest + 1)])
 
 
@@ -67,6 +87,7 @@ def of_two(
         return function
     if not callable(function):
         raise InvalidArgument("for two arrays give a function of two whole numbers, or a Table")
+    _takes(function, 2)
     base, room = 1 << params.message_bits, 1 << params.carry_bits
     if x_largest >= base or y_largest >= room:
         raise RangeExceeded(

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali._core import checks
+from jali._core.console import counted_text
 from jali._jali.tfhe import Ciphertext, Params
 from jali.errors import InvalidArgument, OutOfMemory
 
@@ -88,7 +89,7 @@ def messages(values: npt.ArrayLike, params: Params, largest: int | None = None) 
         0,
         high,
         "messages of these parameters are not negative and have "
-        f"{params.message_bits} bits; encrypt_uint and encrypt_int take wider numbers",
+        f"{counted_text(params.message_bits, 'bit')}; encrypt_uint and encrypt_int take wider numbers",
     )
     return np.ascontiguousarray(array, dtype=np.uint64).reshape(-1)
 
@@ -100,17 +101,18 @@ def integers(
     signed: bool,
     what: str = "values",
     negative: str = "integers without a sign are not negative: use encrypt_int",
+    wide: str = "use more bits",
 ) -> Words:
     """Integers modulo 2^bits as words. Raises InvalidArgument for numbers that do not fit.
 
-    negative: what the error says of negative numbers without a sign.
+    negative, wide: what the error says of negative numbers without a sign, and of numbers of more bits.
     """
     width = checks.whole(bits, 1, "bits must be a whole number from 1 to 64")
     if width > 64:
         raise InvalidArgument(f"bits must be a whole number from 1 to 64, not {width}")
     array = _whole(values, f"{what} numbers" if what.endswith("'s") else what)
     low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if signed else (0, (1 << width) - 1)
-    instead = "use more bits" if width < 64 else "integers have at most 64 bits"
+    instead = wide if width < 64 else "integers have at most 64 bits"
     _within(array, low, high, negative if not signed and int(array.min()) < 0 else instead)
     words = array.astype(np.int64).view(np.uint64) if signed else array.astype(np.uint64)
     return words & np.uint64((1 << width) - 1)

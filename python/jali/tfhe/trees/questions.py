@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali._core import checks
+from jali._core.console import counted_text
 from jali._jali.tfhe import Ciphertext
 from jali.errors import CorruptData, InvalidArgument
 from jali.tfhe.client import Client
@@ -44,7 +45,7 @@ def checked_edges(edges: Sequence[npt.ArrayLike], features: int) -> tuple[Floats
         raise InvalidArgument(f"edges are no lists of numbers: {error}") from None
     if len(given) != features:
         raise InvalidArgument(
-            f"there are edges for {len(given)} features, and rows have {features}: give a list for each feature"
+            f"there are edges for {counted_text(len(given), 'feature')}, and rows have {features}: give a list for each feature"
         )
     for feature, of in enumerate(given):
         if of.ndim != 1 or not np.isfinite(of).all() or not (np.diff(of) > 0).all():
@@ -76,7 +77,7 @@ def _passed(table: Floats, edges: tuple[Floats, ...]) -> list[npt.NDArray[np.boo
     """For every feature, whether each row is above each edge: (n, edges)."""
     if table.shape[1] != len(edges):
         raise InvalidArgument(
-            f"rows have {table.shape[1]} features, and the model takes {len(edges)}: give those on which it was fitted"
+            f"rows have {counted_text(table.shape[1], 'feature')}, and the model takes {len(edges)}: give those on which it was fitted"
         )
     return [column[:, None] > of for column, of in zip(table.T, edges, strict=True)]
 
@@ -178,7 +179,7 @@ class Questions:
         parts = np.asarray(results, np.int64)
         if parts.ndim != 2 or parts.shape[1] != len(self.score_of):
             raise InvalidArgument(
-                f"results have the shape {parts.shape}, and the program's have {len(self.score_of)} numbers for each row: decrypt "
+                f"results have the shape {parts.shape}, and the program's have {counted_text(len(self.score_of), 'number')} for each row: decrypt "
                 "the reply to a request for this program"
             )
         votes = np.zeros((len(parts), len(self.base)), np.int64)
