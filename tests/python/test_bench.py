@@ -362,6 +362,13 @@ def test_overhead(capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
+def test_tracking(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = lines(capsys, "tracking")
+    assert [(row["params"]["depth"], row["params"]["operation"]) for row in rows] == [
+        (depth, operation) for depth in (1, 2, 3) for operation in ("add", "track")
+    ]
+
+
 def test_profile_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         command.main(["rotate", "--set", "n13_d5", "--seconds", "0.001", "--profile", "--json"])

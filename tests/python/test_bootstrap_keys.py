@@ -95,7 +95,7 @@ def test_fewest_keys_for_few_slots(order: str) -> None:
             right(x.bootstrap(real=True), values.real)
         repeated = np.tile(few, params.slots // slots)
         y = server.bind(client.encrypt(repeated, level=params.bootstrap_level, peak=1.0))
-        right(y.bootstrap(slots=slots), repeated)
+        right(y.bootstrap(slots=slots, repeats=True), repeated)
     # Together with others, and with keys for other rotations, they are no more either.
     for others in ([], [3, -5]):
         several = params.bootstrap_key_bytes(others, slots=[2, 8, 0], minimum=True)

@@ -9,6 +9,7 @@ import weakref
 
 import numpy as np
 import pytest
+from array_world import small, uniform
 
 import jali
 from jali import _jali, ckks
@@ -126,6 +127,12 @@ def test_map_gives_what_one_by_one_gives(world):
     assert all(p.seconds > 0 and p.nbytes > 0 for p in batcher.curve)
     assert len(server.map(lambda x: -x, [b for _, b in pairs])) == 13
     assert server.map(lambda x: -x, []) == []
+    vector = server.bind(client.encrypt(np.array([0.5, 0.25])))
+    rows = server.bind(client.encrypt(np.array([[0.125, 0.75]]), batch=True))
+    for values in ([vector, rows], [rows, vector]):  # each result has the shape of its own value
+        for value, result in zip(values, server.map(lambda x: -x, values), strict=True):
+            assert result.shape == value.shape
+            assert np.allclose(client.decrypt(result), -client.decrypt(value), atol=1e-4)
     with pytest.raises(InvalidArgument, match="level"):
         server.map(lambda x: x, [pairs[0][1], pairs[1][1] * pairs[1][1]])
     with pytest.raises(InvalidArgument, match="max_batch"):
@@ -194,13 +201,61 @@ def test_results_that_are_no_vectors_are_refused_with_what_to_return(world):
     def part(a):
         return a.rotate(1).with_length(2)
 
-    for run in (server.capture, lambda f, a: server.map(f, [a, a])):
-        with pytest.raises(
-            InvalidArgument, match=r"return x.sum\(count=n\).with_length\(1\) for a sum"
-        ):
-            run(lambda a: a.sum(), x)
+    with pytest.raises(
+        InvalidArgument, match=r"return x.sum\(count=n\).with_length\(1\) for a sum"
+    ):
+        server.map(lambda a: a.sum(), [x, x])
     with pytest.raises(InvalidArgument, match=r"x.rotate\(i\).with_length\(n\) for x\[i:i\+n\]"):
-        server.capture(lambda a: a[1:3], x)
+        server.map(lambda a: a[:, 1:3], [x, x])
+    # A recorded function may return arrays.
+    np.testing.assert_allclose(
+        client.decrypt(server.capture(lambda a: a[1:3], x)(x)), v[1:3], atol=1e-6
+    )
     for f, expected in ((total, [v.sum()]), (part, v[1:3])):
         for y in (server.capture(f, x)(x), *server.map(f, [x, x])):
             np.testing.assert_allclose(client.decrypt(y), expected, atol=1e-6)
+
+
+def test_functions_of_arrays_are_recorded():
+    s = small()
+    a, b = uniform(40, 30), uniform(40, 30)
+    x, y = s.bind(a), s.bind(b)
+    centred = s.server.capture(lambda v: v - v.mean(axis=0), x)
+    s.check(centred(x), a - a.mean(axis=0))
+    s.check(centred(y), b - b.mean(axis=0))
+    two = s.server.capture(lambda v, w: (v * w, (v[1:3] + w[1:3]).sum()), x, y)
+    product, total = two(y, x)
+    s.check(product, a * b)
+    s.check(total, (a[1:3] + b[1:3]).sum())
+    row = s.bind(uniform(30))
+    for wrong in (x[1:], x.T, row, x * np.ones((40, 30)) + 1):
+        with pytest.raises(InvalidArgument):
+            centred(wrong)
+    with pytest.raises(InvalidArgument, match="recorded for a vector or a batch"):
+        s.server.capture(lambda v: v * v, row)(row[1:])
+
+
+def test_a_function_is_mapped_over_arrays():
+    s = small()
+    a, b, v = uniform(40, 30), uniform(7, 5), uniform(30)
+    values = [s.bind(a), s.bind(b)[1:], s.bind(v)]
+    results = s.server.map(lambda x: x * x + 0.5, values)
+    for got, want in zip(results, (a, b[1:], v), strict=True):
+        s.check(got, want**2 + 0.5)
+    sums = s.server.map(lambda x: x.sum(axis=-1), [s.bind(a)[2:], s.bind(b)])
+    for got, want in zip(sums, (a[2:], b), strict=True):
+        s.check(got, want.sum(axis=-1))
+
+
+def test_a_function_that_changes_is_refused():
+    s = small()
+    x, calls = s.bind(uniform(4, 8)), []
+
+    def changing(v):
+        calls.append(v)
+        return [v, v[:2]][: 1 + (len(calls) > 3)]
+
+    captured = s.server.capture(changing, x)
+    with pytest.raises(InvalidArgument, match="the same at every call"):
+        for _ in range(5):
+            captured(x)

@@ -189,7 +189,7 @@ def test_approximation(one: World, rng: np.random.Generator) -> None:
     v = rng.uniform(-4, 4, one.params.slots)
     sigmoid = ckks.Polynomial.approximate(lambda t: 1 / (1 + np.exp(-t)), 7, (-4, 4))
     assert (sigmoid.degree, sigmoid.interval, sigmoid.max_error) == (7, (-4, 4), None)
-    x = one.server.bind(one.client.encrypt(v, magnitude=2, peak=4))
+    x = one.server.bind(one.client.encrypt(v, magnitude=4 / np.sqrt(3), peak=4))
     plain = np.array([sigmoid(t).real for t in v])
     error = np.abs(plain - 1 / (1 + np.exp(-v))).max()
     assert sigmoid.measured_error is not None and error <= sigmoid.measured_error < 0.01

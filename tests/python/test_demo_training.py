@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,9 @@ from shared_data import needs, shared
 
 import jali
 from jali import cli
+from jali.bench import demos, loops, matvec
+from jali.bench.registry import BENCHMARKS, Options
+from jali.cli import bench
 from jali.cli import demo as command
 from jali.demo import helr, recurrent, sentences
 from jali.nn import workloads
@@ -97,6 +101,47 @@ def test_sizes_are_checked_first(capsys: pytest.CaptureFixture[str]) -> None:
     ):
         assert cli.main(["demo", *words]) == 1
         assert "must be" in capsys.readouterr().err
+
+
+def test_the_bench_times_training() -> None:
+    """At a small size; the row says what is trained, and by whose definition it is divided."""
+    task = helr.made(32, np.random.default_rng())
+    options = Options(device="cpu", seconds=0.001)
+    row = loops.helr_row(task, 16, 2, options)
+    assert row.name == "demo_helr" and (row.params["iterations"], row.params["batches"]) == (2, 2)
+    assert row.precision_bits is not None and row.precision_bits >= helr.BITS
+    assert row.params["server_bytes"] > row.params["bytes_up"] > 1000
+    about = BENCHMARKS["demo_helr"]
+    assert "32 iterations of 1,024 rows" in about.about and "Han et al. (2019)" in (
+        about.run.__doc__ or ""
+    )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", list(recurrent.CELLS))
+def test_the_bench_times_recurrent_networks(name: str) -> None:
+    network = recurrent.load(name)
+    drawn = sentences.made(network.words, 32, np.random.default_rng())
+    options = Options(device="cpu", seconds=0.001)
+    row = loops.recurrent_row(network, network.embedded(drawn.texts, 2), 4, options)
+    assert (row.name, row.batch, row.params["steps"]) == ("demo_rnn", 4, 2)
+    assert row.precision_bits is not None and row.precision_bits >= recurrent.BITS
+
+
+def test_the_bench_has_the_cells_that_there_are() -> None:
+    with pytest.raises(jali.InvalidArgument, match="rnn and lstm, not gru"):
+        next(loops.demo_rnn(Options(device="cpu", sets=("gru",))))
+
+
+def test_long_benchmarks_are_measured_alone() -> None:
+    """'jali bench all' would compute for hours on a CPU."""
+    assert {demos.__name__, loops.__name__, matvec.__name__} <= set(sys.modules)
+    named = {benchmark.name for benchmark in bench._chosen("all", None, False)}
+    assert "demo_digits" in named
+    assert not named & {"demo_cifar", "demo_encoder", "demo_helr", "demo_rnn", "matvec_compiled"}
+    assert [benchmark.name for benchmark in bench._chosen("demo_helr", None, False)] == [
+        "demo_helr"
+    ]
 
 
 @pytest.mark.long

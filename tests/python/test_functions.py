@@ -78,7 +78,7 @@ def test_a_function_is_as_exact_and_as_deep_as_it_says(
     truth = np.array([exact(float(t)) for t in v])
     assert np.abs(f(v) - truth).max() <= f.max_error + 1e-13
     peak = max(abs(low), abs(high))
-    x = deep.bind(v, magnitude=peak / 2, peak=peak)
+    x = deep.bind(v, peak=peak)
     y = f(x, within=(low, high))
     assert x.level - y.level == f.depth
     assert y.shape == x.shape
@@ -208,10 +208,65 @@ def test_a_batch_and_a_short_vector(deep: Deep) -> None:
     for batch in (True, False):
         y = f(deep.bind(v, magnitude=2, peak=4, batch=batch), within=(0.5, 4))
         assert np.abs(deep.client.decrypt(y) - 1 / v).max() <= f.max_error + 1e-5
-    with pytest.raises(jali.InvalidArgument, match="hold anything"):
-        f(deep.bind(v, magnitude=2, peak=4, batch=True) + 1.0, within=(0.5, 4))
-    with pytest.raises(jali.InvalidArgument, match="hold anything"):
-        f(deep.bind(v, magnitude=2, peak=4)[:, :2], within=(0.5, 4))
+
+
+def test_what_lies_beside_the_numbers_is_masked(deep: Deep) -> None:
+    """A function whose interval does not hold 0 takes slices, and vectors with anything behind them, at one level more."""
+    f = functions.inverse((0.5, 4), error=1e-2)
+    v = np.array([[0.5, 1.0, 3.0], [2.0, 2.5, 0.7]])
+    table = deep.bind(v, magnitude=2, peak=3.0)
+    shifted = deep.bind(v - 1, magnitude=2, peak=3.0, batch=True) + 1.0
+    for x, expected in ((table[:, :2], v[:, :2]), (table.T[1], v[:, 1]), (shifted, v)):
+        y = f(x, within=(0.5, 4))
+        assert y.level == x.level - f.depth - 1 and y.shape == expected.shape
+        assert np.abs(deep.client.decrypt(y) - 1 / expected).max() <= f.max_error + 1e-5
+        z = deep.server.polynomial(
+            x, ckks.Polynomial([0.25, 0.5], "chebyshev", (0.5, 4)), within=(0.5, 4)
+        )
+        assert np.abs(deep.client.decrypt(z) - 0.25 - 0.5 * (expected - 2.25) / 1.75).max() < 1e-5
+    whole = f(table, within=(0.5, 4))
+    assert whole.level == table.level - f.depth  # zeros lie beside it
+
+
+def test_the_largest_of_an_array() -> None:
+    scores = np.array([[-0.2, 0.2, 0.0, -0.4], [0.5, -0.1, -0.4, 0.0], [-0.3, -0.5, 0.0, 0.25]])
+    params = ckks.Params.create(
+        depth=16, scale_bits=45, log_n=10, security=0, name="insecure_functions"
+    )
+    client, slots = ckks.Client(params, threads=1), params.slots
+    server = ckks.Evaluator(params, client.evaluation_keys(rotations="powers"), threads=1)
+    x, batch = (server.bind(client.encrypt(scores, peak=0.5, batch=b)) for b in (False, True))
+
+    def made(count: int) -> functions.ArgMax:
+        return functions.argmax(count, slots, bound=0.5, gap=0.2, error=0.2)
+
+    def one_at(values: np.ndarray, axis: int | None) -> np.ndarray:
+        if axis is None:
+            return (values == values.max()).astype(float)
+        return (values == values.max(axis=axis, keepdims=True)).astype(float)
+
+    for value, expected, axis, count in (
+        (x, scores, 1, 4),
+        (x, scores, -1, 4),
+        (x[:, ::2], scores[:, ::2], 1, 2),
+        (x, scores, None, 12),
+        (x[1], scores[1], None, 4),
+        (x[1:, 1:].T, scores[1:, 1:].T, None, 6),
+        (batch, scores, None, 4),
+        (batch, scores, 1, 4),
+    ):
+        f = made(count)
+        y = f(value, axis)
+        assert y.level >= value.level - f.depth - 2 and y.shape == expected.shape
+        by = 1 if value is batch else axis
+        assert np.abs(client.decrypt(y) - one_at(expected, by)).max() < 0.2 + 1e-3
+    for f, axis, words in (
+        (made(4), 0, "has 3 along axis 0"),
+        (made(4), None, "has 12 in all"),
+        (made(4), 2, "out of range"),
+    ):
+        with pytest.raises(jali.InvalidArgument, match=words):
+            f(x, axis)
 
 
 def test_recorded_like_any_other_operation(deep: Deep) -> None:

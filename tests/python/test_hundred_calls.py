@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import array_world
 import numpy as np
 import pytest
 
@@ -128,9 +129,29 @@ CALLS: dict[str, Expected] = {
     "np.std(x)": either(X.std()),
     "np.dot(x, y)": either(X @ Y),
     "np.matmul(W, x)": either(W @ X),
-    "np.roll(x, 1)": either(np.roll(X, 1)),
+    "np.roll(x, 1)": refused(r"np.concatenate\(\[x\[-k:\], x\[:-k\]\]\)"),
     "np.concatenate([x, y])": either(np.concatenate([X, Y])),
-    "np.linalg.norm(x)": either(np.linalg.norm(X)),
+    "np.linalg.norm(x)": refused("functions.sqrt"),
+    "np.outer(x, y)": refused(r"write x\[:, None\] \* y"),
+    "np.multiply.outer(x, y)": refused(r"write x\[:, None\] \* y"),
+    "np.tensordot(x, y, 1)": refused(r"\(x \* y\).sum"),
+    "np.average(x, weights=v)": refused(r"\(x \* weights\).sum\(axis\) / weights.sum"),
+    "np.add.reduce(x)": refused(r"write x.sum\(axis\)"),
+    "np.prod(x)": refused(r"x\[0\] \* x\[1\]"),
+    "np.cumsum(x)": refused(r"np.tri\(len\(x\)\) @ x"),
+    "np.diff(x)": refused(r"x\[1:\] - x\[:-1\]"),
+    "np.tile(x, 2)": refused(r"np.concatenate\(\[x, y\]\)"),
+    "np.append(x, 1)": refused(r"np.concatenate\(\[x, y\]\)"),
+    "np.repeat(x, 2)": refused("np.broadcast_to"),
+    "np.column_stack([x, y])": refused(r"np.stack\(\[x, y\], axis\)"),
+    "np.array_split(x, 3)": refused(r"np.split\(x, \[i, j\]\)"),
+    "np.flipud(x)": refused(r"np.flip\(x, 0\)"),
+    "np.atleast_2d(x)": refused(r"x\[None\]"),
+    "np.real(x)": refused(r"x.conj\(\)\) / 2"),
+    "np.iscomplexobj(x)": refused("x.dtype"),
+    "np.zeros_like(x)": refused(r"np.zeros\(x.shape\)"),
+    "np.triu(x)": refused(r"np.triu\(np.ones\(x.shape\)\)"),
+    "np.take(x, [0])": refused("selection matrix"),
     # Arrays.
     "x.shape": works((4,)),
     "x.ndim": works(1),
@@ -271,6 +292,15 @@ CALLS: dict[str, Expected] = {
     "ckks.sigmoid(x)": refused("functions.sigmoid"),
     "ckks.functions.sigmoid(x)": refused("interval"),
     "ckks.functions.exp((1, -1))": refused("low < high"),
+    "ckks.functions.sigmoid(-4, 4)": refused("ckks.functions.sigmoid takes at most 1 arguments"),
+    "ckks.functions.sigmoid((-1, 1), eps=1)": refused('no argument "eps": it takes interval'),
+    "ckks.functions.log()": refused("ckks.functions.log needs interval"),
+    "ckks.functions.sigmoid((-1, 1), degree=3)()": refused("Function needs x"),
+    "ckks.functions.sigmoid((-1, 1), degree=3)(x)": works(),
+    "ckks.functions.maximum(2.0, error=0.3)(x)": refused("Maximum needs b: it takes a, b"),
+    "ckks.functions.maximum(2.0, error=0.3)(x, v)": refused("encrypt the other operand, too"),
+    "x.refresh()": refused("x.bootstrap"),
+    "x.encrypt()": refused("it is encrypted"),
     "server.polynomial(x, [0, 0, 1])": works(X**2),
     "server.polynomial([0, 0, 1], x)": refused("not an array"),
     "ckks.Polynomial('x**2')": refused("coefficients"),
@@ -282,6 +312,9 @@ CALLS: dict[str, Expected] = {
     "server.rotate(x, 1)": refused("x.rotate"),
     # Ciphertexts, bytes and files.
     "ct + ct": refused("bind"),
+    "x.reshape(2, 2, size=4)": refused('EncryptedArray.reshape has no argument "size"'),
+    "x.swapaxes(1)": refused("EncryptedArray.swapaxes needs second"),
+    "x.mean(0, 1, 2)": refused("EncryptedArray.mean takes at most 2"),
     "ct * 2": refused("bind"),
     "ct[0]": refused("bind"),
     "ct.shape": works((4,)),
@@ -417,6 +450,34 @@ def test_the_trace_of_a_matrix_is_the_sum_that_its_refusal_names(names: Mapping[
     rows = server.bind(client.encrypt(W))
     assert client.decrypt((rows * np.eye(4)).sum()) == pytest.approx(np.trace(W), abs=1e-5)
     assert np.allclose(client.decrypt(np.broadcast_to(rows[0], (2, 4))), [W[0], W[0]], atol=1e-5)
+
+
+#: What refusals advise to write, and what it stands for.
+INSTEAD: dict[str, str] = {
+    "x[:, None] * y": "np.outer(x, y)",
+    "(x * v).sum(0) / v.sum()": "np.average(x, weights=v)",
+    "np.tri(len(x)) @ x": "np.cumsum(x)",
+    "x[1:] - x[:-1]": "np.diff(x)",
+    "np.split(x, [2])[0]": "np.array_split(x, 2)[0]",
+    "np.flip(rows, 0)": "np.flipud(rows)",
+    "np.flip(rows, 1)": "np.fliplr(rows)",
+    "np.flip(rows.T, 0)": "np.rot90(rows)",
+    "x[None]": "np.atleast_2d(x)",
+    "rows * np.triu(np.ones(rows.shape))": "np.triu(rows)",
+    "np.concatenate([x[-1:], x[:-1]])": "np.roll(x, 1)",
+    "np.concatenate([rows[:, -2:], rows[:, :-2]], axis=1)": "np.roll(rows, 2, axis=1)",
+    "(lambda d: d.T @ d / 4)(rows - rows.mean(axis=0, keepdims=True))": "np.cov(rows.T, ddof=0)",
+}
+
+
+@pytest.mark.parametrize("call", INSTEAD)
+def test_what_refusals_advise_computes_the_same(call: str) -> None:
+    small = array_world.small()
+    clear = {"np": np, "x": X, "y": Y, "rows": R, "v": V}
+    here = clear | {name: small.bind(clear[name]) for name in ("x", "y", "rows")}
+    with pytest.raises(jali.Unsupported):
+        eval(INSTEAD[call], dict(here))
+    small.check(eval(call, dict(here)), eval(INSTEAD[call], clear))
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")

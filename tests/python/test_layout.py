@@ -307,12 +307,14 @@ def test_packed_arrays_that_were_changed_are_refused(room: Room, v: Any) -> None
         room.client.encrypt(packed)
     (packed,) = room.cheapest.pack(v)
     packed *= 2  # all numbers still lie as they did
-    x = room.server.bind(room.client.encrypt(packed))
+    x = room.server.bind(room.client.encrypt(packed, magnitude=2.0, peak=8.0))
     assert room.close(room.server.matvec(room.cheapest, x), 2 * room.matrix @ v)
     plain = pickle.loads(pickle.dumps(packed))
     assert np.array_equal(plain, packed)
     with pytest.raises(jali.InvalidArgument, match="lies as"):
-        room.server.matvec(room.cheapest, room.server.bind(room.client.encrypt(plain)))
+        room.server.matvec(
+            room.cheapest, room.server.bind(room.client.encrypt(plain, magnitude=2.0, peak=8.0))
+        )
     with pytest.raises(jali.InvalidArgument, match=r"no longer lie|does not fit"):
         room.client.encrypt(room.cheapest.pack(v)[0], slots=32)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from slot_interpreter import WEIGHTS
 
 from jali import nn
 from jali.nn import trace
@@ -18,8 +19,8 @@ from jali.nn.graph import Graph
 from jali.nn.levels import depth_of
 from jali.nn.lower import packed, simulate, unpacked
 from jali.nn.parameters import smallest
-from jali.nn.plan import lowered
 from jali.nn.run import Machine, peak
+from jali.nn.stages import lowered
 from jali.nn.trial import demanded
 from jali.nn.verifiers import verify_graph
 
@@ -47,7 +48,7 @@ def test_results_are_the_same(sizes: tuple[int, ...], rng: np.random.Generator) 
     f, x = layers(rng, *sizes), rng.uniform(-1, 1, (40, sizes[0]))
     flat, found = approximation(f, x), []
     for bootstraps in (False, True):
-        stages = lowered(flat, SLOTS, bootstraps=bootstraps)
+        stages = lowered(flat, SLOTS, WEIGHTS, bootstraps=bootstraps)
         low = stages["lower"]
         for stage in ("layout", "lower", "levels"):
             verify_graph(stage, stages[stage])
@@ -62,7 +63,7 @@ def test_results_are_the_same(sizes: tuple[int, ...], rng: np.random.Generator) 
         found.append(y + out.attrs["centre"])
         large = [n.name for n in low if peak(n) > 1.01]
         assert not large if bootstraps else large
-        assert depth_of(stages["levels"]) == depth_of(lowered(flat, SLOTS)["levels"])
+        assert depth_of(stages["levels"]) == depth_of(lowered(flat, SLOTS, WEIGHTS)["levels"])
     assert np.allclose(found[0], np.stack([f(v) for v in x]), atol=1e-9)
     assert np.allclose(*found, rtol=1e-12, atol=1e-15)
 
@@ -73,7 +74,7 @@ def test_squares_behind_and_before_matrices_lose_less_to_noise(rng: np.random.Ge
     flat = approximation(f, x)
     bits = []
     for bootstraps in (False, True):
-        graph = lowered(flat, 4096, bootstraps=bootstraps)["levels"]
+        graph = lowered(flat, 4096, WEIGHTS, bootstraps=bootstraps)["levels"]
         params = smallest(flat, depth_of(graph), 28.0, 1, "cpu", 13)
         bits += demanded(Machine(graph, params, 1, 1 << 30))[0].noise_bits
     assert bits[0] > bits[1] + 0.4
@@ -93,7 +94,9 @@ def test_what_others_see_stays_within_its_range(rng: np.random.Generator) -> Non
     for what, f in programs.items():
         flat = approximation(f, x)
         assert amplified(flat) is flat or what.startswith("a matrix"), what
-        depths = [depth_of(lowered(flat, SLOTS, bootstraps=b)["levels"]) for b in (False, True)]
+        depths = [
+            depth_of(lowered(flat, SLOTS, WEIGHTS, bootstraps=b)["levels"]) for b in (False, True)
+        ]
         assert depths[0] == depths[1], what
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,19 +11,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from slot_interpreter import WEIGHTS
 
 import jali
 from jali import cli
 from jali import device as devices
 from jali.ckks import Evaluator, Params
-from jali.nn import measured, trace
+from jali.nn import measured, storage_costs, trace
 from jali.nn.approximate import approximated
 from jali.nn.calibrate import calibrate
 from jali.nn.costs import Costs, costs_of, counted, of_table
 from jali.nn.elimination import NEVER
 from jali.nn.fold import fold
 from jali.nn.graph import Node
-from jali.nn.plan import lowered
+from jali.nn.stages import lowered
+
+#: What every table has beside bootstrappings: operations on one ciphertext, and matrices.
+ALONE = ("rotation", "plain", "product", "matrix", *measured.STORED)
 
 
 @pytest.fixture
@@ -46,7 +51,7 @@ def small(levels: int = 4) -> Params:
 def test_operations_and_bootstraps_are_measured_without_keys() -> None:
     params = small()
     table = measured.table_of(params, "cpu", 0.0, threads=1)
-    assert set(table) == {*measured.KINDS, *measured.STORED}
+    assert set(table) == {*measured.KINDS, measured.SUM, *measured.STORED}
     assert [n for n, _ in table["real"]] == [n for n, _ in table["pair"]]
     assert table["real"][-1][0] == params.q_count
     assert [n for n, _ in table["sparse"]] == [2, 8, 64, 256]
@@ -56,7 +61,7 @@ def test_operations_and_bootstraps_are_measured_without_keys() -> None:
 def test_what_is_timed_is_one_operation_of_its_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine's counters say what a timed call does."""
     done: list[dict[str, int]] = []
-    names = ("rotations", "products", "bootstraps", "matrix_products")
+    names = ("rotations", "products", "additions", "bootstraps", "matrix_products")
 
     def counting(run: Callable[[], object], server: Evaluator, _: float) -> int:
         before = server.counters()
@@ -68,6 +73,9 @@ def test_what_is_timed_is_one_operation_of_its_kind(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(measured, "_nanoseconds", counting)
     table = measured.table_of(small(), "cpu", 0.0, threads=1)
     once = {"rotation": {"rotations": 1}, "plain": {}, "product": {"products": 1}}
+    once[measured.SUM] = {
+        "products": measured.TOGETHER
+    }  # a sum that is made with them counts no additions
     once |= {kind: {"matrix_products": 1} for kind in ("matrix", *measured.STORED)}
     once |= {"rotations": {"rotations": 1}}
     for kind, points in table.items():
@@ -80,13 +88,29 @@ def test_costs_lie_between_those_that_were_measured() -> None:
     primes = [len(params.level(k).primes) for k in range(params.depth + 1)]
     inside = [measured.inside_primes(params, k) for k in range(params.depth + 1)]
     points = [(primes[1], 100), (primes[-1], 100 + 10 * (primes[-1] - primes[1]))]
-    table = dict.fromkeys(("rotation", "plain", "product"), points)
+    table = dict.fromkeys(ALONE, points)
     costs = of_table(params, table | {key: [(inside[-1], 5000)] for key in ("real", "pair")})
     assert costs.unit == "nanoseconds"
     assert costs.rotation[1:] == tuple(100 + 10 * (n - primes[1]) for n in primes[1:])
     assert costs.rotation[0] == 100 * primes[0] // primes[1]
     due = params.bootstrap_level
     assert costs.real == (NEVER,) * due + tuple(5000 * n // inside[-1] for n in inside[due:])
+
+
+def test_a_product_that_is_added_costs_what_its_sum_takes_longer() -> None:
+    """Of a sum of products, one is relinearised and rescaled. Without such sums it counts as a product with a diagonal."""
+    params = small()
+    first, last = (len(params.level(k).primes) for k in (1, params.depth))
+    table: measured.Table = {k: [(first, 1000), (last, 2000)] for k in measured.NEEDED}
+    more = measured.TOGETHER - 1
+    sums = table | {measured.SUM: [(first, 1000 + 30 * more), (last, 2000 + 90 * more)]}
+    found = of_table(params, sums)
+    assert (found.added[1], found.added[-1]) == (30, 90)
+    assert list(found.added) == sorted(found.added)
+    quick = of_table(params, table | {measured.SUM: [(first, 900), (last, 900)]})
+    assert set(quick.added[1:]) == {1}  # a measurement has noise
+    assert of_table(params, table).added == found.plain
+    assert counted(params).added == counted(params).plain
 
 
 def test_more_digits_cost_what_those_with_the_most_digits_took() -> None:
@@ -98,7 +122,7 @@ def test_more_digits_cost_what_those_with_the_most_digits_took() -> None:
     )
     assert known.dnum < between.dnum < deep.dnum
     primes = len(known.level(known.depth).primes)
-    table: measured.Table = {k: [(1, 1000), (primes, 1000 * primes)] for k in measured.KINDS}
+    table: measured.Table = {k: [(1, 1000), (primes, 1000 * primes)] for k in measured.NEEDED}
     for kind in ("real", "pair"):
         table[kind] = [(known.q_count, 5000)]
     plain = {params: of_table(params, table) for params in (known, deep, between)}
@@ -118,7 +142,7 @@ def test_more_digits_cost_what_those_with_the_most_digits_took() -> None:
 def test_fewer_slots_cost_what_was_measured() -> None:
     """Linear in the logarithm of the number of slots, as a share of a bootstrapping with all."""
     params = small()
-    table: measured.Table = {k: [(2, 100), (8, 100)] for k in measured.KINDS[:3]}
+    table: measured.Table = {k: [(2, 100), (8, 100)] for k in ALONE}
     table |= {"real": [(4, 3000), (8, 5000)], "pair": [(8, 6000)]}
     table |= {"sparse": [(4, 2000), (64, 3000)]}
     costs = of_table(params, table, [2, 4, 16, 64, 256])
@@ -135,21 +159,25 @@ def test_fewer_slots_cost_what_was_measured() -> None:
 def test_stored_matrices_cost_what_was_measured() -> None:
     """Beyond a resident one, for each product with a diagonal; never less for fewer bytes."""
     params, count = small(), measured.DIAGONALS
-    table: measured.Table = {k: [(2, 100), (8, 100)] for k in measured.KINDS[:3]}
+    table: measured.Table = {k: [(2, 100), (8, 100)] for k in ALONE}
     table |= {"real": [(8, 5000)], "pair": [(8, 6000)], "matrix": [(2, 1000), (8, 2000)]}
     table |= {"integers": [(2, 1000 + 50 * count), (8, 2000 + 150 * count)]}
     table |= {"made": [(2, 1000 + 9000 * count), (8, 2000 + 11000 * count)]}
+    table |= {"streamed": [(2, 1000 + 400 * count), (8, 2000 + 200 * count)]}
     costs = of_table(params, table)
-    assert (costs.expanded, costs.made) == (1000, 100_000)
-    assert costs.streamed == 17_000  # counted, as it was not measured
+    assert (costs.expanded, costs.streamed, costs.made) == (1000, 3000, 100_000)
     assert costs.of_storage("integers", 1) == costs.of_storage("periodic", 1) == costs.plain[1]
     assert costs.of_storage("resident", 1) == 0
     assert costs.of_storage("made", 1) == 100 * costs.plain[1]
     assert Costs.of_document(json.loads(json.dumps(costs.document))) == costs
     noisy = of_table(params, table | {"integers": [(2, 900), (8, 1900)], "made": [(2, 10)]})
-    assert (noisy.expanded, noisy.streamed, noisy.made) == (1, 17_000, 17_000)
-    before = {k: v for k, v in costs.document.items() if k not in ("expanded", "streamed", "made")}
-    assert Costs.of_document(before).made == counted(params).made  # of a file of before
+    assert (noisy.expanded, noisy.streamed, noisy.made) == (1, 3000, 3000)
+    for kind in measured.STORED:
+        without = {k: points for k, points in table.items() if k != kind}
+        with pytest.raises(
+            jali.InvalidArgument, match=f"are {kind}: run 'jali tune --costs' again"
+        ):
+            of_table(params, without)
     for wrong in ({"made": 10}, {"expanded": -1}, {"streamed": 2.5}, {"expanded": True}):
         with pytest.raises(ValueError, match="stored"):
             Costs.of_document({**costs.document, **wrong})
@@ -165,7 +193,7 @@ def test_fewer_slots_are_counted_by_the_bytes_of_their_keys() -> None:
 
 def test_matrices_and_several_ciphertexts_cost_their_share() -> None:
     """A matrix of 32 diagonals takes 10 rotations one by one; eight ciphertexts are rotated at once."""
-    table: measured.Table = {k: [(2, 100), (8, 100)] for k in measured.KINDS[:3]}
+    table: measured.Table = {k: [(2, 100), (8, 100)] for k in ALONE}
     table |= {"matrix": [(4, 2100), (8, 1050)], "rotations": [(4, 240), (8, 160)]}
     table |= {"real": [(8, 5000)], "pair": [(8, 6000)]}
     costs = of_table(small(), table)
@@ -188,7 +216,7 @@ def test_matrices_and_several_ciphertexts_cost_their_share() -> None:
 def lower_of(f: Any, example: np.ndarray, slots: int) -> dict[str, Node]:
     """The last node of every operation, in the lowered graph of a function."""
     graph = approximated(calibrate(fold(trace(f, example)), [np.stack([example, -example])]), 1e-3)
-    return {node.op: node for node in lowered(graph, slots)["lower"]}
+    return {node.op: node for node in lowered(graph, slots, WEIGHTS)["lower"]}
 
 
 def test_what_is_kept_is_what_plans_read(cache: Path) -> None:
@@ -210,7 +238,7 @@ def test_what_is_kept_is_what_plans_read(cache: Path) -> None:
 def test_plans_of_rings_that_were_not_measured_are_compared_in_the_same_unit(cache: Path) -> None:
     """If one plan were priced in nanoseconds and another in bytes, the one in nanoseconds would win however slow it is."""
     points: measured.Points = [(2, 1000), (40, 20_000)]
-    table: measured.Table = dict.fromkeys(measured.KINDS, points)
+    table: measured.Table = dict.fromkeys(measured.NEEDED, points)
     measured.keep("cpu", "w32", 13, table)
     known = measured.params_of(13, "w32")
     assert costs_of(known, "cpu") == of_table(known, table)
@@ -219,6 +247,7 @@ def test_plans_of_rings_that_were_not_measured_are_compared_in_the_same_unit(cac
     for other in (Params.create(2, 30.0, word="w64", log_n=13), small()):
         found, bytes_of = costs_of(other, "cpu"), counted(other)
         assert found.unit == "nanoseconds"
+        assert (found.expanded, found.streamed, found.made) == (1, 1, 1)  # of this table, too
         assert found.rotation[-1] == pytest.approx(per_byte * bytes_of.rotation[-1], rel=1e-3)
         for now, before in zip(found.real, bytes_of.real, strict=True):
             assert (now == NEVER) == (before == NEVER)
@@ -226,7 +255,7 @@ def test_plans_of_rings_that_were_not_measured_are_compared_in_the_same_unit(cac
 
 def test_files_of_others_and_damaged_ones_are_not_read(cache: Path) -> None:
     points: measured.Points = [(3, 1000)]
-    table = dict.fromkeys(measured.KINDS, points)
+    table = dict.fromkeys(measured.NEEDED, points)
     measured.keep("cpu", "w52", 13, table)
     good = cache.read_text()
     cache.write_text(good.replace(jali.__version__, "0.0.0-other"))
@@ -235,9 +264,11 @@ def test_files_of_others_and_damaged_ones_are_not_read(cache: Path) -> None:
         cache.write_text(bad)
         with pytest.warns(RuntimeWarning, match="damaged"):
             assert measured.kept("cpu", "w52", 13) is None
-    without = {kind: points for kind, points in table.items() if kind != "sparse"}
-    measured.keep("cpu", "w52", 13, without)  # of a build that measured less; replaces it
-    assert measured.kept("cpu", "w52", 13) is None
+    for lacking in ("sparse", *measured.STORED):
+        without = {kind: points for kind, points in table.items() if kind != lacking}
+        measured.keep("cpu", "w52", 13, without)  # of a build that measured less; replaces it
+        with pytest.warns(RuntimeWarning, match=f"no costs of {lacking}, .*'jali tune --costs'"):
+            assert measured.kept("cpu", "w52", 13) is None
     measured.keep("cpu", "w52", 13, table)
     assert measured.kept("cpu", "w52", 13) == table
 
@@ -252,3 +283,41 @@ def test_tune_keeps_costs(cache: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "rotation" in said.out and str(cache) in said.err
     assert cli.main(["tune", "--costs", "--device", "cpu", "--log-n", "11"]) != 0
     assert "has no secure parameters to measure" in capsys.readouterr().err
+
+
+def test_shipped_costs_of_stored_matrices_are_those_of_their_source() -> None:
+    """Every row is a record of a measurement on the device that is named."""
+    root = Path(__file__).resolve().parents[2]
+    tables = tomllib.loads(storage_costs._FILE.read_text(encoding="utf-8"))["table"]
+    assert {table["device"] for table in tables} == {"cpu", "cuda"}
+    for table in tables:
+        lines = (root / table["source"]).read_text(encoding="utf-8").splitlines()
+        records = [json.loads(line) for line in lines]
+        ring = table["word"], table["log_n"]
+        (record,) = (one for one in records if (one["word"], one["log_n"]) == ring)
+        assert record["device"].startswith(table["device"])
+        assert record["device_name"] == table["measured_on"]
+        assert {k: table[k] for k in ("plain", "matrix", *measured.STORED)}.items() <= (
+            record["nanoseconds"].items()
+        )
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_without_a_measurement_stored_matrices_cost_what_they_do_on_another_device(
+    device: str, cache: Path
+) -> None:
+    """Of the word and the nearest ring that were measured there."""
+    for word, log_n, nearest in (("w32", 16, 16 if device == "cuda" else 15), ("w52", 15, 15)):
+        params = Params.create(2, 30.0, word=word, log_n=log_n)
+        found = costs_of(params, device)
+        assert found == counted(params, device=device) and found.unit == "bytes"
+        table = storage_costs.of_elsewhere(device, word, nearest)
+        want = storage_costs.shares(table)
+        assert {name: getattr(found, name) for name in storage_costs.NAMES} == want
+        n, resident = table["matrix"][0]
+        plain = dict(table["plain"])[n] * measured.DIAGONALS
+        first = [(dict(table[kind])[n] - resident) / plain for kind in measured.STORED]
+        assert 0.5 * first[0] < found.expanded / 1000 < 4 * first[0]
+        assert 0.5 * first[2] < found.made / 1000 < 2 * first[2]
+    if device == "cuda":
+        assert found != counted(params)  # those of a CPU

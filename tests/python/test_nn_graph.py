@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slot_interpreter import WEIGHTS
 
 import jali
 from jali.nn import scalar, trace
@@ -285,7 +286,7 @@ def test_slots_compute_what_the_graph_computes(slots: int, rng: np.random.Genera
 
 
 def check_slots(graph: Graph, slots: int, x: np.ndarray) -> Graph:
-    lowered = lower(lay_out(graph, slots))
+    lowered = lower(lay_out(graph, slots, WEIGHTS), WEIGHTS)
     inside = scaled(graph.inputs[0], x)
     values = every_value(graph, [inside])
     layout = lowered.inputs[0].attrs["layout"]

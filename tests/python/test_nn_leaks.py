@@ -44,7 +44,9 @@ def variances(program: Program, noise: Any) -> tuple[Term, np.ndarray, np.ndarra
 def test_an_overlay_mixes_noise(
     rows: int, columns: int, alike: bool, rng: np.random.Generator
 ) -> None:
-    """All noise is in the copies of one number of the source. Real numbers have complex noise."""
+    """All noise is in the copies of one number of the source. Real numbers have complex noise. With one turn there is a single pair, and nothing is bounded: what is
+    mixed in is what the formula says, be it little, as in some rows of 12 x 12 numbers. With more turns the mean over angles is bounded.
+    """
     program = overlaid(rng, rows, columns)
     number = int(rng.integers(columns))
 
@@ -57,11 +59,14 @@ def test_an_overlay_mixes_noise(
 
     term, squares, measured = variances(program, noise)
     one = np.eye(columns)[number]
-    bound = squares[:, number] + leaks_of(term)(one, one, 0.0, rows)
+    leaks = leaks_of(term)(one, one, 0.0, rows)
+    bound = squares[:, number] + leaks
     assert np.all(measured <= 1.15 * bound)
-    assert measured.sum() >= bound.sum() / 3  # and no bound far above
-    if term.turns:
-        assert measured.sum() > 1.2 * squares[:, number].sum()
+    assert bool(np.any(leaks)) == bool(term.turns)
+    if len(term.turns) < 2:
+        assert measured.sum() == pytest.approx(bound.sum(), rel=0.2)
+    else:  # and no bound far above
+        assert measured.sum() >= bound.sum() / 3
 
 
 def test_even_noise_is_counted_once(rng: np.random.Generator) -> None:

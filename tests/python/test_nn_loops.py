@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slot_interpreter import WEIGHTS
 from test_nn_program import assert_precise, encrypted
 
 import jali
@@ -23,7 +24,7 @@ from jali.nn.fold import fold
 from jali.nn.graph import Graph
 from jali.nn.lower import packed, simulate, unpacked
 from jali.nn.ops import made, verify
-from jali.nn.plan import lowered
+from jali.nn.stages import lowered
 from jali.nn.unroll import unrolled
 
 
@@ -54,7 +55,7 @@ def check_stages(f: Any, shapes: list[tuple[int, ...]], rng: np.random.Generator
     for same in (made_of, flat):
         assert np.allclose(result(same, x).reshape(want.shape), want, atol=1e-9)
     for slots in (8, 64):
-        graph = lowered(made_of, slots)["levels"]
+        graph = lowered(made_of, slots, WEIGHTS)["levels"]
         inside = [
             packed(node.attrs["layout"], scaled(node, v).reshape(len(v), -1))
             for node, v in zip(graph.inputs, x, strict=True)
@@ -171,7 +172,7 @@ def test_the_body_is_traced_once_and_its_matrices_are_shared(rng: np.random.Gene
     x = rng.uniform(-1, 1, (20, 6))
     graph = trace(f, x[0])
     assert len(seen) == 1 and len([n for n in graph if n.op == "loop"]) == 1
-    flat = lowered(approximated(calibrate(fold(graph), [x]), 1e-3), 64)["levels"]
+    flat = lowered(approximated(calibrate(fold(graph), [x]), 1e-3), 64, WEIGHTS)["levels"]
     inside = [node for node in flat if "step" in node.attrs]
     terms = [t for node in inside for t in node.attrs.get("terms", ()) if not t.is_free]
     assert len(terms) == 9 and len({id(t) for t in terms}) == 1
@@ -191,7 +192,7 @@ def test_the_scale_of_a_state_costs_no_level(rng: np.random.Generator) -> None:
         return nn.loop(body, w @ x, count=4)
 
     graph = check_stages(f, [(5,)], rng)
-    depth = [max(n.attrs["level"] for n in lowered(graph, 64)["levels"])]
+    depth = [max(n.attrs["level"] for n in lowered(graph, 64, WEIGHTS)["levels"])]
     # In each iteration a matrix, a cubic polynomial of two levels and a product; and before the loop, a matrix.
     assert depth == [4 * (1 + 2 + 1) + 1]
 
@@ -242,10 +243,10 @@ def test_loops_are_verified() -> None:
     rates = Graph((h, made("y", "by_step", [h], {"factors": np.ones(3)})), ("y",))
     for inputs, wrong, says in (
         ([small], {}, "is given"),
-        ([x, x], {}, "takes 1 arrays"),
+        ([x, x], {}, "takes 1 array, "),
         ([x], {"count": 0}, "one iteration"),
-        ([x], {"states": 2}, "inputs do not give"),
-        ([x], {"collected": 1}, "not 1 states and 1 to collect"),
+        ([x], {"states": 2}, "do not give"),
+        ([x], {"collected": 1}, "gives 1 array, not 1 state and 1 to collect"),
         ([x], {"body": longer}, "behind it"),
         ([x], {"body": rates}, "a number for each of 2"),
     ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from slot_interpreter import WEIGHTS
 
 from jali.nn.graph import Graph, Node
 from jali.nn.layout import fitted
@@ -79,7 +80,7 @@ def test_noise_beside_zeros_is_not_averaged(rng: np.random.Generator) -> None:
     kept = SIZE // 4
     mask = SparseMap.gather(np.r_[np.arange(kept), np.full(SIZE - kept, -1)], SIZE)
     layout = fitted((SIZE,), SIZE)
-    attrs = {"terms": (Term.of(mask, layout, layout, True),), "gains": (gain_of(mask),)}
+    attrs = {"terms": (Term.of(mask, layout, layout, True, WEIGHTS),), "gains": (gain_of(mask),)}
     x = Node("x", "input", (), (SIZE,), {"rms": 0.5})
     part = Node("part", "transform", ("x",), (SIZE,), {**attrs, "bias": np.zeros(1), "rms": 0.25})
     y = Node("y", "multiply", ("part", "x"), (SIZE,), {"rms": 0.125})

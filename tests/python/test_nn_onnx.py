@@ -243,6 +243,7 @@ REFUSED: list[tuple[str, dict[str, Any], list[Any], str, int]] = [
     ("ReduceMax", {}, [np.array([1])], "ReduceMean", 20),
     ("Pad", {}, [np.array([1, 0, 0, 0, 0, 0, 0, 0])], "padding of the batch", 20),
     ("Expand", {}, [np.array([2, 4, 5, 6])], "of the batch", 20),
+    ("Reshape", {}, [np.array([8, -1])], "moves numbers between examples", 20),
 ]
 
 
@@ -261,6 +262,50 @@ def test_what_would_be_wrong_is_refused(
     model = model_of([node], dict(zip(names, constants, strict=True)), {"x": SHAPE}, opset=opset)
     with pytest.raises(jali.Unsupported, match=f"^layer: .*{says}"):
         trace(model, np.zeros((1, *SHAPE)))
+
+
+def test_a_reshape_may_name_the_batch_for_which_the_model_was_exported(
+    rng: np.random.Generator,
+) -> None:
+    from onnx.helper import make_node
+
+    model = model_of([make_node("Reshape", ["x", "s"], ["y"])], {"s": [8, -1]}, {"x": SHAPE})
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 8
+    agrees(model, rng.normal(size=(8, *SHAPE)))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "says"),
+    [
+        (["x", "lost"], ("y",), "^layer: nothing in the model computes its input lost: export"),
+        (["x", "one"], ("z",), "^nothing in the model computes its output z: export"),
+        (["one", "one"], ("y",), "the output y of the model does not depend on its inputs: leave"),
+    ],
+)
+def test_models_that_are_not_whole_are_refused(
+    inputs: list[str], outputs: tuple[str, ...], says: str
+) -> None:
+    from onnx.helper import make_node
+
+    node = make_node("Add", inputs, ["y"], name="layer")
+    model = model_of([node], {"one": 1.0}, {"x": SHAPE}, outputs)
+    with pytest.raises(jali.InvalidArgument, match=says):
+        trace(model, np.zeros((1, *SHAPE)))
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (1, 3), (1, 1)])
+def test_biases_are_of_features(shape: tuple[int, ...], rng: np.random.Generator) -> None:
+    """One that differs between the rows of a batch is none, also if there are as many rows as features."""
+    from onnx.helper import make_node
+
+    node = make_node("Gemm", ["x", "w", "b"], ["y"], name="layer", beta=0.5)
+    weight = rng.normal(size=(5, 3))
+    constants = {"w": weight, "b": rng.normal(size=shape)}
+    agrees(model_of([node], constants, {"x": (5,)}), rng.normal(size=(4, 5)))
+    for rows in ((3, 1), (3, 3)):
+        other = model_of([node], {"w": weight, "b": np.ones(rows)}, {"x": (5,)})
+        with pytest.raises(jali.Unsupported, match=r"^layer: a constant that differs between the"):
+            trace(other, np.zeros((1, 5)))
 
 
 @pytest.mark.parametrize("op", ["Add", "MatMul"])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slot_interpreter import WEIGHTS
 from test_nn_onnx import model_of
 from test_nn_program import assert_precise, encrypted
 
@@ -18,7 +19,7 @@ from jali.nn.approximate import approximated
 from jali.nn.calibrate import calibrate
 from jali.nn.execute import execute
 from jali.nn.fold import fold
-from jali.nn.plan import lowered
+from jali.nn.stages import lowered
 
 pytest.importorskip("onnx")
 
@@ -217,7 +218,9 @@ def test_states_that_nothing_uses_cost_nothing(rng: np.random.Generator) -> None
 
     plans = []
     for graph in (trace(model_of(nodes, parts, {"x": (4, 3)}), x), trace(bare, x[0])):
-        plans.append(lowered(approximated(calibrate(fold(graph), [x]), 1e-2), 64)["levels"])
+        plans.append(
+            lowered(approximated(calibrate(fold(graph), [x]), 1e-2), 64, WEIGHTS)["levels"]
+        )
     for of in (
         lambda plan: max(n.attrs["level"] for n in plan),
         lambda plan: sum(n.op == "approximated" for n in plan),

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from deep_networks import squares
 
 import jali
 from jali import ckks, nn
-from jali.nn import plan
+from jali.nn import restoring as planning
 from jali.nn.approximate import approximated
 from jali.nn.calibrate import calibrate
 from jali.nn.fold import fold
@@ -21,16 +22,7 @@ from jali.nn.run import Machine
 
 def deep(layers: int) -> Graph:
     """Squares one behind the other, after the stage approximate."""
-    rng = np.random.default_rng(3)
-    matrices = [np.linalg.qr(rng.normal(size=(8, 8)))[0] for _ in range(layers)]
-
-    def f(x: np.ndarray) -> np.ndarray:
-        for matrix in matrices:
-            y = matrix @ x
-            x = 0.8 * y + 0.2 * y * y
-        return x
-
-    x = rng.uniform(-1, 1, (50, 8))
+    f, x = squares(layers)
     return approximated(calibrate(fold(nn.trace(f, x[0])), [x]), 2.0**-6)
 
 
@@ -45,13 +37,13 @@ def test_the_most_precise_bootstrapping_is_the_most_precise_one_there_is() -> No
             name="insecure_test",
         )
 
-    assert create(plan._MOST_BITS).bootstraps
+    assert create(planning._MOST_BITS).bootstraps
     with pytest.raises(jali.InvalidArgument, match="precision_bits must be 5 to 32"):
-        create(plan._MOST_BITS + 0.1)
+        create(planning._MOST_BITS + 0.1)
 
 
-def restoring(device: str, layers: int = 16) -> plan._Restoring:
-    return plan._Restoring(deep(layers), 6, 1, 1 << 30, device, float("inf"), None)
+def restoring(device: str, layers: int = 16) -> planning.Restoring:
+    return planning.Restoring(deep(layers), 6, 1, 1 << 30, device, float("inf"), None)
 
 
 def test_more_precision_than_there_is_names_the_limit() -> None:
@@ -64,7 +56,7 @@ def test_a_gpu_has_words_of_32_bits_for_a_few_more_bits_of_precision() -> None:
     gpu = restoring("cuda")
     slow, fast = gpu._cheapest(16.0), gpu._fast(16.0, None)
     assert word_bytes(slow.params) == 8 and word_bytes(fast.params) == 4
-    assert slow.bits == 16 < fast.bits <= 16 + plan._MORE_BITS
+    assert slow.bits == 16 < fast.bits <= 16 + planning._MORE_BITS
     assert fast.cost < slow.cost
     same = restoring("cpu")._fast(16.0, None)
     assert same.bits == 16 and same.params.word == slow.params.word
@@ -81,18 +73,18 @@ def test_other_words_make_a_plan_look_at_all_rings_again() -> None:
 def test_words_of_32_bits_are_looked_for_in_every_ring(monkeypatch: pytest.MonkeyPatch) -> None:
     """At 16 bits of precision the smaller ring has such words and the larger one none. If the others are slow, the smaller ring costs less, and the larger
     ring with a few more bits less still."""
-    known = plan.costs_of
+    known = planning.costs_of
 
     def costs(params: ckks.Params, *rest: Any) -> Any:
         return known(params, *rest).slowed(1 if params.word == "w32" else 100)
 
-    monkeypatch.setattr(plan, "costs_of", costs)
+    monkeypatch.setattr(planning, "costs_of", costs)
     gpu = restoring("cuda", 24)  # too deep to do without bootstrapping
     first = gpu._cheapest(16.0)
     assert (first.params.log_n, first.params.word) == (15, "w32")
     fast = gpu._fast(16.0, None)
     assert (fast.params.log_n, fast.params.word) == (16, "w32")
-    assert 16 < fast.bits <= 16 + plan._MORE_BITS and fast.cost < first.cost / 2
+    assert 16 < fast.bits <= 16 + planning._MORE_BITS and fast.cost < first.cost / 2
     again = gpu._fast(16.0, first)  # the search goes on from other parameters
     assert again.cost <= first.cost
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slot_interpreter import WEIGHTS
 from test_nn_loops import result
 from test_nn_program import assert_precise, encrypted
 
@@ -24,10 +25,10 @@ from jali.nn.layout import fitted
 from jali.nn.lower import Term, packed, simulate, unpacked
 from jali.nn.ops import verify
 from jali.nn.parameters import Ring
-from jali.nn.plan import lowered
 from jali.nn.products import spread, windowed
 from jali.nn.program import compiled
 from jali.nn.sparse import SparseMap
+from jali.nn.stages import lowered
 
 
 def check_stages(f: Any, shapes: list[tuple[int, ...]], rng: np.random.Generator) -> Graph:
@@ -42,7 +43,7 @@ def check_stages(f: Any, shapes: list[tuple[int, ...]], rng: np.random.Generator
     made = approximated(calibrate(folded, x), 1e-3)
     assert np.allclose(result(made, x).reshape(want.shape), want, atol=1e-9)
     for slots in (8, 64, 256):
-        low = lowered(made, slots)["levels"]
+        low = lowered(made, slots, WEIGHTS)["levels"]
         inside = [
             packed(node.attrs["layout"], scaled(node, v).reshape(len(v), -1))
             for node, v in zip(low.inputs, x, strict=True)
@@ -111,9 +112,9 @@ def test_copies_are_spread_by_rotations() -> None:
     layout = fitted(shape, slots)
     for copies in (np.repeat(np.arange(16) * 16 + 5, 16), np.tile(80 + np.arange(16), 16)):
         single = SparseMap.gather(copies, 256)
-        found = spread(single, layout, layout)
+        found = spread(single, layout, layout, WEIGHTS)
         assert len(found.steps) == 4
-        term = Term.copies(single, layout, layout)
+        term = Term.copies(single, layout, layout, WEIGHTS)
         assert term.count == 1 and len(term.sums) == 4
         y = sum(v * np.roll(x, -d, axis=1) for _, vs in term.vectors(0) for d, v in vs.items())
         for step in term.sums:
@@ -121,7 +122,7 @@ def test_copies_are_spread_by_rotations() -> None:
         assert np.array_equal(y[0], x[0, copies])
     # Three copies are no power of two.
     odd = SparseMap.gather(np.repeat(np.arange(5), 3), 15)
-    assert not spread(odd, fitted((15,), 16), fitted((15,), 16)).steps
+    assert not spread(odd, fitted((15,), 16), fitted((15,), 16), WEIGHTS).steps
 
 
 def test_windows_share_the_work() -> None:
@@ -132,7 +133,7 @@ def test_windows_share_the_work() -> None:
     x = np.random.default_rng().normal(size=(2, 3, 4, 4))
     graph = trace(np.matmul, (x[0, 0], x[1, 0]))
     made = approximated(calibrate(fold(graph), list(x)), 1e-3)
-    (node,) = [n for n in lowered(made, 64)["levels"] if n.op == "products"]
+    (node,) = [n for n in lowered(made, 64, WEIGHTS)["levels"] if n.op == "products"]
     assert node.attrs["sums"] == (16, 32) and len(node.attrs["terms"]) == 2  # one of each side
 
 

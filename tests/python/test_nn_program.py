@@ -221,8 +221,16 @@ def test_numbers_outside_of_the_calibrated_range_are_refused(rng: np.random.Gene
         client.encrypt(x[:3, :9])
     with pytest.raises(jali.InvalidArgument, match="rows differ in length"):
         client.encrypt([[1.0, 2.0], [3.0]])
-    with pytest.raises(jali.InvalidArgument, match="1 arrays"):
+    with pytest.raises(jali.InvalidArgument, match="takes 1 array, and was given 2"):
         client.encrypt(x, x)
+
+
+def test_numbers_unlike_the_calibration_are_found_at_decryption(rng: np.random.Generator) -> None:
+    """Their root mean square is above the calibration's, which is no declaration of the user's: encryption takes them."""
+    x = rng.uniform(-0.1, 0.1, (50, 10))
+    program = jali.compile(lambda v: np.square(v) * 0.5, x[0], calibration=x, input_range=(-1, 1))
+    with pytest.raises(jali.WrongDecryption, match="calibrated"):
+        encrypted(program, np.full((50, 10), 0.999))
 
 
 def test_a_server_holds_no_secret(rng: np.random.Generator) -> None:
@@ -339,7 +347,7 @@ def test_what_is_too_deep_is_refused_by_name(rng: np.random.Generator) -> None:
 
     with pytest.raises(jali.Unsupported, match=r"levels at a scale of .* sigmoid.* bootstrap"):
         jali.compile(deep, x[0], calibration=x, precision_bits=30)
-    with pytest.raises(jali.Unsupported, match="a int cannot be compiled"):
+    with pytest.raises(jali.Unsupported, match="an int cannot be compiled"):
         jali.compile(3, x)
     module = type("Net", (), {"__module__": "torch.nn.modules", "__call__": lambda self, x: x})()
     with pytest.raises(
@@ -538,3 +546,23 @@ def test_results_beyond_the_calibration_are_not_silent(
     with pytest.raises(jali.WrongDecryption, match="outside of the ranges of the calibration"):
         client.decrypt(reply)
     assert client.decrypt(reply, check=False).shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    "corner",
+    [
+        lambda v: v[0] * v[0],
+        lambda v: np.tanh(v[0]),
+        lambda v: np.maximum(v[0], 0),
+        lambda v: v[0] * v[0] * v[1],
+    ],
+)
+def test_arrays_that_are_0_in_the_calibration(corner: Any, rng: np.random.Generator) -> None:
+    """As the pixels in the corner of an image are."""
+    weights = rng.uniform(-1, 1, (2, 6))
+    x = rng.uniform(-1, 1, (60, 6)) * (np.arange(6) > 0)
+    program = jali.compile(lambda v: corner(v) + weights @ v, x[0], calibration=x, precision_bits=6)
+    client = program.client(threads=1)
+    server = program.server(client.evaluation_keys(), threads=1)
+    off = client.decrypt(server(client.encrypt(x[:5]))) - program.clear(x[:5])
+    assert np.abs(off).max() < 2**-6 * np.abs(program.clear(x)).max()

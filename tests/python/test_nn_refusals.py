@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import warnings
 from collections.abc import Callable
@@ -40,7 +41,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a path of nothing, one example": (lambda: compiled(module="net.onnx"), r"(net\.onnx cannot be read: No such file|pip install onnx)"),
     "weights alone": (lambda: compiled(module={"w": 1}), "a dict cannot be compiled: give a module"),
     "a class": (lambda: compiled(module=nn.Client), "Client is a class: give an object of it"),
-    "a number": (lambda: compiled(module=3), "a int cannot be compiled: give a module"),
+    "a number": (lambda: compiled(module=3), "an int cannot be compiled: give a module"),
     "an example of text": (lambda: compiled(example="hello"), "an example is an array of real numbers"),
     "no example": (lambda: compiled(example=None), "an example is an array of real numbers"),
     "complex numbers": (lambda: compiled(example=1j * X[0]), "an example is an array of real numbers"),
@@ -58,7 +59,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         "the example holds NaN or infinity: replace",
     ),
     "a device by its maker": (lambda: compiled(device="gpu"), 'device is "cpu" or "cuda"'),
-    "memory without a unit": (lambda: compiled(memory="lots"), 'memory must be a number of bytes, or text such as "1.5 GB"'),
+    "memory without a unit": (lambda: compiled(memory="lots"), 'memory must be a whole number of bytes, or text such as "1.5 GB"'),
     "a batch that is no power of two": (lambda: compiled(batch=10), "batch must be a power of two"),
     "more bits than there are": (lambda: compiled(precision_bits=60), "precision_bits must be a number from 1 to 40"),
     "a range that is a number": (lambda: compiled(input_range=5), r"input_range is \(low, high\)"),
@@ -72,7 +73,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: compiled(module=lambda x, y: x + y, example=(X[0], X[0])),
         "the model takes 2 arrays, and a batch of the calibration has 1",
     ),
-    "an axis that there is not": (lambda: compiled(module=lambda x: x.sum(axis=1)), "axis 1 is out of range for an array of 1 axes"),
+    "an axis that there is not": (lambda: compiled(module=lambda x: x.sum(axis=1)), "axis 1 is out of range for an array of 1 axis"),
     "an axis by its name": (lambda: compiled(module=lambda x: np.mean(x, axis="rows")), "an axis must be a whole number"),
     "one axis twice": (lambda: compiled(module=lambda x: x.reshape(2, 3).transpose(0, 0)), "an axis is named twice"),
     "too few axes": (lambda: compiled(module=lambda x: x.reshape(2, 3).transpose(0)), "2 axes: name each of them once"),
@@ -94,7 +95,30 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a condition": (lambda: compiled(module=lambda x: x if x.sum() else -x), "a condition needs the numbers"),
     "an unknown function": (lambda: compiled(module=np.sin), r"numpy\.sin cannot be compiled: write jali\.nn\.scalar\.polynomial.*There are"),
     "a result in the clear": (lambda: compiled(module=lambda x: 3), "returned 3, which does not depend on its arguments"),
+    "a batch for a function": (lambda: compiled(example=X[:1]), r"the shape \(6, 1\)\. If the first axis of the example is the batch, give example\[0\]"),
+    "a batch for a function that takes one": (
+        lambda: compiled(module=lambda x: x * 2.0, example=X[:1]),
+        r"has the shape \(1, 6\), and those of the calibration have \(6,\)\. If the first axis",
+    ),
+    "arrays that do not fit": (
+        lambda: compiled(module=lambda x, y: x * y, example=(X[0], X[0, :4]), calibration=(X, X[:, :4])),
+        r"arrays of the shapes \(6,\) and \(4,\) do not fit each other: make",
+    ),
+    "several results by name": (lambda: compiled(module=lambda x: {"y": 2 * x}), "returned a dict: return an array, or several in a tuple"),
+    "a remainder": (lambda: compiled(module=lambda x: x % 2), "x: a remainder: steps are no polynomials: .* client"),
+    "a whole part": (lambda: compiled(module=lambda x: x // 2), "x: a division to whole numbers: steps are no polynomials"),
+    "a number that is replaced": (lambda: compiled(module=replacing), r"x: an array that is traced never changes: write .*numpy\.concatenate"),
+    "a result that is 0": (lambda: compiled(module=lambda x: x - x), "the output add is 0 for all examples of the calibration, .*give examples"),
+    "one of two results that is 0": (lambda: compiled(module=lambda x: (2 * x, x - x)), "the output add is 0 for all"),
+    "results that are too small": (lambda: compiled(module=lambda x: 1e-30 * x), "output scale are at most 9.9.?e-31 .*multiply them by a constant"),
+    "numbers whose squares are too large": (lambda: compiled(calibration=1e160 * X), "^x: some examples .* numbers above 3e.150 here: divide"),
+    "rows of different lengths": (lambda: compiled(calibration=[[1.0, 2.0], [3.0]]), "rows of an example differ in length: give"),
+    "numbers as objects": (lambda: compiled(example=X[0].astype(object)), "array of real numbers, .*not an array of object$"),
+    "the device of a server": (lambda: compiled(device="cuda:0"), "the kind that the plan is for, .*device= of the server"),
+    "a number with a point for memory": (lambda: compiled(memory=1e9), "memory must be a whole number of bytes"),
+    "an array for a model": (lambda: compiled(module=WEIGHTS), "an ndarray cannot be compiled: give a module"),
     "a logarithm below zero": (lambda: compiled(module=np.log), "log: some examples of the calibration give NaN"),
+    "a logarithm of zero": (lambda: compiled(module=np.log, calibration=np.maximum(X, 0)), "log: .* NaN or infinity here"),
     "a logarithm that may be below zero": (
         lambda: compiled(module=np.log, calibration=X + 1.1),
         r"log is computed on an interval above 0.*add a constant",
@@ -104,6 +128,11 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         "levels at a scale of .* Ask for fewer precision_bits",
     ),
 }  # fmt: skip
+
+
+def replacing(x: Any) -> Any:
+    x[0] = 0.0
+    return x
 
 
 def deep(x: Any) -> Any:
@@ -122,6 +151,9 @@ def test_what_is_wrong_is_said_in_a_sentence(name: str) -> None:
 
 def test_numbers_of_numpy_are_numbers() -> None:
     program = compiled(precision_bits=np.int64(6), margin=np.float32(0.5), batch=np.int8(2))
+    assert np.array_equal(
+        program.simulate(X, rng=5), program.simulate(X, rng=np.random.default_rng(5))
+    )
     assert program.precision_bits == 6 and program.manifest.lanes == 2
 
 
@@ -152,13 +184,31 @@ USED_WRONGLY: dict[str, tuple[Callable[[Any, Any, Any], Any], str]] = {
     "the bytes of keys": (lambda p, c, s: p.server(b""), "EvaluationKeys.from_bytes reads bytes"),
     "a device that there is not": (lambda p, c, s: p.server(c.evaluation_keys(), device="tpu"), 'unknown device "tpu": use'),
     "a client of text": (lambda p, c, s: nn.Client("abc"), "made from a Manifest, not from a str"),  # type: ignore[arg-type]
-    "too many arrays": (lambda p, c, s: p.simulate(X, X), "takes 1 arrays, and 2 were given"),
+    "too many arrays": (lambda p, c, s: p.simulate(X, X), "takes 1 array, and was given 2"),
     "a stage that there is not": (lambda p, c, s: p.explain("assembly"), "the stages are trace, fold"),
     "a picture of another kind": (lambda p, c, s: p.plot("plan.xyz"), r"a picture's name ends with \.png"),
     "masked numbers": (lambda p, c, s: c.encrypt(np.ma.array(X, mask=X > 0)), "x have masked entries: fill them first"),
     "a number for a secret": (lambda p, c, s: p.client(secret=3), r"secret must be a ckks\.Client, not int"),
     "nothing for bytes": (lambda p, c, s: nn.Program.from_bytes(None), "data must be bytes, not NoneType"),  # type: ignore[arg-type]
     "a path for bytes": (lambda p, c, s: nn.Manifest.from_bytes("m"), r"not str: open files with load\(path\)"),  # type: ignore[arg-type]
+    "a seed of text": (lambda p, c, s: p.simulate(X, rng="seed"), "rng is a generator of NumPy or a seed, not 'seed'"),
+    "a file that is open": (lambda p, c, s: p.save(io.BytesIO()), r"named by its path, not by a BytesIO: to_bytes\(\)"),
+    "no file": (lambda p, c, s: nn.Program.load(None), "named by its path, not by a NoneType"),  # type: ignore[arg-type]
+    "a picture in a number": (lambda p, c, s: p.plot(3), "path is where the picture is saved, or None, not 3"),
+    "numbers as objects": (lambda p, c, s: c.encrypt(X.astype(object)), r"an array of object: convert it, for example by astype\(float\)"),
+    "a program that predicts": (lambda p, c, s: p.predict(X), "a server runs a program: .*program.clear"),
+    "a program that encrypts": (lambda p, c, s: p.encrypt(X), "client = program.client"),
+    "a program that is scored": (lambda p, c, s: p.score(X, X), "program.simulate"),
+    "keys of a client": (lambda p, c, s: c.keys, "client.evaluation_keys"),
+    "a client that is saved": (lambda p, c, s: c.save("c"), "client.secret.save"),
+    "a server that predicts": (lambda p, c, s: s.predict(X), "write server.request., with request = client.encrypt"),
+    "a server that decrypts": (lambda p, c, s: s.decrypt(X), "a server has no secret key"),
+    "a message in a file": (lambda p, c, s: c.encrypt(X[:1]).save("m"), "message.to_bytes.. gives bytes"),
+    "the numbers of a message": (lambda p, c, s: c.encrypt(X[:1]).numpy(), "its numbers are encrypted: client.decrypt"),
+    "a layer": (lambda p, c, s: nn.Linear(3, 4), "jali.nn has no Linear: layers are those of torch.nn"),
+    "a function of numbers": (lambda p, c, s: nn.sigmoid(X), "no sigmoid: it is in jali.nn.scalar"),
+    "a name that nothing has": (lambda p, c, s: nn.encode, "jali.nn has no encode: dir"),
+    "a program that nn loads": (lambda p, c, s: nn.load("p"), "nn.Program.load"),
     "a file that is not there": (lambda p, c, s: nn.Program.load("none.jali"), "cannot be read"),
 }  # fmt: skip
 
@@ -214,9 +264,40 @@ def test_inputs_without_use_are_warned_of() -> None:
 
 @pytest.mark.filterwarnings("ignore:memory=")
 def test_one_example_is_warned_of_and_little_memory_is_enough() -> None:
-    with pytest.warns(UserWarning, match="calibrated with 1 example, which say little"):
+    with pytest.warns(UserWarning, match="calibrated with 1 example, which says little"):
         program = compiled(calibration=None, memory="1 KB")
     client = program.client(threads=1)
     server = program.server(client.evaluation_keys(), threads=1)
     got = client.decrypt(server(client.encrypt(X[0])))
     assert np.abs(got - network(X[0])).max() < 2**-6 * np.abs(network(X[0])).max()
+
+
+def test_models_are_compiled_and_not_their_methods() -> None:
+    linear = pytest.importorskip("sklearn.linear_model")
+    model = linear.LogisticRegression().fit(X, X[:, 0] > 0)
+    for method, says in (
+        ("predict", "Regression, not its method predict"),
+        ("predict_proba", 'and output="probability", not'),
+    ):
+        with pytest.raises(jali.InvalidArgument, match=says):
+            compiled(module=getattr(model, method), example=X[:1])
+
+
+def test_a_file_without_operators_is_no_model(tmp_path: Path) -> None:
+    pytest.importorskip("onnx")
+    path = tmp_path / "net.onnx"
+    path.write_bytes(b"")
+    with pytest.raises(jali.InvalidArgument, match="is no model in ONNX: it has no operators"):
+        compiled(module=path, example=X[:1])
+
+
+def test_lists_of_numbers_are_examples() -> None:
+    assert compiled(calibration=X.tolist()).to_bytes() == compiled().to_bytes()
+    two = [(X[:30], X[:30]), [X[30:], X[30:]]]  # with labels
+    assert compiled(calibration=two).to_bytes() == compiled().to_bytes()
+
+
+def test_little_memory_is_warned_of_where_the_model_is_compiled() -> None:
+    with pytest.warns(UserWarning, match="no room") as told:
+        compiled(memory=10)
+    assert __file__ in [w.filename for w in told]

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from slot_interpreter import WEIGHTS
 
 import jali
 from jali import ckks, nn
-from jali.nn import plan, scalar
+from jali.nn import restoring, scalar
 from jali.nn.approximate import approximated
 from jali.nn.calibrate import calibrate
 from jali.nn.costs import Costs, counted
@@ -23,8 +24,9 @@ from jali.nn.lower import packed, simulate
 from jali.nn.ops import OPS, made
 from jali.nn.parameters import Ring
 from jali.nn.placement import best_levels, refusal, repeated_after, verify
-from jali.nn.plan import lowered
 from jali.nn.program import compiled
+from jali.nn.stages import lowered
+from jali.nn.weights import weights_of
 
 
 def rotations(rng: np.random.Generator, count: int, size: int) -> list[np.ndarray]:
@@ -159,7 +161,7 @@ def test_further_keys_are_made_if_they_save_enough(monkeypatch: pytest.MonkeyPat
     # Without room for the keys, or if they do not save enough, all arrays are bootstrapped with all slots.
     tight = program_of(f, x, 5, 5, key_memory=params.expanded_bootstrap_key_bytes() - 1)
     assert tight.manifest.demand.bootstrap not in ("all", "none")
-    monkeypatch.setattr(plan, "_WORTH_KEYS", 0.9)
+    monkeypatch.setattr(restoring, "_WORTH_KEYS", 0.9)
     assert program_of(f, x, 5, 5).manifest.demand.packings == (0,)
 
 
@@ -247,7 +249,7 @@ def test_keys_between_all_and_the_fewest_are_those_that_fit() -> None:
     x = rng.uniform(-1, 1, (100, 8))
     f = network(rng, 6, quadratic)
     every = program_of(f, x, 6, 6)
-    curve = every.params.bootstrap_key_curve()
+    curve = every.params.bootstrap_key_curve(slots=every.manifest.demand.packings)
     room = (curve[0][0] + curve[-1][0]) // 2
     program = program_of(f, x, 6, 6, key_memory=room)
     chosen = program.manifest.demand.bootstrap
@@ -414,7 +416,9 @@ def test_a_residual_network_of_20_layers_takes_two_bootstraps() -> None:
     examples = rng.uniform(-1, 1, (8, 3, 8, 8))
     calibrated = calibrate(fold(resnet_20(rng, examples, 4)), [examples])
     params = ckks.Params.preset("n16_fast", device="cuda")
-    low = lowered(approximated(calibrated, 2.0**-10), params.slots, bootstraps=True)["lower"]
+    low = lowered(approximated(calibrated, 2.0**-10), params.slots, WEIGHTS, bootstraps=True)[
+        "lower"
+    ]
     assert depth_of(low) == 39
     levels, plan = best_levels(low, params, counted(params))
     assert plan.cost == plan.bound and sorted(levels.restored) == [
@@ -482,7 +486,8 @@ def test_costs_are_whole_numbers_that_files_keep() -> None:
     for node in stages["lower"]:
         row = costs.of(node)
         assert len(row) == params.depth + 1 and all(a <= b for a, b in itertools.pairwise(row))
-    again = lowered(stages["approximate"], params.slots // 2, bootstraps=True)["lower"]
+    weights = weights_of(costs, params)
+    again = lowered(stages["approximate"], params.slots // 2, weights, bootstraps=True)["lower"]
     levels = levels_of(stages["levels"])
     costs = counted(params, [n for n in levels.packings if n])
     assert best_levels(again, params, costs, levels.packings)[0] == levels

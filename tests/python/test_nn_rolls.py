@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from slot_interpreter import WEIGHTS
 from test_nn_workloads import cell_of
 
 import jali
@@ -47,11 +48,11 @@ def test_traced_rolls_move_by_whole_numbers(shift: object) -> None:
 def test_a_roll_of_an_array_that_fills_its_period_is_a_rotation() -> None:
     layout = fitted((8,), 32)
     for step in range(1, 8):
-        term = Term.of(moved(8, step), layout, layout, True)
+        term = Term.of(moved(8, step), layout, layout, True, WEIGHTS)
         assert (term.turned, term.is_free, term.count) == ((step,), True, 0)
-    tripled = Term.of(moved(8, 3, 3.0), layout, layout, True)
+    tripled = Term.of(moved(8, 3, 3.0), layout, layout, True, WEIGHTS)
     assert tripled.is_free and tripled.factor == 3
-    assert not Term.of(moved(8, 3, 2.5), layout, layout, True).is_free
+    assert not Term.of(moved(8, 3, 2.5), layout, layout, True, WEIGHTS).is_free
     assert rolled(moved(8, 3), layout, layout) == 3
 
 
@@ -97,10 +98,12 @@ def test_whole_factors_take_no_level(rng: np.random.Generator) -> None:
 
 def test_rolls_and_whole_factors_encrypted(rng: np.random.Generator) -> None:
     """Gates in one array, with rolls, whole factors, and terms of one sum that lie at different levels."""
-    weights = cell_of(8, 4, 8, rng)
+    # Some weights and examples, about one draw in a hundred, need no whole factor that takes no level.
+    fixed = np.random.default_rng(0)
+    weights = cell_of(8, 4, 8, fixed)
     functions = {"gate": (0.5, 0.2, 0.0, -0.006), "activation": (0.0, 0.8, 0.0, -0.096)}
     f = lambda x: workloads.lstm(x, *weights, **functions)  # noqa: E731
-    x = rng.uniform(-1, 1, (60, 4, 8))
+    x = fixed.uniform(-1, 1, (60, 4, 8))
     program = jali.compile(f, x[0], calibration=x, precision_bits=8, batch=4)
     terms = [t for n in program.stages["lower"] for t in n.attrs.get("terms", ())]
     assert any(t.turned for t in terms)
@@ -113,7 +116,8 @@ def test_rolls_and_whole_factors_encrypted(rng: np.random.Generator) -> None:
     assert mixed
     client = program.client(threads=1)
     server = program.server(client.evaluation_keys(), threads=1, device="cpu")
-    off = client.decrypt(server(client.encrypt(x[:4]))) - np.stack([f(v) for v in x[:4]])
+    given = rng.permutation(x)[:4]
+    off = client.decrypt(server(client.encrypt(given))) - np.stack([f(v) for v in given])
     assert np.abs(off).max() <= 2.0**-8 * np.abs(np.stack([f(v) for v in x])).max()
     program.verify()
 
@@ -122,15 +126,15 @@ def test_one_row_of_sums_behind_overlays_serves_several_matrices(rng: np.random.
     a, b = rng.normal(size=(2, 16, 16)) / 8
     x, y = rng.uniform(-1, 1, (2, 40, 16))
     f = lambda u, v: a @ u + b @ v  # noqa: E731
-    one = jali.compile(lambda u: a @ u, x[0], calibration=x, precision_bits=8)
+    pair = jali.compile(lambda u: (a @ u, b @ u), x[0], calibration=x, precision_bits=8)
     two = jali.compile(f, (x[0], y[0]), calibration=(x, y), precision_bits=8)
     (node,) = (n for n in two.stages["lower"] if n.op == "transform")
     turns = {t.turns for t in node.attrs["terms"]}
     assert len(node.attrs["terms"]) == 2 and len({len(t) for t in turns}) == 1
+    assert turns == {t.turns for n in pair.stages["lower"] for t in n.attrs.get("terms", ())}
     behind = len(next(iter(turns)))
     machine: Machine = two._machine()
-    single = one._machine()
-    assert sum(machine.rotations.values()) == 2 * sum(single.rotations.values()) - behind
+    assert sum(machine.rotations.values()) == sum(pair._machine().rotations.values()) - behind
     client = two.client(threads=1)
     server = two.server(client.evaluation_keys(), threads=1, device="cpu")
     got = client.decrypt(server(client.encrypt(x[:1], y[:1])))
@@ -164,4 +168,4 @@ def test_copies_of_an_iteration_stand_for_all(rng: np.random.Generator) -> None:
     names = [n.name for n in short]
     first = min(k for k, n in enumerate(short) if n.attrs.get("step", ("", -1))[1] == 1)
     assert names.index(max(names, key=names.index)) > first  # elements of others are at the end
-    assert lower(lay_out(short, 512)).stage == "lower"
+    assert lower(lay_out(short, 512, WEIGHTS), WEIGHTS).stage == "lower"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from slot_interpreter import check
+from slot_interpreter import WEIGHTS, check
 from test_nn_restored import program_of
 from test_nn_workloads import examples_of
 
@@ -24,9 +24,9 @@ from jali.nn.levels import Levels, levelled
 from jali.nn.lower import Term, packed, simulate, unpacked
 from jali.nn.ops import made
 from jali.nn.placement import best_levels
-from jali.nn.plan import lowered
 from jali.nn.program import _lowered_as
 from jali.nn.sparse import SparseMap
+from jali.nn.stages import lowered
 
 
 def powers(least: int, most: int) -> st.SearchStrategy[int]:
@@ -138,18 +138,18 @@ def test_turns_need_a_source_that_repeats() -> None:
     assert target is not None
     copies = SparseMap.gather(np.tile(np.arange(8), 32), 8)
     repeats = fitted((8,), 64)
-    assert Term.of(copies, repeats, target, True).turned == (0, 2, 4, 6)
+    assert Term.of(copies, repeats, target, True, WEIGHTS).turned == (0, 2, 4, 6)
     for other in (Layout((8,), 64, 64), Repeated((8,), 64, 64, width=8)):
-        term = Term.of(copies, other, target, True)
+        term = Term.of(copies, other, target, True, WEIGHTS)
         assert not term.turned and term.count
     moved = SparseMap.gather(np.tile(np.roll(np.arange(8), 1), 32), 8)
-    assert not Term.of(moved, repeats, target, True).turned
+    assert not Term.of(moved, repeats, target, True, WEIGHTS).turned
 
 
 def training(rows: int, features: int, count: int, rng: np.random.Generator, slots: int) -> Graph:
     x = examples_of(rows, features, 3, rng)
     graph = fold(trace(lambda x: workloads.logistic_regression(x, count), x[0]))
-    return lowered(approximated(calibrate(graph, [x]), 1e-3), slots)["levels"]
+    return lowered(approximated(calibrate(graph, [x]), 1e-3), slots, WEIGHTS)["levels"]
 
 
 def test_a_sum_that_several_multiply_is_computed_once(rng: np.random.Generator) -> None:
@@ -173,18 +173,20 @@ def test_a_plan_takes_sums_apart_or_not(rng: np.random.Generator) -> None:
     params, graph = program.params, program.stages["approximate"]
     costs = {}
     for apart in (True, False):
-        made_of = lowered(graph, params.slots, bootstraps=True, apart=apart)
+        made_of = lowered(graph, params.slots, program.weights, bootstraps=True, apart=apart)
         packings = program.manifest.demand.packings
         levels, plan = best_levels(made_of["lower"], params, program.costs, packings)
         costs[apart] = plan.cost
-        again = _lowered_as(graph, params, 1, levels)
+        again = _lowered_as(graph, params, 1, program.weights, levels)
         assert str(again["levels"]) == str(levelled(made_of["lower"], levels))
     assert costs[True] != costs[False]
     mine = {node.name for node in program.stages["lower"]}
-    best = lowered(graph, params.slots, bootstraps=True, apart=costs[True] < costs[False])["lower"]
+    best = lowered(
+        graph, params.slots, program.weights, bootstraps=True, apart=costs[True] < costs[False]
+    )["lower"]
     assert mine == {node.name for node in best}
     with pytest.raises(jali.InvalidArgument, match="another graph"):
-        _lowered_as(graph, params, 1, Levels({"x": 3}, {}))
+        _lowered_as(graph, params, 1, program.weights, Levels({"x": 3}, {}))
 
 
 def test_what_has_parts_is_no_part(rng: np.random.Generator) -> None:
@@ -196,7 +198,7 @@ def test_what_has_parts_is_no_part(rng: np.random.Generator) -> None:
     x = rng.uniform(-1, 1, (20, 9, 4))
     made_of = approximated(calibrate(fold(trace(f, x[0])), [x]), 1e-3)
     for apart, most in ((False, 2), (True, 3)):
-        graph = lowered(made_of, 64, apart=apart)["levels"]
+        graph = lowered(made_of, 64, WEIGHTS, apart=apart)["levels"]
         assert max(len(node.inputs) for node in graph) == most
         (output,) = graph.outputs
         inside = packed(graph["x"].attrs["layout"], scaled(graph["x"], x).reshape(20, -1))
@@ -217,7 +219,7 @@ def test_sums_that_are_outputs_stay(rng: np.random.Generator) -> None:
         return v + 0.5 * w
 
     x = rng.uniform(-1, 1, (20, 6))
-    graph = lowered(approximated(calibrate(fold(trace(f, x[0])), [x]), 1e-3), 64)["levels"]
+    graph = lowered(approximated(calibrate(fold(trace(f, x[0])), [x]), 1e-3), 64, WEIGHTS)["levels"]
     for node in graph:
         assert node.name in graph.outputs or graph.users(node.name) or node.op == "input"
 

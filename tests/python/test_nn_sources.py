@@ -85,6 +85,41 @@ def test_estimators_compute_what_they_predict(
     assert np.allclose(execute(trace(regressor, scaled), scaled)[0], regressor.predict(scaled))
 
 
+@pytest.mark.filterwarnings(
+    "ignore"
+)  # of fits that have not converged, and of what is to be left out of scikit-learn
+def test_every_linear_model_computes_what_it_predicts(
+    flowers: tuple[np.ndarray, np.ndarray],
+) -> None:
+    """All that scikit-learn has, but for those with a function behind it or another decision."""
+    pytest.importorskip("sklearn")
+    from sklearn import linear_model, preprocessing
+    from sklearn.base import is_classifier, is_regressor
+
+    x = preprocessing.scale(flowers[0])
+    y = x @ np.arange(1.0, 6.0) + np.where(flowers[1] == 1, 0.1, -0.1)
+    refused = set()
+    kinds = [getattr(linear_model, name) for name in linear_model.__all__]
+    for kind in (kind for kind in kinds if isinstance(kind, type)):
+        model, name = kind(), kind.__name__
+        if is_classifier(model):
+            got = (model.fit(x, y > 0), model.decision_function)
+        elif is_regressor(model):
+            targets = np.c_[y, 2 * y] if name.startswith("MultiTask") else y
+            positive = name.removesuffix("Regressor") in ("Poisson", "Gamma", "Tweedie")
+            got = (model.fit(x, np.exp(y / 9) if positive else targets), model.predict)
+        else:
+            continue
+        try:
+            graph = trace(model, x)
+        except jali.Unsupported as error:
+            assert "model.coef_ @ x" in str(error)
+            refused.add(name)
+            continue
+        assert np.allclose(np.squeeze(execute(graph, x)[0]), got[1](x)), name
+    assert refused == {"PoissonRegressor", "GammaRegressor", "TweedieRegressor"}
+
+
 def test_a_pipeline_encrypted(flowers: tuple[np.ndarray, np.ndarray]) -> None:
     pytest.importorskip("sklearn")
     from sklearn.linear_model import LogisticRegression
@@ -132,6 +167,7 @@ def test_a_program_keeps_the_weights_that_it_was_compiled_with(rng: np.random.Ge
 def test_estimators_that_cannot_be_compiled(flowers: tuple[np.ndarray, np.ndarray]) -> None:
     pytest.importorskip("sklearn")
     from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import MinMaxScaler
@@ -148,6 +184,9 @@ def test_estimators_that_cannot_be_compiled(flowers: tuple[np.ndarray, np.ndarra
         jali.Unsupported, match=r"KNeighborsClassifier cannot be compiled\. Scalers"
     ):
         trace(KNeighborsClassifier().fit(x, y), x)
+    search = GridSearchCV(LogisticRegression(), {"C": [0.5, 1.0]}, cv=2).fit(x, y)
+    with pytest.raises(jali.Unsupported, match="give what it found, its best_estimator_"):
+        trace(search, x)
     with pytest.raises(jali.InvalidArgument, match="not fitted"):
         trace(LogisticRegression(), x)
     with pytest.raises(jali.Unsupported, match="clip=True"):

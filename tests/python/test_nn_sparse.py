@@ -6,7 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from slot_interpreter import check
+from slot_interpreter import WEIGHTS, check
 
 import jali
 from jali.nn.diagonals import gathered
@@ -137,7 +137,7 @@ def test_diagonals_of_a_matrix_are_those_of_its_list(name: str, rng: np.random.G
     source, target = layouts()[name]
     matrix = drawn(rng)
     found, want = (
-        Term.of(single, source, target, True)
+        Term.of(single, source, target, True, WEIGHTS)
         for single in (SparseMap.dense(matrix), listed(matrix))
     )
     assert isinstance(found.single, DenseMap) and not isinstance(want.single, DenseMap)
@@ -158,7 +158,8 @@ def test_noise_leaks_alike(rng: np.random.Generator) -> None:
     for name in ("several ciphertexts", "copies of the source", "a longer result"):
         source, target = layouts()[name]
         terms = [
-            Term.of(m, source, target, True) for m in (SparseMap.dense(matrix), listed(matrix))
+            Term.of(m, source, target, True, WEIGHTS)
+            for m in (SparseMap.dense(matrix), listed(matrix))
         ]
         overlays += bool(terms[0].turns)
         noise = rng.uniform(0, 1, (2, 250))
@@ -173,7 +174,7 @@ def test_a_matrix_of_few_columns_may_be_gathered(rng: np.random.Generator) -> No
     source = gathered(SparseMap.dense(matrix), (8,), target, 4)
     assert source is not None
     found, want = (
-        Term.of(m, source, target, True) for m in (SparseMap.dense(matrix), listed(matrix))
+        Term.of(m, source, target, True, WEIGHTS) for m in (SparseMap.dense(matrix), listed(matrix))
     )
     assert found.count == want.count == 1
     for (_, mine), (_, theirs) in zip(found.vectors(0), want.vectors(0), strict=True):
@@ -183,7 +184,7 @@ def test_a_matrix_of_few_columns_may_be_gathered(rng: np.random.Generator) -> No
 def test_blocks_with_the_same_numbers_are_the_same_matrix(rng: np.random.Generator) -> None:
     block = drawn(rng, (512, 512), zeros=0.0)
     single = SparseMap.dense(np.block([[block, 2 * block], [3 * block, block]]))
-    digests = Term.of(single, fitted((1024,), 512), fitted((1024,), 512), True).digests
+    digests = Term.of(single, fitted((1024,), 512), fitted((1024,), 512), True, WEIGHTS).digests
     assert digests[0, 0] == digests[1, 1]
     assert len(set(digests.values())) == 3
 

@@ -172,7 +172,7 @@ def test_verifiers_find_what_is_broken(
 
 
 def test_verifiers_compare_the_stages_with_parameters_and_client(program: nn.Program) -> None:
-    shallow = jali.compile(lambda x: 2 * x, np.zeros(4), calibration=np.zeros((20, 4)))
+    shallow = jali.compile(lambda x: 2 * x, np.ones(4), calibration=np.ones((20, 4)))
     with pytest.raises(jali.InternalError, match="the parameters have no level"):
         replace(program, manifest=shallow.manifest).verify()
     port = replace(program.manifest.inputs[0], level=0)

@@ -62,7 +62,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "one array of two": (lambda: compiled(Two().eval()), r"Two: the module does not take .*a tuple for several arguments"),
     "two calibrated with one": (lambda: compiled(Two().eval(), (X[:1], X[:1])), "takes 2 arrays, and a batch .* has 1"),
     "a class": (lambda: compiled(torch.nn.Linear), "Linear is a class: give an object of it"),
-    "weights alone": (lambda: compiled(network().state_dict()), "a OrderedDict cannot be compiled: give a module"),
+    "weights alone": (lambda: compiled(network().state_dict()), "an OrderedDict cannot be compiled: give a module"),
     "a path": (lambda: compiled("net.pt"), r"net\.pt: a path must end with \.onnx. Load what"),
     "a scripted module": (lambda: compiled(torch.jit.script(torch.nn.Linear(6, 2))), "give the torch.nn.Module from which"),
     "NaN in the weights": (lambda: compiled(broken()), r"the parameter 2\.weight holds NaN or infinity in 1 of its 8"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from deep_networks import squares
 
 from jali import nn
 from jali.errors import Error, Unsupported
@@ -53,15 +54,7 @@ def several(rng: np.random.Generator) -> tuple[nn.Graph, np.ndarray]:
 
 def deep(rng: np.random.Generator) -> tuple[nn.Graph, np.ndarray]:
     """Too deep for the levels between two bootstrappings."""
-    matrices = [np.linalg.qr(rng.normal(size=(8, 8)))[0] for _ in range(6)]
-
-    def f(v: Any) -> Any:
-        for matrix in matrices:
-            y = matrix @ v
-            v = 0.8 * y + 0.2 * y * y
-        return v
-
-    x = rng.uniform(-1, 1, (100, 8))
+    f, x = squares(6, rng)
     return nn.trace(f, x[0]), x
 
 

@@ -71,10 +71,10 @@ def test_exact_transforms_give_the_same_words_everywhere(
 def test_the_transform_is_chosen_or_asked_for() -> None:
     w = World(make(1, 0, max_norm2=8))
     assert w.server.transform == "fft"
-    assert tfhe.Evaluator(w.params, w.keys, "cpu", transform="ntt").transform == "ntt"
+    assert tfhe.Evaluator(w.params, w.keys, transform="ntt").transform == "ntt"
     for wrong in ("dct", "", "NTT", 2):
         with pytest.raises(jali.InvalidArgument, match="transform must be"):
-            tfhe.Evaluator(w.params, w.keys, "cpu", transform=wrong)
+            tfhe.Evaluator(w.params, w.keys, transform=wrong)
 
 
 def test_every_column_may_have_a_function_of_its_own(world: World) -> None:

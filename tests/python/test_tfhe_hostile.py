@@ -35,7 +35,7 @@ PARAMS = tfhe.Params.create(
     name="insecure_test",
 )
 CLIENT = tfhe.Client(PARAMS, threads=1)
-SERVER = tfhe.Evaluator(PARAMS, CLIENT.evaluation_keys(), "cpu", threads=1)
+SERVER = tfhe.Evaluator(PARAMS, CLIENT.evaluation_keys(), threads=1)
 ROW = 8 * (PARAMS.k * PARAMS.N + 1)
 
 # What a method takes besides, as far as it takes anything; of integers, numbers are those of their type.

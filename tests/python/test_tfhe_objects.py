@@ -28,7 +28,7 @@ def test_parameters_of_another_kind_are_refused(wide: World) -> None:
     other = make(glwe_noise_bits=11)
     assert other != wide.params and make() == wide.params
     with pytest.raises(jali.ParamsMismatch):
-        tfhe.Evaluator(other, wide.keys, "cpu")
+        tfhe.Evaluator(other, wide.keys)
     with pytest.raises(jali.ParamsMismatch):
         tfhe.Client(other).decrypt(wide.client.encrypt([1]))
     with pytest.raises(jali.InsecureParams, match="insecure_"):
@@ -61,7 +61,7 @@ def test_everything_that_travels_comes_back(wide: World, tmp_path: Path) -> None
     keys = tfhe.EvaluationKeys.from_bytes(wide.keys.to_bytes(), params)
     wide.keys.save(tmp_path / "keys")
     assert tfhe.EvaluationKeys.load(tmp_path / "keys", params).to_bytes() == wide.keys.to_bytes()
-    server = tfhe.Evaluator(params, keys, "cpu", threads=1)
+    server = tfhe.Evaluator(params, keys, threads=1)
     a = np.arange(6).reshape(2, 3) % 4
     fresh = wide.client.encrypt(a)
     assert len(fresh.to_bytes()) < 6 * 8 + 300  # masks are a seed
@@ -141,7 +141,7 @@ def test_presets_are_secure_and_hardly_ever_fail() -> None:
 def test_the_usual_preset_computes() -> None:
     params = tfhe.Params.preset("message_2_carry_2")
     client = tfhe.Client(params)
-    server = tfhe.Evaluator(params, client.evaluation_keys(), "cpu")
+    server = tfhe.Evaluator(params, client.evaluation_keys())
     a, b = np.divmod(np.arange(16), 4)
     x, y = server.bind(client.encrypt(a)), server.bind(client.encrypt(b))
     np.testing.assert_array_equal(

@@ -11,6 +11,8 @@ import pytest
 from tfhe_world import World, make
 
 import jali
+from jali import tfhe
+from jali.errors import WrongCall
 
 
 @pytest.fixture(scope="module")
@@ -214,3 +216,40 @@ def test_integers_are_not_encrypted_without_carries() -> None:
     for encrypt in (client.encrypt_uint, client.encrypt_int):
         with pytest.raises(jali.InvalidArgument, match="message_1_carry_1"):
             encrypt(5, bits=8)
+
+
+def test_look_ups_take_one_or_two_arrays_and_functions_of_as_many_numbers() -> None:
+    w = World(make())
+    x = w.given([1, 2])
+    for message, call in (
+        (r"apply\(f, apply\(g, x, y\), z\)", lambda: w.server.apply(max, x, x, x)),
+        ("calls the function with two numbers", lambda: w.server.apply(lambda v: v, x, x)),
+        ("calls the function with one number", lambda: w.server.apply(lambda u, v: u, x)),
+    ):
+        with pytest.raises(WrongCall, match=message):
+            call()
+    with pytest.raises(jali.InvalidArgument, match="list of functions"):
+        w.server.apply_each(abs, x)
+    assert (w.client.decrypt(w.server.apply(lambda u, v=0: u + v, x)) == [1, 2]).all()
+
+
+def test_what_bytes_are_read_with_is_named() -> None:
+    for call in (
+        lambda: tfhe.Ciphertext.from_bytes(b"xxx"),
+        lambda: tfhe.EvaluationKeys.from_bytes(b"xxx"),
+        lambda: tfhe.Ciphertext.load(b"xxx"),
+        lambda: tfhe.EvaluationKeys.load(b"xxx"),
+    ):
+        with pytest.raises(WrongCall, match="needs params"):
+            call()
+    with pytest.raises(jali.InvalidArgument, match=r"must be a tfhe\.Params, not 3"):
+        tfhe.Ciphertext.from_bytes(b"xxx", 3)
+    with pytest.raises(jali.InvalidArgument, match=r"each a tfhe\.Table"):
+        tfhe.Table.together(3)
+
+
+def test_amounts_that_are_too_large_are_told_what_a_shift_does() -> None:
+    w = World(make())
+    u = w.server.bind(w.client.encrypt_uint(np.array([3]), bits=8))
+    with pytest.raises(jali.InvalidArgument, match="leaves no bit"):
+        u << 10**30

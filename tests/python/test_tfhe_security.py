@@ -45,7 +45,7 @@ def client(params: tfhe.Params) -> tfhe.Client:
 
 @pytest.fixture(scope="module")
 def server(client: tfhe.Client) -> tfhe.Evaluator:
-    return tfhe.Evaluator(client.params, client.evaluation_keys(), "cpu", threads=1)
+    return tfhe.Evaluator(client.params, client.evaluation_keys(), threads=1)
 
 
 def test_bytes_of_fresh_messages_differ_in_the_seed_the_bodies_and_the_checksum_alone(

@@ -167,7 +167,7 @@ def test_all_trees_of_depth_four_fit(rng: np.random.Generator) -> None:
 @pytest.fixture(scope="module")
 def sides() -> tuple[tfhe.Client, tfhe.Evaluator]:
     client = tfhe.Client(make(max_norm2=25), threads=1)
-    return client, tfhe.Evaluator(client.params, client.evaluation_keys(), "cpu", threads=1)
+    return client, tfhe.Evaluator(client.params, client.evaluation_keys(), threads=1)
 
 
 @pytest.mark.parametrize("kind", ["forest of four votes", "boosting"])
@@ -325,7 +325,7 @@ def test_models_that_do_not_fit_are_refused_by_name(rng: np.random.Generator) ->
 def test_edges_that_do_not_fit_are_refused(rng: np.random.Generator) -> None:
     x, y = data(rng, 2)
     edges = trees.quantile_edges(x, 4)
-    raw = trees.rounded(ensemble.RandomForestClassifier(9, max_depth=2).fit(x, y))
+    raw = trees.rounded(ensemble.RandomForestClassifier(20, max_depth=4).fit(x, y))
     with pytest.raises(jali.InvalidArgument, match=r"trees\.bins"):
         trees.compile(raw, REAL, edges)
     with pytest.raises(jali.InvalidArgument, match="5 features"):

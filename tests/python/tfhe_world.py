@@ -1,4 +1,4 @@
-"""Small parameters of TFHE, and a client with a server, for tests."""
+"""Small parameters of TFHE, and a client with a server, for tests. The server computes where JALI_DEVICE says."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class World:
         self.params = params
         self.client = tfhe.Client(params, threads=1)
         self.keys = self.client.evaluation_keys()
-        self.server = tfhe.Evaluator(params, self.keys, "cpu", threads=1)
+        self.server = tfhe.Evaluator(params, self.keys, threads=1)
 
     def given(self, values: object, **more: int) -> tfhe.EncryptedArray:
         return self.server.bind(self.client.encrypt(values, **more))
