@@ -129,6 +129,9 @@ endef
 empty :=
 programs = -R '^($(subst $(empty) ,|,$(strip $(1))))[.]'
 
+# A sanitizer sees nothing new in a test labelled long, which repeats a shorter one on more words, sizes or numbers.
+NOT_LONG := -LE long
+
 # The brief share: the rooms that take bytes and addresses apart.
 ASAN := build/sanitize
 ASAN_TESTS = $(call share,base random device primes arith_reductions ring wire)
@@ -137,7 +140,7 @@ asan: .venv/tools  # one build for the tests and the fuzzers
 	$(call sanitizing,$(ASAN),address;undefined,-DJALI_BUILD_FUZZ=ON,$(if $(ASAN_TESTS),$(ASAN_TESTS:%=test_%) fuzzers,all))
 
 sanitize: asan ## the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	@$(call logged,tools/ctest.sh $(ASAN) $(JOBS) $(if $(ASAN_TESTS),$(call programs,$(ASAN_TESTS)))) \
+	@$(call logged,tools/ctest.sh $(ASAN) $(JOBS) $(NOT_LONG) $(if $(ASAN_TESTS),$(call programs,$(ASAN_TESTS)))) \
 	  $(call or_say,the sanitizer's report is above)
 
 # The programs whose tests start threads; the brief share: the pools of threads and of memory, and seeds, without the
@@ -150,7 +153,7 @@ TSAN_TESTS = backend_cpu base device random $(call share,,api backend_cpu_tfhe b
 tsan: .venv/tools ## the concurrent C++ tests under ThreadSanitizer
 	$(call sanitizing,$(TSAN),thread,,$(TSAN_TESTS:%=test_%))
 	@$(call logged,GTEST_FILTER='-*Fork*$(call share,:*Agrees*:*Keeps*:*Folds*)' tools/ctest.sh $(TSAN) $(JOBS) \
-	  $(call programs,$(TSAN_TESTS))) \
+	  $(NOT_LONG) $(call programs,$(TSAN_TESTS))) \
 	  $(call or_say,the sanitizer's report is above)
 
 fuzz: asan ## every loader fuzzed for FUZZ_SECONDS (by libFuzzer where there is clang)

@@ -59,7 +59,7 @@ assert error < 1e-5
 logistic = ckks.Polynomial.approximate(lambda t: 1 / (1 + np.exp(-t)), 31, (-8.0, 8.0))
 print(f"degree {logistic.degree}: {logistic.depth} levels, {logistic.multiplications} products")
 arguments = rng.uniform(-8, 8, params.slots)
-sigma = server.polynomial(server.bind(client.encrypt(arguments)), logistic)
+sigma = server.polynomial(server.bind(client.encrypt(arguments, peak=8)), logistic)
 error = np.abs(client.decrypt(sigma) - 1 / (1 + np.exp(-arguments))).max()
 print(f"logistic function: largest error {error:.1e}")
 assert error < 1e-3

@@ -15,7 +15,8 @@ command -v nvidia-smi >/dev/null && nvidia-smi -L | grep -q GPU ||
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | tail -1) || true
 [ -n "$sanitizer" ] || { echo "gpu-sanitize: compute-sanitizer is missing: it comes with the CUDA toolkit" >&2; exit 1; }
 
-# Each line has the tools (racecheck, memcheck or both), a test program and a filter of its tests. Together the tests
+# Each line has the tools (racecheck, memcheck or both), a test program and a filter of its tests. A pattern that matches no
+# test ends the script before any test runs. Together the tests
 # launch every kernel, including those that only N = 2^16 and 2^17 use. From N = 2^14 on a row takes several blocks or
 # passes. The longest tests come first.
 work=(
@@ -23,6 +24,10 @@ work=(
   "both test_gpu_tfhe CudaTfhe.AgreesWithTheOracleOnSmallSets:CudaTfhe.GraphsRecord*"
   "both test_gpu_tfhe CudaTfheExact.*SmallSets:CudaTfheExact.*Gadget:CudaTfheExact.*EverySize"
   "both test_gpu_tfhe_client *SmallSets:*KeysOfOneSeed*:*FunctionsAreRecorded"
+  "both test_gpu_tfhe_presets */CudaTfheLargest.*"
+  "memcheck test_gpu_tfhe_presets CudaTfheParts.*:*LooksUpEveryValue/boolean:*LooksUpEveryValue/*_multi_bit"
+  "memcheck test_gpu_tfhe_integers CudaTfheIntegers.RecordedCircuits*:CudaTfheIntegers.*OnBytes*"
+  "memcheck test_gpu_tfhe_failures *OfSmallSets*"
   "both test_gpu_switch */GpuSwitch.OuterSums/*_n14_b1"
   "both test_gpu_levels *w32_n14_b1_l1:*w32_n14_b1_l4:*w32_n16_b1_l1"
   "racecheck test_gpu_switch */GpuSwitch.Lifts/*_n16_b1:*/GpuSwitch.Divisions/*_n16_b1"
@@ -37,24 +42,41 @@ work=(
   "both test_gpu_integers *bits_l7_b3:*bits_l33_b1"
   "both test_gpu_sampling *"
   "both test_gpu_variants *"
+  "memcheck test_gpu_rows */GpuRows.*:GpuMemory.*:SharedGpu.*"
+  "memcheck test_gpu_compact */w32_scale28"
   "both test_gpu_evaluator *Hoisted*/w32_scale28"
   "both test_gpu_program */GpuProgram.EveryRun*/w32_scale28:*/GpuProgram.Batches*/w32_scale28:*/GpuClient.*/w32_scale28:*/GpuClient.Enc*/n13_w32:GpuFaults.TwoEvaluators*"
 )
 # racecheck would take too long on these. At N = 2^16 it checks transforms, lifts, divisions, and every operation at one
 # level.
-left_out="racecheck of bootstrappings, of key switches and sums on rows of 2^16 and 2^17, of batches of 64"
+left_out="racecheck of bootstrappings, of key switches and sums on rows of 2^16 and 2^17, of batches of 64, of integers and \
+failures of TFHE"
+matching() {  # program, filter: how many of its tests match
+  "$tests/$1" --gtest_list_tests --gtest_filter="$2" | grep -c '^  ' || true
+}
 missing=
+unmatched=()
 parts=()  # tool, program, filter, number of parts, index of the part
 for tool in "$@"; do
   for item in "${work[@]}"; do
     read -r tools program filter <<<"$item"
     [ $tools = both ] || [ $tools = $tool ] || continue
     [ -x "$tests/$program" ] || { missing+=" $program" && continue; }
-    count=$("$tests/$program" --gtest_list_tests --gtest_filter="$filter" | grep -c '^  ')
+    [[ $filter = *-* ]] && without=-${filter#*-} || without=
+    IFS=: read -ra patterns <<<"${filter%%-*}"
+    for pattern in "${patterns[@]}"; do
+      [ "$(matching "$program" "$pattern$without")" -gt 0 ] || unmatched+=("$program $pattern")
+    done
+    count=$(matching "$program" "$filter")
     count=$((count < 2 * shards ? count : 2 * shards))
     for ((part = 0; part < count; ++part)); do parts+=("$tool $program $filter $count $part"); done
   done
 done
+if [ ${#unmatched[@]} -gt 0 ]; then
+  printf 'gpu-sanitize: no test matches: %s\n' "${unmatched[@]}" >&2
+  echo "gpu-sanitize: nothing was run: put the tests' names right in tools/gpu_sanitize.sh" >&2
+  exit 5
+fi
 check() {  # runs one part and prints its output at once, if it fails
   local out status=0 start=$SECONDS
   out=$(GTEST_TOTAL_SHARDS=$4 GTEST_SHARD_INDEX=$5 "$sanitizer" --tool "$1" --require-cuda-init no \

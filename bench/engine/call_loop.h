@@ -18,12 +18,15 @@ class CallLoop {
   CallLoop(const CallLoop&) = delete;
   CallLoop& operator=(const CallLoop&) = delete;
 
-  /// The mean time of a call, over `count` calls of `operation`: "add" or "negate".
+  /// The mean time of a call, over `count` calls of `operation`: "add", "negate", or "track", which is the part of "add" that
+  /// computes and checks bounds and averages, and touches no residue.
   double seconds(const std::string& operation, int count) const;
 
  private:
+  void track() const;
+
   std::shared_ptr<const ckks::Evaluator> evaluator_;
-  ckks::Ciphertext operand_;
+  ckks::Ciphertext operand_, other_;
 };
 
 }  // namespace jali::bench

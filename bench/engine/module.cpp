@@ -101,7 +101,7 @@ NB_MODULE(_jali_bench, m) {
           },
           "params"_a, "device"_a, nb::sig("def __init__(self, params: bytes, device: str) -> None"))
       .def("seconds", &CallLoop::seconds, "operation"_a, "count"_a, nogil(),
-           "The mean seconds of a call, over `count` calls of \"add\" or \"negate\".");
+           "The mean seconds of a call, over `count` calls of \"add\", \"negate\" or \"track\".");
   nb::class_<EngineBench>(m, "EngineBench",
                           "Checks, counts and times the engine's operations one by one.")
       .def(

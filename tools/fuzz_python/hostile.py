@@ -26,6 +26,7 @@ CIPHERTEXT = {
     "noise": (65, "<d"),
     "length": (73, "<I"),
     "packing": (77, "<B"),
+    "principal": (78, "<d"),  # of those that have one
 }
 PLAINTEXT = {name: CIPHERTEXT[name] for name in ("level", "log_slots", "batch", "scale")}
 DOUBLES = [0.0, -0.0, 5e-324, 1e-300, 2.0**-64, 2.0**-63, 1e-9, 1.0, 2.0, 1e9, 2.0**40, 2.0**80,

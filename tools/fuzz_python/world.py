@@ -44,6 +44,7 @@ class World:
             self.client.encrypt(np.ones((2, 3)) * 0.5).to_bytes(),
             ckks.Encryptor(self.client.public_key()).encrypt(v).to_bytes(),
             e.square(x).to_bytes(),
+            self.server.bind(x).sum().ciphertext.to_bytes(),
         ]
         self.plaintexts = [e.encode(v).to_bytes(), e.encode(v, level=0, slots=8).to_bytes()]
         self.public_key = self.client.public_key().to_bytes()

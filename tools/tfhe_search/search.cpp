@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
-#include <map>
 #include <optional>
 
 #include "jali/base/error.h"
 #include "jali/params/lwe_security.h"
 #include "jali/params/tfhe_noise.h"
+#include "jali/params/tfhe_presets.h"
 
 namespace jali::tfhe {
 
@@ -241,77 +240,11 @@ std::string table(const Found& found, const std::string& purpose) {
   out += line("fma", found.cost.fma);
   out += line("predicted_throughput", 1 / found.cost.throughput_seconds);
   out += line("predicted_latency_microseconds", 1e6 * found.cost.latency_seconds, "%.0f");
+  out += line("predicted_cpu_milliseconds", 1e3 * found.cost.cpu_seconds, "%.2f");
   return out;
 }
 
 }  // namespace
-
-CostModel read_cost_model(const std::string& path) {
-  std::ifstream file(path);
-  std::map<std::string, double> held;
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t at = line.find(" = ");
-    if (line.empty() || line[0] == '#' || at == std::string::npos) continue;
-    held[line.substr(0, at)] = std::stod(line.substr(at + 3));
-  }
-  const auto take = [&](const char* key) {
-    require<InvalidArgument>(held.count(key) != 0,
-                             [&] { return path + " does not say " + key + ": add it"; });
-    return held[key];
-  };
-  CostModel out{};
-  out.fma_per_second = take("fma_per_second");
-  out.fma_butterfly = take("fma_butterfly");
-  out.fma_conversion = take("fma_conversion");
-  out.fma_product = take("fma_product");
-  out.cache_bytes_per_second = take("cache_bytes_per_second");
-  out.ciphertexts_per_tile = take("ciphertexts_per_tile");
-  out.int8_products_per_second = take("int8_products_per_second");
-  out.int8_parts = take("int8_parts");
-  out.ciphertexts_per_switch_tile = take("ciphertexts_per_switch_tile");
-  out.memory_bytes_per_second = take("memory_bytes_per_second");
-  out.step_seconds = take("step_seconds");
-  out.latency_multiprocessors = take("latency_multiprocessors");
-  out.fma_per_second_multiprocessor = take("fma_per_second_multiprocessor");
-  return out;
-}
-
-Cost cost(const CostModel& model, const Literal& literal) {
-  const double k1 = static_cast<double>(literal.k.value) + 1;
-  const double levels = literal.rotation_gadget.levels, group = literal.group;
-  const double points = static_cast<double>(literal.N.value) / 2;
-  const double steps = static_cast<double>(literal.n.value) / group;
-  const double units = literal.rotation == Rotation::multi_bit ? std::exp2(group) - 1 : group;
-  const double transform =
-      model.fma_butterfly * points / 2 * std::log2(points) + model.fma_conversion * points;
-  const double product = model.fma_product * levels * k1 * k1 * points;
-  // On the path of a ciphertext: its transforms and one product. Beside it: classic has nothing more. multi_bit adds up
-  // one GGSW ciphertext, of `units` times monomials. block_binary multiplies with each unit and with its monomial.
-  const double path = k1 * (levels + 1) * transform + product;
-  double beside = 0;
-  if (literal.rotation == Rotation::multi_bit) beside = units * product;
-  if (literal.rotation == Rotation::block_binary) {
-    beside = (units - 1) * product + units * k1 * model.fma_product * points;
-  }
-  const double words = (k1 - 1) * 2 * points * literal.switch_gadget.levels *
-                       (static_cast<double>(literal.n.value) + 1);
-  const double switched =
-      words * model.int8_parts / model.int8_products_per_second +
-      words * 4 / (model.cache_bytes_per_second * model.ciphertexts_per_switch_tile);
-  Cost out;
-  out.fma = steps * (path + beside);
-  out.key_bytes = steps * units * levels * k1 * k1 * points * 16;
-  out.throughput_seconds =
-      std::max(out.fma / model.fma_per_second,
-               out.key_bytes / (model.cache_bytes_per_second * model.ciphertexts_per_tile)) +
-      switched;
-  const double on_path = literal.rotation == Rotation::block_binary ? path + beside : path;
-  out.latency_seconds =
-      steps * (model.step_seconds +
-               on_path / (model.latency_multiprocessors * model.fma_per_second_multiprocessor)) +
-      words * 4 / model.memory_bytes_per_second;
-  return out;
-}
 
 std::vector<Request> requests() {
   // (2^m + 1)^2 for equal bits of message and carry. Sums of clean values fit 2^(2m) - 1 if their weights add up to at most
@@ -356,22 +289,67 @@ Found search(const Request& request, const CostModel& model) {
   return Searcher(request, model).run();
 }
 
+std::vector<Comparison> comparisons(const CostModel& model) {
+  std::vector<Comparison> out;
+  for (const Request& request : requests()) {
+    const Literal published = preset(request.name);
+    out.push_back({{published, cost(model, published)}, search(request, model), request.latency});
+  }
+  return out;
+}
+
 std::string toml(const CostModel& model) {
   std::string out =
-      "# The presets of TFHE. Made by tools/tfhe_search from the noise formulas "
+      "# The presets of TFHE, which tools/tfhe_search found by the noise formulas "
       "(params/tfhe_noise.h), the security table\n"
-      "# (params/lwe_security.h) and tools/tfhe_search/cost.toml; a test makes them again. "
-      "docs/tfhe-parameters.md explains\n"
-      "# the keys. The security of small_key and large_key is log2 of the cost of the attacks that "
-      "follow, as the\n"
-      "# lattice-estimator has them at commit " +
+      "# (params/lwe_security.h) and the cost of operations. They are published, and stay. The "
+      "tool "
+      "prints them with what\n"
+      "# tools/tfhe_search/cost.toml predicts, and a test makes them again. "
+      "docs/tfhe-parameters.md "
+      "explains the keys. The\n"
+      "# security of small_key and large_key is log2 of the cost of the attacks that follow, as "
+      "the "
+      "lattice-estimator has\n"
+      "# them at commit " +
       std::string(kEstimatorCommit.substr(0, 7)) + ".\n";
-  for (const Request& request : requests())
-    out += std::string("\n").append(table(search(request, model), request.purpose));
+  const auto known = [](const std::string& name) {
+    return std::ranges::any_of(presets(), [&](const Preset& p) { return p.name == name; });
+  };
+  for (const Request& request : requests()) {
+    Found found;
+    if (known(request.name)) {
+      found.literal = preset(request.name);
+      found.cost = cost(model, found.literal);
+    } else {
+      found = search(request, model);
+    }
+    out += std::string("\n").append(table(found, request.purpose));
+  }
   for (const char* name : {"strix_i", "strix_ii", "strix_iii", "strix_iv"}) {
     const Found found = search_strix(name, model);
     out += std::string("\n").append(
         table(found, std::string("the sizes of the Strix paper's set ").append(name + 6)));
+  }
+  return out;
+}
+
+std::string compared(const CostModel& model) {
+  std::string out;
+  for (const Comparison& c : comparisons(model)) {
+    const Literal& l = c.best.literal;
+    char line[400];
+    std::snprintf(
+        line, sizeof line,
+        "%-28s %9.2f us in a batch, %7.0f alone, %8.2f ms on a CPU; best %9.2f, %7.0f, %8.2f, %.2f "
+        "times: n %zu, k %zu, N %zu, 2^%d x %d, 2^%d x %d, log2 p %.1f\n",
+        c.published.literal.name.c_str(), 1e6 * c.published.cost.throughput_seconds,
+        1e6 * c.published.cost.latency_seconds, 1e3 * c.published.cost.cpu_seconds,
+        1e6 * c.best.cost.throughput_seconds, 1e6 * c.best.cost.latency_seconds,
+        1e3 * c.best.cost.cpu_seconds, c.ratio(), l.n.value, l.k.value, l.N.value,
+        l.rotation_gadget.base_log, l.rotation_gadget.levels, l.switch_gadget.base_log,
+        l.switch_gadget.levels, l.log2_p_fail);
+    out += line;
   }
   return out;
 }

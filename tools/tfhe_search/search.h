@@ -4,28 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "cost.h"
 #include "jali/params/tfhe_params.h"
 
 namespace jali::tfhe {
-
-/// The constants of cost.toml.
-struct CostModel {
-  double fma_per_second, fma_butterfly, fma_conversion, fma_product;
-  double cache_bytes_per_second, ciphertexts_per_tile;
-  double int8_products_per_second, int8_parts;
-  double ciphertexts_per_switch_tile, memory_bytes_per_second;
-  double step_seconds, latency_multiprocessors, fma_per_second_multiprocessor;
-};
-/// Throws InvalidArgument if the file lacks a constant.
-CostModel read_cost_model(const std::string& path);
-
-struct Cost {
-  double fma = 0;  // multiply-adds of a rotation
-  double key_bytes = 0;  // of the bootstrapping key as transforms in double precision
-  double throughput_seconds = 0;  // of one bootstrapping with its key switch in a large batch
-  double latency_seconds = 0;  // of one alone
-};
-Cost cost(const CostModel& model, const Literal& literal);
 
 /// What a preset is for. The search chooses what is not in it.
 struct Request {
@@ -52,7 +34,21 @@ Found search(const Request& request, const CostModel& model);
 /// The parameters that a paper fixed, with gadgets and noise of least failure.
 Found search_strix(const std::string& name, const CostModel& model);
 
-/// presets/tfhe.toml.
+/// A preset as it is published, and what the search would choose in its place.
+struct Comparison {
+  Found published, best;
+  bool latency;
+  /// How many times as much the preset costs.
+  double ratio() const {
+    return latency ? published.cost.latency_seconds / best.cost.latency_seconds
+                   : published.cost.throughput_seconds / best.cost.throughput_seconds;
+  }
+};
+std::vector<Comparison> comparisons(const CostModel& model);
+/// The same as lines of text.
+std::string compared(const CostModel& model);
+
+/// presets/tfhe.toml: the presets that are published, and of requests without one what the search finds.
 std::string toml(const CostModel& model);
 
 }  // namespace jali::tfhe
