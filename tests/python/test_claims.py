@@ -49,6 +49,7 @@ PLAIN: dict[str, Any] = {
 DEEP, WIDE = PLAIN | {"depth": 8}, PLAIN | {"integer_bits": 40}
 RAISE, SLOTS = "raise_first", "slots_first"
 ONES = full(1.0, 512)
+UNIT = {"magnitude": 1.0, "peak": 4.0}
 # Parameters, numbers, what is declared of them, and the function of a ciphertext and of numbers.
 Case = tuple[Any, Callable[[Any], Any], dict[str, Any], Callable[..., Any], Callable[..., Any]]
 CASES: dict[str, Case] = {
@@ -123,6 +124,29 @@ CASES: dict[str, Case] = {
         {"magnitude": 1.0, "peak": 4.0},
         lambda x: through_bytes(x**3) ** 3,
         lambda v: v**9,
+    ),
+    # What was written and read is still made of the same numbers.
+    "a sum with its own bytes": (PLAIN, normal, UNIT, lambda x: x + through_bytes(x), lambda v: 2 * v),
+    "a result and its bytes": (
+        PLAIN,
+        normal,
+        UNIT,
+        lambda x: (lambda y: y + through_bytes(y))(x * 3.0 + x.rotate(1)),
+        lambda v: 6 * v + 2 * np.roll(v, -1),
+    ),
+    "a square from bytes and its root": (
+        PLAIN,
+        ONES,
+        {"peak": 1.0},
+        lambda x: through_bytes(x * x) + 2 * through_bytes(x),
+        lambda v: v * v + 2 * v,
+    ),
+    "a product with a mean from bytes": (
+        PLAIN,
+        ONES,
+        {"peak": 1.0},
+        lambda x: through_bytes(x.mean() * np.ones(512)) * x,
+        lambda v: v,
     ),
     "a cube of a polynomial": (
         WIDE,

@@ -88,11 +88,15 @@ TEST_P(RoundTrip, Ciphertexts) {
     const Bytes bytes = to_bytes(x);
     const std::size_t polys = seeded ? 1 : parts;
     const std::size_t tiled = x.packing.tiling == ckks::Tiling{} ? 0 : 16;
-    const std::size_t correlated =
-        (x.estimate.principal > 1 ? 8 : 0) + (params::degree_of(x.estimate.lineage) > 1 ? 4 : 0);
+    const std::size_t correlated = x.estimate.principal > 1 ? 8 : 0;
+    // Without a lineage in the bytes, that of the seed, or none, is meant.
+    const params::Lineage& lineage = x.estimate.lineage;
+    std::uint64_t root = 0;
+    if (x.seed) std::memcpy(&root, x.seed->data(), sizeof(root));
+    const bool named = lineage.root != root || params::degree_of(lineage) != 1 || lineage.turn != 1;
     const std::size_t view = x.packing.view ? 9 + 8 * x.packing.view->axes.size() : 0;
-    EXPECT_EQ(bytes.size(), kFrameBytes + 78 + view + tiled + correlated + (seeded ? 32 : 0) +
-                                polys * x.batch() * poly_bytes(o.params->level(x.level).primes));
+    EXPECT_EQ(bytes.size(), kFrameBytes + 78 + view + tiled + correlated + (named ? 32 : 0) +
+                                (seeded ? 32 : 0) + polys * x.batch() * poly_bytes(o.params->level(x.level).primes));
     const auto back = from_bytes<ckks::Ciphertext>(bytes, o.params, *o.ring);
     ASSERT_EQ(back.parts.size(), parts);
     for (std::size_t i = 0; i < parts; ++i) expect_equal(back.parts[i], x.parts[i]);
@@ -110,6 +114,11 @@ TEST_P(RoundTrip, Ciphertexts) {
     EXPECT_FALSE(back.estimate.derived) << "bytes are the sender's word";
     EXPECT_EQ(back.seed, x.seed);
     EXPECT_EQ(back.packing, x.packing);
+    EXPECT_EQ(back.estimate.lineage.root, lineage.root);
+    EXPECT_EQ(back.estimate.lineage.turn, lineage.turn);
+    EXPECT_EQ(back.estimate.lineage.power, lineage.power);
+    EXPECT_EQ(back.estimate.lineage.degree, lineage.degree);
+    EXPECT_EQ(back.estimate.lineage.inputs, lineage.inputs);
     EXPECT_EQ(to_bytes(back), bytes);
   };
   const int top = o.params->depth();

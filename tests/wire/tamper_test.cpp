@@ -232,7 +232,7 @@ TEST_P(Tamper, FieldsOutOfRange) {
     const Bytes sparse = patched(l.valid, 2, std::uint8_t{3});
     EXPECT_EQ(judge(l, o, patched(sparse, 73, std::uint32_t{8}), "all slots"), Outcome::accepted);
     expect_refused(l, patched(sparse, 73, std::uint32_t{9}), "length beyond the slots");
-    for (const std::uint8_t packing : {16, 32, 64, 255}) {
+    for (const std::uint8_t packing : {16, 32, 64, 128, 255}) {
       expect_refused(l, patched(l.valid, 77, packing), "packing");
     }
   }
@@ -265,12 +265,25 @@ TEST_P(Tamper, FieldsOutOfRange) {
     expect_refused(correlated, patched(correlated.valid, 78, principal), "principal");
   }
   const Loader& cube = loader("ciphertext_cube");
-  for (const std::uint32_t degree : {2u, 65536u}) {
-    EXPECT_EQ(judge(cube, o, patched(cube.valid, 78, degree), "degree"), Outcome::accepted);
+  // u64 root, u64 Galois element, u32 power (3), u32 degree, u64 inputs.
+  for (const std::size_t at : {94, 98}) {
+    for (const std::uint32_t degree : {1u, 2u, 65536u}) {
+      if (at == 94 && degree == 1) continue;  // the lineage that the seed has
+      EXPECT_EQ(judge(cube, o, patched(cube.valid, at, degree), "degree"), Outcome::accepted);
+    }
+    for (const std::uint32_t degree : {0u, 65537u, 0xffffffffu}) {
+      expect_refused(cube, patched(cube.valid, at, degree), "degree");
+    }
   }
-  for (const std::uint32_t degree : {0u, 1u, 65537u, 0xffffffffu}) {
-    expect_refused(cube, patched(cube.valid, 78, degree), "degree");
+  expect_refused(cube, patched(cube.valid, 94, 1u), "a lineage that the seed has, too");
+  for (const std::uint64_t turn : {std::uint64_t{5}, std::uint64_t{2047}}) {
+    EXPECT_EQ(judge(cube, o, patched(cube.valid, 86, turn), "turn"), Outcome::accepted);
   }
+  for (const std::uint64_t turn :
+       {std::uint64_t{0}, std::uint64_t{2}, std::uint64_t{2049}, ~std::uint64_t{0}}) {
+    expect_refused(cube, patched(cube.valid, 86, turn), "turn");
+  }
+  expect_refused(cube, patched(cube.valid, 78, std::uint64_t{0}), "a power of unknown numbers");
   const Loader& keys = loader("evaluation_keys");
   for (const std::uint8_t flag : {0, 2, 255}) {
     expect_refused(keys, patched(keys.valid, 16, flag), "relinearisation flag");

@@ -18,7 +18,7 @@ ring::Poly small_poly(const ring::Ring& ring, const random::SecretSeed& seed, st
 /// A ciphertext without parts that has the plaintext's level, scale and slots.
 Ciphertext shell(const Plaintext& plaintext, const rlwe::KeyId& key_id);
 
-/// A new random lineage. Every encryption gets one of its own.
+/// A new random lineage. Every encryption under the public key gets one of its own.
 params::Lineage fresh_lineage();
 
 /// Throws ParamsMismatch unless a plaintext (or ciphertext) and a key have the same parameters.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "jali/base/error.h"
+#include "jali/ckks/lineage.h"
 #include "jali/ckks/packing.h"
 #include "jali/ckks/scale.h"
 #include "jali/random/prng.h"
@@ -137,7 +138,7 @@ enum PackingFlag : std::uint8_t {
   kView = 16,
   kTiled = 32,
   kPrincipal = 64,
-  kDegree = 128
+  kLineage = 128
 };
 
 constexpr std::size_t kViewBytes = 9 + 8 * ckks::View::kMostAxes;  // at most
@@ -167,6 +168,38 @@ ckks::View read_view(Reader& reader, std::size_t slots, std::size_t batch) {
   return view;
 }
 
+// If a ciphertext does not say which numbers it holds: those of its encryption, if it still has the seed, or any.
+params::Lineage unnamed_lineage(const std::optional<random::Seed>& seed) {
+  return seed ? ckks::lineage_of(*seed) : params::Lineage{};
+}
+
+bool is_same(const params::Lineage& a, const params::Lineage& b) {
+  return a.root == b.root && a.turn == b.turn && a.power == b.power && a.degree == b.degree &&
+         a.inputs == b.inputs;
+}
+
+void write_lineage(Writer& writer, const params::Lineage& lineage) {
+  writer.u64(lineage.root);
+  writer.u64(lineage.turn);
+  writer.u32(lineage.power);
+  writer.u32(lineage.degree);
+  writer.u64(lineage.inputs);
+}
+
+params::Lineage read_lineage(Reader& reader, std::size_t n) {
+  constexpr std::uint32_t kMost = 1 << 16;  // of powers and degrees (params/noise.cpp)
+  params::Lineage out;
+  out.root = reader.u64();
+  out.turn = reader.u64();
+  out.power = reader.u32();
+  out.degree = reader.u32();
+  out.inputs = reader.u64();
+  const bool possible = out.turn % 2 == 1 && out.turn < 2 * n && out.power >= 1 &&
+                        out.power <= kMost && out.degree >= 1 && out.degree <= kMost;
+  reader.check(out.root == 0 ? is_same(out, {}) : possible, "its lineage is out of range");
+  return out;
+}
+
 }  // namespace
 
 Bytes to_bytes(const Ciphertext& x) {
@@ -185,7 +218,7 @@ Bytes to_bytes(const Ciphertext& x) {
                            "cannot write this ciphertext: its noise estimate is not finite");
   const std::size_t sent = x.seed ? 1 : x.parts.size();
   Writer writer(kCkksCiphertext, params.hash(),
-                kShapeBytes + sizeof(x.key_id) + 116 + kViewBytes +
+                kShapeBytes + sizeof(x.key_id) + 144 + kViewBytes +
                     sent * packed_poly_bytes(params, primes, shape.batch));
   write_shape(writer, shape, params);
   writer.raw(x.key_id.bytes);
@@ -196,7 +229,7 @@ Bytes to_bytes(const Ciphertext& x) {
   const params::Claim claim = e.claim();
   const double principal = std::min(e.principal, static_cast<double>(params.slots()));
   const bool correlated = principal > 1;
-  const std::uint32_t degree = params::degree_of(e.lineage);
+  const bool related = !is_same(e.lineage, unnamed_lineage(x.seed));
   writer.f64(std::min(claim.variance, std::max(e.variance, params::kUnbounded)));
   writer.f64(std::min(claim.message, std::max(e.message, e.peak)));
   writer.f64(x.estimate.peak);
@@ -208,7 +241,7 @@ Bytes to_bytes(const Ciphertext& x) {
   writer.u8((x.packing.batched ? kBatched : 0) | (x.packing.complex_values ? kComplex : 0) |
             (x.packing.padded ? kPadded : 0) | (x.estimate.real ? kReal : 0) |
             (x.packing.view ? kView : 0) | (tiled ? kTiled : 0) | (correlated ? kPrincipal : 0) |
-            (degree > 1 ? kDegree : 0));
+            (related ? kLineage : 0));
   if (x.packing.view) write_view(writer, *x.packing.view);
   if (tiled) {
     for (const std::uint32_t field : {tiling.first, tiling.window, tiling.stride, tiling.count}) {
@@ -216,7 +249,7 @@ Bytes to_bytes(const Ciphertext& x) {
     }
   }
   if (correlated) writer.f64(principal);
-  if (degree > 1) writer.u32(degree);
+  if (related) write_lineage(writer, e.lineage);
   if (x.seed) {
     check_seed(x, params);
     writer.raw(*x.seed);
@@ -251,10 +284,6 @@ Ciphertext from_bytes(Input bytes, const ParamsPtr& params, const ring::Ring& ri
   // It may be larger than the error: a claimed precision (ArrayEvaluator::with_precision) leaves it as it was.
   out.estimate.noise = reader.magnitude("the bound on its noise");
   out.estimate.derived = false;
-  // The checksum at the end identifies these bytes, and so the numbers in them.
-  std::uint64_t root = 0;
-  std::memcpy(&root, bytes.last(sizeof(root)).data(), sizeof(root));
-  out.estimate.lineage = params::lineage_of(root);
   out.packing.length = reader.u32();
   reader.check(out.packing.length <= std::size_t{1} << out.log_slots,
                "its vectors are longer than its slots");
@@ -281,12 +310,13 @@ Ciphertext from_bytes(Input bytes, const ParamsPtr& params, const ring::Ring& ri
                      out.estimate.principal <= static_cast<double>(params->slots()),
                  "its principal variance is not above the variance, or above that of all slots");
   }
-  if ((packing & kDegree) != 0) {
-    out.estimate.lineage.degree = reader.u32();
-    reader.check(out.estimate.lineage.degree > 1 && out.estimate.lineage.degree <= 1U << 16,
-                 "its degree in the numbers that were encrypted is out of range");
-  }
+  params::Lineage& lineage = out.estimate.lineage;
+  const bool related = (packing & kLineage) != 0;
+  if (related) lineage = read_lineage(reader, params->n());
   if (seeded) reader.copy_to(out.seed.emplace());
+  if (!related) lineage = unnamed_lineage(out.seed);
+  reader.check(!related || !is_same(lineage, unnamed_lineage(out.seed)),
+               "it names the lineage that it would have anyway");
   out.parts.reserve(parts);
   for (std::size_t i = 0; i < (seeded ? 1 : parts); ++i) {
     out.parts.push_back(read_poly(reader, ring, *params, primes, shape.batch));

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "jali/ckks/encryptor_impl.h"
+#include "jali/ckks/lineage.h"
 #include "jali/rlwe/keys.h"
 
 namespace jali::ckks {
@@ -36,7 +37,7 @@ Ciphertext SecretEncryptor::encrypt(const Plaintext& plaintext, const params::De
   out.parts.push_back(std::move(a));
   out.seed = uniform_seed;
   out.estimate = params::NoiseModel(*out.params).fresh_secret(declared, out.scale, out.log_slots);
-  out.estimate.lineage = fresh_lineage();
+  out.estimate.lineage = lineage_of(uniform_seed);
   out.estimate.real = plaintext.real;
   return out;
 }
