@@ -36,6 +36,8 @@ def full(size: float, *shape: int) -> Callable[[Any], Any]:
 EXP = functions.exp((-8.0, 8.0), error=0.1)
 ROWS = np.full((300, 512), 1 / 400)
 COLUMNS = np.tile(np.random.default_rng(1).normal(size=(512, 1)) / 100, (1, 512))
+TRIANGLE = np.tri(512) / 300
+SIGNS = (np.tri(512) - np.tri(512).T) * 0.003710644783225416
 CUBIC = [2.0, -2.5, 0.4, -0.6]
 PLAIN: dict[str, Any] = {
     "depth": 6,
@@ -86,6 +88,9 @@ CASES: dict[str, Case] = {
         lambda x: COLUMNS @ x,
         lambda v: COLUMNS @ v,
     ),
+    # Coefficients of low order are the same in many of its diagonals, up to whole multiples.
+    "a triangle": (PLAIN, ONES, {"peak": 1.0}, lambda x: TRIANGLE @ x, lambda v: TRIANGLE @ v),
+    "a triangle of signs": (PLAIN, ONES, {"peak": 1.0}, lambda x: SIGNS @ x, lambda v: SIGNS @ v),
     # The sine of bootstrapping is off by the cube of numbers, and terms of a sum may be equal.
     "a sum that is bootstrapped": (
         RAISE,

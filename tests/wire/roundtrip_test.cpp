@@ -96,7 +96,8 @@ TEST_P(RoundTrip, Ciphertexts) {
     const bool named = lineage.root != root || params::degree_of(lineage) != 1 || lineage.turn != 1;
     const std::size_t view = x.packing.view ? 9 + 8 * x.packing.view->axes.size() : 0;
     EXPECT_EQ(bytes.size(), kFrameBytes + 78 + view + tiled + correlated + (named ? 32 : 0) +
-                                (seeded ? 32 : 0) + polys * x.batch() * poly_bytes(o.params->level(x.level).primes));
+                                (seeded ? 32 : 0) +
+                                polys * x.batch() * poly_bytes(o.params->level(x.level).primes));
     const auto back = from_bytes<ckks::Ciphertext>(bytes, o.params, *o.ring);
     ASSERT_EQ(back.parts.size(), parts);
     for (std::size_t i = 0; i < parts; ++i) expect_equal(back.parts[i], x.parts[i]);

@@ -209,6 +209,25 @@ std::vector<double> BlockTransform::row_sums(std::size_t output) const {
   return rows;
 }
 
+// Diagonals that have few values and differ in how many entries have them, as those of a triangle of ones, have some coefficients in
+// common up to whole multiples: those of low order, which are sums of few roots of unity. Their roundings add up. By experiment, with
+// N from 64 to 4096, equal numbers then get up to 7.8 times the variance (a triangle of signs); with more than 16 values at most 2.7.
+constexpr std::size_t kFewValues = 32;
+constexpr double kRoundedAlike = 8;
+
+static void collect(std::span<const std::complex<double>> entries,
+                    std::vector<std::complex<double>>& values) {
+  std::complex<double> last = entries[0];
+  bool known = false;
+  for (const auto& e : entries) {
+    if (values.size() > kFewValues) return;
+    if (known && e == last) continue;
+    if (std::ranges::find(values, e) == values.end()) values.push_back(e);
+    last = e;
+    known = true;
+  }
+}
+
 BlockTransform::Rows BlockTransform::rows_of(std::size_t output) const {
   const auto sums = row_sums(output);
   const auto zeros = static_cast<std::size_t>(std::ranges::count(sums, 0.0));
@@ -218,6 +237,7 @@ BlockTransform::Rows BlockTransform::rows_of(std::size_t output) const {
   Rows out{std::ranges::max(sums), slots / filled};
   std::vector<std::complex<double>> entries(plan_.slots);
   std::map<std::uint64_t, double> equal;  // how many diagonals have these entries, by a hash
+  std::vector<std::complex<double>> values;  // the different ones, up to one above kFewValues
   double diagonals = 0;
   for (std::size_t input = 0; input < plan_.babies.size(); ++input) {
     BlockNorm block(plan_.slots);
@@ -231,6 +251,7 @@ BlockTransform::Rows BlockTransform::rows_of(std::size_t output) const {
         const bool one =
             std::ranges::all_of(entries, [&](const auto& e) { return e == entries[0]; });
         if (!one) ++equal[hash_of(entries)];
+        if (!one) collect(entries, values);
         diagonals += one ? 1 : 0;
       }
     }
@@ -243,6 +264,7 @@ BlockTransform::Rows BlockTransform::rows_of(std::size_t output) const {
   double pairs = diagonals;
   for (const auto& [hash, count] : equal) diagonals += count, pairs += count * count;
   if (diagonals > 0) out.alike = pairs / diagonals;
+  if (!values.empty() && values.size() <= kFewValues) out.alike += kRoundedAlike;
   return out;
 }
 
