@@ -30,6 +30,7 @@ struct Vector {
 
 const Vector kVectors[] = {
     {"ciphertext_correlated", "d57c20104e863a4f4fe5beb55daf3b90"},
+    {"ciphertext_cube", "62e816ef274dc5834b7df8bb9e24dbf3"},
     {"ciphertext_fresh", "9ea2050a81ada0d968f2fda63b8ee5b4"},
     {"ciphertext_fresh_w32", "7b3518780e23e1e60b89a375a135c1a3"},
     {"ciphertext_fresh_w64", "9cedd0e3013cd47a80e638789a86c413"},
@@ -72,6 +73,7 @@ TEST_F(Version1, IsWrittenAgainAsRead) {
   again("plaintext", std::type_identity<ckks::Plaintext>{});
   again("ciphertext_tiled", std::type_identity<ckks::Ciphertext>{});
   again("ciphertext_correlated", std::type_identity<ckks::Ciphertext>{});
+  again("ciphertext_cube", std::type_identity<ckks::Ciphertext>{});
   again("ciphertext_fresh", std::type_identity<ckks::Ciphertext>{});
   again("ciphertext_product", std::type_identity<ckks::Ciphertext>{});
   again("public_key", std::type_identity<rlwe::PublicKey>{});
