@@ -239,23 +239,30 @@ def costs_of(params: Params, device: str, packings: Sequence[int] = ()) -> Costs
 
 
 def _priced(found: Costs, of: Params, table: Table) -> Costs:
-    """Bytes in nanoseconds, by what an operation of the same kind takes at the top of other parameters."""
+    """Bytes in nanoseconds, by what an operation of the same kind that reads as many takes with other parameters. The price of a byte at the top alone would be too low
+    for few bytes, for which a GPU takes as long as for more."""
     bytes_of = counted(of)
 
-    def price(kind: str) -> float:
+    def prices(kind: str) -> Points:
+        """(bytes, nanoseconds) of the levels of the other parameters."""
         row, points = getattr(bytes_of, kind), _points(table, kind)
         if not (row and points):
-            return price("rotation")
-        return float(points[-1][1] / row[-1])
-
-    rows = (
-        tuple(
-            cost if cost >= NEVER else max(1, round(cost * price(kind)))
-            for cost in getattr(found, kind)
+            return prices("rotation")
+        at = [
+            inside_primes(of, k) if kind in ("real", "pair") else len(of.level(k).primes)
+            for k in range(of.depth + 1)
+        ]
+        return sorted(
+            {b: c for b, c in zip(row, interpolated(points, at), strict=True) if b < NEVER}.items()
         )
-        for kind in _ROWS
-    )
-    return _of_rows(rows, found.sparse, _shares(table))
+
+    def priced(kind: str) -> tuple[int, ...]:
+        row, known = getattr(found, kind), prices(kind)
+        return tuple(
+            cost if cost >= NEVER else max(1, *interpolated(known, [cost])) for cost in row
+        )
+
+    return _of_rows(map(priced, _ROWS), found.sparse, _shares(table))
 
 
 def of_table(params: Params, table: Table, packings: Sequence[int] = ()) -> Costs:
