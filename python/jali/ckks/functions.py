@@ -487,3 +487,11 @@ def _small(value: Any, what: str) -> int:
 
 def _steps(value: Any) -> int | None:
     return None if value is None else _small(value, "steps")
+
+
+def __getattr__(name: str) -> object:
+    from jali.ckks import refusals
+
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise refusals.of_functions(name)
