@@ -16,7 +16,7 @@ from conftest import World
 
 import jali
 from jali import ckks, tfhe
-from jali.ckks import explicit, functions
+from jali.ckks import explicit, functions, missing_functions, missing_names
 
 #: What binding code and Python say, and what never is a whole answer.
 FOREIGN = re.compile(
@@ -363,11 +363,10 @@ def test_the_advice_on_softmax_computes_it() -> None:
 
 def test_advice_names_what_exists() -> None:
     """Of every sentence, the names of Jali that it tells to write."""
-    from jali.ckks import missing_names
-
     told = " ".join(
         sentence
-        for name, table in vars(missing_names).items()
+        for module in (missing_functions, missing_names)
+        for name, table in vars(module).items()
         if name.isupper() and isinstance(table, dict)
         for sentence in table.values()
     )

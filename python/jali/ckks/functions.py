@@ -24,6 +24,7 @@ import numpy.typing as npt
 from jali._core import checks
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import Polynomial
+from jali.ckks import missing_functions
 from jali.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -490,8 +491,6 @@ def _steps(value: Any) -> int | None:
 
 
 def __getattr__(name: str) -> object:
-    from jali.ckks import refusals
-
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    raise refusals.of_functions(name)
+    raise missing_functions.not_offered(name)

@@ -13,7 +13,7 @@ from jali._core.refusals import (
     refuse_names,
     refuse_operators,
 )
-from jali.ckks import functions, missing_names
+from jali.ckks import functions, missing_functions, missing_names
 from jali.ckks.array import EncryptedArray
 from jali.ckks.captured import Batcher, Captured
 from jali.ckks.client import Client, Encryptor
@@ -22,7 +22,7 @@ from jali.ckks.evaluator import Evaluator
 from jali.ckks.shaped import Shaped
 from jali.errors import NotOffered
 
-__all__ = ["install", "of_functions", "of_module"]
+__all__ = ["install", "of_module"]
 
 APPROXIMATE = (
     "ckks.functions.{0}(...) makes a polynomial near it: f = ckks.functions.{0}(...), then f(x)"
@@ -304,16 +304,11 @@ def of_module(name: str) -> NotOffered:
     """The error for a name that jali.ckks does not have."""
     if name in functions.__all__:
         sentence = f"it is in ckks.functions: f = ckks.functions.{name}(...), then f(x)"
-    elif name in missing_names.FUNCTIONS:
-        sentence = missing_names.of_function(name)
+    elif name in missing_functions.FUNCTIONS:
+        sentence = missing_functions.FUNCTIONS[name]
     else:
         sentence = MODULE.get(name, "dir(jali.ckks) lists what there is")
     return NotOffered(f"jali.ckks has no {name}: {sentence}")
-
-
-def of_functions(name: str) -> NotOffered:
-    """The error for a name that jali.ckks.functions does not have."""
-    return NotOffered(f"jali.ckks.functions has no {name}: {missing_names.of_function(name)}")
 
 
 def install() -> None:
