@@ -87,7 +87,7 @@ def callables(thing: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 def every_call(things: list[Any], modules: tuple[ModuleType, ...]) -> dict[str, Callable[..., Any]]:
-    out: dict[str, Callable[..., Any]] = {}
+    out: dict[str, Callable[..., Any]] = {"jali.build_info": jali.build_info}
     for module in modules:
         for name in module.__all__:
             public = getattr(module, name)
