@@ -14,11 +14,17 @@ std::string Call::what(std::size_t parameter) const {
   return std::string(parameters_[parameter].name) + " of " + name_;
 }
 
+void Call::refuse_self(const std::string& wanted) const {
+  raise_python("WrongCall", name_ + " was called on another object: it is a method of " + wanted);
+}
+
 std::vector<nb::object> Call::bind(const nb::args& args, const nb::kwargs& kwargs) const {
   const auto refuse_unless = [&](bool holds, const auto& why) {
     if (!holds) raise_python("WrongCall", name_ + why());
   };
-  refuse_unless(args.size() <= positional_, [&] {
+  refuse_unless(!parameters_.empty() || args.size() + kwargs.size() == 0,
+                [] { return " takes no arguments"; });
+  refuse_unless(args.size() <= positional_, [&]() -> std::string {
     if (positional_ == 0) return " takes its arguments by name: " + listed(parameters_.size());
     return " takes at most " + std::to_string(positional_) +
            (positional_ == 1 ? " argument" : " arguments") + " without a name (" +

@@ -17,11 +17,11 @@
 #include <string>
 
 #include "arrays.h"
-#include "checked.h"
 #include "interrupts.h"
 #include "jali/approx/remez.h"
 #include "jali/approx/sampled.h"
 #include "jali/circuits/arrays.h"
+#include "methods.h"
 #include "refusals.h"
 
 namespace jali::python {
@@ -110,7 +110,9 @@ nb::object pack(const MatVec& self, nb::handle values) {
   return out;
 }
 
-nb::object unpack(const MatVec& self, nb::sequence outputs) {
+nb::object unpack(const MatVec& self, nb::handle outputs) {
+  require<InvalidArgument>(PySequence_Check(outputs.ptr()) && !PyUnicode_Check(outputs.ptr()),
+                           "outputs must be a sequence of arrays, one for each output");
   const auto& plan = **self.plan;
   std::vector<std::vector<double>> slots_of;
   std::size_t batch = 0;
@@ -293,13 +295,14 @@ output_layout).)");
           "The layout that has element[c][s], or nothing if that is -1, in slot s of ciphertext "
           "c.");
 
-  nb::class_<MatVec>(
+  nb::class_<MatVec> matvec(
       m, "MatVec",
       R"(A plan for M x (+ bias): a real matrix (m, n) in the clear times an encrypted vector. It takes one level.
 
 It uses extended diagonals with baby steps, giant steps and hoisting (Halevi and Shoup 2014; Yang, Kuppannagari,
 Kannan, Prasanna 2022). A cost model chooses the plan before any key is made. Give `rotations` to
-Client.evaluation_keys, encrypt pack(x), and apply the plan with Evaluator.matvec.)")
+Client.evaluation_keys, encrypt pack(x), and apply the plan with Evaluator.matvec.)");
+  matvec
       .def("__init__",
            checked_method<MatVec*>(
                {"MatVec",
@@ -355,10 +358,6 @@ Raises InvalidArgument for shapes that do not fit or numbers that are not finite
       .def_prop_ro(
           "nbytes", [](const MatVec& p) { return (*p.plan)->bytes(); },
           "Bytes of its encoded matrix in memory; 0 if nothing is prepared.")
-      .def(
-          "working_bytes",
-          [](const MatVec& p, std::size_t batch) { return (*p.plan)->working_bytes(batch); },
-          "batch"_a = 1, "About how many bytes applying it takes, besides keys and operands.")
       .def_prop_ro(
           "cost", [](const MatVec& p) { return (*p.plan)->cost(); },
           "Predicted time, in units of the NTT of one limb.")
@@ -374,32 +373,42 @@ Raises InvalidArgument for shapes that do not fit or numbers that are not finite
       .def_prop_ro(
           "output_layout", [](const MatVec& p) { return (*p.plan)->output_layout(); },
           "How the output lies: element r of a block is in slot r, and repeats periodically.")
-      .def(
-          "arrangement",
-          [](const MatVec& p, const std::optional<Layout>& layout) {
-            const auto& plan = **p.plan;
-            const std::size_t slots = plan.input_layout().slots;
-            ckks::Packing from;
-            if (layout) {
-              require<InvalidArgument>(layout->slots == slots, [&] {
-                return "the layout is for " + std::to_string(layout->slots) +
-                       " slots, and the plan for " + std::to_string(slots);
-              });
-              from = packing_in(*layout, 0);
-            } else {
-              from = ckks::packing_of_fresh(plan.columns(), std::countr_zero(slots), false, false);
-            }
-            const circuits::Arrangement steps = circuits::arrangement(plan, from);
-            return std::pair(steps.levels(), steps.rotations());
-          },
-          "layout"_a = nb::none(),
-          R"(What Evaluator.arrange takes for arrays that lie as `layout`: how many levels, and which rotation keys.
+      .def("__repr__", [](const MatVec& p) {
+        return "MatVec(" + std::to_string((*p.plan)->rows()) + " x " +
+               std::to_string((*p.plan)->columns()) +
+               ", level=" + std::to_string((*p.plan)->level()) + ", " +
+               std::to_string((*p.plan)->rotations().size()) + " rotations)";
+      });
+  method(
+      matvec, "working_bytes", 1, {{"batch", nb::int_(1)}},
+      [](const MatVec& p, std::size_t batch) { return (*p.plan)->working_bytes(batch); },
+      "About how many bytes applying it takes, besides keys and operands.");
+  method(
+      matvec, "arrangement", 1, {{"layout", nb::none()}},
+      [](const MatVec& p, const std::optional<Layout>& layout) {
+        const auto& plan = **p.plan;
+        const std::size_t slots = plan.input_layout().slots;
+        ckks::Packing from;
+        if (layout) {
+          require<InvalidArgument>(layout->slots == slots, [&] {
+            return "the layout is for " + std::to_string(layout->slots) +
+                   " slots, and the plan for " + std::to_string(slots);
+          });
+          from = packing_in(*layout, 0);
+        } else {
+          from = ckks::packing_of_fresh(plan.columns(), std::countr_zero(slots), false, false);
+        }
+        const circuits::Arrangement steps = circuits::arrangement(plan, from);
+        return std::pair(steps.levels(), steps.rotations());
+      },
+      R"(What Evaluator.arrange takes for arrays that lie as `layout`: how many levels, and which rotation keys.
 
 layout: None stands for vectors that Client.encrypt was given as they are.
 
-Raises InvalidArgument for a layout of another number of numbers or slots, and if the input takes several ciphertexts.)")
+Raises InvalidArgument for a layout of another number of numbers or slots, and if the input takes several ciphertexts.)");
+  matvec
       .def(
-          "pack", &pack, "values"_a.none(),
+          "pack", checked_method<const MatVec&>({"MatVec.pack", 1, {{"values"}}}, &pack),
           nb::sig("def pack(self, values: numpy.typing.ArrayLike) -> "
                   "list[numpy.typing.NDArray[numpy.float64]]"),
           R"(Vectors (n,) or (batch, n) as the slots of each input ciphertext: arrays (slots,) or (batch, slots) to encrypt.
@@ -407,25 +416,20 @@ Raises InvalidArgument for a layout of another number of numbers or slots, and i
 The arrays know how the vector lies in them, and so do ciphertexts of them. What is computed from such an array is an
 ordinary array. Raises InvalidArgument for another length.)")
       .def(
-          "unpack", &unpack, "outputs"_a,
+          "unpack", checked_method<const MatVec&>({"MatVec.unpack", 1, {{"outputs"}}}, &unpack),
           nb::sig("def unpack(self, outputs: collections.abc.Sequence[numpy.typing.ArrayLike]) -> "
                   "numpy.typing.NDArray[numpy.float64]"),
           R"(The product, (m,) or (batch, m), from the decrypted slots of each output, (slots,) or (batch, slots).
 
-Decrypt the outputs with length=params.slots. Raises InvalidArgument for other shapes.)")
-      .def("__repr__", [](const MatVec& p) {
-        return "MatVec(" + std::to_string((*p.plan)->rows()) + " x " +
-               std::to_string((*p.plan)->columns()) +
-               ", level=" + std::to_string((*p.plan)->level()) + ", " +
-               std::to_string((*p.plan)->rotations().size()) + " rotations)";
-      });
+Decrypt the outputs with length=params.slots. Raises InvalidArgument for other shapes.)");
 
-  nb::class_<LinearTransform>(
+  nb::class_<LinearTransform> transform(
       m, "LinearTransform",
       R"(A plan for a linear map of the slots, given by its non-zero diagonals. It takes one level.
 
 Entry s of diagonal d is the factor of slot s + d (cyclically) of the input in slot s of the output. Give
-`rotations` to Client.evaluation_keys, and apply the plan with Evaluator.linear_transform.)")
+`rotations` to Client.evaluation_keys, and apply the plan with Evaluator.linear_transform.)");
+  transform
       .def("__init__",
            checked_method<LinearTransform*>(
                {"LinearTransform",
@@ -493,11 +497,6 @@ Raises InvalidArgument for indices or lengths that do not fit, and DepthExhauste
           "diagonal_count",
           [](const LinearTransform& p) { return (*p.plan)->plan().diagonal_count(); },
           "How many diagonals are not zero.")
-      .def(
-          "forget", [](const LinearTransform& p) { p.plan->forget(); },
-          nb::call_guard<nb::gil_scoped_release>(),
-          R"(Let go of the numbers of the diagonals, which take 16 bytes for each slot: once Evaluator.prepare has encoded them,
-nothing but a second call needs them, which is refused from then on. Raises InvalidArgument if nothing is prepared.)")
       .def_prop_ro(
           "hoisting",
           [](const LinearTransform& p) { return hoisting_name((*p.plan)->plan().hoisting); },
@@ -507,11 +506,17 @@ nothing but a second call needs them, which is refused from then on. Raises Inva
                std::to_string((*p.plan)->plan().diagonal_count()) + " diagonals)";
       });
 
-  nb::class_<Polynomial>(
+  method<nb::gil_scoped_release>(
+      transform, "forget", 0, {}, [](const LinearTransform& p) { p.plan->forget(); },
+      R"(Let go of the numbers of the diagonals, which take 16 bytes for each slot: once Evaluator.prepare has encoded them,
+nothing but a second call needs them, which is refused from then on. Raises InvalidArgument if nothing is prepared.)");
+
+  nb::class_<Polynomial> polynomial(
       m, "Polynomial",
       R"(A polynomial that is evaluated on every slot with the fewest levels (Paterson and Stockmeyer).
 
-Apply it with Evaluator.polynomial.)")
+Apply it with Evaluator.polynomial.)");
+  polynomial
       .def("__init__",
            checked_method<Polynomial*>(
                {"Polynomial",
@@ -574,14 +579,20 @@ function is not finite, and where the polynomial does not follow it, as next to 
       .def_prop_ro(
           "multiplications", [](const Polynomial& p) { return p.plan->multiplications(); },
           "Products of ciphertexts.")
-      .def(
-          "__call__",
-          [](const Polynomial& p, std::complex<double> x) { return p.plan->polynomial()(x); },
-          "x"_a, "Its value at a number.")
       .def("__repr__", [](const Polynomial& p) {
         return "Polynomial(degree=" + std::to_string(p.plan->polynomial().degree()) +
                ", depth=" + std::to_string(p.plan->depth_needed()) + ")";
       });
+  method(
+      polynomial, "__call__", 1, {{"x", std::nullopt, "complex"}},
+      [](const Polynomial& p, nb::handle x) {
+        std::complex<double> number;
+        if (PyUnicode_Check(x.ptr()) || PyBool_Check(x.ptr()) || !nb::try_cast(x, number)) {
+          refuse("x", "a number (Evaluator.polynomial(x, p) takes an encrypted array)", x);
+        }
+        return p.plan->polynomial()(number);
+      },
+      "Its value at a number.");
 }
 
 }  // namespace jali::python

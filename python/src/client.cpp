@@ -324,8 +324,8 @@ void make_policy(ckks::ReleasePolicy* self, nb::handle origin, nb::handle error_
 
 void bind_client(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<ckks::ReleasePolicy>(m, "ReleasePolicy",
-                                  R"(What the key holder declares before results are shared.
+  nb::class_<ckks::ReleasePolicy> policy(m, "ReleasePolicy",
+                                         R"(What the key holder declares before results are shared.
 
 origin: where the bound on the error comes from. "derived": from the ciphertext itself, which was encrypted and
     computed on in this process; one that was read from bytes is refused. "declared": from the key holder, who knows
@@ -339,7 +339,8 @@ releases: how many decryptions under this key will be released in all, repeated 
 statistical_bits: from 20 to 100. Someone who chooses the inputs and sees all releases can tell which of two
     computations with equal exact results was done with an advantage of at most 2^-statistical_bits.
 
-Raises InvalidArgument for values out of range.)")
+Raises InvalidArgument for values out of range.)");
+  policy
       .def("__init__",
            checked_method<ckks::ReleasePolicy*>({"ReleasePolicy",
                                                  0,
@@ -367,23 +368,6 @@ Raises InvalidArgument for values out of range.)")
               "How many decryptions under this key will be released in all.")
       .def_ro("statistical_bits", &ckks::ReleasePolicy::statistical_bits,
               "The distinguishing advantage is at most 2^-statistical_bits.")
-      .def(
-          "noise_std",
-          [](const ckks::ReleasePolicy& p, std::size_t slots, std::size_t batch) {
-            require<InvalidArgument>(p.error_bound > 0,
-                                     "the bound is taken from the ciphertext: noise_std needs a "
-                                     "policy with error_bound=");
-            require<InvalidArgument>(slots > 0 && batch > 0, "slots and batch must be at least 1");
-            return ckks::flooding_std(p, slots, batch);
-          },
-          "slots"_a, "batch"_a = 1,
-          R"(Standard deviation of the noise that release adds to the real and to the imaginary part of every slot.
-
-It is in message units.
-slots: the number of slots of the ciphertext (its ``slots``, not its length).
-batch: the number of vectors in it. All of them are one release, and the noise grows with the square root of batch.
-
-Raises InvalidArgument if the policy has no error_bound.)")
       .def("__repr__", [](const ckks::ReleasePolicy& p) {
         char text[160];
         std::snprintf(text, sizeof(text),
@@ -393,6 +377,22 @@ Raises InvalidArgument if the policy has no error_bound.)")
                       p.error_bound, p.largest, p.releases, p.statistical_bits);
         return std::string(text);
       });
+  method(
+      policy, "noise_std", 2, {{"slots"}, {"batch", nb::int_(1)}},
+      [](const ckks::ReleasePolicy& p, std::size_t slots, std::size_t batch) {
+        require<InvalidArgument>(p.error_bound > 0,
+                                 "the bound is taken from the ciphertext: noise_std needs a "
+                                 "policy with error_bound=");
+        require<InvalidArgument>(slots > 0 && batch > 0, "slots and batch must be at least 1");
+        return ckks::flooding_std(p, slots, batch);
+      },
+      R"(Standard deviation of the noise that release adds to the real and to the imaginary part of every slot.
+
+It is in message units.
+slots: the number of slots of the ciphertext (its ``slots``, not its length).
+batch: the number of vectors in it. All of them are one release, and the noise grows with the square root of batch.
+
+Raises InvalidArgument if the policy has no error_bound.)");
   m.def(
       "worst_case_noise",
       checked({"worst_case_noise", 1, {{"ciphertext"}}}, &ckks::worst_case_noise),

@@ -24,6 +24,7 @@
 #include "interrupts.h"
 #include "log.h"
 #include "progress.h"
+#include "refusals.h"
 #include "server.h"
 #include "trace.h"
 
@@ -286,8 +287,10 @@ auto calls() {
 
 void bind_evaluator(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<ckks::ProductSum>(m, "ProductSum",
-                               "Products of ciphertexts that are still to be computed.")
+  nb::class_<ckks::ProductSum> products(m, "ProductSum",
+                                        "Products of ciphertexts that are still to be computed.");
+  refuse_constructor(products, "a ProductSum is what x * y of encrypted arrays gives");
+  products
       .def_prop_ro(
           "level", [](const ckks::ProductSum& a) { return a.level() - 1; },
           "How many multiplications may follow it.")

@@ -19,9 +19,28 @@ std::filesystem::path path_of(nb::handle file, const char* wanted) {
   return std::string(bytes.c_str(), bytes.size());
 }
 
+namespace {
+
+/// Throws InvalidArgument for a stream that takes or gives no bytes. ability: "readable" or "writable"; mode: of open().
+void require_bytes(nb::handle file, const char* ability, const char* mode) {
+  const auto refused = [&](const char* why) {
+    throw InvalidArgument(std::string("the file is ") + why +
+                          ": open it in binary mode, open(path, \"" + mode + "\")");
+  };
+  if (nb::hasattr(file, "encoding")) refused("open for text");
+  if (!nb::isinstance(file, nb::module_::import_("io").attr("IOBase"))) return;
+  if (nb::bool_(file.attr("closed")).ptr() == Py_True) refused("closed");
+  if (nb::bool_(file.attr(ability)()).ptr() != Py_True) {
+    refused((std::string("not ") + ability).c_str());
+  }
+}
+
+}  // namespace
+
 void save_to(nb::handle file, const std::function<void(const wire::Sink&)>& write) {
   const Checkpoint checkpoint = interrupts();
   if (nb::hasattr(file, "write")) {
+    require_bytes(file, "writable", "wb");
     const auto take = nb::borrow(nb::getattr(file, "write"));
     const nb::gil_scoped_release release;
     write([&](std::span<const std::uint8_t> bytes) {
@@ -55,6 +74,7 @@ void save_to(nb::handle file, const std::function<void(const wire::Sink&)>& writ
 bool is_readable(nb::handle file) { return nb::hasattr(file, "read"); }
 
 wire::Source source_of(nb::handle file) {
+  require_bytes(file, "readable", "rb");
   return {[file](std::span<std::uint8_t> out) {
             const nb::gil_scoped_acquire gil;
             const nb::object got = file.attr("read")(out.size());

@@ -12,13 +12,15 @@
 
 #include "bytes.h"
 #include "jali/wire/file.h"
+#include "methods.h"
 
 namespace jali::python {
 
 namespace nb = nanobind;
 
-inline constexpr const char* kSaveSignature =
-    "def save(self, file: str | os.PathLike[str] | typing.BinaryIO) -> None";
+inline constexpr const char* kFileType = "str | os.PathLike[str] | typing.BinaryIO";
+inline constexpr const char* kToBytes =
+    "Bytes for transport or storage. They are not authenticated.";
 inline constexpr const char* kSave = R"(Write to_bytes() to a path, or to a file opened with "wb".
 
 A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.)";
@@ -27,9 +29,11 @@ A path is replaced at once: if anything fails or interrupts, the file is what it
 std::filesystem::path path_of(nb::handle file, const char* wanted);
 
 /// Calls write(sink) without the interpreter's lock. file: a path, which is replaced at once, or an object with write(bytes).
+/// Throws InvalidArgument for a stream of text, and for one that is closed or cannot be written, before it calls write.
 void save_to(nb::handle file, const std::function<void(const wire::Sink&)>& write);
 
-/// The source that reads an object with read(count). It may be used without the interpreter's lock.
+/// The source that reads an object with read(count). It may be used without the interpreter's lock. Throws InvalidArgument
+/// for a stream of text, and for one that is closed or cannot be read.
 wire::Source source_of(nb::handle file);
 bool is_readable(nb::handle file);
 
@@ -50,6 +54,24 @@ auto load_from(nb::handle file, const OfBytes& of_bytes, const OfSource& of_sour
   const std::filesystem::path path = path_of(file, "a path, a file opened with \"rb\", or bytes");
   const nb::gil_scoped_release release;
   return wire::read_file(path, of_source);
+}
+
+/// Adds save(file). bytes(x) runs without the interpreter's lock.
+template <class T, class Bytes>
+void add_save(nb::class_<T>& type, Bytes bytes) {
+  method(
+      type, "save", 1, {{"file", std::nullopt, kFileType}},
+      [bytes](const T& x, nb::handle file) {
+        save_to(file, [&](const wire::Sink& sink) { sink(bytes(x)); });
+      },
+      kSave);
+}
+/// Adds to_bytes(). bytes: as for add_save.
+template <class T, class Bytes>
+void add_to_bytes(nb::class_<T>& type, Bytes bytes, const char* doc = kToBytes) {
+  method(
+      type, "to_bytes", 0, {},
+      [bytes](const T& x) { return to_python_bytes([&] { return bytes(x); }); }, doc);
 }
 
 }  // namespace jali::python

@@ -1,5 +1,6 @@
 // The extension module jali._jali.
 #include "binding.h"
+#include "checked.h"
 #include "commit.h"
 #include "jali/backend/engines.h"
 #include "tfhe.h"
@@ -36,7 +37,8 @@ NB_MODULE(_jali, m) {
   using namespace jali::python;
   m.doc() = "The compiled core of Jali. Use the package jali, which wraps it.";
   register_errors(m);
-  m.def("build_info", &build_info, nb::sig("def build_info() -> dict[str, typing.Any]"),
+  m.def("build_info", checked({"build_info", 0, {}}, &build_info),
+        nb::sig("def build_info() -> dict[str, typing.Any]"),
         "Facts about this build: version, commit of the sources (\"unknown\" if they were no "
         "checkout), compiler, assertions, and "
         "whether it has the CUDA engine.");

@@ -12,7 +12,7 @@
 
 #include "arguments.h"
 #include "binding.h"
-#include "checked.h"
+#include "methods.h"
 #include "refusals.h"
 
 namespace jali::python {
@@ -121,63 +121,53 @@ Make them with Params.create. The same arguments give the same parameters everyw
           "How many of the primes belong to Q.")
       .def_prop_ro(
           "p_count", [](const Params& p) { return p.ptr->p_count(); },
-          "How many of the primes are special.")
-      .def("level",
-           checked_method<const Params&>(
-               {"Params.level", 1, {{"level"}}},
-               [](const Params& p, int level) {
-                 require<InvalidArgument>(level >= 0, "levels begin at 0");
-                 const rlwe::Level& l = p.ptr->level(checked_level(*p.ptr, level));
-                 return Level{p.ptr->scale(level), l.log_q, {l.primes.begin(), l.primes.end()}};
-               }),
-           nb::sig("def level(self, level: int) -> Level"),
-           "The moduli and the canonical scale of a level, 0 to depth.")
-      .def("key_bytes",
-           checked_method<const Params&>(
-               {"Params.key_bytes",
-                3,
-                {{"rotations", nb::list()},
-                 {"conjugate", nb::bool_(false)},
-                 {"relinearise", nb::bool_(true)}}},
-               [](const Params& p, nb::handle given, bool conjugate, bool relinearise) {
-                 Rotations rotations;
-                 if (!nb::try_cast(given, rotations)) {
-                   refuse("rotations of Params.key_bytes",
-                          "a sequence of whole numbers, or \"powers\"", given);
-                 }
-                 return p.ptr->key_bytes(key_rotations(*p.ptr, rotations), conjugate, relinearise);
-               }),
-           nb::sig("def key_bytes(self, rotations: str | collections.abc.Sequence[int] = [], "
-                   "conjugate: bool = False, relinearise: bool = True) -> int"),
-           "Bytes in memory of the evaluation keys for these rotations (in slots, or \"powers\"), "
-           "known before they are made: their nbytes.")
-      .def(
-          "ciphertext_bytes",
-          [](const Params& p, nb::handle shape, nb::handle level, std::int64_t slots, bool batch) {
-            const std::vector<std::size_t> counts = shape_from(shape);
-            const auto at = checked_level(*p.ptr, whole(level, "level").value_or(-1));
-            const std::size_t in = std::size_t{1} << checked_log_slots(*p.ptr, slots);
-            const std::size_t vectors =
-                batch && counts.size() == 2 ? counts[0] : ckks::vectors_of_dense(counts, in);
-            return 2 * vectors * p.ptr->level(at).primes.size() * p.ptr->n() *
-                   word_bytes(p.ptr->word());
-          },
-          "shape"_a, nb::kw_only(), "level"_a = nb::none(), "slots"_a = 0, "batch"_a = false,
-          nb::sig("def ciphertext_bytes(self, shape: int | collections.abc.Sequence[int], *, "
-                  "level: int | None = "
-                  "None, slots: int = 0, batch: bool = False) -> int"),
-          R"(Bytes of memory of the encryption of an array of this shape, known before it is made.
+          "How many of the primes are special.");
+  method(
+      type, "level", 1, {{"level"}},
+      [](const Params& p, int level) {
+        require<InvalidArgument>(level >= 0, "levels begin at 0");
+        const rlwe::Level& l = p.ptr->level(checked_level(*p.ptr, level));
+        return Level{p.ptr->scale(level), l.log_q, {l.primes.begin(), l.primes.end()}};
+      },
+      "The moduli and the canonical scale of a level, 0 to depth.");
+  method(
+      type, "key_bytes", 3,
+      {{"rotations", nb::list()},
+       {"conjugate", nb::bool_(false)},
+       {"relinearise", nb::bool_(true)}},
+      [](const Params& p, const Rotations& rotations, bool conjugate, bool relinearise) {
+        return p.ptr->key_bytes(key_rotations(*p.ptr, rotations), conjugate, relinearise);
+      },
+      "Bytes in memory of the evaluation keys for these rotations (in slots, or \"powers\"), "
+      "known before they are made: their nbytes.");
+  method(
+      type, "ciphertext_bytes", 1,
+      {{"shape", std::nullopt, "int | collections.abc.Sequence[int]"},
+       {"level", nb::none()},
+       {"slots", nb::int_(0)},
+       {"batch", nb::bool_(false)}},
+      [](const Params& p, nb::handle shape, std::optional<int> level, std::int64_t slots,
+         bool batch) {
+        const std::vector<std::size_t> counts = shape_from(shape);
+        const auto at = checked_level(*p.ptr, level.value_or(-1));
+        const std::size_t in = std::size_t{1} << checked_log_slots(*p.ptr, slots);
+        const std::size_t vectors =
+            batch && counts.size() == 2 ? counts[0] : ckks::vectors_of_dense(counts, in);
+        return 2 * vectors * p.ptr->level(at).primes.size() * p.ptr->n() *
+               word_bytes(p.ptr->word());
+      },
+      R"(Bytes of memory of the encryption of an array of this shape, known before it is made.
 
-level, slots, batch: as in Client.encrypt. As bytes to send it takes about half as much, or less if primes are short.)")
-      .def(
-          "expanded_key_bytes",
-          [](const Params& p, const Rotations& rotations, bool conjugate, bool relinearise) {
-            return p.ptr->expanded_key_bytes(key_rotations(*p.ptr, rotations), conjugate,
-                                             relinearise);
-          },
-          "rotations"_a = Rotations(std::vector<int>{}), "conjugate"_a = false,
-          "relinearise"_a = true,
-          "Bytes that the keys of key_bytes take in the memory of an evaluator.");
+level, slots, batch: as in Client.encrypt. As bytes to send it takes about half as much, or less if primes are short.)");
+  method(
+      type, "expanded_key_bytes", 3,
+      {{"rotations", nb::list()},
+       {"conjugate", nb::bool_(false)},
+       {"relinearise", nb::bool_(true)}},
+      [](const Params& p, const Rotations& rotations, bool conjugate, bool relinearise) {
+        return p.ptr->expanded_key_bytes(key_rotations(*p.ptr, rotations), conjugate, relinearise);
+      },
+      "Bytes that the keys of key_bytes take in the memory of an evaluator.");
   bind_params_bootstrap(type);
   bind_params_bytes(type);
   share_identity(type);

@@ -1,7 +1,6 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
@@ -9,17 +8,31 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "binding.h"
+#include "methods.h"
 #include "params.h"
 
 namespace jali::python {
 
-using namespace nb::literals;
+namespace {
+
+/// From a whole number or a sequence of them.
+std::vector<std::int64_t> numbers_of_slots(nb::handle slots) {
+  std::int64_t one = 0;
+  if (!PyBool_Check(slots.ptr()) && nb::try_cast(slots, one)) return {one};
+  std::vector<std::int64_t> several;
+  if (!nb::try_cast(slots, several)) {
+    refuse("slots of Params.bootstrap_rotations", "a whole number or a sequence of them", slots);
+  }
+  return several;
+}
+
+}  // namespace
 
 void bind_params_bootstrap(nb::class_<Params>& type) {
+  using nogil = nb::gil_scoped_release;
   type.def_prop_ro(
           "bootstraps", [](const Params& p) { return p.ptr->bootstrap().has_value(); },
           "Whether it has levels for bootstrapping.")
@@ -54,97 +67,89 @@ Numbers of this size lose at most 2^-10 of themselves or, if numbers of size 1 l
           },
           "log2 of a bound on the probability that one bootstrapping loses a coefficient because "
           "its phase leaves the range of the modular reduction. log2_bootstrap_beyond gives that "
-          "of smaller errors.")
-      .def(
-          "log2_bootstrap_beyond",
-          [](const Params& p, double error, std::int64_t slots) {
-            return bootstrap::log2_beyond(*p.ptr, error, checked_log_slots(*p.ptr, slots));
-          },
-          "error"_a, "slots"_a = 0,
-          "log2 of a bound on the probability that one bootstrapping of values with this many "
-          "slots (0: all) has an error above `error`, in message units, in the real or imaginary "
-          "part of some slot because the modular reduction is less exact for rare integers. Noise "
-          "is not counted. -1e6 means never. With raise_first the error is that of one "
-          "coefficient, which contributes to all slots.")
-      .def(
-          "bootstrap_rotations",
-          [](const Params& p, const std::variant<std::int64_t, std::vector<std::int64_t>>& slots,
-             bool minimum, std::optional<std::uint64_t> memory, const std::vector<int>& rotations) {
-            nb::gil_scoped_release release;
-            const auto* one = std::get_if<std::int64_t>(&slots);
-            const auto& several = one ? std::vector{*one} : std::get<1>(slots);
-            const auto wanted = key_rotations(*p.ptr, rotations, minimum);
-            std::set<int> out;
-            for (const auto& plan :
-                 bootstrap_plans(p.ptr, several, {minimum, memory}, wanted, false)) {
-              for (const auto& [steps, level] : plan.rotation_levels()) out.insert(steps);
-            }
-            return std::vector<int>(out.begin(), out.end());
-          },
-          "slots"_a = 0, nb::kw_only(), "minimum"_a = false, "memory"_a = nb::none(),
-          "rotations"_a = std::vector<int>{},
-          "The rotations for which bootstrapping with this many slots (0: all), or with each of "
-          "several numbers of slots, needs keys. minimum: with the fewest keys. memory: with the "
-          "fastest keys of at most so many "
-          "bytes in an evaluator's memory, together with those for `rotations`.")
-      .def(
-          "bootstrap_key_bytes",
-          [](const Params& p, const Rotations& rotations, bool conjugate,
-             const std::vector<std::int64_t>& slots, bool minimum,
-             std::optional<std::uint64_t> memory) {
-            nb::gil_scoped_release release;
-            const auto wanted = key_rotations(*p.ptr, rotations, minimum);
-            const auto plans = bootstrap_plans(p.ptr, slots, {minimum, memory}, wanted, conjugate);
-            return bootstrap::key_bytes(*p.ptr, plans, wanted, conjugate);
-          },
-          "rotations"_a = Rotations(std::vector<int>{}), "conjugate"_a = false,
-          "slots"_a = std::vector<std::int64_t>{0}, nb::kw_only(), "minimum"_a = false,
-          "memory"_a = nb::none(),
-          "Bytes in memory of evaluation_keys(rotations, conjugate=..., bootstrap=slots, "
-          "minimum=..., memory=...), known before they are made: their nbytes. In slots, 0 stands "
-          "for all slots.")
-      .def(
-          "expanded_bootstrap_key_bytes",
-          [](const Params& p, const Rotations& rotations, bool conjugate,
-             const std::vector<std::int64_t>& slots, bool minimum,
-             std::optional<std::uint64_t> memory) {
-            nb::gil_scoped_release release;
-            const auto wanted = key_rotations(*p.ptr, rotations, minimum);
-            const auto plans = bootstrap_plans(p.ptr, slots, {minimum, memory}, wanted, conjugate);
-            return bootstrap::expanded_key_bytes(*p.ptr, plans, wanted, conjugate);
-          },
-          "rotations"_a = Rotations(std::vector<int>{}), "conjugate"_a = false,
-          "slots"_a = std::vector<std::int64_t>{0}, nb::kw_only(), "minimum"_a = false,
-          "memory"_a = nb::none(),
-          "Bytes that the keys of bootstrap_key_bytes take in the memory of an evaluator, on the "
-          "CPU or a GPU.")
-      .def(
-          "bootstrap_work",
-          [](const Params& p, std::int64_t slots, bool real) {
-            require<InvalidArgument>(p.ptr->bootstrap().has_value(),
-                                     "these parameters have no levels for bootstrapping: create "
-                                     "them with bootstrap=True");
-            return bootstrap::predicted_time(p.ptr, checked_log_slots(*p.ptr, slots), real);
-          },
-          "slots"_a = 0, nb::kw_only(), "real"_a = false,
-          R"(The predicted time of a bootstrapping with this many slots (0: all) and all keys, in a unit of its own.
+          "of smaller errors.");
+  method(
+      type, "log2_bootstrap_beyond", 2, {{"error"}, {"slots", nb::int_(0)}},
+      [](const Params& p, double error, std::int64_t slots) {
+        return bootstrap::log2_beyond(*p.ptr, error, checked_log_slots(*p.ptr, slots));
+      },
+      "log2 of a bound on the probability that one bootstrapping of values with this many "
+      "slots (0: all) has an error above `error`, in message units, in the real or imaginary "
+      "part of some slot because the modular reduction is less exact for rare integers. Noise "
+      "is not counted. -1e6 means never. With raise_first the error is that of one "
+      "coefficient, which contributes to all slots.");
+  method(
+      type, "bootstrap_rotations", 1,
+      {{"slots", nb::int_(0), "int | collections.abc.Sequence[int]"},
+       {"minimum", nb::bool_(false)},
+       {"memory", nb::none()},
+       {"rotations", nb::list()}},
+      [](const Params& p, nb::handle slots, bool minimum, std::optional<std::uint64_t> memory,
+         const std::vector<int>& rotations) {
+        const std::vector<std::int64_t> several = numbers_of_slots(slots);
+        const nb::gil_scoped_release release;
+        const auto wanted = key_rotations(*p.ptr, rotations, minimum);
+        std::set<int> out;
+        for (const auto& plan : bootstrap_plans(p.ptr, several, {minimum, memory}, wanted, false)) {
+          for (const auto& [steps, level] : plan.rotation_levels()) out.insert(steps);
+        }
+        return std::vector<int>(out.begin(), out.end());
+      },
+      "The rotations for which bootstrapping with this many slots (0: all), or with each of "
+      "several numbers of slots, needs keys. minimum: with the fewest keys. memory: with the "
+      "fastest keys of at most so many bytes in an evaluator's memory, together with those for "
+      "`rotations`.");
+  const std::vector<Parameter> keys = {{"rotations", nb::list()},
+                                       {"conjugate", nb::bool_(false)},
+                                       {"slots", nb::make_tuple(0)},
+                                       {"minimum", nb::bool_(false)},
+                                       {"memory", nb::none()}};
+  method<nogil>(
+      type, "bootstrap_key_bytes", 3, keys,
+      [](const Params& p, const Rotations& rotations, bool conjugate,
+         const std::vector<std::int64_t>& slots, bool minimum,
+         std::optional<std::uint64_t> memory) {
+        const auto wanted = key_rotations(*p.ptr, rotations, minimum);
+        const auto plans = bootstrap_plans(p.ptr, slots, {minimum, memory}, wanted, conjugate);
+        return bootstrap::key_bytes(*p.ptr, plans, wanted, conjugate);
+      },
+      "Bytes in memory of evaluation_keys(rotations, conjugate=..., bootstrap=slots, "
+      "minimum=..., memory=...), known before they are made: their nbytes. In slots, 0 stands "
+      "for all slots.");
+  method<nogil>(
+      type, "expanded_bootstrap_key_bytes", 3, keys,
+      [](const Params& p, const Rotations& rotations, bool conjugate,
+         const std::vector<std::int64_t>& slots, bool minimum,
+         std::optional<std::uint64_t> memory) {
+        const auto wanted = key_rotations(*p.ptr, rotations, minimum);
+        const auto plans = bootstrap_plans(p.ptr, slots, {minimum, memory}, wanted, conjugate);
+        return bootstrap::expanded_key_bytes(*p.ptr, plans, wanted, conjugate);
+      },
+      "Bytes that the keys of bootstrap_key_bytes take in the memory of an evaluator, on the "
+      "CPU or a GPU.");
+  method(
+      type, "bootstrap_work", 1, {{"slots", nb::int_(0)}, {"real", nb::bool_(false)}},
+      [](const Params& p, std::int64_t slots, bool real) {
+        require<InvalidArgument>(p.ptr->bootstrap().has_value(),
+                                 "these parameters have no levels for bootstrapping: create "
+                                 "them with bootstrap=True");
+        return bootstrap::predicted_time(p.ptr, checked_log_slots(*p.ptr, slots), real);
+      },
+      R"(The predicted time of a bootstrapping with this many slots (0: all) and all keys, in a unit of its own.
 
-It counts the key switchings, each at its level, and the products with diagonals. real: imaginary parts are dropped.)")
-      .def(
-          "bootstrap_key_curve",
-          [](const Params& p, const Rotations& rotations, bool conjugate,
-             const std::vector<std::int64_t>& slots) {
-            nb::gil_scoped_release release;
-            std::vector<std::pair<std::size_t, double>> points;
-            for (const auto& set :
-                 bootstrap_key_sets(p.ptr, slots, key_rotations(*p.ptr, rotations), conjugate)) {
-              points.emplace_back(set.bytes, set.time);
-            }
-            return points;
-          },
-          "rotations"_a = Rotations(std::vector<int>{}), "conjugate"_a = false,
-          "slots"_a = std::vector<std::int64_t>{0},
-          R"(The sets of keys that evaluation_keys(rotations, conjugate=..., bootstrap=slots, memory=...) chooses from.
+It counts the key switchings, each at its level, and the products with diagonals. real: imaginary parts are dropped.)");
+  method<nogil>(
+      type, "bootstrap_key_curve", 3, {keys.begin(), keys.begin() + 3},
+      [](const Params& p, const Rotations& rotations, bool conjugate,
+         const std::vector<std::int64_t>& slots) {
+        std::vector<std::pair<std::size_t, double>> points;
+        for (const auto& set :
+             bootstrap_key_sets(p.ptr, slots, key_rotations(*p.ptr, rotations), conjugate)) {
+          points.emplace_back(set.bytes, set.time);
+        }
+        return points;
+      },
+      R"(The sets of keys that evaluation_keys(rotations, conjugate=..., bootstrap=slots, memory=...) chooses from.
 
 Each is a pair: the bytes that all keys take in the memory of an evaluator, and the predicted time of a bootstrapping over that with all
 keys, at least 1. They ascend from the fewest keys to all, and each is faster than the one before. The time is that of the key

@@ -7,8 +7,6 @@
 
 namespace jali::python {
 
-using namespace nb::literals;
-
 namespace {
 
 wire::Limits params_limits(int security, bool search) {
@@ -21,11 +19,11 @@ wire::Limits params_limits(int security, bool search) {
 }  // namespace
 
 void bind_params_bytes(nb::class_<Params>& type) {
-  type.def(
-          "to_bytes",
-          [](const Params& p) { return to_python_bytes([&] { return wire::to_bytes(*p.ptr); }); },
-          "Bytes from which from_bytes makes the same parameters on any machine.")
-      .def_static(
+  const auto bytes = [](const Params& p) { return wire::to_bytes(*p.ptr); };
+  add_to_bytes(type, bytes,
+               "Bytes from which from_bytes makes the same parameters on any machine.");
+  add_save(type, bytes);
+  type.def_static(
           "from_bytes",
           checked({"Params.from_bytes",
                    1,
@@ -46,12 +44,6 @@ search: older bytes may lack the levels that a search found. True runs the searc
 
 Raises InsecureParams for less security, and CorruptData, VersionError, ParamsMismatch or LimitExceeded for anything
 that to_bytes did not make.)")
-      .def(
-          "save",
-          [](const Params& p, nb::handle file) {
-            save_to(file, [&](const wire::Sink& sink) { sink(wire::to_bytes(*p.ptr)); });
-          },
-          "file"_a.none(), nb::sig(kSaveSignature), kSave)
       .def_static(
           "load",
           checked({"Params.load",

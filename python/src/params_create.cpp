@@ -182,16 +182,16 @@ Raises InsecureParams or InvalidArgument, which say what would fit.)")
 word, device: see create. "auto" is the word that the preset has for the device. Another word gives other parameters.
 
 Raises InvalidArgument for names that presets() does not list, and for words that the preset cannot have.)")
-      .def_static(
-          "presets",
-          [] {
-            nb::dict names;
-            add_purposes(names, params::presets());
-            add_purposes(names, params::bootstrap_presets());
-            return names;
-          },
-          nb::sig("def presets() -> dict[str, str]"),
-          "Names of ready parameter sets, and what each is for.");
+      .def_static("presets",
+                  checked({"Params.presets", 0, {}},
+                          [] {
+                            nb::dict names;
+                            add_purposes(names, params::presets());
+                            add_purposes(names, params::bootstrap_presets());
+                            return names;
+                          }),
+                  nb::sig("def presets() -> dict[str, str]"),
+                  "Names of ready parameter sets, and what each is for.");
 }
 
 }  // namespace jali::python

@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "checked.h"
 #include "files.h"
 #include "jali/params/lwe_security.h"
 #include "jali/params/tfhe_noise.h"
 #include "jali/params/tfhe_presets.h"
 #include "jali/wire/tfhe.h"
+#include "methods.h"
 #include "params.h"
 #include "refusals.h"
 #include "tfhe.h"
@@ -140,14 +140,15 @@ look-up must bring them back. One more bit, the padding, lies above.)");
                   }),
           nb::sig("def preset(name: str) -> Params"),
           "A named set; Params.presets() lists the names. Raises InvalidArgument for another name.")
-      .def_static(
-          "presets",
-          [] {
-            nb::dict out;
-            add_purposes(out, tfhe::presets());
-            return out;
-          },
-          nb::sig("def presets() -> dict[str, str]"), "What each preset is for, by its name.")
+      .def_static("presets",
+                  checked({"Params.presets", 0, {}},
+                          [] {
+                            nb::dict out;
+                            add_purposes(out, tfhe::presets());
+                            return out;
+                          }),
+                  nb::sig("def presets() -> dict[str, str]"),
+                  "What each preset is for, by its name.")
       .def_static(
           "from_bytes",
           checked({"Params.from_bytes", 2, {{"data"}, {"min_security", nb::int_(128)}}},
@@ -206,12 +207,6 @@ max_norm2: the largest squared norm of integer weights between two look-ups.
 log2_p_fail, security: what you claim of them. Below 128 bits the name must begin with "insecure_".
 
 Raises InsecureParams or InvalidArgument.)")
-      .def(
-          "to_bytes",
-          [](const TfheParams& p) {
-            return to_python_bytes([&] { return wire::to_bytes(*p.ptr); });
-          },
-          "Bytes for transport or storage. They are not authenticated.")
       .def_prop_ro(
           "name", [](const TfheParams& p) { return p.ptr->name(); }, "Its name.")
       .def_prop_ro(
@@ -260,35 +255,6 @@ Raises InsecureParams or InvalidArgument.)")
             return tfhe::NoiseModel(p.ptr->literal()).bootstrapped(p.ptr->order());
           },
           "The same of a result of a look-up.")
-      .def(
-          "variance_before_look_up",
-          [](const TfheParams& p, double norm2, int log_many) {
-            check_sum(*p.ptr, norm2, log_many);
-            return tfhe::NoiseModel(p.ptr->literal())
-                .before_rotation(p.ptr->order(), norm2, log_many);
-          },
-          nb::arg("norm2"), nb::arg("log_many") = 0,
-          R"(The variance of the phase that is looked up, of a sum of look-ups' results.
-
-norm2: the squared norm of the integer weights of the sum.
-log_many: log2 of how many results the look-up gives.
-The rounding of the body is not in it: it is exact, and log2_failure counts it in the width of a value's box.)")
-      .def(
-          "log2_failure",
-          [](const TfheParams& p, double norm2, std::optional<double> half_box, int log_many) {
-            check_sum(*p.ptr, norm2, log_many);
-            require<InvalidArgument>(
-                !half_box || (*half_box > 0 && *half_box <= 0.5),
-                "half_box must be above 0 and at most 1/2, as a part of the torus");
-            const tfhe::Literal& literal = p.ptr->literal();
-            return tfhe::NoiseModel(literal).log2_p_fail(
-                literal.order, norm2, half_box.value_or(tfhe::half_box(literal)), log_many);
-          },
-          nb::arg("norm2"), nb::arg("half_box") = nb::none(), nb::arg("log_many") = 0,
-          R"(log2 of the probability that a look-up of such a sum leaves a value's box of +- half_box of the torus.
-
-norm2, log_many: as for variance_before_look_up.
-half_box: None stands for that of messages, 2^-(message_bits + carry_bits + 2).)")
       .def_prop_ro(
           "rotation", [](const TfheParams& p) { return name_of(p.ptr->literal().rotation); },
           "How a blind rotation goes: \"classic\", \"multi_bit\" or \"block_binary\".")
@@ -330,19 +296,42 @@ half_box: None stands for that of messages, 2^-(message_bits + carry_bits + 2).)
           "Bytes of the evaluation keys, with their masks as seeds.")
       .def_prop_ro(
           "expanded_key_bytes", [](const TfheParams& p) { return p.ptr->expanded_key_bytes(); },
-          "The same with their masks expanded.")
-      .def(
-          "ciphertext_bytes",
-          [](const TfheParams& p, std::size_t count) { return p.ptr->ciphertext_bytes(count); },
-          nb::arg("count") = 1,
-          "Bytes in memory of this many LWE ciphertexts: one a message, several an integer.")
-      .def(
-          "seeded_ciphertext_bytes",
-          [](const TfheParams& p, std::size_t count) {
-            return p.ptr->seeded_ciphertext_bytes(count);
-          },
-          nb::arg("count") = 1,
-          "The same of fresh encryptions as they are sent: their masks are a seed.");
+          "The same with their masks expanded.");
+  add_to_bytes(type, [](const TfheParams& p) { return wire::to_bytes(*p.ptr); });
+  method(
+      type, "variance_before_look_up", 2, {{"norm2"}, {"log_many", nb::int_(0)}},
+      [](const TfheParams& p, double norm2, int log_many) {
+        check_sum(*p.ptr, norm2, log_many);
+        return tfhe::NoiseModel(p.ptr->literal()).before_rotation(p.ptr->order(), norm2, log_many);
+      },
+      R"(The variance of the phase that is looked up, of a sum of look-ups' results.
+
+norm2: the squared norm of the integer weights of the sum.
+log_many: log2 of how many results the look-up gives.
+The rounding of the body is not in it: it is exact, and log2_failure counts it in the width of a value's box.)");
+  method(
+      type, "log2_failure", 3, {{"norm2"}, {"half_box", nb::none()}, {"log_many", nb::int_(0)}},
+      [](const TfheParams& p, double norm2, std::optional<double> half_box, int log_many) {
+        check_sum(*p.ptr, norm2, log_many);
+        require<InvalidArgument>(
+            !half_box || (*half_box > 0 && *half_box <= 0.5),
+            "half_box must be above 0 and at most 1/2, as a part of the torus");
+        const tfhe::Literal& literal = p.ptr->literal();
+        return tfhe::NoiseModel(literal).log2_p_fail(
+            literal.order, norm2, half_box.value_or(tfhe::half_box(literal)), log_many);
+      },
+      R"(log2 of the probability that a look-up of such a sum leaves a value's box of +- half_box of the torus.
+
+norm2, log_many: as for variance_before_look_up.
+half_box: None stands for that of messages, 2^-(message_bits + carry_bits + 2).)");
+  method(
+      type, "ciphertext_bytes", 1, {{"count", nb::int_(1)}},
+      [](const TfheParams& p, std::size_t count) { return p.ptr->ciphertext_bytes(count); },
+      "Bytes in memory of this many LWE ciphertexts: one a message, several an integer.");
+  method(
+      type, "seeded_ciphertext_bytes", 1, {{"count", nb::int_(1)}},
+      [](const TfheParams& p, std::size_t count) { return p.ptr->seeded_ciphertext_bytes(count); },
+      "The same of fresh encryptions as they are sent: their masks are a seed.");
   share_identity(type);
   type.def("__repr__", &repr);
   share_copies(type);

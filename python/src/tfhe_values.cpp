@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "checked.h"
 #include "files.h"
 #include "interrupts.h"
 #include "jali/wire/tfhe.h"
+#include "methods.h"
 #include "refusals.h"
 #include "tfhe.h"
 
@@ -42,7 +42,6 @@ wire::Limits limited(std::size_t max_bytes) {
   return limits;
 }
 
-constexpr const char* kToBytes = "Bytes for transport or storage. They are not authenticated.";
 constexpr const char* kFromBytes = R"(Load what to_bytes made. Every byte is checked.
 
 max_bytes: a bound on the size of the input, and also on the memory of the result.
@@ -73,6 +72,16 @@ void bind_tfhe_values(nb::module_& m) {
 
 Client.evaluation_keys makes them.)");
   refuse_constructor(keys, "evaluation keys are made by Client.evaluation_keys()");
+  refuse_methods(keys, {"__add__", "__radd__", "__or__", "__ror__"},
+                 "evaluation keys are not joined: Client.evaluation_keys() makes all that a server "
+                 "needs");
+  add_to_bytes(keys, [](const TfheKeys& k) { return wire::to_bytes(*k.ptr, interrupts()); });
+  method(
+      keys, "save", 1, {{"file", std::nullopt, kFileType}},
+      [](const TfheKeys& k, nb::handle file) {
+        save_to(file, [&](const wire::Sink& sink) { wire::write(*k.ptr, sink); });
+      },
+      kSave);
   keys.def_prop_ro(
           "params", [](const TfheKeys& k) { return TfheParams{k.ptr->params}; }, "Its parameters.")
       .def_prop_ro(
@@ -81,18 +90,6 @@ Client.evaluation_keys makes them.)");
       .def_prop_ro(
           "nbytes", [](const TfheKeys& k) { return k.ptr->bytes(); },
           "Bytes in memory, with their masks as seeds.")
-      .def(
-          "to_bytes",
-          [](const TfheKeys& k) {
-            return to_python_bytes([&] { return wire::to_bytes(*k.ptr, interrupts()); });
-          },
-          kToBytes)
-      .def(
-          "save",
-          [](const TfheKeys& k, nb::handle file) {
-            save_to(file, [&](const wire::Sink& sink) { wire::write(*k.ptr, sink); });
-          },
-          nb::arg("file"), nb::sig(kSaveSignature), kSave)
       .def_static(
           "from_bytes",
           checked({"EvaluationKeys.from_bytes",
@@ -137,6 +134,20 @@ Client.evaluation_keys makes them.)");
       m, "Ciphertext",
       R"(An encrypted array of messages or of integers. Client.encrypt makes it.)");
   refuse_constructor(array, "ciphertexts are made by Client.encrypt and Client.encrypt_uint");
+  method(
+      array, "with_shape", 1, {{"shape"}},
+      [](const TfheArray& a, const std::vector<std::size_t>& shape) {
+        std::size_t count = digits_of(a);
+        for (const std::size_t axis : shape) count *= axis;
+        require<InvalidArgument>(count == a.block.size(),
+                                 "the shape has another number of elements than the array");
+        TfheArray out = a;
+        out.shape = shape;
+        return out;
+      },
+      "The same elements, in C order, in another shape.");
+  add_to_bytes(array, &bytes_of);
+  add_save(array, &bytes_of);
   array
       .def_prop_ro(
           "params", [](const TfheArray& a) { return TfheParams{a.block.params}; },
@@ -165,27 +176,6 @@ Client.evaluation_keys makes them.)");
           "nbytes",
           [](const TfheArray& a) { return a.block.params->ciphertext_bytes(a.block.size()); },
           "Bytes in memory.")
-      .def(
-          "with_shape",
-          [](const TfheArray& a, std::vector<std::size_t> shape) {
-            std::size_t count = digits_of(a);
-            for (const std::size_t axis : shape) count *= axis;
-            require<InvalidArgument>(count == a.block.size(),
-                                     "the shape has another number of elements than the array");
-            TfheArray out = a;
-            out.shape = std::move(shape);
-            return out;
-          },
-          nb::arg("shape"), "The same elements, in C order, in another shape.")
-      .def(
-          "to_bytes",
-          [](const TfheArray& a) { return to_python_bytes([&] { return bytes_of(a); }); }, kToBytes)
-      .def(
-          "save",
-          [](const TfheArray& a, nb::handle file) {
-            save_to(file, [&](const wire::Sink& sink) { sink(bytes_of(a)); });
-          },
-          nb::arg("file"), nb::sig(kSaveSignature), kSave)
       .def_static(
           "from_bytes",
           checked({"Ciphertext.from_bytes",

@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include "methods.h"
 #include "refusals.h"
 
 namespace jali::python {
@@ -28,25 +29,25 @@ nb::dict totals(const Trace& t) {
 }  // namespace
 
 void bind_trace(nb::module_& m) {
-  using nogil = nb::call_guard<nb::gil_scoped_release>;
+  using nogil = nb::gil_scoped_release;
   nb::class_<Trace> trace(
       m, "Trace", R"(Every operation of the engine that an Evaluator or Client ran, in order.
 
 It holds names, shapes, bytes and times, but no data and nothing secret.)");
   refuse_constructor(trace, "a Trace is what Evaluator(..., trace=True).trace() gives");
+  method<nogil>(
+      trace, "json_lines", 0, {}, [](const Trace& t) { return t.ptr->json_lines(); },
+      "The trace as text, schema 1 of docs/format.md: a line with a JSON object that describes "
+      "the engine, then one for each operation.");
+  method<nogil>(
+      trace, "summary", 0, {}, [](const Trace& t) { return t.ptr->summary(); },
+      "A table of the totals of each kind of operation.");
+  method(trace, "clear", 0, {}, [](const Trace& t) { t.ptr->clear(); }, "Forget all records.");
   trace
-      .def(
-          "json_lines", [](const Trace& t) { return t.ptr->json_lines(); }, nogil(),
-          "The trace as text, schema 1 of docs/format.md: a line with a JSON object that describes "
-          "the engine, then one for each operation.")
-      .def(
-          "summary", [](const Trace& t) { return t.ptr->summary(); }, nogil(),
-          "A table of the totals of each kind of operation.")
-      .def("totals", &totals, nb::sig("def totals(self) -> dict[str, dict[str, float]]"),
+      .def("totals", checked_method<const Trace&>({"Trace.totals", 0, {}}, &totals),
+           nb::sig("def totals(self) -> dict[str, dict[str, float]]"),
            "The sums by operation: count, bytes_read, bytes_written, mults, stream_bytes, "
            "complex_butterflies, complex_products and seconds.")
-      .def(
-          "clear", [](const Trace& t) { t.ptr->clear(); }, "Forget all records.")
       .def("__len__", [](const Trace& t) { return t.ptr->size(); });
 }
 

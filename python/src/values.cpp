@@ -25,8 +25,6 @@
 
 namespace jali::python {
 
-using namespace nb::literals;
-
 namespace {
 
 /// At most 1.5 bits above what equal and normal numbers leave, if slots share no errors (docs/noise.md).
@@ -75,7 +73,7 @@ Call of_bytes(const char* call, const char* first) {
   return {call, 2, {{first}, {"params"}, {"max_bytes", nb::int_(wire::Limits{}.max_bytes)}}};
 }
 
-constexpr const char* kToBytes = "Bytes for transport or storage. They are not authenticated.";
+constexpr const char* kProgressType = "collections.abc.Callable[[int, int], object] | None";
 constexpr const char* kFromBytes = R"(Load what to_bytes made. Every byte is checked.
 
 max_bytes: a bound on the size of the input, and also on the memory of the result.
@@ -100,18 +98,14 @@ std::string load_signature(const char* name) {
          name;
 }
 
-/// The bytes of x, which may lie in any memory.
+/// Adds to_bytes() and save() of objects that may lie in any memory.
 template <class T>
-nb::bytes bytes_from(const T& x) {
-  return to_python_bytes(
-      [&] { return is_on_host(x) ? wire::to_bytes(x) : wire::to_bytes(host_copy(x)); });
-}
-
-template <class T>
-void save(const T& x, nb::handle file) {
-  save_to(file, [&](const wire::Sink& sink) {
-    sink(is_on_host(x) ? wire::to_bytes(x) : wire::to_bytes(host_copy(x)));
-  });
+void add_bytes(nb::class_<T>& type) {
+  const auto bytes = [](const T& x) {
+    return is_on_host(x) ? wire::to_bytes(x) : wire::to_bytes(host_copy(x));
+  };
+  add_to_bytes(type, bytes);
+  add_save(type, bytes);
 }
 
 std::string repr(const ckks::Ciphertext& c) {
@@ -164,6 +158,7 @@ void bind_values(nb::module_& m) {
   nb::class_<ckks::Plaintext> plaintext(m, "Plaintext", "An encoded vector, or batch of vectors.");
   refuse_constructor(plaintext, "a Plaintext is made by Evaluator.explicit.encode(values)");
   share_copies(plaintext);
+  add_bytes(plaintext);
   plaintext.def_ro("level", &ckks::Plaintext::level, "The level whose primes it has.")
       .def_ro("scale", &ckks::Plaintext::scale, "The factor between the numbers and the integers.")
       .def_prop_ro(
@@ -175,11 +170,9 @@ void bind_values(nb::module_& m) {
           "nbytes", [](const ckks::Plaintext& p) { return p.poly.bytes(); }, "Bytes in memory.")
       .def_prop_ro(
           "params", [](const ckks::Plaintext& p) { return Params{p.params}; }, "Its parameters.")
-      .def("to_bytes", &bytes_from<ckks::Plaintext>, kToBytes)
       .def_static("from_bytes",
                   checked(of_bytes("Plaintext.from_bytes", "data"), &from_bytes<ckks::Plaintext>),
                   nb::sig(from_bytes_signature("Plaintext").c_str()), kFromBytes)
-      .def("save", &save<ckks::Plaintext>, "file"_a.none(), nb::sig(kSaveSignature), kSave)
       .def_static("load", checked(of_bytes("Plaintext.load", "file"), &load<ckks::Plaintext>),
                   nb::sig(load_signature("Plaintext").c_str()), kLoad)
       .def("__repr__", [](const ckks::Plaintext& p) {
@@ -221,6 +214,7 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)");
                      "a Ciphertext is made by Client.encrypt(values) or read by "
                      "Ciphertext.from_bytes(data, params)");
   share_copies(ciphertext);
+  add_bytes(ciphertext);
   refuse_methods(
       ciphertext,
       {"__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__truediv__",
@@ -299,11 +293,9 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)");
           "expected_bits", &expected_bits,
           "The precision in bits that is expected of independent numbers: precision_bits, or "
           "up to 1.5 more. It is for planners, which keep a margin of their own.")
-      .def("to_bytes", &bytes_from<ckks::Ciphertext>, kToBytes)
       .def_static("from_bytes",
                   checked(of_bytes("Ciphertext.from_bytes", "data"), &from_bytes<ckks::Ciphertext>),
                   nb::sig(from_bytes_signature("Ciphertext").c_str()), kFromBytes)
-      .def("save", &save<ckks::Ciphertext>, "file"_a.none(), nb::sig(kSaveSignature), kSave)
       .def_static("load", checked(of_bytes("Ciphertext.load", "file"), &load<ckks::Ciphertext>),
                   nb::sig(load_signature("Ciphertext").c_str()), kLoad)
       .def("__repr__", &repr);
@@ -311,6 +303,9 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)");
   nb::class_<PublicKey> public_key(m, "PublicKey", "A key that encrypts and does not decrypt.");
   refuse_constructor(public_key, "a PublicKey is made by Client.public_key()");
   share_copies(public_key);
+  const auto public_bytes = [](const PublicKey& k) { return wire::to_bytes(*k.ptr); };
+  add_to_bytes(public_key, public_bytes);
+  add_save(public_key, public_bytes);
   public_key
       .def_prop_ro(
           "params", [](const PublicKey& k) { return Params{k.params}; }, "Its parameters.")
@@ -320,12 +315,6 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)");
       .def_prop_ro(
           "nbytes", [](const PublicKey& k) { return k.ptr->b.bytes() + sizeof(k.ptr->seed); },
           "Bytes of its stored half and its seed.")
-      .def(
-          "to_bytes",
-          [](const PublicKey& x) {
-            return to_python_bytes([&] { return wire::to_bytes(*x.ptr); });
-          },
-          kToBytes)
       .def_static("from_bytes",
                   checked(of_bytes("PublicKey.from_bytes", "data"),
                           [](nb::handle data, const Params& params, std::size_t max_bytes) {
@@ -335,12 +324,6 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)");
                                 params.ptr};
                           }),
                   nb::sig(from_bytes_signature("PublicKey").c_str()), kFromBytes)
-      .def(
-          "save",
-          [](const PublicKey& x, nb::handle file) {
-            save_to(file, [&](const wire::Sink& sink) { sink(wire::to_bytes(*x.ptr)); });
-          },
-          "file"_a.none(), nb::sig(kSaveSignature), kSave)
       .def_static("load",
                   checked(of_bytes("PublicKey.load", "file"),
                           [](nb::handle file, const Params& params, std::size_t max_bytes) {
@@ -353,22 +336,38 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)");
         return "PublicKey(" + std::to_string(k.ptr->b.bytes()) + " bytes)";
       });
 
-  nb::class_<KeyDemand>(m, "KeyDemand", "The keys that functions use.")
-      .def_prop_ro(
-          "rotations",
-          [](const KeyDemand& d) {
-            std::map<int, int> out;
-            for (const auto& [element, level] : d.keys.galois) {
-              if (const auto r = ckks::rotation_steps(d.params->n(), element)) out[*r] = level;
-            }
-            return out;
-          },
-          "The rotations, each with the highest level at which it is used.");
+  nb::class_<KeyDemand> demand(m, "KeyDemand", "The keys that functions use.");
+  refuse_constructor(demand, "a KeyDemand is what an Evaluator that records its keys gives");
+  demand.def_prop_ro(
+      "rotations",
+      [](const KeyDemand& d) {
+        std::map<int, int> out;
+        for (const auto& [element, level] : d.keys.galois) {
+          if (const auto r = ckks::rotation_steps(d.params->n(), element)) out[*r] = level;
+        }
+        return out;
+      },
+      "The rotations, each with the highest level at which it is used.");
 
   nb::class_<EvaluationKeys> keys(
       m, "EvaluationKeys", "The public keys that an evaluator needs: relinearisation, rotations.");
   refuse_constructor(keys, "EvaluationKeys are made by Client.evaluation_keys(rotations=[...])");
   share_copies(keys);
+  refuse_methods(keys, {"__add__", "__radd__", "__or__", "__ror__"},
+                 "sets of evaluation keys are not joined: one call makes all of them, "
+                 "client.evaluation_keys(rotations=[1, 2, 4])");
+  method(
+      keys, "has_rotation", 1, {{"steps"}},
+      [](const EvaluationKeys& k, int steps) { return ckks::can_rotate(*k.ptr, steps); },
+      "Whether a rotation by this many slots is possible, by its own key or composed of others.");
+  add_to_bytes(keys, [](const EvaluationKeys& k) { return wire::to_bytes(*k.ptr, interrupts()); });
+  method(
+      keys, "save", 1, {{"file", std::nullopt, kFileType}, {"progress", nb::none(), kProgressType}},
+      &save_keys,
+      R"(Write to_bytes() to a path, or to a file opened with "wb", without making all of it in memory.
+
+progress: called with how many bytes are written and how many there are. If it raises, the work ends.
+A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.)");
   keys.def_prop_ro(
           "params", [](const EvaluationKeys& k) { return Params{k.params}; }, "Their parameters.")
       .def_prop_ro(
@@ -387,12 +386,6 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)");
             return k.ptr->galois.size() + (k.ptr->relinearisation.has_value() ? 1 : 0);
           },
           "The number of key-switching keys.")
-      .def(
-          "has_rotation",
-          [](const EvaluationKeys& k, int steps) { return ckks::can_rotate(*k.ptr, steps); },
-          "steps"_a,
-          "Whether a rotation by this many slots is possible, by its own key or composed of "
-          "others.")
       .def_prop_ro(
           "has_conjugation",
           [](const EvaluationKeys& k) {
@@ -403,12 +396,6 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)");
           "has_relinearisation",
           [](const EvaluationKeys& k) { return k.ptr->relinearisation.has_value(); },
           "Whether products of ciphertexts can be relinearised.")
-      .def(
-          "to_bytes",
-          [](const EvaluationKeys& x) {
-            return to_python_bytes([&] { return wire::to_bytes(*x.ptr, interrupts()); });
-          },
-          kToBytes)
       .def_static("from_bytes",
                   checked(of_bytes("EvaluationKeys.from_bytes", "data"),
                           [](nb::handle data, const Params& params, std::size_t max_bytes) {
@@ -416,16 +403,6 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)");
                                           params);
                           }),
                   nb::sig(from_bytes_signature("EvaluationKeys").c_str()), kFromBytes)
-      .def(
-          "save",
-          checked_method<const EvaluationKeys&>(
-              {"EvaluationKeys.save", 1, {{"file"}, {"progress", nb::none()}}}, &save_keys),
-          nb::sig("def save(self, file: str | os.PathLike[str] | typing.BinaryIO, *, "
-                  "progress: collections.abc.Callable[[int, int], object] | None = None) -> None"),
-          R"(Write to_bytes() to a path, or to a file opened with "wb", without making all of it in memory.
-
-progress: called with how many bytes are written and how many there are. If it raises, the work ends.
-A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.)")
       .def_static(
           "load",
           checked({"EvaluationKeys.load",

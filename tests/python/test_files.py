@@ -9,6 +9,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -16,10 +17,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tfhe_world
 from conftest import World
 
 import jali
-from jali import ckks
+from jali import ckks, tfhe
 
 #: Each kind of object: how it is got, and how it is read again.
 KINDS: dict[str, tuple[Callable[[World], Any], Callable[[Any, World], Any]]] = {
@@ -66,6 +68,47 @@ def test_everything_comes_back(one: World, kind: str, tmp_path: Path) -> None:
     for place in (3, None):
         with pytest.raises(jali.InvalidArgument, match="the file must be a path"):
             thing.save(place)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_streams_that_carry_no_bytes_are_refused(one: World, kind: str, tmp_path: Path) -> None:
+    make, load = KINDS[kind]
+    check_streams(make(one), lambda file: load(file, one), tmp_path)
+
+
+def test_streams_that_carry_no_bytes_are_refused_for_tfhe(tmp_path: Path) -> None:
+    w = tfhe_world.World(tfhe_world.make())
+    check_streams(w.keys, lambda f: tfhe.EvaluationKeys.load(f, w.params), tmp_path)
+    check_streams(w.client.encrypt([1]), lambda f: tfhe.Ciphertext.load(f, w.params), tmp_path)
+
+
+def check_streams(thing: Any, load: Callable[[Any], Any], folder: Path) -> None:
+    """Streams of text, closed ones, and those of the other direction are neither written nor read."""
+    path, text = folder / "thing", io.StringIO("text")
+    path.write_text("kept")
+    with path.open("a") as file, tempfile.NamedTemporaryFile("w+", dir=folder) as temporary:
+        for stream in (text, file, temporary):
+            with pytest.raises(jali.InvalidArgument, match=r'for text: open it in .*"wb"'):
+                thing.save(stream)
+        assert temporary.tell() == 0
+    assert text.getvalue() == "text" and text.tell() == 0 and path.read_text() == "kept"
+    with path.open() as file:
+        for stream in (text, file):
+            with pytest.raises(jali.InvalidArgument, match=r'for text: open it in .*"rb"'):
+                load(stream)
+            assert stream.tell() == 0
+    with path.open("rb") as read_only, pytest.raises(jali.InvalidArgument, match="not writable"):
+        thing.save(read_only)
+    with path.open("ab") as write_only, pytest.raises(jali.InvalidArgument, match="not readable"):
+        load(write_only)
+    for use in (thing.save, load):
+        with pytest.raises(jali.InvalidArgument, match="the file is closed"):
+            use(read_only)
+    assert path.read_text() == "kept"
+    with tempfile.TemporaryFile() as binary:
+        thing.save(binary)
+        binary.seek(0)
+        assert load(binary).to_bytes() == thing.to_bytes()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -158,7 +201,7 @@ def test_a_full_disk_leaves_the_old_file(one: World, tmp_path: Path) -> None:
     path.write_bytes(b"old")
     program = f"""
 import resource, signal
-from jali import ckks
+from jali import ckks, tfhe
 params = ckks.Params.from_bytes({one.params.to_bytes()!r})
 keys = ckks.Client(params, threads=1).evaluation_keys()
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -206,7 +249,7 @@ def test_keys_are_not_in_memory_twice(tmp_path: Path) -> None:
     """A process with 70 MB of keys saves and loads them; to_bytes would need as much again."""
     program = f"""
 import resource
-from jali import ckks
+from jali import ckks, tfhe
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 params = ckks.Params.create(depth=5, log_n=14)

@@ -360,7 +360,7 @@ ROW_CALLS: dict[str, Expected] = {
     "rows.dot()": refused("dot needs other"),
     "rows.dot(rows, 1)": refused("dot takes at most 1"),
     "rows.with_magnitude()": refused("with_magnitude needs magnitude"),
-    "rows.conj(1)": refused("conj takes at most 0"),
+    "rows.conj(1)": refused("conj takes no arguments"),
     "rows.rotate()": refused("rotate needs steps"),
     "rows * np.matrix(R)": refused("M @ x for the product"),
     "np.matrix(R) * rows": refused("M @ x for the product"),

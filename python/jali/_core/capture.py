@@ -7,6 +7,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from jali._core import checks
 from jali._core.log import logger
+from jali._core.refusals import explain_calls
 from jali.errors import InvalidArgument
 
 __all__ = ["BatchPoint", "Batcher", "Captured"]
@@ -140,3 +141,7 @@ class Batcher(Generic[Array]):
     def curve(self) -> list[BatchPoint]:
         """The measurements so far, one for each batch."""
         return [BatchPoint(*point) for point in self._core.curve()]
+
+
+explain_calls(Captured)
+explain_calls(Batcher)

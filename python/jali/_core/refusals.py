@@ -9,13 +9,14 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar, cast
 
 from jali.errors import NotOffered, Unsupported, WrongCall
 
 __all__ = [
     "ARRAY",
     "DECRYPT",
+    "explain",
     "explain_calls",
     "explain_functions",
     "is_refusal",
@@ -25,6 +26,8 @@ __all__ = [
 ]
 
 DECRYPT = "only the client can see the numbers: Client.decrypt(x) gives them as a NumPy array"
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: Attributes that encrypted arrays of every scheme refuse with the same sentence.
 ARRAY = {
@@ -56,6 +59,7 @@ class Refused:
     """
 
     __slots__ = ("_sentence",)
+    __nb_signature__ = ""  # what nanobind's stubs write of it: nothing
 
     def __init__(self, sentence: str) -> None:
         self._sentence = sentence
@@ -66,24 +70,31 @@ class Refused:
 
 def is_refusal(member: object) -> bool:
     """Whether a member of a class was put there by this module."""
-    return isinstance(member, Refused) or getattr(member, "refuses", False)
+    return isinstance(member, Refused | Visible) or getattr(member, "refuses", False)
 
 
 def _defines(kind: type, name: str) -> bool:
     return any(name in vars(base) for base in kind.__mro__ if base is not object)
 
 
-def _visible(self: object) -> list[str]:
+def _visible(thing: object) -> list[str]:
     """The names of dir() that exist."""
-    kind = type(self)
+    kind = type(thing)
     return [
         name
-        for name in object.__dir__(self)
+        for name in object.__dir__(thing)
         if not any(isinstance(vars(base).get(name), Refused) for base in kind.__mro__)
     ]
 
 
-_visible.refuses = True  # type: ignore[attr-defined]
+class Visible:
+    """The __dir__ of a class that refuses names."""
+
+    __slots__ = ()
+    __nb_signature__ = ""  # as for Refused
+
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[[], list[str]]:
+        return functools.partial(_visible, instance)
 
 
 def refuse_names(kind: type, sentences: Mapping[str, str]) -> None:
@@ -91,15 +102,15 @@ def refuse_names(kind: type, sentences: Mapping[str, str]) -> None:
     for name, sentence in sentences.items():
         if not _defines(kind, name):
             setattr(kind, name, Refused(sentence))
-    kind.__dir__ = _visible  # type: ignore[assignment]
+    kind.__dir__ = Visible()  # type: ignore[method-assign,assignment]
 
 
 def refuse_operators(kind: type, sentences: Mapping[str, str]) -> None:
     """Lets a class refuse operators, by the names of their methods: several with one sentence, separated by spaces."""
     for names, sentence in sentences.items():
 
-        def refuse(*_: object, sentence: str = sentence) -> NoReturn:
-            raise Unsupported(sentence)
+        def refuse(*_: object, _sentence: str = sentence, **__: object) -> NoReturn:
+            raise Unsupported(_sentence)
 
         refuse.refuses = True  # type: ignore[attr-defined]
         for name in names.split():
@@ -119,10 +130,12 @@ def wrong_call(
     args = args[method:]
     parameters = list(inspect.signature(function).parameters.values())[method:]
     many = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
-    takes = ", ".join(p.name for p in parameters) or "nothing"
+    takes = ", ".join(p.name for p in parameters)
     ordered = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     known = {p.name for p in parameters}
     given = {p.name for p, _ in zip(ordered, args, strict=False)} | set(kwargs)
+    if not parameters:
+        return WrongCall(f"{name} takes no arguments")
     for keyword in kwargs:
         if keyword in many:
             return WrongCall(f'{name} takes {keyword} without a name: leave out "{keyword}="')
@@ -159,6 +172,15 @@ def _explained(
     return call
 
 
+def explain(name: str) -> Callable[[Function], Function]:
+    """Lets a function, whom users know by this name, say what is wrong with its arguments."""
+
+    def explaining(function: Function) -> Function:
+        return cast(Function, _explained(name, function, method=False))
+
+    return explaining
+
+
 def explain_calls(kind: type, *, constructor: bool = True, named: str = "") -> None:
     """Lets the public methods of a class say what is wrong with their arguments. It costs 0.1 us a call.
 
@@ -181,4 +203,4 @@ def explain_functions(module: ModuleType, named: str) -> None:
     for name in module.__all__:
         member = getattr(module, name)
         if inspect.isfunction(member):
-            setattr(module, name, _explained(f"{named}.{name}", member, method=False))
+            setattr(module, name, explain(f"{named}.{name}")(member))

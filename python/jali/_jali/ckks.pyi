@@ -252,7 +252,7 @@ class Params:
         self,
         rotations: str | Sequence[int] = [],
         conjugate: bool = False,
-        slots: Sequence[int] = [0],
+        slots: Sequence[int] = (0,),
         *,
         minimum: bool = False,
         memory: int | None = None,
@@ -265,7 +265,7 @@ class Params:
         self,
         rotations: str | Sequence[int] = [],
         conjugate: bool = False,
-        slots: Sequence[int] = [0],
+        slots: Sequence[int] = (0,),
         *,
         minimum: bool = False,
         memory: int | None = None,
@@ -285,7 +285,7 @@ class Params:
         self,
         rotations: str | Sequence[int] = [],
         conjugate: bool = False,
-        slots: Sequence[int] = [0],
+        slots: Sequence[int] = (0,),
     ) -> list[tuple[int, float]]:
         """
         The sets of keys that evaluation_keys(rotations, conjugate=..., bootstrap=slots, memory=...) chooses from.
@@ -297,6 +297,13 @@ class Params:
 
     def to_bytes(self) -> bytes:
         """Bytes from which from_bytes makes the same parameters on any machine."""
+
+    def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+        """
+        Write to_bytes() to a path, or to a file opened with "wb".
+
+        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
+        """
 
     @staticmethod
     def from_bytes(
@@ -311,13 +318,6 @@ class Params:
 
         Raises InsecureParams for less security, and CorruptData, VersionError, ParamsMismatch or LimitExceeded for anything
         that to_bytes did not make.
-        """
-
-    def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
-        """
-        Write to_bytes() to a path, or to a file opened with "wb".
-
-        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
         """
 
     @staticmethod
@@ -374,13 +374,13 @@ class Trace:
     def summary(self) -> str:
         """A table of the totals of each kind of operation."""
 
+    def clear(self) -> None:
+        """Forget all records."""
+
     def totals(self) -> dict[str, dict[str, float]]:
         """
         The sums by operation: count, bytes_read, bytes_written, mults, stream_bytes, complex_butterflies, complex_products and seconds.
         """
-
-    def clear(self) -> None:
-        """Forget all records."""
 
     def __len__(self) -> int: ...
 
@@ -391,6 +391,16 @@ class Plaintext:
     def __copy__(self) -> Plaintext: ...
     def __deepcopy__(self, memo: object, /) -> Plaintext: ...
     def __reduce__(self, *_: object, **__: object) -> NoReturn: ...
+    def to_bytes(self) -> bytes:
+        """Bytes for transport or storage. They are not authenticated."""
+
+    def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+        """
+        Write to_bytes() to a path, or to a file opened with "wb".
+
+        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
+        """
+
     @property
     def level(self) -> int:
         """The level whose primes it has."""
@@ -415,9 +425,6 @@ class Plaintext:
     def params(self) -> Params:
         """Its parameters."""
 
-    def to_bytes(self) -> bytes:
-        """Bytes for transport or storage. They are not authenticated."""
-
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, params: Params, *, max_bytes: int = ...
@@ -427,13 +434,6 @@ class Plaintext:
 
         max_bytes: a bound on the size of the input, and also on the memory of the result.
         Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.
-        """
-
-    def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
-        """
-        Write to_bytes() to a path, or to a file opened with "wb".
-
-        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
         """
 
     @staticmethod
@@ -491,6 +491,16 @@ class Ciphertext:
     def __copy__(self) -> Ciphertext: ...
     def __deepcopy__(self, memo: object, /) -> Ciphertext: ...
     def __reduce__(self, *_: object, **__: object) -> NoReturn: ...
+    def to_bytes(self) -> bytes:
+        """Bytes for transport or storage. They are not authenticated."""
+
+    def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+        """
+        Write to_bytes() to a path, or to a file opened with "wb".
+
+        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
+        """
+
     def __add__(self, *_: object, **__: object) -> NoReturn: ...
     def __radd__(self, *_: object, **__: object) -> NoReturn: ...
     def __sub__(self, *_: object, **__: object) -> NoReturn: ...
@@ -587,9 +597,6 @@ class Ciphertext:
         The precision in bits that is expected of independent numbers: precision_bits, or up to 1.5 more. It is for planners, which keep a margin of their own.
         """
 
-    def to_bytes(self) -> bytes:
-        """Bytes for transport or storage. They are not authenticated."""
-
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, params: Params, *, max_bytes: int = ...
@@ -599,13 +606,6 @@ class Ciphertext:
 
         max_bytes: a bound on the size of the input, and also on the memory of the result.
         Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.
-        """
-
-    def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
-        """
-        Write to_bytes() to a path, or to a file opened with "wb".
-
-        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
         """
 
     @staticmethod
@@ -628,6 +628,16 @@ class PublicKey:
     def __copy__(self) -> PublicKey: ...
     def __deepcopy__(self, memo: object, /) -> PublicKey: ...
     def __reduce__(self, *_: object, **__: object) -> NoReturn: ...
+    def to_bytes(self) -> bytes:
+        """Bytes for transport or storage. They are not authenticated."""
+
+    def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+        """
+        Write to_bytes() to a path, or to a file opened with "wb".
+
+        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
+        """
+
     @property
     def params(self) -> Params:
         """Its parameters."""
@@ -640,9 +650,6 @@ class PublicKey:
     def nbytes(self) -> int:
         """Bytes of its stored half and its seed."""
 
-    def to_bytes(self) -> bytes:
-        """Bytes for transport or storage. They are not authenticated."""
-
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, params: Params, *, max_bytes: int = ...
@@ -652,13 +659,6 @@ class PublicKey:
 
         max_bytes: a bound on the size of the input, and also on the memory of the result.
         Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.
-        """
-
-    def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
-        """
-        Write to_bytes() to a path, or to a file opened with "wb".
-
-        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
         """
 
     @staticmethod
@@ -677,6 +677,7 @@ class PublicKey:
 class KeyDemand:
     """The keys that functions use."""
 
+    def __init__(self, *_: object, **__: object) -> None: ...
     @property
     def rotations(self) -> dict[int, int]:
         """The rotations, each with the highest level at which it is used."""
@@ -688,6 +689,31 @@ class EvaluationKeys:
     def __copy__(self) -> EvaluationKeys: ...
     def __deepcopy__(self, memo: object, /) -> EvaluationKeys: ...
     def __reduce__(self, *_: object, **__: object) -> NoReturn: ...
+    def __add__(self, *_: object, **__: object) -> NoReturn: ...
+    def __radd__(self, *_: object, **__: object) -> NoReturn: ...
+    def __or__(self, *_: object, **__: object) -> NoReturn: ...
+    def __ror__(self, *_: object, **__: object) -> NoReturn: ...
+    def has_rotation(self, steps: int) -> bool:
+        """
+        Whether a rotation by this many slots is possible, by its own key or composed of others.
+        """
+
+    def to_bytes(self) -> bytes:
+        """Bytes for transport or storage. They are not authenticated."""
+
+    def save(
+        self,
+        file: str | os.PathLike[str] | BinaryIO,
+        *,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> None:
+        """
+        Write to_bytes() to a path, or to a file opened with "wb", without making all of it in memory.
+
+        progress: called with how many bytes are written and how many there are. If it raises, the work ends.
+        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
+        """
+
     @property
     def params(self) -> Params:
         """Their parameters."""
@@ -712,11 +738,6 @@ class EvaluationKeys:
     def count(self) -> int:
         """The number of key-switching keys."""
 
-    def has_rotation(self, steps: int) -> bool:
-        """
-        Whether a rotation by this many slots is possible, by its own key or composed of others.
-        """
-
     @property
     def has_conjugation(self) -> bool:
         """Whether conjugation is possible."""
@@ -724,9 +745,6 @@ class EvaluationKeys:
     @property
     def has_relinearisation(self) -> bool:
         """Whether products of ciphertexts can be relinearised."""
-
-    def to_bytes(self) -> bytes:
-        """Bytes for transport or storage. They are not authenticated."""
 
     @staticmethod
     def from_bytes(
@@ -737,19 +755,6 @@ class EvaluationKeys:
 
         max_bytes: a bound on the size of the input, and also on the memory of the result.
         Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.
-        """
-
-    def save(
-        self,
-        file: str | os.PathLike[str] | BinaryIO,
-        *,
-        progress: Callable[[int, int], object] | None = None,
-    ) -> None:
-        """
-        Write to_bytes() to a path, or to a file opened with "wb", without making all of it in memory.
-
-        progress: called with how many bytes are written and how many there are. If it raises, the work ends.
-        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
         """
 
     @staticmethod
@@ -822,6 +827,7 @@ class ReleasePolicy:
     def statistical_bits(self) -> int:
         """The distinguishing advantage is at most 2^-statistical_bits."""
 
+    def __repr__(self) -> str: ...
     def noise_std(self, slots: int, batch: int = 1) -> float:
         """
         Standard deviation of the noise that release adds to the real and to the imaginary part of every slot.
@@ -832,8 +838,6 @@ class ReleasePolicy:
 
         Raises InvalidArgument if the policy has no error_bound.
         """
-
-    def __repr__(self) -> str: ...
 
 def worst_case_noise(ciphertext: Ciphertext) -> float:
     """
@@ -938,9 +942,12 @@ class EncryptorCore:
 class Hoisted:
     """The ModUp of a ciphertext's digits, computed once for many rotations."""
 
+    def __init__(self, *_: object, **__: object) -> None: ...
+
 class Diagonal:
     """A plaintext over the primes of a level and P."""
 
+    def __init__(self, *_: object, **__: object) -> None: ...
     @property
     def scale(self) -> float:
         """Its scale."""
@@ -950,6 +957,7 @@ class Extended:
     A ciphertext over the primes of a level and P, before the division by P.
     """
 
+    def __init__(self, *_: object, **__: object) -> None: ...
     @property
     def level(self) -> int:
         """Its level."""
@@ -968,6 +976,7 @@ class ExplicitEvaluator:
     KeyMissing without the key that they need, and ParamsMismatch for objects of other parameters.
     """
 
+    def __init__(self, *_: object, **__: object) -> None: ...
     @property
     def params(self) -> Params:
         """Its parameters."""
@@ -1030,35 +1039,22 @@ class ExplicitEvaluator:
     def negate(self, a: Ciphertext) -> Ciphertext:
         """-a."""
 
-    @overload
-    def add_plain(self, a: Ciphertext, b: Plaintext) -> Ciphertext:
-        """a + b for an encoded b of the same level and scale."""
+    def add_plain(self, a: Ciphertext, b: Plaintext | CompactPlaintext) -> Ciphertext:
+        """
+        a + b for an encoded b of the same level and scale, or a compact b of the same scale.
+        """
 
-    @overload
-    def add_plain(self, a: Ciphertext, b: CompactPlaintext) -> Ciphertext:
-        """a + b for a compact b of the same scale."""
-
-    @overload
-    def sub_plain(self, a: Ciphertext, b: Plaintext) -> Ciphertext:
-        """a - b for an encoded b of the same level and scale."""
-
-    @overload
-    def sub_plain(self, a: Ciphertext, b: CompactPlaintext) -> Ciphertext:
-        """a - b for a compact b of the same scale."""
+    def sub_plain(self, a: Ciphertext, b: Plaintext | CompactPlaintext) -> Ciphertext:
+        """
+        a - b for an encoded b of the same level and scale, or a compact b of the same scale.
+        """
 
     def add_scalar(self, a: Ciphertext, b: complex) -> Ciphertext:
         """a plus a number in every slot."""
 
-    @overload
-    def multiply_plain(self, a: Ciphertext, b: Plaintext) -> Ciphertext:
+    def multiply_plain(self, a: Ciphertext, b: Plaintext | CompactPlaintext) -> Ciphertext:
         """
-        a * b for an encoded b of the same level. The scale is the product of both.
-        """
-
-    @overload
-    def multiply_plain(self, a: Ciphertext, b: CompactPlaintext) -> Ciphertext:
-        """
-        a * b for a compact b, whose scale must fit a's level. The scale is the product of both.
+        a * b for an encoded b of the same level, or a compact b whose scale fits a's level. The scale is the product of both.
         """
 
     def multiply_scalar(self, a: Ciphertext, b: complex, scale: float) -> Ciphertext:
@@ -1258,9 +1254,6 @@ class MatVec:
     def nbytes(self) -> int:
         """Bytes of its encoded matrix in memory; 0 if nothing is prepared."""
 
-    def working_bytes(self, batch: int = 1) -> int:
-        """About how many bytes applying it takes, besides keys and operands."""
-
     @property
     def cost(self) -> float:
         """Predicted time, in units of the NTT of one limb."""
@@ -1282,6 +1275,10 @@ class MatVec:
         """
         How the output lies: element r of a block is in slot r, and repeats periodically.
         """
+
+    def __repr__(self) -> str: ...
+    def working_bytes(self, batch: int = 1) -> int:
+        """About how many bytes applying it takes, besides keys and operands."""
 
     def arrangement(self, layout: Layout | None = None) -> tuple[int, list[int]]:
         """
@@ -1308,8 +1305,6 @@ class MatVec:
 
         Decrypt the outputs with length=params.slots. Raises InvalidArgument for other shapes.
         """
-
-    def __repr__(self) -> str: ...
 
 class LinearTransform:
     """
@@ -1384,17 +1379,16 @@ class LinearTransform:
     def diagonal_count(self) -> int:
         """How many diagonals are not zero."""
 
-    def forget(self) -> None:
-        """
-        Let go of the numbers of the diagonals, which take 16 bytes for each slot: once Evaluator.prepare has encoded them,
-        nothing but a second call needs them, which is refused from then on. Raises InvalidArgument if nothing is prepared.
-        """
-
     @property
     def hoisting(self) -> str:
         """'single' or 'twice'."""
 
     def __repr__(self) -> str: ...
+    def forget(self) -> None:
+        """
+        Let go of the numbers of the diagonals, which take 16 bytes for each slot: once Evaluator.prepare has encoded them,
+        nothing but a second call needs them, which is refused from then on. Raises InvalidArgument if nothing is prepared.
+        """
 
 class Polynomial:
     """
@@ -1467,10 +1461,9 @@ class Polynomial:
     def multiplications(self) -> int:
         """Products of ciphertexts."""
 
+    def __repr__(self) -> str: ...
     def __call__(self, x: complex) -> complex:
         """Its value at a number."""
-
-    def __repr__(self) -> str: ...
 
 class FunctionCore:
     """See jali.ckks.functions.Function."""
@@ -1581,6 +1574,7 @@ class ArgMaxCore:
 class ProductSum:
     """Products of ciphertexts that are still to be computed."""
 
+    def __init__(self, *_: object, **__: object) -> None: ...
     @property
     def level(self) -> int:
         """How many multiplications may follow it."""

@@ -77,9 +77,6 @@ class Params:
         Raises InsecureParams or InvalidArgument.
         """
 
-    def to_bytes(self) -> bytes:
-        """Bytes for transport or storage. They are not authenticated."""
-
     @property
     def name(self) -> str:
         """Its name."""
@@ -133,23 +130,6 @@ class Params:
     @property
     def bootstrapped_variance(self) -> float:
         """The same of a result of a look-up."""
-
-    def variance_before_look_up(self, norm2: float, log_many: int = 0) -> float:
-        """
-        The variance of the phase that is looked up, of a sum of look-ups' results.
-
-        norm2: the squared norm of the integer weights of the sum.
-        log_many: log2 of how many results the look-up gives.
-        The rounding of the body is not in it: it is exact, and log2_failure counts it in the width of a value's box.
-        """
-
-    def log2_failure(self, norm2: float, half_box: float | None = None, log_many: int = 0) -> float:
-        """
-        log2 of the probability that a look-up of such a sum leaves a value's box of +- half_box of the torus.
-
-        norm2, log_many: as for variance_before_look_up.
-        half_box: None stands for that of messages, 2^-(message_bits + carry_bits + 2).
-        """
 
     @property
     def rotation(self) -> str:
@@ -207,8 +187,30 @@ class Params:
     def expanded_key_bytes(self) -> int:
         """The same with their masks expanded."""
 
+    def to_bytes(self) -> bytes:
+        """Bytes for transport or storage. They are not authenticated."""
+
+    def variance_before_look_up(self, norm2: float, log_many: int = 0) -> float:
+        """
+        The variance of the phase that is looked up, of a sum of look-ups' results.
+
+        norm2: the squared norm of the integer weights of the sum.
+        log_many: log2 of how many results the look-up gives.
+        The rounding of the body is not in it: it is exact, and log2_failure counts it in the width of a value's box.
+        """
+
+    def log2_failure(self, norm2: float, half_box: float | None = None, log_many: int = 0) -> float:
+        """
+        log2 of the probability that a look-up of such a sum leaves a value's box of +- half_box of the torus.
+
+        norm2, log_many: as for variance_before_look_up.
+        half_box: None stands for that of messages, 2^-(message_bits + carry_bits + 2).
+        """
+
     def ciphertext_bytes(self, count: int = 1) -> int:
-        """Bytes in memory of this many LWE ciphertexts: one a message, several an integer."""
+        """
+        Bytes in memory of this many LWE ciphertexts: one a message, several an integer.
+        """
 
     def seeded_ciphertext_bytes(self, count: int = 1) -> int:
         """
@@ -236,6 +238,20 @@ class EvaluationKeys:
     """
 
     def __init__(self, *_: object, **__: object) -> None: ...
+    def __add__(self, *_: object, **__: object) -> NoReturn: ...
+    def __radd__(self, *_: object, **__: object) -> NoReturn: ...
+    def __or__(self, *_: object, **__: object) -> NoReturn: ...
+    def __ror__(self, *_: object, **__: object) -> NoReturn: ...
+    def to_bytes(self) -> bytes:
+        """Bytes for transport or storage. They are not authenticated."""
+
+    def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+        """
+        Write to_bytes() to a path, or to a file opened with "wb".
+
+        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
+        """
+
     @property
     def params(self) -> Params:
         """Its parameters."""
@@ -247,16 +263,6 @@ class EvaluationKeys:
     @property
     def nbytes(self) -> int:
         """Bytes in memory, with their masks as seeds."""
-
-    def to_bytes(self) -> bytes:
-        """Bytes for transport or storage. They are not authenticated."""
-
-    def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
-        """
-        Write to_bytes() to a path, or to a file opened with "wb".
-
-        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
-        """
 
     @staticmethod
     def from_bytes(
@@ -290,6 +296,19 @@ class Ciphertext:
     """
 
     def __init__(self, *_: object, **__: object) -> None: ...
+    def with_shape(self, shape: Sequence[int]) -> Ciphertext:
+        """The same elements, in C order, in another shape."""
+
+    def to_bytes(self) -> bytes:
+        """Bytes for transport or storage. They are not authenticated."""
+
+    def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+        """
+        Write to_bytes() to a path, or to a file opened with "wb".
+
+        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
+        """
+
     @property
     def params(self) -> Params:
         """Its parameters."""
@@ -329,19 +348,6 @@ class Ciphertext:
     @property
     def nbytes(self) -> int:
         """Bytes in memory."""
-
-    def with_shape(self, shape: Sequence[int]) -> Ciphertext:
-        """The same elements, in C order, in another shape."""
-
-    def to_bytes(self) -> bytes:
-        """Bytes for transport or storage. They are not authenticated."""
-
-    def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
-        """
-        Write to_bytes() to a path, or to a file opened with "wb".
-
-        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
-        """
 
     @staticmethod
     def from_bytes(

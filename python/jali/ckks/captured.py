@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from jali._core import capture
+from jali._core import capture, checks
 from jali._core.capture import BatchPoint
 from jali.ckks.array import EncryptedArray
 from jali.ckks.dense import DenseArray
@@ -114,6 +114,8 @@ class Batcher(capture.Batcher[EncryptedArray]):
 
     def __call__(self, values: Iterable[EncryptedArray]) -> list[EncryptedArray]:
         """The function of every value, in order. Vectors have equal levels and lengths, and arrays any."""
+        if not isinstance(values, Iterable):
+            raise InvalidArgument(f"give a list of encrypted arrays, not {checks.shown(values)}")
         items = list(values)
         if not any(isinstance(v, DenseArray) for v in items):
             return super().__call__(items)

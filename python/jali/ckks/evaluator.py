@@ -12,7 +12,7 @@ import numpy.typing as npt
 from jali._core import checks
 from jali._core.console import choices_text
 from jali._core.log import logger
-from jali._core.refusals import wrong_call
+from jali._core.refusals import explain, wrong_call
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import (
     Ciphertext,
@@ -40,6 +40,7 @@ from jali.errors import InvalidArgument, Unsupported
 __all__ = ["Evaluator", "sum_rotations"]
 
 
+@explain("ckks.sum_rotations")
 def sum_rotations(count: int) -> list[int]:
     """The rotations that EncryptedArray.sum(count) needs: 1, 2, 4 .. count / 2.
 

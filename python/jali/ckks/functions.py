@@ -24,6 +24,7 @@ import numpy.typing as npt
 from jali._core import checks
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import Polynomial
+from jali.ckks import missing_functions
 from jali.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -487,3 +488,9 @@ def _small(value: Any, what: str) -> int:
 
 def _steps(value: Any) -> int | None:
     return None if value is None else _small(value, "steps")
+
+
+def __getattr__(name: str) -> object:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise missing_functions.not_offered(name)

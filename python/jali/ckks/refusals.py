@@ -13,8 +13,9 @@ from jali._core.refusals import (
     refuse_names,
     refuse_operators,
 )
-from jali.ckks import functions
+from jali.ckks import functions, missing_functions, missing_names
 from jali.ckks.array import EncryptedArray
+from jali.ckks.captured import Batcher, Captured
 from jali.ckks.client import Client, Encryptor
 from jali.ckks.dense import DenseArray
 from jali.ckks.evaluator import Evaluator
@@ -206,6 +207,14 @@ COMPUTE = "bind ciphertexts to an Evaluator, x = evaluator.bind(ciphertext), and
 SECRET = "the secret key stays inside the Client: save(path) and secret_to_bytes() store it"
 MANAGED = "relinearisation, rescaling and levels are managed for you; Evaluator.explicit does them by hand"
 
+CLIENT_CALL = (
+    "a client is not called: client.encrypt(values) encrypts, and client.decrypt(x) decrypts"
+)
+EVALUATOR_CALL = (
+    "an evaluator is not called: x = evaluator.bind(ciphertext) makes an array that computes, and "
+    "evaluator.capture(f, x) records a function of it"
+)
+
 CLIENT = {
     **dict.fromkeys(("secret_key", "sk", "key", "private_key"), SECRET),
     **dict.fromkeys(
@@ -295,6 +304,8 @@ def of_module(name: str) -> NotOffered:
     """The error for a name that jali.ckks does not have."""
     if name in functions.__all__:
         sentence = f"it is in ckks.functions: f = ckks.functions.{name}(...), then f(x)"
+    elif name in missing_functions.FUNCTIONS:
+        sentence = missing_functions.FUNCTIONS[name]
     else:
         sentence = MODULE.get(name, "dir(jali.ckks) lists what there is")
     return NotOffered(f"jali.ckks has no {name}: {sentence}")
@@ -302,16 +313,19 @@ def of_module(name: str) -> NotOffered:
 
 def install() -> None:
     """Gives the classes of jali.ckks their sentences."""
+    missing_names.install()
     refuse_names(EncryptedArray, ARRAY)
     refuse_operators(EncryptedArray, ARRAY_OPERATORS)
     EncryptedArray._hints = NUMPY
     refuse_names(Client, CLIENT)
+    refuse_operators(Client, {"__call__": CLIENT_CALL})
     refuse_names(Evaluator, EVALUATOR)
+    refuse_operators(Evaluator, {"__call__": EVALUATOR_CALL})
     explain_calls(EncryptedArray, constructor=False)
     explain_calls(Shaped, constructor=False, named="EncryptedArray")
     explain_calls(DenseArray, constructor=False, named="EncryptedArray")
-    for kind in (Client, Encryptor, Evaluator):
+    for kind in (Client, Encryptor, Evaluator, Captured, Batcher):
         explain_calls(kind)
     for made in (functions.Function, functions.Maximum, functions.ArgMax):
-        explain_calls(made, constructor=False)
+        explain_calls(made)
     explain_functions(functions, "ckks.functions")

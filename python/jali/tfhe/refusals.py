@@ -6,9 +6,13 @@ A name that a class comes to define loses its sentence by itself.
 from __future__ import annotations
 
 from jali._core import refusals
-from jali._core.refusals import DECRYPT, refuse_names, refuse_operators
+from jali._core.refusals import DECRYPT, explain_calls, refuse_names, refuse_operators
+from jali._jali.tfhe import Ciphertext, EvaluationKeys, Params
 from jali.tfhe.array import EncryptedArray
+from jali.tfhe.client import Client
+from jali.tfhe.evaluator import Evaluator
 from jali.tfhe.integers import EncryptedIntegers
+from jali.tfhe.shaped import Shaped
 
 __all__ = ["install"]
 
@@ -71,8 +75,80 @@ OPERATORS = {
 }
 
 
+CONSTANT = "it never changes: use it again as it is, no copy is needed"
+BYTES = "to_bytes() gives its bytes"
+DEGREE = "params.N is the degree of polynomials, and params.n the dimension of small ciphertexts"
+ENDLESS = "every look-up gives fresh noise, so that a computation may be as long as you like"
+ALONE = "a ciphertext alone cannot compute: x = evaluator.bind(ciphertext)"
+HOLDER = "tfhe.Client(params) makes the keys, and encrypts and decrypts with them"
+
+PARAMS = {
+    **dict.fromkeys(("log_n", "degree", "ring_degree", "poly_modulus_degree"), DEGREE),
+    **dict.fromkeys(("depth", "levels", "level"), ENDLESS),
+    **dict.fromkeys(("slots", "slot_count"), "every number is a ciphertext of its own: no slots"),
+    **dict.fromkeys(("encrypt", "decrypt", "keygen", "generate_keys"), HOLDER),
+    **dict.fromkeys(("save", "serialize", "dump", "dumps"), BYTES),
+    "load": "Params.from_bytes(data) reads what to_bytes() gave",
+    "copy": CONSTANT,
+}
+
+KEYS = {
+    **dict.fromkeys(
+        ("rotations", "has_rotation", "galois_keys"),
+        "arrays of TFHE move their elements without keys: write x[[1, 2, 0]]",
+    ),
+    **dict.fromkeys(("serialize", "dump", "dumps"), f"{BYTES}, and save(path) writes them"),
+    "copy": CONSTANT,
+}
+
+CIPHERTEXT = {
+    **{
+        name: ALONE
+        for kind in (EncryptedArray, EncryptedIntegers)
+        for name in dir(kind)
+        if not name.startswith("_")
+    },
+    **dict.fromkeys(
+        ("decrypt", "decode", "tolist", "item", "numpy", "to_numpy"),
+        "only the client can see the numbers: Client.decrypt(ciphertext) gives them as a NumPy array",
+    ),
+    **dict.fromkeys(
+        ("serialize", "dump", "dumps", "tobytes"), f"{BYTES}, and save(path) writes them"
+    ),
+    "copy": CONSTANT,
+    "bind": ALONE,
+}
+
+EVALUATOR = {
+    **dict.fromkeys(
+        ("encrypt", "encrypt_int", "encrypt_uint"),
+        "the client encrypts, Client.encrypt(values); the evaluator binds the result",
+    ),
+    "decrypt": "an evaluator holds no secret key: Client.decrypt(x) gives the numbers",
+    "bootstrap": "refresh(x) gives fresh noise, and every look-up does",
+}
+
+CLIENT_CALL = (
+    "a client is not called: client.encrypt(values) encrypts, and client.decrypt(x) decrypts"
+)
+EVALUATOR_CALL = (
+    "an evaluator is not called: x = evaluator.bind(ciphertext) makes an array that computes, and "
+    "evaluator.apply(f, x) looks up a function of it"
+)
+
+
 def install() -> None:
-    """Gives the arrays of jali.tfhe their sentences."""
+    """Gives the classes of jali.tfhe their sentences."""
+    refuse_names(Params, PARAMS)
+    refuse_names(EvaluationKeys, KEYS)
+    refuse_names(Evaluator, EVALUATOR)
+    refuse_operators(Client, {"__call__": CLIENT_CALL})
+    refuse_operators(Evaluator, {"__call__": EVALUATOR_CALL})
     for kind, names in ((EncryptedArray, MESSAGES), (EncryptedIntegers, INTEGERS)):
         refuse_names(kind, names)
         refuse_operators(kind, OPERATORS)
+        explain_calls(kind, constructor=False)
+    refuse_names(Ciphertext, CIPHERTEXT)
+    explain_calls(Shaped, constructor=False, named="EncryptedArray")
+    for called in (Client, Evaluator):
+        explain_calls(called)
