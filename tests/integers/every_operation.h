@@ -349,6 +349,12 @@ inline bool is_one_of_a_few(const std::string& name) {
   return std::ranges::find(few, name) != std::end(few);
 }
 
+/// Names of fewer still, without division and shifts.
+inline bool is_one_of_the_fewest(const std::string& name) {
+  constexpr const char* fewest[] = {"add", "multiply", "comparison 2", "select", "read"};
+  return std::ranges::find(fewest, name) != std::end(fewest);
+}
+
 /// Runs those of `wanted`, if it is given, and records and plays them if `recorded`. Returns how many.
 inline std::size_t expect_every_operation(IntegerWorld& w, IntegerType type, bool recorded,
                                           std::mt19937_64& rng,

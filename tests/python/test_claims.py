@@ -131,7 +131,13 @@ CASES: dict[str, Case] = {
         lambda v: v**9,
     ),
     # What was written and read is still made of the same numbers.
-    "a sum with its own bytes": (PLAIN, normal, UNIT, lambda x: x + through_bytes(x), lambda v: 2 * v),
+    "a sum with its own bytes": (
+        PLAIN,
+        normal,
+        UNIT,
+        lambda x: x + through_bytes(x),
+        lambda v: 2 * v,
+    ),
     "a result and its bytes": (
         PLAIN,
         normal,
