@@ -330,3 +330,28 @@ def test_vectors_are_no_longer_than_their_slots(one: World) -> None:
     assert ckks.Ciphertext.from_bytes(resealed(data, 73, "<I", 8), one.params).shape == (8,)
     with pytest.raises(jali.CorruptData, match="longer than its slots"):
         ckks.Ciphertext.from_bytes(resealed(data, 73, "<I", 9), one.params)
+
+
+def test_bytes_say_from_which_encryption_a_result_comes(one: World) -> None:
+    """docs/security.md: everybody who sees a request and a result can tell whether the one was computed from the other."""
+    first, other = (one.bind([0.5, 0.25]) for _ in range(2))
+
+    def parts(x: ckks.EncryptedArray) -> set[bytes]:
+        head = x.ciphertext.to_bytes()[:256]
+        return {head[i : i + 8] for i in range(len(head) - 7)}
+
+    common = parts(one.bind([0.5, 0.25]))  # what all bytes of this key have
+    for x, stranger in ((first, other), (other, first)):
+        result = parts((3.0 * x).rotate(1)) - common
+        assert result & parts(x)
+        assert not result & parts(stranger)
+
+
+def test_bytes_of_the_same_operations_differ_in_lineage_and_residues_alone(one: World) -> None:
+    """Nothing else says anything of the numbers."""
+    small, large = (one.bind(np.full(8, v), magnitude=1.0, peak=1.0) for v in (1e-3, 1.0))
+    a, b = ((3.0 * x).rotate(1).ciphertext.to_bytes() for x in (small, large))
+    assert len(a) == len(b)
+    differ = [i for i in range(len(a)) if a[i] != b[i]]
+    # Behind the header of 48 bytes: 78 of fields, among which nothing differs, and then the lineage.
+    assert min(differ) >= 48 + 78, differ[:8]
