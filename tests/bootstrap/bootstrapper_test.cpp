@@ -1,4 +1,8 @@
 // Tests bootstrapping through its public class. Results of every legal combination are compared with plain numbers.
+#include <cstring>
+#include <numeric>
+#include <string_view>
+
 #include "support.h"
 
 namespace jali::bootstrap::testing {
@@ -87,6 +91,43 @@ TEST_P(Bootstrappers, EveryPackingLevelScaleAndBatch) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, Bootstrappers, ::testing::ValuesIn(cases()),
                          [](const auto& test_info) { return test_info.param.label; });
+
+/// All at once would take 26 MB and more for each. In parts, no bit is another.
+TEST(Bootstrapper, LargeBatchesAreBootstrappedInParts) {
+  for (const auto order : {kRaise, kSlots}) {
+    World world({"parts", Word::w52, 45, 3, precise(order, 2, 2)}, {1});
+    const int level = world.bootstrapper->plan().input_level();
+    constexpr std::size_t kBatch = 60, kSlotsOfOne = 2;
+    const auto v = world.vector(kBatch * kSlotsOfOne);
+    const auto x = world.encrypt(v, level, 0, kBatch);
+    std::vector<std::size_t> parts;
+    const auto seen = [&](const char* stage, const ckks::Ciphertext& at) {
+      if (std::string_view(stage) == "raise") parts.push_back(at.batch());
+    };
+    const auto y = world.bootstrapper->apply(x, -1, seen);
+    ASSERT_GT(parts.size(), 2U);
+    EXPECT_EQ(std::accumulate(parts.begin(), parts.end(), std::size_t{0}), kBatch);
+    EXPECT_EQ(y.batch(), kBatch);
+    EXPECT_EQ(y.packing, x.packing);
+    expect_refreshed(world, y, v);
+    const auto& ev = *world.evaluator;
+    for (const std::size_t i : {std::size_t{0}, parts[0] - 1, parts[0], kBatch - 1}) {
+      const auto alone = world.bootstrapper->apply(ev.vectors(x, i, 1));
+      const auto in_batch = ev.vectors(y, i, 1);
+      for (std::size_t p = 0; p < 2; ++p) {
+        EXPECT_EQ(
+            std::memcmp(alone.parts[p].data(), in_batch.parts[p].data(), alone.parts[p].bytes()), 0)
+            << i;
+      }
+      EXPECT_EQ(y.estimate.variance, alone.estimate.variance);
+      EXPECT_EQ(y.estimate.claim().variance, alone.estimate.claim().variance);
+      EXPECT_EQ(y.estimate.principal, alone.estimate.principal);
+      EXPECT_EQ(y.estimate.error, alone.estimate.error);
+      EXPECT_EQ(y.estimate.lineage.root, alone.estimate.lineage.root);
+      EXPECT_EQ(y.scale, alone.scale);
+    }
+  }
+}
 
 /// Every weight of the secret, every order and word, some budgets of levels, and every kind of packing.
 TEST(Bootstrapper, EveryCombination) {

@@ -11,9 +11,6 @@ from programs import Array, Program
 
 import jali
 
-#: The bytes of arrays that programs bootstrap. All ciphertexts of an array are bootstrapped at once, with some 60 times the memory that they take at the top.
-MOST_BOOTSTRAPPED = 16 << 20
-
 
 @dataclass
 class Exact:
@@ -86,8 +83,7 @@ class ArrayProgram(Program):
         join = self.pick([0, 0, -1, 1, None])
         parts = self.pick([1, 2, 3, [1], [1, 3]])
         part = self.pick([0, -1])
-        bootstraps = self.w.bootstraps and a.array.ciphertext.nbytes <= MOST_BOOTSTRAPPED
-        more = [("bootstrap", lambda x, _: x)] * 6 if bootstraps else []
+        more = [("bootstrap", lambda x, _: x)] * 6 if self.w.bootstraps else []
         return [
             *more,
             ("bytes", lambda x, _: x),

@@ -202,12 +202,33 @@ Ciphertext Bootstrapper::apply(const Ciphertext& x, int target_level, const Done
   // If the reduction did not drop the imaginary parts, or not in all terms of the sum, they are dropped at the end:
   // x/2 + conj(x/2).
   const bool halve = plan_.options_.real && (plan_.input_level() == 0 || iterations > 1);
-  Ciphertext y = iterations == 1 ? once(x, target, halve ? 0.5 : 1, done)
-                                 : iterated(x, target, halve ? 0.5 : 1, done, iterations);
-  if (halve) y = evaluator_->add(y, evaluator_->conjugate(y));
+  const auto restored = [&](const Ciphertext& in) {
+    Ciphertext out = iterations == 1 ? once(in, target, halve ? 0.5 : 1, done)
+                                     : iterated(in, target, halve ? 0.5 : 1, done, iterations);
+    return halve ? evaluator_->add(out, evaluator_->conjugate(out)) : std::move(out);
+  };
+  Ciphertext y;
+  const std::size_t most = most_at_once(x);
+  for (std::size_t first = 0; first < x.batch(); first += most) {
+    if (x.batch() <= most) {
+      y = restored(x);
+      break;
+    }
+    Ciphertext part = restored(evaluator_->vectors(x, first, std::min(most, x.batch() - first)));
+    y = first == 0 ? std::move(part) : evaluator_->stack(y, part);
+  }
   known_as(y, x);
   y.packing = x.packing;
   return y;
+}
+
+// Each ciphertext of a batch takes some 60 times the memory that it has at the top: in the matrices rotations of it, and in the reduction
+// powers. A key is read once for a batch, so a few are taken together in any case.
+std::size_t Bootstrapper::most_at_once(const Ciphertext& x) const {
+  if (!evaluator_->ring()->memory().host_accessible()) return x.batch();
+  constexpr std::size_t kTimes = 60, kLeast = 4, kBytes = std::size_t{256} << 20;
+  const std::size_t top = 2 * plan_.params_->q_count() * x.parts[0].row_bytes();
+  return std::max(kLeast, kBytes / (kTimes * top));
 }
 
 // (x + i y)/2 and its conjugate have the sum x and the difference i y.

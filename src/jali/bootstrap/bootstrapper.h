@@ -155,6 +155,7 @@ class Bootstrapper {
   /// x may have more slots than the plan's n. The trace then gives every slot the mean of those that lie a multiple of n apart:
   /// for numbers that repeat after n slots that is the message of x, and noise that does not repeat is removed. It may have fewer, because its
   /// numbers then repeat in n slots. The result has as many slots as x.
+  /// On a host a large batch is bootstrapped in parts, which take 256 MiB or so, or four ciphertexts at once if these take more. Then `done` is called for each part.
   /// iterations: from 1 to kMaxIterations (Meta-BTS, eprint 2022/1167). If one bootstrapping has p bits of precision, two
   /// iterations have 2p - 3, but no more than x and the canonical scale have. With more than one, the highest level is
   /// depth() - 1.
@@ -176,6 +177,8 @@ class Bootstrapper {
                         const Done& done) const;
   ckks::Ciphertext iterated(const ckks::Ciphertext& x, int target, double factor, const Done& done,
                             int iterations) const;
+  /// How many ciphertexts of x's batch are bootstrapped together. On a host this limits the memory.
+  std::size_t most_at_once(const ckks::Ciphertext& x) const;
   ckks::Ciphertext enter(const ckks::Ciphertext& x, double& entered) const;
   ckks::Ciphertext trace(ckks::Ciphertext x) const;
   ckks::Ciphertext reduce(const ckks::Ciphertext& slots, double scale, const Done& done) const;
