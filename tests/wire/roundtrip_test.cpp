@@ -90,7 +90,8 @@ TEST_P(RoundTrip, Ciphertexts) {
     const std::size_t tiled = x.packing.tiling == ckks::Tiling{} ? 0 : 16;
     const std::size_t correlated = x.estimate.principal > 1 ? 8 : 0;
     // Without a lineage in the bytes, that of the seed, or none, is meant.
-    const params::Lineage& lineage = x.estimate.lineage;
+    const params::Lineage lineage =
+        x.estimate.lineage.root == 0 ? params::Lineage{} : x.estimate.lineage;
     std::uint64_t root = 0;
     if (x.seed) std::memcpy(&root, x.seed->data(), sizeof(root));
     const bool named = lineage.root != root || params::degree_of(lineage) != 1 || lineage.turn != 1;
@@ -127,6 +128,14 @@ TEST_P(RoundTrip, Ciphertexts) {
     for (const std::size_t batch : {1, 3}) check(o.ciphertext(level, batch), true, 2);
   }
   ckks::Ciphertext x = o.ciphertext(top, 2);
+  for (const std::uint64_t root :
+       {0, 77}) {  // 0: numbers of unknown lineage that were moved and raised
+    ckks::Ciphertext moved = o.ciphertext(top, 1);
+    moved.estimate.lineage = {root, 2047, 3, 2, root};
+    check(moved, true, 2);
+    moved.seed.reset();
+    check(moved, false, 2);
+  }
   x.estimate.noise = 3 * x.estimate.error;  // of a claimed precision
   x.packing = {17, true, false, true};
   check(x, true, 2);

@@ -229,7 +229,9 @@ Bytes to_bytes(const Ciphertext& x) {
   const params::Claim claim = e.claim();
   const double principal = std::min(e.principal, static_cast<double>(params.slots()));
   const bool correlated = principal > 1;
-  const bool related = !is_same(e.lineage, unnamed_lineage(x.seed));
+  // If it is not known, how it was moved and raised says nothing.
+  const params::Lineage lineage = e.lineage.root == 0 ? params::Lineage{} : e.lineage;
+  const bool related = !is_same(lineage, unnamed_lineage(x.seed));
   writer.f64(std::min(claim.variance, std::max(e.variance, params::kUnbounded)));
   writer.f64(std::min(claim.message, std::max(e.message, e.peak)));
   writer.f64(x.estimate.peak);
@@ -249,7 +251,7 @@ Bytes to_bytes(const Ciphertext& x) {
     }
   }
   if (correlated) writer.f64(principal);
-  if (related) write_lineage(writer, e.lineage);
+  if (related) write_lineage(writer, lineage);
   if (x.seed) {
     check_seed(x, params);
     writer.raw(*x.seed);
