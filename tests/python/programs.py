@@ -171,11 +171,14 @@ class Program:
     def sent(self, array: ckks.EncryptedArray) -> ckks.EncryptedArray:
         """The same array, sent as bytes or through a file to another evaluator's machine."""
         ciphertext, params = array.ciphertext, self.w.params
-        if self.rng.integers(2):
-            return self.w.server.bind(ckks.Ciphertext.from_bytes(ciphertext.to_bytes(), params))
         file = io.BytesIO()
         ciphertext.save(file)
-        return self.w.server.bind(ckks.Ciphertext.load(file.getvalue(), params))
+        try:
+            if self.rng.integers(2):
+                return self.w.server.bind(ckks.Ciphertext.from_bytes(ciphertext.to_bytes(), params))
+            return self.w.server.bind(ckks.Ciphertext.load(file.getvalue(), params))
+        except jali.CorruptData as error:
+            raise AssertionError("its own bytes are refused") from error
 
     def trouble(self, value: Any) -> str:
         """What is wrong with a result, compared with NumPy's: "" if it is right within what it claims."""
