@@ -14,8 +14,8 @@
 #include "jali/backend/cpu/prime_tables.h"
 #include "jali/backend/cpu/row_kernels.h"
 #include "jali/backend/cpu/scratch.h"
-#include "jali/backend/cpu/thread_pool.h"
 #include "jali/backend/view.h"
+#include "jali/base/thread_pool.h"
 
 namespace jali::backend::cpu {
 

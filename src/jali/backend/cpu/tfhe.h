@@ -11,8 +11,8 @@
 #include "jali/backend/cpu/scratch.h"
 #include "jali/backend/cpu/tfhe_kernels.h"
 #include "jali/backend/cpu/tfhe_rotator.h"
-#include "jali/backend/cpu/thread_pool.h"
 #include "jali/backend/tfhe_ops.h"
+#include "jali/base/thread_pool.h"
 
 namespace jali::backend::cpu {
 

@@ -5,6 +5,7 @@
 #include "jali/base/wipe.h"
 #include "jali/device/cuda/check.cuh"
 #include "jali/device/cuda/staging.cuh"
+#include "jali/device/processor.h"
 
 namespace jali::device::cuda {
 
@@ -43,12 +44,30 @@ Staging::Slot& Staging::next() {
   return slot;
 }
 
+template <class Body>
+void Staging::in_parts(std::size_t bytes, const Body& body) {
+  if (bytes <= kPart) {
+    body(std::size_t{0}, bytes);
+    return;
+  }
+  if (pool_ == nullptr) {
+    pool_ = std::make_unique<ThreadPool>(std::min(kThreads, device::cores()));
+  }
+  pool_->parallel((bytes + kPart - 1) / kPart, [&](std::size_t part) {
+    const std::size_t at = part * kPart;
+    body(at, std::min(kPart, bytes - at));
+  });
+}
+
 void Staging::copy_in(void* to, const void* host, std::size_t bytes, bool secret) {
   std::lock_guard lock(mutex_);
   for (std::size_t at = 0; at < bytes; at += kBytes) {
     const std::size_t count = std::min(kBytes, bytes - at);
     Slot& slot = next();
-    std::memcpy(slot.data, static_cast<const std::byte*>(host) + at, count);
+    in_parts(count, [&](std::size_t from, std::size_t part) {
+      std::memcpy(static_cast<std::byte*>(slot.data) + from,
+                  static_cast<const std::byte*>(host) + at + from, part);
+    });
     stream_->check(stream_->ask(device::Call::copy,
                                 [&] {
                                   return cudaMemcpyAsync(static_cast<std::byte*>(to) + at,
@@ -72,8 +91,11 @@ void Staging::copy_out(void* host, const void* from, std::size_t bytes) {
     stream_->check(
         stream_->ask(device::Call::synchronize, [&] { return cudaEventSynchronize(slot.done); }),
         "download");
-    std::memcpy(static_cast<std::byte*>(host) + pending_at, slot.data, pending_count);
-    wipe(slot.data, pending_count);
+    in_parts(pending_count, [&](std::size_t at, std::size_t part) {
+      std::byte* piece = static_cast<std::byte*>(slot.data) + at;
+      std::memcpy(static_cast<std::byte*>(host) + pending_at + at, piece, part);
+      wipe(piece, part);
+    });
   };
   Slot* last = nullptr;
   for (std::size_t at = 0; at < bytes; at += kBytes) {

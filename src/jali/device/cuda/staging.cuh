@@ -1,4 +1,5 @@
-// Copies between host and GPU. They go through pinned host memory, so that the host does not wait for uploads.
+// Copies between host and GPU. They go through pinned host memory, so that the host does not wait for uploads. The bus takes 45
+// to 55 GB/s and one thread copies 8 to 10, so several threads fill the pinned memory.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,6 +9,7 @@
 #include <memory>
 #include <mutex>
 
+#include "jali/base/thread_pool.h"
 #include "jali/device/cuda/stream.cuh"
 
 namespace jali::device::cuda {
@@ -30,10 +32,17 @@ class Staging {
     void* data = nullptr;
     cudaEvent_t done = nullptr;  // its last copy
   };
+  static constexpr std::size_t kPart = std::size_t{256} << 10;  // of a slot, for one thread
+  static constexpr int kThreads = 8;
+
   Slot& next();  // waits until its last copy is done
+  /// body(at, count) for the parts of so many bytes, on several threads if there are several parts.
+  template <class Body>
+  void in_parts(std::size_t bytes, const Body& body);
 
   const std::shared_ptr<const Stream> stream_;
   std::mutex mutex_;
+  std::unique_ptr<ThreadPool> pool_;  // from the first copy of more than one part on
   std::array<Slot, 4> slots_{};
   std::size_t turn_ = 0;
 };

@@ -7,13 +7,13 @@
 
 #include "jali/backend/cpu/secret/binary_product.h"
 #include "jali/backend/cpu/secret/ntt_product.h"
-#include "jali/backend/cpu/thread_pool.h"
 #include "jali/backend/secret/lwe_rows.h"
 #include "jali/backend/secret/tfhe_client_checks.h"
 #include "jali/backend/secret/tfhe_client_ops.h"
 #include "jali/backend/seeded.h"
 #include "jali/base/error.h"
 #include "jali/base/secret_vector.h"
+#include "jali/base/thread_pool.h"
 #include "jali/random/secret_seed.h"
 
 namespace jali::backend {

@@ -1,4 +1,4 @@
-// Workers of one engine: a parallel loop over rows, nothing more.
+// Workers of one engine or device: a parallel loop, nothing more.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 #include "jali/base/at_fork.h"
 
-namespace jali::backend::cpu {
+namespace jali {
 
 class ThreadPool {
  public:
@@ -53,4 +53,4 @@ class ThreadPool {
   AtFork at_fork_{{{}, {}, [this] { [[maybe_unused]] Crew* left = crew_.release(); }}};
 };
 
-}  // namespace jali::backend::cpu
+}  // namespace jali

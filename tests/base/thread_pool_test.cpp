@@ -1,5 +1,5 @@
 // Tests the worker threads of an engine: threads that cannot start, and forks.
-#include "jali/backend/cpu/thread_pool.h"
+#include "jali/base/thread_pool.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -11,7 +11,7 @@
 #include <system_error>
 #include <vector>
 
-namespace jali::backend::cpu {
+namespace jali {
 namespace {
 
 std::vector<int> all_of(ThreadPool& pool, std::size_t count) {
@@ -103,4 +103,4 @@ TEST(ThreadPoolFork, AChildWorksAloneAndEnds) {
 }
 
 }  // namespace
-}  // namespace jali::backend::cpu
+}  // namespace jali

@@ -1,4 +1,4 @@
-#include "jali/backend/cpu/thread_pool.h"
+#include "jali/base/thread_pool.h"
 
 #include <atomic>
 #include <condition_variable>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace jali::backend::cpu {
+namespace jali {
 namespace {
 
 // About 20 microseconds before a worker sleeps: longer than the gap between the loops of one
@@ -151,4 +151,4 @@ int ThreadPool::threads() const {
 
 void ThreadPool::run(const Job& job) { crew_->run(job); }
 
-}  // namespace jali::backend::cpu
+}  // namespace jali
