@@ -15,6 +15,7 @@ import pytest
 
 import jali
 from jali import _jali, ckks, tfhe
+from jali import device as devices
 from jali.bench import client, evaluator, floors, measure, native, plot, sets, switch
 from jali.bench import tfhe as tfhe_bench
 from jali.bench.floors import Work
@@ -239,12 +240,13 @@ def small_tfhe(message_bits: int, carry_bits: int) -> tfhe.Params:
 
 def test_tfhe_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     rows = lines(capsys, "tfhe", "--set", "boolean", "--batch", "1", "--batch", "3")
+    device = devices.resolved("auto").split(":")[0]  # "cpu" or "cuda"
     names = [f"tfhe_{name}" for name, _ in native.TfheBench.operations()]
     assert [row["name"] for row in rows] == [name for name in names for _ in range(2)]
     for row in rows:
         assert list(row) == FIELDS
         assert row["params"]["set"] == "boolean" and row["params"]["n"] == 677
-        assert row["batch"] in (1, 3) and row["device"] == "cpu"
+        assert row["batch"] in (1, 3) and row["device"] == device
         assert_has_a_floor(row)
     exact = lines(capsys, "tfhe", "--set", "boolean", "--batch", "1", "--variant", "transform=ntt")
     assert [row["floor_s"] is None for row in exact] == [True] * len(names)

@@ -249,6 +249,8 @@ def test_a_function_is_mapped_over_arrays():
 
 def test_a_function_that_changes_is_refused():
     s = small()
+    if s.server.device != "cpu":
+        pytest.skip("on a GPU the recorded graph runs, and the function is not called again")
     x, calls = s.bind(uniform(4, 8)), []
 
     def changing(v):

@@ -56,6 +56,10 @@ def test_training_demo(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
         result = json.loads(capsys.readouterr().out)
         assert result["weights_error"] < 2**-8 and result["accuracy_difference_points"] < 1
         assert result["iterations"] == 2 and result["seconds_per_iteration"] > 0
+    assert command.main([*words, *kept, "--plan"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["predicted_seconds_per_iteration"] == plan["seconds"] / 2
+    assert "weights_error" not in plan  # nothing was encrypted
     assert cli.main(["demo", *words[:2], "3", *words[3:], *kept]) == 1
     assert "other sizes" in capsys.readouterr().err
 
@@ -152,6 +156,8 @@ def test_recurrent_demo(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     result = json.loads(capsys.readouterr().out)
     assert result["max_state_error"] < 2**-6 * result["largest_state"]
     assert result["sentences"] == 4 and result["seconds"] > 0
+    assert command.main([*words[:-1], "--plan"]) == 0
+    assert "polynomial" in capsys.readouterr().out  # the price list
 
 
 def test_frequent_words_have_one_order() -> None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from jali import device as devices
 from jali._core import checks
 from jali._core.console import bytes_text, seconds_text
-from jali.cli.demo_compiled import Session, add_options, free_bytes, report
+from jali.cli.demo_compiled import Session, add_options, free_bytes, report, report_plan
 from jali.cli.demo_options import check_positive
 from jali.cli.parser import Parser
 from jali.demo import cifar
@@ -77,7 +77,6 @@ def _parser() -> Parser:
         metavar="SIZE",
         help="for matrices, and as much for keys of bootstrapping, as 8GB; 40 GiB on a GPU, a third of what is free on a CPU",
     )
-    parser.add_argument("--plan", action="store_true", help="print plan and prediction, and end")
     add_options(parser)
     return parser
 
@@ -191,8 +190,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     }
     expects = f"{plan['expected_agreement']:.4f} of {len(many)} images, by the predicted noise"
     if options.plan:
-        known = {**asdict(session.summary), "layers": len(session.summary.layers)}
-        report({**plan, **known}, [("agreement to expect", expects)], options)
+        report_plan(session, plan, [("agreement to expect", expects)], options)
         return 0
     scores, figures = session.run(images.encrypted, batch=options.batch)
     plain = clear[: options.count]

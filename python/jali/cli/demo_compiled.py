@@ -9,7 +9,7 @@ import time
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from jali.errors import InvalidArgument, LimitExceeded
 from jali.nn import Graph, Message
 from jali.nn.compile import compile as compile_function
 
-__all__ = ["Figures", "Session", "add_options", "free_bytes", "report"]
+__all__ = ["Figures", "Session", "add_options", "free_bytes", "report", "report_plan"]
 
 Array = npt.NDArray[np.float64]
 
@@ -64,7 +64,10 @@ class Figures:
 
 
 def add_options(parser: Parser) -> None:
-    """Adds --program, and the options of every demo."""
+    """Adds --plan and --program, and the options of every demo."""
+    parser.add_argument(
+        "--plan", action="store_true", help="print plan, prediction and price list, and end"
+    )
     parser.add_argument(
         "--program",
         type=Path,
@@ -264,3 +267,11 @@ def report(result: dict[str, Any], lines: list[tuple[str, str]], options: Namesp
     print()
     for name, value in lines:
         print(f"  {name:<34}{value}")
+
+
+def report_plan(
+    session: Session, about: Mapping[str, Any], lines: list[tuple[str, str]], options: Namespace
+) -> None:
+    """What --plan prints: the price list and the lines, or one JSON object."""
+    session.say(str(session.summary))
+    report({**about, **asdict(session.summary)}, lines, options)

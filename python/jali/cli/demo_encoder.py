@@ -12,7 +12,7 @@ import numpy as np
 from jali import device as devices
 from jali._core import checks
 from jali._core.console import bytes_text, seconds_text
-from jali.cli.demo_compiled import Session, add_options, free_bytes, report
+from jali.cli.demo_compiled import Session, add_options, free_bytes, report, report_plan
 from jali.cli.demo_options import check_positive
 from jali.cli.parser import Parser
 from jali.demo import encoder, sentences
@@ -59,9 +59,6 @@ def _parser() -> Parser:
         "--memory",
         metavar="SIZE",
         help="for matrices, and as much for keys of bootstrapping, as 8GB; 40 GiB on a GPU, a third of what is free on a CPU",
-    )
-    parser.add_argument(
-        "--plan", action="store_true", help="print plan, prediction and price list, and end"
     )
     add_options(parser)
     return parser
@@ -136,8 +133,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     }
     expects = ("agreement to expect", f"{agreement:.4f} of {len(others)} other sentences")
     if options.plan:
-        session.say(str(session.summary))
-        report({**about, **asdict(session.summary)}, [expects], options)
+        report_plan(session, about, [expects], options)
         return 0
     logits, figures = session.run(mine, batch=1)
     plain, labels = clear[: options.sentences, 0], test.labels[: options.sentences]

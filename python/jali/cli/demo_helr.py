@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jali._core.console import bytes_text, seconds_text
-from jali.cli.demo_compiled import Session, add_options, report
+from jali.cli.demo_compiled import Session, add_options, report, report_plan
 from jali.cli.demo_options import check_positive
 from jali.cli.parser import Parser
 from jali.demo import helr
@@ -73,22 +73,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     each = session.summary.seconds / count
     session.say(f"  {seconds_text(each)} an iteration")
-    weights, figures = session.run(*batches)
-    accuracy, clear = task.accuracy(weights), task.accuracy(plain)
-    error = float(np.abs(weights - plain).max() / np.abs(plain).max())
-    result = {
+    about = {
         "demo": "helr",
         "source": task.source,
         "iterations": count,
         "batch": options.batch,
         "batches": len(batches),
         "features": helr.FEATURES,
+        "predicted_seconds_per_iteration": each,
+    }
+    if options.plan:
+        report_plan(session, about, [], options)
+        return 0
+    weights, figures = session.run(*batches)
+    accuracy, clear = task.accuracy(weights), task.accuracy(plain)
+    error = float(np.abs(weights - plain).max() / np.abs(plain).max())
+    result = {
+        **about,
         "test_rows": len(task.held),
         "accuracy": accuracy,
         "plain_accuracy": clear,
         "accuracy_difference_points": 100 * abs(accuracy - clear),
         "weights_error": error,
-        "predicted_seconds_per_iteration": each,
         "seconds_per_iteration": figures.seconds / count,
         **asdict(figures),
     }

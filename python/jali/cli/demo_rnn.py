@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from jali._core.console import bytes_text, seconds_text
-from jali.cli.demo_compiled import Session, add_options, report
+from jali.cli.demo_compiled import Session, add_options, report, report_plan
 from jali.cli.demo_options import check_positive
 from jali.cli.parser import Parser
 from jali.demo import recurrent, sentences
@@ -83,16 +83,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         precision_bits=recurrent.BITS,
         batch=options.sentences,
     )
-    states, figures = session.run(vectors)
-    logits, expected = network.logits(states), network.logits(plain)
-    answers, wanted = logits > 0, expected > 0
-    largest = float(np.abs(states - plain).max())
-    result = {
+    about = {
         "demo": options.cell,
         "source": test.source,
         "steps": steps,
         "units": recurrent.UNITS,
         "sentences": len(test.texts),
+    }
+    if options.plan:
+        report_plan(session, about, [], options)
+        return 0
+    states, figures = session.run(vectors)
+    logits, expected = network.logits(states), network.logits(plain)
+    answers, wanted = logits > 0, expected > 0
+    largest = float(np.abs(states - plain).max())
+    result = {
+        **about,
         "accuracy": float(np.mean(answers == test.labels)),
         "plain_accuracy": float(np.mean(wanted == test.labels)),
         "agreement_with_plain": float(np.mean(answers == wanted)),

@@ -172,20 +172,22 @@ def _exported(torch: Any, module: Any, tensors: tuple[Any, ...]) -> Any:
     """The exported program, without operators that can be taken apart into those that there are."""
     name = type(module).__name__
     try:
-        with warnings.catch_warnings():  # torch warns of its own recurrent layers
+        with (
+            warnings.catch_warnings()
+        ):  # torch warns of its own layers, and of its own use of what it deprecates
             warnings.filterwarnings("ignore", "The tensor attributes? .*_flat_weights", UserWarning)
-            exported = torch.export.export(module, tensors)
-        exported = exported.run_decompositions({})
-        for _ in range(_ROUNDS):
-            names = {n.target: _name(n.target) for n in _depending(exported)}
-            unknown = [
-                t for t, known in names.items() if known not in _OPERATORS and not reason(known)
-            ]
-            table = torch.export.default_decompositions() if unknown else {}
-            apart = {target: table[target] for target in unknown if target in table}
-            if not apart:
-                break
-            exported = exported.run_decompositions(apart)
+            warnings.filterwarnings("ignore", ".*treespec, LeafSpec", FutureWarning)
+            exported = torch.export.export(module, tensors).run_decompositions({})
+            for _ in range(_ROUNDS):
+                names = {n.target: _name(n.target) for n in _depending(exported)}
+                unknown = [
+                    t for t, known in names.items() if known not in _OPERATORS and not reason(known)
+                ]
+                table = torch.export.default_decompositions() if unknown else {}
+                apart = {target: table[target] for target in unknown if target in table}
+                if not apart:
+                    break
+                exported = exported.run_decompositions(apart)
     except Exception as error:  # torch raises many kinds, also for mistakes in the module
         said = str(error).strip().splitlines()
         raise Unsupported(
