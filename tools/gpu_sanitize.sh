@@ -20,7 +20,7 @@ sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sani
 # launch every kernel, including those that only N = 2^16 and 2^17 use. From N = 2^14 on a row takes several blocks or
 # passes. The longest tests come first.
 work=(
-  "both test_gpu_tfhe *CudaTfheSize.*"
+  "memcheck test_gpu_tfhe *CudaTfheSize.*"
   "both test_gpu_tfhe CudaTfhe.AgreesWithTheOracleOnSmallSets:CudaTfhe.GraphsRecord*"
   "both test_gpu_tfhe CudaTfheExact.*SmallSets:CudaTfheExact.*Gadget:CudaTfheExact.*EverySize"
   "both test_gpu_tfhe_client *SmallSets:*KeysOfOneSeed*:*FunctionsAreRecorded"
@@ -49,7 +49,7 @@ work=(
 )
 # racecheck would take too long on these. At N = 2^16 it checks transforms, lifts, divisions, and every operation at one
 # level.
-left_out="racecheck of bootstrappings, of key switches and sums on rows of 2^16 and 2^17, of batches of 64, of integers and \
+left_out="racecheck of blind rotations in which warps share tiles of the key (docs/notebook/2026-11-27-racecheck-of-key-tiles.md), of bootstrappings, of key switches and sums on rows of 2^16 and 2^17, of batches of 64, of integers and \
 failures of TFHE"
 matching() {  # program, filter: how many of its tests match
   "$tests/$1" --gtest_list_tests --gtest_filter="$2" | grep -c '^  ' || true

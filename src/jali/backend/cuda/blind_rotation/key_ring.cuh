@@ -60,6 +60,7 @@ struct Ring {
     if (threadIdx.x % 32 == 0) {
       // Shared memory serves a warp's accesses in order, so that its reads of the tile are done. The last one sets the
       // counter back to 0. (An addition would be turned into one for the whole warp, whose result is waited for.)
+      // racecheck does not follow counters, and reports every refill of a slot.
       asm volatile("atom.relaxed.cta.shared::cta.inc.u32 %0, [%1], %2;"
                    : "=r"(before)
                    : "r"(left + 4 * slot), "r"(warps - 1)
