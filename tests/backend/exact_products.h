@@ -1,6 +1,9 @@
 // What tests of exact rotations need: single steps by keys of any words, and the largest products that there are.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <initializer_list>
 #include <numeric>
 
 #include "tfhe_compare.h"
@@ -45,6 +48,20 @@ inline TorusBlock rotated(const TfheOps& engine, const TorusBlock& key,
                       {tables.data(), accumulators.count(), true, of_input, 0}, prepared.data());
   memory->copy_out(out.data(), outputs.data(), out.bytes());
   return out;
+}
+
+/// Batches of so many inputs, which repeat those of `in`, have the words of `want`, the rotations of `in`. As many accumulators
+/// as inputs.
+inline void expect_repeated(const TfheOps& engine, const TorusBlock& key,
+                            const TorusBlock& accumulators, const TorusBlock& in,
+                            const TorusBlock& want, std::initializer_list<std::size_t> counts) {
+  for (const std::size_t count : counts) {
+    const TorusBlock out = rotated(engine, key, accumulators, repeated(in, count));
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      ASSERT_EQ(out.at(i), want.at(i / out.row() % in.count(), i % out.row()))
+          << count << " inputs, word " << i;
+    }
+  }
 }
 
 /// Configurations whose largest product is between 0.93 and 0.98 of what so many primes of 27 bits hold.

@@ -473,4 +473,13 @@ inline TfheMeasured compare(const TfheOps& engine, const TfheOps& oracle,
   return measured;
 }
 
+/// So many LWE ciphertexts, which repeat those of `in`.
+inline TorusBlock repeated(const TorusBlock& in, std::size_t count) {
+  TorusBlock many(Torus::t32, count, in.row());
+  for (std::size_t i = 0; i < many.size(); ++i) {
+    many.set(i, in.at(i / in.row() % in.count(), i % in.row()));
+  }
+  return many;
+}
+
 }  // namespace jali::backend::test

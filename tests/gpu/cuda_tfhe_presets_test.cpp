@@ -85,17 +85,7 @@ TEST_P(CudaTfheLargest, HasTheBitsOfTheCpusExactEngine) {
   const TorusBlock in = detail::random_words(rng, Torus::t32, kInputs, config.n.value + 1);
   const TorusBlock want = rotated(*make_cpu_tfhe(config), key, accumulators, in);
   const auto gpu = make_cuda_tfhe(config, device::gpu_device({}));
-  for (const std::size_t count : {1, 5, brief ? 7 : 134}) {
-    TorusBlock many(Torus::t32, count, in.row());
-    for (std::size_t i = 0; i < many.size(); ++i) {
-      many.set(i, in.at(i / in.row() % kInputs, i % in.row()));
-    }
-    const TorusBlock out = rotated(*gpu, key, accumulators, many);
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      ASSERT_EQ(out.at(i), want.at(i / out.row() % kInputs, i % out.row()))
-          << count << " inputs, word " << i;
-    }
-  }
+  expect_repeated(*gpu, key, accumulators, in, want, {1, 5, brief ? 7u : 134u});
 }
 
 INSTANTIATE_TEST_SUITE_P(Presets, CudaTfheLargest,

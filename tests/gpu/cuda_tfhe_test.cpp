@@ -156,11 +156,7 @@ TEST_F(CudaTfhe, EveryBatchGivesWhatOneGives) {
   const TorusBlock in = encrypt_lwe(rng, Torus::t32, secret.small, messages, 0);
   TorusBlock few, many_results;
   for (const std::size_t count : {33, 500, 1, 2, 7, 131, 133, 529, 1100}) {
-    TorusBlock many(Torus::t32, count, in.row());
-    for (std::size_t i = 0; i < many.size(); ++i) {
-      many.set(i, in.at(i / in.row() % kInputs, i % in.row()));
-    }
-    const TorusBlock out = runner.bootstrap(many, table);
+    const TorusBlock out = runner.bootstrap(repeated(in, count), table);
     TorusBlock& want = count <= 33 ? few : many_results;
     if (want.count() == 0) want = out;
     for (std::size_t i = 0; i < count; ++i) {
@@ -199,11 +195,7 @@ TEST_F(CudaTfhe, EveryBatchOfSummedKeysGivesWhatOneGives) {
     TorusBlock few, many_results;
     const std::size_t width = cuda->width();
     for (const std::size_t count : std::vector<std::size_t>{7, 1, width, 500, 529, 1100}) {
-      TorusBlock many(Torus::t32, count, in.row());
-      for (std::size_t i = 0; i < many.size(); ++i) {
-        many.set(i, in.at(i / in.row() % kInputs, i % in.row()));
-      }
-      const TorusBlock out = runner.bootstrap(many, table);
+      const TorusBlock out = runner.bootstrap(repeated(in, count), table);
       TorusBlock& want = count <= width ? few : many_results;
       if (want.count() == 0) {  // the first of its kernel: what it gives is right
         const std::vector<u64> phases = lwe_phases(out, secret.large);
@@ -482,17 +474,7 @@ TEST_F(CudaTfheExact, GivesTheCpusBitsInEveryBatch) {
     const auto gpu = engine(config);
     config.transform = "ntt";
     const TorusBlock want = rotated(*make_cpu_tfhe(config), key, accumulators, in);
-    for (const std::size_t count : {1, 7, 131, 265, 529}) {
-      TorusBlock many(Torus::t32, count, in.row());
-      for (std::size_t i = 0; i < many.size(); ++i) {
-        many.set(i, in.at(i / in.row() % kInputs, i % in.row()));
-      }
-      const TorusBlock out = rotated(*gpu, key, accumulators, many);
-      for (std::size_t i = 0; i < out.size(); ++i) {
-        ASSERT_EQ(out.at(i), want.at(i / out.row() % kInputs, i % out.row()))
-            << count << " inputs, word " << i;
-      }
-    }
+    expect_repeated(*gpu, key, accumulators, in, want, {1, 7, 131, 265, 529});
   }
 }
 
