@@ -98,6 +98,7 @@ class Evaluator {
              {"fallbacks", n.fallbacks.load()},
              {"bytes_in_use", std::uint64_t{pool.bytes_in_use()}},
              {"bytes_cached", std::uint64_t{pool.bytes_cached()}},
+             {"bytes_peak", std::uint64_t{pool.peak_bytes()}},
          }) {
       out[name] = number;
     }

@@ -56,6 +56,7 @@ def test_training_demo(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
         result = json.loads(capsys.readouterr().out)
         assert result["weights_error"] < 2**-8 and result["accuracy_difference_points"] < 1
         assert result["iterations"] == 2 and result["seconds_per_iteration"] > 0
+        assert result["predicted_bytes"] == pytest.approx(result["device_bytes"], rel=0.1)
     assert command.main([*words, *kept, "--plan"]) == 0
     plan = json.loads(capsys.readouterr().out)
     assert plan["predicted_seconds_per_iteration"] == plan["seconds"] / 2

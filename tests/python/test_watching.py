@@ -169,6 +169,7 @@ def test_counters() -> None:
     did = {k: v - at_first[k] for k, v in now.items() if v != at_first[k]}
     assert did.pop("bytes_in_use") > x.ciphertext.nbytes / 2
     did.pop("bytes_cached", None)
+    assert now["bytes_peak"] >= now["bytes_in_use"] and did.pop("bytes_peak") > 0
     if server.device == "cuda":  # the value goes there and its result comes back
         assert did.pop("copies_to_device") == did.pop("copies_to_host") == 1
     assert did.pop("additions") >= 3  # a recording may run its function more than once

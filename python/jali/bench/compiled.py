@@ -70,6 +70,6 @@ class Served:
             "threads": evaluator.threads,
             "key_bytes": sizes.keys_sent,
             "server_bytes": sizes.keys_expanded + sizes.matrices,
-            "device_bytes": evaluator.counters()["bytes_in_use"],
+            "device_bytes": evaluator.counters()["bytes_peak"],
             "bytes_up": len(request.to_bytes()),
         }

@@ -185,9 +185,10 @@ class Evaluator:
         copies_to_device, copies_to_host: of ciphertexts, between a GPU's memory and the host's.
         fallbacks: ways that were found around missing keys or memory, each of which is logged, too: a rotation that is composed of others,
             bootstrapping with less than all of its keys, a batch that was refused.
-        bytes_in_use, bytes_cached: of the device's pool: in ciphertexts, keys and tables, and kept for reuse.
+        bytes_in_use, bytes_cached: of the device's pool: in ciphertexts, keys and tables, and kept for reuse. bytes_peak: the most that were
+            in use at once since the device was taken.
 
-        Counts only grow; bytes go both ways. May be called from any thread, at any time.
+        Counts only grow; the first two numbers of bytes go both ways. May be called from any thread, at any time.
         """
         return self._core.counters()
 

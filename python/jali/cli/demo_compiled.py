@@ -36,8 +36,9 @@ class Figures:
 
     predicted_seconds: of the server, for the examples of one ciphertext. seconds: for one request, the mean of all. On a GPU the first request,
         first_seconds, is recorded, and sent again.
-    predicted_bytes: keys, encoded matrices, those of bootstrapping, too, and arrays in the server's memory. device_bytes: in use on the device after the run. host_bytes: the
-        most that this process had in memory, with the client and the compiler.
+    predicted_bytes: keys, encoded matrices, those of bootstrapping, too, and arrays in the server's memory. device_bytes: the most that were in use
+        on the device at once, without what a recorded graph keeps for itself. host_bytes: the most that this process had in memory, with the
+        client and the compiler.
     """
 
     device: str
@@ -252,7 +253,7 @@ class Session:
             key_bytes=one.key_bytes_sent,
             request_bytes=one.request_bytes,
             reply_bytes=one.reply_bytes,
-            device_bytes=counters["bytes_in_use"],
+            device_bytes=counters["bytes_peak"],
             host_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         )
         assert isinstance(results[0], np.ndarray)  # there is one output
