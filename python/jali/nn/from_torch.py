@@ -172,9 +172,8 @@ def _exported(torch: Any, module: Any, tensors: tuple[Any, ...]) -> Any:
     """The exported program, without operators that can be taken apart into those that there are."""
     name = type(module).__name__
     try:
-        with (
-            warnings.catch_warnings()
-        ):  # torch warns of its own layers, and of its own use of what it deprecates
+        with warnings.catch_warnings():
+            # Torch warns of its own layers, and of its own use of what it deprecates.
             warnings.filterwarnings("ignore", "The tensor attributes? .*_flat_weights", UserWarning)
             warnings.filterwarnings("ignore", ".*treespec, LeafSpec", FutureWarning)
             exported = torch.export.export(module, tensors).run_decompositions({})
