@@ -129,6 +129,33 @@ TEST(Bootstrapper, LargeBatchesAreBootstrappedInParts) {
   }
 }
 
+TEST(Bootstrapper, LargeBatchesOfPairsAreBootstrappedInParts) {
+  World world({"parts", Word::w52, 45, 3, precise(kSlots, 2, 2)}, {1});
+  const auto& ev = *world.evaluator;
+  const int level = world.bootstrapper->plan().input_level();
+  constexpr std::size_t kBatch = 60, kFew = 4, kSlotsOfOne = 2;
+  const auto v = world.vector(kBatch * kSlotsOfOne, true), w = world.vector(v.size(), true);
+  const auto x = world.encrypt(v, level, 0, kBatch), y = world.encrypt(w, level, 0, kBatch);
+  std::pair<ckks::Ciphertext, ckks::Ciphertext> few, all;
+  device::Pool& pool = *ev.ring()->pool();
+  const std::size_t of_few = pool.peak_of([&] {
+    few = world.bootstrapper->apply_pair(ev.vectors(x, kBatch - kFew, kFew),
+                                         ev.vectors(y, kBatch - kFew, kFew));
+  });
+  const std::size_t of_all = pool.peak_of([&] { all = world.bootstrapper->apply_pair(x, y); });
+  EXPECT_LT(of_all, 10 * of_few);  // of 15 times as many
+  expect_refreshed(world, all.first, v);
+  expect_refreshed(world, all.second, w);
+  for (const auto& [each, in_batch] :
+       {std::pair{&few.first, &all.first}, {&few.second, &all.second}}) {
+    const auto last = ev.vectors(*in_batch, kBatch - kFew, kFew);
+    for (std::size_t p = 0; p < 2; ++p) {
+      EXPECT_EQ(std::memcmp(each->parts[p].data(), last.parts[p].data(), last.parts[p].bytes()), 0);
+    }
+    EXPECT_EQ(each->estimate.variance, in_batch->estimate.variance);
+  }
+}
+
 /// Every weight of the secret, every order and word, some budgets of levels, and every kind of packing.
 TEST(Bootstrapper, EveryCombination) {
   struct Secret {

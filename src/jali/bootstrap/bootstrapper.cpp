@@ -202,23 +202,26 @@ Ciphertext Bootstrapper::apply(const Ciphertext& x, int target_level, const Done
   // If the reduction did not drop the imaginary parts, or not in all terms of the sum, they are dropped at the end:
   // x/2 + conj(x/2).
   const bool halve = plan_.options_.real && (plan_.input_level() == 0 || iterations > 1);
-  const auto restored = [&](const Ciphertext& in) {
-    Ciphertext out = iterations == 1 ? once(in, target, halve ? 0.5 : 1, done)
-                                     : iterated(in, target, halve ? 0.5 : 1, done, iterations);
-    return halve ? evaluator_->add(out, evaluator_->conjugate(out)) : std::move(out);
-  };
-  Ciphertext y;
-  const std::size_t most = most_at_once(x);
-  for (std::size_t first = 0; first < x.batch(); first += most) {
-    if (x.batch() <= most) {
-      y = restored(x);
-      break;
-    }
-    Ciphertext part = restored(evaluator_->vectors(x, first, std::min(most, x.batch() - first)));
-    y = first == 0 ? std::move(part) : evaluator_->stack(y, part);
-  }
+  Ciphertext y = restored(x, target, halve ? 0.5 : 1, done, iterations);
+  if (halve) y = evaluator_->add(y, evaluator_->conjugate(y));
   known_as(y, x);
   y.packing = x.packing;
+  return y;
+}
+
+Ciphertext Bootstrapper::restored(const Ciphertext& x, int target, double factor, const Done& done,
+                                  int iterations) const {
+  const auto together = [&](const Ciphertext& in) {
+    return iterations == 1 ? once(in, target, factor, done)
+                           : iterated(in, target, factor, done, iterations);
+  };
+  const std::size_t most = most_at_once(x);
+  if (x.batch() <= most) return together(x);
+  Ciphertext y;
+  for (std::size_t first = 0; first < x.batch(); first += most) {
+    Ciphertext part = together(evaluator_->vectors(x, first, std::min(most, x.batch() - first)));
+    y = first == 0 ? std::move(part) : evaluator_->stack(y, part);
+  }
   return y;
 }
 
@@ -255,8 +258,7 @@ std::pair<Ciphertext, Ciphertext> Bootstrapper::apply_pair(const Ciphertext& x, 
   }
   claim.message = std::hypot(a.claim().message, b.claim().message);
   both.estimate.set_claim(claim);
-  const Ciphertext half =
-      iterations == 1 ? once(both, target, 0.5, {}) : iterated(both, target, 0.5, {}, iterations);
+  const Ciphertext half = restored(both, target, 0.5, {}, iterations);
   const Ciphertext turned = ev.conjugate(half);
   std::pair<Ciphertext, Ciphertext> out{ev.add(half, turned), ev.multiply_i(ev.sub(turned, half))};
   known_as(out.first, x);

@@ -173,6 +173,9 @@ class Bootstrapper {
  private:
   void check(const ckks::Ciphertext& x) const;
   int checked_target(int target_level, int iterations) const;
+  /// Times factor, in parts of most_at_once.
+  ckks::Ciphertext restored(const ckks::Ciphertext& x, int target, double factor, const Done& done,
+                            int iterations) const;
   ckks::Ciphertext once(const ckks::Ciphertext& x, int target, double factor,
                         const Done& done) const;
   ckks::Ciphertext iterated(const ckks::Ciphertext& x, int target, double factor, const Done& done,
