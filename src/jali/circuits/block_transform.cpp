@@ -329,33 +329,32 @@ ckks::Ciphertext BlockTransform::zero(const ckks::Evaluator& evaluator, const Ci
 std::vector<Ciphertext> BlockTransform::apply_twice(const ckks::Evaluator& evaluator,
                                                     std::span<const Ciphertext* const> inputs,
                                                     RowsOf rows, bool rescale) const {
-  std::vector<ckks::Hoisted> hoisted(inputs.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
+  const auto hoisted = [&](std::size_t i) {
     const bool turns = std::ranges::any_of(plan_.babies[i], [](int r) { return r != 0; });
-    if (turns) hoisted[i] = evaluator.hoist(*inputs[i]);
-    hoisted[i].source = inputs[i];
-  }
-  const auto babies = [&](auto make) {
-    Babies<decltype(make(hoisted[0], 0))> all(inputs.size());
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      for (int r : plan_.babies[i]) all[i].push_back(make(hoisted[i], r));
-    }
-    return all;
+    ckks::Hoisted out = turns ? evaluator.hoist(*inputs[i]) : ckks::Hoisted{};
+    out.source = inputs[i];
+    return out;
   };
   // With one output and resident diagonals there is one pass only, so rotations need not be kept. Composed ones must be.
   const auto rotations = plan_.rotations();
   const bool direct =
       std::ranges::all_of(rotations, [&](int r) { return evaluator.has_rotation(r, level_); });
   if (resident() && plan_.giants.size() == 1 && direct) {
-    return turn_sums(evaluator, inputs, babies([&](const ckks::Hoisted& x, int r) {
-                       return evaluator.rotation(x, r);
-                     }),
-                     rows, rescale);
+    std::vector<ckks::Hoisted> kept;
+    Babies<Rotation> babies(inputs.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) kept.push_back(hoisted(i));
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      for (int r : plan_.babies[i]) babies[i].push_back(evaluator.rotation(kept[i], r));
+    }
+    return turn_sums(evaluator, inputs, babies, rows, rescale);
   }
-  return turn_sums(evaluator, inputs, babies([&](const ckks::Hoisted& x, int r) {
-                     return composed_rotate_extended(evaluator, x, r);
-                   }),
-                   rows, rescale);
+  // The lifted digits of one input at a time: they take more memory than its rotations, if it has few.
+  Babies<Extended> babies(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const ckks::Hoisted x = hoisted(i);
+    for (int r : plan_.babies[i]) babies[i].push_back(composed_rotate_extended(evaluator, x, r));
+  }
+  return turn_sums(evaluator, inputs, babies, rows, rescale);
 }
 
 template <class Operand>
