@@ -94,6 +94,19 @@ TEST(Pool, ReusesFreedBlocksAndReturnsThemAtTheEnd) {
   EXPECT_EQ(memory->live, 0);
 }
 
+TEST(Pool, OfAHostDoesNotKeepEverySizeForEver) {
+  auto memory = std::make_shared<CountingMemory>();
+  auto pool = Pool::create(false, memory);
+  constexpr std::size_t kMebi = std::size_t{1} << 20;
+  std::size_t most = 0;
+  for (std::size_t mebibytes = 64; mebibytes < 128; ++mebibytes) {
+    const Buffer block = pool->allocate(mebibytes * kMebi);
+    most = std::max(most, memory->used.load());
+  }
+  EXPECT_GT(most, 256 * kMebi);  // some are kept
+  EXPECT_LE(most, 128 * kMebi * 3 / 2 + 256 * kMebi + 128 * kMebi);
+}
+
 TEST(Pool, ABlockOutlivesTheHandlesOfItsPool) {
   auto memory = std::make_shared<CountingMemory>();
   auto pool = Pool::create(false, memory);

@@ -247,6 +247,32 @@ def test_a_function_is_mapped_over_arrays():
         s.check(got, want.sum(axis=-1))
 
 
+def test_claims_are_those_of_the_numbers_that_a_program_is_run_with():
+    s = small()
+
+    def fresh():
+        return s.bind(np.ones(8))
+
+    x = fresh()
+    twice = s.server.capture(lambda a: a + a, fresh())
+    assert (twice(x) + x).precision_bits <= (x + x + x).precision_bits + 0.01
+    total = s.server.capture(lambda a, b: a + b, fresh(), fresh())
+    s.check(total(x, fresh()), 2 * np.ones(8))
+    for other in (x, -x):
+        with pytest.raises(InvalidArgument, match="may be made of the same numbers"):
+            total(x, other)
+    doubled = s.server.capture(lambda a, b: a + b, fresh(), x)  # examples that are apart
+    with pytest.raises(InvalidArgument, match="may be made of the same numbers"):
+        doubled(x, x)
+    y = fresh()
+    same = s.server.capture(lambda a, b: a + b, y, y)
+    assert same(x, x).precision_bits <= (x + x).precision_bits + 0.01
+    square = s.server.capture(lambda a: a * a, fresh() * fresh() * 1.5)
+    s.check(square(x * x * 0.9), 0.81 * np.ones(8))
+    with pytest.raises(InvalidArgument, match="a higher degree"):
+        square(x * x * x)
+
+
 def test_a_function_that_changes_is_refused():
     s = small()
     if s.server.device != "cpu":

@@ -38,6 +38,7 @@ ROWS = np.full((300, 512), 1 / 400)
 COLUMNS = np.tile(np.random.default_rng(1).normal(size=(512, 1)) / 100, (1, 512))
 TRIANGLE = np.tri(512) / 300
 SIGNS = (np.tri(512) - np.tri(512).T) * 0.003710644783225416
+WEIGHTS = np.random.default_rng(1).normal(size=512)
 CUBIC = [2.0, -2.5, 0.4, -0.6]
 PLAIN: dict[str, Any] = {
     "depth": 6,
@@ -63,6 +64,13 @@ CASES: dict[str, Case] = {
         {"peak": 30.0},
         lambda x: x.var(),
         np.var,
+    ),
+    "numbers times real numbers": (
+        PLAIN,
+        full(1e4, 512),
+        {"peak": 1e4},
+        lambda x: x * WEIGHTS,
+        lambda v: v * WEIGHTS,
     ),
     "a sum times a constant": (
         PLAIN,

@@ -234,10 +234,17 @@ Ciphertext AutoEvaluator::expand(const ProductSum& a) const {
   return a.constant == 0.0 ? std::move(*out) : evaluator_->add_scalar(*out, a.constant);
 }
 
+/// Encodes numbers that may all be real. The rounding of real numbers is real, and a claim counts it twice.
+static Plaintext encoded(const Evaluator& evaluator, std::span<const std::complex<double>> v,
+                         std::size_t batch, int level, double scale, int log_slots) {
+  Plaintext out = evaluator.encoder().encode(v, batch, level, scale, log_slots);
+  out.real = std::ranges::all_of(v, [](const auto& x) { return x.imag() == 0; });
+  return out;
+}
+
 Ciphertext AutoEvaluator::add_vector(const Ciphertext& a, std::span<const std::complex<double>> v,
                                      std::size_t batch) const {
-  const Plaintext plain = evaluator_->encoder().encode(v, batch, a.level, a.scale, a.log_slots);
-  return evaluator_->add_plain(a, plain);
+  return evaluator_->add_plain(a, encoded(*evaluator_, v, batch, a.level, a.scale, a.log_slots));
 }
 
 Ciphertext AutoEvaluator::multiply_vector(const Ciphertext& a,
@@ -246,9 +253,8 @@ Ciphertext AutoEvaluator::multiply_vector(const Ciphertext& a,
   Operand x(a);
   settle_operand(*evaluator_, x);
   require_level(*evaluator_, *x);
-  const Plaintext plain =
-      evaluator_->encoder().encode(v, batch, x->level, factor_scale(*evaluator_, *x), x->log_slots);
-  return evaluator_->multiply_plain(*x, plain);
+  return evaluator_->multiply_plain(
+      *x, encoded(*evaluator_, v, batch, x->level, factor_scale(*evaluator_, *x), x->log_slots));
 }
 
 Ciphertext AutoEvaluator::add_scalar(const Ciphertext& a, std::complex<double> v) const {

@@ -62,13 +62,31 @@ void Program::check(std::size_t index, const Ciphertext& input) const {
           input.estimate.message <= example.estimate.message * kRounding &&
           input.estimate.error <= example.estimate.error * kRounding &&
           input.estimate.noise <= example.estimate.noise * kRounding &&
-          input.estimate.peak <= example.estimate.peak * kRounding,
+          input.estimate.peak <= example.estimate.peak * kRounding &&
+          params::degree_of(input.estimate.lineage) <= params::degree_of(example.estimate.lineage),
       [&] {
         return "input " + std::to_string(index) +
-               " of the captured function has more noise or a larger magnitude than its example, "
-               "for which the results' precision is known: capture the function with an example "
-               "like it";
+               " of the captured function has more noise, a larger magnitude or a higher degree in "
+               "encrypted numbers than its example, for which the results' precision is known: "
+               "capture the function with an example like it";
       });
+}
+
+// The claimed precision of the results is that of the examples. Of numbers that are related errors add up.
+void Program::check_apart(std::span<const Ciphertext* const> inputs) const {
+  for (std::size_t j = 1; j < inputs.size(); ++j) {
+    for (std::size_t i = 0; i < j; ++i) {
+      require<InvalidArgument>(
+          !params::apart(inputs_[i].estimate.lineage, inputs_[j].estimate.lineage) ||
+              params::apart(inputs[i]->estimate.lineage, inputs[j]->estimate.lineage),
+          [&] {
+            return "inputs " + std::to_string(i) + " and " + std::to_string(j) +
+                   " of the captured function may be made of the same numbers, and its examples "
+                   "were encrypted apart: capture the function with examples that are related as "
+                   "these are, so that the results' precision is known";
+          });
+    }
+  }
 }
 
 std::size_t Program::bytes() const {
@@ -85,6 +103,7 @@ std::vector<Ciphertext> Program::run(std::span<const Ciphertext* const> inputs) 
            std::to_string(inputs.size());
   });
   for (std::size_t i = 0; i < inputs.size(); ++i) check(i, *inputs[i]);
+  check_apart(inputs);
   std::vector<ring::Recording::Input> blocks;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     for (std::size_t part = 0; part < inputs_[i].parts.size(); ++part) {
@@ -95,10 +114,13 @@ std::vector<Ciphertext> Program::run(std::span<const Ciphertext* const> inputs) 
       std::ranges::all_of(inputs, [](const Ciphertext* x) { return x->estimate.derived; });
   const bool real =
       std::ranges::all_of(inputs, [](const Ciphertext* x) { return x->estimate.real; });
+  std::vector<const params::Lineage*> lineages;
+  for (const Ciphertext* x : inputs) lineages.push_back(&x->estimate.lineage);
   std::vector<Ciphertext> out;
   recording_->run(blocks, [&] {
     for (const Ciphertext& a : outputs_) {
       out.push_back(evaluator_->copy(a));
+      out.back().estimate.lineage = params::lineage_of_result(a.estimate.lineage, lineages);
       out.back().estimate.derived = derived && a.estimate.derived;
       out.back().estimate.real = real && a.estimate.real;
     }

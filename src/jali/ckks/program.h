@@ -39,6 +39,7 @@ class Program {
 
  private:
   void check(std::size_t index, const Ciphertext& input) const;
+  void check_apart(std::span<const Ciphertext* const> inputs) const;
 
   const std::shared_ptr<const Evaluator> evaluator_;
   const CiphertextFunction function_;

@@ -21,6 +21,7 @@ namespace {
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kRegionAlignment = 512;
 constexpr std::size_t kLaterRegions = 16;  // the first region is larger by this factor
+constexpr std::size_t kSlack = std::size_t{256} << 20;
 
 // Sizes are rounded to a sixteenth of their power of two, at most a mebibyte, so that a freed block fits
 // many requests and at most 1/16 is wasted.
@@ -43,6 +44,7 @@ struct Pool::State {
   std::unordered_map<std::size_t, std::vector<void*>> free[2];
   Arena arena;
   std::size_t in_use = 0, cached = 0, peak = 0;
+  std::size_t most = 0;  // in use at once, ever
   // The thread that allocates from another pool for now, that pool, and what the thread has freed since. Only that thread
   // uses the last two.
   std::atomic<std::thread::id> redirected;
@@ -151,6 +153,7 @@ Buffer Pool::allocate(std::size_t bytes, bool secret, Pool& spare) {
     std::lock_guard lock(state_->mutex);
     state_->in_use += size;
     state_->peak = std::max(state_->peak, state_->in_use);
+    state_->most = std::max(state_->most, state_->in_use);
   }
   Buffer out(shared_from_this(), data, bytes, secret);
   state_->tell([&](BlockIds& ids) { ids.added(data, size); });
@@ -183,15 +186,23 @@ void Pool::release(void* data, std::size_t bytes, bool secret) noexcept {
   state_->tell([&](BlockIds& ids) { ids.removed(data); });
   if (state_->wipe || secret) state_->memory->wipe(data, size);
   if (state_->poison) state_->memory->fill(data, kPoison, size);
-  std::lock_guard lock(state_->mutex);
-  state_->in_use -= size;
-  try {
-    if (state_->joins) return state_->arena.give(data, size);
-    state_->free[secret][size].push_back(data);
-    state_->cached += size;
-  } catch (...) {
-    state_->memory->free(data, size);
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->in_use -= size;
+    try {
+      if (state_->joins) return state_->arena.give(data, size);
+      state_->free[secret][size].push_back(data);
+      state_->cached += size;
+    } catch (...) {
+      state_->memory->free(data, size);
+    }
+    // A host hands out more memory than it has, so that no allocation fails before the process is ended. Blocks of sizes that are no
+    // longer asked for are not kept there for ever. Other memories fail, and what is cached is given back then.
+    const std::size_t held = state_->in_use + state_->cached;
+    if (!state_->memory->host_accessible() || held <= state_->most + state_->most / 2 + kSlack)
+      return;
   }
+  trim();
 }
 
 void Pool::trim() noexcept {

@@ -44,7 +44,8 @@ class Buffer {
   bool secret_ = false;
 };
 
-/// A thread-safe pool of blocks. A block keeps its pool alive. A freed block can be reused at once, because all users of one
+/// A thread-safe pool of blocks. A block keeps its pool alive. Of a host's memory it holds no more than 1.5 times the most that was
+/// in use at once, and 256 MiB. A freed block can be reused at once, because all users of one
 /// memory are on one stream, which orders their operations.
 class Pool : public std::enable_shared_from_this<Pool> {
  public:

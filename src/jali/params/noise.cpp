@@ -81,17 +81,34 @@ bool is_one_encryption(const Lineage& a) {
          (a.inputs == bit_of(a.root) || a.inputs == bit_of(~a.root));
 }
 
-/// Whether these are numbers of two different encryptions. Their bits may be the same by chance.
-bool apart(const Lineage& a, const Lineage& b) {
-  return is_one_encryption(a) && is_one_encryption(b) && a.root != b.root && a.root != ~b.root;
-}
-
 /// (sqrt(a) + sqrt(b))^2: the largest variance of the sum of two errors.
 double together(double a, double b) {
   return a == 0 ? b : b == 0 ? a : a + b + 2 * std::sqrt(times(a, b));
 }
 
 }  // namespace
+
+bool apart(const Lineage& a, const Lineage& b) {
+  return is_one_encryption(a) && is_one_encryption(b) && a.root != b.root && a.root != ~b.root;
+}
+
+Lineage lineage_of_result(const Lineage& example, std::span<const Lineage* const> inputs) {
+  if (example.root == 0) return {};
+  Lineage out{example.root + example.turn + example.power, 1, 1, 1, 0};
+  std::uint32_t degree = 1;
+  for (const Lineage* input : inputs) {
+    if (input->root == 0) return {};
+    out.root = mix(mix(out.root + input->root + input->power) + input->turn);
+    out.inputs |= input->inputs;
+    degree = std::max(degree, degree_of(*input));
+  }
+  out.degree = capped(std::uint64_t{degree_of(example)} * degree);
+  // It must not pass for an encryption, which would be independent of the inputs.
+  while (out.root == 0 || out.inputs == bit_of(out.root) || out.inputs == bit_of(~out.root)) {
+    out.root = mix(out.root + 1);
+  }
+  return out;
+}
 
 std::uint32_t degree_of(const Lineage& a) { return capped(std::uint64_t{a.degree} * a.power); }
 

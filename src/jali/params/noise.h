@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "jali/params/ckks_params.h"
 
@@ -67,6 +68,12 @@ Lineage lineage_of_term();
 
 /// The lineage of numbers that were just encrypted or read.
 Lineage lineage_of(std::uint64_t root);
+
+/// Whether these are numbers of two different encryptions. Their bits may be the same by chance.
+bool apart(const Lineage& a, const Lineage& b);
+
+/// The lineage of a result of a recorded function. example: of its result when it was recorded. inputs: of what it was run with.
+Lineage lineage_of_result(const Lineage& example, std::span<const Lineage* const> inputs);
 
 /// The degree of numbers as a polynomial in those that were encrypted, as far as it is known; at most 2^16.
 std::uint32_t degree_of(const Lineage& lineage);
