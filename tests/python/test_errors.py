@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import array_world
 import numpy as np
 import pytest
 from conftest import DEPTH, World
@@ -383,3 +384,29 @@ def test_secrets_stay_inside(one: World) -> None:
         assert "Client" not in text
     for thing in (one.server, one.server._core, one.server.explicit, one.bind([1.0]), one.keys):
         assert not any("decrypt" in name or "secret" in name for name in dir(thing))
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda s, x: x.sum(0, count=8), "leave out axis and keepdims"),
+        (lambda s, x: x.sum("x", count=8), "leave out axis and keepdims"),
+        (lambda s, x: x.sum(keepdims=True, count=8), "leave out axis and keepdims"),
+        (lambda s, x: x.sum(8, keepdims=True), "leave out axis and keepdims"),
+        (lambda s, x: x.sum(keepdims="no"), "keepdims must be True or False"),
+        (lambda s, x: x.mean(keepdims="no"), "keepdims must be True or False"),
+        (lambda s, x: pow(x, 2, 5), "no remainder"),
+        (
+            lambda s, x: s.polynomial(x, ckks.Polynomial([0, 0, 1]), basis="nonsense"),
+            "leave out basis= and interval=",
+        ),
+        (
+            lambda s, x: s.polynomial(x, ckks.Polynomial([0, 0, 1]), interval=(-1, 1)),
+            "leave out basis= and interval=",
+        ),
+    ],
+)
+def test_no_argument_is_ignored(call: Callable[..., Any], says: str) -> None:
+    s = array_world.small()
+    with pytest.raises(jali.Error, match=says):
+        call(s.server, s.bind(np.ones(5)))

@@ -242,7 +242,9 @@ class EncryptedArray(Shaped):
             )
         return self * inverse
 
-    def __pow__(self, exponent: int) -> EncryptedArray:
+    def __pow__(self, exponent: int, modulo: Any = None) -> EncryptedArray:
+        if modulo is not None:
+            raise Unsupported("encrypted numbers have no remainder: call pow with two arguments")
         result: EncryptedArray = arrays.power({1: self}, arrays.exponent(exponent))
         return result
 
@@ -327,6 +329,10 @@ class EncryptedArray(Shaped):
                     f"axis {axis} is out of range for an array of {counted_text(len(self.shape), 'axis', 'axes')}: write count={axis} to sum over so many slots"
                 )
             return self._dense().sum(axis, keepdims)
+        if axis is not None or keepdims:
+            raise InvalidArgument(
+                "a sum over a count of slots has no axis and keeps none: leave out axis and keepdims, or the count"
+            )
         if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
             raise InvalidArgument("count must be a power of two from 1 to slots")
         elif count & (count - 1):

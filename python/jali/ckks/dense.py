@@ -322,6 +322,7 @@ class DenseArray(EncryptedArray):
         """
         if count is not None:
             raise Unsupported("sum(count=) adds windows of a vector: add the slices of an array")
+        keepdims = checks.flag(keepdims, "keepdims")
         axes = numbered(axis, len(self.shape))
         out = self._compact()
         for k in sorted(axes, key=lambda k: -abs(self._view.strides[k])):

@@ -312,6 +312,10 @@ class Evaluator:
         """
         if not isinstance(polynomial, Polynomial):
             polynomial = Polynomial(polynomial, basis, interval)
+        elif basis != "power" or interval is not None:
+            raise InvalidArgument(
+                "a ckks.Polynomial has a basis and an interval: leave out basis= and interval="
+            )
         self._raw(x)
         x = x._filled(polynomial.interval)
         return x._like(self._core.polynomial(polynomial, self._raw(x), checked_within(within)))
