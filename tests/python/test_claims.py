@@ -39,6 +39,9 @@ COLUMNS = np.tile(np.random.default_rng(1).normal(size=(512, 1)) / 100, (1, 512)
 TRIANGLE = np.tri(512) / 300
 SIGNS = (np.tri(512) - np.tri(512).T) * 0.003710644783225416
 WEIGHTS = np.random.default_rng(1).normal(size=512)
+I = np.arange(512)
+OFFSETS = COLUMNS + np.random.default_rng(2).normal(size=512)[(I[None] - I[:, None]) % 512] / 1000
+ALMOST = COLUMNS * (1 + 1e-13 * np.random.default_rng(3).normal(size=(512, 512)))
 CUBIC = [2.0, -2.5, 0.4, -0.6]
 PLAIN: dict[str, Any] = {
     "depth": 6,
@@ -95,6 +98,27 @@ CASES: dict[str, Case] = {
         {"peak": 1.0},
         lambda x: COLUMNS @ x,
         lambda v: COLUMNS @ v,
+    ),
+    "offsets of rows and a circulant matrix": (
+        PLAIN,
+        ONES,
+        {"peak": 1.0},
+        lambda x: OFFSETS @ x,
+        lambda v: OFFSETS @ v,
+    ),
+    "equal columns of a small matrix": (
+        PLAIN,
+        full(1.0, 256),
+        {"peak": 1.0},
+        lambda x: COLUMNS[:256, :256] @ x,
+        lambda v: COLUMNS[:256, :256] @ v,
+    ),
+    "columns that are equal but for the last digits": (
+        PLAIN,
+        ONES,
+        {"peak": 1.0},
+        lambda x: ALMOST @ x,
+        lambda v: ALMOST @ v,
     ),
     # Coefficients of low order are the same in many of its diagonals, up to whole multiples.
     "a triangle": (PLAIN, ONES, {"peak": 1.0}, lambda x: TRIANGLE @ x, lambda v: TRIANGLE @ v),

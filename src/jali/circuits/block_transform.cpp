@@ -1,11 +1,9 @@
 #include "jali/circuits/block_transform.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstdint>
-#include <map>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 
@@ -25,18 +23,6 @@ using ckks::Rotation;
 
 // The number of inner sums that one pass over the baby steps makes. It bounds their memory.
 constexpr std::size_t kTogether = 16;
-
-/// FNV-1a over the bytes of the numbers.
-std::uint64_t hash_of(std::span<const std::complex<double>> entries) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const auto& e : entries) {
-    for (const double part : {e.real(), e.imag()}) {
-      hash = (hash ^ std::bit_cast<std::uint64_t>(part + 0.0)) * 0x100000001b3;
-      hash ^= hash >> 32;
-    }
-  }
-  return hash;
-}
 
 bool close(double a, double b) { return std::abs(a - b) <= std::ldexp(std::abs(b), -20); }
 
@@ -85,9 +71,7 @@ Ciphertext bring_down(const ckks::Evaluator& evaluator, const Ciphertext& a, int
 
 BlockTransform::BlockTransform(ckks::ParamsPtr params, const BlockDiagonals& diagonals, Fill fill,
                                const TransformOptions& options)
-    : params_(std::move(params)),
-      fill_(std::move(fill)),
-      rows_are_summed_(options.rows_are_summed) {
+    : params_(std::move(params)), fill_(std::move(fill)), summed_rows_(options.summed_rows) {
   level_ = options.level < 0 ? params_->depth() : options.level;
   const int full = params_->log_n() - 1;
   log_slots_ = options.log_slots < 0 ? full : options.log_slots;
@@ -228,15 +212,60 @@ static void collect(std::span<const std::complex<double>> entries,
   }
 }
 
+// What tells of the roundings of a diagonal: its numbers less their mean, whose rounding is that of one coefficient, projected on two
+// sets of random signs, in units of the encoded integers.
+struct Print {
+  double first, second;
+};
+
+static Print print_of(std::span<const std::complex<double>> entries, double scale) {
+  std::complex<double> mean = 0;
+  for (const auto& e : entries) mean += e;
+  mean /= static_cast<double>(entries.size());
+  std::minstd_rand signs;  // the same for every diagonal
+  Print out{0, 0};
+  for (const auto& e : entries) {
+    const auto bits = signs();
+    const double re = e.real() - mean.real(), im = e.imag() - mean.imag();
+    out.first += (bits & 0x100 ? re : -re) + (bits & 0x200 ? im : -im);
+    out.second += (bits & 0x400 ? re : -re) + (bits & 0x800 ? im : -im);
+  }
+  const double unit = scale / std::sqrt(static_cast<double>(entries.size()));
+  const double sign =
+      out.first < 0 ? -unit : unit;  // a change of sign changes that of roundings alone
+  return {out.first * sign, out.second * sign};
+}
+
+// How many pairs of diagonals are rounded alike, each with itself included. A coefficient is the mean of n numbers times roots of unity, so
+// coefficients differ by less than a quarter if numbers differ by less than sqrt(n) / 4 units. Diagonals that have no print are made of
+// equal numbers.
+static double alike_pairs(std::vector<Print>& prints, std::size_t slots) {
+  const double near = std::sqrt(static_cast<double>(slots)) / 4;
+  std::ranges::sort(prints, {}, &Print::first);
+  double pairs = 0, count = 0;
+  for (std::size_t i = 0; i < prints.size(); ++i) {
+    const bool none = prints[i].first < near && std::fabs(prints[i].second) < near;
+    const bool alike = count > 0 && prints[i].first - prints[i - 1].first < near &&
+                       std::fabs(prints[i].second - prints[i - 1].second) < near;
+    count = none ? 0 : alike ? count + 1 : 1;
+    pairs += none ? 1 : 2 * count - 1;
+  }
+  return pairs;
+}
+
 BlockTransform::Rows BlockTransform::rows_of(std::size_t output) const {
   const auto sums = row_sums(output);
   const auto zeros = static_cast<std::size_t>(std::ranges::count(sums, 0.0));
   const double slots = static_cast<double>(sums.size());
-  const bool all = rows_are_summed_ || zeros == sums.size();
+  const bool summed = !summed_rows_.empty();
+  const bool all = summed || zeros == sums.size();
+  // What the sums of rows have of the roundings is that of the sums of the diagonals' numbers.
+  const std::size_t period = summed ? summed_rows_[output] : plan_.slots;
+  std::vector<std::complex<double>> folded(period);
   const double filled = all ? slots : slots - static_cast<double>(zeros);
   Rows out{std::ranges::max(sums), slots / filled};
   std::vector<std::complex<double>> entries(plan_.slots);
-  std::map<std::uint64_t, double> equal;  // how many diagonals have these entries, by a hash
+  std::vector<Print> prints;
   std::vector<std::complex<double>> values;  // the different ones, up to one above kFewValues
   double diagonals = 0;
   for (std::size_t input = 0; input < plan_.babies.size(); ++input) {
@@ -247,12 +276,15 @@ BlockTransform::Rows BlockTransform::rows_of(std::size_t output) const {
         std::ranges::fill(entries, 0.0);
         fill_(output, input, term.diagonal, entries);
         block.add(term.diagonal, entries);
+        ++diagonals;
         // Of equal numbers, one coefficient is rounded and not N, so that as many roundings may be added as if they were independent.
         const bool one =
             std::ranges::all_of(entries, [&](const auto& e) { return e == entries[0]; });
-        if (!one) ++equal[hash_of(entries)];
-        if (!one) collect(entries, values);
-        diagonals += one ? 1 : 0;
+        if (one) continue;
+        std::ranges::fill(folded, 0.0);
+        for (std::size_t s = 0; s < entries.size(); ++s) folded[s % period] += entries[s];
+        prints.push_back(print_of(folded, diagonal_scale_));
+        collect(entries, values);
       }
     }
     if (block.squares() == 0) continue;
@@ -261,9 +293,8 @@ BlockTransform::Rows BlockTransform::rows_of(std::size_t output) const {
     out.message += std::sqrt(largest * out.share);
     out.principal = std::max(out.principal, largest / mean);
   }
-  double pairs = diagonals;
-  for (const auto& [hash, count] : equal) diagonals += count, pairs += count * count;
-  if (diagonals > 0) out.alike = pairs / diagonals;
+  const double others = diagonals - static_cast<double>(prints.size());
+  if (diagonals > 0) out.alike = (others + alike_pairs(prints, plan_.slots)) / diagonals;
   if (!values.empty() && values.size() <= kFewValues) out.alike += kRoundedAlike;
   return out;
 }

@@ -24,9 +24,9 @@ struct TransformOptions {
   double input_scale = 0;  // 0: the canonical scale of the level
   BsgsOptions bsgs{};
   double output_scale = 0;  // 0: the canonical scale of the level below
-  /// Whether the caller adds up rows of the result, so that estimates are averages over all rows, also those that hold nothing
-  /// but zeros.
-  bool rows_are_summed = false;
+  /// If the caller adds up rows of the results, the distance of these for every output, so that estimates are averages over all
+  /// rows, also those that hold nothing but zeros. Otherwise empty.
+  std::vector<std::size_t> summed_rows = {};
 };
 
 /// A plan is made on construction, prepare() encodes the diagonals, and apply() computes. Results lie one level below the
@@ -172,7 +172,7 @@ class BlockTransform {
   double input_scale_ = 0;
   double output_scale_ = 0;
   double diagonal_scale_ = 0;
-  bool rows_are_summed_ = false;
+  std::vector<std::size_t> summed_rows_;
   BsgsPlan plan_;
   std::vector<std::vector<std::vector<Diagonal>>> encoded_;  // [output][giant][term]
   ckks::Storage storage_ = ckks::Storage::residues;  // of these

@@ -271,6 +271,10 @@ MatVec::MatVec(std::vector<double> matrix, std::size_t m, std::size_t n, ckks::P
         block.rows, ckks::tiling_of(block.first_row, block.period, block.period, 1, slots), slots));
   }
   output_ = Layout::of(m, slots, std::move(packing));
+  std::vector<std::size_t> summed_rows;
+  for (const Block& block : blocks_) {
+    if (summed()) summed_rows.push_back(block.count > 1 ? block.stride : slots);
+  }
   transform_.emplace(
       std::move(params), diagonals,
       [source](std::size_t o, std::size_t i, int d, std::span<std::complex<double>> entries) {
@@ -281,7 +285,7 @@ MatVec::MatVec(std::vector<double> matrix, std::size_t m, std::size_t n, ckks::P
           .log_slots = log_slots,
           .input_scale = options.input_scale,
           .bsgs = options.bsgs,
-          .rows_are_summed = summed(),
+          .summed_rows = std::move(summed_rows),
       });
 }
 

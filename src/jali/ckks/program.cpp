@@ -72,18 +72,21 @@ void Program::check(std::size_t index, const Ciphertext& input) const {
       });
 }
 
-// The claimed precision of the results is that of the examples. Of numbers that are related errors add up.
+// The claimed precision of the results is that of the examples. Of numbers that are related errors add up. The lineage of a batch of
+// several encryptions is not known, and it is taken to be as its example.
 void Program::check_apart(std::span<const Ciphertext* const> inputs) const {
   for (std::size_t j = 1; j < inputs.size(); ++j) {
     for (std::size_t i = 0; i < j; ++i) {
+      const params::Lineage &a = inputs[i]->estimate.lineage, &b = inputs[j]->estimate.lineage;
+      const bool related =
+          inputs[i] == inputs[j] || (a.root != 0 && b.root != 0 && !params::apart(a, b));
       require<InvalidArgument>(
-          !params::apart(inputs_[i].estimate.lineage, inputs_[j].estimate.lineage) ||
-              params::apart(inputs[i]->estimate.lineage, inputs[j]->estimate.lineage),
+          !related || !params::apart(inputs_[i].estimate.lineage, inputs_[j].estimate.lineage),
           [&] {
             return "inputs " + std::to_string(i) + " and " + std::to_string(j) +
-                   " of the captured function may be made of the same numbers, and its examples "
-                   "were encrypted apart: capture the function with examples that are related as "
-                   "these are, so that the results' precision is known";
+                   " of the captured function are made of the same numbers, and its examples were "
+                   "encrypted apart: capture the function with examples that are related as these "
+                   "are, so that the results' precision is known";
           });
     }
   }
