@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tracemalloc
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -438,6 +439,39 @@ def test_what_repeats_is_not_added_to_its_own_copies() -> None:
     x = server.bind(client.encrypt(v, peak=1))
     result = x.reshape(2, 3) - w @ x
     assert np.allclose(client.decrypt(result), v.reshape(2, 3) - w @ v, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(5,), (3, 5)])
+def test_fractions_and_ranges_are_operands(s: Small, shape: tuple[int, ...]) -> None:
+    a, third, five = uniform(*shape), Fraction(1, 3), range(1, 6)
+    x, f, r = s.bind(a), 1 / 3, np.arange(1, 6)
+    for got, expected in (
+        (x + third, a + f),
+        (third + x, f + a),
+        (x - third, a - f),
+        (third - x, f - a),
+        (x * third, a * f),
+        (third * x, f * a),
+        (x / third, a / f),
+        (x + five, a + r),
+        (five + x, r + a),
+        (x - five, a - r),
+        (five - x, r - a),
+        (x * five, a * r),
+        (five * x, r * a),
+        (x / five, a / r),
+        (x @ five, a @ r),
+    ):
+        s.check(got, expected)
+    assert (x * Fraction(4, 2)).level == x.level  # a whole number
+
+
+def test_what_is_advised_for_complex_vectors_works(s: Small) -> None:
+    a, w = uniform(5) + 1j * uniform(5), uniform(2, 5)
+    x = s.bind(a)
+    with pytest.raises(jali.InvalidArgument, match=r"write \(matrix \* x\)\.sum\(-1\)"):
+        w @ x
+    s.check((w * x).sum(-1), w @ a)
 
 
 def test_variance_of_complex_numbers() -> None:

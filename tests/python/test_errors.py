@@ -395,6 +395,7 @@ def test_secrets_stay_inside(one: World) -> None:
         (lambda s, x: x.sum(8, keepdims=True), "leave out axis and keepdims"),
         (lambda s, x: x.sum(keepdims="no"), "keepdims must be True or False"),
         (lambda s, x: x.mean(keepdims="no"), "keepdims must be True or False"),
+        (lambda s, x: x.var(keepdims="no"), "keepdims must be True or False"),
         (lambda s, x: pow(x, 2, 5), "no remainder"),
         (
             lambda s, x: s.polynomial(x, ckks.Polynomial([0, 0, 1]), basis="nonsense"),

@@ -13,6 +13,8 @@ import pickle
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +130,11 @@ CALLS: dict[str, Expected] = {
     "np.sum(x, axis=0)": either(X.sum()),
     "np.std(x)": either(X.std()),
     "np.dot(x, y)": either(X @ Y),
+    "np.dot(x, 2)": works(2 * X),
+    "np.dot(0.5, x)": works(X / 2),
+    "np.dot(2j, x)": works(2j * X),
+    "np.dot(x, np.float64(2))": works(2 * X),
+    "np.dot(x, 'a')": refused("an operand must be"),
     "np.matmul(W, x)": either(W @ X),
     "np.roll(x, 1)": refused(r"np.concatenate\(\[x\[-k:\], x\[:-k\]\]\)"),
     "np.concatenate([x, y])": either(np.concatenate([X, Y])),
@@ -169,6 +176,21 @@ CALLS: dict[str, Expected] = {
     "x @ y": either(X @ Y),
     "x @ W": either(X @ W),
     "W @ x": either(W @ X),
+    "x * Fraction(1, 4)": works(X / 4),
+    "np.multiply(x, Fraction(1, 4))": works(X / 4),
+    "x * Fraction(10**400)": refused("too large for a double"),
+    "x / Fraction(0)": refused("division by zero"),
+    "x / range(4)": refused("holds a zero"),
+    "x * range(3)": refused("make them equal"),
+    "x * Decimal(2)": refused(r"write float\(value\)"),
+    "Decimal(2) * x": refused(r"write float\(value\)"),
+    "x + Decimal(2)": refused(r"write float\(value\)"),
+    "Decimal(2) + x": refused(r"write float\(value\)"),
+    "x - Decimal(2)": refused(r"write float\(value\)"),
+    "Decimal(2) - x": refused(r"write float\(value\)"),
+    "x / Decimal(2)": refused(r"write float\(value\)"),
+    "Decimal(2) / x": refused("functions.inverse"),
+    "x.dot(Decimal(2))": refused(r"write float\(value\)"),
     "np.matrix(W) * x": refused(r"np.asarray\(M\) \* x for element by element, or M @ x"),
     "x * np.matrix(W)": refused("M @ x for the product"),
     "x + np.matrix(W)": refused("np.asarray"),
@@ -176,6 +198,9 @@ CALLS: dict[str, Expected] = {
     "np.asarray(np.matrix(W)) * x": works(W * X),
     "np.matrix(W) @ x": works(W @ X),
     "x @ np.matrix(W)": works(X @ W),
+    "W @ (x * 1j)": refused(r"write \(matrix \* x\).sum\(-1\)"),
+    "(x * 1j) @ W": refused(r"write \(matrix \* x\).sum\(-1\)"),
+    "server.matvec(ckks.MatVec(W, params), x * 1j)": refused("takes real vectors"),
     "W.dot(x)": refused("write matrix @ x instead of matrix.dot"),
     "x.T": either(X.T),
     "x.reshape(2, 2)": either(X.reshape(2, 2)),
@@ -407,6 +432,8 @@ def names() -> Mapping[str, Any]:
     return mine | {
         "ckks": ckks,
         "np": np,
+        "Decimal": Decimal,
+        "Fraction": Fraction,
         "copy": copy,
         "json": json,
         "math": math,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -28,7 +30,7 @@ __all__ = [
 
 def number(value: Any) -> complex | None:
     """The value as a finite complex number, or None if it is no number. Raises InvalidArgument for NaN and infinity."""
-    if isinstance(value, (float, int, complex, np.number, np.bool_)):
+    if isinstance(value, (float, int, complex, np.number, np.bool_, numbers.Rational)):
         try:
             found = complex(value)
         except OverflowError:
@@ -46,6 +48,10 @@ def number(value: Any) -> complex | None:
 
 def refuse_non_numbers(value: Any) -> None:
     """Raises WrongCall for what is often passed in the place of an operand and cannot be one."""
+    if isinstance(value, Decimal):
+        raise WrongCall(
+            "encrypted numbers are approximate, so that a Decimal cannot be an operand: write float(value)"
+        )
     if value is None or isinstance(value, (str, bytes, dict, set)):
         raise WrongCall(
             "an operand must be an encrypted array, a number or an array of numbers, "
@@ -68,10 +74,10 @@ def refuse_matrix(value: Any) -> None:
 
 
 def operand(value: Any, length: int) -> npt.NDArray[Any] | None:
-    """The operand as an array, or None if it is no array, list, tuple or column of pandas. A last axis of 1 is repeated to `length`."""
+    """The operand as an array, or None if it is no array, list, tuple, range or column of pandas. A last axis of 1 is repeated to `length`."""
     if hasattr(value, "to_numpy"):  # a column or a table of pandas
         value = value.to_numpy()
-    if not isinstance(value, (np.ndarray, list, tuple)):
+    if not isinstance(value, (np.ndarray, list, tuple, range)):
         refuse_non_numbers(value)
         return None
     refuse_matrix(value)

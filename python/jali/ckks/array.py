@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 import numpy as np
@@ -28,7 +29,9 @@ __all__ = ["EncryptedArray"]
 _LEAST_COUNT = 8  # a smaller number in the place of an axis is one
 
 #: The other operand of an EncryptedArray's arithmetic.
-Operand = Union["EncryptedArray", complex, npt.NDArray[Any], list[Any], tuple[Any, ...]]
+Operand = Union[
+    "EncryptedArray", complex, Fraction, npt.NDArray[Any], list[Any], tuple[Any, ...], range
+]
 
 
 def checked_target(target_level: int | None) -> int:
@@ -44,6 +47,15 @@ def checked_target(target_level: int | None) -> int:
             f"target_level must be at least 0, not {checks.shown(target_level)}: leave it out for all levels"
         )
     return int(target_level)
+
+
+def refuse_complex(value: Ciphertext) -> None:
+    """Raises InvalidArgument for complex numbers, which products with matrices do not take."""
+    if value.is_complex:
+        raise InvalidArgument(
+            "a product with a matrix takes real vectors: encrypt the real and the imaginary parts as two vectors, or write "
+            "(matrix * x).sum(-1) for matrix @ x, which takes complex ones"
+        )
 
 
 def checked_iterations(iterations: int) -> int:

@@ -24,7 +24,12 @@ from jali._jali.ckks import (
     Polynomial,
     Trace,
 )
-from jali.ckks.array import EncryptedArray, checked_iterations, checked_target
+from jali.ckks.array import (
+    EncryptedArray,
+    checked_iterations,
+    checked_target,
+    refuse_complex,
+)
 from jali.ckks.captured import Batcher, Captured
 from jali.ckks.dense import DenseArray, dense
 from jali.ckks.functions import checked_within
@@ -273,6 +278,8 @@ class Evaluator:
         if not isinstance(plan, MatVec):
             raise InvalidArgument("matvec takes a ckks.MatVec: make one from the matrix first")
         inputs = [self._own(v) for v in ([x] if isinstance(x, EncryptedArray) else x)]
+        for value in inputs:
+            refuse_complex(value)
         return [EncryptedArray(self, c) for c in self._core.matvec(plan, inputs)]
 
     def linear_transform(

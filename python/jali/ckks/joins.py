@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from jali._core import checks
+from jali._core.array import number
 from jali._core.console import counted_text
 from jali.ckks.array import EncryptedArray
 from jali.ckks.dense import DenseArray, dense
@@ -128,6 +129,14 @@ def split(x: EncryptedArray, sections: Any, axis: int = 0) -> list[DenseArray]:
     return [dense(x)[(*key, slice(a, b))] for a, b in itertools.pairwise(cuts)]
 
 
+def dot(a: Any, b: Any) -> EncryptedArray:
+    """a @ b, and the product with a number, as numpy.dot."""
+    if isinstance(a, EncryptedArray):
+        return a.dot(b)
+    value = number(a)
+    return matmul(a, b) if value is None else dense(b) * value
+
+
 #: What NumPy's functions do with encrypted arrays.
 FUNCTIONS: dict[Any, Any] = {
     np.stack: stack,
@@ -136,7 +145,7 @@ FUNCTIONS: dict[Any, Any] = {
     np.sum: lambda x, axis=None, *, keepdims=False: dense(x).sum(axis, keepdims),
     np.mean: lambda x, axis=None, *, keepdims=False: dense(x).mean(axis, keepdims),
     np.var: lambda x, axis=None, *, ddof=0, keepdims=False: dense(x).var(axis, ddof, keepdims),
-    np.dot: matmul,
+    np.dot: dot,
     np.reshape: lambda x, shape, order="C": dense(x).reshape(shape, order=order),
     np.ravel: lambda x, order="C": dense(x).ravel(order),
     np.transpose: lambda x, axes=None: dense(x).transpose(axes),

@@ -21,7 +21,7 @@ def numbers(value: Any) -> npt.NDArray[Any] | None:
     """The operand as an array of numbers; None if it is nothing like an array."""
     if hasattr(value, "to_numpy"):  # a column or a table of pandas
         value = value.to_numpy()
-    if not isinstance(value, (np.ndarray, list, tuple)):
+    if not isinstance(value, (np.ndarray, list, tuple, range)):
         refuse_non_numbers(value)
         return None
     refuse_matrix(value)

@@ -12,7 +12,7 @@ from jali._core import checks
 from jali._core.array import plain
 from jali._core.console import counted_text
 from jali._jali.ckks import Layout, LinearTransform, MatVec
-from jali.ckks.array import EncryptedArray
+from jali.ckks.array import EncryptedArray, refuse_complex
 from jali.ckks.dense import DenseArray, dense
 from jali.ckks.moves import fitting, moved
 from jali.ckks.operands import numbers
@@ -79,12 +79,13 @@ def _matvec(matrix: npt.NDArray[Any], x: DenseArray) -> EncryptedArray:
         raise Unsupported(
             "a matrix product takes vectors packed in all slots: encrypt without slots="
         )
+    value = x._settled()
+    refuse_complex(value)
     element = np.full(view.extent, -1, np.int32)
     element[view.addresses()] = np.arange(view.size)
     rows = np.tile(element, view.slots // view.period if view.period else 1).reshape(-1, view.slots)
     layout = Layout._of(rows.tolist(), view.size)  # type: ignore[attr-defined]
     plan = MatVec(matrix, server.params, level=x.level, layout=layout, streaming=True)
-    value = x._settled()
     inputs = [server._core.take(value, [v]) for v in range(view.vectors)]
     outputs = server._core.matvec(plan, inputs)
     outputs = [server._core.with_view(out, None, False) for out in outputs]
