@@ -39,8 +39,10 @@ COLUMNS = np.tile(np.random.default_rng(1).normal(size=(512, 1)) / 100, (1, 512)
 TRIANGLE = np.tri(512) / 300
 SIGNS = (np.tri(512) - np.tri(512).T) * 0.003710644783225416
 WEIGHTS = np.random.default_rng(1).normal(size=512)
-I = np.arange(512)
-OFFSETS = COLUMNS + np.random.default_rng(2).normal(size=512)[(I[None] - I[:, None]) % 512] / 1000
+INDEX = np.arange(512)
+OFFSETS = (
+    COLUMNS + np.random.default_rng(2).normal(size=512)[(INDEX[None] - INDEX[:, None]) % 512] / 1000
+)
 ALMOST = COLUMNS * (1 + 1e-13 * np.random.default_rng(3).normal(size=(512, 512)))
 CUBIC = [2.0, -2.5, 0.4, -0.6]
 PLAIN: dict[str, Any] = {
