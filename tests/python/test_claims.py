@@ -44,6 +44,12 @@ OFFSETS = (
     COLUMNS + np.random.default_rng(2).normal(size=512)[(INDEX[None] - INDEX[:, None]) % 512] / 1000
 )
 ALMOST = COLUMNS * (1 + 1e-13 * np.random.default_rng(3).normal(size=(512, 512)))
+WALK = np.cumsum(np.random.default_rng(4).normal(size=(512, 4096)), 0) / 200
+COVARIANCE = WALK @ WALK.T / 4096
+BUMPS = WEIGHTS[:, None] / 100 + np.exp(-((np.remainder(INDEX + 256, 512) - 256.0) ** 2) / 2000)
+LOG_NORMAL = np.exp(np.random.default_rng(5).normal(size=512) * 1.2)
+LARGEST = int(LOG_NORMAL.argmax())
+HEAVY_ROWS = np.random.default_rng(6).normal(size=(512, 512)) / 30 * LOG_NORMAL[:, None]
 CUBIC = [2.0, -2.5, 0.4, -0.6]
 PLAIN: dict[str, Any] = {
     "depth": 6,
@@ -125,7 +131,79 @@ CASES: dict[str, Case] = {
     # Coefficients of low order are the same in many of its diagonals, up to whole multiples.
     "a triangle": (PLAIN, ONES, {"peak": 1.0}, lambda x: TRIANGLE @ x, lambda v: TRIANGLE @ v),
     "a triangle of signs": (PLAIN, ONES, {"peak": 1.0}, lambda x: SIGNS @ x, lambda v: SIGNS @ v),
+    # Smooth matrices: diagonals that differ in coefficients of low order alone.
+    "covariances of a random walk": (
+        PLAIN,
+        ONES,
+        {"peak": 1.0},
+        lambda x: COVARIANCE @ x,
+        lambda v: COVARIANCE @ v,
+    ),
+    "sums of weights and a bump": (
+        PLAIN,
+        ONES,
+        {"peak": 1.0},
+        lambda x: BUMPS @ x,
+        lambda v: BUMPS @ v,
+    ),
+    # The largest numbers, and the largest errors, may lie in the same slots.
+    "times an uneven array twice": (
+        WIDE,
+        full(1.0, 512),
+        {"peak": 1.0},
+        lambda x: x * LOG_NORMAL * LOG_NORMAL,
+        lambda v: v * LOG_NORMAL**2,
+    ),
+    "the square of a product with an uneven array": (
+        WIDE,
+        normal,
+        UNIT,
+        lambda x: (x * LOG_NORMAL) ** 2,
+        lambda v: (v * LOG_NORMAL) ** 2,
+    ),
+    "the square of a sum with an uneven array": (
+        WIDE,
+        normal,
+        UNIT,
+        lambda x: (x + LOG_NORMAL * 10) ** 2,
+        lambda v: (v + LOG_NORMAL * 10) ** 2,
+    ),
+    "a slice of a product with an uneven array": (
+        WIDE,
+        normal,
+        UNIT,
+        lambda x: (x * LOG_NORMAL)[LARGEST : LARGEST + 1],
+        lambda v: (v * LOG_NORMAL)[LARGEST : LARGEST + 1],
+    ),
+    "a heavy row of a matrix": (
+        WIDE,
+        normal,
+        UNIT,
+        lambda x: (HEAVY_ROWS @ x)[LARGEST : LARGEST + 1],
+        lambda v: (HEAVY_ROWS @ v)[LARGEST : LARGEST + 1],
+    ),
+    "a heavy row of a small matrix": (
+        WIDE,
+        normal,
+        UNIT,
+        lambda x: (HEAVY_ROWS[LARGEST - 2 : LARGEST + 2] @ x)[2:3],
+        lambda v: (HEAVY_ROWS[LARGEST - 2 : LARGEST + 2] @ v)[2:3],
+    ),
     # The sine of bootstrapping is off by the cube of numbers, and terms of a sum may be equal.
+    "a square, bootstrapped": (
+        SLOTS,
+        normal,
+        UNIT,
+        lambda x: (x * x * 0.25).bootstrap(),
+        lambda v: v * v / 4,
+    ),
+    "a cube, bootstrapped": (
+        SLOTS,
+        normal,
+        UNIT,
+        lambda x: (x * x * (x * 0.125)).bootstrap(),
+        lambda v: v**3 / 8,
+    ),
     "a sum that is bootstrapped": (
         RAISE,
         ONES,
@@ -232,3 +310,18 @@ def test_claims_hold_for_what_an_attacker_tries(case: str) -> None:
     measured = -0.5 * np.log2(np.mean(squares))
     # The root mean square of 20 errors that are one error in all slots is within 0.6 bits of the truth.
     assert np.mean(claims) < measured + 0.6
+
+
+def test_a_claim_holds_for_products_of_two_encryptions_of_the_same_numbers() -> None:
+    """They are independent encryptions, but large numbers lie in the same slots."""
+    params = ckks.Params.create(**WIDE)
+    squares, claims = [], []
+    for _ in range(40):
+        client = ckks.Client(params, threads=1)
+        server = ckks.Evaluator(params, client.evaluation_keys("powers"), threads=1)
+        v = normal(np.random.default_rng())
+        x, y, z = (server.bind(client.encrypt(v, **UNIT)) for _ in range(3))
+        product = x * y * z * (x * y)
+        squares.append(np.mean(np.square(client.decrypt(product) - v**5)))
+        claims.append(product.precision_bits)
+    assert np.mean(claims) < -0.5 * np.log2(np.mean(squares)) + 0.3

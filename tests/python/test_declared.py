@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -79,3 +80,39 @@ def test_claims_are_true_at_the_limit(one: World) -> None:
         rms = float(np.sqrt(np.mean(np.square(error))))
         assert rms < 2.0 ** (0.5 - value.precision_bits)
         assert np.abs(error).max() < ckks.worst_case_error(value.ciphertext)
+
+
+@pytest.mark.parametrize("count", [5, 64, 4096])
+@pytest.mark.parametrize("kind", ["normal", "uniform", "signs", "complex", "zeros"])
+@pytest.mark.filterwarnings("error")
+def test_even_numbers_are_not_warned_of(one: World, count: int, kind: str) -> None:
+    rng = np.random.default_rng()
+    values = {
+        "normal": rng.normal(size=count).clip(-8, 8),
+        "uniform": np.sqrt(3) * rng.uniform(-1, 1, count),
+        "signs": rng.choice([-1.0, 1.0], count),
+        "complex": rng.normal(size=(count, 2)).clip(-5, 5) @ [1, 1j] / np.sqrt(2),
+        "zeros": np.zeros(count),
+    }[kind]
+    one.client.encrypt(values[: one.params.slots], level=0)
+
+
+@pytest.mark.parametrize("numbers", [1, 1j])
+def test_few_large_numbers_among_small_ones_are_warned_of(one: World, numbers: complex) -> None:
+    """They are within what is declared, but their powers are far larger than those of normal numbers."""
+    values = np.zeros(one.params.slots) * numbers
+    values[::64] = 8 * numbers
+    with pytest.warns(UserWarning, match="far larger than the others") as caught:
+        one.client.encrypt(values, level=0)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        one.client.encrypt(values, level=0, magnitude=2.5)
+        one.client.encrypt(values, level=0, peak=8.0)
+
+
+def test_one_outlier_is_warned_of(one: World) -> None:
+    values = np.random.default_rng().choice([-0.9, 0.9], one.params.slots)
+    values[7] = 7.9
+    with pytest.warns(UserWarning, match="far larger"):
+        one.client.encrypt(values, level=0)

@@ -153,7 +153,8 @@ class Client:
             slots. None stands for params.slots.
         magnitude: the root mean square of this kind of numbers, which estimates of precision assume. If it is left out, it is
             the peak, which no root mean square exceeds; or 1, if no peak is declared. n numbers whose root mean square is
-            more than 1 + 4 / sqrt(n) times larger are refused: so much is no accident of the sample.
+            more than 1 + 4 / sqrt(n) times larger are refused: so much is no accident of the sample. Precision is told for numbers
+            that are at most as uneven as normal ones; a warning says so if a few of many are far larger than the others.
         peak: the largest modulus that any number can have. Bounds on errors assume it, and a number above it is refused.
             None stands for 8 times the magnitude. Magnitude and peak travel in the clear, so declare them beforehand for
             this kind of numbers, and do not compute them from the data.
@@ -464,7 +465,7 @@ def encrypted(
         _check_memory(params, known.shape, level, arguments[1], batch=view is None, limit=limit)
     array = as_numbers(values) if known is values else known
     if not calibrated:
-        check_magnitude(array, *kind)
+        check_magnitude(array, *kind, stacklevel=4)
     if view is None:
         return core.encrypt(array, *arguments, *kind, None, layout, part, calibrated)
     if layout is not None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from jali import device as devices
 from jali._core import checks
-from jali._core.console import bytes_text, seconds_text
+from jali._core.console import seconds_text
 from jali.cli.demo_compiled import Session, add_options, free_bytes, report, report_plan
 from jali.cli.demo_options import check_positive
 from jali.cli.parser import Parser
@@ -227,10 +227,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"{options.pack}), {figures.bootstraps} bootstraps",
         ),
         ("images a second", f"{options.batch / figures.seconds:.3g}"),
-        (
-            "memory",
-            f"on the device {bytes_text(figures.device_bytes)}; of this process at most {bytes_text(figures.host_bytes)}",
-        ),
+        *figures.lines(),
     ]
     report(result, lines, options)
     return 0

@@ -24,6 +24,8 @@ from jali.cli.parser import Parser
 from jali.errors import InvalidArgument, LimitExceeded
 from jali.nn import Graph, Message
 from jali.nn.compile import compile as compile_function
+from jali.nn.expected import expected
+from jali.nn.program import Program
 
 __all__ = ["Figures", "Session", "add_options", "free_bytes", "report", "report_plan"]
 
@@ -39,6 +41,8 @@ class Figures:
     predicted_bytes: keys, encoded matrices, those of bootstrapping, too, and arrays in the server's memory. device_bytes: the most that were in use
         on the device at once, without what a recorded graph keeps for itself. host_bytes: the most that this process had in memory, with the
         client and the compiler.
+    predicted_noise_bits, noise_bits: -log2 of the standard deviation of the noise of the output, in units of the largest number that the
+        calibration allows: what the plan says, and what the decrypted numbers have beside the model with its approximations.
     """
 
     device: str
@@ -62,6 +66,22 @@ class Figures:
     reply_bytes: int
     device_bytes: int
     host_bytes: int
+    predicted_noise_bits: float
+    noise_bits: float
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Memory and noise, for ``report``."""
+        return [
+            (
+                "memory",
+                f"on the device {bytes_text(self.device_bytes)} (predicted {bytes_text(self.predicted_bytes)}); of this process at most "
+                f"{bytes_text(self.host_bytes)}",
+            ),
+            (
+                "noise",
+                f"{self.noise_bits:.1f} bits below the largest number (predicted {self.predicted_noise_bits:.1f})",
+            ),
+        ]
 
 
 def add_options(parser: Parser) -> None:
@@ -231,6 +251,8 @@ class Session:
             decrypt_seconds = lap()
             if len(parts) > 1:
                 self.say(f"  request {k + 1} of {len(parts)}: {seconds_text(seconds[-1])}")
+        assert isinstance(results[0], np.ndarray)  # there is one output
+        found = results[0] if batch is None else np.concatenate(results)
         params, one = program.params, self.summary
         counters = server.evaluator.counters()
         figures = Figures(
@@ -255,9 +277,22 @@ class Session:
             reply_bytes=one.reply_bytes,
             device_bytes=counters["bytes_peak"],
             host_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            predicted_noise_bits=program.manifest.demand.noise_bits[0],
+            noise_bits=_noise_bits(program, inputs, found),
         )
-        assert isinstance(results[0], np.ndarray)  # there is one output
-        return (results[0] if batch is None else np.concatenate(results)), figures
+        return found, figures
+
+
+def _noise_bits(program: Program, inputs: tuple[Array, ...], found: Array) -> float:
+    """-log2 of the root mean square of the noise in decrypted numbers of the program's one output."""
+    ports, stages = program.manifest.inputs, program.stages
+    examples = [np.reshape(x, (-1, *port.shape)) for x, port in zip(inputs, ports, strict=True)]
+    (want,) = expected(stages["trace"], stages["approximate"], examples)
+    (name,) = stages["levels"].outputs
+    noise = (found.reshape(len(want), -1) - want.reshape(len(want), -1)) / stages["levels"][
+        name
+    ].attrs["radius"]
+    return float(-np.log2(np.sqrt(np.mean(np.square(noise)))))
 
 
 def report(result: dict[str, Any], lines: list[tuple[str, str]], options: Namespace) -> None:

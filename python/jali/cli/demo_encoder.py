@@ -11,7 +11,7 @@ import numpy as np
 
 from jali import device as devices
 from jali._core import checks
-from jali._core.console import bytes_text, seconds_text
+from jali._core.console import seconds_text
 from jali.cli.demo_compiled import Session, add_options, free_bytes, report, report_plan
 from jali.cli.demo_options import check_positive
 from jali.cli.parser import Parser
@@ -166,10 +166,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"{seconds_text(figures.seconds)} (predicted {seconds_text(figures.predicted_seconds)}), "
             f"{figures.bootstraps} bootstraps",
         ),
-        (
-            "memory",
-            f"on the device {bytes_text(figures.device_bytes)}; of this process at most {bytes_text(figures.host_bytes)}",
-        ),
+        *figures.lines(),
     ]
     report(result, lines, options)
     return 0

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jali._core.console import bytes_text, seconds_text
+from jali._core.console import seconds_text
 from jali.cli.demo_compiled import Session, add_options, report, report_plan
 from jali.cli.demo_options import check_positive
 from jali.cli.parser import Parser
@@ -109,10 +109,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"{seconds_text(figures.seconds / count)} (predicted {seconds_text(each)})",
         ),
         ("time in all", f"{seconds_text(figures.seconds)}, {figures.bootstraps} bootstraps"),
-        (
-            "memory",
-            f"on the device {bytes_text(figures.device_bytes)}; of this process at most {bytes_text(figures.host_bytes)}",
-        ),
+        *figures.lines(),
     ]
     report(result, lines, options)
     return 0

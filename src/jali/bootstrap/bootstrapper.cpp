@@ -421,8 +421,8 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   f.estimate.message = factor * x.estimate.message;
   f.estimate.peak = factor * x.estimate.peak;
   const double drift = entered / plan_.entry_scale_;
-  const auto variance_of_sine = [&](double message, bool real) {
-    const double error = plan_.sine_error(drift * message, drift * x.estimate.peak, real);
+  const auto variance_of_sine = [&](double message, bool real, double degree = 1) {
+    const double error = plan_.sine_error(drift * message, drift * x.estimate.peak, real, degree);
     const double scaled = factor * error / drift * f.scale;
     return scaled * scaled / static_cast<double>(params.n());
   };
@@ -439,7 +439,8 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   // imaginary parts were dropped, all of it is.
   const params::Claim claim = x.estimate.claim();
   const double passed = factor * f.scale / x.scale, squared = passed * passed;
-  const double sine = variance_of_sine(std::min(claim.message, x.estimate.peak), true);
+  const double sine = variance_of_sine(std::min(claim.message, x.estimate.peak), true,
+                                       params::degree_of(x.estimate.lineage));
   const double parts = plan_.options_.real ? 2 : 1;
   const auto together = [](double a, double b) { return a + b + 2 * std::sqrt(a) * std::sqrt(b); };
   f.estimate.set_claim(

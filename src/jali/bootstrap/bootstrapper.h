@@ -73,9 +73,9 @@ class BootstrapPlan {
   /// slots have a modulus of at most `bound`. It is params::kUnbounded if `bound` is so large that nothing is known.
   double worst_sine_error(double bound) const;
   /// The root mean square of that error, for slots of root mean square `magnitude`, of which none has a larger modulus than
-  /// `peak`. With slots_first the slots are taken for normal numbers, either real or complex. With raise_first they may be any:
-  /// equal numbers have the most, and independent ones in many slots far less.
-  double sine_error(double magnitude, double peak, bool real) const;
+  /// `peak`. With slots_first the slots are taken for normal numbers to the power `degree`, either real or complex. With raise_first
+  /// they may be any: equal numbers have the most, and independent ones in many slots far less.
+  double sine_error(double magnitude, double peak, bool real, double degree = 1) const;
 
  private:
   friend class Bootstrapper;

@@ -255,17 +255,19 @@ double BootstrapPlan::worst_sine_error(double bound) const {
 // of it is in the real parts, of which precision_bits takes half of the variance to be; hence the root of 2.
 // With slots_first the numbers that are reduced are the parts of a slot. They are taken to be normal, E m^(2p) = (2p - 1)!! E[m^2]^p, but
 // no larger than the peak, by which E m^(2p) <= peak^(2p-2) E[m^2]. The two parts of a complex slot have half of E|z|^2 each. A real slot
-// has all of it in one part, and, as above, counts twice.
-double BootstrapPlan::sine_error(double magnitude, double peak, bool real) const {
+// has all of it in one part, and, as above, counts twice. If m is a power of degree d of normal numbers,
+// E m^(2p) = (2pd - 1)!! / (2d - 1)!!^p E[m^2]^p.
+double BootstrapPlan::sine_error(double magnitude, double peak, bool real, double degree) const {
   const auto& b = *params_->bootstrap();
   if (b.order == BootstrapOrder::raise_first) return std::sqrt(2.0) * sine_term(magnitude);
   const double part = real ? magnitude : magnitude / std::sqrt(2.0);
   if (part == 0) return 0;
   const int p = b.inverse_sine + 2;
-  double moment = 1;
-  for (int k = 2 * p - 1; k > 1; k -= 2) moment *= k;
-  moment = std::min(moment, std::pow(std::max(peak / part, 1.0), 2 * p - 2));
-  return std::sqrt(2 * moment) * sine_term(part);
+  constexpr double kAbove = 0.06;  // of the approximation of a moment
+  const double normal =
+      params::log2_normal_moment(p * degree) - p * (params::log2_normal_moment(degree) - kAbove);
+  const double largest = (2 * p - 2) * std::log2(std::max(peak / part, 1.0));
+  return std::exp2((1 + std::min(normal, largest)) / 2) * sine_term(part);
 }
 
 }  // namespace jali::bootstrap

@@ -10,6 +10,7 @@
 #include "jali/base/error.h"
 #include "jali/circuits/block_norm.h"
 #include "jali/circuits/block_sums.h"
+#include "jali/circuits/roundings.h"
 #include "jali/ckks/composed.h"
 #include "jali/ckks/range.h"
 #include "jali/params/noise.h"
@@ -193,25 +194,6 @@ std::vector<double> BlockTransform::row_sums(std::size_t output) const {
   return rows;
 }
 
-// Diagonals that have few values and differ in how many entries have them, as those of a triangle of ones, have some coefficients in
-// common up to whole multiples: those of low order, which are sums of few roots of unity. Their roundings add up. By experiment, with
-// N from 64 to 4096, equal numbers then get up to 7.8 times the variance (a triangle of signs); with more than 16 values at most 2.7.
-constexpr std::size_t kFewValues = 32;
-constexpr double kRoundedAlike = 8;
-
-static void collect(std::span<const std::complex<double>> entries,
-                    std::vector<std::complex<double>>& values) {
-  std::complex<double> last = entries[0];
-  bool known = false;
-  for (const auto& e : entries) {
-    if (values.size() > kFewValues) return;
-    if (known && e == last) continue;
-    if (std::ranges::find(values, e) == values.end()) values.push_back(e);
-    last = e;
-    known = true;
-  }
-}
-
 // What tells of the roundings of a diagonal: its numbers less their mean, whose rounding is that of one coefficient, projected on two
 // sets of random signs, in units of the encoded integers.
 struct Print {
@@ -266,7 +248,8 @@ BlockTransform::Rows BlockTransform::rows_of(std::size_t output) const {
   Rows out{std::ranges::max(sums), slots / filled};
   std::vector<std::complex<double>> entries(plan_.slots);
   std::vector<Print> prints;
-  std::vector<std::complex<double>> values;  // the different ones, up to one above kFewValues
+  Roundings roundings(plan_.slots, period, diagonal_scale_);
+  std::vector<double> norms(period);  // the squares of those of the rows
   double diagonals = 0;
   for (std::size_t input = 0; input < plan_.babies.size(); ++input) {
     BlockNorm block(plan_.slots);
@@ -277,6 +260,7 @@ BlockTransform::Rows BlockTransform::rows_of(std::size_t output) const {
         fill_(output, input, term.diagonal, entries);
         block.add(term.diagonal, entries);
         ++diagonals;
+        for (std::size_t r = 0; r < entries.size(); ++r) norms[r % period] += std::norm(entries[r]);
         // Of equal numbers, one coefficient is rounded and not N, so that as many roundings may be added as if they were independent.
         const bool one =
             std::ranges::all_of(entries, [&](const auto& e) { return e == entries[0]; });
@@ -284,7 +268,7 @@ BlockTransform::Rows BlockTransform::rows_of(std::size_t output) const {
         std::ranges::fill(folded, 0.0);
         for (std::size_t s = 0; s < entries.size(); ++s) folded[s % period] += entries[s];
         prints.push_back(print_of(folded, diagonal_scale_));
-        collect(entries, values);
+        roundings.add(entries);
       }
     }
     if (block.squares() == 0) continue;
@@ -294,8 +278,13 @@ BlockTransform::Rows BlockTransform::rows_of(std::size_t output) const {
     out.principal = std::max(out.principal, largest / mean);
   }
   const double others = diagonals - static_cast<double>(prints.size());
-  if (diagonals > 0) out.alike = (others + alike_pairs(prints, plan_.slots)) / diagonals;
-  if (!values.empty() && values.size() <= kFewValues) out.alike += kRoundedAlike;
+  if (diagonals > 0) {
+    out.alike =
+        std::max((others + alike_pairs(prints, plan_.slots)) / diagonals, roundings.alike());
+  }
+  const auto rows =
+      static_cast<double>(std::ranges::count_if(norms, [](double x) { return x > 0; }));
+  if (rows > 0) out.uneven = std::max(std::ranges::max(norms) * rows / out.squares, 1.0);
   return out;
 }
 
@@ -318,6 +307,7 @@ void BlockTransform::Rows::finish(params::Estimate& sum) const {
   params::Claim claim = sum.claim();
   claim.message = std::min(message, sum.peak);
   claim.principal *= principal;
+  claim.variance *= uneven;
   sum.set_claim(claim);
 }
 

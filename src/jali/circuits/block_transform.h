@@ -77,6 +77,8 @@ class BlockTransform {
   /// By which factor the principal variance that apply() claims for an output is above a bound on the variance of its slots
   /// (params::Claim).
   double principal(std::size_t output) const { return rows().at(output).principal; }
+  /// The largest square of a row's norm over the mean of those that are not zero.
+  double uneven(std::size_t output) const { return rows().at(output).uneven; }
   /// The sum of the squares of the entries of all rows of an output.
   double squares(std::size_t output) const { return rows().at(output).squares; }
 
@@ -105,6 +107,9 @@ class BlockTransform {
     /// The square of the largest singular value over the mean square of the rows' norms: by which factor the principal variance of
     /// the output is above the sum of those of products with diagonals.
     double principal = 1;
+    /// The largest square of a row's norm over the mean of those that are not zero. A claim is that of the row with the most noise, so
+    /// that it holds for slices. With summed_rows it counts for the sums of these rows.
+    double uneven = 1;
     double squares = 0;  // of all entries
     /// The roundings of equal diagonals are equal: by which factor the variance of the sum of all roundings may be above that of
     /// independent ones.

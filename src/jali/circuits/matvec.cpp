@@ -381,7 +381,8 @@ std::vector<ckks::Ciphertext> MatVec::apply(const ckks::Evaluator& evaluator,
         y[b].estimate.variance *=
             static_cast<double>(transform_->slots()) * mean_squares_[b] / (squares * count);
       }
-      const double variance = count * y[b].estimate.claim().principal / transform_->principal(b);
+      const double variance = count * y[b].estimate.claim().principal * transform_->uneven(b) /
+                              transform_->principal(b);
       y[b] = sums_[b].apply_rescale(evaluator, y[b], rows[b] * peak, variance);
       y[b].scale = scale;
     }

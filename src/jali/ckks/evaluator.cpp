@@ -199,9 +199,10 @@ Estimate Evaluator::Impl::known(const Plaintext& b) const {
   Estimate out{rounded.variance, b.message, b.peak, rounded.bound, /*noise=*/0};
   out.lineage = params::lineage_of(b.message, b.peak);
   out.real = b.real;
-  if (b.real)
-    out.variance_shared =
-        2;  // the rounding of real numbers is real, of which precision_bits takes half
+  // The largest of these numbers may lie in the slots that have the largest numbers or errors of the other operand.
+  if (b.message > 0 && b.peak > b.message) out.message_shared = b.peak / b.message;
+  // The rounding of real numbers is real, of which precision_bits takes half.
+  if (b.real) out.variance_shared = 2;
   return out;
 }
 

@@ -26,12 +26,6 @@ double saturated(double bound) { return bound < kUnbounded ? bound : kUnbounded;
 
 double saturated_product(double a, double b) { return a == 0 || b == 0 ? 0 : saturated(a * b); }
 
-/// log2 of E x^(2k) / E[x^2]^k = (2k - 1)!! for a normal number x. By Stirling's formula it is bounded from above by
-/// sqrt(2) (2k / e)^k, which is within a factor of 2^0.06.
-double log2_normal_moment(double k) {
-  return k < 1 ? 0 : k * std::log2(2 * k / std::numbers::e) + 0.5;
-}
-
 /// sqrt(E x^(2i + 2j) / (E x^(2i) E x^(2j))) for x a product of `degree` normal numbers.
 double moment_ratio(double i, double j, double degree) {
   const double bits = log2_normal_moment(i + j) - log2_normal_moment(i) - log2_normal_moment(j);
@@ -87,6 +81,11 @@ double together(double a, double b) {
 }
 
 }  // namespace
+
+// Stirling's formula bounds it from above by sqrt(2) (2k / e)^k, which is within a factor of 2^0.06.
+double log2_normal_moment(double k) {
+  return k < 1 ? 0 : k * std::log2(2 * k / std::numbers::e) + 0.5;
+}
 
 bool apart(const Lineage& a, const Lineage& b) {
   return is_one_encryption(a) && is_one_encryption(b) && a.root != b.root && a.root != ~b.root;
@@ -403,18 +402,19 @@ Estimate NoiseModel::multiply(const Estimate& a, double sa, const Estimate& b, d
   struct Average {
     double message, variance;
   };
-  // one: whether the factors are powers i and j of the same numbers. degree: these are products of so many normal numbers;
-  // 0 if their modulus is constant. In a claim (`claims`) they may be a power of one normal number, too.
+  // one: whether the factors are powers i and j of the same numbers, so that their errors add up. degree: these are products of so
+  // many normal numbers; 0 if their modulus is constant. uneven: a claim takes large numbers of both factors, and large errors, to
+  // lie in the same slots, as if these were powers of one normal number. By Hoelder's inequality nothing is larger.
   const auto average = [&](const Average& x, const Average& y, bool one, double i, double j,
-                           double degree, bool claims = false) -> Average {
+                           double degree, bool uneven = false) -> Average {
     // Of the messages, and of the message x^k with an error that is proportional to x^(l - 1).
     const auto messages = [&](double k, double l) {
-      if (!one) return 1.0;
-      return claims ? moment_ratio(k * degree, l * degree, 1) : moment_ratio(k, l, degree);
+      if (uneven) return moment_ratio(k * degree, l * degree, 1);
+      return one ? moment_ratio(k, l, degree) : 1.0;
     };
     const auto errors = [&](double k, double l) {
-      if (!one) return 1.0;
-      return claims ? moment_ratio(k * degree, l * degree - 1, 1) : moment_ratio(k, l - 1, degree);
+      if (uneven) return moment_ratio(k * degree, l * degree - 1, 1);
+      return one ? moment_ratio(k, l - 1, degree) : 1.0;
     };
     const double first =
         times(std::min(times(x.message, errors(i, j)), a.peak) * sa, std::sqrt(y.variance));
@@ -453,14 +453,16 @@ Estimate NoiseModel::multiply(const Estimate& a, double sa, const Estimate& b, d
   out.real = a.real && b.real;
   // Numbers of unknown lineage may be the same. Clear numbers, which have no noise, have roundings of their own.
   const bool unknown = a.lineage.root == 0 || b.lineage.root == 0;
+  // Their root mean square is their peak in a claim, so that it does not matter which numbers lie in which slot.
   const bool clear = a.noise == 0 || b.noise == 0 || a.lineage.term || b.lineage.term;
   const bool one = shared || (unknown && !clear);
-  const bool simple = one == shared && (!one || degree == 1) && is_plain(a) && is_plain(b);
+  const bool uneven = one || !clear;
+  const bool simple =
+      one == shared && one == uneven && (!one || degree == 1) && is_plain(a) && is_plain(b);
   if (simple) return out;  // the claim would be that of the spreads
   const Claim ca = a.claim(), cb = b.claim();
   const auto claimed = [&](double va, double vb) {
-    return average({ca.message, va}, {cb.message, vb}, one, i, j, degree,
-                   /*claims=*/true);
+    return average({ca.message, va}, {cb.message, vb}, one, i, j, degree, uneven);
   };
   const Average most = claimed(ca.variance, cb.variance);
   out.set_claim({most.message, most.variance, claimed(ca.principal, cb.principal).variance});
