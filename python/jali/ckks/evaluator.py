@@ -357,10 +357,16 @@ class Evaluator:
     ) -> tuple[EncryptedArray, EncryptedArray]:
         """Bootstraps two real values at once, as x + i y, which is half the work for each.
 
-        x and y: of any shapes, with equal numbers of slots, vectors and levels. The other arguments and the errors are those of
-            EncryptedArray.bootstrap. An imaginary part that noise left in one value becomes an error of the other.
+        x and y: of any shapes, with equal numbers of slots and vectors. One of a higher level is brought to that
+            of the other. The other arguments and the errors are those of EncryptedArray.bootstrap. An imaginary part that
+            noise left in one value becomes an error of the other.
         """
-        first, second = self._raw(x), self._raw(y)
+        pair = self._raw(x), self._raw(y)
+        level = min(x.level, y.level)
+        scale = self._params.level(level).scale
+        first, second = (
+            v if v.level == level else self._core.explicit.adjust(v, level, scale) for v in pair
+        )
         claimed = checks.flag(repeats, "repeats")
         few = [v._repeating(checks.slots(slots), claimed) for v in (x, y)]
         first, second = self._core.bootstrap_pair(
