@@ -474,6 +474,16 @@ def test_what_is_advised_for_complex_vectors_works(s: Small) -> None:
     s.check((w * x).sum(-1), w @ a)
 
 
+def test_what_is_advised_for_complex_matrices_works(s: Small) -> None:
+    a, matrix = uniform(5), uniform(2, 5) + 1j * uniform(2, 5)
+    x = s.bind(a)
+    with pytest.raises(
+        jali.Unsupported, match=r"write matrix.real @ x \+ 1j \* \(matrix.imag @ x\)"
+    ):
+        matrix @ x
+    s.check(matrix.real @ x + 1j * (matrix.imag @ x), matrix @ a)
+
+
 def test_variance_of_complex_numbers() -> None:
     params = ckks.Params.create(depth=3, scale_bits=36, log_n=10, security=0, name="insecure_rows")
     client = ckks.Client(params)

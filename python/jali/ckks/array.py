@@ -58,6 +58,14 @@ def refuse_complex(value: Ciphertext) -> None:
         )
 
 
+def refuse_complex_matrix(matrix: npt.NDArray[Any]) -> None:
+    """Raises Unsupported for a complex matrix, which plans of products do not take."""
+    if matrix.dtype.kind == "c":
+        raise Unsupported(
+            "a product with a matrix takes a real one: write matrix.real @ x + 1j * (matrix.imag @ x) for matrix @ x"
+        )
+
+
 def checked_iterations(iterations: int) -> int:
     """The number of iterations as an int from 1 to 4. Raises InvalidArgument for anything else."""
     if isinstance(iterations, bool) or not isinstance(iterations, (int, np.integer)):
@@ -277,6 +285,7 @@ class EncryptedArray(Shaped):
         )
         if array is None or not one_product:
             return server._matmul(matrix, self)
+        refuse_complex_matrix(array)
         plan = MatVec(array, server.params, level=self.level, layout="natural", streaming=True)
         return server.matvec(plan, self)
 

@@ -12,7 +12,7 @@ from jali._core import checks
 from jali._core.array import plain
 from jali._core.console import counted_text
 from jali._jali.ckks import Layout, LinearTransform, MatVec
-from jali.ckks.array import EncryptedArray, refuse_complex
+from jali.ckks.array import EncryptedArray, refuse_complex, refuse_complex_matrix
 from jali.ckks.dense import DenseArray, dense
 from jali.ckks.moves import fitting, moved
 from jali.ckks.operands import numbers
@@ -73,8 +73,7 @@ def _clear(value: Any) -> npt.NDArray[Any]:
 def _matvec(matrix: npt.NDArray[Any], x: DenseArray) -> EncryptedArray:
     """matrix @ x for a vector x that lies anywhere."""
     view, server = x._view, x._server
-    if matrix.dtype.kind == "c":
-        raise Unsupported("a complex matrix: multiply by its real and its imaginary part")
+    refuse_complex_matrix(matrix)
     if view.slots != server.params.slots:
         raise Unsupported(
             "a matrix product takes vectors packed in all slots: encrypt without slots="
