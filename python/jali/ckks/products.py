@@ -102,7 +102,7 @@ def _mapped(x: DenseArray, matrix: npt.NDArray[Any], widened: bool = False) -> D
     widened: the rows were moved apart already, to make room for those of the product.
     """
     if x._view.period:  # the rows are read where they lie first
-        x = x._seen(replace(x._view, period=0, zero=False))
+        x = x._seen(replace(x._view.changing(), period=0, zero=False))
     view, server, slots = x._view, x._server, x._view.slots
     n, k = matrix.shape
     stride = view.strides[1] if n > 1 else 1
@@ -125,7 +125,7 @@ def _mapped(x: DenseArray, matrix: npt.NDArray[Any], widened: bool = False) -> D
         except Unsupported:
             raise _no_room(view, n, k) from None
         return _mapped(x, matrix, widened=True)
-    new = replace(new, vectors=view.vectors, zero=view.zero)
+    new = replace(new, vectors=view.vectors, zero=view.zero, part=view.hides())
     diagonals: dict[int, Any] = {}
     rows = new.addresses()
     reads = view.addresses()
