@@ -293,6 +293,10 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)");
           "expected_bits", &expected_bits,
           "The precision in bits that is expected of independent numbers: precision_bits, or "
           "up to 1.5 more. It is for planners, which keep a margin of their own.")
+      .def_prop_ro(
+          "peak", [](const ckks::Ciphertext& c) { return c.estimate.peak; },
+          "The largest modulus that its numbers can have, as it was declared, computed or claimed. "
+          "It holds for all slots.")
       .def_static("from_bytes",
                   checked(of_bytes("Ciphertext.from_bytes", "data"), &from_bytes<ckks::Ciphertext>),
                   nb::sig(from_bytes_signature("Ciphertext").c_str()), kFromBytes)

@@ -326,6 +326,12 @@ def test_real_values_alone_and_in_pairs(pair: tuple[ckks.Client, ckks.Evaluator]
     dropped = client.decrypt(c.bootstrap(real=True))
     assert np.max(np.abs(dropped - a)) < 1e-4
     assert np.max(np.abs(client.decrypt(c.bootstrap(real=False)) - (a + 1j * b))) < 1e-4
+    higher = server.bind(client.encrypt(b, level=level + 1))
+    for z, v in zip(server.bootstrap_pair(x, higher), (a, b), strict=True):
+        assert np.max(np.abs(client.decrypt(z) - v)) < 1e-4
+    for z, v in zip(server.bootstrap_pair(higher, x), (b, a), strict=True):
+        assert np.max(np.abs(client.decrypt(z) - v)) < 1e-4
+    assert (x.level, higher.level) == (level, level + 1)
     with pytest.raises(jali.InvalidArgument, match="real"):
         server.bootstrap_pair(x, c)
     with pytest.raises(jali.InvalidArgument, match="real"):

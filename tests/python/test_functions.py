@@ -228,6 +228,38 @@ def test_what_lies_beside_the_numbers_is_masked(deep: Deep) -> None:
     assert whole.level == table.level - f.depth  # zeros lie beside it
 
 
+def test_what_is_said_of_a_slice_alone_masks_what_lies_beside_it(deep: Deep) -> None:
+    """The polynomials of larger numbers that are hidden beside it would be beyond all bounds."""
+    f = functions.sign(gap=0.1, error=0.1)
+    v = np.array([[0.5, -1.0, 3.0], [-0.75, 0.25, -4.0]])
+    table = deep.bind(v, magnitude=4, peak=4.0)
+    batch = deep.bind(v, magnitude=4, peak=4.0, batch=True)
+    for x, expected in (
+        (table[:, :2], v[:, :2]),
+        (table.T[1], v[:, 1]),
+        (table[::-1, 1::-1], v[::-1, 1::-1]),
+        (table[0, :2].reshape(2, 1), v[0, :2].reshape(2, 1)),
+        (batch[:, :2], v[:, :2]),
+    ):
+        y = f(x, within=(-1, 1))
+        assert y.level == x.level - f.depth - 1 and y.shape == expected.shape
+        assert np.abs(deep.client.decrypt(y) - np.sign(expected)).max() <= f.max_error + 1e-5
+        z = deep.server.polynomial(x, ckks.Polynomial([0, 1], "chebyshev", (-1, 1)), within=(-1, 1))
+        assert np.abs(deep.client.decrypt(z) - expected).max() < 1e-5
+    wide = functions.sigmoid((-8, 8), degree=3)
+    small = deep.bind(v[:, :2], magnitude=1, peak=4.0)
+    for x, expected, within in (
+        (small, v[:, :2], (-1, 1)),  # zeros lie beside it
+        (small.T.reshape(2, 2), v[:, :2].T, (-1, 1)),
+        (batch[1:], v[1:], (-4, 0.25)),
+        (table[:, :2], v[:, :2], (-1, 4)),  # says no more than the peak
+        (table[:, :2], v[:, :2], None),
+    ):
+        y = wide(x, within=within)
+        assert y.level == x.level - wide.depth
+        assert np.abs(deep.client.decrypt(y) - wide(expected)).max() < 1e-5
+
+
 def test_the_largest_of_an_array() -> None:
     scores = np.array([[-0.2, 0.2, 0.0, -0.4], [0.5, -0.1, -0.4, 0.0], [-0.3, -0.5, 0.0, 0.25]])
     params = ckks.Params.create(

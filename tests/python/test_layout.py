@@ -299,6 +299,21 @@ def test_long_vectors_are_taken_in_turn(room: Room) -> None:
         server.matvec(plan, parts[::-1])
 
 
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_the_list_that_pack_gives_is_no_array(room: Room, v: Any, kind: Any) -> None:
+    wide = np.full((1, room.params.slots + 100), 0.01)
+    plan = ckks.MatVec(wide, room.params, level=1)
+    encryptor = ckks.Encryptor(room.client.public_key(), threads=1)
+    for parts in (kind(room.cheapest.pack(v)), kind(plan.pack(wide[0]))):
+        for party in (room.client, encryptor):
+            with pytest.raises(
+                jali.InvalidArgument, match=r"encrypt\(part\) for part in plan.pack"
+            ):
+                party.encrypt(parts, peak=1)
+    numbers = [np.array(part) for part in plan.pack(wide[0])]
+    assert room.client.encrypt(numbers, level=1, peak=1).batch == 2
+
+
 def test_packed_arrays_that_were_changed_are_refused(room: Room, v: Any) -> None:
     (packed,) = room.cheapest.pack(v)
     assert type(copy.copy(packed)) is type(packed)

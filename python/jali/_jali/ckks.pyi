@@ -597,6 +597,12 @@ class Ciphertext:
         The precision in bits that is expected of independent numbers: precision_bits, or up to 1.5 more. It is for planners, which keep a margin of their own.
         """
 
+    @property
+    def peak(self) -> float:
+        """
+        The largest modulus that its numbers can have, as it was declared, computed or claimed. It holds for all slots.
+        """
+
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, params: Params, *, max_bytes: int = ...

@@ -58,6 +58,14 @@ def refuse_complex(value: Ciphertext) -> None:
         )
 
 
+def refuse_complex_matrix(matrix: npt.NDArray[Any]) -> None:
+    """Raises Unsupported for a complex matrix, which plans of products do not take."""
+    if matrix.dtype.kind == "c":
+        raise Unsupported(
+            "a product with a matrix takes a real one: write matrix.real @ x + 1j * (matrix.imag @ x) for matrix @ x"
+        )
+
+
 def checked_iterations(iterations: int) -> int:
     """The number of iterations as an int from 1 to 4. Raises InvalidArgument for anything else."""
     if isinstance(iterations, bool) or not isinstance(iterations, (int, np.integer)):
@@ -277,6 +285,7 @@ class EncryptedArray(Shaped):
         )
         if array is None or not one_product:
             return server._matmul(matrix, self)
+        refuse_complex_matrix(array)
         plan = MatVec(array, server.params, level=self.level, layout="natural", streaming=True)
         return server.matvec(plan, self)
 
@@ -357,7 +366,9 @@ class EncryptedArray(Shaped):
         """The same slots; the first ``length`` numbers count, from 1 to ``slots``.
 
         A longer vector gets what lies in the slots behind it, which is zeros if nothing was ever added there. It is how
-        all slots are reached: ``(x.with_length(x.slots) * mask).with_length(len(x))`` for a mask of all slots.
+        all slots are reached: ``(x.with_length(x.slots) * mask).with_length(len(x))`` for a mask of all slots. Behind a shorter
+        one lie the numbers past its end: what you say of it, by ``with_magnitude`` or ``within=``, must hold for those, too, and
+        nobody checks it before decryption. A slice, ``x[:length]``, is checked.
         """
         if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 1:
             raise InvalidArgument("length must be a whole number from 1 to slots")
@@ -402,7 +413,8 @@ class EncryptedArray(Shaped):
 
         magnitude: the root mean square of this kind of numbers, above 0.
         peak: the largest modulus that they can have; None stands for 8 times the magnitude. Bounds on errors assume it,
-            and bootstrapping changes numbers that are far above it.
+            and bootstrapping changes numbers that are far above it. A slice hides other numbers in its slots, for which
+            it must hold, too: say it of the whole array, or of ``x[:2] * np.ones(2)``, where nothing is hidden.
         """
         core = self._server._core
         return EncryptedArray(
@@ -478,7 +490,9 @@ class EncryptedArray(Shaped):
             )
         return slots
 
-    def _filled(self, interval: tuple[float, float] | None) -> EncryptedArray:
+    def _filled(
+        self, interval: tuple[float, float] | None, within: tuple[float, float] | None
+    ) -> EncryptedArray:
         """The same numbers, with slots behind them that a function on the interval takes.
 
         Core operations fill zeros. If anything lies behind the numbers, it is masked here, which takes one level.

@@ -13,6 +13,7 @@ from jali._core import array as arrays
 from jali._core import checks
 from jali._jali.ckks import Ciphertext, Layout, ProductSum
 from jali.ckks.array import EncryptedArray, Operand
+from jali.ckks.declared import PEAK
 from jali.ckks.moves import joint_view, laid, spread, together
 from jali.ckks.operands import axes as numbered
 from jali.ckks.operands import checked_shape, joint_shape, numbers
@@ -32,6 +33,24 @@ def dense(x: EncryptedArray) -> DenseArray:
         return x
     value = x._settled()
     return DenseArray(x.evaluator, x.evaluator._core.with_view(value, None, False), View.of(value))
+
+
+def beside(a: DenseArray, b: DenseArray, view: View, *, zero: bool) -> View:
+    """The view of a result of both, with what is known of the slots beside its elements."""
+    return replace(view, zero=zero, part=a._view.part or b._view.part, whole=None)
+
+
+def cleared(part: View, factor: View, view: View) -> bool:
+    """Whether a factor is zero wherever the other one, a part of an array, has numbers beside the elements of their product."""
+    if not part.part or not factor.zero or view.period:
+        return False
+    other = np.ones((view.vectors, view.slots), bool)
+    for one in (factor, part.whole):
+        if one is not None:
+            copies = view.slots // one.period if one.period else 1
+            other &= np.tile(one.places(), copies).reshape(-1, view.slots)
+    other.reshape(-1)[view.addresses()] = False
+    return not other.any()
 
 
 class DenseArray(EncryptedArray):
@@ -91,7 +110,7 @@ class DenseArray(EncryptedArray):
         return slots
 
     def _like(self, ciphertext: Ciphertext) -> DenseArray:
-        return DenseArray(self._server, ciphertext, replace(self._view, zero=False))
+        return DenseArray(self._server, ciphertext, replace(self._view.changing(), zero=False))
 
     def _seen(self, view: View) -> DenseArray:
         """The same slots with another view. Products that are still to be computed stay so."""
@@ -106,7 +125,8 @@ class DenseArray(EncryptedArray):
             a, b, view = together(self, other)
             zero = a._view.zero and b._view.zero and a._view.extent == b._view.extent
             return a._on(
-                EncryptedArray.__add__(a._wide(view), b._wide(view)), replace(view, zero=zero)
+                EncryptedArray.__add__(a._wide(view), b._wide(view)),
+                beside(a, b, view, zero=zero),
             )
         return self._plus_clear(other, 1)
 
@@ -117,7 +137,8 @@ class DenseArray(EncryptedArray):
             a, b, view = together(self, other)
             zero = a._view.zero and b._view.zero and a._view.extent == b._view.extent
             return a._on(
-                EncryptedArray.__sub__(a._wide(view), b._wide(view)), replace(view, zero=zero)
+                EncryptedArray.__sub__(a._wide(view), b._wide(view)),
+                beside(a, b, view, zero=zero),
             )
         return self._plus_clear(other, -1)
 
@@ -134,8 +155,10 @@ class DenseArray(EncryptedArray):
             a, b, view = together(self, other)
             widest = max(a._view.extent, b._view.extent)
             zero = any(x._view.zero and x._view.extent == widest for x in (a, b))
+            zero = zero or any(cleared(x._view, y._view, view) for x, y in ((a, b), (b, a)))
             return a._on(
-                EncryptedArray.__mul__(a._wide(view), b._wide(view)), replace(view, zero=zero)
+                EncryptedArray.__mul__(a._wide(view), b._wide(view)),
+                beside(a, b, view, zero=zero),
             )
         value = arrays.number(other)
         if value is not None:
@@ -170,7 +193,7 @@ class DenseArray(EncryptedArray):
         value = arrays.number(other)
         if value is not None and not self._view.zero:
             x = self._compact()
-            return x._on(x._plus(sign * value), x._view)
+            return x._on(x._plus(sign * value), x._view.changing())
         if value is not None:
             array: Any = np.asarray(value if value.imag else value.real)
         else:
@@ -183,13 +206,22 @@ class DenseArray(EncryptedArray):
             self._server, self._server._core.add_array(x._whole(), slots, sign < 0), x._view
         )
 
-    def _filled(self, interval: tuple[float, float] | None) -> DenseArray:
+    def _filled(
+        self, interval: tuple[float, float] | None, within: tuple[float, float] | None
+    ) -> DenseArray:
         """The same numbers; slots that hold none get the number of the interval that is nearest to 0.
 
-        If they may hold anything, they are masked first, which takes one level.
+        If they may hold anything, they are masked first, which takes one level. So they are if `within` says less of the
+        numbers of a part than is known of all that lie beside them.
         """
-        if interval is None or interval[0] <= 0 <= interval[1]:
+        if interval is None:
             return self
+        if interval[0] <= 0 <= interval[1]:
+            if within is None or not self._view.part:
+                return self
+            x = self._compact()
+            least = min(-interval[0], interval[1], max(-within[0], within[1]))
+            return x._cleaned() if x._hides_above(least) else x
         fill = self._view.scattered(np.zeros(()), interval[0] if interval[0] > 0 else interval[1])
         if not fill.any():
             return self
@@ -206,8 +238,14 @@ class DenseArray(EncryptedArray):
         value = self._server._core.take(self._settled(), list(used))
         first = view.first - used[0] * view.slots
         return DenseArray(
-            self._server, value, replace(view, first=first, vectors=len(used), zero=False)
+            self._server,
+            value,
+            replace(view.changing(), first=first, vectors=len(used), zero=False),
         )
+
+    def _hides_above(self, bound: float) -> bool:
+        """Whether numbers above the bound may lie beside its own, of the array of which it is a part."""
+        return self._view.part and self._whole().peak > bound and self._view.hides()
 
     def _wide(self, view: View) -> DenseArray:
         """The same slots in every vector of the view."""
@@ -309,7 +347,7 @@ class DenseArray(EncryptedArray):
         x = laid(self, place)
         view = joint_view(place, x._view)
         zero = x._view.zero and x._view.extent == view.extent
-        return x._wide(view)._seen(replace(view, zero=zero))
+        return x._wide(view)._seen(replace(view, zero=zero, part=x._view.hides(), whole=None))
 
     # --- sums -----------------------------------------------------------------------------------
 
@@ -403,8 +441,21 @@ class DenseArray(EncryptedArray):
     conjugate = conj
 
     def with_magnitude(self, magnitude: float, *, peak: float | None = None) -> EncryptedArray:
-        """See EncryptedArray.with_magnitude."""
-        return self._on(EncryptedArray.with_magnitude(self, magnitude, peak=peak), self._view)
+        """See EncryptedArray.with_magnitude.
+
+        Other numbers lie in the slots beside a slice, and what is said of a ciphertext has to hold for all its slots. A smaller
+        peak of a slice is refused, therefore: say it of the whole array, or multiply the slice by ones first.
+        """
+        claimed = checks.peak(peak) or PEAK * checks.magnitude(magnitude)
+        x = self._compact() if self._view.part else self
+        if x._hides_above(claimed):
+            masked = f"part * np.ones({self.shape})" if self.shape else "part[None] * np.ones(1)"
+            raise InvalidArgument(
+                f"a peak of {claimed:g} is claimed of a part of an array, and the slots beside it hold other numbers, of up to "
+                f"{x._whole().peak:g}: claim it of the whole array before you take the part, if it holds there, or of "
+                f"{masked}, which takes one level and makes the other slots zero"
+            )
+        return x._on(EncryptedArray.with_magnitude(x, magnitude, peak=peak), x._view)
 
     def __repr__(self) -> str:
         return (

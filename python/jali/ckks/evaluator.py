@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy.typing as npt
@@ -31,7 +30,7 @@ from jali.ckks.array import (
     refuse_complex,
 )
 from jali.ckks.captured import Batcher, Captured
-from jali.ckks.dense import DenseArray, dense
+from jali.ckks.dense import DenseArray, beside, dense
 from jali.ckks.functions import checked_within
 from jali.ckks.joins import FUNCTIONS
 from jali.ckks.largest import argmax
@@ -203,7 +202,9 @@ class Evaluator:
         Raises ParamsMismatch for a ciphertext of other parameters, KeyMismatch for one of another client than the keys, and
         InvalidArgument for anything else.
         """
+        known: View | None = None
         if isinstance(ciphertext, EncryptedArray):
+            known = ciphertext._view if isinstance(ciphertext, DenseArray) else None
             ciphertext = ciphertext.ciphertext
         if not isinstance(ciphertext, Ciphertext):
             raise InvalidArgument(
@@ -213,7 +214,7 @@ class Evaluator:
         if not self._core.is_here(ciphertext):
             ciphertext = self._core.bring(ciphertext)
         if ciphertext.view is not None:
-            view = View.of(ciphertext)
+            view = known or View.of(ciphertext)
             return DenseArray(self, self._core.with_view(ciphertext, None, False), view)
         return EncryptedArray(self, ciphertext)
 
@@ -310,7 +311,8 @@ class Evaluator:
         polynomial: a ckks.Polynomial, or its coefficients, the constant first: those of x^i ("power"), or of T_i on
             ``interval`` ("chebyshev"). An interval other than [-1, 1] may cost one level more.
         basis, interval: for coefficients; see ckks.Polynomial.
-        within: the least and the largest number that can occur in x, if you know better than the peak that x carries.
+        within: the least and the largest number that can occur in x, if you know better than the peak that x carries. What lies
+            beside the elements of a slice is then masked first, which takes one level more.
 
         If the polynomial has an interval, the numbers must be real and known to lie in it: those from -peak to peak, or those
         in ``within``. Others are refused before anything is computed. Raises InvalidArgument for these and for
@@ -324,8 +326,9 @@ class Evaluator:
                 "a ckks.Polynomial has a basis and an interval: leave out basis= and interval="
             )
         self._raw(x)
-        x = x._filled(polynomial.interval)
-        return x._like(self._core.polynomial(polynomial, self._raw(x), checked_within(within)))
+        within = checked_within(within)
+        x = x._filled(polynomial.interval, within)
+        return x._like(self._core.polynomial(polynomial, self._raw(x), within))
 
     def prepare_bootstrap(
         self,
@@ -357,10 +360,16 @@ class Evaluator:
     ) -> tuple[EncryptedArray, EncryptedArray]:
         """Bootstraps two real values at once, as x + i y, which is half the work for each.
 
-        x and y: of any shapes, with equal numbers of slots, vectors and levels. The other arguments and the errors are those of
-            EncryptedArray.bootstrap. An imaginary part that noise left in one value becomes an error of the other.
+        x and y: of any shapes, with equal numbers of slots and vectors. One of a higher level is brought to that
+            of the other. The other arguments and the errors are those of EncryptedArray.bootstrap. An imaginary part that
+            noise left in one value becomes an error of the other.
         """
-        first, second = self._raw(x), self._raw(y)
+        pair = self._raw(x), self._raw(y)
+        level = min(x.level, y.level)
+        scale = self._params.level(level).scale
+        first, second = (
+            v if v.level == level else self._core.explicit.adjust(v, level, scale) for v in pair
+        )
         claimed = checks.flag(repeats, "repeats")
         few = [v._repeating(checks.slots(slots), claimed) for v in (x, y)]
         first, second = self._core.bootstrap_pair(
@@ -413,7 +422,7 @@ class Evaluator:
         self, plan: _ckks.FunctionCore, x: EncryptedArray, within: tuple[float, float] | None
     ) -> EncryptedArray:
         self._raw(x)
-        x = x._filled(plan.interval)
+        x = x._filled(plan.interval, within)
         return x._like(self._core.function(plan, self._raw(x), within))
 
     def _maximum(
@@ -424,7 +433,7 @@ class Evaluator:
             x, y, view = together(a, b)
             first, second = x._wide(view)._settled(), y._wide(view)._settled()
             value = self._core.maximum(plan, first, second)
-            return DenseArray(self, value, replace(view, zero=False))
+            return DenseArray(self, value, beside(x, y, view, zero=False))
         a._as_long(b)
         return EncryptedArray(self, self._core.maximum(plan, first, second))
 

@@ -103,7 +103,8 @@ class Function:
         """The function of every number. The result of an EncryptedArray lies ``depth`` levels lower.
 
         Clear numbers give what the same numbers would give encrypted, without the noise. If an interval does not hold 0,
-        what lies beside the elements of a slice is masked first, which takes one level more.
+        what lies beside the elements of a slice is masked first, which takes one level more. So it is if ``within`` says less
+        of a slice than its peak.
 
         within: the least and the largest number that can occur in x, if you know better than its peak says.
         Raises InvalidArgument for numbers that may lie outside the interval, DepthExhausted, KeyMissing.

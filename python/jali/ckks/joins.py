@@ -45,7 +45,7 @@ def stack(values: Iterable[EncryptedArray], axis: int = 0) -> DenseArray:
 
     It costs nothing if all lie alike; others are moved to where the first lies. Levels become that of the lowest.
     """
-    items = _encrypted(values)
+    items = [one._compact() for one in _encrypted(values)]
     first = items[0]._view
     shape = first.shape
     if any(one.shape != shape for one in items):
@@ -71,6 +71,7 @@ def stack(values: Iterable[EncryptedArray], axis: int = 0) -> DenseArray:
         first.vectors * len(laid),
         0,
         zero,
+        any(one._view.part for one in laid),
     )
     order = [*range(1, k + 1), 0, *range(k + 1, len(shape) + 1)]
     return DenseArray(server, value, view).transpose(order)

@@ -147,7 +147,8 @@ def moved(x: DenseArray, target: View, clean: bool = False, exact: bool = False)
             value = _vectors(ready._settled(), core, vector, new.vectors)
             value = core.rotate(value, step) if step else value
             zero = ready._view.zero and vector == 0 and new.vectors == view.vectors
-            return x._with(value, replace(new, zero=zero))
+            new = replace(new, zero=zero, part=ready._view.hides(), whole=None)
+            return x._with(value, new)
     if len(moves) > MOST_MOVES:
         raise _too_far(view, target)
     total: EncryptedArray | None = None

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali._jali.ckks import Layout
+from jali.errors import InvalidArgument
 
 
 class PackedArray(np.ndarray[Any, np.dtype[np.float64]]):
@@ -28,6 +29,14 @@ def known(slots: npt.NDArray[np.float64], layout: Layout, part: int) -> PackedAr
 
 
 def lies(values: object) -> tuple[Layout | None, int]:
-    """The layout of values, and which of its ciphertexts they are; None and 0 if nothing is known."""
+    """The layout of values, and which of its ciphertexts they are; None and 0 if nothing is known.
+
+    Raises InvalidArgument for the list that pack() gives: as one array of numbers it would have no layout.
+    """
+    if isinstance(values, (list, tuple)) and values and lies(values[0])[0] is not None:
+        raise InvalidArgument(
+            "pack() gives one array for each ciphertext, in a list: encrypt each by itself, "
+            "[client.encrypt(part) for part in plan.pack(v)], so that its layout stays known"
+        )
     found = values.lies if isinstance(values, PackedArray) else None
     return (None, 0) if found is None else found

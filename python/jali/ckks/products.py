@@ -12,7 +12,7 @@ from jali._core import checks
 from jali._core.array import plain
 from jali._core.console import counted_text
 from jali._jali.ckks import Layout, LinearTransform, MatVec
-from jali.ckks.array import EncryptedArray, refuse_complex
+from jali.ckks.array import EncryptedArray, refuse_complex, refuse_complex_matrix
 from jali.ckks.dense import DenseArray, dense
 from jali.ckks.moves import fitting, moved
 from jali.ckks.operands import numbers
@@ -73,8 +73,7 @@ def _clear(value: Any) -> npt.NDArray[Any]:
 def _matvec(matrix: npt.NDArray[Any], x: DenseArray) -> EncryptedArray:
     """matrix @ x for a vector x that lies anywhere."""
     view, server = x._view, x._server
-    if matrix.dtype.kind == "c":
-        raise Unsupported("a complex matrix: multiply by its real and its imaginary part")
+    refuse_complex_matrix(matrix)
     if view.slots != server.params.slots:
         raise Unsupported(
             "a matrix product takes vectors packed in all slots: encrypt without slots="
@@ -103,7 +102,7 @@ def _mapped(x: DenseArray, matrix: npt.NDArray[Any], widened: bool = False) -> D
     widened: the rows were moved apart already, to make room for those of the product.
     """
     if x._view.period:  # the rows are read where they lie first
-        x = x._seen(replace(x._view, period=0, zero=False))
+        x = x._seen(replace(x._view.changing(), period=0, zero=False))
     view, server, slots = x._view, x._server, x._view.slots
     n, k = matrix.shape
     stride = view.strides[1] if n > 1 else 1
@@ -126,7 +125,7 @@ def _mapped(x: DenseArray, matrix: npt.NDArray[Any], widened: bool = False) -> D
         except Unsupported:
             raise _no_room(view, n, k) from None
         return _mapped(x, matrix, widened=True)
-    new = replace(new, vectors=view.vectors, zero=view.zero)
+    new = replace(new, vectors=view.vectors, zero=view.zero, part=view.hides())
     diagonals: dict[int, Any] = {}
     rows = new.addresses()
     reads = view.addresses()

@@ -115,10 +115,8 @@ ARRAY = {
     "encrypt": "it is encrypted: Client.encrypt(values) encrypts others",
     "itemset": "encrypted values never change: compute a new one",
     "worst_case_error": "write ckks.worst_case_error(x.ciphertext)",
-    **dict.fromkeys(
-        ("magnitude", "peak"),
-        "they are declared to Client.encrypt, and x.with_magnitude(...) declares smaller ones",
-    ),
+    "magnitude": "it is declared to Client.encrypt, and x.with_magnitude(...) declares a smaller one",
+    "peak": "write x.ciphertext.peak: it is declared to Client.encrypt, and x.with_magnitude(..., peak=) declares a smaller one",
 }
 
 #: Operators of an encrypted array.

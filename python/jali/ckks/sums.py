@@ -27,7 +27,7 @@ def summed(x: DenseArray, k: int) -> DenseArray:
     if stride < 0:  # the sum is the same from the other end
         first, stride = view.first + (count - 1) * stride, -stride
         view = replace(view, first=first, strides=_put(view.strides, k, stride))
-    bases = view.without((k,))
+    bases = view.changing().without((k,))
     at = bases.addresses()
     terms = np.arange(count, dtype=np.int64) * stride
     every = at.reshape(-1, 1) + terms
@@ -74,7 +74,7 @@ def summed(x: DenseArray, k: int) -> DenseArray:
     assert total is not None
     total = core.with_bounds(total, source, count)
     compact = np.searchsorted(used, at // slots) * slots + at % slots
-    new = _affine(compact, bases, len(used))
+    new = replace(_affine(compact, bases, len(used)), part=bases.part)
     only = new.vectors == 1 and len(alike) == 1 and next(iter(alike))[0] == 0
     around = next(iter(alike))[1] * stride == slots
     if only and around and _alone(new, compact, stride):

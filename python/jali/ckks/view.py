@@ -27,6 +27,8 @@ class View:
     period: rotations by so many slots change nothing, so that addresses count modulo the period; 0 if nothing is known. A
         view with a period has one vector.
     zero: all slots that hold no element are zero, up to noise.
+    part: the slots beside the elements may hold other numbers of a larger array, of which these are a part.
+    whole: that array, if its slots are still as they were and all that hold none of its elements are zero.
     """
 
     shape: tuple[int, ...]
@@ -36,6 +38,13 @@ class View:
     vectors: int
     period: int = 0
     zero: bool = False
+    part: bool = False
+    whole: View | None = None
+
+    def __post_init__(self) -> None:
+        if self.zero:  # nothing is beside the elements
+            object.__setattr__(self, "part", False)
+            object.__setattr__(self, "whole", None)
 
     @staticmethod
     def dense(shape: tuple[int, ...], slots: int) -> View:
@@ -115,8 +124,17 @@ class View:
                 f"an array of the shape {self.shape} that lies with the strides {self.strides} cannot become "
                 f"one of the shape {new.shape} without moving its numbers: encrypt it in that shape"
             )
-        gone = self.zero and new.size == old.size
-        return replace(self, shape=new.shape, strides=new.strides, first=first, zero=gone)
+        if new.size == old.size:
+            return replace(self, shape=new.shape, strides=new.strides, first=first)
+        return replace(
+            self,
+            shape=new.shape,
+            strides=new.strides,
+            first=first,
+            zero=False,
+            part=True,
+            whole=self if self.zero else self.whole,
+        )
 
     def used(self) -> range:
         """The vectors from the first to the last that hold an element."""
@@ -124,6 +142,27 @@ class View:
         low = self.first + sum(r for r in reaches if r < 0)
         high = self.first + sum(r for r in reaches if r > 0)
         return range(low // self.slots, high // self.slots + 1)
+
+    def hides(self) -> bool:
+        """Whether other numbers of a larger array may lie beside the elements, in the vectors that hold an element."""
+        if not self.part:
+            return False
+        used, count = self.used(), self.period or self.slots
+        if self.whole is None or len(used) == self.vectors:
+            return self.size < len(used) * count
+        others = self.whole.places()
+        others[self.addresses()] = False
+        return bool(others.reshape(-1, count)[used.start : used.stop].any())
+
+    def changing(self) -> View:
+        """The view of the same elements after the slots beside them became others."""
+        return replace(self, part=self.hides(), whole=None) if self.part else self
+
+    def places(self) -> npt.NDArray[np.bool_]:
+        """For every address whether an element lies there."""
+        out = np.zeros(self.extent, bool)
+        out[self.addresses()] = True
+        return out
 
     def expanded(self, ndim: int) -> View:
         """With axes of 1 in front, so that there are `ndim` axes."""
