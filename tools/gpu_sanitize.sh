@@ -4,9 +4,10 @@
 # Under compute-sanitizer the kernels of a stream run strictly one after the other, so it does not see a kernel that
 # begins before its predecessor is done. The comparisons in the tests themselves find that.
 # racecheck takes about 15 minutes on an H100 and 16 cores. The tests run with JALI_GPU_TESTS=brief (tests/gpu/brief.h).
-# Usage: tools/gpu_sanitize.sh BUILD [racecheck|memcheck ...]
+# Usage: tools/gpu_sanitize.sh BUILD [racecheck|memcheck ...]. JOBS=N runs so many parts at once, for a host with little memory.
+# ONLY=PATTERN takes the test programs whose names contain it.
 set -euo pipefail
-shards=$(($(nproc) < 16 ? $(nproc) : 16))
+shards=${JOBS:-$(($(nproc) < 16 ? $(nproc) : 16))}
 tests=$1/tests/gpu
 shift
 [ $# -gt 0 ] || set -- racecheck memcheck
@@ -61,6 +62,7 @@ for tool in "$@"; do
   for item in "${work[@]}"; do
     read -r tools program filter <<<"$item"
     [ $tools = both ] || [ $tools = $tool ] || continue
+    [[ $program = *${ONLY:-}* ]] || continue
     [ -x "$tests/$program" ] || { missing+=" $program" && continue; }
     [[ $filter = *-* ]] && without=-${filter#*-} || without=
     IFS=: read -ra patterns <<<"${filter%%-*}"

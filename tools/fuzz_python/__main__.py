@@ -36,6 +36,7 @@ def work(target: str, seed: int, seconds: float, first: int, cases: int | None, 
     """Runs cases in this process, each step written to a file before it is taken."""
     faulthandler.enable()
     warnings.simplefilter("error")  # a warning of NumPy's is no error of Jali's
+    warnings.filterwarnings("ignore", "a few of these numbers are far larger")
     end = time.monotonic() + seconds
     done = 0
     with steps.open("w", encoding="utf-8") as out:

@@ -53,9 +53,10 @@ def check_magnitude(
             "mean square of this kind of numbers, and peak=, the largest of them. Precision is estimated from the magnitude, "
             "which is 1 if neither is given"
         )
-    fourth, eighth = _moments(flat, magnitude)
+    fourth, eighth, largest = _moments(flat, magnitude)
     root = 1 / math.sqrt(flat.size)
-    if fourth > 3 * (1 + 4 * root) ** 4 or eighth > 105 * (1 + 16 * root) ** 8:
+    uneven = fourth > 3 * (1 + 4 * root) ** 4 or eighth > 105 * (1 + 16 * root) ** 8
+    if uneven and largest * magnitude <= (peak or PEAK * magnitude):
         warnings.warn(
             f"a few of these numbers are far larger than the others, for the declared magnitude of {magnitude:g}: precision_bits of "
             "their powers, and after bootstrapping, may be better than the truth. Pass a larger magnitude=, or peak= alone, which "
@@ -65,23 +66,25 @@ def check_magnitude(
         )
 
 
-def _moments(flat: npt.NDArray[Any], magnitude: float) -> tuple[float, float]:
-    """The means of the fourth and the eighth powers of numbers over those of the magnitude."""
-    fourth = eighth = 0.0
+def _moments(flat: npt.NDArray[Any], magnitude: float) -> tuple[float, float, float]:
+    """The means of the fourth and the eighth powers of numbers over those of the magnitude, and the largest modulus over it."""
+    fourth = eighth = largest = 0.0
     first, second = np.zeros((2, min(_TOGETHER, flat.size)))
     scale = 1 / magnitude if magnitude else 0.0
-    for start in range(0, flat.size, _TOGETHER):
-        part = flat[start : start + _TOGETHER]
-        squares, others = first[: part.size], second[: part.size]
-        np.multiply(part.real, scale, out=squares)
-        np.square(squares, out=squares)
-        if np.iscomplexobj(part):
-            np.multiply(part.imag, scale, out=others)
-            np.square(others, out=others)
-            np.add(squares, others, out=squares)
-        fourth += float(squares @ squares)
-        np.square(squares, out=squares)
-        eighth += float(squares @ squares)
+    with np.errstate(over="ignore", invalid="ignore"):  # such numbers are refused later
+        for start in range(0, flat.size, _TOGETHER):
+            part = flat[start : start + _TOGETHER]
+            squares, others = first[: part.size], second[: part.size]
+            np.multiply(part.real, scale, out=squares)
+            np.square(squares, out=squares)
+            if np.iscomplexobj(part):
+                np.multiply(part.imag, scale, out=others)
+                np.square(others, out=others)
+                np.add(squares, others, out=squares)
+            largest = max(largest, float(squares.max()))
+            fourth += float(squares @ squares)
+            np.square(squares, out=squares)
+            eighth += float(squares @ squares)
     first.fill(0)
     second.fill(0)
-    return fourth / flat.size, eighth / flat.size
+    return fourth / flat.size, eighth / flat.size, math.sqrt(largest)

@@ -56,8 +56,10 @@ Ciphertext known_where_added(Ciphertext out, const Ciphertext& a, const Numbers&
   const double of_all = squares / slots;
   const double more = of_all * (slots_for_each(a, b) - 1);
   if (more > 0) {
+    const params::Claim claim = out.estimate.claim();  // is that of the largest number of b
     const double message = std::hypot(out.estimate.message, std::sqrt(more));
     out.estimate.message = std::max(out.estimate.message, std::min(message, out.estimate.peak));
+    out.estimate.set_claim(claim);
   }
   return known_real(std::move(out), a, b);
 }
@@ -153,10 +155,12 @@ Ciphertext ArrayEvaluator::multiply_numbers(const Ciphertext& a, const Numbers& 
   std::vector<std::complex<double>> store;
   Ciphertext out = known_real(automatic_.multiply_vector(a, beside(a, b, store), b.batch), a, b);
   // Estimates average over all slots, of which zeros of b leave nothing, while the slots that they leave keep their whole
-  // message and error. What decryption shows are these.
+  // message and error. What decryption shows are these. A claim is that of the largest number of b anyway.
   const double left = slots_for_each(a, b);
+  const params::Claim claim = out.estimate.claim();
   out.estimate.message = std::min(out.estimate.message * std::sqrt(left), out.estimate.peak);
   out.estimate.variance *= left;
+  out.estimate.set_claim(claim);
   return with(std::move(out), packing);
 }
 

@@ -58,10 +58,10 @@ struct Ring {
     settle(last);
 #if __CUDA_ARCH__ >= 900
     if (threadIdx.x % 32 == 0) {
-      // Shared memory serves a warp's accesses in order, so that its reads of the tile are done. The last one sets the
-      // counter back to 0. (An addition would be turned into one for the whole warp, whose result is waited for.)
-      // racecheck does not follow counters, and reports every refill of a slot.
-      asm volatile("atom.relaxed.cta.shared::cta.inc.u32 %0, [%1], %2;"
+      // The release orders the warp's reads of the tile before the count. The last one sets the counter back to 0. (An addition
+      // would be turned into one for the whole warp, whose result is waited for.) racecheck does not follow counters, and
+      // reports every refill of a slot.
+      asm volatile("atom.release.cta.shared::cta.inc.u32 %0, [%1], %2;"
                    : "=r"(before)
                    : "r"(left + 4 * slot), "r"(warps - 1)
                    : "memory");
@@ -83,6 +83,8 @@ struct Ring {
       const bool wraps = next >= tiles;
       if (wraps) next -= tiles;
       if (!(wraps && last)) {
+        // With the last count, the first fence acquires the reads of all warps, and the second orders them before the copy.
+        asm volatile("fence.acq_rel.cta;" ::: "memory");
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
         ask(freed, next);
       }
