@@ -113,13 +113,17 @@ struct World {
     return ckks::decrypt(*decryptor, encoder(), c);
   }
 
-  /// The standard deviation of the real and imaginary parts of the slots' errors, measured divided by predicted.
+  /// The standard deviation of the real and imaginary parts of the slots' errors, measured divided by what is expected of the average
+  /// of slots whose numbers are independent. A claim is that of the slot with the most noise.
   double noise_ratio(const ckks::Ciphertext& c, const std::vector<Complex>& expected) {
     const auto got = decrypt(c);
     double sum = 0;
     for (std::size_t j = 0; j < got.size(); ++j) sum += std::norm(got[j] - expected[j]);
     const double measured = std::sqrt(sum / (2.0 * static_cast<double>(got.size())));
-    const double predicted = std::exp2(-evaluator->noise().precision_bits(c.estimate, c.scale));
+    params::Estimate average = c.estimate;
+    average.message_shared = average.variance_shared = average.principal = 1;
+    const double predicted = std::exp2(-evaluator->noise().precision_bits(average, c.scale));
+    EXPECT_LE(predicted, std::exp2(-evaluator->noise().precision_bits(c.estimate, c.scale)));
     return measured / predicted;
   }
 
