@@ -20,6 +20,7 @@ struct Counters {
   Count polynomials = 0;        // and functions made of them, maxima and argmax
   Count bootstraps = 0;
   Count programs = 0;          // runs of captured functions
+  Count bytes_peak = 0;        // of the pool, before its peak was last taken
   Count copies_to_device = 0;  // of ciphertexts
   Count copies_to_host = 0;
   Count fallbacks = 0;  // ways that were found around missing keys or memory; each is logged, once

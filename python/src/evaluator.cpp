@@ -98,11 +98,21 @@ class Evaluator {
              {"fallbacks", n.fallbacks.load()},
              {"bytes_in_use", std::uint64_t{pool.bytes_in_use()}},
              {"bytes_cached", std::uint64_t{pool.bytes_cached()}},
-             {"bytes_peak", std::uint64_t{pool.peak_bytes()}},
+             {"bytes_peak", std::max<std::uint64_t>(n.bytes_peak, pool.peak_bytes())},
          }) {
       out[name] = number;
     }
     return out;
+  }
+
+  /// The most bytes of the pool that were in use at once since the last call.
+  std::size_t take_peak() const {
+    device::Pool& pool = *server_->ring->engine().pool();
+    const std::size_t peak = pool.peak_bytes();
+    pool.reset_peak();
+    Counters& n = *server_->counters;
+    n.bytes_peak = std::max<std::uint64_t>(n.bytes_peak, peak);
+    return peak;
   }
 
   const ckks::ArrayEvaluator& arrays() const { return arrays_; }
@@ -321,6 +331,7 @@ void bind_evaluator(nb::module_& m) {
       .def("synchronize", &Evaluator::synchronize, nogil())
       .def("counters", &Evaluator::counts, nb::sig("def counters(self) -> dict[str, int]"),
            "See jali.ckks.Evaluator.counters.")
+      .def("take_peak", &Evaluator::take_peak)
       .def("steps", &steps, "function"_a,
            nb::sig("def steps(self, function: collections.abc.Callable[[], object]) -> "
                    "list[tuple[str, float]]"))

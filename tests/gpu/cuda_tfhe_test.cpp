@@ -19,8 +19,14 @@ class CudaTfhe : public testing::Test {
   std::shared_ptr<device::Device> device_;
 };
 
-// What one step may differ by. The transform's rounding: about 2^-51 of a product of digits below B/2 with words, of
-// (k + 1) l N terms. Digits that lie at -B/2 instead of B/2: a share of 2^-g of all, or one, which changes what noise they meet.
+// The rounding of a step in the phase: about 2^-51 of a product of digits below B/2 with words, of (k + 1) l N terms.
+double transform_error(const TfheConfig& c) {
+  const double N = static_cast<double>(c.N.value), k1 = static_cast<double>(c.k.value + 1);
+  const double terms = k1 * c.rotation_gadget.levels * N, secret = std::sqrt(1 + (k1 - 1) * N / 2);
+  return std::ldexp(std::sqrt(terms) * secret / 12, c.rotation_gadget.base_log - 51);
+}
+
+// What one step may differ by. The transform's rounding. Digits that lie at -B/2 instead of B/2: a share of 2^-g of all, or one, which changes what noise they meet.
 // Accumulators of 32 bits. All of it is multiplied by the secret in the phase. Words of 64 bits are rounded to 32 before
 // digits are cut. What is half a digit in 32 bits is rounded up, so that a share of 2^(levels g - 33) of the digits is the upper
 // neighbour instead of the lower. That is 2^-33 on average: with the k N / 2 bits of the secret that are 1, whose signs the
@@ -30,7 +36,7 @@ double product_error(const TfheConfig& c) {
   const double B = std::ldexp(1.0, c.rotation_gadget.base_log);
   const double N = static_cast<double>(c.N.value), k1 = static_cast<double>(c.k.value + 1);
   const double terms = k1 * c.rotation_gadget.levels * N, secret = std::sqrt(1 + (k1 - 1) * N / 2);
-  const double transform = std::ldexp(B / 12 * std::sqrt(terms) * secret, -51);
+  const double transform = transform_error(c);
   const double ties = small_noise(c.torus).rotation * B * std::sqrt(1 + terms / B);
   const double narrow = std::ldexp(secret / std::sqrt(12.0), -31);
   const int bits = c.rotation_gadget.levels * c.rotation_gadget.base_log;
@@ -41,6 +47,14 @@ double product_error(const TfheConfig& c) {
       rounded ? std::hypot(mean, std::ldexp(std::sqrt(std::max(1.0, others)), -bits)) : 0;
   const double units = static_cast<double>(c.units());
   return 2 * (units * (transform + ties + narrow) + neighbour);
+}
+
+// What the first step of a rotation may differ by, whose accumulator is a table. A table has long runs of equal words, so that nearly all of
+// its energy, and of the transform's rounding, lies in the lowest frequencies. There a secret of bits is 2 sqrt(N) / pi times as
+// large as on average. The rounding at the largest values is a fraction of what it is taken to be: on a CPU and a GPU, with N of 2^14 and
+// 2^16, up to sqrt(N) / 10 times the transform's error was measured.
+double table_error(const TfheConfig& c) {
+  return transform_error(c) * std::sqrt(static_cast<double>(c.N.value)) / 4;
 }
 
 /// The oracle. In polynomials so large that it would take hours, the CPU's exact engine, which has its bits.
@@ -60,7 +74,8 @@ void expect_agrees(const TfheConfig& config, const std::shared_ptr<device::Devic
     SCOPED_TRACE(std::to_string(copies) + " copies");
     const TfheMeasured measured =
         compare(*cuda, *ref, {.product_error = product_error(config), .copies = copies}, rng);
-    EXPECT_LT(measured.rotation_rms, 1.25 * measured.oracle_rms + 4 * product_error(config));
+    EXPECT_LT(measured.rotation_rms,
+              1.25 * measured.oracle_rms + 4 * product_error(config) + table_error(config));
   }
 }
 

@@ -399,7 +399,7 @@ def test_the_price_list_holds(rng: np.random.Generator) -> None:
     request = client.encrypt(x[:16])
     server = program.server(keys, threads=1)
     reply = server(request)
-    assert abs(server.evaluator.counters()["bytes_in_use"] / summary.device_bytes - 1) < 0.05
+    assert abs(server.evaluator.counters()["bytes_peak"] / summary.device_bytes - 1) < 0.05
     assert summary.keys == keys.count and summary.key_bytes == keys.nbytes
     assert abs(summary.key_bytes_sent / keys.sent_bytes - 1) < 0.01
     assert abs(summary.request_bytes / len(request.to_bytes()) - 1) < 0.05

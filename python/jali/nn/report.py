@@ -10,6 +10,7 @@ import numpy as np
 
 from jali import device as devices
 from jali._core.console import bytes_text, counted_text, seconds_text
+from jali.ckks.evaluator import Evaluator
 from jali.nn.graph import Node
 from jali.nn.keys import key_sizes, relative_time
 from jali.nn.manifest import Manifest
@@ -57,7 +58,7 @@ class Summary:
     request_bytes, reply_bytes: of the messages of one run.
     precision_bits: what was asked for: results are off by at most 2^-precision_bits of the largest output of the calibration. With bootstraps, this
     is promised for the average of the noise over numbers, not for the number that has most of it.
-    workspace_bytes: of the arrays that are in memory at once, at most.
+    workspace_bytes: of the arrays that are in memory at once, and of what an operation takes for itself, at most. It was measured in the trial runs.
     bootstraps: bootstrappings of one ciphertext, or of two at once. sparse_bootstraps: those of them with fewer slots than all, of
     numbers that repeat. bootstrap_seconds: their part of the time. bootstrap_key_bytes: what their
     keys take in the server's memory, as a part of key_bytes_expanded. bootstrap_matrix_bytes: what the matrices of bootstrapping take on the device: there
@@ -179,14 +180,32 @@ def _cells(layer: Layer) -> tuple[str, ...]:
     )
 
 
+class _Memory:
+    """What work takes of a server's memory beside what is in use before and behind it."""
+
+    def __init__(self, server: Evaluator) -> None:
+        self._server = server
+        self._before = 0
+        self.lap()
+
+    def lap(self) -> int:
+        """The bytes since the last call."""
+        peak, now = self._server._core.take_peak(), self._server.counters()["bytes_in_use"]
+        taken = max(0, peak - max(now, self._before))
+        self._before = now
+        return taken
+
+
 class _Watch:
-    """Times every node of a run."""
+    """Times every node of a run, and measures its memory."""
 
     def __init__(self, trial: Trial) -> None:
         self._synchronize = trial.server.synchronize
         self.seconds: dict[str, float] = {}
         self.noise_bits: dict[str, float] = {}
         self.array_bytes: dict[str, int] = {}
+        self.temporary_bytes: dict[str, int] = {}
+        self._memory = _Memory(trial.server)
         self._last = time.perf_counter()
 
     def __call__(self, node: Node, value: Encrypted) -> None:
@@ -197,6 +216,7 @@ class _Watch:
         now = time.perf_counter()
         self.seconds[node.name] = now - self._last
         self.array_bytes[node.name] = sum(x._settled().nbytes for x in value)
+        self.temporary_bytes[node.name] = self._memory.lap()
         self._last = time.perf_counter()
 
 
@@ -225,7 +245,7 @@ def summarised(
     prepared = time.perf_counter() - start
     trial.run()  # makes tables and pools
     slower = relative_time(manifest.params, demand)  # the trial has all keys
-    measured, restoring_bytes = _bootstraps(machine, trial)
+    measured, restoring_bytes, temporary = _bootstraps(machine, trial)
     restoring = {k: slower * s for k, s in measured.items()}
     seconds: dict[str, list[float]] = {}
     for k in range(_RUNS):
@@ -237,6 +257,8 @@ def summarised(
         taken |= {name: taken[one] for name, one in trial.first.items()}
         for name, spent in (taken | restoring).items():
             seconds.setdefault(name, []).append(spent)
+        temporary = watch.temporary_bytes | temporary
+        temporary |= {name: temporary[one] for name, one in trial.first.items()}
     if progress is not None:
         progress(matrices + 1 + _RUNS, matrices + 1 + _RUNS)
     held, kinds = machine.held_bytes, machine.stored
@@ -267,7 +289,7 @@ def summarised(
         key_bytes_expanded=sizes.expanded,
         diagonal_bytes=sum(layer.diagonal_bytes for layer in layers),
         stored_bytes=machine.bytes_of,
-        workspace_bytes=_workspace(machine, watch.array_bytes),
+        workspace_bytes=_workspace(machine, watch.array_bytes, temporary),
         request_bytes=sum(len(c.to_bytes()) for array in trial.requests for c in array),
         reply_bytes=sum(len(x.ciphertext.to_bytes()) for array in outputs for x in array),
         precision_bits=precision_bits,
@@ -287,12 +309,13 @@ def bootstraps_of(node: Node) -> int:
     return -(-count // 2) if node.attrs["kind"] == "pair" else count
 
 
-def _bootstraps(machine: Machine, trial: Trial) -> tuple[dict[str, float], int]:
-    """The time of every node ``bootstrap``, by one run for each kind, number of ciphertexts and of slots, and level; and the bytes of all their matrices, which
-    stay on the device behind the first run of a kind."""
+def _bootstraps(machine: Machine, trial: Trial) -> tuple[dict[str, float], int, dict[str, int]]:
+    """The time of every node ``bootstrap``, by one run for each kind, number of ciphertexts and of slots, and level; the bytes of all their matrices, which
+    stay on the device behind the first run of a kind; and what every node takes for itself."""
     total = 0
     found: dict[str, float] = {}
-    known: dict[tuple[object, ...], float] = {}
+    temporary: dict[str, int] = {}
+    known: dict[tuple[object, ...], tuple[float, int]] = {}
     server, due = trial.server, machine.params.bootstrap_level
     for node in machine.graph:
         if node.op != "bootstrap":
@@ -307,13 +330,13 @@ def _bootstraps(machine: Machine, trial: Trial) -> tuple[dict[str, float], int]:
             del x
             server.synchronize()
             total += max(0, server.counters()["bytes_in_use"] - before)
-            start = time.perf_counter()
+            memory, start = _Memory(server), time.perf_counter()
             for x in restored(server, node, source):
                 x._settled()
             server.synchronize()
-            known[key] = time.perf_counter() - start
-        found[node.name] = known[key]
-    return found, total
+            known[key] = time.perf_counter() - start, memory.lap()
+        found[node.name], temporary[node.name] = known[key]
+    return found, total, temporary
 
 
 def _layer(
@@ -342,8 +365,10 @@ def _layer(
     )
 
 
-def _workspace(machine: Machine, array_bytes: dict[str, int]) -> int:
-    """The most bytes of arrays that are in use at once."""
+def _workspace(
+    machine: Machine, array_bytes: Mapping[str, int], temporary: Mapping[str, int]
+) -> int:
+    """The most bytes of arrays that are in use at once, and of what a node takes while it computes."""
     graph = machine.graph
     last = {name: k for k, node in enumerate(graph) for name in node.inputs}
     last |= {name: len(graph) for name in graph.outputs}
@@ -352,5 +377,6 @@ def _workspace(machine: Machine, array_bytes: dict[str, int]) -> int:
         alive = [
             n.name for n in graph.nodes[: k + 1] if last.get(n.name, -1) >= k or n is graph.nodes[k]
         ]
-        most = max(most, sum(array_bytes[name] for name in alive))
+        own = temporary.get(graph.nodes[k].name, 0)
+        most = max(most, sum(array_bytes[name] for name in alive) + own)
     return most
