@@ -190,7 +190,7 @@ class Evaluator:
         fallbacks: ways that were found around missing keys or memory, each of which is logged, too: a rotation that is composed of others,
             bootstrapping with less than all of its keys, a batch that was refused.
         bytes_in_use, bytes_cached: of the device's pool: in ciphertexts, keys and tables, and kept for reuse. bytes_peak: the most that were
-            in use at once since the device was taken.
+            in use at once since the device was taken, or since ``Program.summary`` measured with it.
 
         Counts only grow; the first two numbers of bytes go both ways. May be called from any thread, at any time.
         """
