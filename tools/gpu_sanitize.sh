@@ -93,4 +93,4 @@ export sanitizer tests JALI_GPU_TESTS=brief
 printf '%s\n' "${parts[@]}" | xargs -P "$shards" -L 1 bash -c 'check "$@"' check ||
   { echo "gpu-sanitize: not clean: see the parts above that end with an exit status" >&2; exit 1; }
 [ -z "$missing" ] || { echo "gpu-sanitize: clean, but not built:$missing" >&2; exit 4; }
-echo "gpu-sanitize: clean; left out: $left_out"
+echo "gpu-sanitize: clean${ONLY:+ as far as programs with \"$ONLY\" in their names go}; left out: $left_out"

@@ -131,7 +131,7 @@ CASES: dict[str, Case] = {
     # Coefficients of low order are the same in many of its diagonals, up to whole multiples.
     "a triangle": (PLAIN, ONES, {"peak": 1.0}, lambda x: TRIANGLE @ x, lambda v: TRIANGLE @ v),
     "a triangle of signs": (PLAIN, ONES, {"peak": 1.0}, lambda x: SIGNS @ x, lambda v: SIGNS @ v),
-    # Smooth matrices: diagonals that differ in coefficients of low order alone.
+    # Smooth matrices: diagonals that have some coefficients in common, up to whole numbers.
     "covariances of a random walk": (
         PLAIN,
         ONES,
@@ -152,6 +152,13 @@ CASES: dict[str, Case] = {
         full(1.0, 512),
         {"peak": 1.0},
         lambda x: x * LOG_NORMAL * LOG_NORMAL,
+        lambda v: v * LOG_NORMAL**2,
+    ),
+    "times an uneven array before and after bytes": (
+        WIDE,
+        normal,
+        UNIT,
+        lambda x: through_bytes(x * LOG_NORMAL) * LOG_NORMAL,
         lambda v: v * LOG_NORMAL**2,
     ),
     "the square of a product with an uneven array": (

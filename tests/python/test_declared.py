@@ -11,6 +11,7 @@ from conftest import World
 
 import jali
 from jali import ckks
+from jali.ckks import declared
 
 REFUSED = "root mean square of the numbers is above the declared magnitude"
 
@@ -121,3 +122,19 @@ def test_one_outlier_is_warned_of_and_not_shown(one: World) -> None:
             one.client.encrypt(outlier, level=0)
         messages.add(str(caught[0].message))
     assert len(messages) == 1
+
+
+@pytest.mark.parametrize("numbers", [1, 1j])
+def test_what_was_computed_from_the_numbers_is_wiped(
+    one: World, numbers: complex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Any] = []
+    zeros = np.zeros
+
+    def noted(*arguments: Any, **options: Any) -> Any:
+        made.append(zeros(*arguments, **options))
+        return made[-1]
+
+    monkeypatch.setattr(np, "zeros", noted)
+    declared.check_magnitude(np.full(9000, 0.5) * numbers, 1.0, 0.0, stacklevel=1)
+    assert made and not any(array.any() for array in made)
