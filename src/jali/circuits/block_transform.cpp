@@ -204,7 +204,8 @@ static Print print_of(std::span<const std::complex<double>> entries, double scal
   std::complex<double> mean = 0;
   for (const auto& e : entries) mean += e;
   mean /= static_cast<double>(entries.size());
-  std::minstd_rand signs;  // the same for every diagonal
+  // They are no secret, and have to be the same for every diagonal.
+  std::minstd_rand signs;  // NOLINT(bugprone-random-generator-seed)
   Print out{0, 0};
   for (const auto& e : entries) {
     const auto bits = signs();

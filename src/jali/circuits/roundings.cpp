@@ -12,6 +12,8 @@ constexpr std::size_t kSample = 64;
 
 }  // namespace
 
+// The sample is no secret, and the same for equal matrices.
+// NOLINTNEXTLINE(bugprone-random-generator-seed)
 Roundings::Roundings(std::size_t slots, std::size_t period, double scale)
     : embedding_(slots), slots_(slots), period_(period), scale_(scale) {}
 

@@ -31,7 +31,7 @@ class Roundings {
   std::size_t slots_, period_;
   double scale_;
   std::size_t count_ = 0;
-  std::minstd_rand random_;  // the same for every matrix
+  std::minstd_rand random_;  // chooses the sample
   std::vector<std::vector<std::complex<double>>>
       sample_;  // roundings of two coefficients in each number
 };
