@@ -139,8 +139,10 @@ ASAN_TESTS = $(call share,base random device primes arith_reductions ring wire)
 asan: .venv/tools  # one build for the tests and the fuzzers
 	$(call sanitizing,$(ASAN),address;undefined,-DJALI_BUILD_FUZZ=ON,$(if $(ASAN_TESTS),$(ASAN_TESTS:%=test_%) fuzzers,all))
 
+# AddressSanitizer's allocator does not unlock in the child what another thread had locked at the fork (LLVM before 17),
+# so that a child may hang. The tests that fork beside other threads run without sanitizers.
 sanitize: asan ## the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	@$(call logged,tools/ctest.sh $(ASAN) $(JOBS) $(NOT_LONG) $(if $(ASAN_TESTS),$(call programs,$(ASAN_TESTS)))) \
+	@$(call logged,GTEST_FILTER='-*Fork*' tools/ctest.sh $(ASAN) $(JOBS) $(NOT_LONG) $(if $(ASAN_TESTS),$(call programs,$(ASAN_TESTS)))) \
 	  $(call or_say,the sanitizer's report is above)
 
 # The programs whose tests start threads; the brief share: the pools of threads and of memory, and seeds, without the
