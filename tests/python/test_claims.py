@@ -29,6 +29,10 @@ def normal(rng: np.random.Generator) -> Any:
     return v / max(1.0, np.sqrt(np.mean(v**2)))
 
 
+def tone(rng: np.random.Generator) -> Any:
+    return HADAMARD[TONE] * GATHERED * rng.choice([-1, 1])
+
+
 def full(size: float, *shape: int) -> Callable[[Any], Any]:
     return lambda rng: np.full(shape, size)
 
@@ -50,7 +54,13 @@ BUMPS = WEIGHTS[:, None] / 100 + np.exp(-((np.remainder(INDEX + 256, 512) - 256.
 LOG_NORMAL = np.exp(np.random.default_rng(5).normal(size=512) * 1.2)
 LARGEST = int(LOG_NORMAL.argmax())
 HEAVY_ROWS = np.random.default_rng(6).normal(size=(512, 512)) / 30 * LOG_NORMAL[:, None]
+# A matrix that gathers one of its rows in one number, which is GATHERED times as large as the numbers of the row.
+HADAMARD = np.array([[(-1.0) ** (i & j).bit_count() for j in range(512)] for i in range(512)])
+HADAMARD /= np.sqrt(512)
+TONE, GATHERED = 7, np.sqrt(512)
 CUBIC = [2.0, -2.5, 0.4, -0.6]
+BAND = np.eye(512) * 0.3 + np.eye(512, k=1) * 0.1
+FILTER = sum(w * np.roll(np.eye(512), i, 0) for i, w in enumerate((0.2, 0.5, -0.3)))
 PLAIN: dict[str, Any] = {
     "depth": 6,
     "scale_bits": 40,
@@ -61,6 +71,7 @@ PLAIN: dict[str, Any] = {
     "word": "w64",
 }
 DEEP, WIDE = PLAIN | {"depth": 8}, PLAIN | {"integer_bits": 40}
+GATHERING = DEEP | {"integer_bits": 40}
 RAISE, SLOTS = "raise_first", "slots_first"
 ONES = full(1.0, 512)
 UNIT = {"magnitude": 1.0, "peak": 4.0}
@@ -195,6 +206,77 @@ CASES: dict[str, Case] = {
         UNIT,
         lambda x: (HEAVY_ROWS[LARGEST - 2 : LARGEST + 2] @ x)[2:3],
         lambda v: (HEAVY_ROWS[LARGEST - 2 : LARGEST + 2] @ v)[2:3],
+    ),
+    # The results of a matrix may lie in few slots.
+    "products with a matrix that gathers its input": (
+        GATHERING,
+        tone,
+        UNIT,
+        lambda x: HADAMARD @ (HADAMARD @ x) ** 2,
+        lambda v: HADAMARD @ (HADAMARD @ v) ** 2,
+    ),
+    "a power of what a matrix gathered": (
+        GATHERING,
+        tone,
+        UNIT,
+        lambda x: (HADAMARD @ x) ** 4,
+        lambda v: (HADAMARD @ v) ** 4,
+    ),
+    "a power of what a matrix gathered, from bytes": (
+        GATHERING,
+        tone,
+        UNIT,
+        lambda x: through_bytes(through_bytes(HADAMARD @ x) ** 2) ** 2,
+        lambda v: (HADAMARD @ v) ** 4,
+    ),
+    "a polynomial of what a matrix gathered": (
+        GATHERING,
+        tone,
+        UNIT,
+        lambda x: x.evaluator.polynomial(HADAMARD @ x, CUBIC) ** 2,
+        lambda v: np.polynomial.polynomial.polyval(HADAMARD @ v, CUBIC) ** 2,
+    ),
+    "the largest square of what a matrix gathered": (
+        GATHERING,
+        tone,
+        UNIT,
+        lambda x: ((HADAMARD @ x) ** 2)[TONE : TONE + 1],
+        lambda v: ((HADAMARD @ v) ** 2)[TONE : TONE + 1],
+    ),
+    "the largest number that a matrix gathered, weighed and squared": (
+        GATHERING,
+        tone,
+        UNIT,
+        lambda x: ((HADAMARD @ x) * WEIGHTS)[TONE : TONE + 1] ** 2,
+        lambda v: ((HADAMARD @ v) * WEIGHTS)[TONE : TONE + 1] ** 2,
+    ),
+    "a few diagonals of what a matrix gathered": (
+        GATHERING,
+        tone,
+        UNIT,
+        lambda x: (BAND @ (HADAMARD @ x))[TONE : TONE + 1],
+        lambda v: (BAND @ (HADAMARD @ v))[TONE : TONE + 1],
+    ),
+    "a sum of what a matrix gathered, cubed": (
+        GATHERING,
+        tone,
+        UNIT,
+        lambda x: (HADAMARD @ x + x) ** 3,
+        lambda v: (HADAMARD @ v + v) ** 3,
+    ),
+    "a filter that hardly gathers, to the power of 4": (
+        GATHERING,
+        normal,
+        UNIT,
+        lambda x: (FILTER @ x) ** 4,
+        lambda v: (FILTER @ v) ** 4,
+    ),
+    "the square of what a matrix gathered, bootstrapped": (
+        SLOTS,
+        tone,
+        UNIT,
+        lambda x: ((HADAMARD / 32 @ x) ** 2).bootstrap(),
+        lambda v: (HADAMARD / 32 @ v) ** 2,
     ),
     # The sine of bootstrapping is off by the cube of numbers, and terms of a sum may be equal.
     "a square, bootstrapped": (

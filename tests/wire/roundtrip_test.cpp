@@ -91,7 +91,9 @@ TEST_P(RoundTrip, Ciphertexts) {
     const std::size_t correlated = x.estimate.principal > 1 ? 8 : 0;
     // Without a lineage in the bytes, that of the seed, or none, is meant.
     const params::Lineage lineage =
-        x.estimate.lineage.root == 0 ? params::Lineage{} : x.estimate.lineage;
+        x.estimate.lineage.root == 0
+            ? params::lineage_of_unknown(params::degree_of(x.estimate.lineage))
+            : x.estimate.lineage;
     std::uint64_t root = 0;
     if (x.seed) std::memcpy(&root, x.seed->data(), sizeof(root));
     const bool named = lineage.root != root || params::degree_of(lineage) != 1 || lineage.turn != 1;
@@ -134,6 +136,8 @@ TEST_P(RoundTrip, Ciphertexts) {
     moved.estimate.lineage = {root, 2047, 3, 2, root};
     check(moved, true, 2);
     moved.seed.reset();
+    check(moved, false, 2);
+    moved.estimate.lineage = params::lineage_of_unknown(root + params::kAnyDegree);
     check(moved, false, 2);
   }
   x.estimate.noise = 3 * x.estimate.error;  // of a claimed precision

@@ -286,7 +286,13 @@ TEST_P(Tamper, FieldsOutOfRange) {
        {std::uint64_t{0}, std::uint64_t{2}, std::uint64_t{2049}, ~std::uint64_t{0}}) {
     expect_refused(cube, patched(cube.valid, 86, turn), "turn");
   }
-  expect_refused(cube, patched(cube.valid, 78, std::uint64_t{0}), "a power of unknown numbers");
+  const Bytes unknown = patched(cube.valid, 78, std::uint64_t{0});
+  expect_refused(cube, unknown, "a power of unknown numbers");
+  // Of unknown numbers there is a degree, and nothing else.
+  const Bytes degree = patched(patched(unknown, 94, 1u), 102, std::uint64_t{0});
+  EXPECT_EQ(judge(cube, o, patched(degree, 98, 3u), "a degree"), Outcome::accepted);
+  expect_refused(cube, patched(patched(degree, 98, 3u), 102, std::uint64_t{1}), "unknown inputs");
+  expect_refused(cube, patched(patched(degree, 98, 3u), 86, std::uint64_t{5}), "unknown and moved");
   const Loader& keys = loader("evaluation_keys");
   for (const std::uint8_t flag : {0, 2, 255}) {
     expect_refused(keys, patched(keys.valid, 16, flag), "relinearisation flag");

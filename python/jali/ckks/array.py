@@ -126,7 +126,11 @@ class EncryptedArray(Shaped):
 
     @property
     def precision_bits(self) -> float:
-        """The estimated precision: -log2 of the standard deviation of a slot's error."""
+        """The precision in bits that numbers within what was declared have: -log2 of the standard deviation of a slot's error.
+
+        Most numbers have more, above all behind several products with matrices; ``with_magnitude`` makes the claim sharper. docs/noise.md
+        says what it assumes.
+        """
         return self._settled().precision_bits
 
     @property
@@ -409,7 +413,8 @@ class EncryptedArray(Shaped):
         """The same numbers; from here on, estimates assume this root mean square and this peak.
 
         It is for computed values whose size you know better than the estimate. Estimates take the terms of products and
-        polynomials as independent and those of ``sum`` as equal, and peaks multiply and add up.
+        polynomials as independent and those of ``sum`` as equal, and peaks multiply and add up. ``precision_bits`` takes every
+        factor that comes from a product with a matrix for the largest number that magnitude and peak allow.
 
         magnitude: the root mean square of this kind of numbers, above 0.
         peak: the largest modulus that they can have; None stands for 8 times the magnitude. Bounds on errors assume it,

@@ -378,7 +378,7 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
     entered = plan_.entry_scale_ * (in.scale / canonical);
     in.scale = canonical;
     // The numbers become coefficients. They may add up in the slots, but it is coefficients that wrap around the modulus.
-    low = dft.apply(ev, in, x.estimate.peak * (entered / plan_.entry_scale_));
+    low = dft.apply(ev, std::move(in), x.estimate.peak * (entered / plan_.entry_scale_));
     done("slots_to_coefficients", low);
   }
 
@@ -398,7 +398,7 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   }
   raised = trace(std::move(raised));
   done("raise", raised);
-  const Ciphertext slots = to_slots.apply(ev, raised);
+  const Ciphertext slots = to_slots.apply(ev, std::move(raised));
   done("coefficients_to_slots", slots);
   Ciphertext f = reduce(slots, plan_.mod_scale_ * factor * (plan_.q0_ / entered), done);
   f.scale = plan_.mod_scale_;
@@ -414,33 +414,36 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
     if (f.level > dft.level()) {
       f = ev.adjust(f, dft.level(), dft.stages().front().input_scale(), kNear);
     }
-    f = dft.apply(ev, f, factor * x.estimate.peak);
+    f = dft.apply(ev, std::move(f), factor * x.estimate.peak);
     done("slots_to_coefficients", f);
   }
   f.log_slots = x.log_slots;
+  f.estimate.lineage = {};
   f.estimate.message = factor * x.estimate.message;
   f.estimate.peak = factor * x.estimate.peak;
   const double drift = entered / plan_.entry_scale_;
-  const auto variance_of_sine = [&](double message, bool real, double degree = 1) {
-    const double error = plan_.sine_error(drift * message, drift * x.estimate.peak, real, degree);
+  const auto variance_of_sine = [&](double message, bool real, double peak, double degree = 1) {
+    const double error = plan_.sine_error(drift * message, drift * peak, real, degree);
     const double scaled = factor * error / drift * f.scale;
     return scaled * scaled / static_cast<double>(params.n());
   };
   const double worst = factor * plan_.worst_sine_error(drift * x.estimate.peak) / drift * f.scale;
   // Numbers that are not known to be real may be real all the same, for which the sine's error is larger.
   const params::Claim made = f.estimate.claim();
-  const double message = x.estimate.message;
+  const double message = x.estimate.message, peak = x.estimate.peak;
   const double most =
-      f.estimate.variance * f.estimate.variance_spread + variance_of_sine(message, true);
-  f.estimate += params::Noise{variance_of_sine(message, x.estimate.real), worst};
+      f.estimate.variance * f.estimate.variance_spread + variance_of_sine(message, true, peak);
+  f.estimate += params::Noise{variance_of_sine(message, x.estimate.real, peak), worst};
   f.estimate.variance_spread = most / f.estimate.variance;
   // The reduction counts the error of x as it is expected. A claim adds all of it, as it comes through. The sine has the same error for
   // equal numbers, and also for the same number after an earlier bootstrapping. Half of a variance is taken for that of real parts: if
   // imaginary parts were dropped, all of it is.
   const params::Claim claim = x.estimate.claim();
   const double passed = factor * f.scale / x.scale, squared = passed * passed;
-  const double sine = variance_of_sine(std::min(claim.message, x.estimate.peak), true,
-                                       params::degree_of(x.estimate.lineage));
+  const double sine =
+      variance_of_sine(std::min(claim.message, peak), true,
+                       x.estimate.claimed_largest(static_cast<double>(params.slots())),
+                       params::degree_of(x.estimate.lineage));
   const double parts = plan_.options_.real ? 2 : 1;
   const auto together = [](double a, double b) { return a + b + 2 * std::sqrt(a) * std::sqrt(b); };
   f.estimate.set_claim(

@@ -251,7 +251,6 @@ BlockTransform::Rows BlockTransform::rows_of(std::size_t output) const {
   std::vector<Print> prints;
   Roundings roundings(plan_.slots, period, diagonal_scale_);
   std::vector<double> norms(period);  // the squares of those of the rows
-  double diagonals = 0;
   for (std::size_t input = 0; input < plan_.babies.size(); ++input) {
     BlockNorm block(plan_.slots);
     for (const auto& giant : plan_.giants[output]) {
@@ -260,7 +259,7 @@ BlockTransform::Rows BlockTransform::rows_of(std::size_t output) const {
         std::ranges::fill(entries, 0.0);
         fill_(output, input, term.diagonal, entries);
         block.add(term.diagonal, entries);
-        ++diagonals;
+        ++out.diagonals;
         for (std::size_t r = 0; r < entries.size(); ++r) norms[r % period] += std::norm(entries[r]);
         // Of equal numbers, one coefficient is rounded and not N, so that as many roundings may be added as if they were independent.
         const bool one =
@@ -278,10 +277,10 @@ BlockTransform::Rows BlockTransform::rows_of(std::size_t output) const {
     out.message += std::sqrt(largest * out.share);
     out.principal = std::max(out.principal, largest / mean);
   }
-  const double others = diagonals - static_cast<double>(prints.size());
-  if (diagonals > 0) {
+  const double others = out.diagonals - static_cast<double>(prints.size());
+  if (out.diagonals > 0) {
     out.alike =
-        std::max((others + alike_pairs(prints, plan_.slots)) / diagonals, roundings.alike());
+        std::max((others + alike_pairs(prints, plan_.slots)) / out.diagonals, roundings.alike());
   }
   const auto rows =
       static_cast<double>(std::ranges::count_if(norms, [](double x) { return x > 0; }));
@@ -492,22 +491,38 @@ std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
       at.push_back(&down.back());
     }
   }
-  double largest = 0, message = 0;
+  const auto slots = static_cast<double>(plan_.slots);
+  double largest = 0, message = 0, most = 0;
+  std::uint32_t degree = 1;
+  bool term = false;
   for (const Ciphertext* x : at) {
     largest = std::max(largest, x->estimate.peak);
     message = std::max(message, x->estimate.claim().message);
+    most = std::max(most, x->estimate.claimed_largest(slots));
+    degree = std::max(degree, params::degree_of(x->estimate.lineage));
+    term = term || x->estimate.lineage.term;
   }
   std::vector<Rows> known = rows();
+  std::vector<std::uint32_t> degrees;
   for (Rows& row : known) {
+    const bool gathers = row.gathers() && !term;
+    degrees.push_back(gathers ? params::kAnyDegree : degree);
+    if (!gathers && !term) row.message = std::max(row.message, row.largest);
+    // The roundings of few diagonals are multiplied by few inputs, which may be the largest.
+    if (degree == params::kAnyDegree && message > 0) {
+      row.uneven *=
+          std::min(slots / std::max(row.diagonals, 1.0), most * most / (message * message));
+    }
     row.largest = ckks::claimed_peak(peak, row.largest * largest);
     row.message *= message;
   }
   auto outputs = plan_.sequence                      ? apply_sequence(evaluator, at, known, rescale)
                  : plan_.hoisting == Hoisting::twice ? apply_twice(evaluator, at, known, rescale)
                                                      : apply_single(evaluator, at, known, rescale);
-  for (Ciphertext& y : outputs) {
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    Ciphertext& y = outputs[o];
     y.key_id = key_id;
-    y.estimate.lineage = {};
+    y.estimate.lineage = params::lineage_of_unknown(degrees[o]);
     if (rescale) y.scale = output_scale_;  // equal except for the roundings of their products
   }
   return outputs;

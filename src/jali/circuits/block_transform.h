@@ -111,9 +111,13 @@ class BlockTransform {
     /// that it holds for slices. With summed_rows it counts for the sums of these rows.
     double uneven = 1;
     double squares = 0;  // of all entries
+    double diagonals = 0;  // those that are not zero
     /// The roundings of equal diagonals are equal: by which factor the variance of the sum of all roundings may be above that of
     /// independent ones.
     double alike = 1;
+    /// Whether few numbers of the output may have more of the squares' sum than few inputs have: whether some row's sum is above twice
+    /// the largest singular value. Otherwise moments of the output are at most (Riesz and Thorin) those of the inputs times row sums.
+    bool gathers() const { return largest > 2 * message; }
     /// What this says of a sum of products with diagonals. The bound on its numbers is smaller than what the evaluator adds up, the
     /// largest entries of all diagonals.
     void narrow(params::Estimate& sum) const;

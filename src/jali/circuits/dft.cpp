@@ -269,14 +269,16 @@ void HomomorphicDft::prepare(const ckks::Encoder& encoder, const std::function<v
   }
 }
 
-ckks::Ciphertext HomomorphicDft::apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
+ckks::Ciphertext HomomorphicDft::apply(const ckks::Evaluator& evaluator, ckks::Ciphertext x,
                                        double peak) const {
   const std::size_t last = stages_.size() - 1;
-  ckks::Ciphertext y;
   for (std::size_t k = 0; k <= last; ++k) {
-    y = stages_[k].apply(evaluator, k == 0 ? x : y, k == last ? peak : params::kUnbounded);
+    // A stage may gather its input in few numbers, whose errors the stages behind it spread again. So its claim is that of an average.
+    x.estimate.lineage = params::lineage_of_term();
+    x = stages_[k].apply(evaluator, x, k == last ? peak : params::kUnbounded);
   }
-  return y;
+  x.estimate.lineage = {};
+  return x;
 }
 
 }  // namespace jali::circuits

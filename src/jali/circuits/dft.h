@@ -59,7 +59,7 @@ class HomomorphicDft {
   /// Encodes the diagonals of all matrices. done: called after each matrix.
   void prepare(const ckks::Encoder& encoder, const std::function<void()>& done = {});
   /// peak: no number of the result is larger, if the caller knows a smaller bound than that of the matrices' rows.
-  ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
+  ckks::Ciphertext apply(const ckks::Evaluator& evaluator, ckks::Ciphertext x,
                          double peak = params::kUnbounded) const;
 
  private:

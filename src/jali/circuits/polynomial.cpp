@@ -392,13 +392,17 @@ Ciphertext evaluate(const Evaluator& evaluator, Ciphertext&& x, const Polynomial
   }
   // Powers of numbers of unknown lineage are powers of the same numbers, too.
   const bool known = u.estimate.lineage.root != 0;
-  if (!known) u.estimate.lineage = params::lineage_of(1);
+  const std::uint32_t degree = params::degree_of(u.estimate.lineage);
+  if (!known) u.estimate.lineage = params::lineage_of_itself(u.estimate.lineage);
   const double largest = std::min(largest_value(p, u.estimate.peak),
                                   p.bounded && inside ? p.largest : params::kUnbounded);
   Ciphertext out =
       Evaluation(evaluator, plan, std::move(u)).value(plan.nodes().size() - 1, target, largest);
   out.estimate.peak = std::min(out.estimate.peak, largest);
-  if (!known) out.estimate.lineage = {};
+  if (!known || out.estimate.lineage.root == 0) {
+    const std::size_t times = std::max<std::size_t>(p.degree(), 1);
+    out.estimate.lineage = params::lineage_of_unknown(degree * times);
+  }
   return out;
 }
 

@@ -295,7 +295,7 @@ Ciphertext ArrayEvaluator::with_precision(const Ciphertext& a, double precision_
   out.estimate.message_shared = out.estimate.variance_shared = 1;
   out.estimate.principal =
       static_cast<double>(out.params->slots());  // all slots may have the same error
-  out.estimate.lineage = {};
+  out.estimate.lineage = params::lineage_of_unknown(params::degree_of(a.estimate.lineage));
   require_range(*out.params, out.estimate, out.scale, out.level);
   return out;
 }

@@ -188,9 +188,9 @@ Estimate Evaluator::Impl::product(const Ciphertext& a, const Ciphertext& b) cons
   }
   // Both operands are the same object, of unknown lineage. A lineage of its own makes the model count it as a square.
   Estimate x = known(a);
-  x.lineage = params::lineage_of(1);
+  x.lineage = params::lineage_of_itself(x.lineage);
   Estimate out = noise.multiply(x, a.scale, x, b.scale);
-  out.lineage = {};
+  out.lineage = params::lineage_of_unknown(params::degree_of(out.lineage));
   return out;
 }
 

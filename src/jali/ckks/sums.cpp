@@ -20,8 +20,8 @@ Estimate sum_estimate(const Evaluator::Impl& impl, const Ciphertext& a, const Ci
   const Estimate x = impl.known(a);
   if (sign == Sign::minus) {
     Estimate negative = impl.known(b);
-    negative.lineage.root = ~negative.lineage.root;  // other numbers, with an equally known lineage
-    if (impl.known(b).lineage.root == 0) negative.lineage = {};
+    // Other numbers, with an equally known lineage.
+    if (negative.lineage.root != 0) negative.lineage.root = ~negative.lineage.root;
     return impl.noise.add(x, negative);
   }
   return &a == &b ? impl.noise.multiply_constant(x, 2, 2) : impl.noise.add(x, impl.known(b));

@@ -46,7 +46,7 @@ bool same(const Lineage& a, const Lineage& b) { return kin(a, b) && a.turn == b.
 
 /// Limits powers and degrees. Larger ones make no difference.
 std::uint32_t capped(std::uint64_t x) {
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(x, 1 << 16));
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(x, kAnyDegree));
 }
 
 /// The finaliser of SplitMix64.
@@ -59,7 +59,7 @@ std::uint64_t mix(std::uint64_t x) {
 /// The lineage of a number that is made of both, in any order. It has a root of its own.
 Lineage joined(const Lineage& a, const Lineage& b, std::uint64_t degree) {
   if (a.term || b.term) return lineage_of_term();
-  if (a.root == 0 || b.root == 0) return {};
+  if (a.root == 0 || b.root == 0) return lineage_of_unknown(degree);
   const auto one = [&](const Lineage& l) { return mix(mix(l.root + l.power) + l.turn); };
   const std::uint64_t root = mix(one(a) + one(b) + degree);
   return {std::max<std::uint64_t>(root, 1), 1, 1, capped(degree), a.inputs | b.inputs};
@@ -92,11 +92,13 @@ bool apart(const Lineage& a, const Lineage& b) {
 }
 
 Lineage lineage_of_result(const Lineage& example, std::span<const Lineage* const> inputs) {
-  if (example.root == 0) return {};
+  // The inputs are of no higher degree than the examples (ckks/program.cpp).
+  const Lineage unknown = lineage_of_unknown(degree_of(example));
+  if (example.root == 0) return unknown;
   Lineage out{example.root + example.turn + example.power, 1, 1, 1, 0};
   std::uint32_t degree = 1;
   for (const Lineage* input : inputs) {
-    if (input->root == 0) return {};
+    if (input->root == 0) return unknown;
     out.root = mix(mix(out.root + input->root + input->power) + input->turn);
     out.inputs |= input->inputs;
     degree = std::max(degree, degree_of(*input));
@@ -122,6 +124,14 @@ Lineage lineage_of_term() {
   return out;
 }
 
+Lineage lineage_of_unknown(std::uint64_t degree) {
+  Lineage out;
+  out.degree = capped(degree);
+  return out;
+}
+
+Lineage lineage_of_itself(const Lineage& unknown) { return {1, 1, 1, degree_of(unknown), 0}; }
+
 Lineage lineage_of(double message, double peak) {
   return lineage_of(
       mix(mix(std::bit_cast<std::uint64_t>(message)) + std::bit_cast<std::uint64_t>(peak)));
@@ -135,6 +145,10 @@ static bool is_plain(const Estimate& a) {
 Claim Estimate::claim() const {
   const double all = times(times(variance, variance_spread), variance_shared);
   return {times(times(message, message_spread), message_shared), all, times(all, principal)};
+}
+
+double Estimate::claimed_largest(double slots) const {
+  return std::min(peak, times(std::sqrt(slots), claim().message));
 }
 
 double Claim::of_sum(double k) const {
@@ -185,7 +199,9 @@ void Estimate::cover(const Estimate& other) {
   noise = std::max(noise, other.noise);
   derived = derived && other.derived;
   real = real && other.real;
-  if (!same(lineage, other.lineage)) lineage = {};
+  if (!same(lineage, other.lineage)) {
+    lineage = lineage_of_unknown(std::max(degree_of(lineage), degree_of(other.lineage)));
+  }
   message_spread = std::max(message_spread, other.message_spread);
   variance_spread = std::max(variance_spread, other.variance_spread);
   message_shared = std::max(message_shared, other.message_shared);
@@ -401,6 +417,7 @@ Estimate NoiseModel::multiply(const Estimate& a, double sa, const Estimate& b, d
   }
   struct Average {
     double message, variance;
+    double largest = 0;  // of a factor: a bound on the modulus of its numbers
   };
   // one: whether the factors are powers i and j of the same numbers, so that their errors add up. degree: these are products of so
   // many normal numbers; 0 if their modulus is constant. uneven: a claim takes large numbers of both factors, and large errors, to
@@ -417,17 +434,19 @@ Estimate NoiseModel::multiply(const Estimate& a, double sa, const Estimate& b, d
       return one ? moment_ratio(k, l - 1, degree) : 1.0;
     };
     const double first =
-        times(std::min(times(x.message, errors(i, j)), a.peak) * sa, std::sqrt(y.variance));
+        times(std::min(times(x.message, errors(i, j)), x.largest) * sa, std::sqrt(y.variance));
     const double second =
-        times(std::min(times(y.message, errors(j, i)), b.peak) * sb, std::sqrt(x.variance));
+        times(std::min(times(y.message, errors(j, i)), y.largest) * sb, std::sqrt(x.variance));
+    const double message =
+        std::min({times(times(x.message, y.message), messages(i, j)), times(x.largest, y.message),
+                  times(x.message, y.largest), out.peak});
     const double sum = one ? (first + second) * (first + second) : first * first + second * second;
-    return {std::min(times(times(x.message, y.message), messages(i, j)), out.peak),
-            sum + static_cast<double>(n_) * times(x.variance, y.variance)};
+    return {message, sum + static_cast<double>(n_) * times(x.variance, y.variance)};
   };
-  const Average expected = average({a.message, a.variance}, {b.message, b.variance},
+  const Average expected = average({a.message, a.variance, a.peak}, {b.message, b.variance, b.peak},
                                    same(a.lineage, b.lineage), a.lineage.power, b.lineage.power, 0);
   // The spreads are those of normal numbers, of which those of one vector may be equal. Products that share a factor are
-  // taken for powers of it.
+  // taken for powers of it. What is made of unknown inputs is taken for normal itself; a claim has its degree.
   const bool powers = kin(a.lineage, b.lineage);
   const bool overlap = (a.lineage.inputs & b.lineage.inputs) != 0;
   const bool shared = powers || (overlap && !apart(a.lineage, b.lineage));
@@ -435,9 +454,9 @@ Estimate NoiseModel::multiply(const Estimate& a, double sa, const Estimate& b, d
   const auto j = static_cast<double>(powers ? b.lineage.power : degree_of(b.lineage));
   const double degree = powers ? a.lineage.degree : 1;
   const Average spread =
-      average({times(a.message, a.message_spread), times(a.variance, a.variance_spread)},
-              {times(b.message, b.message_spread), times(b.variance, b.variance_spread)}, shared, i,
-              j, degree);
+      average({times(a.message, a.message_spread), times(a.variance, a.variance_spread), a.peak},
+              {times(b.message, b.message_spread), times(b.variance, b.variance_spread), b.peak},
+              shared, i, j, a.lineage.inputs != 0 ? degree : 1);
   out.message = expected.message;
   out.variance = expected.variance;
   out.message_spread = ratio(spread.message, expected.message);
@@ -454,15 +473,19 @@ Estimate NoiseModel::multiply(const Estimate& a, double sa, const Estimate& b, d
   // Numbers of unknown lineage may be the same. Clear numbers, which have no noise, have roundings of their own.
   const bool unknown = a.lineage.root == 0 || b.lineage.root == 0;
   // Their root mean square is their peak in a claim, so that it does not matter which numbers lie in which slot.
-  const bool clear = a.noise == 0 || b.noise == 0 || a.lineage.term || b.lineage.term;
+  const bool term = a.lineage.term || b.lineage.term;
+  const bool clear = a.noise == 0 || b.noise == 0 || term;
+  const bool any = !term && std::max(degree_of(a.lineage), degree_of(b.lineage)) == kAnyDegree;
   const bool one = shared || (unknown && !clear);
-  const bool uneven = one || !clear;
+  const bool uneven = one || !clear || any;
   const bool simple =
       one == shared && one == uneven && (!one || degree == 1) && is_plain(a) && is_plain(b);
   if (simple) return out;  // the claim would be that of the spreads
   const Claim ca = a.claim(), cb = b.claim();
+  const double slots = static_cast<double>(n_) / 2;
+  const double la = a.claimed_largest(slots), lb = b.claimed_largest(slots);
   const auto claimed = [&](double va, double vb) {
-    return average({ca.message, va}, {cb.message, vb}, one, i, j, degree, uneven);
+    return average({ca.message, va, la}, {cb.message, vb, lb}, one, i, j, degree, uneven);
   };
   const Average most = claimed(ca.variance, cb.variance);
   out.set_claim({most.message, most.variance, claimed(ca.principal, cb.principal).variance});

@@ -58,7 +58,7 @@ struct Lineage {
   std::uint64_t root = 0;
   std::uint64_t turn = 1;  // the Galois element that moved the numbers
   std::uint32_t power = 1;  // the power of the root that they are
-  /// The degree of the root as a polynomial in the numbers that were encrypted.
+  /// The degree of the root, or of numbers of unknown root, as a polynomial in the numbers that were encrypted; kAnyDegree at most.
   std::uint32_t degree = 1;
   std::uint64_t inputs = 0;  // which numbers these are: each sets one of 64 bits
   /// Whether it is a term of a circuit that says itself what the errors of its terms have in common. Sums and products take it
@@ -66,8 +66,15 @@ struct Lineage {
   bool term = false;
 };
 
+/// The degree of numbers of which no more is known than their root mean square and peak, such as the results of a matrix, which may
+/// gather its input in few numbers. A claim counts each of them as the largest that these two allow.
+inline constexpr std::uint32_t kAnyDegree = 1 << 16;
+
 /// The lineage of a term.
 Lineage lineage_of_term();
+
+/// The lineage of numbers of this degree, kAnyDegree at most, that may be the same as any others.
+Lineage lineage_of_unknown(std::uint64_t degree);
 
 /// The lineage of numbers that were just encrypted or read.
 Lineage lineage_of(std::uint64_t root);
@@ -75,10 +82,13 @@ Lineage lineage_of(std::uint64_t root);
 /// Whether these are numbers of two different encryptions. Their bits may be the same by chance.
 bool apart(const Lineage& a, const Lineage& b);
 
+/// A lineage by which numbers of unknown root are known to be the same as themselves. It has their degree and no inputs.
+Lineage lineage_of_itself(const Lineage& unknown);
+
 /// The lineage of a result of a recorded function. example: of its result when it was recorded. inputs: of what it was run with.
 Lineage lineage_of_result(const Lineage& example, std::span<const Lineage* const> inputs);
 
-/// The degree of numbers as a polynomial in those that were encrypted, as far as it is known; at most 2^16.
+/// The degree of numbers as a polynomial in those that were encrypted, as far as it is known; kAnyDegree at most.
 std::uint32_t degree_of(const Lineage& lineage);
 
 /// The lineage of clear numbers. They are told apart by their root mean square and peak.
@@ -116,6 +126,8 @@ struct Estimate {
 
   /// The averages with all factors.
   Claim claim() const;
+  /// The largest modulus that one of `slots` numbers has: the peak, or all that the root mean square of a claim allows.
+  double claimed_largest(double slots) const;
   /// Sets the further factors and `principal`. A claim below the averages with spreads is raised to these.
   void set_claim(const Claim& claim);
   /// Sets the claim of a sum of `count` slots of x, of which `terms` hold numbers other than zero. Every slot may have the same

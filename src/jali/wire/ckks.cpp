@@ -187,7 +187,7 @@ void write_lineage(Writer& writer, const params::Lineage& lineage) {
 }
 
 params::Lineage read_lineage(Reader& reader, std::size_t n) {
-  constexpr std::uint32_t kMost = 1 << 16;  // of powers and degrees (params/noise.cpp)
+  constexpr std::uint32_t kMost = params::kAnyDegree;
   params::Lineage out;
   out.root = reader.u64();
   out.turn = reader.u64();
@@ -196,7 +196,8 @@ params::Lineage read_lineage(Reader& reader, std::size_t n) {
   out.inputs = reader.u64();
   const bool possible = out.turn % 2 == 1 && out.turn < 2 * n && out.power >= 1 &&
                         out.power <= kMost && out.degree >= 1 && out.degree <= kMost;
-  reader.check(out.root == 0 ? is_same(out, {}) : possible, "its lineage is out of range");
+  const bool known = out.root != 0 || is_same(out, params::lineage_of_unknown(out.degree));
+  reader.check(possible && known, "its lineage is out of range");
   return out;
 }
 
@@ -229,8 +230,9 @@ Bytes to_bytes(const Ciphertext& x) {
   const params::Claim claim = e.claim();
   const double principal = std::min(e.principal, static_cast<double>(params.slots()));
   const bool correlated = principal > 1;
-  // If it is not known, how it was moved and raised says nothing.
-  const params::Lineage lineage = e.lineage.root == 0 ? params::Lineage{} : e.lineage;
+  // If the root is not known, how it was moved and raised says nothing.
+  const params::Lineage lineage =
+      e.lineage.root == 0 ? params::lineage_of_unknown(params::degree_of(e.lineage)) : e.lineage;
   const bool related = !is_same(lineage, unnamed_lineage(x.seed));
   writer.f64(std::min(claim.variance, std::max(e.variance, params::kUnbounded)));
   writer.f64(std::min(claim.message, std::max(e.message, e.peak)));
