@@ -51,3 +51,28 @@ def test_matrices_are_encoded_once_for_each_level_of_a_period(rng: np.random.Gen
     inner = {(id(n.attrs["terms"][0]), n.attrs["level"]) for n in steps}
     assert len(steps) == 9 and len({k for k, _ in inner}) == 1
     assert len({level for _, level in inner}) <= 6
+
+
+def test_the_noise_of_a_loop_grows_in_the_directions_that_its_matrix_enlarges(
+    rng: np.random.Generator,
+) -> None:
+    """The matrix leaves one direction of 8 as it is and nearly nothing of the others. By the sums of the squares of its rows, noise would
+    become a third in every step."""
+    width, steps = 8, 64
+    _, outer, bias = cell_of(width, 1, 4, rng)
+    x = rng.uniform(-1, 1, (100, steps, 4))
+    direction = rng.choice([-1.0, 1.0], width) / np.sqrt(width)
+    inner = np.outer(direction, direction) + rng.normal(size=(width, width)) / 100
+    f = lambda x: workloads.recurrent(x, inner, outer, bias / 40, activation=(0, 0.999, 0, -0.001))  # noqa: E731
+    program = program_of(f, x / 40, 6, 6)
+    (output,) = program.stages["levels"].outputs
+    radius = float(np.max(program.stages["levels"][output].attrs["radius"]))
+    assert len(bootstraps(program)) >= 2
+    squares = []
+    for _ in range(6):
+        client = program.client(threads=1)
+        server = program.server(client.evaluation_keys(), threads=1, device="cpu")
+        got = client.decrypt(server(client.encrypt(x[:4] / 40)))
+        squares.append(np.mean(np.square((got - program.clear(x[:4] / 40)) / radius)))
+    measured = -0.5 * np.log2(np.mean(squares))
+    assert abs(program.manifest.demand.noise_bits[0] - measured) < 0.8, measured

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from slot_interpreter import WEIGHTS
 
 from jali.nn.graph import Graph, Node
@@ -93,3 +94,19 @@ def test_noise_beside_zeros_is_not_averaged(rng: np.random.Generator) -> None:
     true = np.hypot(noise * values, noise[::-1] * values)[:kept]
     found = noises.add(y, 0.0)
     assert 0.9 < found / np.sqrt(np.mean(true**2)) < 1.1
+
+
+def test_what_nodes_add_is_counted_where_the_laid_out_graph_has_them() -> None:
+    """s = 3 x is a shared sum and b a bootstrapping of x: neither is a node of the graph after the stage layout."""
+    identity = SparseMap.identity(SIZE)
+    x = Node("x", "input", (), (SIZE,), {})
+    b = Node("b", "bootstrap", ("x",), (SIZE,), {})
+    s = Node("s", "transform", ("b",), (SIZE,), {"gains": (gain_of(identity.scaled(3)),)})
+    gains = (gain_of(identity.scaled(-2)), gain_of(identity))
+    y = Node("y", "transform", ("s", "b"), (SIZE,), {"gains": gains})
+    noises = Noises(Graph((x, b, s, y), ("y",), "levels"))
+    for node, own in zip((x, b, s, y), (0.1, 0.2, 0.3, 0.4), strict=True):
+        noises.add(node, own)
+    laid_out = Graph((x, Node("y", "affine", ("x",), (SIZE,), {})), ("y",), "layout")
+    added = noises.added(laid_out)
+    assert added == pytest.approx({"x": np.hypot(0.1, 0.2), "y": np.hypot(0.4, 2 * 0.3)})

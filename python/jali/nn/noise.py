@@ -57,6 +57,24 @@ class Noises:
         self._sources[node.name] = total
         return _deviation(total)
 
+    def added(self, laid_out: Graph) -> dict[str, float]:
+        """The standard deviation of what every node of the graph after the stage layout adds to what it computes from its inputs. What a bootstrapping adds is
+        counted where its input is computed, and what a shared sum adds where it is used."""
+        there = {node.name for node in laid_out}
+        found = {name: own**2 for name, own in self._own.items()}
+        for node in self._graph:
+            if node.name in there:
+                continue
+            own = found.pop(node.name)
+            if node.op == "bootstrap" and node.inputs[0] in there:
+                found[node.inputs[0]] += own
+                continue
+            for user in self._graph:
+                for k, name in enumerate(user.inputs):
+                    if name == node.name:
+                        found[user.name] += self._gains(user)[k][0] ** 2 * own
+        return {name: math.sqrt(square) for name, square in found.items()}
+
     def _chain(self, node: Node) -> list[Node]:
         """Of a product x s(x) with a composition s of fixed polynomials: its polynomials, and the bootstraps behind them, from the last. Empty
         for other nodes."""

@@ -374,7 +374,12 @@ class Restoring:
         if not bootstraps:
             demand = demanded(machine, laid_out=stages["layout"], samples=self.samples)[0]
             return Plan(stages, machine, demand, found.costs, weights)
-        demand, machine.claims = demanded(machine, which, found.bits)
+        # A loop multiplies noise by the same matrices in every step, which turns it into the directions that they enlarge most. The sums of squares of
+        # their rows do not tell.
+        samples = self.samples if self.samples and self.samples.has_loops else None
+        demand, machine.claims = demanded(
+            machine, which, found.bits, laid_out=stages["layout"], samples=samples
+        )
         return Plan(stages, machine, demand, found.costs, weights)
 
     def plan(self) -> Plan:

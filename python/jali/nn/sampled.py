@@ -19,11 +19,13 @@ from jali.nn.leaks import Leaks, leaks_of
 from jali.nn.lower import Term
 from jali.nn.parameters import SIGMAS
 from jali.nn.sparse import SparseMap
+from jali.nn.unroll import has_loops
 
 __all__ = ["Added", "Samples", "by_rows"]
 
 _NUMBERS = 1 << 21  # of all arrays of the model together, for the examples that are drawn
 _FEWEST, _MOST = 8, 256  # examples that are drawn
+_ERRORS = 256  # of outputs, from which a mean is taken
 _SEED = 2026  # every machine makes the same plan
 
 
@@ -45,6 +47,10 @@ class Samples:
         self._traced, self._inputs = traced, [x[index] for x in inputs]
         self._known: tuple[Graph, list[Array], dict[str, Array]] | None = None
         self._leaks: dict[int, tuple[Term, Leaks]] = {}  # by the ids of terms
+
+    @property
+    def has_loops(self) -> bool:
+        return has_loops(self._traced)
 
     def sizes(self, graph: Graph) -> dict[str, float]:
         """For every node of a graph with layouts, the root mean square of that of its numbers which has the largest, in its scale; of numbers that are
@@ -92,6 +98,31 @@ class Samples:
             worst = math.sqrt(float(np.square(off).mean(axis=0).max())) / larger
             bits.append(-math.log2(max(worst, float(np.abs(off).max()) / SIGMAS, 2.0**-100)))
         return tuple(bits)
+
+    def mean_noise_bits(self, graph: Graph, added: Mapping[str, float]) -> tuple[float, ...]:
+        """For each output of a graph with layouts, -log2 of the root mean square of the noise of its numbers, in its scale.
+
+        added: the standard deviation of what every node adds, in its scale.
+        """
+        outputs, _ = self._exact(graph)
+        rng = np.random.default_rng(_SEED)
+
+        def noisy(node: Node, values: Array) -> Array:
+            return values + added.get(node.name, 0.0) * rng.normal(size=values.shape)
+
+        squares = [list[Array]() for _ in outputs]
+        # Noise that outgrows its numbers leaves the intervals of polynomials, whose values may then be infinite.
+        with np.errstate(over="ignore", invalid="ignore"):
+            for _ in range(max(1, -(-_ERRORS // min(x.size for x in outputs)))):
+                found = computed(self._traced, graph, self._inputs, noisy)
+                for name, got, want, seen in zip(
+                    graph.outputs, found, outputs, squares, strict=True
+                ):
+                    off = (got - want).reshape(len(got), -1) / graph[name].attrs["radius"]
+                    seen.append(np.square(off))
+            means = [float(np.mean(seen)) for seen in squares]
+        largest = [mean if math.isfinite(mean) else 4.0**100 for mean in means]
+        return tuple(-0.5 * math.log2(max(mean, 4.0**-100)) for mean in largest)
 
     def _exact(self, graph: Graph) -> tuple[list[Array], dict[str, Array]]:
         """The outputs without noise, in the model's units, and the values (examples, size) of every node in its scale."""

@@ -59,7 +59,7 @@ class Trial:
     ) -> None:
         self._timed = timed
         self.machine, self._restored_bits = machine, restored_bits
-        self._noises: Noises | None = None
+        self.noises: Noises | None = None
         self._precisions: dict[tuple[str, float, float, int], float] = {}
         self.claims: dict[str, float] = {}
         self.first: dict[str, str] = {}  # for every node, the one whose run stands for its own
@@ -102,17 +102,17 @@ class Trial:
 
     def instead(self, node: Node, sources: Sequence[Encrypted]) -> Encrypted | None:
         """The result of a node of a program that bootstraps: see the module."""
-        if self._noises is None:
+        if self.noises is None:
             return None
         if node.op == "input":
             fresh = self.fresh(node, node.attrs["level"])
-            self._noises.add(node, max(2.0**-x._expected_bits for x in fresh))
+            self.noises.add(node, max(2.0**-x._expected_bits for x in fresh))
             return None
         if node.op == "bootstrap":
             found, own = self.fresh(node, node.attrs["level"]), 2.0 ** -self._precision(node)
         else:
             found, own = self._run_alone(node)
-        deviation = self._noises.add(node, own)
+        deviation = self.noises.add(node, own)
         if deviation > 1:
             raise RangeExceeded(f"{node.name} has more noise than its numbers have size")
         bits = -math.log2(deviation)
@@ -197,7 +197,7 @@ class Trial:
         """The outputs for its inputs. Options as of Machine."""
         self._done.clear()
         if self._restored_bits:
-            self._noises = Noises(self.machine.graph)
+            self.noises = Noises(self.machine.graph)
         return self.machine(self.server, *self.inputs, instead=self.instead, **options)  # type: ignore[arg-type]
 
     def _precision(self, node: Node) -> float:
@@ -277,7 +277,8 @@ def demanded(
     """What a program needs of its keys, and the noise that it leaves; and the precision of nodes, as Machine takes it. Arguments as of
     Demand and Trial.
 
-    laid_out: the graph after the stage layout. samples: with it, the noise of a program without bootstrapping is that of the number which has most.
+    laid_out: the graph after the stage layout. samples: with both, the noise of a program without bootstrapping is that of the number which has most,
+    and that of a program with bootstrapping is the mean that examples have if every node adds its noise to them.
     """
     trial = Trial(machine, DRY, 1, restored_bits)
     outputs = trial.run()
@@ -292,7 +293,9 @@ def demanded(
         folded = (step + slots // 2 - 1) % slots - slots // 2 + 1  # in the shorter direction
         rotations[folded] = max(level, rotations.get(folded, 0))
     noise_bits = tuple(min(x._expected_bits for x in output) for output in outputs)
-    if samples is not None and laid_out is not None:
+    if samples is not None and laid_out is not None and trial.noises is not None:
+        noise_bits = samples.mean_noise_bits(laid_out, trial.noises.added(laid_out))
+    elif samples is not None and laid_out is not None:
         added = trial.added(laid_out, samples.sizes(laid_out))
         noise_bits = samples.noise_bits(laid_out, machine.graph, added)
     demand = Demand(
