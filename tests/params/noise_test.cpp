@@ -380,6 +380,52 @@ TEST_F(Noise, ClaimsOfSumsDependOnWhatSlotsShare) {
   EXPECT_DOUBLE_EQ(sum.claim().principal, 16 * 900 + 4 * 50);
 }
 
+TEST_F(Noise, ClaimsCountNumbersThatMayLieInOneSlotAsTheLargest) {
+  const auto params = small_params(1, 25, 5, 1);
+  const NoiseModel model(*params);
+  const double largest = std::sqrt(kN / 2.0);  // all of a root mean square of 1
+  Estimate y{100, 1, 1000};
+  y.noise = 1;  // random
+  y.lineage = lineage_of_unknown(kAnyDegree);
+  EXPECT_DOUBLE_EQ(model.multiply(y, 1, y, 1).claim().message, largest);
+  EXPECT_GE(model.multiply(y, 1, y, 1).claim().variance, 4 * largest * largest * 100);
+  y.peak = 5;
+  EXPECT_DOUBLE_EQ(model.multiply(y, 1, y, 1).claim().message, 5);
+  const Estimate square = model.multiply(y, 1, y, 1);
+  EXPECT_EQ(degree_of(square.lineage), kAnyDegree);
+  EXPECT_DOUBLE_EQ(model.multiply(square, 1, square, 1).claim().message, 25 * 5);
+  EXPECT_DOUBLE_EQ(square.message, 1) << "what is expected stays";
+  // Also beside numbers of one encryption, and beside clear ones, which have no noise.
+  Estimate x{100, 1, 1000}, clear{1.0 / 12, 1, 1};
+  x.noise = 1;
+  x.lineage = lineage_of(7), clear.lineage = lineage_of(1, 1);
+  EXPECT_DOUBLE_EQ(model.multiply(x, 1, y, 1).claim().message, 5);
+  EXPECT_GE(model.multiply(y, 1, clear, 1).claim().variance, 100 + 25.0 / 12);
+}
+
+TEST_F(Noise, NumbersOfUnknownRootKeepTheirDegree) {
+  EXPECT_EQ(degree_of(lineage_of_unknown(3)), 3u);
+  EXPECT_EQ(degree_of(lineage_of_unknown(std::uint64_t{1} << 40)), kAnyDegree);
+  EXPECT_EQ(degree_of(lineage_of_itself(lineage_of_unknown(3))), 3u);
+  const auto params = small_params(1, 25, 5, 1);
+  const NoiseModel model(*params);
+  Estimate x{100, 1, 8}, y{100, 1, 8};
+  x.lineage = lineage_of(7), y.lineage = lineage_of_unknown(3);
+  EXPECT_EQ(degree_of(model.add(x, y).lineage), 3u);
+  EXPECT_EQ(degree_of(model.multiply(x, 1, y, 1).lineage), 4u);
+  EXPECT_EQ(model.multiply(x, 1, y, 1).lineage.root, 0u);
+  Estimate batch = x;
+  batch.cover(y);
+  EXPECT_EQ(batch.lineage.root, 0u);
+  EXPECT_EQ(degree_of(batch.lineage), 3u);
+  // Of a recorded function, whose inputs are of no higher degree than its examples.
+  const Lineage* input = &y.lineage;
+  Lineage square = lineage_of(5);
+  square.power = 2;
+  EXPECT_EQ(degree_of(lineage_of_result(square, {&input, 1})), 2u);
+  EXPECT_EQ(degree_of(lineage_of_result(lineage_of_unknown(6), {&input, 1})), 6u);
+}
+
 /// x(zeta^(2j+1)) for j < N / 2, zeta the primitive 2N-th root.
 std::vector<std::complex<double>> slots_of(const Real& x) {
   std::vector<std::complex<double>> values(kN);
