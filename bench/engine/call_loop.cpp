@@ -36,7 +36,7 @@ void CallLoop::track() const {
   const ckks::Ciphertext &a = operand_, &b = other_;
   const ckks::Params& params = *a.params;
   const double log_q = params.level(a.level).log_q;
-  const params::NoiseModel noise(params);
+  const params::NoiseModel& noise = evaluator_->noise();
   for (const ckks::Ciphertext* x : {&a, &a, &b}) {
     require<RangeExceeded>(params::fits(x->estimate, params.n(), x->scale, log_q),
                            "the operand does not fit its level");

@@ -510,6 +510,17 @@ TEST_F(Noise, WhatFitsALevelIsBelowHalfItsModulus) {
   EXPECT_TRUE(phase_fits(0, 2));
   EXPECT_FALSE(phase_fits(kUnbounded, 1e6));
   EXPECT_FALSE(phase_fits(std::nan(""), 1e6));
+  // An error counts with its bound, or with 1024 standard deviations if that is less; one without a bound fits nowhere.
+  const auto error_fits = [](double error, double variance, double log_q) {
+    Estimate estimate{variance, 1, 0x1p20, error};
+    return fits(estimate, kN, 1, log_q);
+  };
+  EXPECT_TRUE(error_fits(0x1p20, 0, 22.1));
+  EXPECT_FALSE(error_fits(0x1p22, 1e12, 22.1));
+  EXPECT_TRUE(error_fits(0x1p40, 1, 22.1));
+  for (const double error : {kUnbounded, 2 * kUnbounded, std::nan("")}) {
+    EXPECT_FALSE(error_fits(error, 0, 1e6)) << error;
+  }
 }
 
 // Bytes of ciphertexts hold no -0.

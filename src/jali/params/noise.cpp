@@ -227,10 +227,14 @@ double range_error(const Estimate& a, std::size_t n) {
 }
 
 bool fits(const Estimate& a, std::size_t n, double scale, double log_q) {
-  const double phase = saturated_product(a.peak, scale) + range_error(a, n);
-  if (!(phase < kUnbounded)) return false;
-  // 2^(e - 1) <= phase < 2^e decides nearly always. Every operation asks several times, and a logarithm takes longer.
+  // Every operation asks several times. 2^(e - 1) <= phase < 2^e decides nearly always, and the bound on the error is enough for that.
+  const double message = saturated_product(a.peak, scale);
   int e = 0;
+  const double most = message + a.error;
+  std::frexp(std::max(most, 1.0), &e);
+  if (most < kUnbounded && e <= log_q - 1) return true;
+  const double phase = message + range_error(a, n);
+  if (!(phase < kUnbounded)) return false;
   std::frexp(std::max(phase, 1.0), &e);
   if (e <= log_q - 1) return true;
   if (e - 1 >= log_q - 1) return false;
@@ -338,6 +342,7 @@ Noise NoiseModel::encapsulation() const {
 // Every slot has an error of `difference` times the message. The variance of a coefficient is that of a slot over N. The error of real
 // numbers is real, and precision_bits takes half of a variance for that of real parts.
 Noise NoiseModel::scale_mismatch(const Estimate& a, double difference) const {
+  if (difference == 0) return {0, 0, false};
   const auto n = static_cast<double>(n_);
   const double error = times(a.message, difference);
   const double most = times(std::min(a.claim().message, a.peak), difference);
@@ -370,9 +375,9 @@ Estimate NoiseModel::add(const Estimate& a, const Estimate& b) const {
   const double ma = a.message * a.message_spread, mb = b.message * b.message_spread;
   const double va = a.variance * a.variance_spread, vb = b.variance * b.variance_spread;
   const bool known = a.lineage.root != 0 && b.lineage.root != 0;
-  const double deviation = std::sqrt(va) + std::sqrt(vb);
   out.message_spread = ratio(known ? ma + mb : std::hypot(ma, mb), out.message);
   const bool related = known && !apart(a.lineage, b.lineage);
+  const double deviation = related ? std::sqrt(va) + std::sqrt(vb) : 0;
   out.variance_spread = ratio(related ? deviation * deviation : va + vb, out.variance);
   out.peak = saturated(a.peak + b.peak);
   out.error = saturated(a.error + b.error);
