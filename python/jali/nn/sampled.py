@@ -50,6 +50,7 @@ class Samples:
 
     @property
     def has_loops(self) -> bool:
+        """Whether the model has loops, which multiply by the same matrices in every step."""
         return has_loops(self._traced)
 
     def sizes(self, graph: Graph) -> dict[str, float]:

@@ -192,7 +192,7 @@ ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,
   y.estimate.message = 0.1;
   y.estimate.message_spread = y.estimate.variance_spread = 1;
   y.estimate.set_claim({});
-  y.estimate.lineage = {};
+  y.estimate.lineage = {};  // remainders, of which nothing is known but their size
   y.estimate.peak = 1;
   if (bare) {
     y.scale = scale;  // divides by 2 pi
