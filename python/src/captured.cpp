@@ -1,4 +1,5 @@
 // Captured functions and batchers: functions of Python that the core records and repeats.
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -20,13 +21,9 @@ namespace {
 
 using Function = nb::typed<nb::callable, nb::object(...)>;
 
-/// Calls the function with a list of ciphertexts; it returns a list of ciphertexts. Both are copies, because Python may keep
-/// them.
+/// Calls the function with a list of ciphertexts; it returns a list of ciphertexts, of which the results are copies.
 std::vector<Ciphertext> call(const Callback& function, const ckks::Evaluator& evaluator,
-                             std::span<const Ciphertext> inputs) {
-  nb::gil_scoped_acquire gil;
-  nb::list arguments;
-  for (const Ciphertext& a : inputs) arguments.append(nb::cast(evaluator.copy(a)));
+                             const nb::list& arguments) {
   const nb::object results = function(arguments);
   std::vector<Ciphertext> out;
   for (nb::handle result : results) {
@@ -40,11 +37,24 @@ class Captured {
   Captured(const Explicit& e, Function function, const std::vector<const Ciphertext*>& examples)
       : server_(e.server), callback_(std::make_shared<Callback>(std::move(function))) {
     nb::gil_scoped_release release;
+    const auto inputs = std::make_shared<std::vector<Ciphertext>>();
+    for (const Ciphertext* a : examples) inputs->push_back(server_->evaluator->bring(*a));
+    // Python may keep what it is called with. On a CPU it gets copies, because a later run overwrites the inputs. On a GPU a copy
+    // would belong to the recorded graph, and be overwritten, too: so Python shares the inputs, and their memory is not taken twice.
+    const bool share = !server_->ring->memory().host_accessible();
     captured_ = std::make_unique<ckks::Program>(
         server_->evaluator,
-        [callback = callback_, evaluator = server_->evaluator.get()](
-            std::span<const Ciphertext> inputs) { return call(*callback, *evaluator, inputs); },
-        examples);
+        [callback = callback_, evaluator = server_->evaluator.get(), inputs,
+         share](std::span<const Ciphertext>) {
+          const nb::gil_scoped_acquire gil;
+          nb::list arguments;
+          for (Ciphertext& a : *inputs) {
+            arguments.append(share ? nb::cast(std::shared_ptr<Ciphertext>(inputs, &a))
+                                   : nb::cast(evaluator->copy(a)));
+          }
+          return call(*callback, *evaluator, arguments);
+        },
+        inputs);
   }
   std::vector<Ciphertext> run(const std::vector<const Ciphertext*>& inputs) const {
     std::vector<Ciphertext> out = captured_->run(inputs);
@@ -78,10 +88,12 @@ class Batcher {
         evaluator,
         [callback = callback_, evaluator](const Ciphertext& input) {
           auto results = [&] {
+            const nb::gil_scoped_acquire gil;
             try {
-              return call(*callback, *evaluator, std::span(&input, 1));
+              nb::list arguments;
+              arguments.append(nb::cast(evaluator->copy(input)));
+              return call(*callback, *evaluator, arguments);
             } catch (const nb::python_error& error) {
-              nb::gil_scoped_acquire gil;
               rethrow_too_large(error);
               throw;
             }

@@ -168,7 +168,8 @@ class SlotProgram(Program):
 
     def matmul(self, a: Value, _: Value) -> Value:
         m = self.matrix(a)
-        return self.product_of_matrix(a, m, m @ a.array)
+        # As in NumPy, whose matrix @ batch would multiply the batch's columns.
+        return self.product_of_matrix(a, m, a.array @ m.T if a.batched else m @ a.array)
 
     def planned(self, a: Value, _: Value) -> Value:
         """A plan with or without a layout, for a vector that may lie otherwise."""

@@ -1,4 +1,5 @@
 // The parameter sets of the Strix paper (Table IV), which fixes n, k, N and the levels of the rotation.
+#include <algorithm>
 #include <cmath>
 
 #include "jali/base/error.h"
@@ -36,7 +37,8 @@ Literal best_gadgets(Literal literal) {
   const int bits = backend::torus_bits(literal.torus);
   Literal best = literal;
   best.log2_p_fail = 0;
-  for (int base = 2; base * literal.rotation_gadget.levels < bits; ++base) {
+  // The GPU's kernels for one size of polynomials take gadgets of up to 28 bits in all.
+  for (int base = 2; base * literal.rotation_gadget.levels <= std::min(bits - 1, 28); ++base) {
     literal.rotation_gadget.base_log = base;
     for (int switch_base = 1; switch_base <= 7; ++switch_base) {
       for (int levels = 1; levels <= 12 && levels * switch_base <= 24; ++levels) {

@@ -372,6 +372,7 @@ def _workspace(
     graph = machine.graph
     last = {name: k for k, node in enumerate(graph) for name in node.inputs}
     last |= {name: len(graph) for name in graph.outputs}
+    last |= {node.name: len(graph) for node in graph.inputs}  # the server holds them to the end
     most = 0
     for k in range(len(graph)):
         alive = [

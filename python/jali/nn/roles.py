@@ -243,10 +243,9 @@ class Server:
     def __call__(self, request: Message) -> Message:
         """The encrypted results of encrypted examples."""
         self.check(request)
-        inputs: list[Encrypted] = [
-            tuple(map(self._evaluator.bind, array)) for array in request.arrays
-        ]
-        outputs = self.outputs(inputs)
+        # A recorded run copies its inputs to its own place, wherever they lie.
+        taken = self._where_it_lies if self._record else self._evaluator.bind
+        outputs = self.outputs([tuple(map(taken, array)) for array in request.arrays])
         arrays = tuple(tuple(x.ciphertext for x in output) for output in outputs)
         return Message(request.program, request.examples, request.single, arrays, is_reply=True)
 
@@ -263,13 +262,20 @@ class Server:
                     f"{port.name} has to be encrypted at level {port.level}: use this program's client"
                 )
 
+    def _where_it_lies(self, ciphertext: ckks.Ciphertext) -> ckks.EncryptedArray:
+        if ciphertext.view is not None:
+            return self._evaluator.bind(ciphertext)
+        self._evaluator._core.check(ciphertext)
+        return ckks.EncryptedArray(self._evaluator, ciphertext)
+
     def warm(self, inputs: list[Encrypted]) -> None:
         """Records the run for this batch if runs are recorded, so that the next one takes as long as any later one."""
         if self._record and inputs[0][0].shape[:-1] not in self._recorded:
             self.outputs(inputs)
 
     def outputs(self, inputs: list[Encrypted]) -> list[Encrypted]:
-        """The outputs for bound inputs; if runs are recorded, by the recorded program for this batch, which on a GPU is one CUDA graph."""
+        """The outputs for bound inputs; if runs are recorded, by the recorded program for this batch, which on a GPU is one CUDA graph. Its inputs may lie in
+        any memory."""
         if not self._record:
             return self._machine(self._evaluator, *inputs)
         flat = [x for array in inputs for x in array]
@@ -283,7 +289,8 @@ class Server:
                 machine, evaluator = self._machine, self._evaluator
                 counts = [port.layout.ciphertexts for port in self._manifest.inputs]
                 if self._manifest.demand.bootstrap != "none":
-                    machine(evaluator, *inputs)  # encodes the matrices of every bootstrapping
+                    # This encodes the matrices of every bootstrapping. What it takes of memory is free again before the recording begins.
+                    machine(evaluator, *(tuple(map(evaluator.bind, array)) for array in inputs))
                 program = evaluator.capture(
                     lambda *xs: [x for y in machine(evaluator, *_split(xs, counts)) for x in y],
                     *flat,

@@ -13,15 +13,27 @@ namespace {
 // Estimates are sums and products of doubles, so equal ones may differ by rounding.
 constexpr double kRounding = 1 + 0x1p-30;
 
+std::shared_ptr<std::vector<Ciphertext>> brought(const Evaluator& evaluator,
+                                                 std::span<const Ciphertext* const> examples) {
+  auto out = std::make_shared<std::vector<Ciphertext>>();
+  for (const Ciphertext* example : examples) out->push_back(evaluator.bring(*example));
+  return out;
+}
+
 }  // namespace
 
 Program::Program(std::shared_ptr<const Evaluator> evaluator, CiphertextFunction function,
                  std::span<const Ciphertext* const> examples)
-    : evaluator_(std::move(evaluator)), function_(std::move(function)) {
-  for (const Ciphertext* example : examples) inputs_.push_back(evaluator_->bring(*example));
+    : Program(evaluator, std::move(function), brought(*evaluator, examples)) {}
+
+Program::Program(std::shared_ptr<const Evaluator> evaluator, CiphertextFunction function,
+                 std::shared_ptr<std::vector<Ciphertext>> examples)
+    : evaluator_(std::move(evaluator)),
+      function_(std::move(function)),
+      inputs_(std::move(examples)) {
   recording_ =
       std::make_unique<ring::Recording>(evaluator_->ring(), "this captured function",
-                                        [this] { outputs_ = function_(std::as_const(inputs_)); });
+                                        [this] { outputs_ = function_(std::as_const(*inputs_)); });
   for (const Ciphertext& a : outputs_) {
     require<InvalidArgument>(
         !a.parts.empty() && evaluator_->is_here(a),
@@ -30,7 +42,7 @@ Program::Program(std::shared_ptr<const Evaluator> evaluator, CiphertextFunction 
 }
 
 void Program::check(std::size_t index, const Ciphertext& input) const {
-  const Ciphertext& example = inputs_[index];
+  const Ciphertext& example = (*inputs_)[index];
   const auto differs = [&](const char* what, double got, double expected) {
     return "input " + std::to_string(index) + " of the captured function has another " + what +
            " than its example (" + std::to_string(got) + ", not " + std::to_string(expected) +
@@ -81,7 +93,8 @@ void Program::check_apart(std::span<const Ciphertext* const> inputs) const {
       const bool related =
           inputs[i] == inputs[j] || (a.root != 0 && b.root != 0 && !params::apart(a, b));
       require<InvalidArgument>(
-          !related || !params::apart(inputs_[i].estimate.lineage, inputs_[j].estimate.lineage),
+          !related ||
+              !params::apart((*inputs_)[i].estimate.lineage, (*inputs_)[j].estimate.lineage),
           [&] {
             return "inputs " + std::to_string(i) + " and " + std::to_string(j) +
                    " of the captured function are made of the same numbers, and its examples were "
@@ -94,23 +107,23 @@ void Program::check_apart(std::span<const Ciphertext* const> inputs) const {
 
 std::size_t Program::bytes() const {
   std::size_t total = recording_->bytes();
-  for (const Ciphertext& input : inputs_) {
+  for (const Ciphertext& input : *inputs_) {
     for (const auto& part : input.parts) total += part.bytes();
   }
   return total;
 }
 
 std::vector<Ciphertext> Program::run(std::span<const Ciphertext* const> inputs) {
-  require<InvalidArgument>(inputs.size() == inputs_.size(), [&] {
-    return "the captured function takes " + std::to_string(inputs_.size()) + " ciphertexts, not " +
+  require<InvalidArgument>(inputs.size() == inputs_->size(), [&] {
+    return "the captured function takes " + std::to_string(inputs_->size()) + " ciphertexts, not " +
            std::to_string(inputs.size());
   });
   for (std::size_t i = 0; i < inputs.size(); ++i) check(i, *inputs[i]);
   check_apart(inputs);
   std::vector<ring::Recording::Input> blocks;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    for (std::size_t part = 0; part < inputs_[i].parts.size(); ++part) {
-      blocks.push_back({&inputs_[i].parts[part], &inputs[i]->parts[part]});
+    for (std::size_t part = 0; part < (*inputs_)[i].parts.size(); ++part) {
+      blocks.push_back({&(*inputs_)[i].parts[part], &inputs[i]->parts[part]});
     }
   }
   const bool derived =

@@ -26,6 +26,9 @@ class Program {
   /// noise than they have.
   Program(std::shared_ptr<const Evaluator> evaluator, CiphertextFunction function,
           std::span<const Ciphertext* const> examples);
+  /// The same for examples on the evaluator's device, which become the program's own inputs: a run overwrites them.
+  Program(std::shared_ptr<const Evaluator> evaluator, CiphertextFunction function,
+          std::shared_ptr<std::vector<Ciphertext>> examples);
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
@@ -33,7 +36,7 @@ class Program {
   /// are on the device. Throws InvalidArgument, naming what differs, and for a call from its own function. Threads
   /// take turns.
   std::vector<Ciphertext> run(std::span<const Ciphertext* const> inputs);
-  std::size_t arity() const { return inputs_.size(); }
+  std::size_t arity() const { return inputs_->size(); }
   /// The bytes of device memory that it keeps, inputs included.
   std::size_t bytes() const;
 
@@ -43,7 +46,8 @@ class Program {
 
   const std::shared_ptr<const Evaluator> evaluator_;
   const CiphertextFunction function_;
-  std::vector<Ciphertext> inputs_, outputs_;  // the blocks that the recording reads and writes
+  const std::shared_ptr<std::vector<Ciphertext>> inputs_;  // the blocks that the recording reads
+  std::vector<Ciphertext> outputs_;  // and those that it writes
   std::unique_ptr<ring::Recording> recording_;
 };
 
