@@ -28,10 +28,10 @@ double transform_error(const TfheConfig& c) {
 
 // What one step may differ by. The transform's rounding. Digits that lie at -B/2 instead of B/2: a share of 2^-g of all, or
 // one, which changes what noise they meet. Accumulators of 32 bits. All of it is multiplied by the secret in the phase. Words of 64 bits are rounded to 32 before
-// digits are cut. What is half a digit in 32 bits is rounded up, so that a share of 2^(levels g - 33) of the digits is the upper
-// neighbour instead of the lower. That is 2^-33 on average: with the k N / 2 bits of the secret that are 1, whose signs the
-// negacyclic product turns one after the other, the phase has a mean from -k N / 2 to k N / 2 times 2^-33. Each such digit is
-// 2^(-levels g) by itself.
+// digits are cut. What is half a digit in 32 bits is rounded up and down in turn, so that a share of 2^(levels g - 33) of the digits is
+// the other neighbour, which is 2^(-levels g) by itself. Words of 32 bits have such ties in the oracle, too, which rounds them up: that is
+// 2^-33 on average, and with the k N / 2 bits of the secret that are 1, whose signs the negacyclic product turns one after the other,
+// the phase has a mean from -k N / 2 to k N / 2 times 2^-33.
 double product_error(const TfheConfig& c) {
   const double B = std::ldexp(1.0, c.rotation_gadget.base_log);
   const double N = static_cast<double>(c.N.value), k1 = static_cast<double>(c.k.value + 1);
@@ -40,8 +40,9 @@ double product_error(const TfheConfig& c) {
   const double ties = small_noise(c.torus).rotation * B * std::sqrt(1 + terms / B);
   const double narrow = std::ldexp(secret / std::sqrt(12.0), -31);
   const int bits = c.rotation_gadget.levels * c.rotation_gadget.base_log;
-  const bool rounded = c.torus == Torus::t64 && bits <= 28;
-  const double mean = std::ldexp(secret * secret / std::sqrt(3.0), -33);
+  const bool rounded = bits <= 28;
+  const double mean =
+      c.torus == Torus::t32 ? std::ldexp(secret * secret / std::sqrt(3.0), -33) : 0;
   const double others = std::ldexp(secret * secret, bits - 33);  // such digits that meet a 1
   const double neighbour =
       rounded ? std::hypot(mean, std::ldexp(std::sqrt(std::max(1.0, others)), -bits)) : 0;

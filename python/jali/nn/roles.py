@@ -268,6 +268,10 @@ class Server:
         self._evaluator._core.check(ciphertext)
         return ckks.EncryptedArray(self._evaluator, ciphertext)
 
+    def _brought(self, x: ckks.EncryptedArray) -> ckks.EncryptedArray:
+        ciphertext = x._settled()
+        return x if self._evaluator._core.is_here(ciphertext) else self._evaluator.bind(ciphertext)
+
     def warm(self, inputs: list[Encrypted]) -> None:
         """Records the run for this batch if runs are recorded, so that the next one takes as long as any later one."""
         if self._record and inputs[0][0].shape[:-1] not in self._recorded:
@@ -290,7 +294,7 @@ class Server:
                 counts = [port.layout.ciphertexts for port in self._manifest.inputs]
                 if self._manifest.demand.bootstrap != "none":
                     # This encodes the matrices of every bootstrapping. What it takes of memory is free again before the recording begins.
-                    machine(evaluator, *(tuple(map(evaluator.bind, array)) for array in inputs))
+                    machine(evaluator, *(tuple(map(self._brought, array)) for array in inputs))
                 program = evaluator.capture(
                     lambda *xs: [x for y in machine(evaluator, *_split(xs, counts)) for x in y],
                     *flat,

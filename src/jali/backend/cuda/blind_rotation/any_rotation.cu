@@ -104,6 +104,7 @@ __global__ void __launch_bounds__(kMostThreads) rotate_kernel(const __grid_const
   Acc added = kAccBits > a.levels * a.base_log ? Acc{1} << (kAccBits - a.levels * a.base_log - 1) : 0;
   for (int j = 1; j <= a.levels; ++j) added += Acc{1} << (kAccBits - j * a.base_log + a.base_log - 1);
   const Acc mask = (Acc{1} << a.base_log) - 1, half_base = Acc{1} << (a.base_log - 1);
+  const Acc down = kAccBits == 32 && a.levels * a.base_log < 32 ? 1 : 0;  // ties of odd coefficients: see Cut
   after_predecessor();
 
   for (std::size_t ciphertext = blockIdx.x; ciphertext < a.call.count; ciphertext += gridDim.x) {
@@ -164,7 +165,7 @@ __global__ void __launch_bounds__(kMostThreads) rotate_kernel(const __grid_const
               const Acc turned = from[m & (N - 1)];
               v = (m >= N ? 0 - turned : turned) - v;
             }
-            const Acc field = ((v + added) >> shift) & mask;
+            const Acc field = ((v + added - (i & down)) >> shift) & mask;
             return static_cast<double>(static_cast<long long>(field) - static_cast<long long>(half_base));
           };
           for (unsigned i = tid; i < M; i += blockDim.x) points[padded(i)] = make_double2(digit(i), digit(i + M));

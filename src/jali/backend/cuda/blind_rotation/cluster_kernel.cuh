@@ -359,7 +359,7 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
           const uint2 r = reinterpret_cast<const uint2*>(shared + S::rotated)[c * S::part + i * TP + tp];
           v = make_uint2(r.x - v.x, r.y - v.y);
         }
-        x[i] = make_double2(cut.digit(v.x + cut.added, shift), cut.digit(v.y + cut.added, shift));
+        x[i] = make_double2(cut.digit(v.x + cut.to(i), shift), cut.digit(v.y + cut.to(i), shift));
       }
       if constexpr (S::ring == 0) prefetch(messages + 1);
       top_levels<false, P>(x);

@@ -76,11 +76,11 @@ __device__ __forceinline__ void load_digits(double2 (&x)[kPoints], const std::ui
       if (angle & 0x40000000u) turned = make_uint2(turned.y, turned.x);
       const auto sign_x = static_cast<unsigned>(static_cast<int>(angle) >> 31);
       const auto sign_y = static_cast<unsigned>(static_cast<int>(angle + 0x40000000u) >> 31);
-      v.x = (turned.x ^ sign_x) - v.x + (cut.added - sign_x);
-      v.y = (turned.y ^ sign_y) - v.y + (cut.added - sign_y);
+      v.x = (turned.x ^ sign_x) - v.x + (cut.to(i) - sign_x);
+      v.y = (turned.y ^ sign_y) - v.y + (cut.to(i) - sign_y);
     } else {
-      v.x += cut.added;
-      v.y += cut.added;
+      v.x += cut.to(i);
+      v.y += cut.to(i);
     }
     x[i].x = digit(v.x);
     x[i].y = digit(v.y);
