@@ -36,6 +36,12 @@ double expected_bits(const ckks::Ciphertext& c) {
   return params::NoiseModel(*c.params).precision_bits(expected, c.scale);
 }
 
+double independent_bits(const ckks::Ciphertext& c) {
+  params::Estimate independent = c.estimate;
+  independent.variance_spread = independent.variance_shared = 1;
+  return params::NoiseModel(*c.params).precision_bits(independent, c.scale);
+}
+
 std::size_t bytes_of(const ckks::Ciphertext& c) {
   std::size_t total = 0;
   for (const auto& part : c.parts) total += part.bytes();
@@ -293,6 +299,10 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)");
           "expected_bits", &expected_bits,
           "The precision in bits that is expected of independent numbers: precision_bits, or "
           "up to 1.5 more. It is for planners, which keep a margin of their own.")
+      .def_prop_ro(
+          "independent_bits", &independent_bits,
+          "The precision in bits if no terms of its sums have related errors. It is for planners "
+          "that know this.")
       .def_prop_ro(
           "peak", [](const ckks::Ciphertext& c) { return c.estimate.peak; },
           "The largest modulus that its numbers can have, as it was declared, computed or claimed. "

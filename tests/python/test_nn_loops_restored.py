@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_nn_restored import bootstraps, largest, program_of
+from test_nn_restored import Ring, bootstraps, compiled, largest, program_of
 from test_nn_workloads import ACTIVATION, GATE, cell_of, examples_of
 
+from jali import nn
 from jali.nn import workloads
 from jali.nn.layout import Skewed
 from jali.nn.parameters import needed_bits
+from jali.nn.trial import _share_of_copies
 
 
 @pytest.mark.parametrize("kind", ["recurrent", "lstm", "training", "training on a large set"])
@@ -76,3 +78,30 @@ def test_the_noise_of_a_loop_grows_in_the_directions_that_its_matrix_enlarges(
         squares.append(np.mean(np.square((got - program.clear(x[:4] / 40)) / radius)))
     measured = -0.5 * np.log2(np.mean(squares))
     assert abs(program.manifest.demand.noise_bits[0] - measured) < 0.8, measured
+
+
+def test_noise_of_windows_that_are_summed_masked_and_copied(rng: np.random.Generator) -> None:
+    """A step of training sums products over windows of 128 slots, keeps one slot of each window and copies it to the others. As if all of these slots
+    held noise of the mask, the plan would have two bits more of it than there is."""
+    rows = np.split(examples_of(12, 128, 60, rng), 3, axis=1)
+    train = lambda *r: workloads.logistic_regression(list(r), 7)  # noqa: E731
+    program = compiled(
+        nn.trace(train, tuple(x[0] for x in rows)),
+        rows,
+        precision_bits=5,
+        lanes=1,
+        memory=1 << 30,
+        insecure_ring=Ring(10, 12),
+    )
+    assert any(_share_of_copies(node) < 1 / 64 for node in program.stages["levels"])
+    (output,) = program.stages["levels"].outputs
+    radius = float(np.max(program.stages["levels"][output].attrs["radius"]))
+    client = program.client(threads=1)
+    server = program.server(client.evaluation_keys(), threads=1, device="cpu")
+    some = [x[:6] for x in rows]
+    got = np.stack(
+        [client.decrypt(server(client.encrypt(*one))) for one in zip(*some, strict=True)]
+    )
+    off = (got - program.clear(*some).reshape(got.shape)) / radius
+    measured = -0.5 * np.log2(np.mean(np.square(off)))
+    assert abs(program.manifest.demand.noise_bits[0] - measured) < 1.2, measured

@@ -598,6 +598,12 @@ class Ciphertext:
         """
 
     @property
+    def independent_bits(self) -> float:
+        """
+        The precision in bits if no terms of its sums have related errors. It is for planners that know this.
+        """
+
+    @property
     def peak(self) -> float:
         """
         The largest modulus that its numbers can have, as it was declared, computed or claimed. It holds for all slots.

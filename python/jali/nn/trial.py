@@ -60,6 +60,7 @@ class Trial:
         self._timed = timed
         self.machine, self._restored_bits = machine, restored_bits
         self.noises: Noises | None = None
+        self._flat: Machine | None = None  # the machine with matrices that hold nearly nothing
         self._precisions: dict[tuple[str, float, float, int], float] = {}
         self.claims: dict[str, float] = {}
         self.first: dict[str, str] = {}  # for every node, the one whose run stands for its own
@@ -112,6 +113,9 @@ class Trial:
             found, own = self.fresh(node, node.attrs["level"]), 2.0 ** -self._precision(node)
         else:
             found, own = self._run_alone(node)
+            share = _share_of_copies(node)
+            if share < 1:
+                own = _less_of_copies(own, self._floor(node), share)
         deviation = self.noises.add(node, own)
         if deviation > 1:
             raise RangeExceeded(f"{node.name} has more noise than its numbers have size")
@@ -127,7 +131,7 @@ class Trial:
         """
         self._done.clear()
         found: dict[str, Added] = {}
-        flat, laid = self.machine.with_flat_matrices(), {node.name for node in graph}
+        laid = {node.name for node in graph}
         for node in self.machine.graph:
             if node.op == "input":
                 fresh = self.fresh(node, node.attrs["level"])
@@ -135,13 +139,15 @@ class Trial:
                 found[node.name] = Added(own, own)
                 continue
             largest = {} if node.op == "transform" else sizes
-            own = self._run_alone(node, largest)[1]
+            own, share = self._run_alone(node, largest)[1], _share_of_copies(node)
+            if share < 1:
+                own = _less_of_copies(own, self._floor(node, largest), share)
             real: Array | float = own
             has_maps = node.op == "transform" and node.name in laid  # else it is a shared sum
             maps = graph[node.name].attrs["maps"] if has_maps else ()
             if any(not single.is_even for single in maps):
                 layout = node.attrs["layout"]
-                floor = self._run_alone(node, largest, flat)[1]
+                floor = self._floor(node, largest)
                 real = by_rows(own, floor, maps, layout.addresses // layout.slots)
             turned = bool(maps) and all(term.turns for term in node.attrs["terms"])
             found[node.name] = Added(real, self._behind_overlays(node) if turned else real)
@@ -157,6 +163,12 @@ class Trial:
                 y = y + y.rotate(step * self.machine.lanes)
             total = math.hypot(total, 2.0**-y._expected_bits)
         return total
+
+    def _floor(self, node: Node, sizes: Mapping[str, float] | None = None) -> float:
+        """The noise that a transform adds whatever its matrices hold. Arguments as of _run_alone."""
+        if self._flat is None:
+            self._flat = self.machine.with_flat_matrices()
+        return self._run_alone(node, sizes, self._flat)[1]
 
     def _run_alone(
         self, node: Node, sizes: Mapping[str, float] | None = None, machine: Machine | None = None
@@ -184,9 +196,11 @@ class Trial:
             self.server.synchronize()
         start = time.perf_counter()
         made = (machine or self.machine).node(self.server, node, inputs, only)
-        own = 2.0 ** -min(x._expected_bits for x in made)  # which computes what is put off
+        # What is put off is computed now. Windows are sums of slots, and the errors of key switches and roundings are independent from slot to slot.
+        only_sums = _adds_windows(node)
+        own = 2.0 ** -min(x._independent_bits if only_sums else x._expected_bits for x in made)
         own *= math.sqrt(share)
-        if self._timed:
+        if self._timed and machine is None:
             self.server.synchronize()
             self.seconds[node.name] = time.perf_counter() - start
         run = dict(zip(only, made, strict=True))
@@ -233,6 +247,34 @@ class Trial:
             )
             self._precisions[key] = y._expected_bits
         return self._precisions[key]
+
+
+def _adds_windows(node: Node) -> bool:
+    """Whether a node takes multiples of its sources and sums of windows alone, with masks and without other matrices."""
+    terms = node.attrs.get("terms", ())
+    return node.op == "transform" and all(t.factor is not None or t.before for t in terms)
+
+
+def _share_of_copies(node: Node) -> float:
+    """By how much less the sums behind a transform's products enlarge the variance of what is in the products than 2 for each sum.
+
+    A matrix that keeps one slot of a window leaves noise in this slot alone, and the sums copy it to the others. Estimates of ciphertexts are those of slots that
+    hold a number, and a sum adds two of them, as if the slots that are added held numbers, too. For rows with the sums of moduli r_i, the variance
+    of the sum of a window is sum_i r_i^2 v <= (sum_i r_i) max_i r_i v, and the bounds of a term have both.
+    """
+    shares = [
+        max((b[-1] / b[0] for b in term.bounds.values() if b[0] > 0), default=1.0)
+        / 2.0 ** len(term.sums)
+        if term.sums and term.factor is None and not term.turns
+        else 1.0
+        for term in node.attrs.get("terms", ())
+    ]
+    return max(shares, default=1.0)
+
+
+def _less_of_copies(own: float, floor: float, share: float) -> float:
+    """The standard deviation of what a transform adds, of which every slot gets `floor` by itself."""
+    return math.sqrt(floor**2 + max(own**2 - floor**2, 0.0) * share)
 
 
 def _largest(node: Node) -> float:
