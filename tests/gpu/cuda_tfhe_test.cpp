@@ -41,8 +41,7 @@ double product_error(const TfheConfig& c) {
   const double narrow = std::ldexp(secret / std::sqrt(12.0), -31);
   const int bits = c.rotation_gadget.levels * c.rotation_gadget.base_log;
   const bool rounded = bits <= 28;
-  const double mean =
-      c.torus == Torus::t32 ? std::ldexp(secret * secret / std::sqrt(3.0), -33) : 0;
+  const double mean = c.torus == Torus::t32 ? std::ldexp(secret * secret / std::sqrt(3.0), -33) : 0;
   const double others = std::ldexp(secret * secret, bits - 33);  // such digits that meet a 1
   const double neighbour =
       rounded ? std::hypot(mean, std::ldexp(std::sqrt(std::max(1.0, others)), -bits)) : 0;
