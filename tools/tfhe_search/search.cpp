@@ -302,7 +302,7 @@ std::string toml(const CostModel& model) {
   std::string out =
       "# The presets of TFHE, which tools/tfhe_search found by the noise formulas "
       "(params/tfhe_noise.h), the security table\n"
-      "# (params/lwe_security.h) and the cost of operations. They are published, and stay. The "
+      "# (params/lwe_security.h) and the cost of operations. Only a decision changes them. The "
       "tool "
       "prints them with what\n"
       "# tools/tfhe_search/cost.toml predicts, and a test makes them again. "
