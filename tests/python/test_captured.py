@@ -287,3 +287,23 @@ def test_a_function_that_changes_is_refused():
     with pytest.raises(InvalidArgument, match="the same at every call"):
         for _ in range(5):
             captured(x)
+
+
+def test_what_a_function_keeps_of_its_inputs_outlives_it(world):
+    """On a CPU it also keeps its numbers when the function runs again; on a GPU it belongs to the recording."""
+    client, server = world
+    rng, kept = np.random.default_rng(), []
+
+    def keeping(a):
+        kept.append(a)
+        return a + a
+
+    (v, x), (w, y) = encrypted(client, server, rng), encrypted(client, server, rng)
+    captured = server.capture(keeping, x)
+    np.testing.assert_allclose(client.decrypt(captured(y)), 2 * w, atol=1e-6)
+    del captured
+    gc.collect()
+    if server.device == "cpu":
+        np.testing.assert_allclose(client.decrypt(kept[0]), v, atol=1e-6)
+    else:
+        assert client.decrypt(kept[0], check=False).shape == v.shape

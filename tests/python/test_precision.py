@@ -208,3 +208,16 @@ def test_what_is_expected_is_at_most_one_and_a_half_bits_above_the_claim(world: 
     assert x.ciphertext.expected_bits == x.precision_bits
     # x may be normal, and its cube larger than that of signs. Key switching adds noise of its own.
     assert expected > claimed + 0.05
+
+
+def test_independent_bits_are_those_of_sums_of_a_window(
+    world: World, rng: np.random.Generator
+) -> None:
+    """The errors of a fresh encryption are independent from slot to slot, so sums of its slots have this precision."""
+    v = rng.uniform(-1, 1, world.params.slots)
+    total = world.bind(v, magnitude=UNIFORM).sum(count=64)
+    want = sum(np.roll(v, -k) for k in range(64))
+    found = total.ciphertext
+    noise = float(np.sqrt(np.mean(np.square(world.client.decrypt(total).real - want))))
+    assert found.precision_bits <= found.expected_bits <= found.independent_bits
+    assert abs(-np.log2(noise) - found.independent_bits) < 0.5

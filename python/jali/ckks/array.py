@@ -139,11 +139,6 @@ class EncryptedArray(Shaped):
         return self._settled().expected_bits
 
     @property
-    def _independent_bits(self) -> float:
-        """The same if no terms of its sums have related errors (Ciphertext.independent_bits)."""
-        return self._settled().independent_bits
-
-    @property
     def slots(self) -> int:
         """How many slots each vector has, including those past its length."""
         return self._ct.slots

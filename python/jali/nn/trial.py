@@ -197,8 +197,10 @@ class Trial:
         start = time.perf_counter()
         made = (machine or self.machine).node(self.server, node, inputs, only)
         # What is put off is computed now. Windows are sums of slots, and the errors of key switches and roundings are independent from slot to slot.
-        only_sums = _adds_windows(node)
-        own = 2.0 ** -min(x._independent_bits if only_sums else x._expected_bits for x in made)
+        if _adds_windows(node):
+            own = 2.0 ** -min(x._settled().independent_bits for x in made)
+        else:
+            own = 2.0 ** -min(x._expected_bits for x in made)
         own *= math.sqrt(share)
         if self._timed and machine is None:
             self.server.synchronize()
