@@ -258,7 +258,7 @@ def _adds_windows(node: Node) -> bool:
 
 
 def _share_of_copies(node: Node) -> float:
-    """By how much less the sums behind a transform's products enlarge the variance of what is in the products than 2 for each sum.
+    """Estimates let each of the sums behind a transform's products double the variance. This is the part of that growth which is real.
 
     A matrix that keeps one slot of a window leaves noise in this slot alone, and the sums copy it to the others. Estimates of ciphertexts are those of slots that
     hold a number, and a sum adds two of them, as if the slots that are added held numbers, too. For rows with the sums of moduli r_i, the variance
