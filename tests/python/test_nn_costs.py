@@ -17,7 +17,7 @@ import jali
 from jali import cli
 from jali import device as devices
 from jali.ckks import Evaluator, Params
-from jali.nn import measured, storage_costs, trace
+from jali.nn import elsewhere, measured, storage_costs, trace
 from jali.nn.approximate import approximated
 from jali.nn.calibrate import calibrate
 from jali.nn.costs import Costs, costs_of, counted, of_table
@@ -291,10 +291,10 @@ def test_tune_keeps_costs(cache: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "has no secure parameters to measure" in capsys.readouterr().err
 
 
-def test_shipped_costs_of_stored_matrices_are_those_of_their_source() -> None:
+def test_costs_of_elsewhere_are_those_of_their_source() -> None:
     """Every row is a record of a measurement on the device that is named."""
     root = Path(__file__).resolve().parents[2]
-    tables = tomllib.loads(storage_costs._FILE.read_text(encoding="utf-8"))["table"]
+    tables = tomllib.loads(elsewhere._FILE.read_text(encoding="utf-8"))["table"]
     assert {table["device"] for table in tables} == {"cpu", "cuda"}
     for table in tables:
         lines = (root / table["source"]).read_text(encoding="utf-8").splitlines()
@@ -303,9 +303,39 @@ def test_shipped_costs_of_stored_matrices_are_those_of_their_source() -> None:
         (record,) = (one for one in records if (one["word"], one["log_n"]) == ring)
         assert record["device"].startswith(table["device"])
         assert record["device_name"] == table["measured_on"]
-        assert {k: table[k] for k in ("plain", "matrix", *measured.STORED)}.items() <= (
-            record["nanoseconds"].items()
+        rows = {kind: row for kind, row in table.items() if isinstance(row, list)}
+        assert {"plain", "matrix", *measured.STORED} <= set(rows)
+        assert rows.items() <= record["nanoseconds"].items()
+        if table["device"] == "cuda":
+            assert rows == record["nanoseconds"]
+
+
+def test_a_gpu_that_was_not_measured_has_the_costs_of_another(cache: Path) -> None:
+    """By the bytes that it reads, a bootstrapping with three digits would take much longer beside one with two than it does."""
+
+    def ring(levels: int) -> Params:
+        return Params.create(
+            bootstrap=True, precision_bits=15.4, levels_after=levels, log_n=16, device="cuda"
         )
+
+    two, three = ring(11), ring(16)
+    assert (two.dnum, three.dnum, two.word, three.word) == (2, 3, "w32", "w32")
+    table = elsewhere.whole_tables("cuda")["w32", 16]
+    assert costs_of(three, "cuda") == of_table(three, table)
+    growth = [
+        costs(three, "cuda").real[-1] / costs(two, "cuda").real[-1]
+        for costs in (lambda params, device: counted(params, (), device), costs_of)
+    ]
+    assert growth[0] > 1.3 > growth[1] > 1
+    # Words and rings that were not measured are priced in the same unit, and by their bytes.
+    wide = Params.create(4, 40.0, log_n=14, word="w64")
+    assert costs_of(wide, "cuda").unit == "nanoseconds" and costs_of(wide, "cpu").unit == "bytes"
+    assert elsewhere.whole_tables("cpu") == {}
+    # What was measured here is better known.
+    points: measured.Points = [(2, 1000), (60, 20_000)]
+    if "cuda:0" in devices.available():
+        measured.keep("cuda", "w32", 16, dict.fromkeys(measured.NEEDED, points))
+        assert costs_of(three, "cuda").rotation != of_table(three, table).rotation
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
@@ -313,11 +343,14 @@ def test_without_a_measurement_stored_matrices_cost_what_they_do_on_another_devi
     device: str, cache: Path
 ) -> None:
     """Of the word and the nearest ring that were measured there."""
-    for word, log_n, nearest in (("w32", 16, 16 if device == "cuda" else 15), ("w52", 15, 15)):
+    for word, log_n, nearest in (
+        ("w32", 16, 16 if device == "cuda" else 15),
+        ("w52", 15, 16 if device == "cuda" else 15),
+    ):
         params = Params.create(2, 30.0, word=word, log_n=log_n)
         found = costs_of(params, device)
-        assert found == counted(params, device=device) and found.unit == "bytes"
-        table = storage_costs.of_elsewhere(device, word, nearest)
+        assert found.unit == ("bytes" if device == "cpu" else "nanoseconds")
+        table = elsewhere.table_near(device, word, nearest)
         want = storage_costs.shares(table)
         assert {name: getattr(found, name) for name in storage_costs.NAMES} == want
         n, resident = table["matrix"][0]

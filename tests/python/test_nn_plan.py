@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from deep_networks import squares
@@ -17,6 +15,7 @@ from jali.nn.fold import fold
 from jali.nn.graph import Graph
 from jali.nn.keys import word_bytes
 from jali.nn.matrices import Numbers
+from jali.nn.parameters import MORE_BITS, MOST_BITS, rings
 from jali.nn.run import Machine
 
 
@@ -37,9 +36,9 @@ def test_the_most_precise_bootstrapping_is_the_most_precise_one_there_is() -> No
             name="insecure_test",
         )
 
-    assert create(planning._MOST_BITS).bootstraps
+    assert create(MOST_BITS).bootstraps
     with pytest.raises(jali.InvalidArgument, match="precision_bits must be 5 to 32"):
-        create(planning._MOST_BITS + 0.1)
+        create(MOST_BITS + 0.1)
 
 
 def restoring(device: str, layers: int = 16) -> planning.Restoring:
@@ -51,42 +50,38 @@ def test_more_precision_than_there_is_names_the_limit() -> None:
         restoring("cpu")._cheapest(33.0)
 
 
-def test_a_gpu_has_words_of_32_bits_for_a_few_more_bits_of_precision() -> None:
-    """At 16 bits of precision a scale has no primes in words of 32 bits, and at 18 it has."""
+def test_a_gpu_has_words_of_32_bits_for_the_fewest_more_bits_of_precision() -> None:
+    """At 15.6 bits of precision no number of levels has enough primes of 32 bits. How many more bits it takes differs."""
+    cpu, gpu = (rings(15.6, 1, device)[-1] for device in ("cpu", "cuda"))
+    assert cpu.log_n == gpu.log_n == 16
+    more = set()
+    for levels in (4, 6, 7, 16):
+        assert (cpu.bits(levels), cpu._at_precision(levels).word) == (15.6, "w52")  # type: ignore[union-attr]
+        params, bits = gpu.at(levels), gpu.bits(levels)
+        assert params is not None and params.word == "w32"
+        assert params.depth - params.bootstrap_level == levels
+        assert 15.6 < bits <= 15.6 + MORE_BITS
+        more.add(bits)
+        before = gpu._create(levels, round(bits - 0.1, 1))
+        assert before is not None and before.word == "w52"
+    assert len(more) > 1
+    exact = rings(18.0, 1, "cuda")[-1]
+    assert (exact.bits(6), exact.at(6).word) == (18.0, "w32")  # type: ignore[union-attr]
+
+
+def test_plans_for_a_gpu_have_words_of_32_bits() -> None:
+    fast, same = (restoring(device)._cheapest(16.0) for device in ("cuda", "cpu"))
+    assert word_bytes(fast.params) == 4 and 16 < fast.bits <= 16 + MORE_BITS
+    assert word_bytes(same.params) == 8 and same.bits == 16
+
+
+def test_bits_that_have_other_words_take_other_levels() -> None:
+    """With seven levels between two bootstrappings, words of 32 bits take 17.3 bits of precision, and with 16 levels 16.4: a search for
+    fewer bits must not end where the one before did if nothing there has such words."""
     gpu = restoring("cuda")
-    slow, fast = gpu._cheapest(16.0), gpu._fast(16.0, None)
-    assert word_bytes(slow.params) == 8 and word_bytes(fast.params) == 4
-    assert slow.bits == 16 < fast.bits <= 16 + planning._MORE_BITS
-    assert fast.cost < slow.cost
-    same = restoring("cpu")._fast(16.0, None)
-    assert same.bits == 16 and same.params.word == slow.params.word
-
-
-def test_other_words_make_a_plan_look_at_all_rings_again() -> None:
-    """A plan near to one whose ring had words of 64 bits would keep to that ring, where another one may now be better."""
-    gpu = restoring("cuda")
-    before = gpu._cheapest(16.0)
-    assert gpu._words(18.0) != gpu._words(before.bits)
-    assert gpu._fast(18.0, before).cost == gpu._fast(18.0, None).cost
-
-
-def test_words_of_32_bits_are_looked_for_in_every_ring(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At 16 bits of precision the smaller ring has such words and the larger one none. If the others are slow, the smaller ring costs less, and the larger
-    ring with a few more bits less still."""
-    known = planning.costs_of
-
-    def costs(params: ckks.Params, *rest: Any) -> Any:
-        return known(params, *rest).slowed(1 if params.word == "w32" else 100)
-
-    monkeypatch.setattr(planning, "costs_of", costs)
-    gpu = restoring("cuda", 24)  # too deep to do without bootstrapping
-    first = gpu._cheapest(16.0)
-    assert (first.params.log_n, first.params.word) == (15, "w32")
-    fast = gpu._fast(16.0, None)
-    assert (fast.params.log_n, fast.params.word) == (16, "w32")
-    assert 16 < fast.bits <= 16 + planning._MORE_BITS and fast.cost < first.cost / 2
-    again = gpu._fast(16.0, first)  # the search goes on from other parameters
-    assert again.cost <= first.cost
+    near = gpu._cheapest(18.0)
+    assert gpu._cheapest(16.0, near).params.word == "w32"
+    assert gpu._cheapest(16.0, near).cost <= 1.1 * gpu._cheapest(16.0).cost
 
 
 def test_machines_that_share_numbers_compute_the_same() -> None:

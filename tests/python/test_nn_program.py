@@ -389,6 +389,23 @@ def test_outputs_are_reshaped_functions(rng: np.random.Generator) -> None:
     assert_precise(program, encrypted(program, x[:3]), np.stack([f(v) for v in x[:3]]))
 
 
+def test_encoded_biases_are_in_the_price_list(rng: np.random.Generator) -> None:
+    """A bias takes as many bytes as half a ciphertext, and a recurrent network of 200 steps had more of them than of matrices."""
+    biases, x = rng.uniform(-1, 1, (24, 10)), rng.uniform(-1, 1, (300, 10))
+    program = jali.compile(
+        lambda v: sum((v + b) * (v - b) * 0.02 for b in biases),
+        x[0],
+        calibration=x,
+        precision_bits=10,
+    )
+    summary = program.summary(threads=1)
+    server = program.server(program.client(threads=1).evaluation_keys(), threads=1)
+    known = summary.key_bytes_expanded + summary.diagonal_bytes + summary.constant_bytes
+    assert abs(server.evaluator.counters()["bytes_in_use"] / known - 1) < 0.02
+    assert summary.constant_bytes > 0.3 * known
+    assert summary.device_bytes == known + summary.workspace_bytes
+
+
 def test_the_price_list_holds(rng: np.random.Generator) -> None:
     """Bytes of keys and messages are those that come; the noise that is announced is the noise that is there."""
     f, x = perceptron(rng, scalar.sigmoid), rng.uniform(-1, 1, (300, 10))

@@ -1,5 +1,5 @@
-"""What the operations cost, by level: of one ciphertext, in nanoseconds that were measured or, without a measurement, in bytes that are
-read.
+"""What the operations cost, by level: of one ciphertext, in nanoseconds that were measured on this device or on another GPU or, without a
+measurement, in bytes that are read.
 
 Whole numbers, pinned in a program, so that a plan that is made again is the same one.
 """
@@ -18,6 +18,7 @@ from jali.ckks import Params
 from jali.errors import InvalidArgument
 from jali.nn import storage_costs
 from jali.nn.elimination import NEVER
+from jali.nn.elsewhere import table_near, whole_tables
 from jali.nn.graph import Node
 from jali.nn.keys import key_bytes, plain_bytes, whole_key_bytes
 from jali.nn.levels import taken
@@ -218,24 +219,29 @@ class Costs:
 
 
 def costs_of(params: Params, device: str, packings: Sequence[int] = ()) -> Costs:
-    """What was measured on a kind of device of this machine, by ``jali tune --costs``, for this ring and word. If only other rings or words were
-    measured there, the bytes that are counted are priced by these, so that all plans of a device are compared in one unit. If nothing was measured,
-    what is counted. packings: the numbers of slots below all for which Costs.sparse is wanted."""
-    table = kept(device, params.word, params.log_n)
-    usable = table is not None and (table["real"] or not params.bootstraps)
-    if usable and table is not None:
+    """What was measured for this ring and word: on a kind of device of this machine by ``jali tune --costs`` or, if it did not run there, on another GPU
+    (jali.nn.elsewhere). If only other rings or words were measured, the bytes that are counted are priced by these, so that all plans of a device are compared in one
+    unit. If nothing was measured, as on a CPU without ``jali tune --costs``, what is counted. packings: the numbers of slots below all for which Costs.sparse is
+    wanted."""
+    tables = _tables(device)
+    table = tables.get((params.word, params.log_n))
+    if table is not None and (table["real"] or not params.bootstraps):
         return of_table(params, table, packings)
     found = counted(params, packings, device)
-    rings = kept_rings(device)
-    if not rings:
+    if not tables:
         return found
-    word, log_n = min(rings, key=lambda ring: (ring[0] != params.word, -ring[1]))
-    measured = kept(device, word, log_n)
+    word, log_n = min(tables, key=lambda ring: (ring[0] != params.word, -ring[1]))
     try:
         of = params_of(log_n, word)
     except InvalidArgument:  # a ring that `jali tune` does not measure
         return found
-    return found if measured is None else _priced(found, of, measured)
+    return _priced(found, of, tables[word, log_n])
+
+
+def _tables(device: str) -> dict[tuple[str, int], Table]:
+    """What was measured, by word and log2 N."""
+    here = {ring: kept(device, *ring) for ring in kept_rings(device)}
+    return {ring: table for ring, table in here.items() if table} or whole_tables(device)
 
 
 def _priced(found: Costs, of: Params, table: Table) -> Costs:
@@ -414,10 +420,7 @@ def counted(params: Params, packings: Sequence[int] = (), device: str = "cpu") -
     levels = range(params.depth + 1)
     switch = tuple(2 * key_bytes(params, level) for level in levels)
     plain = tuple(plain_bytes(params, level) for level in levels)
-    kind = "cuda" if device.startswith("cuda") else "cpu"
-    stored: dict[str, Any] = storage_costs.shares(
-        storage_costs.of_elsewhere(kind, params.word, params.log_n)
-    )
+    stored: dict[str, Any] = storage_costs.shares(table_near(device, params.word, params.log_n))
     if not params.bootstraps:
         return Costs("bytes", switch, plain, switch, plain, **stored)
     keys = _bootstrap_key_bytes(params)

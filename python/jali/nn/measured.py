@@ -322,8 +322,7 @@ def kept(device: str, word: str, log_n: int) -> Table | None:
     except NoDevice:
         return None
     except (ValueError, KeyError, TypeError, AttributeError):
-        text = f"{path} is damaged: remove it, or run 'jali tune --costs' again"
-        warnings.warn(text, RuntimeWarning, stacklevel=2)
+        _warn_of_damage(path)
         return None
 
 
@@ -339,8 +338,14 @@ def kept_rings(device: str) -> list[tuple[str, int]]:
     except NoDevice:
         return []
     except (ValueError, TypeError, AttributeError):
-        return []  # kept() warns of a damaged file
+        _warn_of_damage(path)
+        return []
     return [ring for ring in rings if kept(device, *ring) is not None]
+
+
+def _warn_of_damage(path: Path) -> None:
+    text = f"{path} is damaged: remove it, or run 'jali tune --costs' again"
+    warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
 def interpolated(points: Points, at: Sequence[int]) -> tuple[int, ...]:

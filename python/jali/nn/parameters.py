@@ -21,6 +21,8 @@ from jali.nn.run import peak
 
 __all__ = [
     "LEAST_INTEGER_BITS",
+    "MORE_BITS",
+    "MOST_BITS",
     "SIGMAS",
     "Bootstrapping",
     "Ring",
@@ -34,6 +36,10 @@ __all__ = [
 _LARGEST_LOG_N = 16  # a ciphertext of the next ring, with as many levels as it has, takes 230 MB, and each key some GB
 _BOOTSTRAPPING_LOG_N = (15, 16)
 _MOST_LEVELS = 40  # between two bootstrappings
+#: Bits of precision that a single bootstrapping may be asked for at most (Params.create).
+MOST_BITS = 32.0
+#: Bits of precision for which a GPU may have parameters in words of 32 bits instead of larger ones.
+MORE_BITS = 3.0
 _NARROW = 29.5  # bits of a scale up to which a level takes one prime in a word of 32 bits
 #: Level 0 holds results of up to 512 times the range of the calibration.
 LEAST_INTEGER_BITS = 10.0 + OUTPUT_BITS
@@ -107,37 +113,73 @@ class Ring:
 
 @dataclass
 class Bootstrapping:
-    """Parameters of a ring whose bootstrappings have a precision. They are made when they are asked for, and kept."""
+    """Parameters of a ring whose bootstrappings have a precision. They are made when they are asked for, and kept.
+
+    more: by how many bits their bootstrappings may be more precise, if they have words of 32 bits for it. Whether a scale has enough primes of 32 bits
+    changes with every tenth of a bit and with every level, without a rule.
+    """
 
     log_n: int
     precision: float
     device: str
     insecure: bool = False
+    more: float = 0.0
 
     def __post_init__(self) -> None:
-        self._made: dict[int, Params | None] = {}
+        self._exact: dict[int, Params | None] = {}
+        self._made: dict[int, tuple[float, Params | None]] = {}
 
     def at(self, levels: int) -> Params | None:
         """Those with so many levels between two bootstrappings; None if they are not secure."""
+        return self._best(levels)[1]
+
+    def bits(self, levels: int) -> float:
+        """The precision of the bootstrappings of these parameters."""
+        return self._best(levels)[0]
+
+    def _best(self, levels: int) -> tuple[float, Params | None]:
         if levels not in self._made:
-            try:
-                self._made[levels] = Params.create(
-                    bootstrap=True,
-                    precision_bits=self.precision,
-                    levels_after=levels,
-                    log_n=self.log_n,
-                    security=0 if self.insecure else 128,
-                    name="insecure_compiled" if self.insecure else "",
-                    device=self.device,
-                )
-            except (InsecureParams, InvalidArgument):
-                self._made[levels] = None
+            self._made[levels] = self._narrowed(levels)
         return self._made[levels]
+
+    def _narrowed(self, levels: int) -> tuple[float, Params | None]:
+        """The precision and the parameters with words of 32 bits for which it is least, or those of the precision itself."""
+        exact = self._at_precision(levels)
+        if exact is None or exact.word == "w32":
+            return self.precision, exact
+        tenth, last = math.floor(10 * self.precision) + 1, 10 * (self.precision + self.more)
+        while tenth <= min(last, 10 * MOST_BITS):
+            other = self._create(levels, tenth / 10)
+            if other is None:  # more bits are even less secure, and it takes seconds to find that
+                break
+            if other.word == "w32":
+                return tenth / 10, other
+            tenth += 1
+        return self.precision, exact
+
+    def _at_precision(self, levels: int) -> Params | None:
+        if levels not in self._exact:
+            self._exact[levels] = self._create(levels, self.precision)
+        return self._exact[levels]
+
+    def _create(self, levels: int, bits: float) -> Params | None:
+        try:
+            return Params.create(
+                bootstrap=True,
+                precision_bits=bits,
+                levels_after=levels,
+                log_n=self.log_n,
+                security=0 if self.insecure else 128,
+                name="insecure_compiled" if self.insecure else "",
+                device=self.device,
+            )
+        except (InsecureParams, InvalidArgument):
+            return None
 
     def most(self, least: int) -> int:
         """The most levels that are secure, found by bisection, or 0 if even `least` are not. Every further level adds a scale to the modulus."""
         low, high = least, _MOST_LEVELS
-        first = self.at(low)
+        first = self._at_precision(low)
         if first is None:
             return 0
         if not self.insecure:  # to find that there are no secure parameters takes seconds
@@ -145,14 +187,16 @@ class Bootstrapping:
             high = min(high, low + math.ceil(room / first.scale_bits))
         while low < high:
             middle = (low + high + 1) // 2
-            low, high = (low, middle - 1) if self.at(middle) is None else (middle, high)
+            low, high = (low, middle - 1) if self._at_precision(middle) is None else (middle, high)
         return low
 
 
 def rings(precision: float, lanes: int, device: str) -> list[Bootstrapping]:
-    """The rings in which secure parameters bootstrap, the smaller one first."""
+    """The rings in which secure parameters bootstrap, the smaller one first. A GPU is fastest with words of 32 bits, for which bootstrappings may be more
+    precise."""
     rooms = [log_n for log_n in _BOOTSTRAPPING_LOG_N if log_n >= lanes.bit_length()]
-    return [Bootstrapping(log_n, precision, device) for log_n in rooms]
+    more = 0.0 if device == "cpu" else MORE_BITS
+    return [Bootstrapping(log_n, precision, device, more=more) for log_n in rooms]
 
 
 def _narrower(params: Params, how: Mapping[str, Any]) -> Params:

@@ -58,7 +58,8 @@ class Summary:
     request_bytes, reply_bytes: of the messages of one run.
     precision_bits: what was asked for: results are off by at most 2^-precision_bits of the largest output of the calibration. With bootstraps, this
     is promised for the average of the noise over numbers, not for the number that has most of it.
-    workspace_bytes: of the arrays that are in memory at once, and of what an operation takes for itself, at most. It was measured in the trial runs.
+    constant_bytes: of the encoded biases. workspace_bytes: of the arrays that are in memory at once, and of what an operation takes for itself, at most. Both were
+    measured in the trial runs.
     bootstraps: bootstrappings of one ciphertext, or of two at once. sparse_bootstraps: those of them with fewer slots than all, of
     numbers that repeat. bootstrap_seconds: their part of the time. bootstrap_key_bytes: what their
     keys take in the server's memory, as a part of key_bytes_expanded. bootstrap_matrix_bytes: what the matrices of bootstrapping take on the device: there
@@ -78,6 +79,7 @@ class Summary:
     key_bytes_expanded: int
     diagonal_bytes: int
     stored_bytes: Mapping[Kind, int]
+    constant_bytes: int
     workspace_bytes: int
     request_bytes: int
     reply_bytes: int
@@ -90,10 +92,9 @@ class Summary:
 
     @property
     def device_bytes(self) -> int:
-        """What the server takes of the memory of its device: keys, matrices, those of bootstrapping, too, and arrays. The keys and values that a recorded
-        run keeps in between are not counted."""
+        """What the server takes of the memory of its device: keys, matrices, those of bootstrapping, too, biases and arrays."""
         matrices = self.diagonal_bytes + self.bootstrap_matrix_bytes
-        return self.key_bytes_expanded + matrices + self.workspace_bytes
+        return self.key_bytes_expanded + matrices + self.constant_bytes + self.workspace_bytes
 
     def __str__(self) -> str:
         head = (
@@ -123,7 +124,8 @@ class Summary:
                 f"{seconds_text(self.prepare_seconds)} to encode the matrices, once",
                 *self._bootstraps(),
                 f"{counted_text(self.keys, 'key')}: {bytes_text(self.key_bytes_sent)} sent once, {bytes_text(self.key_bytes_expanded)} in the "
-                f"server; matrices {bytes_text(self.diagonal_bytes)}; arrays at most {bytes_text(self.workspace_bytes)}",
+                f"server; matrices {bytes_text(self.diagonal_bytes)}; biases {bytes_text(self.constant_bytes)}; arrays at most "
+                f"{bytes_text(self.workspace_bytes)}",
                 f"matrices: {stored_text(self.stored_bytes)}{self._made()}",
                 f"request {bytes_text(self.request_bytes)}, reply {bytes_text(self.reply_bytes)}; results to "
                 f"{self.precision_bits:g} bits of the largest output{self._averaged()}",
@@ -231,6 +233,7 @@ def summarised(
     """The price list on a device of this machine, by trial runs there. progress: as of Program.summary."""
     demand = manifest.demand
     trial = Trial(machine, device, threads, demand.restored_bits, timed=True)
+    before = trial.server.counters()["bytes_in_use"]
     start = time.perf_counter()
     matrices = 0
 
@@ -243,6 +246,9 @@ def summarised(
     machine.prepare(trial.server, encoded)
     trial.server.synchronize()
     prepared = time.perf_counter() - start
+    held, kinds = machine.held_bytes, machine.stored
+    encoded_bytes = trial.server.counters()["bytes_in_use"] - before
+    constant_bytes = max(0, encoded_bytes - sum(held.values()))
     trial.run()  # makes tables and pools
     slower = relative_time(manifest.params, demand)  # the trial has all keys
     measured, restoring_bytes, temporary = _bootstraps(machine, trial)
@@ -261,7 +267,6 @@ def summarised(
         temporary |= {name: temporary[one] for name, one in trial.first.items()}
     if progress is not None:
         progress(matrices + 1 + _RUNS, matrices + 1 + _RUNS)
-    held, kinds = machine.held_bytes, machine.stored
     layers = tuple(
         _layer(
             machine,
@@ -289,6 +294,7 @@ def summarised(
         key_bytes_expanded=sizes.expanded,
         diagonal_bytes=sum(layer.diagonal_bytes for layer in layers),
         stored_bytes=machine.bytes_of,
+        constant_bytes=constant_bytes,
         workspace_bytes=_workspace(machine, watch.array_bytes, temporary),
         request_bytes=sum(len(c.to_bytes()) for array in trial.requests for c in array),
         reply_bytes=sum(len(x.ciphertext.to_bytes()) for array in outputs for x in array),

@@ -6,7 +6,6 @@ Ring and levels are those of the cheapest plan. A search begins with the bits of
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -21,12 +20,7 @@ from jali.nn.layout import Layout
 from jali.nn.levels import Levels, levelled, taken
 from jali.nn.matrices import Numbers
 from jali.nn.measured import PRESETS, params_of
-from jali.nn.parameters import (
-    Bootstrapping,
-    Ring,
-    needed_bits,
-    rings,
-)
+from jali.nn.parameters import MOST_BITS, Bootstrapping, Ring, needed_bits, rings
 from jali.nn.passed import has_parts
 from jali.nn.placement import best_levels, repeated_after
 from jali.nn.planned import COARSE, FINE, MARGIN, WORTH, Plan, missing_bits, precise
@@ -43,11 +37,7 @@ __all__ = ["Restoring"]
 _SPARE = 0.25  # bits beyond FINE that a plan with bootstrapping may leave before one with less precise bootstrappings is tried
 _CLOSER = 3  # such plans that are tried, each more precise than the one before
 _NEAR = 1  # levels by which the best number differs for other bits of precision
-_FEW_LEVELS = 4  # between two bootstrappings, with which words are compared
 _STEP = 3  # of the levels between two bootstrappings in the search for the best number
-_MOST_BITS = 32.0  # of precision that a single bootstrapping may be asked for (Params.create)
-_MORE_BITS = 3.0  # of precision for which a GPU may have parameters in words of 32 bits instead of larger ones
-_HALF = 0.5  # bits between those that are tried: most scales of whole and half bits have primes in words of 32 bits
 _WORTH_KEYS = 1 / 50  # part of the cost that further keys of bootstrapping must save
 _PRICED = 1 / 40  # part of what is left to do that the levels of one of many parameters take
 
@@ -174,43 +164,36 @@ class Restoring:
             self._made_rings[bits] = rings(bits, self.lanes, self.device)
         return self._made_rings[bits]
 
-    def _words(self, bits: float) -> tuple[str | None, ...]:
-        """In which words every ring bootstraps with so many bits of precision; None for a ring in which that is not secure."""
-        made = (ring.at(_FEW_LEVELS) for ring in self._rings(bits))
-        return tuple(None if params is None else params.word for params in made)
+    def _cheapest(self, bits: float, before: _Found | None = None) -> _Found:
+        """The cheapest plan whose bootstrappings have so many bits of precision, or on a GPU up to MORE_BITS more.
 
-    def _cheapest(self, bits: float, near: Params | None = None) -> _Found:
-        """The cheapest plan whose bootstrappings have so many bits of precision. near: see _priced."""
-        return self._whole(min(self._priced(bits, near), key=lambda plan: plan.cost))
-
-    def _priced(self, bits: float, near: Params | None = None, log_n: int = 0) -> list[_Found]:
-        """Plans whose bootstrappings have so many bits of precision, among which is the cheapest; others are left out.
-
-        near: the best parameters for about as many bits, from which these do not differ by much. log_n: of the ring, or 0 for all.
+        before: the best plan for about as many bits, from which this one does not differ by much.
         """
         found: list[_Found] = []
         refused: Unsupported | None = None
 
-        def price(params: Params | None) -> int:
+        def price(ring: Bootstrapping, levels: int) -> int:
             nonlocal refused
+            params = ring.at(levels)
             if params is None:
                 return NEVER
             self.progress.some("levels", _PRICED)
             costs = costs_of(params, self.device).slowed(self._kept_keys(params)[1])
             below = min((plan.cost for plan in found), default=NEVER)
             try:
-                levels, cost, apart = self._placed(params, costs, below=below)
+                placed, cost, apart = self._placed(params, costs, below=below)
             except Unsupported as error:
                 refused = _likelier(refused, error)
                 return NEVER
-            found.append(_Found(cost, bits, params, levels, costs, apart))
+            found.append(_Found(cost, ring.bits(levels), params, placed, costs, apart))
             return cost
 
         if self.insecure_ring is not None:
             ring = Bootstrapping(self.insecure_ring.log_n, bits, self.device, insecure=True)
-            price(ring.at(self.insecure_ring.levels))
-        elif bits <= _MOST_BITS:
-            every = [ring for ring in self._rings(bits) if log_n in (0, ring.log_n)]
+            price(ring, self.insecure_ring.levels)
+        elif bits <= MOST_BITS:
+            every = self._rings(bits)
+            near = None if before is None else before.params
             for ring in every:
                 if near is not None and ring.log_n == near.log_n:
                     levels = near.depth - near.bootstrap_level
@@ -222,10 +205,10 @@ class Restoring:
                 self._search(ring, price)
         if not found:
             raise refused or Unsupported(
-                f"no secure parameters bootstrap to {bits:.0f} bits, and one bootstrapping has at most {_MOST_BITS:.0f}: ask for fewer "
+                f"no secure parameters bootstrap to {bits:.0f} bits, and one bootstrapping has at most {MOST_BITS:.0f}: ask for fewer "
                 "precision_bits"
             )
-        return found
+        return self._whole(min(found, key=lambda plan: plan.cost))
 
     def _whole(self, best: _Found) -> _Found:
         """The best plan of its parameters, with sums taken apart or not, and with sparse bootstrappings."""
@@ -264,81 +247,37 @@ class Restoring:
         curve = key_curve(params, tuple(packings))
         return which if isinstance(which, int) else curve[-1 if which == "all" else 0][0]
 
-    def _fast(self, bits: float, before: _Found | None) -> _Found:
-        """The same on a device. A GPU is fastest with words of 32 bits, for which not all scales have primes: some more bits may cost less.
-
-        One ring may have primes for a scale and another one none. So this is asked of every ring, also of one that costs more at these bits. before: a plan for
-        other bits. If these have other words in some ring, that may be the best now, and nothing is near to it.
-        """
-        near = None
-        if before is not None and self._words(bits) == self._words(before.bits):
-            near = before.params
-        found = self._priced(bits, near)
-        if self.device != "cpu" and self.insecure_ring is None:
-            best = min(found, key=lambda plan: plan.cost)
-            for ring in self._rings(bits):
-                mine = [plan for plan in found if plan.params.log_n == ring.log_n]
-                now = min(mine, key=lambda plan: plan.cost).params if mine else None
-                compared = near is not None and best.params.word == "w32"  # when near was found
-                if compared or (mine and all(plan.params.word == "w32" for plan in mine)):
-                    continue
-                starts = [
-                    now
-                ]  # from which other numbers of levels are tried, as scales differ in whether they have such primes
-                if before is not None and before.params.log_n == ring.log_n:
-                    starts.append(before.params)
-                for start in starts:
-                    with contextlib.suppress(Unsupported):
-                        found += self._narrower(bits, ring, start)
-        return self._whole(min(found, key=lambda plan: plan.cost))
-
-    def _narrower(self, bits: float, ring: Bootstrapping, now: Params | None) -> list[_Found]:
-        """Plans in words of 32 bits, for the fewest of _MORE_BITS more bits of precision for which a ring has any. now: the ring's best parameters at these
-        bits, if they are known."""
-        half = ring.most(self._least) // 2
-        levels = half if now is None else now.depth - now.bootstrap_level
-        more = math.ceil(bits / _HALF) * _HALF
-        while levels and more <= min(bits + _MORE_BITS, _MOST_BITS):
-            finer = next(one for one in self._rings(more) if one.log_n == ring.log_n)
-            other = finer.at(levels)
-            if other is None:  # more precision leaves fewer levels
-                other = finer.at(min(levels, finer.most(self._least)))
-            if other is not None and other.word == "w32":
-                return self._priced(more, other if now else None, ring.log_n)
-            more += _HALF
-        return []
-
     @property
     def _least(self) -> int:
         """The fewest levels between two bootstrappings with which every operation can be done."""
         return max(1, *(taken(node, k) for node in self._flat for k in range(len(node.inputs))))
 
     def _climb(
-        self, ring: Bootstrapping, price: Callable[[Params | None], int], levels: int
+        self, ring: Bootstrapping, price: Callable[[Bootstrapping, int], int], levels: int
     ) -> None:
         """Prices plans of a ring with numbers of levels near this one, and on from the best as long as more or fewer levels are better."""
         prices: dict[int, int] = {}
         while True:
             for other in range(max(1, levels - _NEAR), levels + _NEAR + 1):
                 if other not in prices:
-                    prices[other] = price(ring.at(other))
+                    prices[other] = price(ring, other)
             best = min(prices, key=lambda other: (prices[other], abs(other - levels)))
             if best == levels:
                 return
             levels = best
 
-    def _search(self, ring: Bootstrapping, price: Callable[[Params | None], int]) -> None:
+    def _search(self, ring: Bootstrapping, price: Callable[[Bootstrapping, int], int]) -> None:
         """Prices plans of a ring with several numbers of levels between bootstrappings: every third, and those beside the best."""
         least = self._least
         most = ring.most(least)
         if not most:
             return
         rough = sorted(range(most, least - 1, -_STEP))  # many levels are seldom better than few
-        prices = {levels: price(ring.at(levels)) for levels in rough}
+        prices = {levels: price(ring, levels) for levels in rough}
         best = min(prices, key=lambda levels: prices[levels])
         for levels in range(best - _STEP + 1, best + _STEP):
             if levels != best and least <= levels <= most:
-                price(ring.at(levels))
+                price(ring, levels)
 
     def is_cheaper(self, other: Plan) -> bool:
         """Whether a plan of about the same precision costs less than one without bootstrapping."""
@@ -387,7 +326,7 @@ class Restoring:
         last: list[_Found] = []
 
         def at(bits: float) -> Plan:
-            last.append(self._fast(bits, last[-1] if last else None))
+            last.append(self._cheapest(bits, last[-1] if last else None))
             return self._tried(last[-1])
 
         enough = precise(at, max(self._needed) + COARSE, self._needed, self.precision_bits)
@@ -402,7 +341,7 @@ class Restoring:
         bits = found.bits - spare
         for _ in range(_CLOSER):
             with contextlib.suppress(Unsupported, RangeExceeded):
-                fewer = self._fast(bits, found)
+                fewer = self._cheapest(bits, found)
                 if fewer.cost >= found.cost or fewer.costs.unit != found.costs.unit:
                     return None
                 plan = self._tried(fewer)

@@ -1,27 +1,19 @@
 """What products with diagonals take longer if these are stored otherwise than resident (jali.nn.storage), as shares of a product with a resident one.
 
-They come from tables that `jali tune --costs` made. storage_costs.toml has the rows of some devices, with their sources, for plans of devices on which it did not
-run: no count of bytes says how long an encoding takes, or a copy from the host.
+They come from tables that `jali tune --costs` made, on this device or on another one (jali.nn.elsewhere): no count of bytes says how long an encoding takes, or a copy
+from the host.
 """
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
-from typing import Any
-
 from jali.errors import InvalidArgument
 from jali.nn.measured import DIAGONALS, STORED, Table, interpolated
 
-__all__ = ["MOST", "NAMES", "of_elsewhere", "shares"]
+__all__ = ["MOST", "NAMES", "shares"]
 
 #: The names of the shares, in the order of STORED.
 NAMES = ("expanded", "streamed", "made")
 MOST = 100_000_000  # thousandths
-_ROWS = ("plain", "matrix", *STORED)
-_FILE = Path(__file__).with_name("storage_costs.toml")
 
 
 def shares(table: Table) -> dict[str, int]:
@@ -43,16 +35,3 @@ def shares(table: Table) -> dict[str, int]:
         share = round(1000 * sum(parts) / len(parts))
         found[name] = least = min(max(least, share), MOST)
     return found
-
-
-@cache
-def of_elsewhere(device: str, word: str, log_n: int) -> Table:
-    """The rows of another device of the kind, of this word and the nearest ring, if they were measured there. device: cpu or cuda."""
-    document = tomllib.loads(_FILE.read_text(encoding="utf-8"))
-    tables = [one for one in document["table"] if one["device"] == device]
-
-    def distance(one: Mapping[str, Any]) -> tuple[bool, int]:
-        return one["word"] != word, abs(one["log_n"] - log_n)
-
-    nearest = min(tables, key=distance)
-    return {kind: [(n, cost) for n, cost in nearest[kind]] for kind in _ROWS}
