@@ -270,6 +270,8 @@ def test_files_of_others_and_damaged_ones_are_not_read(cache: Path) -> None:
         cache.write_text(bad)
         with pytest.warns(RuntimeWarning, match="damaged"):
             assert measured.kept("cpu", "w52", 13) is None
+        with pytest.warns(RuntimeWarning, match="damaged"):  # as every plan warns
+            assert costs_of(small(), "cpu") == counted(small())
     for lacking in ("sparse", *measured.STORED):
         without = {kind: points for kind, points in table.items() if kind != lacking}
         measured.keep("cpu", "w52", 13, without)  # of a build that measured less; replaces it
