@@ -13,7 +13,7 @@ from slot_interpreter import WEIGHTS
 
 import jali
 from jali import ckks, nn
-from jali.nn import restoring, scalar
+from jali.nn import report, restoring, scalar
 from jali.nn.approximate import approximated
 from jali.nn.calibrate import calibrate
 from jali.nn.costs import Costs, counted
@@ -104,6 +104,22 @@ def test_a_deep_network_is_what_it_is_in_the_clear(deep: tuple[nn.Program, np.nd
     assert abs(server.evaluator.counters()["bytes_peak"] / summary.device_bytes - 1) < 0.05
     assert "by the average of the noise over numbers" in str(summary)
     assert "of the average of its numbers" in program.explain("program")
+
+
+def test_a_server_that_records_its_runs_is_timed_by_a_recorded_one(
+    deep: tuple[nn.Program, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time of a whole run is shared among the layers as their own times are."""
+    program, _ = deep
+    monkeypatch.setattr(report, "records", lambda machine, evaluator: True)
+    assert program.summary("cpu", threads=1).seconds > 0  # a whole run, with zeros for keys
+    monkeypatch.setattr(report, "_recorded_seconds", lambda trial, manifest: 42.0)
+    summary = program.summary("cpu", threads=1)
+    assert summary.seconds == pytest.approx(42.0)
+    assert sum(layer.seconds for layer in summary.layers if layer.op == "bootstrap") == (
+        pytest.approx(summary.bootstrap_seconds)
+    )
+    assert 0 < summary.bootstrap_seconds < 42.0
 
 
 def test_arrays_that_repeat_are_bootstrapped_with_fewer_slots(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from jali.nn.graph import Node
 from jali.nn.keys import key_sizes, relative_time
 from jali.nn.manifest import Manifest
 from jali.nn.progress import Counted
+from jali.nn.recording import Recording, lies, records
 from jali.nn.run import Encrypted, Machine, restored
 from jali.nn.storage import Kind
 from jali.nn.trial import Trial
@@ -28,10 +29,11 @@ _RUNS = 3
 class Layer:
     """One node of the lowered graph.
 
-    level: of its result. seconds: the least of three trial runs, for all examples of one ciphertext. diagonals: products with
-    encoded diagonals. diagonal_bytes: of those that stay in the memory of the device. stored: the kinds of jali.nn.storage in which
-    they are. noise: the standard deviation of the noise of its numbers, in
-    the model's units. low, high: the range that was assumed for it; proven says whether it follows from the inputs' ranges.
+    level: of its result. seconds: the least of three trial runs, for all examples of one ciphertext. If a server records its runs, the
+    time of a recorded run is divided among the layers in proportion to these. diagonals: products with encoded diagonals.
+    diagonal_bytes: of those that stay in the memory of the device. stored: the kinds of jali.nn.storage in which they are. noise: the
+    standard deviation of the noise of its numbers, in the model's units. low, high: the range that was assumed for it; proven says
+    whether it follows from the inputs' ranges.
     """
 
     name: str
@@ -279,6 +281,11 @@ def summarised(
         for node in machine.graph
         if node.op != "input"
     )
+    share = 1.0
+    if records(machine, trial.server):
+        total = _recorded_seconds(trial, manifest) + (slower - 1) * sum(measured.values())
+        share = total / sum(layer.seconds for layer in layers)
+        layers = tuple(replace(layer, seconds=share * layer.seconds) for layer in layers)
     params, sizes = manifest.params, key_sizes(manifest.params, demand)
     return Summary(
         device=f"{trial.server.engine} ({devices.name(device if device != 'auto' else devices.resolved(device))})",
@@ -301,10 +308,23 @@ def summarised(
         precision_bits=precision_bits,
         bootstraps=sum(bootstraps_of(node) for node in machine.graph),
         sparse_bootstraps=sum(bootstraps_of(n) for n in machine.graph if "slots" in n.attrs),
-        bootstrap_seconds=sum(restoring.values()),
+        bootstrap_seconds=share * sum(restoring.values()),
         bootstrap_key_bytes=sizes.bootstrap,
         bootstrap_matrix_bytes=restoring_bytes,
     )
+
+
+def _recorded_seconds(trial: Trial, manifest: Manifest) -> float:
+    """The time of a whole request to a server that records its runs: the least of three, with the transfer of its ciphertexts to the
+    device. A recorded run has no gaps between the launches of small operations."""
+    recording, server = Recording(trial.machine, trial.server, manifest), trial.server
+    spent = []
+    for _ in range(1 + _RUNS):
+        start = time.perf_counter()
+        recording([tuple(lies(server, c) for c in request) for request in trial.requests])
+        server.synchronize()
+        spent.append(time.perf_counter() - start)
+    return min(spent[1:])  # the first one is recorded
 
 
 def bootstraps_of(node: Node) -> int:

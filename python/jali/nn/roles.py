@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +20,7 @@ from jali.nn.lower import packed, unpacked
 from jali.nn.manifest import Manifest, Port
 from jali.nn.message import Message
 from jali.nn.progress import Counted, checked_progress
+from jali.nn.recording import Recording, lies, records
 from jali.nn.run import Encrypted, Machine
 from jali.nn.serving import Batcher
 
@@ -30,7 +30,6 @@ _TOLERANCE = (
     1.01  # approximations before the last matrix may carry a result a little beyond its range
 )
 _SIGMAS = 16.0  # noise beyond so many standard deviations does not occur
-_KEPT_RECORDED = 4  # for how many sizes of batch a server keeps a recorded program
 
 
 class Client:
@@ -218,10 +217,8 @@ class Server:
             manifest.params, keys, device, threads=threads, trace=trace
         )
         machine.prepare(self._evaluator, told)
-        on_gpu = self._evaluator.device == "cuda" and machine.is_resident
-        self._record = on_gpu if record is None else record
-        self._lock = threading.Lock()
-        self._recorded: dict[tuple[int, ...], ckks.Captured] = {}  # by the batch of the ciphertexts
+        recorded = records(machine, self._evaluator) if record is None else record
+        self._recording = Recording(machine, self._evaluator, manifest) if recorded else None
 
     @property
     def evaluator(self) -> ckks.Evaluator:
@@ -243,8 +240,8 @@ class Server:
     def __call__(self, request: Message) -> Message:
         """The encrypted results of encrypted examples."""
         self.check(request)
-        # A recorded run copies its inputs to its own place, wherever they lie.
-        taken = self._where_it_lies if self._record else self._evaluator.bind
+        at_rest = partial(lies, self._evaluator)
+        taken = self._evaluator.bind if self._recording is None else at_rest
         outputs = self.outputs([tuple(map(taken, array)) for array in request.arrays])
         arrays = tuple(tuple(x.ciphertext for x in output) for output in outputs)
         return Message(request.program, request.examples, request.single, arrays, is_reply=True)
@@ -262,50 +259,13 @@ class Server:
                     f"{port.name} has to be encrypted at level {port.level}: use this program's client"
                 )
 
-    def _where_it_lies(self, ciphertext: ckks.Ciphertext) -> ckks.EncryptedArray:
-        if ciphertext.view is not None:
-            return self._evaluator.bind(ciphertext)
-        self._evaluator._core.check(ciphertext)
-        return ckks.EncryptedArray(self._evaluator, ciphertext)
-
-    def _brought(self, x: ckks.EncryptedArray) -> ckks.EncryptedArray:
-        ciphertext = x._settled()
-        return x if self._evaluator._core.is_here(ciphertext) else self._evaluator.bind(ciphertext)
-
     def warm(self, inputs: list[Encrypted]) -> None:
         """Records the run for this batch if runs are recorded, so that the next one takes as long as any later one."""
-        if self._record and inputs[0][0].shape[:-1] not in self._recorded:
+        if self._recording is not None and not self._recording.knows(inputs):
             self.outputs(inputs)
 
     def outputs(self, inputs: list[Encrypted]) -> list[Encrypted]:
-        """The outputs for bound inputs; if runs are recorded, by the recorded program for this batch, which on a GPU is one CUDA graph. Its inputs may lie in
-        any memory."""
-        if not self._record:
+        """The outputs for bound inputs; if runs are recorded, by the recorded run for this batch. Its inputs may lie in any memory."""
+        if self._recording is None:
             return self._machine(self._evaluator, *inputs)
-        flat = [x for array in inputs for x in array]
-        batch = flat[0].shape[:-1]
-        with self._lock:
-            program = self._recorded.get(batch)
-            if program is None:
-                if len(self._recorded) == _KEPT_RECORDED:
-                    del self._recorded[next(iter(self._recorded))]
-                # It refers to parts of the server only. If it held the server, neither would ever be freed.
-                machine, evaluator = self._machine, self._evaluator
-                counts = [port.layout.ciphertexts for port in self._manifest.inputs]
-                if self._manifest.demand.bootstrap != "none":
-                    # This encodes the matrices of every bootstrapping. What it takes of memory is free again before the recording begins.
-                    machine(evaluator, *(tuple(map(self._brought, array)) for array in inputs))
-                program = evaluator.capture(
-                    lambda *xs: [x for y in machine(evaluator, *_split(xs, counts)) for x in y],
-                    *flat,
-                )
-                self._recorded[batch] = program
-        found = program(*flat)
-        arrays = [found] if isinstance(found, ckks.EncryptedArray) else list(found)
-        return _split(arrays, [port.layout.ciphertexts for port in self._manifest.outputs])
-
-
-def _split(arrays: Sequence[ckks.EncryptedArray], counts: Sequence[int]) -> list[Encrypted]:
-    """The arrays in groups of these sizes."""
-    ends = itertools.accumulate(counts)
-    return [tuple(arrays[end - n : end]) for n, end in zip(counts, ends, strict=True)]
+        return self._recording(inputs)
