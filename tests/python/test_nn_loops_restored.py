@@ -80,11 +80,16 @@ def test_the_noise_of_a_loop_grows_in_the_directions_that_its_matrix_enlarges(
     assert abs(program.manifest.demand.noise_bits[0] - measured) < 0.8, measured
 
 
-def test_noise_of_windows_that_are_summed_masked_and_copied(rng: np.random.Generator) -> None:
-    """A step of training sums products over windows of 128 slots, keeps one slot of each window and copies it to the others. As if all of these slots
-    held noise of the mask, the plan would have two bits more of it than there is."""
+@pytest.mark.parametrize("steps", [7, 24])
+def test_noise_of_windows_that_are_summed_masked_and_copied(
+    steps: int, rng: np.random.Generator
+) -> None:
+    """A step of training sums products over windows of 128 slots, keeps one slot of each window and copies it to the others. If all of
+    these slots held noise of the mask, the plan would have two bits more of it than there is. A bootstrapping takes the mean of four
+    copies. If their noise counted as common, 24 steps would have one bit more of it than there is. If the copies' noise counted as
+    each copy's own behind the bootstrapping, too, it would be two bits less."""
     rows = np.split(examples_of(12, 128, 60, rng), 3, axis=1)
-    train = lambda *r: workloads.logistic_regression(list(r), 7)  # noqa: E731
+    train = lambda *r: workloads.logistic_regression(list(r), steps)  # noqa: E731
     program = compiled(
         nn.trace(train, tuple(x[0] for x in rows)),
         rows,
@@ -104,4 +109,5 @@ def test_noise_of_windows_that_are_summed_masked_and_copied(rng: np.random.Gener
     )
     off = (got - program.clear(*some).reshape(got.shape)) / radius
     measured = -0.5 * np.log2(np.mean(np.square(off)))
-    assert abs(program.manifest.demand.noise_bits[0] - measured) < 1.2, measured
+    assert abs(program.manifest.demand.noise_bits[0] - measured) < 0.5, measured
+    assert sum(node.attrs.get("slots", 0) == 128 for node in bootstraps(program)) > steps // 3

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from slot_interpreter import WEIGHTS
 
+from jali.nn.copies import AddedToCopies
 from jali.nn.graph import Graph, Node
-from jali.nn.layout import fitted
+from jali.nn.layout import Layout, fitted
 from jali.nn.lower import Term
 from jali.nn.noise import Noises, gain_of
+from jali.nn.restored_noise import RestoredNoise
 from jali.nn.sparse import SparseMap
 
 SIZE = 64
@@ -109,4 +111,32 @@ def test_what_nodes_add_is_counted_where_the_laid_out_graph_has_them() -> None:
         noises.add(node, own)
     laid_out = Graph((x, Node("y", "affine", ("x",), (SIZE,), {})), ("y",), "layout")
     added = noises.added(laid_out)
-    assert added == pytest.approx({"x": np.hypot(0.1, 0.2), "y": np.hypot(0.4, 2 * 0.3)})
+    assert {name: own.random for name, own in added.items()} == pytest.approx(
+        {"x": np.hypot(0.1, 0.2), "y": np.hypot(0.4, 2 * 0.3)}
+    )
+    assert added["x"] == AddedToCopies(0.0, 0.1, RestoredNoise(0.2))
+    assert added["y"] == AddedToCopies(pytest.approx(2 * 0.3), 0.4)
+
+
+def test_a_bootstrapping_takes_the_mean_of_copies_for_those_who_use_it() -> None:
+    """Who takes the array as it was before it, has the noise of one copy."""
+    layout = Layout((SIZE,), 8 * SIZE, SIZE)
+    sparse = {"slots": SIZE, "layout": layout}
+    gains = (gain_of(SparseMap.identity(SIZE)),)
+    x = Node("x", "input", (), (SIZE,), {"rms": 0.5})
+    b = Node("b", "bootstrap", ("x",), (SIZE,), sparse | {"rms": 0.5})
+    y = Node("y", "transform", ("b",), (SIZE,), {"gains": gains, "rms": 0.5})
+    z = Node("z", "multiply", ("x", "y"), (SIZE,), {})
+    whole = Node("b", "bootstrap", ("x",), (SIZE,), {"layout": layout, "rms": 0.5})
+    for nodes, output, repetitions in (
+        ((x, b, y), "y", 8),
+        ((x, whole, y), "y", 1),
+        ((x, b, y, z), "y", 1),
+        ((x, b, y), "x", 1),
+    ):
+        noises = Noises(Graph(nodes, (output,), "levels"))
+        for node in nodes:
+            noises.add(node, 0.1)
+        below = [Node(n.name, n.op, ("x",), (SIZE,), {}) for n in nodes[2:]]
+        laid_out = Graph((x, *below), ("x",), "layout")
+        assert noises.added(laid_out)["x"].repetitions == repetitions

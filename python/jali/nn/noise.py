@@ -17,8 +17,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from jali.nn.copies import AddedToCopies, sums_slots
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.loop_graph import factor_of
+from jali.nn.restored_noise import RestoredNoise
 from jali.nn.sparse import SparseMap
 
 __all__ = ["Noises", "gain_of"]
@@ -37,12 +39,17 @@ class Noises:
         self._graph = graph
         self._sources: dict[str, _Sources] = {}
         self._own: dict[str, float] = {}
+        self._restored: dict[str, RestoredNoise] = {}
         self._filled = _filled(graph)
 
-    def add(self, node: Node, own: float) -> float:
-        """The noise of a node that adds `own` to that of its inputs, which have to be there already."""
+    def add(self, node: Node, own: float, restored: RestoredNoise | None = None) -> float:
+        """The noise of a node that adds `own` to that of its inputs, which have to be there already.
+
+        restored: the parts of `own`, if the node is a bootstrapping.
+        """
         total: dict[tuple[str, int], float] = {(node.name, -1): own}
         self._own[node.name] = own
+        self._restored[node.name] = restored or RestoredNoise(own)
         chain = self._chain(node)
         if chain:
             total |= self._of_composition(node, chain)
@@ -57,23 +64,36 @@ class Noises:
         self._sources[node.name] = total
         return _deviation(total)
 
-    def added(self, laid_out: Graph) -> dict[str, float]:
-        """The standard deviation of what every node of the graph after the stage layout adds to what it computes from its inputs. What a bootstrapping adds is
-        counted where its input is computed, and what a shared sum adds where it is used."""
-        there = {node.name for node in laid_out}
-        found = {name: own**2 for name, own in self._own.items()}
+    def added(self, laid_out: Graph) -> dict[str, AddedToCopies]:
+        """What every node of the graph after the stage layout adds to what it computes from its inputs. What a bootstrapping adds is counted where its input
+        is computed, and what a shared sum adds where it is used."""
+        there = {node.name for node in laid_out if node.name in self._own}
+        common, alone = dict.fromkeys(there, 0.0), dict.fromkeys(there, 0.0)  # variances
+        restored, repetitions = dict.fromkeys(there, RestoredNoise()), dict.fromkeys(there, 1)
         for node in self._graph:
+            own = self._own[node.name] ** 2
+            source = node.inputs[0] if node.inputs else ""
             if node.name in there:
-                continue
-            own = found.pop(node.name)
-            if node.op == "bootstrap" and node.inputs[0] in there:
-                found[node.inputs[0]] += own
-                continue
-            for user in self._graph:
-                for k, name in enumerate(user.inputs):
-                    if name == node.name:
-                        found[user.name] += self._gains(user)[k][0] ** 2 * own
-        return {name: math.sqrt(square) for name, square in found.items()}
+                (common if sums_slots(node) else alone)[node.name] += own
+            elif node.op == "bootstrap" and source in there:
+                restored[source] = self._restored[node.name]
+                only = self._users(source) == [node] and source not in self._graph.outputs
+                if only and "slots" in node.attrs:
+                    layout = node.attrs["layout"]
+                    repetitions[source] = layout.slots // layout.period
+            else:
+                for user in self._users(node.name):
+                    for k, name in enumerate(user.inputs):
+                        if name == node.name:
+                            common[user.name] += self._gains(user)[k][0] ** 2 * own
+        root = math.sqrt
+        return {
+            k: AddedToCopies(root(common[k]), root(alone[k]), restored[k], repetitions[k])
+            for k in there
+        }
+
+    def _users(self, name: str) -> list[Node]:
+        return [node for node in self._graph if name in node.inputs]
 
     def _chain(self, node: Node) -> list[Node]:
         """Of a product x s(x) with a composition s of fixed polynomials: its polynomials, and the bootstraps behind them, from the last. Empty

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jali.nn.approximate import LEAST_RMS
+from jali.nn.copies import AddedToCopies, Copies
 from jali.nn.expected import computed
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.leaks import Leaks, leaks_of
@@ -100,26 +101,36 @@ class Samples:
             bits.append(-math.log2(max(worst, float(np.abs(off).max()) / SIGMAS, 2.0**-100)))
         return tuple(bits)
 
-    def mean_noise_bits(self, graph: Graph, added: Mapping[str, float]) -> tuple[float, ...]:
+    def mean_noise_bits(
+        self, graph: Graph, added: Mapping[str, AddedToCopies]
+    ) -> tuple[float, ...]:
         """For each output of a graph with layouts, -log2 of the root mean square of the noise of its numbers, in its scale.
 
-        added: the standard deviation of what every node adds, in its scale.
+        added: what every node adds.
         """
         outputs, _ = self._exact(graph)
         rng = np.random.default_rng(_SEED)
+        inputs = self._inputs
 
         def noisy(node: Node, values: Array) -> Array:
-            return values + added.get(node.name, 0.0) * rng.normal(size=values.shape)
+            own = added.get(node.name, AddedToCopies())
+            drawn = own.random * rng.normal(size=values.shape)
+            return np.asarray(values + drawn + own.restored.systematic(values))
 
+        if any(own.repetitions > 1 for own in added.values()):
+            noisy = Copies(graph, added, rng)
+            inputs = [np.concatenate((x, x)) for x in inputs]
         squares = [list[Array]() for _ in outputs]
         # Noise that outgrows its numbers leaves the intervals of polynomials, whose values may then be infinite.
         with np.errstate(over="ignore", invalid="ignore"):
             for _ in range(max(1, -(-_ERRORS // min(x.size for x in outputs)))):
-                found = computed(self._traced, graph, self._inputs, noisy)
+                found = computed(self._traced, graph, inputs, noisy)
                 for name, got, want, seen in zip(
                     graph.outputs, found, outputs, squares, strict=True
                 ):
-                    off = (got - want).reshape(len(got), -1) / graph[name].attrs["radius"]
+                    off = (got[-len(want) :] - want).reshape(len(want), -1) / graph[name].attrs[
+                        "radius"
+                    ]
                     seen.append(np.square(off))
             means = [float(np.mean(seen)) for seen in squares]
         largest = [mean if math.isfinite(mean) else 4.0**100 for mean in means]

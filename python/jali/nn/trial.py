@@ -26,6 +26,7 @@ from jali.nn.graph import Array, Graph, Node
 from jali.nn.keys import Demand
 from jali.nn.levels import conjugated, levels_of, taken
 from jali.nn.noise import Noises
+from jali.nn.restored_noise import RestoredNoise, frequent_error
 from jali.nn.run import Encrypted, Machine, alike, peak
 from jali.nn.sampled import Added, Samples, by_rows
 
@@ -62,6 +63,7 @@ class Trial:
         self.noises: Noises | None = None
         self._flat: Machine | None = None  # the machine with matrices that hold nearly nothing
         self._precisions: dict[tuple[str, float, float, int], float] = {}
+        self._frequent: float | None = None  # see frequent_error
         self.claims: dict[str, float] = {}
         self.first: dict[str, str] = {}  # for every node, the one whose run stands for its own
         self.seconds: dict[str, float] = {}  # of every node that was run alone, if timed
@@ -109,14 +111,16 @@ class Trial:
             fresh = self.fresh(node, node.attrs["level"])
             self.noises.add(node, max(2.0**-x._expected_bits for x in fresh))
             return None
+        restored = None
         if node.op == "bootstrap":
-            found, own = self.fresh(node, node.attrs["level"]), 2.0 ** -self._precision(node)
+            found, restored = self.fresh(node, node.attrs["level"]), self._restored(node)
+            own = 2.0 ** -self._precision(node, node.attrs["rms"])
         else:
             found, own = self._run_alone(node)
             share = _share_of_copies(node)
             if share < 1:
                 own = _less_of_copies(own, self._floor(node), share)
-        deviation = self.noises.add(node, own)
+        deviation = self.noises.add(node, own, restored)
         if deviation > 1:
             raise RangeExceeded(f"{node.name} has more noise than its numbers have size")
         bits = -math.log2(deviation)
@@ -216,9 +220,16 @@ class Trial:
             self.noises = Noises(self.machine.graph)
         return self.machine(self.server, *self.inputs, instead=self.instead, **options)  # type: ignore[arg-type]
 
-    def _precision(self, node: Node) -> float:
-        """The bits of precision of a bootstrapping of numbers of this size, by one on a small ring with the same circuit."""
-        rms = 2.0 ** math.ceil(math.log2(node.attrs["rms"]))
+    def _restored(self, node: Node) -> RestoredNoise:
+        """The parts of the noise that a bootstrapping adds."""
+        if self._frequent is None:
+            self._frequent = frequent_error(self.machine.params)
+        bits = self._precision(node, node.attrs["rms"]), self._precision(node, _TINY)
+        return RestoredNoise.of(2.0 ** -bits[0], 2.0 ** -bits[1], self._frequent)
+
+    def _precision(self, node: Node, size: float) -> float:
+        """The bits of precision of a bootstrapping of numbers of this root mean square: those of the same circuit on a small ring."""
+        rms = 2.0 ** math.ceil(math.log2(size))
         largest = max(peak(node), node.attrs.get("most", 0.0), rms)
         slots = node.attrs.get("slots", 0)
         key = (node.attrs["kind"], rms, largest, slots)
