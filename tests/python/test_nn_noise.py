@@ -140,3 +140,28 @@ def test_a_bootstrapping_takes_the_mean_of_copies_for_those_who_use_it() -> None
         below = [Node(n.name, n.op, ("x",), (SIZE,), {}) for n in nodes[2:]]
         laid_out = Graph((x, *below), ("x",), "layout")
         assert noises.added(laid_out)["x"].repetitions == repetitions
+
+
+def test_what_a_product_adds_to_its_factors_is_taken_out_of_what_it_adds_behind_them() -> None:
+    a = Node("a", "input", (), (4, 16), {"rms": 0.1})
+    b = Node("b", "input", (), (16, 8), {"rms": 0.2})
+    attrs = {"shapes": ((4, 16), (16, 8)), "gain": 3.0, "rms": 0.24}
+    y = Node("y", "products", ("a", "b"), (4, 8), attrs)
+    noises = Noises(Graph((a, b, y), ("y",), "levels"))
+    for node in (a, b):
+        noises.add(node, 0.0)
+    within = (1e-3, 2e-3)
+    assert noises.add(y, 0.01, within=within) == pytest.approx(0.01)
+    added = noises.added(
+        Graph((a, b, Node("y", "products", ("a", "b"), (4, 8), {})), ("y",), "layout")
+    )
+    before = 3.0 * 4.0 * np.hypot(1e-3 * 0.2, 2e-3 * 0.1)
+    assert added["y"].within == within
+    assert np.hypot(added["y"].common, before) == pytest.approx(0.01)
+    noises.add(y, before / 2, within=within)
+    assert (
+        noises.added(
+            Graph((a, b, Node("y", "products", ("a", "b"), (4, 8), {})), ("y",), "layout")
+        )["y"].common
+        == 0
+    )

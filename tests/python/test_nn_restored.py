@@ -13,9 +13,11 @@ from slot_interpreter import WEIGHTS
 
 import jali
 from jali import ckks, nn
+from jali.errors import RangeExceeded
 from jali.nn import report, restoring, scalar
 from jali.nn.approximate import approximated
 from jali.nn.calibrate import calibrate
+from jali.nn.copies import AddedToCopies
 from jali.nn.costs import Costs, counted
 from jali.nn.fold import fold
 from jali.nn.graph import Graph, Node
@@ -25,6 +27,7 @@ from jali.nn.ops import OPS, made
 from jali.nn.parameters import Ring
 from jali.nn.placement import best_levels, refusal, repeated_after, verify
 from jali.nn.program import compiled
+from jali.nn.sampled import Samples
 from jali.nn.stages import lowered
 from jali.nn.weights import weights_of
 
@@ -191,6 +194,17 @@ def test_its_noise_is_what_was_announced(deep: tuple[nn.Program, np.ndarray]) ->
     assert announced / 8 < noise < 2 * announced
     simulated = program.simulate(x, rng=np.random.default_rng(1))
     assert np.sqrt(np.mean((simulated - program.clear(x)) ** 2)) < 2 * announced
+
+
+def test_noise_as_large_as_the_numbers_is_refused(deep: tuple[nn.Program, np.ndarray]) -> None:
+    program, x = deep
+    samples, laid_out = Samples(program.stages["trace"], [x]), program.stages["layout"]
+    (name,) = laid_out.outputs
+    (bits,) = samples.mean_noise_bits(laid_out, {name: AddedToCopies(alone=0.25)})
+    assert bits == pytest.approx(2, abs=0.2)
+    for much in (2.0, 1e300):
+        with pytest.raises(RangeExceeded, match="more noise"):
+            samples.mean_noise_bits(laid_out, {name: AddedToCopies(alone=much)})
 
 
 def test_captured_and_eager_runs_agree(deep: tuple[nn.Program, np.ndarray]) -> None:

@@ -31,13 +31,15 @@ class AddedToCopies:
     """What a node adds to its numbers, as standard deviations in its scale.
 
     common: what all copies of a number have in common. alone: what each copy has by itself. restored: what the bootstrapping behind the node adds.
-    repetitions: how many copies this bootstrapping takes the mean of; 1 if it takes none.
+    repetitions: how many copies this bootstrapping takes the mean of; 1 if it takes none. within: of a product of encrypted matrices, what
+    it adds to its factors (jali.nn.factors); common is then what it adds behind them.
     """
 
     common: float = 0.0
     alone: float = 0.0
     restored: RestoredNoise = field(default_factory=RestoredNoise)
     repetitions: int = 1
+    within: tuple[float, float] = (0.0, 0.0)
 
     @property
     def random(self) -> float:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali.nn.copies import AddedToCopies, sums_slots
+from jali.nn.factors import gain_of_products
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.loop_graph import factor_of
 from jali.nn.restored_noise import RestoredNoise
@@ -40,16 +41,24 @@ class Noises:
         self._sources: dict[str, _Sources] = {}
         self._own: dict[str, float] = {}
         self._restored: dict[str, RestoredNoise] = {}
+        self._within: dict[str, tuple[float, float]] = {}
         self._filled = _filled(graph)
 
-    def add(self, node: Node, own: float, restored: RestoredNoise | None = None) -> float:
+    def add(
+        self,
+        node: Node,
+        own: float,
+        restored: RestoredNoise | None = None,
+        within: tuple[float, float] = (0.0, 0.0),
+    ) -> float:
         """The noise of a node that adds `own` to that of its inputs, which have to be there already.
 
-        restored: the parts of `own`, if the node is a bootstrapping.
+        restored: the parts of `own`, if the node is a bootstrapping. within: if it is a product of encrypted matrices, what is added to its
+        factors, which is part of `own`.
         """
         total: dict[tuple[str, int], float] = {(node.name, -1): own}
         self._own[node.name] = own
-        self._restored[node.name] = restored or RestoredNoise(own)
+        self._restored[node.name], self._within[node.name] = restored or RestoredNoise(own), within
         chain = self._chain(node)
         if chain:
             total |= self._of_composition(node, chain)
@@ -74,7 +83,9 @@ class Noises:
             own = self._own[node.name] ** 2
             source = node.inputs[0] if node.inputs else ""
             if node.name in there:
-                (common if sums_slots(node) else alone)[node.name] += own
+                (common if sums_slots(node) else alone)[node.name] += max(
+                    own - self._factors(node), 0
+                )
             elif node.op == "bootstrap" and source in there:
                 restored[source] = self._restored[node.name]
                 only = self._users(source) == [node] and source not in self._graph.outputs
@@ -88,9 +99,21 @@ class Noises:
                             common[user.name] += self._gains(user)[k][0] ** 2 * own
         root = math.sqrt
         return {
-            k: AddedToCopies(root(common[k]), root(alone[k]), restored[k], repetitions[k])
+            k: AddedToCopies(
+                root(common[k]), root(alone[k]), restored[k], repetitions[k], self._within[k]
+            )
             for k in there
         }
+
+    def _factors(self, node: Node) -> float:
+        """The variance that a product has because of what it adds to its factors."""
+        first, second = self._within[node.name]
+        if first == second == 0:
+            return 0.0
+        sizes = [self._graph[name].attrs["rms"] for name in node.inputs]
+        return float(
+            gain_of_products(node) ** 2 * ((first * sizes[1]) ** 2 + (second * sizes[0]) ** 2)
+        )
 
     def _users(self, name: str) -> list[Node]:
         return [node for node in self._graph if name in node.inputs]
@@ -150,7 +173,7 @@ class Noises:
                 return [(second, False), (first, False)]
             case "products":
                 first, second = (self._graph[name].attrs["rms"] for name in node.inputs)
-                gain = abs(node.attrs["gain"]) * math.sqrt(node.attrs["shapes"][0][-1])
+                gain = gain_of_products(node)
                 return [(gain * second, False), (gain * first, False)]
             case "approximated":
                 return [(_slope(node), False)]

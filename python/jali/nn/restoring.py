@@ -313,9 +313,10 @@ class Restoring:
         if not bootstraps:
             demand = demanded(machine, laid_out=stages["layout"], samples=self.samples)[0]
             return Plan(stages, machine, demand, found.costs, weights)
-        # A loop multiplies noise by the same matrices in every step, which turns it into the directions that they enlarge most. The sums of squares of
-        # their rows do not tell.
-        samples = self.samples if self.samples and self.samples.has_loops else None
+        # A loop multiplies noise by the same matrices in every step, which turns it into the directions that they enlarge most. The noise of a softmax lies
+        # in the directions of the values that it weighs. The sums of squares of the rows of matrices do not tell.
+        turned = any(node.op == "products" for node in stages["levels"])
+        samples = self.samples if self.samples and (turned or self.samples.has_loops) else None
         demand, machine.claims = demanded(
             machine, which, found.bits, laid_out=stages["layout"], samples=samples
         )

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jali.errors import RangeExceeded
 from jali.nn.approximate import LEAST_RMS
 from jali.nn.copies import AddedToCopies, Copies
 from jali.nn.expected import computed
+from jali.nn.factors import Factors
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.leaks import Leaks, leaks_of
 from jali.nn.lower import Term
@@ -106,7 +108,7 @@ class Samples:
     ) -> tuple[float, ...]:
         """For each output of a graph with layouts, -log2 of the root mean square of the noise of its numbers, in its scale.
 
-        added: what every node adds.
+        added: what every node adds. Raises RangeExceeded if an output has more noise than its numbers have size.
         """
         outputs, _ = self._exact(graph)
         rng = np.random.default_rng(_SEED)
@@ -120,11 +122,19 @@ class Samples:
         if any(own.repetitions > 1 for own in added.values()):
             noisy = Copies(graph, added, rng)
             inputs = [np.concatenate((x, x)) for x in inputs]
+        within = {name: own.within for name, own in added.items() if any(own.within)}
+        factors = Factors(graph, within, rng)
+
+        def instead(node: Node, values: Array) -> Array:
+            found = noisy(node, factors(node, values))
+            factors.keep(node, found)
+            return found
+
         squares = [list[Array]() for _ in outputs]
         # Noise that outgrows its numbers leaves the intervals of polynomials, whose values may then be infinite.
         with np.errstate(over="ignore", invalid="ignore"):
             for _ in range(max(1, -(-_ERRORS // min(x.size for x in outputs)))):
-                found = computed(self._traced, graph, inputs, noisy)
+                found = computed(self._traced, graph, inputs, instead)
                 for name, got, want, seen in zip(
                     graph.outputs, found, outputs, squares, strict=True
                 ):
@@ -133,8 +143,10 @@ class Samples:
                     ]
                     seen.append(np.square(off))
             means = [float(np.mean(seen)) for seen in squares]
-        largest = [mean if math.isfinite(mean) else 4.0**100 for mean in means]
-        return tuple(-0.5 * math.log2(max(mean, 4.0**-100)) for mean in largest)
+        for name, mean in zip(graph.outputs, means, strict=True):
+            if not mean < 1:  # how much larger it is says nothing, and may be infinite
+                raise RangeExceeded(f"{name} has more noise than its numbers have size")
+        return tuple(-0.5 * math.log2(max(mean, 4.0**-100)) for mean in means)
 
     def _exact(self, graph: Graph) -> tuple[list[Array], dict[str, Array]]:
         """The outputs without noise, in the model's units, and the values (examples, size) of every node in its scale."""

@@ -22,6 +22,7 @@ import numpy as np
 from jali import ckks
 from jali.ckks import EncryptedArray, Evaluator
 from jali.errors import RangeExceeded
+from jali.nn.factors import factor_noise
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.keys import Demand
 from jali.nn.levels import conjugated, levels_of, taken
@@ -120,7 +121,7 @@ class Trial:
             share = _share_of_copies(node)
             if share < 1:
                 own = _less_of_copies(own, self._floor(node), share)
-        deviation = self.noises.add(node, own, restored)
+        deviation = self.noises.add(node, own, restored, self._within(node, own))
         if deviation > 1:
             raise RangeExceeded(f"{node.name} has more noise than its numbers have size")
         bits = -math.log2(deviation)
@@ -219,6 +220,19 @@ class Trial:
         if self._restored_bits:
             self.noises = Noises(self.machine.graph)
         return self.machine(self.server, *self.inputs, instead=self.instead, **options)  # type: ignore[arg-type]
+
+    def _within(self, node: Node, own: float) -> tuple[float, float]:
+        """What a product of encrypted matrices adds to its factors, by what it adds if one of them or both are nearly 0."""
+        if node.op != "products":
+            return 0.0, 0.0
+        first, second = node.inputs
+        sizes = [self.machine.graph[name].attrs["rms"] for name in node.inputs]
+        runs = [
+            self._run_alone(node, tiny)[1]
+            for tiny in ({}, {first: _TINY}, {second: _TINY}, {first: _TINY, second: _TINY})
+        ]
+        whole, *alone, floor = (run * own / runs[0] for run in runs)
+        return factor_noise(node, sizes, whole, (alone[0], alone[1]), floor)
 
     def _restored(self, node: Node) -> RestoredNoise:
         """The parts of the noise that a bootstrapping adds."""
