@@ -30,8 +30,9 @@ __all__ = ["AddedToCopies", "Copies", "sums_slots"]
 class AddedToCopies:
     """What a node adds to its numbers, as standard deviations in its scale.
 
-    common: what all copies of a number have in common. alone: what each copy has by itself. restored: what the bootstrapping behind the node adds.
-    repetitions: how many copies this bootstrapping takes the mean of; 1 if it takes none. within: of a product of encrypted matrices, what
+    common: what all copies of a number have in common. alone: what each copy has by itself. restored: what the bootstrapping behind the
+    node adds.
+    repetitions: of how many copies this bootstrapping takes the mean; 1 if it takes no mean. within: of a product of encrypted matrices, what
     it adds to its factors (jali.nn.factors); common is then what it adds behind them.
     """
 
@@ -50,7 +51,8 @@ class AddedToCopies:
 class Copies:
     """Adds noise to the values of a graph with layouts, node by node.
 
-    Values are those of every example twice: first with the noise that all copies of a number have in common, then with the noise of one copy.
+    Every example is there twice: in the first half of the values with the noise that all copies of a number have in common, in the second
+    half with the noise of one copy.
     """
 
     def __init__(

@@ -74,8 +74,10 @@ class Noises:
         return _deviation(total)
 
     def added(self, laid_out: Graph) -> dict[str, AddedToCopies]:
-        """What every node of the graph after the stage layout adds to what it computes from its inputs. What a bootstrapping adds is counted where its input
-        is computed, and what a shared sum adds where it is used."""
+        """What every node of the graph after the stage layout adds to what it computes from its inputs.
+
+        What a bootstrapping adds is counted where its input is computed, and what a shared sum adds where it is used.
+        """
         there = {node.name for node in laid_out if node.name in self._own}
         common, alone = dict.fromkeys(there, 0.0), dict.fromkeys(there, 0.0)  # variances
         restored, repetitions = dict.fromkeys(there, RestoredNoise()), dict.fromkeys(there, 1)
@@ -84,7 +86,7 @@ class Noises:
             source = node.inputs[0] if node.inputs else ""
             if node.name in there:
                 (common if sums_slots(node) else alone)[node.name] += max(
-                    own - self._factors(node), 0
+                    own - self._behind_factors(node), 0
                 )
             elif node.op == "bootstrap" and source in there:
                 restored[source] = self._restored[node.name]
@@ -105,8 +107,8 @@ class Noises:
             for k in there
         }
 
-    def _factors(self, node: Node) -> float:
-        """The variance that a product has because of what it adds to its factors."""
+    def _behind_factors(self, node: Node) -> float:
+        """The part of the variance that a product adds which comes from the noise that it adds to its factors."""
         first, second = self._within[node.name]
         if first == second == 0:
             return 0.0
