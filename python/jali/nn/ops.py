@@ -38,7 +38,8 @@ class Dense(Linear):
         return (*shape[:-1], m)
 
     def compute(self, values: Sequence[Array], attrs: Attrs) -> Array:
-        y = values[0] @ attrs["weight"].T
+        # NumPy multiplies arrays that do not lie in the order of their axes without BLAS.
+        y = np.ascontiguousarray(values[0]) @ attrs["weight"].T
         return np.asarray(y if attrs["bias"] is None else y + attrs["bias"])
 
     def maps(self, shapes: Sequence[Shape], attrs: Attrs) -> list[SparseMap]:

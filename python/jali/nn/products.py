@@ -66,11 +66,12 @@ class Products(Op):
         return tuple(attrs["shape"])
 
     def compute(self, values: Sequence[Array], attrs: Attrs) -> Array:
+        # An array x[:, index] does not lie in the order of its axes, and NumPy multiplies such matrices without BLAS.
         a, b = (
-            x.reshape(len(x), -1)[:, attrs[side]].reshape(-1, *shape)
+            np.take(x.reshape(len(x), -1), attrs[side], axis=1).reshape(-1, *shape)
             for x, side, shape in zip(values, ("left", "right"), attrs["shapes"], strict=True)
         )
-        y = np.matmul(a, b).reshape(len(a), -1)[:, attrs["order"]]
+        y = np.take(np.matmul(a, b).reshape(len(a), -1), attrs["order"], axis=1)
         return np.asarray(attrs["gain"] * y).reshape(-1, *attrs["shape"])
 
 

@@ -54,9 +54,11 @@ class RestoredNoise:
 
     def systematic(self, values: Array) -> Array | float:
         """What every bootstrapping of the same numbers adds to them. Numbers (examples, *shape)."""
-        size = math.sqrt(float(np.mean(values**6))) if self.cubic else 0.0
-        cubic = self.cubic * values**3 / size if 0 < size < math.inf else 0.0
-        return -self.mean - cubic
+        if not self.cubic:
+            return -self.mean
+        cubes = values * values * values  # values**3 takes ten times as long
+        size = math.sqrt(float(np.mean(cubes * cubes)))
+        return -self.mean - (self.cubic / size * cubes if 0 < size < math.inf else 0.0)
 
 
 def frequent_error(params: ckks.Params) -> float:

@@ -27,7 +27,7 @@ from jali.nn.unroll import has_loops
 __all__ = ["Added", "Samples", "by_rows"]
 
 _NUMBERS = 1 << 21  # of all arrays of the model together, for the examples that are drawn
-_FEWEST, _MOST = 8, 256  # examples that are drawn
+_FEWEST, _MOST = 8, 1024  # examples that are drawn
 _ERRORS = 256  # of outputs, from which a mean is taken
 _SEED = 2026  # every machine makes the same plan
 
