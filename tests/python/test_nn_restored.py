@@ -14,7 +14,7 @@ from slot_interpreter import WEIGHTS
 import jali
 from jali import ckks, nn
 from jali.errors import RangeExceeded
-from jali.nn import report, restoring, scalar
+from jali.nn import report, restoring, sampled, scalar
 from jali.nn.approximate import approximated
 from jali.nn.calibrate import calibrate
 from jali.nn.copies import AddedToCopies
@@ -205,6 +205,22 @@ def test_noise_as_large_as_the_numbers_is_refused(deep: tuple[nn.Program, np.nda
     for much in (2.0, 1e300):
         with pytest.raises(RangeExceeded, match="more noise"):
             samples.mean_noise_bits(laid_out, {name: AddedToCopies(alone=much)})
+
+
+def test_an_average_is_over_all_examples_if_there_are_few_outputs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Noise of a factor is in proportion to the other one, which is small in the examples that are drawn first."""
+    monkeypatch.setattr(sampled, "_MOST", 8)
+    x = np.full((64, 2), 0.9)
+    x[::8] = 0.01
+    program = jali.compile(lambda v: v[:1] * v[1:], x[0], calibration=x, precision_bits=8)
+    graph, noise = program.stages["layout"], 2.0**-10
+    (given,), (name,) = graph.inputs, graph.outputs
+    samples = Samples(program.stages["trace"], [x])
+    (bits,) = samples.mean_noise_bits(graph, {given.name: AddedToCopies(alone=noise)})
+    noise *= float(np.max(given.attrs["radius"])) / float(np.max(graph[name].attrs["radius"]))
+    assert 2.0**-bits == pytest.approx(noise * np.sqrt(np.mean(np.sum(x**2, axis=1))), rel=0.2)
 
 
 def test_captured_and_eager_runs_agree(deep: tuple[nn.Program, np.ndarray]) -> None:

@@ -38,8 +38,9 @@ class Dense(Linear):
         return (*shape[:-1], m)
 
     def compute(self, values: Sequence[Array], attrs: Attrs) -> Array:
-        # NumPy multiplies arrays that do not lie in the order of their axes without BLAS.
-        y = np.ascontiguousarray(values[0]) @ attrs["weight"].T
+        # One product of matrices: NumPy calls BLAS once for each matrix of a larger array, or not at all if axes were exchanged.
+        (x,), (m, n) = values, attrs["weight"].shape
+        y = (x.reshape(-1, n) @ attrs["weight"].T).reshape(*x.shape[:-1], m)
         return np.asarray(y if attrs["bias"] is None else y + attrs["bias"])
 
     def maps(self, shapes: Sequence[Shape], attrs: Attrs) -> list[SparseMap]:

@@ -46,10 +46,15 @@ class Samples:
     def __init__(self, traced: Graph, inputs: Sequence[Array]) -> None:
         each = sum(node.size for node in traced)
         count = min(_MOST, max(_FEWEST, _NUMBERS // each))  # some of them again, if there are fewer
-        index = np.arange(count) * max(1, len(inputs[0]) // count) % len(inputs[0])
-        self._traced, self._inputs = traced, [x[index] for x in inputs]
+        self._index = np.arange(count) * max(1, len(inputs[0]) // count)
+        self._traced, self._examples = traced, inputs
+        self._inputs = self._drawn(0)
         self._known: tuple[Graph, list[Array], dict[str, Array]] | None = None
         self._leaks: dict[int, tuple[Term, Leaks]] = {}  # by the ids of terms
+
+    def _drawn(self, first: int) -> list[Array]:
+        """Examples of every input, spread evenly from the first on."""
+        return [x[(self._index + first) % len(x)] for x in self._examples]
 
     @property
     def has_loops(self) -> bool:
@@ -106,22 +111,21 @@ class Samples:
     def mean_noise_bits(
         self, graph: Graph, added: Mapping[str, AddedToCopies]
     ) -> tuple[float, ...]:
-        """For each output of a graph with layouts, -log2 of the root mean square of the noise of its numbers, in its scale.
+        """For each output of a graph with layouts, -log2 of the root mean square of the noise of its numbers, in its scale. If there are few
+        outputs, several sets of examples are drawn, because some have more noise than others.
 
         added: what every node adds. Raises RangeExceeded if an output has more noise than its numbers have size.
         """
-        outputs, _ = self._exact(graph)
         rng = np.random.default_rng(_SEED)
-        inputs = self._inputs
 
         def noisy(node: Node, values: Array) -> Array:
             own = added.get(node.name, AddedToCopies())
             drawn = own.random * rng.normal(size=values.shape)
             return np.asarray(values + drawn + own.restored.systematic(values))
 
-        if any(own.repetitions > 1 for own in added.values()):
+        twice = any(own.repetitions > 1 for own in added.values())
+        if twice:
             noisy = Copies(graph, added, rng)
-            inputs = [np.concatenate((x, x)) for x in inputs]
         within = {name: own.within for name, own in added.items() if any(own.within)}
         factors = Factors(graph, within, rng)
 
@@ -130,18 +134,21 @@ class Samples:
             factors.keep(node, found)
             return found
 
-        squares = [list[Array]() for _ in outputs]
+        squares = [list[Array]() for _ in graph.outputs]
+        fewest = len(self._index) * min(graph[name].size for name in graph.outputs)
         # Noise that outgrows its numbers leaves the intervals of polynomials, whose values may then be infinite.
         with np.errstate(over="ignore", invalid="ignore"):
-            for _ in range(max(1, -(-_ERRORS // min(x.size for x in outputs)))):
+            for draw in range(max(1, -(-_ERRORS // fewest))):
+                inputs = self._drawn(draw)
+                outputs = computed(self._traced, graph, inputs, lambda _, values: values)
+                if twice:
+                    inputs = [np.concatenate((x, x)) for x in inputs]
                 found = computed(self._traced, graph, inputs, instead)
                 for name, got, want, seen in zip(
                     graph.outputs, found, outputs, squares, strict=True
                 ):
-                    off = (got[-len(want) :] - want).reshape(len(want), -1) / graph[name].attrs[
-                        "radius"
-                    ]
-                    seen.append(np.square(off))
+                    off = (got[-len(want) :] - want).reshape(len(want), -1)
+                    seen.append(np.square(off / graph[name].attrs["radius"]))
             means = [float(np.mean(seen)) for seen in squares]
         for name, mean in zip(graph.outputs, means, strict=True):
             if not mean < 1:  # how much larger it is says nothing, and may be infinite
