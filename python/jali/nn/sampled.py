@@ -139,8 +139,10 @@ class Samples:
         # Noise that outgrows its numbers leaves the intervals of polynomials, whose values may then be infinite.
         with np.errstate(over="ignore", invalid="ignore"):
             for draw in range(max(1, -(-_ERRORS // fewest))):
-                inputs = self._drawn(draw)
-                outputs = computed(self._traced, graph, inputs, lambda _, values: values)
+                inputs, outputs = self._inputs, self._exact(graph)[0]
+                if draw:
+                    inputs = self._drawn(draw)
+                    outputs = computed(self._traced, graph, inputs, lambda _, values: values)
                 if twice:
                     inputs = [np.concatenate((x, x)) for x in inputs]
                 found = computed(self._traced, graph, inputs, instead)
