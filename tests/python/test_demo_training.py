@@ -61,6 +61,7 @@ def test_training_demo(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
     plan = json.loads(capsys.readouterr().out)
     assert plan["predicted_seconds_per_iteration"] == plan["seconds"] / 2
     assert "weights_error" not in plan  # nothing was encrypted
+    assert plan["compile_seconds"] > 0
     assert cli.main(["demo", *words[:2], "3", *words[3:], *kept]) == 1
     assert "other sizes" in capsys.readouterr().err
 

@@ -150,7 +150,7 @@ class Session:
                 )
             if kept is not None:
                 self._keep(kept)
-        self._compiled = time.perf_counter() - begin
+        self.compile_seconds = time.perf_counter() - begin
         params = self.program.params
         graph = self.program.stages["levels"]
         self._bootstraps = sum(node.op == "bootstrap" for node in graph)
@@ -158,7 +158,7 @@ class Session:
         self.say(f"plan: {params}")
         self.say(
             f"  {len(graph)} operations, {params.depth} levels, {self._bootstraps} arrays bootstrapped; {verb} in "
-            f"{seconds_text(self._compiled)}"
+            f"{seconds_text(self.compile_seconds)}"
         )
         self._check_memory()
         self.summary = one = self.program.summary(
@@ -265,7 +265,7 @@ class Session:
             bootstraps=one.bootstraps,
             predicted_seconds=one.seconds,
             predicted_bytes=self._memory,
-            compile_seconds=self._compiled,
+            compile_seconds=self.compile_seconds,
             keys_seconds=keys_seconds,
             server_seconds=server_seconds,
             encrypt_seconds=encrypt_seconds,
@@ -310,4 +310,5 @@ def report_plan(
 ) -> None:
     """What --plan prints: the price list and the lines, or one JSON object."""
     session.say(str(session.summary))
-    report({**about, **asdict(session.summary)}, lines, options)
+    plan = {"compile_seconds": session.compile_seconds, **asdict(session.summary)}
+    report({**about, **plan}, lines, options)
