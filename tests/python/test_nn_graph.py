@@ -22,7 +22,7 @@ from jali.nn.graph import Graph, Node
 from jali.nn.layout import Gathered, Layout, Shared
 from jali.nn.lower import lower, packed, simulate
 from jali.nn.ops import OPS, Linear, made, verify
-from jali.nn.sparse import SparseMap
+from jali.nn.sparse import DenseMap, SparseMap
 
 
 def one(op: str, of: tuple[int, ...], **attrs: Any) -> Graph:
@@ -126,6 +126,29 @@ def test_sparse_maps_compose_like_matrices(rng: np.random.Generator) -> None:
         ends = SparseMap.dense(a).bounds(low, low + 1)
         corners = low + rng.integers(0, 2, (200, 30))
         assert np.all(corners @ a.T >= ends[0] - 1e-9) and np.all(corners @ a.T <= ends[1] + 1e-9)
+
+
+@pytest.mark.parametrize(("rows", "columns", "density"), [(7, 5, 0.4), (300, 300, 0.9)])
+def test_bounds_of_a_map_are_reached_and_not_exceeded(
+    rows: int, columns: int, density: float, rng: np.random.Generator
+) -> None:
+    """For one interval of all numbers, and for an interval of each. The larger map is kept as a matrix."""
+    a = rng.normal(size=(rows, columns)) * (rng.random((rows, columns)) < density)
+    single = SparseMap.dense(a)
+    assert isinstance(single, DenseMap) == (rows == 300)
+    for each in (single, single.scaled(rng.normal(size=rows), rng.normal(size=columns))):
+        m = each.matrix()
+        for low, high in (
+            (-0.3, 0.7),
+            (0.25, 0.5),
+            (-1.0, -0.5),
+            (rng.uniform(-2, -1, columns), rng.uniform(-1, 1, columns)),
+        ):
+            x_low = np.where(m > 0, low, high)
+            want = (m * x_low).sum(1), (m * (np.add(low, high) - x_low)).sum(1)
+            assert np.allclose(each.bounds(low, high), want, rtol=1e-12, atol=1e-12)
+            ends = (np.broadcast_to(x, columns) for x in (low, high))
+            assert np.allclose(each.bounds(*ends), want, rtol=1e-12, atol=1e-12)
 
 
 def function(x: Any, y: Any) -> tuple[Any, Any]:

@@ -563,6 +563,27 @@ def test_results_beyond_the_calibration_are_not_silent(
     with pytest.raises(jali.WrongDecryption, match="outside of the ranges of the calibration"):
         client.decrypt(reply)
     assert client.decrypt(reply, check=False).shape == (2, 3)
+    with pytest.warns(
+        UserWarning,
+        match="decryption refuses the results of 2 examples of 5 .*, first of example 3",
+    ) as told:
+        program.simulate(np.concatenate((x[:3], x[:2] * 290)))
+    assert told[0].filename == __file__
+
+
+def test_simulated_numbers_that_overflow_are_told_once_and_plainly(
+    rng: np.random.Generator,
+) -> None:
+    """A polynomial far outside of its interval has no value. The warning is Jali's, which says what to change, and not NumPy's."""
+    f = lambda v: np.tanh(2 * np.tanh(2 * np.tanh(1000 * (v[0] + v[1]))))  # noqa: E731
+    x = rng.uniform(-1, 1, (50, 1)) * np.array([1.0, -1.0]) + rng.uniform(-1e-3, 1e-3, (50, 2))
+    program = jali.compile(f, x[0], calibration=x, precision_bits=6)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        got = program.simulate(np.stack((x[0], np.ones(2))))
+    assert [w.category for w in told] == [UserWarning]
+    assert "decryption refuses the results of 1 example of 2" in str(told[0].message)
+    assert np.isfinite(got[0]) and not np.isfinite(got[1])
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,6 @@ __all__ = [
     "Approximation",
     "approximate",
     "approximated",
-    "largest_error",
     "promised",
     "scaled",
 ]
@@ -41,6 +40,8 @@ _CORNER_DEGREES = (2, 6, 14, 30, 62, 126, 254)
 LEAST_RMS = 2.0**-20  # a declared root mean square is above 0
 _SETTLED = 16  # how often the scales of loops are chosen again
 _ROUNDS = 24  # the errors of the functions are halved at most so many times
+_CACHED = 1 << 14  # numbers of which a polynomial is computed at a time
+_AT_ONCE = 1 << 22  # numbers in all arrays of the examples whose errors are measured at a time
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,14 @@ class Approximation:
     def __call__(self, x: Array) -> Array:
         """Its value for clear numbers of any shape."""
         if isinstance(self.by, ckks.Polynomial):
-            coefficients = np.real(self.by.coefficients)
-            return np.asarray(np.polynomial.chebyshev.chebval(x, coefficients))
+            coefficients, flat = np.real(self.by.coefficients), np.ravel(x)
+            found = np.empty(flat.shape)
+            for k in range(
+                0, len(flat), _CACHED
+            ):  # the recurrence reads its numbers once for each coefficient
+                part = slice(k, k + _CACHED)
+                found[part] = np.polynomial.chebyshev.chebval(flat[part], coefficients)
+            return found.reshape(np.shape(x))
         return np.asarray(self.by(x))
 
     def __str__(self) -> str:
@@ -100,6 +107,8 @@ def approximate(
     Raises InvalidArgument, which names the function, where no approximation is found.
     """
     exact = every_value(graph, examples) if exact is None else exact
+    traced = traced or graph
+    parts = _Parts.of(traced, examples, [exact[name] for name in graph.outputs])
     limit = error = (1 - NOISE_SHARE) * 2.0**-precision_bits
     for round_ in range(_ROUNDS):
         try:
@@ -112,10 +121,11 @@ def approximate(
         functions = [n for n in made if n.op == "approximated" and n.attrs["by"].error]
         if not functions:
             return promised(made, precision_bits), error
-        off = largest_error(made, examples, exact, traced or graph)
+        fixed = all(n.attrs["by"].fixed for n in functions)
+        off = parts.largest_error(traced, made, math.inf if fixed else limit)
         if off <= limit:
             return promised(made, precision_bits), error
-        if all(n.attrs["by"].fixed for n in functions):
+        if fixed:
             raise InvalidArgument(
                 f"the polynomials of {functions[0].attrs['by'].name} leave errors of {off:.2g} of the largest output, or "
                 f"{-math.log2(off):.1f} bits: ask for fewer than {precision_bits:g} precision_bits, or take relu"
@@ -138,17 +148,39 @@ def promised(graph: Graph, precision_bits: float) -> Graph:
     return Graph(tuple(nodes), graph.outputs, graph.stage)
 
 
-def largest_error(
-    graph: Graph, examples: Sequence[Array], exact: Mapping[str, Array], traced: Graph
-) -> float:
-    """The largest error of an output on the examples, in units of the output's largest number."""
-    errors = []
-    with np.errstate(all="ignore"):  # far outside its interval, a polynomial may overflow
-        values = expected(traced, graph, examples)
-    for name, got in zip(graph.outputs, values, strict=True):
-        off = np.abs(got.ravel() - exact[name].ravel()).max()
-        errors.append(float(off) / graph[name].attrs["largest"])
-    return float(max(errors))
+@dataclass
+class _Parts:
+    """Examples on which errors are measured, a few at a time: examples of every input, and the exact values of every output."""
+
+    parts: list[tuple[list[Array], list[Array]]]
+
+    @classmethod
+    def of(cls, graph: Graph, examples: Sequence[Array], exact: Sequence[Array]) -> _Parts:
+        """Examples of the graph's inputs, and the values of its outputs for them."""
+        step = max(1, _AT_ONCE // sum(node.size for node in graph))
+        starts = range(0, len(examples[0]), step)
+        return cls(
+            [
+                ([x[k : k + step] for x in examples], [y[k : k + step] for y in exact])
+                for k in starts
+            ]
+        )
+
+    def largest_error(self, traced: Graph, graph: Graph, enough: float) -> float:
+        """The largest error of an output, in units of the output's largest number. Where it is above `enough`, the other examples are left out. The
+        next call then begins with these, which are likely to have large errors again."""
+        largest = 0.0
+        for k, (examples, exact) in enumerate(self.parts):
+            values = expected(traced, graph, examples)
+            for name, got, want in zip(graph.outputs, values, exact, strict=True):
+                off = float(np.abs(got.ravel() - want.ravel()).max()) / graph[name].attrs["largest"]
+                largest = (
+                    max(largest, off) if off == off else math.inf
+                )  # far outside of its interval, a polynomial has no value
+            if largest > enough:
+                self.parts.insert(0, self.parts.pop(k))
+                break
+        return largest
 
 
 def approximated(graph: Graph, error: float) -> Graph:

@@ -246,8 +246,7 @@ def affine_bounds(
     """What the matrices prove of their result from (low, high) of what they take."""
     least, largest = node.attrs["bias"], node.attrs["bias"]
     for (low, high), single in zip(sources, node.attrs["maps"], strict=True):
-        size = single.shape[1]
-        a, b = single.bounds(np.broadcast_to(low, size), np.broadcast_to(high, size))
+        a, b = single.bounds(low, high)
         least, largest = least + a, largest + b
     return float(least.min()), float(largest.max())
 

@@ -44,7 +44,17 @@ def computed(
     instead: Callable[[Node, Array], Array],
 ) -> list[Array]:
     """The same. approximated: also a graph with layouts. instead: called with every node of it, and its values in its scale; what it returns is taken
-    for the values."""
+    for the values. Polynomials far outside of their intervals may give numbers that are not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _computed(traced, approximated, inputs, instead)
+
+
+def _computed(
+    traced: Graph,
+    approximated: Graph,
+    inputs: Sequence[Array],
+    instead: Callable[[Node, Array], Array],
+) -> list[Array]:
     given = iter(inputs)
     # Copies of the bodies of loops are nodes that the model does not name. Their matrices are computed as such.
     flat, model = approximated, None if has_loops(traced) else _Model(traced)

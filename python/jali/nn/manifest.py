@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from jali._core.console import counted_text
 from jali.ckks import Params
@@ -28,6 +29,10 @@ __all__ = ["Manifest", "Port"]
 _KIND = "manifest"
 _MOST_CIPHERTEXTS = 64  # of an input that does not lie as any array does
 _MOST_NUMBERS = 1 << 26  # of all inputs and outputs
+_TOLERANCE = (
+    1.01  # approximations before the last matrix may carry a result a little beyond its range
+)
+_SIGMAS = 16.0  # noise beyond so many standard deviations does not occur
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +87,12 @@ class Port:
             f"{counted_text(outside, 'number')} {'lies' if outside == 1 else 'lie'} outside in all. Compile with examples like these in calibration=, or with "
             "input_range="
         )
+
+    def refused(self, values: Array, noise_bits: float) -> npt.NDArray[np.bool_]:
+        """Which examples of numbers (examples, size) of this output, as they are sent, are beyond the range of the calibration by more than noise
+        explains, or no numbers at all. Decryption refuses them. noise_bits: -log2 of the standard deviation of the noise, likewise."""
+        largest = np.abs(values).max(axis=1, initial=0.0)
+        return np.asarray(~(largest <= self.peak * _TOLERANCE + _SIGMAS * 2.0**-noise_bits))
 
     def is_like(self, other: Port) -> bool:
         """See Manifest.is_like."""

@@ -144,7 +144,7 @@ class Program:
     ) -> Array | tuple[Array, ...]:
         """What decryption would give for a batch of examples, in the clear: with the approximations, and noise of the size that is
         estimated for each output. It takes seconds for a test set, of which it tells the accuracy to expect. Numbers that a client would not
-        encrypt, because they lie outside of the calibrated range, are warned of.
+        encrypt, because they lie outside of the calibrated range, are warned of, and so are results that decryption would refuse.
 
         rng: what draws the noise, or a seed for it.
         """
@@ -165,14 +165,22 @@ class Program:
             for k in range(0, len(arrays[0]), step)
         ]
         bits, results = self.manifest.demand.noise_bits, []
-        planned = stages["levels"]
-        for name, noise, values in zip(
-            planned.outputs, bits, zip(*parts, strict=True), strict=True
+        for port, noise, values in zip(
+            self.manifest.outputs, bits, zip(*parts, strict=True), strict=True
         ):
             whole = np.concatenate(values)
-            radius = np.broadcast_to(planned[name].attrs["radius"], (planned[name].size,))
-            noisy = generator.normal(0, 2.0**-noise, whole.shape)
-            results.append(whole + radius.reshape(whole.shape[1:]) * noisy)
+            flat = (whole.reshape(len(whole), port.radius.size) - port.centre) / port.radius
+            noisy = flat + generator.normal(0, 2.0**-noise, flat.shape)
+            refused = port.refused(noisy, noise)
+            if refused.any():
+                warnings.warn(
+                    f"decryption refuses the results of {counted_text(int(refused.sum()), 'example')} of {len(whole)} ({port.name}), first of example "
+                    f"{int(refused.argmax())}: numbers left the ranges of the calibration on the way, and these results mean nothing. Compile with "
+                    "examples like these in calibration=, or with a larger margin=",
+                    UserWarning,
+                    stacklevel=2,
+                )
+            results.append((noisy * port.radius + port.centre).reshape(whole.shape))
         return results[0] if len(results) == 1 else tuple(results)
 
     def summary(

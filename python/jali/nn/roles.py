@@ -26,11 +26,6 @@ from jali.nn.serving import Batcher
 
 __all__ = ["Client", "Server"]
 
-_TOLERANCE = (
-    1.01  # approximations before the last matrix may carry a result a little beyond its range
-)
-_SIGMAS = 16.0  # noise beyond so many standard deviations does not occur
-
 
 class Client:
     """The owner of the data. Program.client() makes one; elsewhere, it is made from the manifest alone.
@@ -166,7 +161,7 @@ class Client:
         rows = np.stack([slots.reshape(chunks, -1, lanes) for slots in decrypted])
         slots = rows.transpose(1, 3, 0, 2).reshape(chunks * lanes, len(ciphertexts), -1)
         flat = unpacked(port.layout, slots)[: reply.examples]
-        if check and np.abs(flat).max() > port.peak * _TOLERANCE + _SIGMAS * 2.0**-noise_bits:
+        if check and port.refused(flat, noise_bits).any():
             raise WrongDecryption(
                 f"{port.name}: a result is beyond the range of the calibration and may be wrong. {_calibrated(port)}"
             )

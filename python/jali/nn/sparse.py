@@ -203,8 +203,24 @@ class SparseMap:
         found = np.bincount(self.rows, np.square(self.values) * x[self.cols], self.shape[0])
         return np.asarray(found, np.float64)
 
-    def bounds(self, low: Array, high: Array) -> tuple[Array, Array]:
-        """The least and the largest that each y can be if every x lies between low and high."""
+    @cached_property
+    def _sums(self) -> tuple[Array, Array]:
+        """The sums of the entries below 0 and of those above 0 of each y."""
+        negative, positive = (
+            np.asarray(np.bincount(self.rows, part(self.values, 0.0), self.shape[0]), np.float64)
+            for part in (np.minimum, np.maximum)
+        )
+        return negative, positive
+
+    def bounds(self, low: Array | float, high: Array | float) -> tuple[Array, Array]:
+        """The least and the largest that each y can be if every x lies between low and high, numbers or arrays (n,)."""
+        if _are_equal(low) and _are_equal(high):
+            negative, positive = self._sums
+            a, b = float(np.ravel(low)[0]), float(np.ravel(high)[0])
+            return a * positive + b * negative, b * positive + a * negative
+        return self._bounds(*(np.broadcast_to(x, self.shape[1]) for x in (low, high)))
+
+    def _bounds(self, low: Array, high: Array) -> tuple[Array, Array]:
         a, b = self.values * low[self.cols], self.values * high[self.cols]
         least, most = (
             np.asarray(np.bincount(self.rows, part(a, b), self.shape[0]), np.float64)
@@ -336,7 +352,14 @@ class DenseMap(SparseMap):
         found = [np.square(part) @ x for part in self._parts()]
         return np.concatenate(found)
 
-    def bounds(self, low: Array, high: Array) -> tuple[Array, Array]:
+    @cached_property
+    def _sums(self) -> tuple[Array, Array]:
+        """See SparseMap."""
+        parts = [[part(m, 0.0).sum(1) for part in (np.minimum, np.maximum)] for m in self._parts()]
+        negative, positive = (np.concatenate(sums) for sums in zip(*parts, strict=True))
+        return negative, positive
+
+    def _bounds(self, low: Array, high: Array) -> tuple[Array, Array]:
         """See SparseMap."""
         ends = []
         for part in self._parts():
@@ -376,6 +399,12 @@ class DenseMap(SparseMap):
     def _scaled(self, rows: slice) -> Array:
         left = self._left[rows, None] if self._left.ndim else self._left
         return np.asarray(left * self._matrix[rows] * self._right)
+
+
+def _are_equal(x: Array | float) -> bool:
+    """Whether there are numbers, and all are equal."""
+    flat = np.ravel(x)
+    return flat.size > 0 and bool(np.all(flat == flat[0]))
 
 
 def _step(count: int, most: int) -> int:
