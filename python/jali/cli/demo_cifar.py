@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -136,7 +137,12 @@ class _Images:
 
     def accuracy(self, scores: cifar.Array) -> float | None:
         """The share of images with the largest score at their label; None without labels."""
-        return None if self.labels is None else _agreement(scores.argmax(1), self.labels)
+        return None if self.labels is None else _agreement(_answers(scores), self.labels)
+
+
+def _answers(scores: cifar.Array) -> npt.NDArray[np.signedinteger[Any]]:
+    """The label with the largest score of each image; -1 where decryption refused them."""
+    return np.where(np.isfinite(scores).all(1), scores.argmax(1), -1)
 
 
 def _agreement(a: npt.NDArray[np.generic], b: npt.NDArray[np.generic]) -> float:
@@ -185,7 +191,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "weights": network.name,
         "activation": "squares" if network.squares else _RELU,
         "source": images.source,
-        "expected_agreement": _agreement(expected.argmax(1), clear.argmax(1)),
+        "expected_agreement": _agreement(_answers(expected), clear.argmax(1)),
         "expected_on": len(many),
     }
     expects = f"{plan['expected_agreement']:.4f} of {len(many)} images, by the predicted noise"
@@ -194,7 +200,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     scores, figures = session.run(images.encrypted, batch=options.batch)
     plain = clear[: options.count]
-    error, largest = float(np.abs(scores - plain).max()), float(np.abs(plain).max())
+    error, largest = float(np.nanmax(np.abs(scores - plain))), float(np.abs(plain).max())
     result = {
         **plan,
         "images": options.count,
@@ -202,7 +208,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "pack": options.pack,
         "accuracy": images.accuracy(scores),
         "plain_accuracy": images.accuracy(plain),
-        "agreement_with_plain": _agreement(scores.argmax(1), plain.argmax(1)),
+        "agreement_with_plain": _agreement(_answers(scores), plain.argmax(1)),
         "max_score_error": error,
         "largest_score": largest,
         "seconds_per_image": figures.seconds / options.batch,

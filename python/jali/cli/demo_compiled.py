@@ -18,10 +18,10 @@ import numpy.typing as npt
 
 from jali import device as devices
 from jali import nn
-from jali._core.console import bytes_text, counter, seconds_text, stages
+from jali._core.console import bytes_text, counted_text, counter, seconds_text, stages
 from jali.cli.demo_options import add_common
 from jali.cli.parser import Parser
-from jali.errors import InvalidArgument, LimitExceeded
+from jali.errors import InvalidArgument, LimitExceeded, WrongDecryption
 from jali.nn import Graph, Message
 from jali.nn.compile import compile as compile_function
 from jali.nn.expected import expected
@@ -43,6 +43,7 @@ class Figures:
         client and the compiler.
     predicted_noise_bits, noise_bits: -log2 of the standard deviation of the noise of the output, in units of the largest number that the
         calibration allows: what the plan says, and what the decrypted numbers have beside the model with its approximations.
+    refused: examples whose results decryption refused, because they left the ranges of the calibration.
     """
 
     device: str
@@ -68,10 +69,15 @@ class Figures:
     host_bytes: int
     predicted_noise_bits: float
     noise_bits: float
+    refused: int = 0
 
     def lines(self) -> list[tuple[str, str]]:
-        """Memory and noise, for ``report``."""
+        """Memory and noise, and how many examples have no result, for ``report``."""
+        refused = (
+            f"{counted_text(self.refused, 'example')}, which left the ranges of the calibration"
+        )
         return [
+            *([("refused at decryption", refused)] if self.refused else []),
             (
                 "memory",
                 f"on the device {bytes_text(self.device_bytes)} (predicted {bytes_text(self.predicted_bytes)}); of this process at most "
@@ -202,7 +208,10 @@ class Session:
             )
 
     def run(self, *inputs: Array, batch: int | None = None) -> tuple[Array, Figures]:
-        """The decrypted results for one example, or a batch, of every argument, and the figures. batch: examples a request; None for all."""
+        """The decrypted results for one example, or a batch, of every argument, and the figures. batch: examples a request; None for all.
+
+        If decryption refuses a request, its results are NaN, and the others are not lost. Raises WrongDecryption if it refuses all.
+        """
         threads, program = self._options.threads, self.program
         laps = [time.perf_counter()]
 
@@ -228,7 +237,8 @@ class Session:
         if batch is not None:
             starts = range(0, len(inputs[0]), batch)
             parts = [tuple(x[k : k + batch] for x in inputs) for k in starts]
-        results, seconds = [], []
+        results: list[Array | None] = []
+        seconds: list[float] = []
         for k, part in enumerate(parts):
             lap()
             request = client.encrypt(*part)
@@ -247,12 +257,21 @@ class Session:
                 reply, spent = served(request)
             seconds.append(spent)
             lap()
-            results.append(client.decrypt(reply))
+            results.append(None)
+            said = ""
+            try:
+                results[-1] = np.asarray(client.decrypt(reply))  # there is one output
+            except WrongDecryption as error:
+                said = f", refused: {error}"
+                if k + 1 == len(parts) and all(result is None for result in results):
+                    raise
             decrypt_seconds = lap()
             if len(parts) > 1:
-                self.say(f"  request {k + 1} of {len(parts)}: {seconds_text(seconds[-1])}")
-        assert isinstance(results[0], np.ndarray)  # there is one output
-        found = results[0] if batch is None else np.concatenate(results)
+                self.say(f"  request {k + 1} of {len(parts)}: {seconds_text(seconds[-1])}{said}")
+        shape = next(result.shape for result in results if result is not None)
+        refused = sum(result is None for result in results) * (batch or 1)
+        whole = [np.full(shape, np.nan) if result is None else result for result in results]
+        found = whole[0] if batch is None else np.concatenate(whole)
         params, one = program.params, self.summary
         counters = server.evaluator.counters()
         figures = Figures(
@@ -279,12 +298,13 @@ class Session:
             host_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             predicted_noise_bits=program.manifest.demand.noise_bits[0],
             noise_bits=_noise_bits(program, inputs, found),
+            refused=refused,
         )
         return found, figures
 
 
 def _noise_bits(program: Program, inputs: tuple[Array, ...], found: Array) -> float:
-    """-log2 of the root mean square of the noise in decrypted numbers of the program's one output."""
+    """-log2 of the root mean square of the noise in decrypted numbers of the program's one output, without those that were refused."""
     ports, stages = program.manifest.inputs, program.stages
     examples = [np.reshape(x, (-1, *port.shape)) for x, port in zip(inputs, ports, strict=True)]
     (want,) = expected(stages["trace"], stages["approximate"], examples)
@@ -292,7 +312,7 @@ def _noise_bits(program: Program, inputs: tuple[Array, ...], found: Array) -> fl
     noise = (found.reshape(len(want), -1) - want.reshape(len(want), -1)) / stages["levels"][
         name
     ].attrs["radius"]
-    return float(-np.log2(np.sqrt(np.mean(np.square(noise)))))
+    return float(-np.log2(np.sqrt(np.nanmean(np.square(noise)))))
 
 
 def report(result: dict[str, Any], lines: list[tuple[str, str]], options: Namespace) -> None:

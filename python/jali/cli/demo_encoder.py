@@ -6,8 +6,10 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from jali import device as devices
 from jali._core import checks
@@ -20,7 +22,7 @@ from jali.errors import InvalidArgument
 
 __all__ = ["main"]
 
-_CALIBRATED = 64  # sentences on which ranges are measured
+_CALIBRATED = 256  # sentences on which ranges are measured
 _SIMULATED = 64  # sentences on which the agreement to expect is counted
 _SHOWN = 3
 
@@ -82,6 +84,11 @@ def _memory(options: Namespace) -> int:
     return (free_bytes() or 12 << 30) // 3
 
 
+def _answers(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.signedinteger[Any]]:
+    """1 for praise and 0 for blame; -1 where decryption refused the logit."""
+    return np.where(np.isfinite(logits), logits > 0, -1)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """The command ``jali demo encoder``. Raises jali.Error, which says what to change."""
     options = _checked(argv)
@@ -118,8 +125,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"{options.program} is a program of other weights or sizes: name a new file, or remove it"
         )
     others = vectors[options.sentences :]
-    expected = np.asarray(session.program.simulate(others)) > 0
-    agreement = float(np.mean(expected == (clear[options.sentences :] > 0)))
+    expected = _answers(np.asarray(session.program.simulate(others)))
+    agreement = float(np.mean(expected == _answers(clear[options.sentences :])))
     about = {
         "demo": "encoder",
         "source": test.source,
@@ -138,22 +145,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     logits, figures = session.run(mine, batch=1)
     plain, labels = clear[: options.sentences, 0], test.labels[: options.sentences]
     logits = logits[:, 0]
-    error, largest = float(np.abs(logits - plain).max()), float(np.abs(clear).max())
+    error, largest = float(np.nanmax(np.abs(logits - plain))), float(np.abs(clear).max())
     result = {
         **about,
         "sentences": options.sentences,
-        "accuracy": float(np.mean((logits > 0) == labels)),
-        "plain_accuracy": float(np.mean((plain > 0) == labels)),
-        "agreement_with_plain": float(np.mean((logits > 0) == (plain > 0))),
+        "accuracy": float(np.mean(_answers(logits) == labels)),
+        "plain_accuracy": float(np.mean(_answers(plain) == labels)),
+        "agreement_with_plain": float(np.mean(_answers(logits) == _answers(plain))),
         "max_logit_error": error,
         "largest_logit": largest,
         "seconds_per_sentence": figures.seconds,
         **asdict(figures),
     }
-    for text, logit, label in list(zip(test.texts, logits, labels, strict=False))[:_SHOWN]:
-        session.say(
-            f"  {'praise' if logit > 0 else 'blame':<7}({'praise' if label else 'blame'}) {text}"
-        )
+    told = {1: "praise", 0: "blame", -1: "refused"}
+    for text, answer, label in list(zip(test.texts, _answers(logits), labels, strict=False))[
+        :_SHOWN
+    ]:
+        session.say(f"  {told[int(answer)]:<8}({told[int(label)]}) {text}")
     lines = [
         (
             "agreement with the clear network",
