@@ -126,30 +126,43 @@ def integers(results: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
         yield about, f"{one['ms']:.3g} ms; {many['per_second']:,.0f} a second", "bench_integers"
 
 
+#: The options with which a demo of a compiled program reads real inputs.
+INPUTS = {
+    "helr": "--images FILE",
+    "cifar": "--images FILE",
+    "encoder": "--data FOLDER",
+    "rnn": "--data FOLDER",
+    "lstm": "--data FOLDER",
+}
+
+
 def compiled(results: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
-    """One row for each workload that went through `jali.compile`, by the last run of a file."""
-    last = {(r["demo"], r.get("activation")): r for r in results if "bootstraps" in r}
+    """One row for each workload that went through `jali.compile`, by the last run of a file that had one example in a request."""
+    alone = [r for r in results if "bootstraps" in r and (r["demo"] != "cifar" or r["batch"] == 1)]
+    last = {(r["demo"], r.get("activation")): r for r in alone}
     for (demo, activation), r in last.items():
-        command = f"jali demo {demo}"
-        agreed = f"{100 * r.get('agreement_with_plain', 0):.0f} %"
+        command = f"jali demo {demo} {INPUTS[demo]}"
+        agreed, count = r.get("agreement_with_plain", 0), r.get("images", r.get("sentences", 0))
+        answers = f"{round(agreed * count)} of {count:,} answers as in the clear"
+        answers += f", {r['refused']} refused" if r.get("refused") else ""
         if demo == "helr":
             about = f"training of a logistic regression, {r['batch']:,} images of {r['features']} pixels: an iteration"
             figure = f"{ms(r['seconds_per_iteration'])}, accuracy {100 * r['accuracy']:.1f} %, in the clear {100 * r['plain_accuracy']:.1f} %"
         elif demo == "cifar":
             network = "squares" if activation == "squares" else "ReLU of degrees 15, 15, 27"
             about = f"ResNet-20 with {network}, one image"
-            figure = (
-                f"{ms(r['seconds_per_image'])}, {agreed} of {r['images']:,} answers as in the clear"
-            )
+            figure = f"{ms(r['seconds_per_image'])}, {answers}"
+            command += f" --count {r['images']}"
             command += "" if activation == "squares" else " --relu --weights FILE"
         elif demo == "encoder":
             about = f"transformer encoder, {r['layers']} layers, {r['tokens']} words"
-            figure = f"{ms(r['seconds_per_sentence'])}, {agreed} of {r['sentences']} answers as in the clear"
+            figure = f"{ms(r['seconds_per_sentence'])}, {answers}"
+            command += f" --sentences {r['sentences']}"
         else:
             kind = "LSTM" if demo == "lstm" else "recurrent network"
             about = f"{kind}, {r['steps']} steps of {r['units']} units, {r['sentences']} sentences"
-            figure = f"{ms(r['seconds'])}, {agreed} of answers as in the clear"
-            command = "jali demo rnn --cell lstm" if demo == "lstm" else command
+            figure = f"{ms(r['seconds'])}, {100 * agreed:.0f} % of answers as in the clear"
+            command = command.replace("demo lstm", "demo rnn --cell lstm")
         yield f"compiled: {about}, {device_of(r)}", figure, f"{command} --device cuda --json"
 
 

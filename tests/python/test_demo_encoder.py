@@ -11,9 +11,12 @@ from shared_data import needs, shared
 
 from jali import cli
 from jali.cli import demo as command
-from jali.cli import demo_compiled
+from jali.cli import demo_compiled, demo_encoder
 from jali.demo import encoder, sentences
 from jali.nn import Program, trace
+from jali.nn.calibrate import calibrate
+from jali.nn.execute import every_value
+from jali.nn.fold import fold
 from jali.nn.parameters import Ring
 from jali.nn.program import compiled
 
@@ -58,6 +61,28 @@ def test_it_tells_praise_from_blame() -> None:
     held = held.first(60)
     logits = network.logits(network.embedded(held.texts, 32))[:, 0]
     assert np.mean((logits > 0) == held.labels) > 0.6
+
+
+@needs(DATA)
+@pytest.mark.long
+def test_few_sentences_leave_the_ranges_of_the_calibration() -> None:
+    """Their results would be refused. With 64 sentences in the calibration there were four times as many."""
+    network, (train, held) = encoder.load(), sentences.load(DATA)
+    known, others = (
+        network.embedded(s.texts[:count], encoder.TOKENS)
+        for s, count in ((train, demo_encoder._CALIBRATED), (held, 256))
+    )
+    graph = trace(network.logit, (known[0],))
+    seen, values = every_value(graph, [known]), every_value(graph, [others])
+    calibrated = calibrate(fold(graph), [known], margin=encoder.MARGIN, exact=seen)
+    outside = np.zeros(len(others), bool)
+    for node in calibrated:
+        if node.op == "function":
+            source = calibrated[node.inputs[0]]
+            x = values[source.name].reshape(len(others), -1)
+            low, high = np.min(source.attrs["low"]), np.max(source.attrs["high"])
+            outside |= (x.min(1) < low) | (x.max(1) > high)
+    assert outside.sum() <= 5
 
 
 def test_sizes_are_checked_first(capsys: pytest.CaptureFixture[str]) -> None:
