@@ -56,8 +56,9 @@ class RestoredNoise:
         """What every bootstrapping of the same numbers adds to them. Numbers (examples, *shape)."""
         if not self.cubic:
             return -self.mean
-        cubes = values * values * values  # values**3 takes ten times as long
-        size = math.sqrt(float(np.mean(cubes * cubes)))
+        with np.errstate(over="ignore"):  # numbers that noise has outgrown
+            cubes = values * values * values  # values**3 takes ten times as long
+            size = math.sqrt(float(np.mean(cubes * cubes)))
         return -self.mean - (self.cubic / size * cubes if 0 < size < math.inf else 0.0)
 
 

@@ -134,11 +134,12 @@ class Samples:
             factors.keep(node, found)
             return found
 
-        squares = [list[Array]() for _ in graph.outputs]
         fewest = len(self._index) * min(graph[name].size for name in graph.outputs)
+        draws = max(1, -(-_ERRORS // fewest))
+        squares = [0.0] * len(graph.outputs)  # the mean of squares of every draw, added up
         # Noise that outgrows its numbers leaves the intervals of polynomials, whose values may then be infinite.
         with np.errstate(over="ignore", invalid="ignore"):
-            for draw in range(max(1, -(-_ERRORS // fewest))):
+            for draw in range(draws):
                 inputs, outputs = self._inputs, self._exact(graph)[0]
                 if draw:
                     inputs = self._drawn(draw)
@@ -146,15 +147,15 @@ class Samples:
                 if twice:
                     inputs = [np.concatenate((x, x)) for x in inputs]
                 found = computed(self._traced, graph, inputs, instead)
-                for name, got, want, seen in zip(
-                    graph.outputs, found, outputs, squares, strict=True
+                for k, (name, got, want) in enumerate(
+                    zip(graph.outputs, found, outputs, strict=True)
                 ):
                     off = (got[-len(want) :] - want).reshape(len(want), -1)
-                    seen.append(np.square(off / graph[name].attrs["radius"]))
-            means = [float(np.mean(seen)) for seen in squares]
-        for name, mean in zip(graph.outputs, means, strict=True):
-            if not mean < 1:  # how much larger it is says nothing, and may be infinite
-                raise RangeExceeded(f"{name} has more noise than its numbers have size")
+                    squares[k] += float(np.mean(np.square(off / graph[name].attrs["radius"])))
+                    # How much larger it is says nothing. Further draws would only add to it.
+                    if not squares[k] < draws:
+                        raise RangeExceeded(f"{name} has more noise than its numbers have size")
+        means = [total / draws for total in squares]
         return tuple(-0.5 * math.log2(max(mean, 4.0**-100)) for mean in means)
 
     def _exact(self, graph: Graph) -> tuple[list[Array], dict[str, Array]]:
