@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from slot_interpreter import WEIGHTS
 
 import jali
+from jali.nn import approximate as approximation
 from jali.nn import scalar, trace
 from jali.nn.approximate import approximate, scaled
 from jali.nn.calibrate import calibrate
@@ -275,6 +276,23 @@ def test_approximations_keep_the_precision(name: str, rng: np.random.Generator) 
     error = np.abs(got * output.attrs["radius"] + output.attrs["centre"] - want).max()
     assert error <= 2.0**-7 * np.abs(want).max()
     assert all(abs(n.attrs["high"]) <= 1 + 1e-9 for n in made_of)
+
+
+def test_errors_of_approximations_are_those_of_all_examples(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    """Measured on one example at a time, in any order, they lead to the same polynomials."""
+    x = rng.uniform(-0.01, 0.01, (40, 3))
+    x[17] = [1, -1, 1]  # polynomials are worst near the ends
+    f = lambda v: np.array([[3.0, 3, 3], [3, -3, 3]]) @ (np.tanh(3 * v) - np.tanh(2 * v))  # noqa: E731
+    graph = calibrate(fold(trace(f, x[0])), [x])
+    whole, error = approximate(graph, [x], 9.0)
+    monkeypatch.setattr(approximation, "_AT_ONCE", 1)
+    for order in (np.arange(40), np.arange(40)[::-1]):
+        made_of, found = approximate(graph, [x[order]], 9.0)
+        assert found == error and [str(n) for n in made_of] == [str(n) for n in whole]
+    rounds = np.log2(7 / 8 * 2.0**-9 / error)
+    assert rounds >= 1  # else nothing was refused on the way
 
 
 def test_polynomials_and_squares_are_exact(rng: np.random.Generator) -> None:

@@ -77,9 +77,8 @@ class Approximation:
         if isinstance(self.by, ckks.Polynomial):
             coefficients, flat = np.real(self.by.coefficients), np.ravel(x)
             found = np.empty(flat.shape)
-            for k in range(
-                0, len(flat), _CACHED
-            ):  # the recurrence reads its numbers once for each coefficient
+            # The recurrence reads its numbers once for each coefficient.
+            for k in range(0, len(flat), _CACHED):
                 part = slice(k, k + _CACHED)
                 found[part] = np.polynomial.chebyshev.chebval(flat[part], coefficients)
             return found.reshape(np.shape(x))
@@ -167,16 +166,15 @@ class _Parts:
         )
 
     def largest_error(self, traced: Graph, graph: Graph, enough: float) -> float:
-        """The largest error of an output, in units of the output's largest number. Where it is above `enough`, the other examples are left out. The
-        next call then begins with these, which are likely to have large errors again."""
+        """The largest error of an output, in units of the output's largest number. If it is above `enough`, the examples that follow are left out. The
+        next call then begins with those that had it, which are likely to have large errors again."""
         largest = 0.0
         for k, (examples, exact) in enumerate(self.parts):
             values = expected(traced, graph, examples)
             for name, got, want in zip(graph.outputs, values, exact, strict=True):
                 off = float(np.abs(got.ravel() - want.ravel()).max()) / graph[name].attrs["largest"]
-                largest = (
-                    max(largest, off) if off == off else math.inf
-                )  # far outside of its interval, a polynomial has no value
+                # Far outside of its interval, a polynomial may have no value.
+                largest = max(largest, off if math.isfinite(off) else math.inf)
             if largest > enough:
                 self.parts.insert(0, self.parts.pop(k))
                 break

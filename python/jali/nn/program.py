@@ -175,8 +175,8 @@ class Program:
             if refused.any():
                 warnings.warn(
                     f"decryption refuses the results of {counted_text(int(refused.sum()), 'example')} of {len(whole)} ({port.name}), first of example "
-                    f"{int(refused.argmax())}: numbers left the ranges of the calibration on the way, and these results mean nothing. Compile with "
-                    "examples like these in calibration=, or with a larger margin=",
+                    f"{int(refused.argmax())}, and of those in the same request: numbers left the ranges of the calibration on the way, and these "
+                    "results mean nothing. Compile with examples like these in calibration=, or with a larger margin=",
                     UserWarning,
                     stacklevel=2,
                 )
