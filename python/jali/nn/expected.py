@@ -45,16 +45,6 @@ def computed(
 ) -> list[Array]:
     """The same. approximated: also a graph with layouts. instead: called with every node of it, and its values in its scale; what it returns is taken
     for the values. Polynomials far outside of their intervals may give numbers that are not finite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return _computed(traced, approximated, inputs, instead)
-
-
-def _computed(
-    traced: Graph,
-    approximated: Graph,
-    inputs: Sequence[Array],
-    instead: Callable[[Node, Array], Array],
-) -> list[Array]:
     given = iter(inputs)
     # Copies of the bodies of loops are nodes that the model does not name. Their matrices are computed as such.
     flat, model = approximated, None if has_loops(traced) else _Model(traced)
@@ -62,23 +52,24 @@ def _computed(
         flat = unrolled(approximated)
     inside: dict[str, Array] = {}
     last = {name: node.name for node in flat for name in node.inputs}
-    for node in flat:
-        if node.op == "input":
-            values = scaled(node, next(given))
-        elif node.op == "affine" and model is not None:
-            values = scaled(node, model.value(node.name).reshape(-1, *node.shape))
-        else:
-            op = FOLDED.get(node.op) or OPS[node.op]
-            sources = [inside[name] for name in node.inputs]
-            if node.op in ELEMENTWISE:
-                sources = [x.reshape(-1, *node.shape) for x in sources]
-            values = op.compute(sources, node.attrs)
-        inside[node.name] = instead(node, values)
-        if model is not None:
-            model.known[node.name] = unscaled(node, inside[node.name])
-        for name in set(node.inputs):
-            if last[name] == node.name and name not in flat.outputs:
-                del inside[name]
+    with np.errstate(over="ignore", invalid="ignore"):
+        for node in flat:
+            if node.op == "input":
+                values = scaled(node, next(given))
+            elif node.op == "affine" and model is not None:
+                values = scaled(node, model.value(node.name).reshape(-1, *node.shape))
+            else:
+                op = FOLDED.get(node.op) or OPS[node.op]
+                sources = [inside[name] for name in node.inputs]
+                if node.op in ELEMENTWISE:
+                    sources = [x.reshape(-1, *node.shape) for x in sources]
+                values = op.compute(sources, node.attrs)
+            inside[node.name] = instead(node, values)
+            if model is not None:
+                model.known[node.name] = unscaled(node, inside[node.name])
+            for name in set(node.inputs):
+                if last[name] == node.name and name not in flat.outputs:
+                    del inside[name]
     found = [unscaled(flat[name], inside[name]) for name in flat.outputs]
     return [
         y.reshape(-1, *traced[name].shape) for y, name in zip(found, traced.outputs, strict=True)
