@@ -571,6 +571,26 @@ def test_results_beyond_the_calibration_are_not_silent(
     assert told[0].filename == __file__
 
 
+def test_a_refused_request_names_the_examples(rng: np.random.Generator) -> None:
+    """The others of the request can then be sent again."""
+    f, x = perceptron(rng, np.square), rng.uniform(-1, 1, (50, 10))
+    program = jali.compile(
+        f, x[0], calibration=x, input_range=(-300, 300), precision_bits=6, batch=4
+    )
+    client = program.client(threads=1)
+    server = program.server(client.evaluation_keys(), threads=1)
+    sent = x[:6].copy()
+    for far in (290, 20):  # with and without a number that the ciphertext's own bound refuses
+        sent[2], sent[4] = far * x[2], far * x[4]
+        with pytest.raises(
+            jali.WrongDecryption, match="concerns 2 examples of 6; the first is example 2"
+        ) as told:
+            client.decrypt(server(client.encrypt(sent)))
+        assert "calibrated" in str(told.value)
+    others = np.delete(sent, [2, 4], axis=0)
+    assert_precise(program, client.decrypt(server(client.encrypt(others))), program.clear(others))
+
+
 def test_simulated_numbers_that_overflow_are_told_once_and_plainly(
     rng: np.random.Generator,
 ) -> None:

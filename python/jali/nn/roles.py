@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -151,23 +151,35 @@ class Client:
         check: bool,
     ) -> Array:
         lanes, chunks = self._manifest.lanes, ciphertexts[0].batch
+        wrong = "a result is beyond the range of the calibration and may be wrong"
         try:
-            decrypted = [
-                self._client.decrypt(c, complex=False, length=c.slots, check=check)
-                for c in ciphertexts
-            ]
-        except WrongDecryption as error:
-            raise WrongDecryption(f"{port.name}: {error}. {_calibrated(port)}") from None
+            decrypted, refused = self._slots(ciphertexts, check), False
+        except WrongDecryption as error:  # which does not know of examples
+            decrypted, refused, wrong = self._slots(ciphertexts, False), True, str(error)
         rows = np.stack([slots.reshape(chunks, -1, lanes) for slots in decrypted])
         slots = rows.transpose(1, 3, 0, 2).reshape(chunks * lanes, len(ciphertexts), -1)
         flat = unpacked(port.layout, slots)[: reply.examples]
-        if check and port.refused(flat, noise_bits).any():
-            raise WrongDecryption(
-                f"{port.name}: a result is beyond the range of the calibration and may be wrong. {_calibrated(port)}"
-            )
+        beyond = port.refused(flat, noise_bits)
+        if check and (refused or beyond.any()):
+            raise WrongDecryption(f"{port.name}: {wrong}. {_which(beyond)}{_calibrated(port)}")
         flat = flat * port.radius + port.centre
         shape = port.shape if reply.single else (reply.examples, *port.shape)
         return np.asarray(flat.reshape(shape))
+
+    def _slots(self, ciphertexts: Sequence[ckks.Ciphertext], check: bool) -> list[Array]:
+        return [
+            self._client.decrypt(c, complex=False, length=c.slots, check=check) for c in ciphertexts
+        ]
+
+
+def _which(beyond: npt.NDArray[np.bool_]) -> str:
+    """Which examples of several have results beyond the range, as a sentence and a space."""
+    if len(beyond) == 1 or not beyond.any():
+        return ""
+    return (
+        f"It concerns {counted_text(int(beyond.sum()), 'example')} of {len(beyond)}; the first is example {int(beyond.argmax())}. The others of the "
+        "request may be wrong, too: send those again alone. "
+    )
 
 
 def _calibrated(port: Port) -> str:
