@@ -23,12 +23,8 @@ from jali._jali.ckks import (
     Polynomial,
     Trace,
 )
-from jali.ckks.array import (
-    EncryptedArray,
-    checked_iterations,
-    checked_target,
-    refuse_complex,
-)
+from jali.ckks.arguments import checked_iterations, checked_target, refuse_complex
+from jali.ckks.array import EncryptedArray
 from jali.ckks.captured import Batcher, Captured
 from jali.ckks.dense import DenseArray, beside, dense
 from jali.ckks.functions import checked_within

@@ -12,7 +12,8 @@ from jali._core import checks
 from jali._core.array import plain
 from jali._core.console import counted_text
 from jali._jali.ckks import Layout, LinearTransform, MatVec
-from jali.ckks.array import EncryptedArray, refuse_complex, refuse_complex_matrix
+from jali.ckks.arguments import refuse_complex, refuse_complex_matrix
+from jali.ckks.array import EncryptedArray
 from jali.ckks.dense import DenseArray, dense
 from jali.ckks.moves import fitting, moved
 from jali.ckks.operands import numbers
