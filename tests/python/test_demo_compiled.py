@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jali
+from jali.cli import demo_cifar, demo_encoder
 from jali.cli.demo_compiled import Session
 
 
@@ -43,3 +44,10 @@ def test_nothing_is_said_of_refusals_if_there_are_none() -> None:
     found, figures = session().run(np.full((2, 4), 0.05), batch=1)
     assert np.isfinite(found).all() and figures.refused == 0
     assert "refused at decryption" not in dict(figures.lines())
+
+
+def test_what_was_refused_is_no_answer() -> None:
+    """NaN is neither the first label nor blame, which would count as right by chance."""
+    scores = np.array([[0.1, 0.7], [np.nan, np.nan], [0.3, -2.0]])
+    assert demo_cifar._answers(scores).tolist() == [1, -1, 0]
+    assert demo_encoder._answers(np.array([0.4, np.nan, -0.2])).tolist() == [1, -1, 0]

@@ -89,8 +89,10 @@ class Port:
         )
 
     def refused(self, values: Array, noise_bits: float) -> npt.NDArray[np.bool_]:
-        """Which examples of numbers (examples, size) of this output, as they are sent, are beyond the range of the calibration by more than noise
-        explains, or no numbers at all. Decryption refuses them. noise_bits: -log2 of the standard deviation of the noise, likewise."""
+        """For each example, whether decryption refuses it: a number is beyond the range of the calibration by more than noise explains, or is NaN.
+
+        values: of this output (examples, size), in the scale in which they are sent. noise_bits: -log2 of the standard deviation of their noise.
+        """
         largest = np.abs(values).max(axis=1, initial=0.0)
         return np.asarray(~(largest <= self.peak * _TOLERANCE + _SIGMAS * 2.0**-noise_bits))
 

@@ -154,7 +154,7 @@ class Client:
         wrong = "a result is beyond the range of the calibration and may be wrong"
         try:
             decrypted, refused = self._slots(ciphertexts, check), False
-        except WrongDecryption as error:  # which does not know of examples
+        except WrongDecryption as error:  # a ciphertext cannot tell which example is wrong
             decrypted, refused, wrong = self._slots(ciphertexts, False), True, str(error)
         rows = np.stack([slots.reshape(chunks, -1, lanes) for slots in decrypted])
         slots = rows.transpose(1, 3, 0, 2).reshape(chunks * lanes, len(ciphertexts), -1)

@@ -152,7 +152,7 @@ class Samples:
                 ):
                     off = (got[-len(want) :] - want).reshape(len(want), -1)
                     squares[k] += float(np.mean(np.square(off / graph[name].attrs["radius"])))
-                    # How much larger it is says nothing. Further draws would only add to it.
+                    # The mean over all draws is at least 1 then, whatever the other draws give. How much larger it is says nothing.
                     if not squares[k] < draws:
                         raise RangeExceeded(f"{name} has more noise than its numbers have size")
         means = [total / draws for total in squares]
