@@ -9,6 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
+import check_actions  # noqa: E402
 import check_files  # noqa: E402
 import check_fuzz  # noqa: E402
 import check_layers  # noqa: E402
@@ -161,6 +162,36 @@ def repository(root: Path, files: dict[str, str]) -> Path:
 )
 def test_files(tmp_path: Path, name: str, text: str, bad: bool) -> None:
     assert bool(list(check_files.check(repository(tmp_path, {name: text})))) == bad
+
+
+HASH = "11d5960a326750d5838078e36cf38b85af677262"
+
+
+@pytest.mark.parametrize(
+    ("line", "bad"),
+    [
+        (f"      - uses: actions/checkout@{HASH}  # v4.4.0", False),
+        (f'      - "uses": "actions/checkout@{HASH}"', False),
+        ("      - uses: ./.github/actions/own", False),
+        ("      - run: echo uses", False),
+        ("      - uses: docker://debian@sha256:" + "0" * 64, False),
+        ("      - uses: actions/checkout@v4", True),
+        ("        uses: actions/checkout", True),
+        (f"      - uses: actions/checkout@{HASH[:12]}", True),
+        (f"      - uses: actions/checkout@{HASH}0", True),
+        (f"      - uses: actions/checkout@v4  # {HASH}", True),
+        ("      - uses: docker://debian:12", True),
+        ("      - {uses: actions/checkout@v4}", True),
+        ("    uses: owner/repo/.github/workflows/w.yml@main", True),
+    ],
+)
+def test_actions_are_pinned(tmp_path: Path, line: str, bad: bool) -> None:
+    plant(tmp_path, {".github/workflows/tests.yml": f"jobs:\n  one:\n    steps:\n{line}\n"})
+    assert len(list(check_actions.check(tmp_path))) == bad
+
+
+def test_the_actions_of_this_project_are_pinned() -> None:
+    assert list(check_actions.check(ROOT)) == []
 
 
 def test_ops_refuse_an_operation_that_the_gpu_test_lacks(tmp_path: Path) -> None:
