@@ -80,7 +80,7 @@ def test_weights_are_the_costs_in_the_middle_of_the_levels() -> None:
     assert found.level == found.rotation - found.behind and found.several == 600
     assert Weights.of_document(found.document) == found
     for wrong in ({"rotation": -1}, {"mask": 1.5}, {"level": True}, {"several": "600"}):
-        with pytest.raises(ValueError, match="weights"):
+        with pytest.raises(ValueError, match="must be a whole number"):
             Weights.of_document({**found.document, **wrong})
 
 

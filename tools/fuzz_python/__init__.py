@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from fuzz_python.case import Case
+from fuzz_python.files import FileCase
 from fuzz_python.hostile import CIPHERTEXT, field
 from fuzz_python.machines import MachineCase
 from fuzz_python.registry import COVERED, EXEMPT
@@ -17,6 +18,7 @@ TARGETS: dict[str, Callable[[int, int, Callable[[str], None]], Any]] = {
     "programs": Case,
     "traces": TraceCase,
     "machines": MachineCase,
+    "files": FileCase,
 }
 
 # A seed's programs depend on this order.

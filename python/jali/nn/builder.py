@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from jali._core import schema
 from jali.errors import InvalidArgument
 from jali.nn.graph import Graph, Node
 from jali.nn.ops import made
@@ -42,8 +43,8 @@ class Builder:
         self._closed = False
 
     def add(self, name: str, op: str, inputs: Sequence[Node], **attrs: Any) -> Node:
-        """One more node. A name that is taken gets a number."""
-        unique = name = self.label or name
+        """One more node. A name that is taken gets a number. Names are kept in files and shown, so they can be printed."""
+        unique = name = schema.printable(self.label or name)
         count = 1
         while unique in self.nodes:
             count += 1

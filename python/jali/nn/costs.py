@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from jali._core import schema
 from jali.ckks import Params
 from jali.errors import InvalidArgument
 from jali.nn import storage_costs
@@ -45,6 +46,21 @@ _MOST_SHARE = 10_000  # thousandths
 _MOST_SLOTS = 1 << 20
 #: Costs by level, in the order of a program's file.
 _ROWS = ("rotation", "plain", "product", "added", "real", "pair")
+_MOST_LEVELS = 1 << 10
+_SHARE = schema.whole(1, _MOST_SHARE)
+_STORED = schema.whole(0, storage_costs.MOST)
+_ROW = schema.listed(schema.whole(0, NEVER), most=_MOST_LEVELS)
+_DOCUMENT = schema.record(
+    {
+        "unit": schema.one_of(*UNITS),
+        **dict.fromkeys(_ROWS, _ROW),
+        "fused": _SHARE,
+        "together": _SHARE,
+        "sparse": schema.listed(schema.pair(schema.whole(1, _MOST_SLOTS), _SHARE), most=64),
+        **dict.fromkeys(storage_costs.NAMES, _STORED),
+    },
+    {"sparse": ()},
+)
 
 
 @dataclass(frozen=True)
@@ -180,40 +196,28 @@ class Costs:
 
     @classmethod
     def of_document(cls, document: Mapping[str, Any]) -> Costs:
-        """What ``document`` gave. Raises ValueError, TypeError or KeyError for anything else."""
-        rows = []
-        for name in _ROWS:
-            row = tuple(document[name])
-            if any(type(cost) is not int or not 0 <= cost <= NEVER for cost in row):
-                raise ValueError(f"the costs {name} are no costs")
-            rows.append(row)
-        if document["unit"] not in UNITS or len({len(row) for row in rows[:4]}) != 1:
-            raise ValueError("the costs are none")
+        """What ``document`` gave. Raises ValueError for anything else."""
+        found = _DOCUMENT(document)
+        rows = [found[name] for name in _ROWS]
+        if len({len(row) for row in rows[:4]}) != 1:
+            raise ValueError("must have as many levels of every operation")
         if {len(row) for row in rows[4:]} - {0, len(rows[0])} or len(rows[4]) != len(rows[5]):
-            raise ValueError("the costs of bootstrappings are none")
-        fused, together = document["fused"], document["together"]
-        if any(type(n) is not int or not 0 < n <= _MOST_SHARE for n in (fused, together)):
-            raise ValueError("the shares of the costs are none")
-        sparse = tuple((slots, share) for slots, share in document.get("sparse", ()))
-        if any(type(n) is not int or not 0 < n <= _MOST_SLOTS for pair in sparse for n in pair):
-            raise ValueError("the shares of the costs are none")
-        storage = {name: document[name] for name in storage_costs.NAMES}
-        if any(type(n) is not int or not 0 <= n <= storage_costs.MOST for n in storage.values()):
-            raise ValueError("the costs of stored matrices are none")
+            raise ValueError("must have as many levels of every bootstrapping, or none")
+        storage = {name: found[name] for name in storage_costs.NAMES}
         if sorted(storage.values()) != list(storage.values()):
             raise ValueError("the costs of stored matrices do not grow as their bytes fall")
         rotation, plain, product, added, real, pair = rows
         return cls(
-            document["unit"],
+            found["unit"],
             rotation,
             plain,
             product,
             added,
             real,
             pair,
-            fused,
-            together,
-            sparse,
+            found["fused"],
+            found["together"],
+            tuple(found["sparse"]),
             **storage,
         )
 

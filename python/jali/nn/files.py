@@ -5,7 +5,8 @@
     the document, UTF-8                    the arrays, float64, one after the other, in C order
 
 The document is {"kind", "arrays": [shape, ...], "content"}. In the content {"array": k} stands for array k. Bytes from
-elsewhere are checked: lengths before memory is taken, numbers before they are used, no byte left over. Nothing is executed.
+elsewhere are checked: lengths before memory is taken, numbers before they are used, no byte left over. Nothing is executed. An array has at
+least one number, so that the length of a file bounds how many arrays it has.
 The hash finds damage. It does not say who wrote the file.
 """
 
@@ -22,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from jali._core import schema
 from jali._core.console import one_text
 from jali.errors import (
     CorruptData,
@@ -33,13 +35,14 @@ from jali.errors import (
 )
 from jali.nn.graph import Array
 
-__all__ = ["MAX_BYTES", "decoded", "encoded", "load", "read", "save", "written"]
+__all__ = ["MAX_BYTES", "array", "decoded", "encoded", "load", "read", "save", "written"]
 
 MAX_BYTES = 1 << 31
 _MAGIC, _VERSION = b"JALI-NN\0", 1
 _HEADER = struct.Struct("<8sIQ32s")
 _MAX_DOCUMENT = 1 << 26
 _MAX_DEPTH = 16
+_MAX_AXES = 8
 
 
 def written(kind: str, content: Any, arrays: Sequence[Array]) -> bytes:
@@ -63,11 +66,10 @@ def read(
 
     Raises CorruptData, VersionError and LimitExceeded.
     """
-    if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise InvalidArgument(
-            f"data must be bytes, not {type(data).__name__}: open files with load(path)"
-        )
-    view = memoryview(data).cast("B")
+    try:
+        view = schema.octets(data)
+    except ValueError as error:
+        raise InvalidArgument(f"data {error}. Open files with load(path)") from None
     if len(view) > max_bytes:
         raise LimitExceeded(f"the file has {len(view)} bytes, and max_bytes is {max_bytes}")
     if len(view) < _HEADER.size or bytes(view[:8]) != _MAGIC:
@@ -79,13 +81,12 @@ def read(
     if length > min(len(body), _MAX_DOCUMENT) or hashlib.sha256(body).digest() != digest:
         raise CorruptData("the file is damaged: its length or its hash is not what its header says")
     try:
-        document = json.loads(bytes(body[:length]), parse_constant=_refused)
-        if document["kind"] != kind:
-            raise CorruptData(f"the file is a {str(document['kind'])[:40]}, not a {kind}")
-        shapes = [_shape(shape) for shape in document["arrays"]]
-        content = document["content"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        document = _DOCUMENT(schema.parsed(bytes(body[:length])))
+    except ValueError as error:
         raise CorruptData(f"the file's document cannot be read: {error}") from None
+    if document["kind"] != kind:
+        raise CorruptData(f"the file is a {document['kind']}, not a {kind}")
+    content, shapes = document["content"], document["arrays"]
     if 8 * sum(map(math.prod, shapes)) != len(body) - length:
         raise CorruptData("the file's arrays have other sizes than its document says")
     arrays, offset = [], length
@@ -133,16 +134,26 @@ def load(file: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> bytes:
     return data
 
 
-def _refused(constant: str) -> Any:
-    raise ValueError(f"{constant} is no number")
+_DOCUMENT = schema.record(
+    {
+        "kind": schema.one_of("graph", "manifest", "program"),
+        "arrays": schema.listed(schema.listed(schema.whole(1, MAX_BYTES), most=_MAX_AXES)),
+        "content": lambda value: value,
+    }
+)
 
 
-def _shape(value: Any) -> tuple[int, ...]:
-    if not isinstance(value, list) or len(value) > 8:
-        raise ValueError("a shape is a list of at most 8 sizes")
-    if any(type(n) is not int or not 0 <= n <= MAX_BYTES for n in value):
-        raise ValueError("a shape has whole sizes")
-    return tuple(value)
+def array(arrays: Sequence[Array], most: int = MAX_BYTES) -> schema.Check:
+    """The check of what stands for an array of a file: it gives the array, which has at most so many numbers."""
+    place = schema.record({"array": schema.whole(0, len(arrays) - 1)})
+
+    def check(value: Any) -> Array:
+        found: Array = arrays[place(value)["array"]]
+        if found.size > most:
+            raise ValueError(f"must be an array of at most {most} numbers")
+        return found
+
+    return check
 
 
 def encoded(value: Any, arrays: list[Array]) -> Any:
@@ -163,7 +174,7 @@ def decoded(value: Any, arrays: Sequence[Array], depth: int = 0) -> Any:
         raise CorruptData("the file's document is nested too deeply")
     if isinstance(value, list):
         return tuple(decoded(v, arrays, depth + 1) for v in value)
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):  # 1e999 is infinity
         raise CorruptData("the file's document holds a number that is not finite")
     if not isinstance(value, dict):
         return value

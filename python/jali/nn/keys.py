@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,16 +12,22 @@ from typing import Any
 import numpy as np
 
 from jali import ckks
+from jali._core.console import bytes_text, counted_text, seconds_text
 from jali.ckks import Params
+from jali.errors import LimitExceeded
 
 __all__ = [
     "BOOTSTRAP_KEYS",
+    "MAX_KEY_BYTES",
     "Demand",
+    "KeyCost",
     "KeySizes",
+    "check_cost",
     "digits",
     "integer_bytes",
     "kept_keys",
     "key_bytes",
+    "key_cost",
     "key_curve",
     "key_sizes",
     "keys",
@@ -36,7 +43,10 @@ _INTEGER_BYTES = 8  # of a coefficient of a compact plaintext
 _SEED = 32  # bytes, which stand for the uniform half of a key
 _CURVES = 256  # that are kept, of the parameters among which a plan chooses
 _OTHER_KEYS = 2  # beside rotations: for conjugation and for products
+_MADE_A_SECOND = 200e6  # bytes, by one thread of a server's CPU: measured were 190 to 260 MB
 
+#: The bytes of keys that a client makes unless its user allows more: six times those of the largest program of the documents.
+MAX_KEY_BYTES = 1 << 34
 
 #: Which keys of bootstrapping a client makes: none, those for the fewest key switchings, or the fewest. A whole number in their place stands
 #: for the fastest of so many bytes, in a server's memory and without the rotations of the program.
@@ -81,6 +91,45 @@ class KeySizes:
     bootstrap: int
 
 
+@dataclass(frozen=True)
+class KeyCost:
+    """What the keys of a program cost its client. count: of keys. made: their bytes in the client's memory. sent: their bytes in a message.
+    seconds: about the time that one thread takes to make them."""
+
+    count: int
+    made: int
+    sent: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"{counted_text(self.count, 'key')} of {bytes_text(self.made)} in memory, {bytes_text(self.sent)} to send, about "
+            f"{seconds_text(self.seconds)} of one thread"
+        )
+
+
+def key_cost(params: Params, demand: Demand) -> KeyCost:
+    """The cost of a demand, which is counted from it and the parameters alone, before any key is made."""
+    sizes = key_sizes(params, demand)
+    return KeyCost(sizes.count, sizes.made, sizes.sent, sizes.made / _MADE_A_SECOND)
+
+
+def check_cost(params: Params, demand: Demand, max_bytes: int) -> KeyCost:
+    """The cost of a demand. Raises LimitExceeded if its keys take more than so many bytes in the client's memory."""
+    # Keys of bootstrapping are counted in time that grows with the rotations, so those are counted alone first.
+    alone = len(demand.rotations) * whole_key_bytes(params) if demand.bootstrap != "none" else 0
+    cost = key_cost(params, demand) if alone <= max_bytes else None
+    if cost is not None and cost.made <= max_bytes:
+        return cost
+    asked = (
+        cost or f"{len(demand.rotations)} keys of {bytes_text(alone)}, and those of bootstrapping"
+    )
+    raise LimitExceeded(
+        f"the program asks for {asked}. This client makes at most {bytes_text(max_bytes)}: if the program is worth it, call "
+        f"evaluation_keys(max_bytes={cost.made if cost else 2 * alone})"
+    )
+
+
 def _choice(params: Params, demand: Demand, own: bool = True) -> dict[str, Any]:
     """How a demand says which keys of bootstrapping it has, as an argument of ckks.Client.evaluation_keys. own: together with the
     rotations of the program, which are made for the top level."""
@@ -121,10 +170,10 @@ def relative_time(params: Params, demand: Demand) -> float:
 def key_sizes(params: Params, demand: Demand) -> KeySizes:
     """The sizes of a demand's keys."""
     if demand.bootstrap == "none":
-        levels = demand.levels
-        made = sum(key_bytes(params, level) for level in levels)
-        sent = sum(sent_bytes(params, level) for level in levels)
-        return KeySizes(len(levels), made, sent, 2 * made, 0)
+        counts = Counter(demand.levels)
+        made = sum(count * key_bytes(params, level) for level, count in counts.items())
+        sent = sum(count * sent_bytes(params, level) for level, count in counts.items())
+        return KeySizes(counts.total(), made, sent, 2 * made, 0)
     fewest, own = demand.bootstrap == "fewest", list(demand.rotations)
     choice, alone = _choice(params, demand), _choice(params, demand, own=False)
     packed = demand.packings

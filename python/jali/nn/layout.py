@@ -42,15 +42,45 @@ class Layout:
     @cached_property
     def addresses(self) -> Indices:
         """For each number of the flattened array, ciphertext times slots + slot. Copies are left out."""
-        channels, sizes = (self.shape[0], self.shape[1:]) if self.shape else (1, ())
-        if not sizes:
-            return np.arange(channels)
-        cell = self.gap ** len(sizes)
-        channel = np.arange(channels).reshape(-1, *(1,) * len(sizes))
-        address, inside = channel // cell, channel % cell
-        for axis, (size, pitch) in enumerate(zip(sizes, self.grid, strict=True)):
-            place = np.arange(size).reshape(-1, *(1,) * (len(sizes) - axis - 1))
-            fine = inside // self.gap ** (len(sizes) - axis - 1) % self.gap
+        channels, sizes = self._axes
+        return self._at(np.arange(channels), [np.arange(size) for size in sizes])
+
+    @cached_property
+    def extent(self) -> int:
+        """One more than the largest address, without a list of them."""
+        channels, sizes = self._axes
+        # An address grows with every place. Whole cells of channels reach equally far, so that one of the last two reaches farthest.
+        first = max(0, ((channels - 1) // self._cell - 1) * self._cell)
+        last = [np.array([size - 1]) for size in sizes]
+        return int(self._at(np.arange(first, channels), last).max()) + 1
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether no two numbers lie in one slot. It takes a list of the addresses only if a row reaches into the next one."""
+        channels, sizes = self._axes
+        fine = 0 if channels == 1 else self.gap - 1
+        ends = zip(sizes, self.grid, strict=bool(sizes))
+        inside = ((n - 1) * self.gap + fine < pitch for n, pitch in ends)
+        return all(inside) or len(np.unique(self.addresses)) == len(self.addresses)
+
+    @property
+    def _axes(self) -> tuple[int, Shape]:
+        """How many channels there are, and the sizes of the axes that lie on the grid."""
+        return (self.shape[0], self.shape[1:]) if self.shape else (1, ())
+
+    @property
+    def _cell(self) -> int:
+        """How many channels share a plane of the grid."""
+        return int(self.gap ** len(self._axes[1]))
+
+    def _at(self, channels: Indices, places: list[Indices]) -> Indices:
+        """The addresses of these channels at these places of every axis."""
+        axes = len(places)
+        channel = channels.reshape(-1, *(1,) * axes)
+        address, inside = channel // self._cell, channel % self._cell
+        for axis, (found, pitch) in enumerate(zip(places, self.grid, strict=bool(places))):
+            place = found.reshape(-1, *(1,) * (axes - axis - 1))
+            fine = inside // self.gap ** (axes - axis - 1) % self.gap
             address = address * pitch + place * self.gap + fine
         return np.asarray(address.ravel())
 
@@ -62,7 +92,7 @@ class Layout:
     @cached_property
     def ciphertexts(self) -> int:
         """How many ciphertexts the array takes."""
-        return int(self.addresses.max()) // self.slots + 1
+        return (self.extent - 1) // self.slots + 1
 
     @property
     def partial(self) -> bool:
@@ -126,6 +156,11 @@ class Shared(Layout):
         share, inside = np.divmod(super().addresses, self.chunk)
         return np.asarray(share * self.block + inside)
 
+    @cached_property
+    def extent(self) -> int:
+        """See Layout."""
+        return int(self.addresses.max()) + 1
+
     @property
     def copies(self) -> Indices:
         """How far behind its address every number lies once more."""
@@ -156,6 +191,11 @@ class Repeated(Layout):
     def addresses(self) -> Indices:
         """For each number of the flattened array, its first slot."""
         return np.arange(int(np.prod(self.shape, dtype=np.int64))) * self.width
+
+    @cached_property
+    def extent(self) -> int:
+        """See Layout."""
+        return (int(np.prod(self.shape, dtype=np.int64)) - 1) * self.width + 1
 
     @property
     def copies(self) -> Indices:
@@ -192,6 +232,11 @@ class Skewed(Layout):
         chunk, inside = np.divmod(column, self.width)
         return np.asarray((chunk - row) % self.count * self.slots + row * self.width + inside)
 
+    @cached_property
+    def extent(self) -> int:
+        """See Layout."""
+        return int(self.addresses.max()) + 1
+
     @property
     def ciphertexts(self) -> int:
         """How many ciphertexts the array takes."""
@@ -221,7 +266,7 @@ def fitted(
 ) -> Layout:
     """The layout with the smallest period, but none below `least`."""
     layout = Layout(shape, slots, slots, gap, shape[1:] if grid is None else grid)
-    needed = max(int(layout.addresses.max()) + 1, least)
+    needed = max(layout.extent, least)
     return Layout(shape, slots, min(slots, 1 << (needed - 1).bit_length()), gap, layout.grid)
 
 

@@ -32,9 +32,11 @@ __all__ = [
     "multiple_of",
     "parts_of",
     "sizes_of",
+    "unrolled_count",
 ]
 
 
+MOST_STEPS = 1 << 16  # iterations of a loop, each of which is planned
 MOST_WHOLE = 64  #: The largest whole number by which arrays are multiplied without a level
 
 
@@ -49,16 +51,21 @@ class Loop(Op):
         )
         if not isinstance(body, Graph) or min(count, states) < 1 or min(sequences, collected) < 0:
             raise InvalidArgument("a loop has a body, and at least one state and one iteration")
+        if count * max(1, collected) > MOST_STEPS:
+            raise InvalidArgument(
+                f"a loop has at most {MOST_STEPS:,} iterations, and collects as many arrays: let the server run the program several times"
+            )
         constants = len(shapes) - states - count * sequences
         if constants < 0 or len(body.inputs) != states + sequences + constants:
             raise InvalidArgument(
                 f"its body takes {counted_text(len(body.inputs), 'array')}, which its inputs ({len(shapes)}) do not give"
             )
-        for t in range(count):
-            for port, place in zip(body.inputs, _places(attrs, len(shapes), t), strict=True):
-                if port.shape != shapes[place]:
+        for port, place in zip(body.inputs, _places(attrs, len(shapes), 0), strict=True):
+            steps = count if states <= place < states + count * sequences else 1
+            for shape in shapes[place : place + steps]:
+                if port.shape != shape:
                     raise InvalidArgument(
-                        f"its body takes {port.name} of the shape {port.shape}, and is given {shapes[place]}"
+                        f"its body takes {port.name} of the shape {port.shape}, and is given {shape}"
                     )
         if len(body.outputs) != states + collected:
             raise InvalidArgument(
@@ -174,6 +181,14 @@ def _affine_at(node: Node, step: int) -> Node:
     terms = [term for term in terms if np.any(term[1].values)] or terms[:1]
     return replace(
         node.with_attrs(maps=tuple(m for _, m in terms)), inputs=tuple(n for n, _ in terms)
+    )
+
+
+def unrolled_count(graph: Graph) -> int:
+    """How many nodes there are if every iteration of every loop has nodes of its own."""
+    return sum(
+        node.attrs["count"] * unrolled_count(node.attrs["body"]) if node.op == "loop" else 1
+        for node in graph
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,19 +20,21 @@ from jali.ckks import Params
 from jali.errors import CorruptData
 from jali.nn import files
 from jali.nn.graph import Array, Graph, Node, Shape
-from jali.nn.keys import BOOTSTRAP_KEYS, Demand
-from jali.nn.layout import Gathered, Layout, Skewed
+from jali.nn.keys import Demand
+from jali.nn.layout import Layout
+from jali.nn.manifest_document import (
+    SIGMAS,
+    TOLERANCE,
+    checked,
+    demand_document,
+    layout_document,
+    params_of,
+)
 from jali.nn.run import peak
 
 __all__ = ["Manifest", "Port"]
 
 _KIND = "manifest"
-_MOST_CIPHERTEXTS = 64  # of an input that does not lie as any array does
-_MOST_NUMBERS = 1 << 26  # of all inputs and outputs
-_TOLERANCE = (
-    1.01  # approximations before the last matrix may carry a result a little beyond its range
-)
-_SIGMAS = 16.0  # noise beyond so many standard deviations does not occur
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +96,7 @@ class Port:
         values: of this output (examples, size), in the scale in which they are sent. noise_bits: -log2 of the standard deviation of their noise.
         """
         largest = np.abs(values).max(axis=1, initial=0.0)
-        return np.asarray(~(largest <= self.peak * _TOLERANCE + _SIGMAS * 2.0**-noise_bits))
+        return np.asarray(~(largest <= self.peak * TOLERANCE + SIGMAS * 2.0**-noise_bits))
 
     def is_like(self, other: Port) -> bool:
         """See Manifest.is_like."""
@@ -145,13 +147,7 @@ class Manifest:
             "lanes": self.lanes,
             "inputs": [_port_document(port) for port in self.inputs],
             "outputs": [_port_document(port) for port in self.outputs],
-            "rotations": [[step, level] for step, level in sorted(self.demand.rotations.items())],
-            "product": self.demand.product,
-            "noise_bits": list(self.demand.noise_bits),
-            "bootstrap": self.demand.bootstrap,
-            "restored_bits": float(self.demand.restored_bits),
-            "conjugation": self.demand.conjugation,
-            "packings": list(self.demand.packings),
+            **demand_document(self.demand),
         }
         return files.written(_KIND, files.encoded(document, arrays), arrays)
 
@@ -170,49 +166,23 @@ class Manifest:
 
         security: the least that is accepted, see Params.from_bytes.
         """
-        document = files.decoded(*files.read(_KIND, data))
+        content, arrays = files.read(_KIND, data)
         try:
-            literal = document["params"].astype(np.uint8).tobytes()
-            params = Params.from_bytes(literal, security=security)
-            sizes = (_sizes(p["laid"]) for k in ("inputs", "outputs") for p in document[k])
-            if sum(int(np.prod(shape)) for shape in sizes) > _MOST_NUMBERS:
-                raise ValueError("its inputs and outputs hold too many numbers")
-            manifest = cls(
-                params,
-                _whole(document["lanes"], 1, params.slots),
-                tuple(_port(p, params, document["lanes"]) for p in document["inputs"]),
-                tuple(_port(p, params, document["lanes"]) for p in document["outputs"]),
-                Demand(
-                    {
-                        _whole(step, 1 - params.slots, params.slots): _whole(level, 0, params.depth)
-                        for step, level in document["rotations"]
-                    },
-                    _whole(document["product"], 0, params.depth),
-                    tuple(float(bits) for bits in document["noise_bits"]),
-                    _keys(document["bootstrap"], params),
-                    float(document["restored_bits"]),
-                    _whole(document.get("conjugation", -1), -1, params.depth),
-                    _packings(document.get("packings", (0,)), params),
-                ),
+            params = params_of(
+                content, arrays, lambda literal: Params.from_bytes(literal, security=security)
             )
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            found = checked(content, arrays, params)
+        except ValueError as error:
             raise CorruptData(f"the bytes are no manifest: {error}") from None
-        if manifest.lanes & (manifest.lanes - 1) or not manifest.outputs:
-            raise CorruptData("the bytes are no manifest: its lanes or outputs are wrong")
-        return manifest
+        inputs, outputs = (tuple(Port(**port) for port in found[k]) for k in ("inputs", "outputs"))
+        return cls(params, found["lanes"], inputs, outputs, found["demand"])
 
 
 def _port_document(port: Port) -> dict[str, Any]:
-    layout = port.layout
     return {
         "name": port.name,
         "shape": list(port.shape),
-        "laid": list(layout.shape),
-        "table": layout.table.astype(np.float64) if isinstance(layout, Gathered) else None,
-        "period": layout.period,
-        "gap": layout.gap,
-        "skew": [layout.count, layout.width] if isinstance(layout, Skewed) else None,
-        "grid": list(layout.grid),
+        **layout_document(port.layout),
         "numbers": [_short(x) for x in (port.centre, port.radius, port.low, port.high)],
         "rms": port.rms,
         "peak": port.peak,
@@ -223,102 +193,6 @@ def _port_document(port: Port) -> dict[str, Any]:
 def _short(values: Array) -> Array:
     """Numbers of an array; one number if all are equal."""
     full = np.asarray(values, np.float64)
+    if full.strides == (0,):
+        return full[:1]
     return full[:1] if np.all(full == full[:1]) else full
-
-
-def _whole(value: Any, least: int, most: int) -> int:
-    if type(value) is not int or not least <= value <= most:
-        raise ValueError(f"{value!r} is no whole number from {least} to {most}")
-    return value
-
-
-def _keys(value: Any, params: Params) -> str | int:
-    if type(value) is int and params.bootstraps:
-        return _whole(value, 0, 1 << 60)
-    if value not in BOOTSTRAP_KEYS or (value != "none" and not params.bootstraps):
-        raise ValueError("it asks for keys that its parameters do not have")
-    return str(value)
-
-
-def _packings(values: Any, params: Params) -> tuple[int, ...]:
-    found = tuple(_whole(value, 0, params.slots - 1) for value in values)
-    if not 1 <= len(found) <= params.log_n or any(n == 1 or n & (n - 1) for n in found):
-        raise ValueError("it bootstraps with numbers of slots that are none")
-    return found
-
-
-def _sizes(values: Iterable[Any]) -> Shape:
-    shape = tuple(_whole(v, 1, 1 << 24) for v in values)
-    if len(shape) > 8 or np.prod(shape, dtype=np.float64) > 1 << 24:
-        raise ValueError(f"a shape of {len(shape)} axes is too large")
-    return shape
-
-
-def _port(document: dict[str, Any], params: Params, lanes: int) -> Port:
-    slots = params.slots // lanes
-    shape, laid, grid = (_sizes(document[k]) for k in ("shape", "laid", "grid"))
-    gap, period = _whole(document["gap"], 1, 64), _whole(document["period"], 1, slots)
-    table = document["table"]
-    layout = Layout(laid, slots, period, gap, grid)
-    skew = document.get("skew")
-    if skew is not None:
-        count, width = (_whole(v, 1, slots) for v in skew)
-        layout = Skewed(laid, slots, slots, 1, laid[1:], count, width)
-    if table is not None:
-        layout = _gathered(table, laid, slots)
-    size = int(np.prod(laid))
-    numbers = [_full(x, size) for x in document["numbers"]]
-    _sizes([*laid[:1], *grid])
-    fits = table is not None or len(grid) == max(0, len(laid) - 1)
-    if not fits or len(numbers) != 4 or np.prod(shape) != size:
-        raise ValueError("an array does not fit its layout")
-    if skew is not None:
-        _check_skewed(layout)
-    elif table is None:
-        _check_addresses(layout)
-    centre, radius, low, high = numbers
-    rms, peak = float(document["rms"]), float(document["peak"])
-    if not (np.all(radius > 0) and np.all(low <= high) and 0 < rms < 1e6 and 0 < peak < 1e6):
-        raise ValueError("its scales are no scales")
-    level = _whole(document["level"], 0, params.depth)
-    name = document["name"]
-    if not isinstance(name, str):
-        raise TypeError("a name is a string")
-    return Port(name, shape, layout, centre, radius, low, high, rms, peak, level)
-
-
-def _full(values: Array, size: int) -> Array:
-    """What _short was given."""
-    if values.shape not in ((1,), (size,)):
-        raise ValueError("an array does not fit its layout")
-    return np.broadcast_to(values, (size,))
-
-
-def _check_addresses(layout: Layout) -> None:
-    addresses = layout.addresses
-    if len(np.unique(addresses)) < len(addresses) or layout.slots % layout.period:
-        raise ValueError("two numbers lie in one slot")
-    if layout.ciphertexts == 1 and int(addresses.max()) >= layout.period:
-        raise ValueError("an array is longer than its period")
-    if layout.ciphertexts > 1 and layout.period != layout.slots:
-        raise ValueError("an array of several ciphertexts does not repeat")
-
-
-def _check_skewed(layout: Layout) -> None:
-    assert isinstance(layout, Skewed)
-    if len(layout.shape) != 2 or not 1 < layout.count <= _MOST_CIPHERTEXTS:
-        raise ValueError("an array of its shape is not skewed")
-    (rows, columns), width = layout.shape, layout.width
-    if (layout.count * width) & (layout.count * width - 1) or columns > layout.count * width:
-        raise ValueError("the chunks of a skewed array are too small")
-    if rows * width > layout.slots:
-        raise ValueError("a skewed array has more rows than slots for them")
-
-
-def _gathered(table: Array, shape: Shape, slots: int) -> Gathered:
-    whole, size = table.astype(np.int64), int(np.prod(shape))
-    if table.ndim != 2 or table.shape[1] != slots or not 1 <= len(table) <= _MOST_CIPHERTEXTS:
-        raise ValueError("the table of an input has other sizes than its ciphertexts")
-    if np.any(whole != table) or whole.min() < -1 or whole.max() >= size:
-        raise ValueError("the table of an input names numbers that it does not have")
-    return Gathered(shape, slots, slots, table=whole)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -38,6 +39,10 @@ class Linear(Op):
     def maps(self, shapes: Sequence[Shape], attrs: Attrs) -> list[SparseMap]:
         """One matrix for each array."""
         raise NotImplementedError
+
+    def entries(self, shapes: Sequence[Shape], attrs: Attrs) -> int:
+        """At most so many entries its matrices have together, which is known before they are made."""
+        return math.prod(self.shape(shapes, attrs)) * len(shapes)
 
     def bias(self, shapes: Sequence[Shape], attrs: Attrs) -> Array:
         """What is added, flattened."""

@@ -5,6 +5,7 @@ Values carry the batch as their first axis. Shapes and attributes do not know it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,9 +18,9 @@ from jali.nn.loop_graph import ByStep, Loop
 from jali.nn.operation import Attrs, Linear, Op
 from jali.nn.products import Matmul
 from jali.nn.scalar import FUNCTIONS
-from jali.nn.sparse import SparseMap
+from jali.nn.sparse import MOST_ENTRIES, SparseMap
 
-__all__ = ["OPS", "Attrs", "Linear", "Op", "verify"]
+__all__ = ["OPS", "Attrs", "Linear", "Op", "check_size", "verify"]
 
 
 class Dense(Linear):
@@ -51,6 +52,9 @@ class Dense(Linear):
         block = np.arange(outer)[:, None]
         rows, cols = (block * m + weight.rows).ravel(), (block * n + weight.cols).ravel()
         return [SparseMap(rows, cols, np.tile(weight.values, outer), (outer * m, outer * n))]
+
+    def entries(self, shapes: Sequence[Shape], attrs: Attrs) -> int:
+        return math.prod(shapes[0]) * len(attrs["weight"])
 
     def bias(self, shapes: Sequence[Shape], attrs: Attrs) -> Array:
         zero = super().bias(shapes, attrs)
@@ -116,8 +120,8 @@ class Move(Linear):
         return self.moved(values, attrs)
 
     def shape(self, shapes: Sequence[Shape], attrs: Attrs) -> Shape:
-        try:
-            return self.moved([np.zeros((1, *s)) for s in shapes], attrs).shape[1:]
+        try:  # arrays of one number that is repeated take no memory, and moves of them are views
+            return self.moved([np.broadcast_to(0.0, (1, *s)) for s in shapes], attrs).shape[1:]
         except (ValueError, IndexError) as error:
             raise InvalidArgument(f"its input has the shape {shapes[0]}: {error}") from None
 
@@ -164,6 +168,14 @@ class Concat(Move):
 
     count = None
 
+    def shape(self, shapes: Sequence[Shape], attrs: Attrs) -> Shape:
+        axis = attrs["axis"]
+        others = {(*s[:axis], *s[axis + 1 :]) for s in shapes}
+        if not 0 <= axis < min(map(len, shapes)) or len({*map(len, shapes)}) > 1 or len(others) > 1:
+            raise InvalidArgument(f"it joins arrays of the shapes {list(shapes)} along axis {axis}")
+        first = shapes[0]
+        return (*first[:axis], sum(s[axis] for s in shapes), *first[axis + 1 :])
+
     def moved(self, values: Sequence[Array], attrs: Attrs) -> Array:
         return np.concatenate(values, attrs["axis"] + 1)
 
@@ -179,6 +191,12 @@ class Broadcast(Move):
 
 class Pad(Move):
     """Zeros around the array: attribute widths, (before, after) of every axis."""
+
+    def shape(self, shapes: Sequence[Shape], attrs: Attrs) -> Shape:
+        (shape,), widths = shapes, attrs["widths"]
+        if len(widths) != len(shape) or any(n < 0 for pair in widths for n in pair):
+            raise InvalidArgument(f"its input has the shape {shape}, and its widths are {widths}")
+        return tuple(n + before + after for n, (before, after) in zip(shape, widths, strict=True))
 
     def moved(self, values: Sequence[Array], attrs: Attrs) -> Array:
         return np.pad(values[0], ((0, 0), *attrs["widths"]))
@@ -204,6 +222,9 @@ class Sum(Linear):
         rows = np.broadcast_to(np.arange(m).reshape(kept), shapes[0]).ravel()
         return [SparseMap.of(rows, np.arange(n), np.full(n, float(attrs["factor"])), (m, n))]
 
+    def entries(self, shapes: Sequence[Shape], attrs: Attrs) -> int:
+        return math.prod(shapes[0])
+
 
 class Convolution(Linear):
     """See windows.convolution."""
@@ -216,6 +237,10 @@ class Convolution(Linear):
 
     def maps(self, shapes: Sequence[Shape], attrs: Attrs) -> list[SparseMap]:
         return [windows.convolution_map(shapes[0], attrs)]
+
+    def entries(self, shapes: Sequence[Shape], attrs: Attrs) -> int:
+        window: Shape = attrs["weight"].shape[1:]
+        return math.prod(self.shape(shapes, attrs)) * math.prod(window)
 
     def bias(self, shapes: Sequence[Shape], attrs: Attrs) -> Array:
         shape = self.shape(shapes, attrs)
@@ -235,6 +260,9 @@ class AveragePool(Linear):
 
     def maps(self, shapes: Sequence[Shape], attrs: Attrs) -> list[SparseMap]:
         return [windows.pool_map(shapes[0], attrs)]
+
+    def entries(self, shapes: Sequence[Shape], attrs: Attrs) -> int:
+        return math.prod(self.shape(shapes, attrs)) * math.prod(attrs["kernel"])
 
 
 class Input(Op):
@@ -329,6 +357,26 @@ def made(name: str, op: str, inputs: Sequence[Node], attrs: Attrs) -> Node:
     if 0 in shape:
         raise InvalidArgument(f"{name}: its result has the shape {shape}, without a number")
     return Node(name, op, tuple(node.name for node in inputs), shape, dict(attrs))
+
+
+def check_size(graph: Graph) -> None:
+    """Raises InvalidArgument if the matrices of a traced graph have more entries than could be planned. Nothing is made."""
+    entries = _entries(graph)
+    if entries > MOST_ENTRIES:
+        raise InvalidArgument(
+            f"its matrices have up to {entries:,} numbers, and {MOST_ENTRIES:,} is the most: take smaller inputs, or fewer channels"
+        )
+
+
+def _entries(graph: Graph) -> int:
+    total = 0
+    for node in graph:
+        op = OPS[node.op]
+        if isinstance(op, Linear):
+            total += op.entries([graph[name].shape for name in node.inputs], node.attrs)
+        elif node.op == "loop":
+            total += _entries(node.attrs["body"])
+    return total
 
 
 def verify(graph: Graph) -> Graph:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any
 
-import numpy as np
-
-from jali.errors import CorruptData, InvalidArgument
+from jali._core import schema
+from jali.errors import CorruptData, InvalidArgument, LimitExceeded
 from jali.nn import files
-from jali.nn.graph import Array, Graph
+from jali.nn.graph import Array, Graph, Node
+from jali.nn.loop_graph import unrolled_count
 from jali.nn.ops import OPS, Attrs
 from jali.nn.tracing import Builder
 
@@ -18,16 +19,18 @@ __all__ = ["document", "from_bytes", "graph_of", "load", "save", "to_bytes"]
 _KIND = "graph"
 _MOST_NODES = 100_000
 _MOST_LOOPS = 4  # in each other
+_MOST_UNROLLED = 1 << 20  # with a node for every iteration
 _MOST_NUMBERS = 1 << 26  # of one example, anywhere in the graph
+_MOST_AXES = 32
 
-#: The attributes of each operation, and what they are: "array" (or None), "sizes", "bounds" (whole numbers or None), "numbers",
-#: "pairs", "whole", "number", "flag", "name"; or "body", a graph.
+#: The attributes of each operation, and what they are: "array", "matrix", "filters" or "vector", of which those with a question mark may be missing;
+#: "sizes", "bounds" (whole numbers or None), "numbers", "pairs", "whole", "number", "flag", "name"; or "body", a graph.
 _ATTRS: dict[str, dict[str, str]] = {
     "input": {"shape": "sizes"},
-    "dense": {"weight": "array", "bias": "array"},
+    "dense": {"weight": "matrix", "bias": "vector?"},
     "convolution": {
-        "weight": "array",
-        "bias": "array",
+        "weight": "filters",
+        "bias": "vector?",
         "stride": "sizes",
         "padding": "pairs",
         "dilation": "sizes",
@@ -59,9 +62,26 @@ _ATTRS: dict[str, dict[str, str]] = {
         "sequences": "whole",
         "collected": "whole",
     },
-    "by_step": {"factors": "array"},
+    "by_step": {"factors": "vector"},
 }
 assert set(_ATTRS) == set(OPS)
+
+_BEFORE = {"collected": 0}  # of files from before loops collected arrays
+_NUMBER = schema.number(-1e300, 1e300)
+_NODE = schema.record(
+    {
+        "name": schema.name,
+        "op": schema.one_of(*_ATTRS),
+        "inputs": schema.listed(schema.name),
+        "attrs": lambda value: value,
+    }
+)
+_GRAPH = schema.record(
+    {
+        "nodes": schema.listed(_NODE, 1, _MOST_NODES),
+        "outputs": schema.listed(schema.name, 1, _MOST_NODES),
+    }
+)
 
 
 def to_bytes(graph: Graph) -> bytes:
@@ -111,117 +131,90 @@ def _attrs(attrs: Attrs, arrays: list[Array]) -> dict[str, Any]:
     return {**files.encoded(kept, arrays), **inside}
 
 
-def graph_of(content: Any, arrays: list[Array], depth: int = 0) -> Graph:
-    """The graph of a file's document. Raises CorruptData. depth: how many loops are around it."""
-    if depth > _MOST_LOOPS:
-        raise CorruptData(f"the recorded graph has more than {_MOST_LOOPS} loops in each other")
-    builder = Builder()
+def graph_of(content: Any, arrays: list[Array]) -> Graph:
+    """The graph of a file's document. Raises CorruptData, and LimitExceeded for more nodes than could be planned."""
     try:
-        entries = content["nodes"]
-        if not isinstance(entries, list) or len(entries) > _MOST_NODES:
-            raise CorruptData("the recorded graph has no list of nodes, or too long a one")
-        for entry in entries:
-            _add(builder, entry, arrays, depth)
-        return builder.graph([builder.nodes[_text(name)] for name in content["outputs"]])
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
+        graph = _graph(content, _checks(arrays, 0))
+    except ValueError as error:
         raise CorruptData(f"the recorded graph is none: {error}") from None
+    if unrolled_count(graph) > _MOST_UNROLLED:
+        raise LimitExceeded(
+            f"the recorded graph has more than {_MOST_UNROLLED:,} nodes in all iterations of its loops: let the server run it several times"
+        )
+    return graph
 
 
-def _add(builder: Builder, entry: Any, arrays: list[Array], depth: int) -> None:
-    name, op = _text(entry["name"]), _text(entry["op"])
+def _checks(arrays: list[Array], depth: int) -> dict[str, schema.Check]:
+    """The checks of attributes by what they are. depth: how many loops are around the graph."""
+    array = files.array(arrays)
+    tensors = {
+        "array": array,
+        "vector": _with_axes(array, 1, 1),
+        "matrix": _with_axes(array, 2, 2),
+        "filters": _with_axes(array, 3, 8),
+    }
+    whole = schema.whole(-(1 << 31), 1 << 31)
+    size = schema.whole(0, 1 << 31)
+    return {
+        **tensors,
+        **{f"{name}?": schema.optional(check) for name, check in tensors.items()},
+        "sizes": schema.listed(size, most=_MOST_AXES),
+        "bounds": schema.listed(schema.optional(whole), most=_MOST_AXES),
+        "numbers": schema.listed(_NUMBER),
+        "pairs": schema.listed(schema.listed(schema.whole(0, 4096), 2, 2), most=_MOST_AXES),
+        "whole": whole,
+        "number": _NUMBER,
+        "flag": schema.flag,
+        "name": schema.name,
+        "body": _body(arrays, depth + 1),
+    }
+
+
+def _body(arrays: list[Array], depth: int) -> schema.Check:
+    def check(value: Any) -> Graph:
+        if depth > _MOST_LOOPS:
+            raise ValueError(f"it has more than {_MOST_LOOPS} loops in each other")
+        return _graph(value, _checks(arrays, depth))
+
+    return check
+
+
+def _with_axes(array: schema.Check, least: int, most: int) -> schema.Check:
+    def check(value: Any) -> Array:
+        found: Array = array(value)
+        if not least <= found.ndim <= most:
+            raise ValueError(f"must be an array of {least} to {most} axes")
+        return found
+
+    return check
+
+
+def _graph(content: Any, checks: dict[str, schema.Check]) -> Graph:
+    builder = Builder()
+    found = _GRAPH(content)
+    for k, entry in enumerate(found["nodes"]):
+        try:
+            _add(builder, entry, checks)
+        except ValueError as error:
+            raise ValueError(f"nodes: entry {k}: {error}") from None
+    return builder.graph([_known(builder, name) for name in found["outputs"]])
+
+
+def _known(builder: Builder, name: str) -> Node:
+    if name not in builder.nodes:
+        raise ValueError("it names a node that is not there, or stands behind it")
+    return builder.nodes[name]
+
+
+def _add(builder: Builder, entry: dict[str, Any], checks: dict[str, schema.Check]) -> None:
+    name, op = entry["name"], entry["op"]
     if name in builder.nodes:
-        raise ValueError(f"two nodes are named {name!r}")
-    raw = dict(entry["attrs"])
-    body = {"body": graph_of(raw.pop("body"), arrays, depth + 1)} if "body" in raw else {}
-    before = {"collected": 0} if op == "loop" else {}  # files from before there was such a thing
-    attrs = {**before, **files.decoded(raw, arrays), **body}
-    kinds = _ATTRS[op]
-    if set(attrs) != set(kinds):
-        raise ValueError(f"{name}: the attributes of {op} are {', '.join(kinds) or 'none'}")
-    checked = {key: _CHECKS[kind](attrs[key]) for key, kind in kinds.items()}
-    inputs = [builder.nodes[_text(source)] for source in entry["inputs"]]
-    _limit(op, checked)
-    if builder.add(name, op, inputs, **checked).size > _MOST_NUMBERS:
-        raise ValueError(f"{name}: an array of more than {_MOST_NUMBERS} numbers")
-
-
-def _limit(op: str, attrs: Attrs) -> None:
-    """Refuses shapes and windows that would take much memory before the shape of the result is known."""
+        raise ValueError("another node has its name")
+    fields = schema.record({key: checks[kind] for key, kind in _ATTRS[op].items()}, _BEFORE)
+    attrs = fields(entry["attrs"])
     for key in ("shape", "kernel"):
-        if key in attrs and np.prod(attrs[key], dtype=np.float64) > _MOST_NUMBERS:
-            raise ValueError(f"{op}: an array of more than {_MOST_NUMBERS} numbers")
-    widths = [w for pair in (*attrs.get("widths", ()), *attrs.get("padding", ())) for w in pair]
-    if any(not 0 <= w <= 4096 for w in widths):
-        raise ValueError(f"{op}: a padding of more than 4,096 numbers")
-    if op == "by_step" and attrs["factors"] is None:
-        raise ValueError(f"{op}: its numbers are missing")
-    if "weight" in attrs and (attrs["weight"] is None or attrs["weight"].ndim < 2):
-        raise ValueError(f"{op}: weights of fewer than two axes")
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= 1000:
-        raise TypeError("a name is a string of 1 to 1,000 characters")
-    return value
-
-
-def _array(value: Any) -> Array | None:
-    if value is not None and not isinstance(value, np.ndarray):
-        raise TypeError("a tensor is an array of the file")
-    return value
-
-
-def _whole(value: Any) -> int:
-    if type(value) is not int or not -(1 << 31) <= value <= 1 << 31:
-        raise TypeError(f"{value!r} is no whole number")
-    return value
-
-
-def _number(value: Any) -> float:
-    if type(value) not in (int, float):
-        raise TypeError(f"{value!r} is no number")
-    return float(value)
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"{value!r} is neither true nor false")
-    return value
-
-
-def _each(value: Any, check: Any) -> tuple[Any, ...]:
-    if not isinstance(value, tuple):
-        raise TypeError("a list is missing")
-    return tuple(check(v) for v in value)
-
-
-def _size(value: Any) -> int:
-    if _whole(value) < 0:
-        raise ValueError(f"{value} is no size")
-    return int(value)
-
-
-def _graph(value: Any) -> Graph:
-    if not isinstance(value, Graph):
-        raise TypeError("the body of a loop is a graph")
-    return value
-
-
-def _pair(value: Any) -> tuple[int, ...]:
-    if len(_each(value, _size)) != 2:
-        raise ValueError("a padding is two sizes")
-    return _each(value, _size)
-
-
-_CHECKS: dict[str, Any] = {
-    "array": _array,
-    "sizes": lambda v: _each(v, _size),
-    "bounds": lambda v: _each(v, lambda n: None if n is None else _whole(n)),
-    "numbers": lambda v: _each(v, _number),
-    "pairs": lambda v: _each(v, _pair),
-    "whole": _whole,
-    "number": _number,
-    "flag": _flag,
-    "name": _text,
-    "body": _graph,
-}
+        if math.prod(attrs.get(key, ())) > _MOST_NUMBERS:
+            raise ValueError(f"an array of more than {_MOST_NUMBERS} numbers")
+    inputs = [_known(builder, source) for source in entry["inputs"]]
+    if builder.add(name, op, inputs, **attrs).size > _MOST_NUMBERS:
+        raise ValueError(f"an array of more than {_MOST_NUMBERS} numbers")

@@ -11,11 +11,12 @@ import numpy.typing as npt
 from jali import ckks
 from jali._core import checks
 from jali._core.console import counted_text, one_text
+from jali._core.log import logger
 from jali.ckks.client import encrypted
 from jali.errors import InvalidArgument, ParamsMismatch, WrongDecryption
 from jali.nn.execute import checked_examples
 from jali.nn.graph import Array, Node
-from jali.nn.keys import keys
+from jali.nn.keys import MAX_KEY_BYTES, KeyCost, check_cost, key_cost, keys
 from jali.nn.lower import packed, unpacked
 from jali.nn.manifest import Manifest, Port
 from jali.nn.message import Message
@@ -63,13 +64,28 @@ class Client:
         return self._client
 
     def evaluation_keys(
-        self, *, progress: Callable[[int, int], object] | None = None
+        self,
+        *,
+        max_bytes: int = MAX_KEY_BYTES,
+        progress: Callable[[int, int], object] | None = None,
     ) -> ckks.EvaluationKeys:
         """The public keys that the program uses, and no others, each for the levels at which it is used.
 
+        max_bytes: how many bytes they may take in this client's memory. The server says which keys it wants, and may want too many:
+            ``key_cost`` says what they cost.
         progress: called after each key, with how many are made and how many there will be. If it raises, the work ends.
+
+        Raises LimitExceeded, before any key is made, if they take more than max_bytes.
         """
+        most = checks.whole(max_bytes, 1, "max_bytes must be a number of bytes, at least 1")
+        cost = check_cost(self._manifest.params, self._manifest.demand, most)
+        logger.info("evaluation keys to make: %s", cost)
         return keys(self._client, self._manifest.demand, progress)
+
+    @property
+    def key_cost(self) -> KeyCost:
+        """What the program's keys cost: how many there are, their bytes, and about the time to make them. Nothing is made."""
+        return key_cost(self._manifest.params, self._manifest.demand)
 
     def encrypt(self, *inputs: npt.ArrayLike) -> Message:
         """One example, or a batch of any size, of every input.

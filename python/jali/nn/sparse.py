@@ -15,9 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from jali.errors import InvalidArgument
 from jali.nn.graph import Array
 
-__all__ = ["DenseMap", "SparseMap"]
+__all__ = ["MOST_ENTRIES", "DenseMap", "SparseMap"]
+
+MOST_ENTRIES = 1 << 28  #: of all matrices of a model together: 6 GB as lists
 
 Indices = npt.NDArray[np.signedinteger[Any]]
 _SMALL = 1 << 20  # entries of a matrix that is kept as one
@@ -177,6 +180,11 @@ class SparseMap:
         starts = np.searchsorted(inner.rows, np.arange(inner.shape[0] + 1))
         counts = np.diff(starts)[self.cols]
         total, shape = int(counts.sum()), (self.shape[0], inner.shape[1])
+        if min(total, shape[0] * shape[1]) > MOST_ENTRIES:
+            raise InvalidArgument(
+                f"two matrices that follow each other make one of {shape[0]:,} x {shape[1]:,} numbers, which is too large: put a function "
+                "between them, or take smaller inputs"
+            )
         if total > 2 * shape[0] * shape[1]:  # the result is dense, and a dense product is cheaper
             return SparseMap.dense(self.matrix() @ inner.matrix())
         mine = np.repeat(np.arange(self.count), counts)

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from jali._core import schema
 from jali.errors import CorruptData, VersionError
 from jali.nn import files, recorded, storage_costs
 from jali.nn.costs import Costs
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.levels import Levels
+from jali.nn.loop_graph import unrolled_count
 from jali.nn.manifest import Manifest
+from jali.nn.ops import check_size
 from jali.nn.weights import Weights
 
 __all__ = ["Stored", "from_bytes", "to_bytes"]
 
 _KIND = "program"
+_NEW = {"weights"}  # fields that programs of earlier versions do not have
+_EARLIER = "the program was compiled by an earlier version of Jali, which planned by other costs: compile the model again"
+_MOST_NODES = 1 << 20
+_MOST_FOLDED, _FEW = 4, 64  # of so many nodes of the model, one at least has a level of its own
+_LEAST_ERROR = 2.0**-50
 _NUMBERS = ("low", "high", "mean", "square")  # for each number of an input, or one for all
 
 
@@ -99,53 +107,104 @@ def _mean(values: Array) -> float:
 def from_bytes(data: bytes | bytearray | memoryview, security: int = 128) -> Stored:
     """What to_bytes wrote. Raises CorruptData, VersionError and LimitExceeded. security: see Manifest.from_bytes."""
     content, arrays = files.read(_KIND, data)
+    if type(content) is dict and not content.keys() >= _NEW:
+        raise VersionError(_EARLIER)
     try:
-        graph = recorded.graph_of(content["graph"], arrays)
-        ranges = {str(k): files.decoded(v, arrays) for k, v in content["ranges"].items()}
-        manifest = Manifest.from_bytes(bytes.fromhex(content["manifest"]), security=security)
-        params = manifest.params
-        levels = Levels(
-            _levels(content["levels"], params.depth),
-            _levels(content["restored"], params.depth),
-            _levels(content.get("slots", {}), params.slots),
-        )
-        if "weights" not in content or not {"added", *storage_costs.NAMES} <= set(content["costs"]):
-            raise VersionError(
-                "the program was compiled by an earlier version of Jali, which planned by other costs: compile the model again"
-            )
-        costs = Costs.of_document(content["costs"])
-        weights = Weights.of_document(content["weights"])
-        claims = {str(name): float(bits) for name, bits in content["claims"].items()}
-        numbers = {k: float(content[k]) for k in ("precision_bits", "error", "memory")}
-        device = content.get("device", "cpu")
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        found = _outside(arrays)(content)
+    except ValueError as error:
         raise CorruptData(f"the bytes are no program: {error}") from None
-    if not (1 <= numbers["precision_bits"] <= 40 and 0 < numbers["error"] < 1):
-        raise CorruptData("the program's precision is none")
-    if not numbers["memory"] >= 0:
-        raise CorruptData("the program's memory is none")
-    if device not in ("cpu", "cuda"):
-        raise CorruptData("the program is for no kind of device")
-    if not all(-256 < bits < 256 for bits in claims.values()):
-        raise CorruptData("the program's precision is none")
+    manifest = Manifest.from_bytes(found["manifest"], security=security)
+    graph = recorded.graph_of(content["graph"], arrays)
+    costs = found["costs"]
+    if type(costs) is not dict or not {"added", *storage_costs.NAMES} <= costs.keys():
+        raise VersionError(_EARLIER)
+    try:
+        _check_ports(graph, manifest)
+        inside = _inside(manifest)(
+            {k: v for k, v in found.items() if k in ("levels", "restored", "slots", "costs")}
+        )
+        check_size(graph)
+    except ValueError as error:
+        raise CorruptData(f"the bytes are no program: {error}") from None
+    levels = Levels(inside["levels"], inside["restored"], inside["slots"])
+    if unrolled_count(graph) > _MOST_FOLDED * len(levels.at) + _FEW:
+        raise CorruptData("the program's loops have more iterations than it has levels for")
+    kept = ("ranges", "weights", "claims", "device", "precision_bits", "error", "memory")
     return Stored(
-        graph,
-        ranges,
-        manifest,
+        graph=graph,
+        manifest=manifest,
         levels=levels,
-        costs=costs,
-        weights=weights,
-        claims=claims,
-        device=device,
-        **numbers,
+        costs=inside["costs"],
+        **{k: found[k] for k in kept},
     )
 
 
-def _levels(content: Any, most: int) -> dict[str, int]:
-    found = {str(name): level for name, level in content.items()}
-    if any(type(level) is not int or not 0 <= level <= most for level in found.values()):
-        raise ValueError("a level or a number of slots is none of its parameters")
-    return found
+def _outside(arrays: Sequence[Array]) -> schema.Check:
+    """The check of a program's document, as far as it goes without parameters."""
+
+    def decoded(value: Any) -> Any:
+        return files.decoded(value, arrays)
+
+    return schema.record(
+        {
+            "graph": lambda value: value,
+            "ranges": schema.mapped(decoded, _MOST_NODES),
+            "manifest": _from_hex,
+            "precision_bits": schema.number(1, 40),
+            "error": schema.number(_LEAST_ERROR, 1 - _LEAST_ERROR),
+            "memory": schema.number(0, 1e30),
+            "levels": lambda value: value,
+            "restored": lambda value: value,
+            "slots": lambda value: value,
+            "costs": lambda value: value,
+            "weights": Weights.of_document,
+            "claims": schema.mapped(schema.number(-255, 255), _MOST_NODES),
+            "device": schema.one_of("cpu", "cuda"),
+        },
+        {"slots": {}, "device": "cpu"},
+    )
+
+
+def _inside(manifest: Manifest) -> schema.Check:
+    """The check of what has to fit the parameters."""
+    params = manifest.params
+    levels = schema.mapped(schema.whole(0, params.depth), _MOST_NODES)
+    rows = params.depth + 1
+
+    def costs(value: Any) -> Costs:
+        found = Costs.of_document(value)
+        restores = rows if params.bootstraps else 0
+        if len(found.rotation) != rows or len(found.real) != restores:
+            raise ValueError("must have a number for every level")
+        return found
+
+    return schema.record(
+        {
+            "levels": levels,
+            "restored": levels,
+            "slots": schema.mapped(schema.power_of_two(1, params.slots), _MOST_NODES),
+            "costs": costs,
+        }
+    )
+
+
+def _from_hex(value: Any) -> bytes:
+    if type(value) is not str or not value.isascii():
+        raise ValueError("must be bytes in hexadecimal digits")
+    try:
+        return bytes.fromhex(value)
+    except ValueError:
+        raise ValueError("must be bytes in hexadecimal digits") from None
+
+
+def _check_ports(graph: Graph, manifest: Manifest) -> None:
+    """Raises ValueError unless the client's inputs and outputs have the shapes of the model's."""
+    for what, ports, names in (
+        ("inputs", manifest.inputs, [node.name for node in graph.inputs]),
+        ("outputs", manifest.outputs, list(graph.outputs)),
+    ):
+        if [port.shape for port in ports] != [graph[name].shape for name in names]:
+            raise ValueError(f"manifest: its {what} have other shapes than those of the graph")
 
 
 def _checked(node: Node, ranges: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from jali._core import schema
 from jali.ckks import Params
 from jali.nn.costs import Costs
 from jali.nn.elimination import NEVER
@@ -57,11 +58,9 @@ class Weights:
 
     @classmethod
     def of_document(cls, document: Mapping[str, Any]) -> Weights:
-        """What ``document`` gave. Raises ValueError, TypeError or KeyError for anything else."""
-        found = {field.name: document[field.name] for field in fields(cls)}
-        if any(type(weight) is not int or not 0 <= weight < NEVER for weight in found.values()):
-            raise ValueError("the weights of layouts are none")
-        return cls(**found)
+        """What ``document`` gave. Raises ValueError for anything else."""
+        weight = schema.whole(0, NEVER - 1)
+        return cls(**schema.record({field.name: weight for field in fields(cls)})(document))
 
 
 def weights_of(costs: Costs, params: Params) -> Weights:

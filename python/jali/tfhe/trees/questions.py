@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jali._core import checks
+from jali._core import checks, schema
 from jali._core.console import counted_text
 from jali._jali.tfhe import Ciphertext
 from jali.errors import CorruptData, InvalidArgument
@@ -18,6 +18,9 @@ from jali.tfhe.client import Client
 
 __all__ = ["Questions", "bins", "checked_edges", "quantile_edges"]
 
+_LARGEST = 1e100  # of a number in a document, so that scores are finite
+_MOST_VALUES = 1 << 16  # of a message
+_MOST_TREES = 1 << 31
 TYPES: dict[str, type[np.float32 | np.float64]] = {"float32": np.float32, "float64": np.float64}
 
 Floats = npt.NDArray[np.float64]
@@ -82,6 +85,31 @@ def _passed(table: Floats, edges: tuple[Floats, ...]) -> list[npt.NDArray[np.boo
     return [column[:, None] > of for column, of in zip(table.T, edges, strict=True)]
 
 
+def _class(value: Any) -> Any:
+    """The name or number of a class."""
+    if type(value) is str:
+        return value if not value else schema.text(value)
+    if type(value) in (bool, int):
+        return value if type(value) is bool else schema.whole(-(1 << 63), (1 << 63) - 1)(value)
+    return schema.number(-_LARGEST, _LARGEST)(value)
+
+
+_NUMBER = schema.number(-_LARGEST, _LARGEST)
+_DOCUMENT = schema.record(
+    {
+        "edges": schema.listed(schema.listed(_NUMBER), 1),
+        "large": schema.whole(1, _MOST_VALUES),
+        "score_of": schema.listed(schema.whole(), 1),
+        "base": schema.listed(_NUMBER, 1),
+        "step": _NUMBER,
+        "count": schema.whole(1, _MOST_TREES),
+        "is_mean": schema.flag,
+        "classes": schema.listed(_class, 2),
+        "compared_as": schema.one_of(*TYPES),
+    }
+)
+
+
 @dataclass(frozen=True)
 class Questions:
     """What a client must know of a program. It has neither trees nor tables; `edges` are the model's unless others were given.
@@ -124,20 +152,21 @@ class Questions:
     def from_json(cls, text: str | bytes) -> Questions:
         """What to_json wrote. Raises CorruptData for anything else."""
         try:
-            given = json.loads(text)
+            raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+            given = _DOCUMENT(schema.parsed(bytes(schema.octets(raw))))
             questions = cls(
                 edges=checked_edges(given["edges"], len(given["edges"])),
-                large=checks.whole(given["large"], 1, "large must be at least 1"),
+                large=given["large"],
                 score_of=np.array(given["score_of"], np.int64),
                 base=np.array(given["base"], np.float64),
-                step=float(given["step"]),
-                count=checks.whole(given["count"], 1, "count must be at least 1"),
-                is_mean=checks.flag(given["is_mean"], "is_mean"),
+                step=given["step"],
+                count=given["count"],
+                is_mean=given["is_mean"],
                 classes=np.array(given["classes"]),
                 compared_as=TYPES[given["compared_as"]],
             )
             questions._check()
-        except (ValueError, TypeError, KeyError, OverflowError, InvalidArgument) as error:
+        except ValueError as error:
             raise CorruptData(
                 f"these are no questions of a program: {error}; give what Questions.to_json wrote"
             ) from None

@@ -1,0 +1,286 @@
+"""Files and manifests of someone who lies: they are refused before any work, and no check of a client relies on them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jali
+from jali import nn
+from jali.nn import files, recorded
+from jali.nn.keys import Demand, check_cost, key_cost
+from jali.nn.layout import Layout
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+
+import fuzz_python
+
+Change = Callable[[Any], Any]
+
+
+@pytest.fixture(scope="module")
+def program() -> nn.Program:
+    rng = np.random.default_rng(11)
+    w, x = rng.normal(size=(3, 6)) / 2, rng.uniform(-1, 1, (40, 6))
+    return jali.compile(lambda v: np.square(w @ v), x[0], calibration=x)
+
+
+def lie(data: bytes, kind: str, change: Change) -> bytes:
+    """A file whose document was changed by someone who knows the format."""
+    content, arrays = files.read(kind, data)
+    content = json.loads(json.dumps(content))
+    change(content)
+    return files.written(kind, content, arrays)
+
+
+def of_document(document: bytes) -> bytes:
+    """A file with this document, whatever it is, under the right hash."""
+    digest = hashlib.sha256(document).digest()
+    return files._HEADER.pack(files._MAGIC, files._VERSION, len(document), digest) + document
+
+
+def port(kind: str, **fields: Any) -> Change:
+    return lambda c: c[kind][0].update(fields)
+
+
+LIES: list[tuple[Change, str]] = [
+    (lambda c: c.update(inputs=[]), "inputs: must be a list of 1 to"),
+    (lambda c: c.update(outputs=[]), "outputs: must be a list of 1 to"),
+    (lambda c: c.update(noise_bits=[]), "noise_bits: must be a list of 1 to"),
+    (lambda c: c.update(noise_bits=[12.0, 12.0]), "noise_bits: must be a number for each output"),
+    (lambda c: c.update(noise_bits=[-5000]), "noise_bits: entry 0: must be a number from 1 to 64"),
+    (lambda c: c.update(noise_bits=[-1000]), "noise_bits: entry 0: must be a number from 1 to 64"),
+    (lambda c: c.update(noise_bits=[10**400]), "noise_bits: entry 0"),
+    (port("outputs", peak=1e5), "outputs: peak: is larger than any number that decryption gives"),
+    (port("outputs", peak=1e-9, rms=1e-9), "peak: must hold for all numbers from low to high"),
+    (port("inputs", peak=0.01, rms=0.01), "peak: must hold for all numbers from low to high"),
+    (port("inputs", rms=5.0), "rms: must be above 0 and at most peak"),
+    (port("inputs", name="x\u001b[2J"), "name: must be a text without control characters"),
+    (port("inputs", name="\u202etxt"), "name: must be a text without control characters"),
+    (port("inputs", name=""), "name: must be a text of 1 to 1,000 characters"),
+    (port("inputs", extra=1), "has other fields than"),
+    (port("inputs", level=True), "level: must be a whole number"),
+    (port("outputs", table={"array": 0}), "table"),
+    (lambda c: c["inputs"].append(c["inputs"][0]), "inputs: two have one name"),
+    (lambda c: c["rotations"].append(c["rotations"][0]), "rotations: one occurs twice"),
+    (lambda c: c.update(rotations=[[1, 0, 0]]), "rotations: entry 0: must be a list of 2 entries"),
+    (lambda c: c.update(bootstrap="all"), "bootstrap: must be one of none"),
+    (lambda c: c.update(bootstrap=5), "bootstrap: must be one of none"),
+    (lambda c: c.update(packings=[]), "packings: must be a list of 1 to"),
+    (lambda c: c.update(restored_bits=1e9), "restored_bits: must be a number from 0 to 64"),
+    (lambda c: c.update(lanes=3), "lanes: must be a power of two"),
+    (lambda c: c.update(params=None), "must be an object"),
+    (lambda c: c.pop("params"), "must be an object"),
+    (lambda c: c.pop("rotations"), "rotations: is missing"),
+]
+
+
+@pytest.mark.parametrize("k", range(len(LIES)))
+def test_a_manifest_that_lies_is_refused_with_the_place(k: int, program: nn.Program) -> None:
+    change, sentence = LIES[k]
+    with pytest.raises(jali.CorruptData, match="the bytes are no manifest: ") as refused:
+        nn.Manifest.from_bytes(lie(program.manifest.to_bytes(), "manifest", change))
+    assert sentence in str(refused.value) and str(refused.value).isprintable()
+
+
+def test_the_range_check_of_decryption_cannot_be_switched_off(program: nn.Program) -> None:
+    """Whatever a manifest says, a number near the end of what decryption can give is refused."""
+    last = program.params.level(0)
+    room = 2.0 ** (last.log_q - np.log2(last.scale) - 1)
+    seen = 0
+    for bits in (1, 2, 8, 64):
+        for peak in 2.0 ** np.arange(-3, 20):
+
+            def change(c: Any, bits: float = bits, peak: float = peak) -> None:
+                c.update(noise_bits=[bits])
+                c["outputs"][0].update(peak=peak)
+
+            try:
+                manifest = nn.Manifest.from_bytes(
+                    lie(program.manifest.to_bytes(), "manifest", change)
+                )
+            except jali.CorruptData:
+                continue
+            seen += 1
+            (output,) = manifest.outputs
+            assert output.refused(np.full((1, 3), 1.02 * room), bits).all()
+    assert seen > 10
+
+
+def test_what_a_manifest_costs_is_said_before_any_key_is_made(program: nn.Program) -> None:
+    honest = program.client(threads=1)
+    cost = honest.key_cost
+    keys = honest.evaluation_keys(max_bytes=cost.made)
+    assert (keys.count, keys.nbytes) == (cost.count, cost.made)
+    assert str(cost.count) in str(cost) and "of one thread" in str(cost)
+    with pytest.raises(
+        jali.LimitExceeded, match=r"call evaluation_keys\(max_bytes=\d+\)"
+    ) as refused:
+        honest.evaluation_keys(max_bytes=cost.made - 1)
+    advice = int(str(refused.value).rpartition("max_bytes=")[2].rstrip(")"))
+    assert honest.evaluation_keys(max_bytes=advice).count == cost.count
+
+
+def test_a_manifest_that_asks_for_all_rotations_is_refused_at_once(program: nn.Program) -> None:
+    slots, depth = program.params.slots, program.params.depth
+    every = [[step, depth] for step in range(1, slots)]
+    data = lie(program.manifest.to_bytes(), "manifest", lambda c: c.update(rotations=every))
+    client = nn.Client(nn.Manifest.from_bytes(data), secret=program.client(threads=1).secret)
+    told: list[Any] = []
+    start = time.process_time()
+    with pytest.raises(jali.LimitExceeded, match="the program asks for"):
+        client.evaluation_keys(max_bytes=1 << 28, progress=lambda *seen: told.append(seen))
+    assert time.process_time() - start < 0.01 * len(data) / 1024 and not told
+
+
+def test_rotations_beside_bootstrapping_are_counted_before_its_keys() -> None:
+    params = jali.ckks.Params.create(bootstrap=True, log_n=11, security=0, name="insecure_hostile")
+    demand = Demand(dict.fromkeys(range(1, params.slots), params.depth), 1, (12.0,), "all")
+    start = time.process_time()
+    with pytest.raises(jali.LimitExceeded, match="and those of bootstrapping"):
+        check_cost(params, demand, 1 << 20)
+    assert time.process_time() - start < 0.1
+    few = Demand({1: params.depth}, 1, (12.0,), "all")
+    cost = check_cost(params, few, 1 << 40)
+    assert cost == key_cost(params, few)
+    with pytest.raises(jali.LimitExceeded):
+        check_cost(params, few, cost.made - 1)
+
+
+DOCUMENTS = {
+    "lists": lambda n: b"[" + b"[]," * n + b"[]]",
+    "objects": lambda n: b"[" + b"{}," * n + b"{}]",
+    "fields": lambda n: b'{"a":' * n + b"1" + b"}" * n,
+    "nested": lambda n: b"[" * n,
+    "numbers": lambda n: b"[" + b"1," * n + b"1]",
+    "arrays": lambda n: b'{"kind":"graph","content":0,"arrays":[' + b"[1]," * n + b"[1]]}",
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_large_documents_of_nothing_are_refused_quickly(name: str) -> None:
+    """10 ms for each KB, and memory within 20 times the bytes; 66 MB of lists took 35 s before."""
+    data = of_document(DOCUMENTS[name](2_000_000))
+    tracemalloc.start()
+    start = time.process_time()
+    try:
+        with pytest.raises(jali.CorruptData):
+            recorded.from_bytes(data)
+        took = time.process_time() - start
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert took < min(10.0, 0.01 * len(data) / 1024) and peak < 20 * len(data)
+
+
+def small_graph(change: Change) -> bytes:
+    """A file of a graph of few nodes, changed."""
+    nodes = [
+        {"name": "x", "op": "input", "inputs": [], "attrs": {"shape": [1 << 26]}},
+        {"name": "y", "op": "reshape", "inputs": ["x"], "attrs": {"shape": [1 << 13, 1 << 13]}},
+        {"name": "z", "op": "transpose", "inputs": ["y"], "attrs": {"axes": [1, 0]}},
+        {"name": "a", "op": "slice", "inputs": ["z"], "attrs": {"start": [None, 1], "stop": [None, None], "step": [2, 1]}},
+        {"name": "b", "op": "pad", "inputs": ["a"], "attrs": {"widths": [[0, 0], [1, 0]]}},
+        {"name": "c", "op": "concat", "inputs": ["b", "b"], "attrs": {"axis": 0}},
+        {"name": "d", "op": "broadcast", "inputs": ["c"], "attrs": {"shape": [1, 1 << 13, 1 << 13]}},
+    ]  # fmt: skip
+    content = {"nodes": nodes, "outputs": ["d"]}
+    change(content)
+    return files.written("graph", content, [])
+
+
+def test_shapes_of_a_small_graph_take_no_memory() -> None:
+    """Each of these nodes has 67 million numbers. The file has fewer than 1 KB, and took a gigabyte before."""
+    data = small_graph(lambda _: None)
+    tracemalloc.start()
+    try:
+        graph = recorded.from_bytes(data)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert graph["d"].shape == (1, 1 << 13, 1 << 13) and peak < 1 << 20
+    for change in (
+        lambda c: c["nodes"][5]["attrs"].update(axis=2),
+        lambda c: c["nodes"][5]["attrs"].update(axis=-1),
+        lambda c: c["nodes"][4]["attrs"].update(widths=[[0, 0]]),
+        lambda c: c["nodes"][4]["attrs"].update(widths=[[0, 4096], [4096, 4096]]),
+        lambda c: c["nodes"][3]["attrs"].update(step=[0, 1]),
+        lambda c: c["nodes"][6]["attrs"].update(shape=[2, 1 << 13, 1 << 13]),
+    ):
+        with pytest.raises(jali.CorruptData):
+            recorded.from_bytes(small_graph(change))
+
+
+@pytest.mark.parametrize("count", [2_000_000_000, 1 << 20, 40_000])
+def test_counts_of_loops_are_checked_before_they_are_planned(count: int) -> None:
+    """A file of 6 KB with 2,000,000,000 iterations hung before."""
+    x = np.random.default_rng(3).uniform(-1, 1, (40, 4))
+    program = jali.compile(
+        lambda v: nn.loop(lambda h: 0.5 * h + v, v, count=4), x[0], calibration=x
+    )
+    data = program.to_bytes()
+    assert nn.Program.from_bytes(data).to_bytes() == data
+
+    def change(c: Any) -> None:
+        (node,) = (node for node in c["graph"]["nodes"] if node["op"] == "loop")
+        node["attrs"]["count"] = count
+
+    hostile = lie(data, "program", change)
+    start = time.process_time()
+    with pytest.raises(jali.CorruptData, match="iterations"):
+        nn.Program.from_bytes(hostile)
+    assert time.process_time() - start < 0.01 * len(hostile) / 1024
+
+
+def test_loops_in_each_other_are_counted_together() -> None:
+    body: Any = {"nodes": [{"name": "h", "op": "input", "inputs": [], "attrs": {"shape": [1]}},
+                           {"name": "s", "op": "polynomial", "inputs": ["h"], "attrs": {"coefficients": [0.0, 0.5]}}],
+                 "outputs": ["s"]}  # fmt: skip
+    for _ in range(3):
+        attrs = {"body": body, "count": 1 << 16, "states": 1, "sequences": 0, "collected": 0}
+        loop = {"name": "s", "op": "loop", "inputs": ["h"], "attrs": attrs}
+        body = {"nodes": [body["nodes"][0], loop], "outputs": ["s"]}
+    with pytest.raises(jali.LimitExceeded, match="in all iterations of its loops"):
+        recorded.from_bytes(files.written("graph", body, []))
+
+
+def test_addresses_of_layouts_are_checked_without_listing_them(rng: np.random.Generator) -> None:
+    """The largest address and whether two are equal, against the list, for layouts of random shapes, gaps and grids."""
+    for _ in range(500):
+        axes = int(rng.integers(0, 3))
+        shape = tuple(int(n) for n in rng.integers(1, 7, axes + 1))
+        gap = int(rng.choice([1, 1, 2, 3, 4]))
+        grid = tuple(max(1, n * gap + int(rng.integers(-2, 3))) for n in shape[1:])
+        layout = Layout(shape, 1 << 12, 1 << 12, gap, grid)
+        addresses = layout.addresses
+        assert layout.extent == addresses.max() + 1
+        assert layout.is_apart == (len(np.unique(addresses)) == len(addresses))
+
+
+def test_hostile_files_fail_only_with_errors_of_jali() -> None:
+    """2,000 changed files of the fuzzer: manifests, programs, recorded graphs, questions of trees and messages."""
+    for number in range(2000):
+        steps: list[str] = []
+        try:
+            fuzz_python.TARGETS["files"](1, number, steps.append).run()
+        except Exception as error:
+            raise AssertionError("\n".join([f"case {number}", *steps])) from error
+
+
+@pytest.mark.long
+def test_many_hostile_files_fail_only_with_errors_of_jali() -> None:
+    for number in range(2000, 100_000):
+        steps: list[str] = []
+        try:
+            fuzz_python.TARGETS["files"](1, number, steps.append).run()
+        except Exception as error:
+            raise AssertionError("\n".join([f"case {number}", *steps])) from error
