@@ -153,8 +153,9 @@ class _Search:
         if self._taken(first):
             ways = (
                 ({**state.chosen, self._roots[first]: source}, target)
-                for source, target in self._inputs(self._graph[first], node, singles[0])
-                if state.chosen.get(root, target) == target
+                for source, target in self._inputs(
+                    self._graph[first], node, singles[0], state.chosen.get(root)
+                )
             )
         elif root in state.chosen:
             ways = iter([(state.chosen, state.chosen[root])])
@@ -201,11 +202,12 @@ class _Search:
         )
 
     def _inputs(
-        self, source: Node, node: Node, single: SparseMap
+        self, source: Node, node: Node, single: SparseMap, given: Layout | None
     ) -> Iterator[tuple[Layout, Layout]]:
-        """Layouts of an input and of its only matrix's result."""
+        """Layouts of an input and of its only matrix's result. given: that of the result, if an array that lies alike has chosen it. It may be of
+        another shape with as many numbers."""
         plain = fitted(source.shape, self._slots)
-        targets = list(self._targets(node, [plain]))
+        targets = list(self._targets(node, [plain])) if given is None else [given]
         for target in targets:
             yield plain, target
             if (
@@ -236,6 +238,8 @@ class _Search:
             fits = len(source.shape) == len(node.shape) > 1
             if fits and all(n <= m for n, m in zip(node.shape[1:], grid, strict=True)):
                 target = fitted(node.shape, self._slots, 1, grid, node.shape[0] * math.prod(grid))
+                if given not in (None, target):
+                    continue
                 made = phased(source.shape, stride, target, _MOST_GATHERED)
                 if made is not None:
                     yield made, target

@@ -17,7 +17,7 @@ from jali.ckks import Params
 from jali.nn import files
 from jali.nn.graph import Array, Shape
 from jali.nn.keys import BOOTSTRAP_KEYS, Demand
-from jali.nn.layout import Gathered, Layout, Skewed
+from jali.nn.layout import Gathered, Layout, Repeated, Skewed
 
 __all__ = ["SIGMAS", "TOLERANCE", "checked", "demand_document", "layout_document", "params_of"]
 
@@ -166,6 +166,7 @@ def layout_document(layout: Layout) -> dict[str, Any]:
         "table": layout.table.astype(np.float64) if isinstance(layout, Gathered) else None,
         "period": layout.period,
         "gap": layout.gap,
+        "copies": layout.width if isinstance(layout, Repeated) else None,
         "skew": [layout.count, layout.width] if isinstance(layout, Skewed) else None,
         "grid": list(layout.grid),
     }
@@ -183,6 +184,7 @@ def _port(arrays: Sequence[Array], params: Params, slots: int) -> schema.Check:
             "table": schema.optional(array),
             "period": schema.power_of_two(1, slots),
             "gap": schema.whole(1, _MOST_GAP),
+            "copies": schema.optional(schema.power_of_two(1, slots)),
             "skew": schema.optional(schema.listed(schema.power_of_two(1, slots), 2, 2)),
             "grid": _SHAPE,
             "numbers": schema.listed(array, 4, 4),
@@ -190,7 +192,7 @@ def _port(arrays: Sequence[Array], params: Params, slots: int) -> schema.Check:
             "peak": scale,
             "level": schema.whole(0, params.depth),
         },
-        {"skew": None},
+        {"skew": None, "copies": None},
     )
 
     def check(value: Any) -> dict[str, Any]:
@@ -225,10 +227,15 @@ def _numbers(found: Mapping[str, Any], size: int) -> dict[str, Array]:
 
 def _layout(found: Mapping[str, Any], slots: int) -> Layout:
     laid, grid, table, skew = (found[k] for k in ("laid", "grid", "table", "skew"))
-    if table is not None and skew is not None:
-        raise ValueError("skew: an array with a table is not skewed")
+    copies = found["copies"]
+    if sum(kind is not None for kind in (table, skew, copies)) > 1:
+        raise ValueError(
+            "skew: an array has a table, is skewed or has copies, one of these at most"
+        )
     if table is not None:
         return _gathered(table, laid, slots)
+    if copies is not None:
+        return _repeated(laid, slots, found["period"], copies)
     if len(grid) != max(0, len(laid) - 1) or math.prod([*laid[:1], *grid]) > _MOST_NUMBERS:
         raise ValueError(
             "grid: must have the sizes of all axes but the first, and not too many numbers"
@@ -245,6 +252,13 @@ def _layout(found: Mapping[str, Any], slots: int) -> Layout:
     if not layout.is_apart:
         raise ValueError("laid: two numbers lie in one slot")
     return layout
+
+
+def _repeated(laid: Shape, slots: int, period: int, width: int) -> Repeated:
+    extent = math.prod(laid) * width
+    if extent > period and (period != slots or extent > _MOST_NUMBERS):
+        raise ValueError("copies: the array has more of them than there is room for")
+    return Repeated(laid, slots, period, width=width)
 
 
 def _skewed(laid: Shape, slots: int, count: int, width: int) -> Skewed:

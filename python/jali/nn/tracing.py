@@ -204,15 +204,23 @@ class Traced:
             outer = _joint(self.shape[:-2], other.shape[:-2])
             pair = [x._broadcast((*outer, *x.shape[-2:])) for x in (self, other)]
             return self._add("matmul", "matmul", *pair)
-        if not 1 <= self.ndim <= 2 or not 1 <= other.ndim <= 2:
-            self._refuse(
-                "a product of an encrypted vector and encrypted arrays of more than two axes: make the vector a matrix by reshape"
-            )
-        rows = self.reshape(-1, 1, self.shape[-1])
-        columns = (other if other.ndim == 2 else other.reshape(-1, 1)).T
+        return self._times_vectors(other)
+
+    def _times_vectors(self, other: Traced) -> Traced:
+        """numpy.matmul if one of both matrices has a single row or column, or is a vector."""
+        a = self if self.ndim > 1 else self.reshape(1, *self.shape)
+        b = other if other.ndim > 1 else other.reshape(*other.shape, 1)
+        if min(a.ndim, b.ndim) < 2 or a.shape[-1] != b.shape[-2]:
+            raise InvalidArgument(f"a product of arrays of {self.shape} and {other.shape}")
+        columns = b.transpose((*range(b.ndim - 2), b.ndim - 1, b.ndim - 2))
+        rows = a.reshape(*a.shape[:-1], 1, a.shape[-1])
+        columns = columns.reshape(*columns.shape[:-2], 1, *columns.shape[-2:])
         product: Traced = (rows * columns).sum(-1)
-        result: Traced = product.reshape(*self.shape[:-1], *other.shape[1:])
-        return result
+        ends = (
+            *(a.shape[-2:-1] if self.ndim > 1 else ()),
+            *(b.shape[-1:] if other.ndim > 1 else ()),
+        )
+        return product.reshape(*product.shape[:-2], *ends)
 
     def __rmatmul__(self, other: Any) -> Traced:
         matrix = np.asarray(other)
