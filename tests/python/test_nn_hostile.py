@@ -266,21 +266,32 @@ def test_addresses_of_layouts_are_checked_without_listing_them(rng: np.random.Ge
         assert layout.is_apart == (len(np.unique(addresses)) == len(addresses))
 
 
-def test_hostile_files_fail_only_with_errors_of_jali() -> None:
-    """2,000 changed files of the fuzzer: manifests, programs, recorded graphs, questions of trees and messages."""
-    for number in range(2000):
+def hunted(first: int, last: int) -> None:
+    """Changed files of the fuzzer: manifests, programs, recorded graphs, questions of trees and messages. A failure prints its number and steps."""
+    for number in range(first, last):
         steps: list[str] = []
         try:
             fuzz_python.TARGETS["files"](1, number, steps.append).run()
         except Exception as error:
-            raise AssertionError("\n".join([f"case {number}", *steps])) from error
+            raise AssertionError("\n".join([f"seed 1, case {number}", *steps])) from error
+
+
+def test_hostile_files_fail_only_with_errors_of_jali() -> None:
+    hunted(0, 1000)
 
 
 @pytest.mark.long
 def test_many_hostile_files_fail_only_with_errors_of_jali() -> None:
-    for number in range(2000, 100_000):
-        steps: list[str] = []
-        try:
-            fuzz_python.TARGETS["files"](1, number, steps.append).run()
-        except Exception as error:
-            raise AssertionError("\n".join([f"case {number}", *steps])) from error
+    hunted(1000, 100_000)
+
+
+@pytest.mark.parametrize("share", [1e120, 1e200])
+def test_weights_that_overflow_are_refused(share: float, program: nn.Program) -> None:
+    """Of a program that someone made: what is not finite is no matrix, and gives no warning of NumPy's."""
+    content, arrays = files.read("program", program.to_bytes())
+    changed = [a * share if a.shape == (3, 6) else a for a in arrays]
+    with pytest.raises(jali.Error):
+        nn.Program.from_bytes(files.written("program", content, changed))
+    content["ranges"]["v"]["largest"] = 10**400
+    with pytest.raises(jali.CorruptData, match="largest: must be a number from 1e-100 to"):
+        nn.Program.from_bytes(files.written("program", content, arrays))

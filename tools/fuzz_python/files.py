@@ -83,7 +83,7 @@ def _changed(random_: random.Random, value: Any) -> Any:
     kind = random_.random()
     if kind < 0.06:
         deep = value
-        for _ in range(pick([1, 2, 20, 900])):
+        for _ in range(pick([1, 2, 20, 60])):
             deep = [deep] if random_.random() < 0.5 else {"a": deep}
         return deep
     if isinstance(value, bool) or kind < 0.25:

@@ -52,8 +52,9 @@ def octets(data: Any) -> memoryview:
     return view.cast("B")
 
 
-def parsed(document: bytes) -> Any:
-    """The value of a JSON document in UTF-8. Raises ValueError, which says what is wrong with it.
+def parsed(document: bytes, *, once: bool = False) -> Any:
+    """The value of a JSON document in UTF-8. Raises ValueError, which says what is wrong with it. once: whether a field that occurs twice is refused; otherwise
+    the last one counts.
 
     Lists and objects take much more memory and time than their text, 66 MB of ``[],`` for example 1.4 GB. So they are counted first.
     """
@@ -62,7 +63,9 @@ def parsed(document: bytes) -> Any:
     if memory > _MOST_MEMORY * max(len(document), _SHORT):
         raise ValueError("it is made of too many lists and objects for its length")
     try:
-        return json.loads(document.decode("utf-8"), parse_constant=_constant)
+        hook = _once if once else None
+        text = document.decode("utf-8")
+        return json.loads(text, object_pairs_hook=hook, parse_constant=_constant)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except UnicodeDecodeError:
@@ -70,6 +73,13 @@ def parsed(document: bytes) -> Any:
     except ValueError as error:
         many = "digits" in str(error)  # Python's limit on the length of a whole number
         raise ValueError("a number is too long" if many else str(error)) from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("a field occurs twice")
+    return fields
 
 
 def _constant(constant: str) -> NoReturn:

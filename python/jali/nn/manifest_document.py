@@ -31,6 +31,7 @@ _MOST_CIPHERTEXTS = 64  # of an input that does not lie as any array does
 # Bytes in memory of a request or reply with the fewest examples. As a message it takes at least half as many, and message.py reads 2^31.
 _MOST_MEMORY = 1 << 32
 _MOST_NUMBERS = 1 << 24  # of one array
+_MOST_TOGETHER = 1 << 26  # of all arrays
 _MOST_GAP = 64
 _MOST_CELL = 1 << 16  # channels that share a plane of a grid
 _MOST_LITERAL = 1 << 16  # bytes of parameters
@@ -110,6 +111,8 @@ def _check_together(found: Mapping[str, Any], params: Params) -> None:
         raise ValueError("rotations: one occurs twice")
     if any(isinstance(port["layout"], Gathered) for port in outputs):
         raise ValueError("outputs: table: an output has none")
+    if sum(port["radius"].size for port in (*inputs, *outputs)) > _MOST_TOGETHER:
+        raise ValueError("inputs and outputs: they have too many numbers")
     for what, ports in (("inputs", inputs), ("outputs", outputs)):
         level = max(port["level"] for port in ports)
         count = sum(port["layout"].ciphertexts for port in ports)

@@ -25,6 +25,7 @@ import numpy as np
 import jali
 from jali import ckks
 from jali import device as devices
+from jali._core import schema
 from jali._jali import device as _device
 from jali.ckks import EncryptedArray, Evaluator, LinearTransform, Params
 from jali.errors import Error, InvalidArgument, NoDevice, Unsupported
@@ -369,7 +370,7 @@ def _read(path: Path) -> dict[str, Any]:
     """The costs of the file, by device; none if another version of Jali wrote them. Raises ValueError for a damaged file."""
     if not path.exists():
         return {}
-    document = json.loads(path.read_text(encoding="utf-8"))
+    document = schema.parsed(path.read_bytes())
     if not isinstance(document, dict) or not isinstance(document.get("costs"), dict):
         raise ValueError("no table of costs")
     costs: dict[str, Any] = document["costs"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
+from jali._core import schema
 from jali._core.console import counted_text
 from jali.ckks import Ciphertext
 from jali.errors import CorruptData, InvalidArgument, LimitExceeded
@@ -64,7 +65,10 @@ class Message:
         max_bytes: int,
         reply: bool,
     ) -> Message:
-        view = memoryview(data).cast("B")
+        try:
+            view = schema.octets(data)
+        except ValueError as error:
+            raise InvalidArgument(f"a message {error}") from None
         if len(view) > max_bytes:
             raise LimitExceeded(f"the message has {len(view)} bytes, and max_bytes is {max_bytes}")
         if len(view) < _HEADER.size or bytes(view[:8]) != _MAGIC:

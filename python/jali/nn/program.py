@@ -280,7 +280,9 @@ class Program:
         Raises CorruptData, VersionError for a program that this build would make otherwise, and LimitExceeded.
         """
         was = stored.from_bytes(data, security)
-        stages = {"trace": was.graph, "fold": fold(was.graph)}
+        with np.errstate(over="ignore", invalid="ignore"):  # such products are refused here
+            stages = {"trace": was.graph, "fold": fold(was.graph)}
+        stored.check_folded(stages["fold"])
         stages["calibrate"] = was.calibrated(stages["fold"])
         functions = approximated(stages["calibrate"], was.error)
         stages["approximate"] = promised(functions, was.precision_bits)

@@ -19,7 +19,7 @@ from jali.nn.manifest import Manifest
 from jali.nn.ops import check_size
 from jali.nn.weights import Weights
 
-__all__ = ["Stored", "from_bytes", "to_bytes"]
+__all__ = ["Stored", "check_folded", "from_bytes", "to_bytes"]
 
 _KIND = "program"
 _NEW = {"weights"}  # fields that programs of earlier versions do not have
@@ -27,6 +27,9 @@ _EARLIER = "the program was compiled by an earlier version of Jali, which planne
 _MOST_NODES = 1 << 20
 _MOST_FOLDED, _FEW = 4, 64  # of so many nodes of the model, one at least has a level of its own
 _LEAST_ERROR = 2.0**-50
+# Numbers in ranges are so small, and the ranges of inputs so wide, that squares and quotients of them are finite.
+_LARGEST, _LEAST_WIDTH = 1e100, 1e-50
+_MOST = {"low": _LARGEST, "high": _LARGEST, "mean": _LARGEST, "square": _LARGEST**2}
 _NUMBERS = ("low", "high", "mean", "square")  # for each number of an input, or one for all
 
 
@@ -210,19 +213,51 @@ def _check_ports(graph: Graph, manifest: Manifest) -> None:
 def _checked(node: Node, ranges: Any) -> dict[str, Any]:
     """The attributes of a node of the calibrated graph."""
     shape = (node.size,) if node.op in ("input", "loop") else ()
+    body = {"body": lambda value: value} if node.op == "loop" else {}
     try:
-        found = {k: ranges[k] for k in _NUMBERS}
-        if node.op == "input":
-            found = {k: np.resize(v, shape) if v.shape == (1,) else v for k, v in found.items()}
-        fits = all(v.shape == shape for v in found.values()) and np.all(
-            found["low"] <= found["high"]
-        )
-        largest, proven = float(ranges["largest"]), ranges["proven"]
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        found = schema.record({**_RANGE, **body})(ranges)
+    except ValueError as error:
         raise CorruptData(f"the program has no range for {node.name}: {error}") from None
-    if not fits or not 0 < largest < 1e300 or not isinstance(proven, bool):
+    numbers: dict[str, Any] = {k: found[k] for k in _NUMBERS}
+    if node.op == "input":
+        numbers = {k: np.resize(v, shape) if v.shape == (1,) else v for k, v in numbers.items()}
+    if any(v.shape != shape or np.abs(v).max() > _MOST[k] for k, v in numbers.items()):
         raise CorruptData(f"the program's range for {node.name} is none")
-    if node.op == "input" and not np.all(found["low"] < found["high"]):
+    least = _LEAST_WIDTH if node.op == "input" else 0.0
+    if not np.all(numbers["high"] - numbers["low"] >= least):
         raise CorruptData(f"the program's range for {node.name} is empty")
-    numbers = found if shape else {k: float(v) for k, v in found.items()}
-    return {**numbers, "largest": largest, "proven": proven}
+    if not shape:
+        numbers = {k: float(v) for k, v in numbers.items()}
+    return {**numbers, "largest": found["largest"], "proven": found["proven"]}
+
+
+def check_folded(graph: Graph) -> None:
+    """Raises CorruptData for matrices whose numbers are not finite, or so large that their squares are not."""
+    for node in graph:
+        if node.op == "loop":
+            check_folded(node.attrs["body"])
+        for single in node.attrs.get("maps", ()):
+            largest = max(
+                (float(np.abs(p.values).max()) for p in single.pieces() if p.count), default=0.0
+            )
+            if not largest <= _LARGEST:
+                raise CorruptData(
+                    f"the program's weights of {node.name} are too large: its numbers overflow"
+                )
+        if "bias" in node.attrs and not np.all(np.abs(node.attrs["bias"]) <= _LARGEST):
+            raise CorruptData(
+                f"the program's bias of {node.name} is too large: its numbers overflow"
+            )
+
+
+def _array(value: Any) -> Array:
+    if not isinstance(value, np.ndarray):
+        raise ValueError("must be an array of the file")
+    return value
+
+
+_RANGE = {
+    **dict.fromkeys(_NUMBERS, _array),
+    "largest": schema.number(1 / _LARGEST, _LARGEST),
+    "proven": schema.flag,
+}

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import io
 import itertools
-import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn
 
+from jali._core import schema
 from jali.errors import CorruptData, InvalidArgument, LimitExceeded, VersionError
 
 __all__ = [
@@ -35,7 +35,7 @@ SCHEMA = 1
 MAX_LINE = 1 << 22  # bytes
 MAX_LIST = 1 << 16  # entries
 MAX_RECORDS = 1 << 22
-MAX_INTEGER = 1 << 53
+MAX_INTEGER = schema.MAX_INTEGER
 KINDS = ("ciphertext", "plaintext", "key", "scratch", "host")
 ROTATIONS = ("classic", "multi_bit", "block_binary")
 
@@ -178,24 +178,11 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, _object(number, line)
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        raise ValueError("a field occurs twice")
-    return fields
-
-
-def _constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number")
-
-
 def _object(number: int, line: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(line.decode("utf-8"), object_pairs_hook=_pairs, parse_constant=_constant)
-    except (ValueError, RecursionError) as error:  # ValueError: also of decoding
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        reason = "a number is too long" if "digits" in reason else reason
-        raise CorruptData(f"line {number} of the trace is no JSON object: {reason}") from None
+        found = schema.parsed(line, once=True)
+    except ValueError as error:
+        raise CorruptData(f"line {number} of the trace is no JSON object: {error}") from None
     if type(found) is not dict:
         raise CorruptData(f"line {number} of the trace is no JSON object")
     return found
@@ -213,29 +200,8 @@ def _expect(line: int, fields: dict[str, Any], names: tuple[str, ...]) -> None:
 
 # --- values -----------------------------------------------------------------------------------
 
-# A check gives the value as it is kept, or raises ValueError with the rule that it breaks.
-Check = Callable[[Any], Any]
 
-
-def _whole(low: int = 0, high: int = MAX_INTEGER) -> Check:
-    def check(value: Any) -> int:
-        if type(value) is not int or not low <= value <= high:
-            raise ValueError(f"must be a whole number from {low} to {high}")
-        return value
-
-    return check
-
-
-def _one_of(*names: Any) -> Check:
-    def check(value: Any) -> Any:
-        if type(value) is not type(names[0]) or value not in names:
-            raise ValueError(f"must be one of {', '.join(map(str, names))}")
-        return value
-
-    return check
-
-
-def _list(item: Check, most: int = MAX_LIST) -> Check:
+def _list(item: schema.Check, most: int = MAX_LIST) -> schema.Check:
     def check(value: Any) -> tuple[Any, ...]:
         if type(value) is not list or len(value) > most:
             raise ValueError(f"must be a list of at most {most} entries")
@@ -245,25 +211,10 @@ def _list(item: Check, most: int = MAX_LIST) -> Check:
 
 
 def _ascending(value: Any) -> tuple[int, ...]:
-    found: tuple[int, ...] = _list(_whole(high=MAX_LIST))(value)
+    found: tuple[int, ...] = _list(schema.whole(high=MAX_LIST))(value)
     if any(a >= b for a, b in itertools.pairwise(found)):
         raise ValueError("must be in ascending order")
     return found
-
-
-def _power_of_two(low: int, high: int) -> Check:
-    def check(value: Any) -> int:
-        if type(value) is not int or not low <= value <= high or value & (value - 1):
-            raise ValueError(f"must be a power of two from {low} to {high}")
-        return value
-
-    return check
-
-
-def _flag(value: Any) -> bool:
-    if type(value) is not bool:
-        raise ValueError("must be true or false")
-    return value
 
 
 def _name(value: Any) -> str:
@@ -283,7 +234,7 @@ def _seconds(value: Any) -> float:
 def _gadget(value: Any) -> tuple[int, int]:
     if type(value) is not list or len(value) != 2:
         raise ValueError("must be [base_log, levels]")
-    return (_whole(1, 64)(value[0]), _whole(1, 64)(value[1]))
+    return (schema.whole(1, 64)(value[0]), schema.whole(1, 64)(value[1]))
 
 
 def _operand(value: Any) -> Operand:
@@ -300,29 +251,29 @@ def _operand(value: Any) -> Operand:
     return Operand(kind, *numbers)
 
 
-_COMMON_HEADER: dict[str, Check] = {
-    "schema": _whole(),
-    "scheme": _one_of("ckks", "tfhe"),
+_COMMON_HEADER: dict[str, schema.Check] = {
+    "schema": schema.whole(),
+    "scheme": schema.one_of("ckks", "tfhe"),
     "library": _name,
     "commit": _name,
     "engine": _name,
 }
-_HEADERS: dict[str, dict[str, Check]] = {
+_HEADERS: dict[str, dict[str, schema.Check]] = {
     "ckks": {
-        "N": _power_of_two(4, 1 << 20),
+        "N": schema.power_of_two(4, 1 << 20),
         "word": _name,
-        "word_bytes": _one_of(4, 8),
-        "prime_bits": _list(_whole(2, 64)),
-        "digits": _list(_whole(1, MAX_LIST)),
-        "special_primes": _whole(high=MAX_LIST),
+        "word_bytes": schema.one_of(4, 8),
+        "prime_bits": _list(schema.whole(2, 64)),
+        "digits": _list(schema.whole(1, MAX_LIST)),
+        "special_primes": schema.whole(high=MAX_LIST),
     },
     "tfhe": {
-        "n": _whole(1, 1 << 20),
-        "k": _whole(1, 1 << 10),
-        "N": _power_of_two(4, 1 << 20),
-        "torus": _one_of(32, 64),
-        "rotation": _one_of(*ROTATIONS),
-        "group": _whole(1, 16),
+        "n": schema.whole(1, 1 << 20),
+        "k": schema.whole(1, 1 << 10),
+        "N": schema.power_of_two(4, 1 << 20),
+        "torus": schema.one_of(32, 64),
+        "rotation": schema.one_of(*ROTATIONS),
+        "group": schema.whole(1, 16),
         "rotation_gadget": _gadget,
         "switch_gadget": _gadget,
     },
@@ -336,40 +287,40 @@ _COUNTS = (
     "complex_butterflies",
     "complex_products",
 )
-_COMMON: dict[str, Check] = {
-    "start": _whole(),
-    "thread": _whole(high=MAX_LIST),
+_COMMON: dict[str, schema.Check] = {
+    "start": schema.whole(),
+    "thread": schema.whole(high=MAX_LIST),
     "reads": _list(_operand),
     "writes": _list(_operand),
-    **dict.fromkeys(_COUNTS, _whole()),
+    **dict.fromkeys(_COUNTS, schema.whole()),
     "seconds": _seconds,
 }
-_SHAPE_CKKS: dict[str, Check] = {
+_SHAPE_CKKS: dict[str, schema.Check] = {
     "primes_in": _ascending,
     "primes_out": _ascending,
-    "batch": _whole(1, 1 << 32),
-    "digits": _list(_whole(high=MAX_LIST)),
-    "terms": _whole(high=1 << 32),
-    "products": _whole(high=MAX_LIST),
-    "galois": _list(_whole(1)),
-    "sources": _list(_whole(high=MAX_LIST)),
-    "sums": _list(_whole(high=MAX_LIST)),
-    "operands": _list(_whole(high=MAX_LIST)),
-    "accumulate": _flag,
+    "batch": schema.whole(1, 1 << 32),
+    "digits": _list(schema.whole(high=MAX_LIST)),
+    "terms": schema.whole(high=1 << 32),
+    "products": schema.whole(high=MAX_LIST),
+    "galois": _list(schema.whole(1)),
+    "sources": _list(schema.whole(high=MAX_LIST)),
+    "sums": _list(schema.whole(high=MAX_LIST)),
+    "operands": _list(schema.whole(high=MAX_LIST)),
+    "accumulate": schema.flag,
 }
-_SHAPE_TFHE: dict[str, Check] = {
-    "batch": _whole(1, 1 << 32),
-    "steps": _whole(1, 1 << 20),
-    "tables": _whole(1, 1 << 32),
-    "encrypted": _flag,
-    "log_many": _whole(high=20),
-    "terms": _whole(),
-    "per": _whole(1),
-    "dimension": _whole(1, 1 << 20),
+_SHAPE_TFHE: dict[str, schema.Check] = {
+    "batch": schema.whole(1, 1 << 32),
+    "steps": schema.whole(1, 1 << 20),
+    "tables": schema.whole(1, 1 << 32),
+    "encrypted": schema.flag,
+    "log_many": schema.whole(high=20),
+    "terms": schema.whole(),
+    "per": schema.whole(1),
+    "dimension": schema.whole(1, 1 << 20),
 }
 
 
-def _checked(line: int, fields: dict[str, Any], checks: dict[str, Check]) -> dict[str, Any]:
+def _checked(line: int, fields: dict[str, Any], checks: dict[str, schema.Check]) -> dict[str, Any]:
     out = {}
     for name, check in checks.items():
         try:
@@ -425,7 +376,9 @@ def _records(header: Header, lines: Iterator[tuple[int, dict[str, Any]]]) -> Ite
         yield record
 
 
-def _record(line: int, fields: dict[str, Any], checks: dict[str, dict[str, Check]]) -> Record:
+def _record(
+    line: int, fields: dict[str, Any], checks: dict[str, dict[str, schema.Check]]
+) -> Record:
     op = fields.get("op")
     if type(op) is not str or op not in checks:
         _corrupt(line, "field op", f"{str(op)[:40]!r} is no operation of this scheme")
