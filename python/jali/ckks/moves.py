@@ -10,7 +10,7 @@ import numpy as np
 from jali._jali.ckks import Ciphertext
 from jali.ckks.array import EncryptedArray
 from jali.ckks.operands import joint_shape
-from jali.ckks.view import View
+from jali.ckks.view import Addresses, View
 from jali.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
@@ -18,8 +18,17 @@ if TYPE_CHECKING:
 
 __all__ = ["fitting", "joint_view", "laid", "moved", "spread", "together", "windows"]
 
-#: A move that needs more rotations and masks than this is refused.
-MOST_MOVES = 64
+#: What the owner of an operand can do.
+_IN_FULL = (
+    "encrypt it in the shape of the result, repeated by np.broadcast_to(values, shape).copy(), which each owner of data can "
+    "do apart"
+)
+#: A move whose elements go more different distances than this is refused: each distance takes a product with a mask.
+MOST_MOVES = 4096
+#: Up to so many distances have a rotation each.
+FEW_MOVES = 8
+#: So many rotations are kept for the masks that may need them again.
+MOST_KEPT = 64
 
 
 def spread(view: View, shape: tuple[int, ...]) -> View | None:
@@ -118,7 +127,7 @@ def laid(x: DenseArray, target: View) -> DenseArray:
     if not x._view.serves(target):
         raise Unsupported(
             f"an array of the shape {old.shape} cannot be repeated to {target.shape} where the other operand lies: "
-            "encrypt it in that shape"
+            f"{_IN_FULL}"
         )
     return x
 
@@ -127,6 +136,9 @@ def moved(x: DenseArray, target: View, clean: bool = False, exact: bool = False)
     """x with its elements at the addresses of `target`, which has its shape.
 
     clean: all other slots are zero then. exact: so they are, in exactly the target's vectors.
+
+    If the elements do not all go the same distance, it takes one level, a product with a mask for every distance, and about
+    2 sqrt(distances) rotations.
     """
     view, core, slots = x._view, x._server._core, x._view.slots
     source, place = view.addresses().reshape(-1), target.addresses().reshape(-1)
@@ -151,21 +163,103 @@ def moved(x: DenseArray, target: View, clean: bool = False, exact: bool = False)
             return x._with(value, new)
     if len(moves) > MOST_MOVES:
         raise _too_far(view, target)
-    total: EncryptedArray | None = None
-    for vector, step in moves:
-        chosen = (vectors == vector) & (steps == step)
-        mask = np.zeros((target.vectors, slots))
-        mask.reshape(-1)[place[chosen]] = 1
-        value = _vectors(x._settled(), core, int(vector), 1 if view.cycle else target.vectors)
-        value = core.rotate(value, int(step)) if step else value
-        if value.batch != target.vectors:
-            value = core.take(value, [0] * target.vectors)
-        part = EncryptedArray(x._server, core.multiply_array(value, mask))
-        total = part if total is None else total + part
-    assert total is not None
-    # The masks are disjoint, so that no slot of the sum holds more than one of the numbers.
-    value = core.with_bounds(total._settled(), x._settled(), 1)
-    return x._with(value, replace(target, period=0, zero=True))
+    return x._with(
+        _gathered(x, target, place, vectors, steps), replace(target, period=0, zero=True)
+    )
+
+
+def _gathered(
+    x: DenseArray, target: View, place: Addresses, vectors: Addresses, steps: Addresses
+) -> Ciphertext:
+    """The target's vectors with every element at its place, and zeros elsewhere.
+
+    vectors, steps: of every element, how many vectors and then slots it moves down. Vectors whose elements make the same moves
+    are computed together.
+    """
+    view, core, slots = x._view, x._server._core, x._view.slots
+    rows = place // slots
+    moves = np.stack([vectors, steps], axis=1)
+    most = max(len(np.unique(moves[rows == row], axis=0)) for row in np.unique(rows))
+    near, far = _halves(view, target, steps, most) if most > FEW_MOVES else (steps, 0 * steps)
+    moves = np.stack([far, vectors, near], axis=1)
+    alike: dict[bytes, list[int]] = {}
+    for row in range(target.vectors):
+        alike.setdefault(np.unique(moves[rows == row], axis=0).tobytes(), []).append(row)
+    source = x._settled()
+    turned: dict[tuple[int, ...], Ciphertext] = {}
+
+    def rotated(vector: int, step: int, group: list[int]) -> Ciphertext:
+        held = [0] if view.cycle else [min(max(row + vector, 0), source.batch - 1) for row in group]
+        key = (step, *held)
+        if key not in turned:
+            if len(turned) == MOST_KEPT:
+                turned.clear()
+            value = source if held == [*range(source.batch)] else core.take(source, held)
+            turned[key] = core.rotate(value, step) if step else value
+        value = turned[key]
+        return value if value.batch == len(group) else core.take(value, [0] * len(group))
+
+    parts = []
+    for group in alike.values():
+        inside = np.isin(rows, group)
+        at = np.searchsorted(group, rows) * slots + place % slots
+        total: Ciphertext | None = None
+        for giant in np.unique(far[inside]) if inside.any() else [0]:
+            part: EncryptedArray | None = None
+            ours = inside & (far == giant)
+            pairs = (
+                np.unique(np.stack([vectors, near])[:, ours], axis=1).T if ours.any() else [(0, 0)]
+            )
+            for vector, baby in pairs:
+                mask = np.zeros((len(group), slots))
+                mask.reshape(-1)[at[ours & (vectors == vector) & (near == baby)]] = 1
+                # The rotation by `giant` comes after the mask.
+                masked = core.multiply_array(
+                    rotated(int(vector), int(baby), group), np.roll(mask, int(giant), axis=1)
+                )
+                one = EncryptedArray(x._server, masked)
+                part = one if part is None else part + one
+            assert part is not None
+            # The masks are disjoint, so that no slot of a sum holds more than one of the numbers.
+            value = core.with_bounds(part._settled(), source, 1)
+            value = core.rotate(value, int(giant)) if giant else value
+            total = value if total is None else core.with_bounds(core.add(total, value), source, 1)
+        assert total is not None
+        parts.append(total)
+    if len(parts) == 1:
+        return parts[0]
+    order = [row for group in alike.values() for row in group]
+    return core.take(core.stack(parts), np.argsort(order).tolist())  # type: ignore[no-any-return]
+
+
+def _halves(
+    view: View, target: View, steps: Addresses, distances: int
+) -> tuple[Addresses, Addresses]:
+    """Every element's step as the sum, modulo the cycle, of two rotations of which there are few: about sqrt(distances) of
+    each, if so many steps of a vector are different.
+
+    Along an axis whose stride changes by d the steps are multiples of d; axes that change by the same number have these together.
+    """
+    multiples: dict[int, Any] = {}
+    for k, count in enumerate(view.shape):
+        change = view.strides[k] - target.strides[k]
+        if count > 1 and change:
+            index = np.arange(count).reshape((count,) + (1,) * (len(view.shape) - 1 - k))
+            before = multiples.get(abs(change), 0)
+            multiples[abs(change)] = before + (index if change > 0 else -index)
+    near: Any = 0
+    room, done = int(np.ceil(np.sqrt(distances))), 1
+    for change, index in multiples.items():
+        index = index - index.min()
+        width = max(1, min(int(index.max()) + 1, round(room / done)))
+        near = near + index % width * change
+        done *= width
+    around = view.cycle or view.slots
+    near = np.broadcast_to(near, view.shape).reshape(-1) % around
+    # Elements with one step are moved together, as the first of them.
+    first, same = np.unique(steps, return_index=True, return_inverse=True)[1:]
+    near = near[first][same.reshape(-1)]
+    return near, (steps - near) % around
 
 
 def _shifted(view: View, target: View, step: int, exact: bool) -> View | None:
@@ -193,8 +287,8 @@ def _vectors(value: Ciphertext, core: Any, first: int, count: int) -> Ciphertext
 def _too_far(view: View, target: View) -> Unsupported:
     return Unsupported(
         f"an array of the shape {view.shape} with the strides {view.strides} would have to move to the strides "
-        f"{target.strides}, which takes more than {MOST_MOVES} rotations and masks: encrypt both as parts of "
-        "one array, and take slices of it"
+        f"{target.strides}, by more than {MOST_MOVES} different distances, each of which takes a product with a mask: "
+        f"{_IN_FULL}"
     )
 
 
@@ -229,14 +323,38 @@ def _repeated(x: DenseArray, k: int, target: View) -> DenseArray:
             ),
         )
     last = at % view.slots + stride * (count - 1)
-    if last.max() >= view.slots or last.min() < 0:  # it would go from one vector to the next
-        raise Unsupported(
-            f"an array of the shape {view.shape} cannot be repeated {count} times where the other operand lies: "
-            "encrypt it in the full shape"
-        )
+    if last.max() >= view.slots or last.min() < 0:  # it goes from one vector to the next
+        return _repeated_across(x, k, target)
     # y[s] = sum_t x[s - t stride] has the element at s in all `count` places, since x is zero elsewhere.
     out = windows(x, -stride, count, 1)
     return out._seen(replace(view, shape=shape, strides=strides))
+
+
+def _repeated_across(x: DenseArray, k: int, target: View) -> DenseArray:
+    """The same, if repetitions go from one vector to the next: each vector is filled, and then taken several times."""
+    view, stride, count = x._view, target.strides[k], target.shape[k]
+    at = view.addresses()
+    index = np.arange(count).reshape((count,) + (1,) * at.ndim)
+    source, place = np.broadcast_to(at // view.slots, (count, *at.shape)), at + index * stride
+    rows = np.zeros(target.vectors, np.int64)
+    rows[place // view.slots] = source
+    # Every vector takes all its numbers from one, whose first `stride` slots hold them.
+    if (
+        stride <= 0
+        or view.slots % stride
+        or (at % view.slots >= stride).any()
+        or (rows[place // view.slots] != source).any()
+    ):
+        raise Unsupported(
+            f"an array of the shape {view.shape} cannot be repeated {count} times where the other operand lies: "
+            f"{_IN_FULL}"
+        )
+    filled = windows(x, -stride, view.slots // stride, 1)
+    value = x._server._core.take(filled._settled(), rows.tolist())
+    shape = tuple(count if j == k else c for j, c in enumerate(view.shape))
+    strides = tuple(stride if j == k else s for j, s in enumerate(view.strides))
+    new = replace(view, shape=shape, strides=strides, vectors=target.vectors, period=0, zero=False)
+    return x._with(value, new)
 
 
 def windows(x: DenseArray, stride: int, count: int, terms: int) -> DenseArray:
