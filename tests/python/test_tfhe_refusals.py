@@ -30,7 +30,7 @@ def x(request: pytest.FixtureRequest, world: World) -> Any:
 def test_names_of_numpy_are_refused_in_sentences(x: Any) -> None:
     for name in ("mean", "std", "prod", "any", "tolist", "item", "decrypt", "fill"):
         assert not hasattr(x, name) and name not in dir(x)
-        with pytest.raises(AttributeError, match=r"numbers|elements|element|encrypted"):
+        with pytest.raises(AttributeError, match=r"numbers|encrypted|write "):
             getattr(x, name)
 
 
@@ -73,7 +73,7 @@ def test_each_kind_says_how_it_is_put_in_order(world: World) -> None:
     integers = world.server.bind(world.client.encrypt_uint([3, 0, 2], bits=8))
     with pytest.raises(jali.Unsupported, match="messages are not put in order"):
         messages.argsort()
-    with pytest.raises(jali.Unsupported, match=r"x\.sort\(\)"):
+    with pytest.raises(jali.Unsupported, match=r"\.sort\(\)"):
         integers.argsort()
     with pytest.raises(jali.Unsupported, match="apply"):
         messages.clip(1, 2)

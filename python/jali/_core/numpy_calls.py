@@ -73,7 +73,7 @@ METHODS: dict[Callable[..., Any], str] = {
     getattr(np, name): name
     for name in (
         *("sum", "mean", "var", "std", "dot", "reshape", "transpose", "ravel", "squeeze"),
-        *("sort", "max", "min", "argmax", "argmin"),
+        *("sort", "max", "min", "argmax", "argmin", "swapaxes"),
     )
 }
 #: Functions that ask for a fact.

@@ -136,9 +136,18 @@ class EncryptedArray(Shaped):
                 "messages and integers do not mix: encrypt both by encrypt_uint or encrypt_int"
             )
 
-    def sum(self, axis: int | tuple[int, ...] | None = None) -> EncryptedArray:
-        """The sum along an axis. It costs nothing, but must fit: at most params.max_norm2 fresh values are added at once."""
+    def sum(
+        self, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
+    ) -> EncryptedArray:
+        """The sum along an axis. It costs nothing, but must fit: at most params.max_norm2 fresh values are added at once.
+
+        keepdims: whether the axes stay, with the length 1.
+
+        Raises RangeExceeded for a sum that does not fit. Those of integers (Client.encrypt_uint) always do.
+        """
         terms, shape = self._in_rows(axis)
+        if checks.flag(keepdims, "keepdims"):
+            shape = self._kept(axis)
         return self._combined(terms, np.ones_like(terms), shape)
 
     def __matmul__(self, matrix: Any) -> EncryptedArray:

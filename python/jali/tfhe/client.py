@@ -156,12 +156,7 @@ class Client:
         return self._encrypt_integers(values, bits, signed=True)
 
     def _encrypt_integers(self, values: npt.ArrayLike, bits: int, *, signed: bool) -> Ciphertext:
-        message, carry = self.params.message_bits, self.params.carry_bits
-        if carry < message or message + carry > 8:
-            raise InvalidArgument(
-                "integers need parameters with at least as many carry bits as message bits and at most 8 in all, and these have "
-                f'{message} and {carry}: use Params.preset("message_1_carry_1") or a wider one'
-            )
+        numbers.need_carries(self.params)
         words = numbers.integers(values, bits, signed=signed)
         return self._core.encrypt(words.reshape(-1), list(words.shape), int(bits), signed)
 

@@ -21,7 +21,7 @@ from jali.tfhe.captured import Captured
 from jali.tfhe.devices import device_of, tell_fallback
 from jali.tfhe.integers import EncryptedIntegers, type_of
 from jali.tfhe.tables import of_one, of_two
-from jali.tfhe.values import extended, integers, whole_numbers
+from jali.tfhe.values import common_type, extended, integers, need_carries, whole_numbers
 
 __all__ = ["Evaluator"]
 
@@ -176,6 +176,37 @@ class Evaluator:
         words = [int(v) for v in array.reshape(-1)]
         return EncryptedArray(self, self._core.clear(words, list(array.shape)))
 
+    def clear_uint(self, values: npt.ArrayLike, bits: int) -> EncryptedIntegers:
+        """Whole numbers from 0 to 2^bits - 1 that anybody can read, as integers that operations take: bits from 1 to 64.
+
+        They hide nothing, also in the bytes that are sent. Where an operator takes clear numbers, give it those themselves: that
+        costs fewer look-ups.
+
+        values: of any shape, which the result has, too. Raises InvalidArgument for numbers that do not fit, and for parameters
+        that are not those of integers.
+
+            prices = server.clear_uint([120, 80, 200], bits=8)
+            server.read(prices, choice)  # the price that an encrypted number chooses
+        """
+        return self._clear_integers(values, bits, signed=False)
+
+    def clear_int(self, values: npt.ArrayLike, bits: int) -> EncryptedIntegers:
+        """Whole numbers from -2^(bits-1) to 2^(bits-1) - 1 that anybody can read, as clear_uint.
+
+        values: of any shape, which the result has, too. Raises InvalidArgument for numbers that do not fit, and for parameters
+        that are not those of integers.
+        """
+        return self._clear_integers(values, bits, signed=True)
+
+    def _clear_integers(
+        self, values: npt.ArrayLike, bits: Any, *, signed: bool
+    ) -> EncryptedIntegers:
+        need_carries(self.params)
+        words = integers(values, bits, signed=signed)
+        each = extended(words, int(bits)) if signed else words
+        flat = self._integers.trivial(each.reshape(-1).tolist(), int(bits), signed)
+        return EncryptedIntegers(self, flat.with_shape(list(words.shape)))
+
     def apply(
         self,
         function: Callable[..., Any] | Sequence[int] | Table,
@@ -314,7 +345,9 @@ class Evaluator:
         """x where the condition is 1, else y.
 
         condition: of integers, what a comparison gives; x, y: encrypted integers of one type, or one of them whole numbers of
-            the other's type. Of bits: encrypted arrays, and this is the gate MUX, and the parameters must be those of "boolean".
+            the other's type. Both may be whole numbers: the result has the narrowest type of NumPy that holds all of them, or the
+            common type of two arrays of NumPy. Of bits: encrypted arrays, or zeros and ones, and this is the gate MUX, and the
+            parameters must be those of "boolean".
 
         Shapes broadcast as NumPy's. Raises InvalidArgument for other arrays, and Unsupported for messages of several bits.
         """
@@ -327,18 +360,29 @@ class Evaluator:
                 f"select takes an encrypted condition, not {checks.shown(condition)}: for clear zeros and ones c write "
                 "x * c + y * (1 - c), or np.where if x and y are clear, too"
             )
-        for one in (x, y):
-            if not isinstance(one, (EncryptedArray, EncryptedIntegers)):
-                raise InvalidArgument(f"select takes encrypted arrays, not {checks.shown(one)}")
-        if not isinstance(x, EncryptedArray) or not isinstance(y, EncryptedArray):
+        if isinstance(x, EncryptedIntegers) or isinstance(y, EncryptedIntegers):
             raise InvalidArgument(
                 "a message selects among encrypted bits, not integers: encrypt the condition by encrypt_uint(condition, bits=1)"
             )
+        if self.params.message_bits + self.params.carry_bits > 1:
+            raise Unsupported(
+                "messages of several bits are selected by look-ups: evaluator.apply(lambda c: 3 if c else 1, condition) for clear "
+                "numbers, and apply(lambda v, c: v if c else 0, x, condition) + apply(lambda v, c: 0 if c else v, y, condition)"
+            )
+        x, y = (self._bits(one) for one in (x, y))
         condition, x = condition._aligned(x)
         condition, y = condition._aligned(y)
         x, y = x._aligned(y)
         core = self._core
         return EncryptedArray(self, core.mux(condition._here(self), x._here(self), y._here(self)))
+
+    def _bits(self, x: Any) -> EncryptedArray:
+        """An array of bits, of which clear ones become one that operations take."""
+        if isinstance(x, EncryptedArray):
+            return x
+        if isinstance(x, Ciphertext):
+            raise InvalidArgument("bind what is selected first: evaluator.bind(ciphertext)")
+        return self.clear(x)
 
     def _select_integers(self, condition: EncryptedIntegers, x: Any, y: Any) -> EncryptedIntegers:
         if isinstance(x, EncryptedArray) or isinstance(y, EncryptedArray):
@@ -347,11 +391,10 @@ class Evaluator:
             shape = condition._shape_with(x._shape_with(y.shape))
             parts = [one._spread(shape)._here(self) for one in (condition, x, y)]
             return condition._made(self._integers.select(*parts), shape)
+        if not isinstance(x, EncryptedIntegers) and not isinstance(y, EncryptedIntegers):
+            kind = common_type(x, y)
+            x = self._clear_integers(x, kind.itemsize * 8, signed=kind.kind == "i")
         encrypted, clear = (x, y) if isinstance(x, EncryptedIntegers) else (y, x)
-        if not isinstance(encrypted, EncryptedIntegers):
-            raise InvalidArgument(
-                "select takes encrypted integers for x or for y: encrypt one of them, whose type the other has"
-            )
         words = encrypted._words(clear)
         shape = condition._shape_with(encrypted._shape_with(words.shape))
         flag, own = (one._spread(shape)._here(self) for one in (condition, encrypted))

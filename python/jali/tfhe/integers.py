@@ -309,17 +309,73 @@ class EncryptedIntegers(Shaped):
         rows, shape = self._in_rows(axis)
         return self._taken(rows.reshape(-1)), shape, rows.shape[1]
 
-    def sum(self, axis: int | tuple[int, ...] | None = None) -> EncryptedIntegers:
-        """The sum along an axis, modulo 2^bits. Truth values are counted, in as many bits as the count takes but at least 8."""
-        x, shape, length = self._rows(axis)
-        bits = max(8, length.bit_length()) if self.dtype == np.bool_ else self.bits
-        return self._made(self._core.sum(x._ct, length, bits, self.is_signed), shape)
+    def _range(self) -> tuple[int, int]:
+        """The smallest and the largest number of its type."""
+        half = 1 << (self.bits - 1)
+        return (-half, half - 1) if self.is_signed else (0, 2 * half - 1)
 
-    def dot(self, weights: Any) -> EncryptedIntegers:
-        """The product with clear weights, one for each number of the last axis, modulo 2^bits."""
+    def _type_of_sum(self, low: int, high: int, dtype: Any, bits: Any) -> tuple[int, bool]:
+        """(bits, whether it has a sign) of sums from low to high: the type that was asked for, or else the narrowest that holds
+        them all. It has no fewer bits than these numbers, those of truth values at least 8, and none more than 64.
+        """
+        if dtype is not None and bits is not None:
+            raise InvalidArgument("dtype and bits both say the type of the sum: give one of them")
+        if dtype is not None:
+            wanted = type_of(dtype)
+            if wanted == (1, False):
+                raise Unsupported(
+                    "a sum of truth values as a truth value says whether any is True: write (x != 0).max()"
+                )
+            return wanted
+        signed = self.is_signed or low < 0
+        if bits is not None:
+            width = checks.whole(bits, 1, "bits must be a whole number from 1 to 64")
+            if width > 64:
+                raise InvalidArgument(f"bits must be a whole number from 1 to 64, not {width}")
+            return width, signed
+        least = 8 if self.dtype == np.bool_ else self.bits
+        needed = max(high, -low - 1).bit_length() + signed
+        return min(max(least, needed), 64), signed
+
+    def sum(
+        self,
+        axis: int | tuple[int, ...] | None = None,
+        dtype: Any = None,
+        *,
+        bits: int | None = None,
+        keepdims: bool = False,
+    ) -> EncryptedIntegers:
+        """The sum along an axis. It is exact, as that of NumPy: its type has the bits that every possible sum needs, at most 64.
+
+        dtype: the type of the sum, such as "uint8" or numpy.int32, modulo 2^bits of which it then is. It costs fewer look-ups if it has fewer bits.
+        bits: the same by the number of bits alone, with the sign of these numbers.
+        keepdims: whether the axes stay, with the length 1.
+
+        Truth values are counted, in at least 8 bits. Raises InvalidArgument for axes that do not exist, and Unsupported for a type
+        that is none of integers.
+
+            ages = server.bind(client.encrypt_uint([17, 42, 18, 90], bits=7))
+            client.decrypt(ages.sum())  # 167, of 9 bits
+            client.decrypt(ages.sum(bits=7))  # 39, which is 167 modulo 128
+        """
+        x, shape, length = self._rows(axis)
+        if checks.flag(keepdims, "keepdims"):
+            shape = self._kept(axis)
+        low, high = (length * end for end in self._range())
+        width, signed = self._type_of_sum(low, high, dtype, bits)
+        return self._made(self._core.sum(x._ct, length, width, signed), shape)
+
+    def dot(self, weights: Any, *, dtype: Any = None, bits: int | None = None) -> EncryptedIntegers:
+        """The product with clear weights, one for each number of the last axis. It is exact: its type has the bits that every possible
+        product with these weights needs, at most 64, and a sign if one may be negative.
+
+        dtype, bits: the type of the product, as for ``sum``, modulo 2^bits of which it then is.
+        """
         if isinstance(weights, Shaped):
-            raise Unsupported("weights are clear: for two encrypted vectors write (x * y).sum()")
-        self._numbers()
+            raise Unsupported(
+                "weights are clear: for two encrypted vectors write (x * y).sum(). The products have the bits of x and y, and "
+                'x.astype("uint16") has more'
+            )
         array = np.asarray(weights)
         if not self.shape:
             raise InvalidArgument("a single encrypted number has no axis along which to multiply")
@@ -327,10 +383,11 @@ class EncryptedIntegers(Shaped):
             raise InvalidArgument(
                 f"weights must be {self.shape[-1:]} whole numbers, one for each number of the last axis"
             )
+        ends = [(int(w) * self._range()[0], int(w) * self._range()[1]) for w in array]
+        low, high = sum(min(two) for two in ends), sum(max(two) for two in ends)
+        width, signed = self._type_of_sum(low, high, dtype, bits)
         words = array.astype(np.int64).view(np.uint64).tolist()
-        return self._made(
-            self._core.dot(self._ct, words, self.bits, self.is_signed), self.shape[:-1]
-        )
+        return self._made(self._core.dot(self._ct, words, width, signed), self.shape[:-1])
 
     __matmul__ = dot
 

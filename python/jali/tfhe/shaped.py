@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,7 @@ import numpy.typing as npt
 from jali._core import checks
 from jali._core.array import Encrypted
 from jali._jali.tfhe import Ciphertext, Params
-from jali.errors import IndexOutOfRange, InvalidArgument, KeyMismatch
+from jali.errors import IndexOutOfRange, InvalidArgument, KeyMismatch, Unsupported
 
 if TYPE_CHECKING:
     from jali.tfhe.evaluator import Evaluator
@@ -28,15 +27,8 @@ class Shaped(Encrypted):
     """An encrypted array of any shape that can gather its elements in any order."""
 
     __slots__ = ("_ct", "_server")
-    _hint = "use its operators and methods, or a method of Evaluator, or decrypt it first"
-    _hints: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {
-            "where": "use Evaluator.select(condition, x, y)",
-            "concatenate": "use Evaluator.concatenate(arrays, axis=)",
-            "stack": "use Evaluator.concatenate of arrays that have the axis: x.reshape(1, -1)",
-            "clip": "use x.maximum(lowest).minimum(largest)",
-        }
-    )
+    _hint = "no method of the array or of Evaluator has this name: write it with operators, or decrypt first, Client.decrypt(x)"
+    _hints: ClassVar[Mapping[str, str]]  # jali.tfhe.refusals gives each class its own
 
     def __init__(self, server: Evaluator, ciphertext: Ciphertext) -> None:
         self._server = server
@@ -70,7 +62,19 @@ class Shaped(Encrypted):
 
     # --- shapes ---------------------------------------------------------------------------------
 
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        raise Unsupported(
+            "an encrypted array becomes none of NumPy: decrypt it first, Client.decrypt(x), or, if it is an index into a clear table, "
+            "write evaluator.read(table, x) for integers and evaluator.apply(table, x) for messages"
+        )
+
     def __getitem__(self, index: Any) -> Self:
+        parts = index if isinstance(index, tuple) else (index,)
+        if any(isinstance(part, (Shaped, Ciphertext)) for part in parts):
+            raise Unsupported(
+                "the places of an index are clear: of integers, write evaluator.read(x, index) for x of one axis and an index that "
+                "encrypt_uint encrypted"
+            )
         try:
             return self._taken(np.asarray(self._addresses()[index]))
         except IndexError as error:
@@ -175,6 +179,13 @@ class Shaped(Encrypted):
         shape = self._shape_with(numbers.shape)
         each = np.broadcast_to(numbers, shape).reshape(-1).tolist()
         return self._spread(shape), [int(number) for number in each]
+
+    def _kept(self, axis: int | tuple[int, ...] | None) -> tuple[int, ...]:
+        """The shape, with a length of 1 for these axes, which exist."""
+        axes = (
+            range(self.ndim) if axis is None else {int(a) % self.ndim for a in np.atleast_1d(axis)}
+        )
+        return tuple(1 if i in axes else length for i, length in enumerate(self.shape))
 
     def _in_rows(self, axis: int | tuple[int, ...] | None) -> tuple[Addresses, tuple[int, ...]]:
         """The addresses of the elements along the axes, in one row for each result; and the shape of the results."""

@@ -12,7 +12,16 @@ from jali._core.console import counted_text
 from jali._jali.tfhe import Ciphertext, Params
 from jali.errors import InvalidArgument, OutOfMemory
 
-__all__ = ["extended", "integers", "messages", "shown", "whole_numbers", "width_of"]
+__all__ = [
+    "common_type",
+    "extended",
+    "integers",
+    "messages",
+    "need_carries",
+    "shown",
+    "whole_numbers",
+    "width_of",
+]
 
 Words = npt.NDArray[np.uint64]
 
@@ -100,7 +109,7 @@ def integers(
     *,
     signed: bool,
     what: str = "values",
-    negative: str = "integers without a sign are not negative: use encrypt_int",
+    negative: str = "integers without a sign are not negative: use encrypt_int (clear_int)",
     wide: str = "use more bits",
 ) -> Words:
     """Integers modulo 2^bits as words. Raises InvalidArgument for numbers that do not fit.
@@ -118,10 +127,34 @@ def integers(
     return words & np.uint64((1 << width) - 1)
 
 
+def need_carries(params: Params) -> None:
+    """Raises InvalidArgument for parameters that have no room for the digits of integers."""
+    message, carry = params.message_bits, params.carry_bits
+    if carry < message or message + carry > 8:
+        raise InvalidArgument(
+            "integers need parameters with at least as many carry bits as message bits and at most 8 in all, and these have "
+            f'{message} and {carry}: use Params.preset("message_1_carry_1") or a wider one'
+        )
+
+
 def extended(words: Words, bits: int) -> Words:
     """Words modulo 2^bits with their sign in every higher bit: of 8 bits, 255 is 2^64 - 1."""
     up = np.uint64(64 - bits)
     return ((words << up).view(np.int64) >> up.view(np.int64)).view(np.uint64)
+
+
+def common_type(x: npt.ArrayLike, y: npt.ArrayLike) -> np.dtype[Any]:
+    """The type of integers in which clear numbers are computed: of two arrays of NumPy the common one, else the narrowest that holds
+    all numbers.
+    """
+    both = [whole_numbers(one) for one in (x, y)]
+    if all(isinstance(one, (np.ndarray, np.integer)) for one in (x, y)):
+        kind = np.result_type(*both)
+        if kind.kind in "iu":
+            return kind
+    low, high = min(int(one.min()) for one in both), max(int(one.max()) for one in both)
+    signed = low < 0
+    return np.dtype(width_of(max(8, max(high, -low - 1).bit_length() + signed), signed))
 
 
 def width_of(bits: int, signed: bool) -> str:

@@ -22,9 +22,9 @@ std::uint32_t checked_degree(const Params& params, std::int64_t low, std::int64_
   require<RangeExceeded>(high < static_cast<std::int64_t>(params.value_modulus()), [&] {
     return "a value could be as large as " + std::to_string(high) + ", and there is room up to " +
            std::to_string(params.value_modulus() - 1) +
-           ": apply a table that reduces the operands before, as refresh does, or use a preset "
-           "with "
-           "more carry bits";
+           ": apply a table that reduces the operands before, as refresh does modulo the message, "
+           "use a preset with more carry bits, or encrypt integers (encrypt_uint), whose sums have "
+           "as many bits as they need";
   });
   return static_cast<std::uint32_t>(high);
 }
