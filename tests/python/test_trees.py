@@ -1,4 +1,4 @@
-"""Ensembles of decision trees on encrypted rows, against scikit-learn."""
+"""Rounded and binned classifiers of trees on encrypted rows, against scikit-learn, and the demo. test_trees_exact.py has models as they are."""
 
 from __future__ import annotations
 
@@ -11,29 +11,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tfhe_world import make
+from trees_world import ROOM, data, given
 
 import jali
 from jali import tfhe
 from jali.cli import demo as command
 from jali.demo import trees as demo
 from jali.tfhe import trees
-from jali.tfhe.trees.look_ups import Room
+from jali.tfhe.trees.blocks import strides
+from jali.tfhe.trees.circuit import Room
 
 ensemble = pytest.importorskip("sklearn.ensemble", reason="scikit-learn is not installed")
 tree = pytest.importorskip("sklearn.tree", reason="scikit-learn is not installed")
 
 REAL = tfhe.Params.preset(demo.PRESET)
-
-
-def data(rng: np.random.Generator, classes: int, rows: int = 300) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of 6 features of different kinds, and labels that depend on them."""
-    x = rng.normal(size=(rows, 6))
-    x[:, 1] = rng.integers(0, 3, rows)
-    x[:, 2] = np.exp(3 * x[:, 2])
-    score = x[:, 0] + x[:, 1] * (x[:, 3] > 0) - (x[:, 2] > 1) + rng.normal(size=rows) / 4
-    labels = np.digitize(score, np.quantile(score, np.arange(1, classes) / classes))
-    return x, np.array(["red", "green", "blue", "black"])[labels]
 
 
 def models(seed: int) -> dict[str, tuple[Any, dict[str, float]]]:
@@ -59,12 +50,6 @@ def models(seed: int) -> dict[str, tuple[Any, dict[str, float]]]:
     }
 
 
-def scores_of(model: Any, rows: np.ndarray) -> np.ndarray:
-    return (
-        model.decision_function if hasattr(model, "decision_function") else model.predict_proba
-    )(rows)
-
-
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("kind", models(0))
 @pytest.mark.parametrize("binned", [False, True])
@@ -82,20 +67,16 @@ def test_programs_compute_what_scikit_learn_computes(
     rounded = trees.rounded(model.fit(seen(x), y), **rounding)
     program = trees.compile(rounded, REAL, edges)
     # Rows at the edges, and as near to them as can be.
-    for feature, of in enumerate(program.questions.edges):
+    edges_of: dict[int, list[float]] = {}
+    for question in program.manifest.questions:
+        edges_of.setdefault(question.feature, []).append(question.edge)
+    for feature, of in edges_of.items():
         for row, edge in enumerate(of[:30]):
             other[3 * row : 3 * row + 3, feature] = np.nextafter(edge, [edge, -np.inf, np.inf])
-    scores = program.clear(other)
-    np.testing.assert_array_equal(scores, scores_of(rounded, seen(other)))
-    np.testing.assert_array_equal(program.questions.labels(scores), rounded.predict(seen(other)))
+    scores = program.simulate(other)
+    np.testing.assert_array_equal(scores, given(rounded, seen(other)))
+    np.testing.assert_array_equal(program.labels(scores), rounded.predict(seen(other)))
     assert np.mean(rounded.predict(seen(x)) == y) >= np.mean(model.predict(seen(x)) == y) - 0.3
-    # What the evaluator will check: sums of answers and of votes fit, and their noise, too.
-    asked = len(program.weights) // 2
-    most = np.repeat([1, program.questions.large], asked) @ program.weights
-    assert most.max() < 16
-    assert (program.weights**2).sum(axis=0).max() <= REAL.max_norm2
-    assert (program.tables.max(axis=1) @ program.sums).max() < 16
-    assert program.tables.min() == 0
 
 
 def test_a_model_may_have_whole_votes_already(rng: np.random.Generator) -> None:
@@ -104,7 +85,7 @@ def test_a_model_may_have_whole_votes_already(rng: np.random.Generator) -> None:
     y = np.where(x[:, 0] > 0.25, "yes", "no")
     model = ensemble.RandomForestClassifier(5, max_features=None, random_state=0).fit(x, y)
     program = trees.compile(model, REAL)
-    np.testing.assert_array_equal(program.clear(x), model.predict_proba(x))
+    np.testing.assert_array_equal(program.simulate(x), model.predict_proba(x))
     np.testing.assert_array_equal(trees.rounded(model).predict_proba(x), model.predict_proba(x))
     assert program.look_ups < 5  # trees that compare the same feature share one
 
@@ -132,21 +113,26 @@ def test_rounding_keeps_the_model_and_the_sum_of_votes(rng: np.random.Generator)
 
 
 @pytest.mark.parametrize("values", [4, 16, 64])
-def test_indices_are_unique_and_weights_are_small(values: int) -> None:
+@pytest.mark.parametrize("reach", [False, True])
+def test_indices_are_unique_and_weights_are_small(values: int, reach: bool) -> None:
     """Every combination of edges that features have passed has an index of its own."""
     norm2 = (values**0.5 + 1) ** 2  # what the presets have
     room = Room(values, norm2)
+    most = values // 2 if reach else values
     for features in (1, 2, 3, 4):
         for counts in itertools.combinations_with_replacement(range(1, 16), features):
-            edges = {f: set(np.arange(float(c))) for f, c in enumerate(counts)}
             cells = math.prod(count + 1 for count in counts)
-            strides = room.strides(edges)
-            if strides is None:
+            found = strides(counts, room, reach)
+            if found is None:
                 # Up to 16 values whatever is unique has little noise; so has what trees of allowed depth compare.
-                assert cells > values or (values > 16 and 2 ** sum(counts) > values)
+                assert cells > most or (values > 16 and 2 ** sum(counts) > most)
                 continue
+            each, large = found
             places = itertools.product(*(range(c + 1) for c in counts))
-            assert sorted(np.dot(p, strides) for p in places) == list(range(cells))
+            assert sorted(np.dot(p, each) for p in places) == list(range(cells))
+            parts = [(s % room.large, s // room.large) if large else (s, 0) for s in each]
+            noise = sum(n * (a * a + b * b) for n, (a, b) in zip(counts, parts, strict=True))
+            assert noise + reach <= norm2
 
 
 def test_all_trees_of_depth_four_fit(rng: np.random.Generator) -> None:
@@ -161,148 +147,18 @@ def test_all_trees_of_depth_four_fit(rng: np.random.Generator) -> None:
     model.fit(x, rng.random(4000) < score[:, 0])
     assert model.get_n_leaves() > 8
     rounded = trees.rounded(model, 1 / 8)
-    np.testing.assert_array_equal(trees.compile(rounded, REAL).clear(x), rounded.predict_proba(x))
+    np.testing.assert_array_equal(
+        trees.compile(rounded, REAL).simulate(x), rounded.predict_proba(x)
+    )
 
 
-@pytest.fixture(scope="module")
-def sides() -> tuple[tfhe.Client, tfhe.Evaluator]:
-    client = tfhe.Client(make(max_norm2=25), threads=1)
-    return client, tfhe.Evaluator(client.params, client.evaluation_keys(), threads=1)
-
-
-@pytest.mark.parametrize("kind", ["forest of four votes", "boosting"])
-def test_encrypted_rows_get_scikit_learns_scores(
-    kind: str, sides: tuple[tfhe.Client, tfhe.Evaluator], rng: np.random.Generator
-) -> None:
-    client, server = sides
-    x, y = data(rng, 3)
-    model, rounding = models(int(rng.integers(1 << 31)))[kind]
-    rounded = trees.rounded(model.fit(x, y), **rounding)
-    program = trees.compile(rounded, client.params)
-    questions = program.questions
-    for rows in (x[:4], x[4:5]):
-        request = questions.encrypt(client, rows)
-        scores = questions.decrypt(client, program(server, request))
-        np.testing.assert_array_equal(scores, scores_of(rounded, rows))
-    # The same from bytes, of which those that are not used may be anything.
-    unused = np.flatnonzero(~program.weights.any(axis=1))
-    sent = [one.to_bytes() for one in request]
-    for i in unused:
-        sent[i] = b""
-    again = questions.decrypt(client, program(server, sent))
-    np.testing.assert_array_equal(again, scores)
-
-
-def test_a_server_refuses_what_is_no_request(
-    sides: tuple[tfhe.Client, tfhe.Evaluator], rng: np.random.Generator
-) -> None:
-    client, server = sides
+def test_models_that_cannot_be_rounded_are_refused_by_name(rng: np.random.Generator) -> None:
     x, y = data(rng, 2)
-    model = trees.rounded(ensemble.RandomForestClassifier(3, max_depth=2).fit(x, y))
-    program = trees.compile(model, client.params)
-    request = program.questions.encrypt(client, x[:2])
-    with pytest.raises(jali.InvalidArgument, match="list of"):
-        program(server, request[:-1])
-    with pytest.raises(jali.InvalidArgument, match="list of"):
-        program(server, request[0])  # type: ignore[arg-type]
-    with pytest.raises(jali.InvalidArgument, match="Evaluator"):
-        program(client, request)  # type: ignore[arg-type]
-    number = client.encrypt_uint([1, 2], bits=4)
-    with pytest.raises(jali.InvalidArgument, match="integers"):
-        program(server, [number] * len(request))
-    used = int(np.flatnonzero(program.weights.any(axis=1))[-1])
-    longer = [*request]
-    longer[used] = client.encrypt([0, 1, 0], largest=1)
-    with pytest.raises(jali.InvalidArgument, match="shapes"):
-        program(server, longer)
-    stranger = program.questions.encrypt(tfhe.Client(client.params, threads=1), x[:2])
-    with pytest.raises(jali.KeyMismatch):
-        program(server, stranger)
-    with pytest.raises(jali.ParamsMismatch):
-        trees.compile(model, REAL)(server, request)
-    with pytest.raises(jali.InvalidArgument, match="for each row"):
-        program.questions.decrypt(client, request[0])
-
-
-@pytest.mark.parametrize("kind", ["forest", "boosting", "histograms"])
-@pytest.mark.parametrize("classes", [2, 3])
-def test_questions_travel_as_text(kind: str, classes: int, rng: np.random.Generator) -> None:
-    x, y = data(rng, classes)
-    model, rounding = models(int(rng.integers(1 << 31)))[kind]
-    program = trees.compile(trees.rounded(model.fit(x, y), **rounding), REAL)
-    text = program.questions.to_json()
-    again = trees.Questions.from_json(text)
-    assert again.to_json() == text
-    np.testing.assert_array_equal(again.answers(x), program.questions.answers(x))
-    results = rng.integers(0, 16, (5, program.sums.shape[1]))
-    scores = program.questions.scores(results)
-    np.testing.assert_array_equal(again.scores(results), scores)
-    np.testing.assert_array_equal(again.labels(scores), program.questions.labels(scores))
-    given = json.loads(text)
-    for key, wrong in (
-        ("edges", [[2, 1]]),
-        ("edges", 3),
-        ("large", 0),
-        ("score_of", [classes]),
-        ("score_of", []),
-        ("base", [0] * (classes + 1)),
-        ("step", float("nan")),
-        ("count", "2"),
-        ("is_mean", 1),
-        ("classes", ["red"]),
-        ("classes", [["red"], ["green"]]),
-        ("classes", [{}, {}]),
-        ("compared_as", "int64"),
-    ):
-        with pytest.raises(jali.CorruptData, match="no questions"):
-            trees.Questions.from_json(json.dumps({**given, key: wrong}))
-        with pytest.raises(jali.CorruptData, match="no questions"):
-            trees.Questions.from_json(json.dumps({k: v for k, v in given.items() if k != key}))
-    for wrong in ("", "[]", "{", b"\xff"):
-        with pytest.raises(jali.CorruptData, match="no questions"):
-            trees.Questions.from_json(wrong)
-
-
-def test_rows_that_are_no_rows_are_refused(rng: np.random.Generator) -> None:
-    x, y = data(rng, 2)
-    model = trees.rounded(ensemble.RandomForestClassifier(3, max_depth=2).fit(x, y))
-    answers = trees.compile(model, REAL).questions.answers
-    missing = x[:2].copy()
-    missing[1, 3] = np.nan
-    for rows, words in (
-        (x[:, :5], "5 features"),
-        (x[0], "shape"),
-        (x[:0], "shape"),
-        (missing, "missing"),
-        (x * 1e39, "finite"),
-        ([["a"] * 6], "numbers"),
-    ):
-        with pytest.raises(jali.InvalidArgument, match=words):
-            answers(rows)
-
-
-def test_models_that_do_not_fit_are_refused_by_name(rng: np.random.Generator) -> None:
-    x, y = data(rng, 2)
-    forest, boosting = ensemble.RandomForestClassifier, ensemble.GradientBoostingClassifier
-    with pytest.raises(jali.InvalidArgument, match="round them first"):
-        trees.compile(forest(3, max_depth=2, min_samples_leaf=40).fit(x, y), REAL)
-    with pytest.raises(jali.InvalidArgument, match="round them first"):
-        trees.compile(boosting(n_estimators=3).fit(x, y), REAL)
-    noise = rng.integers(0, 2, len(y))
-    with pytest.raises(jali.InvalidArgument, match="max_depth=4"):
-        trees.compile(trees.rounded(forest(3).fit(x, noise)), REAL)
-    with pytest.raises(jali.InvalidArgument, match="larger step"):
-        trees.compile(trees.rounded(boosting(n_estimators=3).fit(x, y), 2**-10), REAL)
-    with pytest.raises(jali.Unsupported, match="carries"):
-        trees.compile(trees.rounded(forest(3).fit(x, y)), tfhe.Params.preset("boolean"))
-    dull = tree.DecisionTreeClassifier(max_depth=1).fit(x, np.arange(len(x)) == 0)
-    dull.tree_.value[:] = [1, 0]
-    with pytest.raises(jali.InvalidArgument, match="same answer"):
-        trees.compile(dull, REAL)
-    with pytest.raises(jali.Unsupported, match="RandomForestRegressor cannot"):
-        trees.compile(ensemble.RandomForestRegressor(3).fit(x, noise), REAL)
+    forest = ensemble.RandomForestClassifier
     with pytest.raises(jali.Unsupported, match="list cannot"):
         trees.rounded([])
+    with pytest.raises(jali.Unsupported, match="RandomForestRegressor cannot"):
+        trees.rounded(ensemble.RandomForestRegressor(3).fit(x, x[:, 0]))
     with pytest.raises(jali.InvalidArgument, match="fit"):
         trees.rounded(forest(3))
     with pytest.raises(jali.Unsupported, match="2 labels at once"):
@@ -312,14 +168,42 @@ def test_models_that_do_not_fit_are_refused_by_name(rng: np.random.Generator) ->
     categories = ensemble.HistGradientBoostingClassifier(max_iter=2, categorical_features=[1])
     with pytest.raises(jali.Unsupported, match="categories"):
         trees.rounded(categories.fit(x, x[:, 1] == 1))
-    fitted = forest(3, max_depth=2).fit(x, y)
+    fitted = forest(3, max_depth=2, random_state=0).fit(x, y)
     for step in (0, -1, 0.3, 2, 2**-17):
         with pytest.raises(jali.InvalidArgument, match="step"):
             trees.rounded(fitted, step)
     with pytest.raises(jali.InvalidArgument, match="largest"):
         trees.rounded(fitted, 1, largest=3)
     with pytest.raises(jali.InvalidArgument, match=r"Params"):
-        trees.compile(trees.rounded(fitted), "message_2_carry_2")
+        trees.compile(trees.rounded(fitted), 3)  # type: ignore[arg-type]
+    with pytest.raises(jali.Unsupported, match="carries"):
+        trees.compile(trees.rounded(fitted), tfhe.Params.preset("boolean"))
+    dull = tree.DecisionTreeClassifier(max_depth=1).fit(x, np.arange(len(x)) == 0)
+    dull.tree_.value[:] = [1, 0]
+    with pytest.raises(jali.InvalidArgument, match="same answer"):
+        trees.compile(dull, REAL)
+
+
+def test_questions_that_no_tree_asks_are_encrypted_and_not_read(rng: np.random.Generator) -> None:
+    """So the client does not learn which edges a model uses, and the server may be sent anything in their place."""
+    x, y = data(rng, 2)
+    edges = trees.quantile_edges(x, 8)
+    model = ensemble.RandomForestClassifier(2, max_depth=2, random_state=0)
+    model = trees.rounded(model.fit(trees.bins(x, edges), y))
+    program = trees.compile(model, ROOM, edges)
+    assert len(program.manifest.questions) == sum(map(len, edges))
+    assert len(program.manifest.parts) == 2 * len(program.manifest.questions)
+    assert len(program.used) < len(program.manifest.parts)
+    client = program.client(threads=1)
+    server = program.server(client.evaluation_keys(), threads=1)
+    request = client.encrypt(x[:3])
+    other = tfhe.Client(ROOM, threads=1).encrypt(np.zeros((3, 1), np.int64))
+    chunk = [c if k in program.used else other for k, c in enumerate(request.chunks[0])]
+    changed = trees.Message(request.program, 3, False, (tuple(chunk),))
+    for sent in (request, changed):
+        np.testing.assert_array_equal(
+            client.decrypt(server(sent)), given(model, trees.bins(x[:3], edges))
+        )
 
 
 def test_edges_that_do_not_fit_are_refused(rng: np.random.Generator) -> None:
@@ -342,11 +226,11 @@ def test_every_test_row_of_the_demo_has_scikit_learns_score() -> None:
     train, test = demo.load()
     assert len(train.labels) + len(test.labels) == 569
     model = demo.fitted(train)
-    program = trees.compile(model.rounded, REAL, model.edges)
-    scores = program.clear(test.features)
+    program = trees.compile(model.rounded, REAL, model.edges, split_sums=True)
+    scores = program.simulate(test.features)
     np.testing.assert_array_equal(scores, model.scores(test.features))
     assert model.accuracy(model.rounded, test) >= 0.95
-    assert program.look_ups <= 25
+    assert program.look_ups <= 15
 
 
 def test_command_prints_one_object(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,6 @@
 """Hostile files of programs: documents that someone changed who knows the format, through everything that is done with them.
 
-A manifest goes through load, client, keys (within a limit), encrypt and decrypt; a program through load, summary, client and server; recorded graphs, questions
+A manifest goes through load, client, keys (within a limit), encrypt and decrypt; a program through load, summary, client and server; recorded graphs, programs
 of trees, messages and key files through their loaders. What is accepted must work or be refused with an error under jali.Error.
 """
 
@@ -26,6 +26,8 @@ from jali.nn import files, recorded, scalar
 from jali.nn.graph import Graph
 from jali.nn.ops import made
 from jali.tfhe import trees
+from jali.tfhe.trees import stored
+from jali.tfhe.trees.ensemble import NO, YES, Builder, Head, Question
 
 __all__ = ["FileCase", "changed_document"]
 
@@ -227,9 +229,20 @@ class World:
             request = c.encrypt(*(d[:2] for d in data))
             reply = p.server(k, device="cpu", threads=1)(request)
             self.messages.append((request.to_bytes(), reply.to_bytes()))
-        edges = tuple(np.sort(rng.normal(size=n)) for n in (2, 0, 3))
-        self.questions = trees.Questions(edges, 2, np.array([0, 1, 1]), np.array([0.1, 0.2]), 0.25, 3, True, np.array(["a", "b", "c"]), np.float32)  # fmt: skip
+        self.trees = _some_trees(rng)
         self.tfhe = tfhe.Client(tfhe.Params.preset("message_2_carry_2"), threads=1)
+
+
+def _some_trees(rng: np.random.Generator) -> trees.Program:
+    """Two trees that add to two scores, one of which asks for categories."""
+    builder = Builder()
+    for score in (0, 1):
+        asked = [Question(0, 0.5, YES), Question(2, 1.0, NO, (1.0, 3.0)), None, None, None]
+        builder.add(asked, [1, 2, 0, 0, 0], [4, 3, 0, 0, 0], [score], rng.normal(size=(5, 1)))
+    head = Head(divisor=2.0, complement=True, rule="first")
+    how = (3, "float32", True, False, np.array(["a", "b", "c"]))
+    model = trees.Ensemble(tuple(builder.questions), tuple(builder.trees), np.zeros(2), head, *how)
+    return trees.compile(model)
 
 
 def _image_network(kernel: Any) -> Graph:
@@ -306,7 +319,7 @@ class FileCase:
     def run(self) -> None:
         """One of the kinds of files."""
         kind = self.random.choice(
-            [*["manifest"] * 8, *["program"] * 5, *["graph"] * 4, "questions", "message"]
+            [*["manifest"] * 8, *["program"] * 5, *["graph"] * 4, "trees", "message"]
         )
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -421,24 +434,33 @@ class FileCase:
             assert recorded.from_bytes(recorded.to_bytes(graph)).outputs == graph.outputs
             str(graph)
 
-    def questions(self) -> None:
-        """Load, answers and scores."""
-        document = changed_document(self.random, json.loads(self.world.questions.to_json()))
-        text: Any = json.dumps(document)
+    def trees(self) -> None:
+        """Load a manifest or a program of trees, and use it."""
+        program, kind = self.world.trees, self.random.choice(["manifest", "program"])
+        honest = program.manifest.to_bytes() if kind == "manifest" else program.to_bytes()
         if self.random.random() < 0.3:
-            text = self.bytes(text.encode())
-        self.size = len(text)
-        found = self.attempt("Questions.from_json", lambda: trees.Questions.from_json(text))
+            data = self.bytes(honest)
+        else:  # under a hash that is right
+            document = changed_document(self.random, stored.read(kind, honest))
+            data = stored.written(kind, document) if isinstance(document, dict) else honest
+        self.size = len(data)
+        if kind == "program":
+            made = self.attempt("trees.Program.from_bytes", lambda: trees.Program.from_bytes(data))
+            if made is not None:
+                rows = np.zeros((2, min(made.manifest.features, 100)))
+                self.attempt("simulate", lambda: made.simulate(rows))
+            return
+        found = self.attempt("trees.Manifest.from_bytes", lambda: trees.Manifest.from_bytes(data))
         if found is None:
             return
-        rows = np.zeros((2, len(found.edges))) + 0.25
-        self.attempt("answers", lambda: found.answers(rows))
-        self.attempt("encrypt", lambda: found.encrypt(self.world.tfhe, rows[:1]))
-        results = np.ones((2, min(len(found.score_of), 100)), np.int64)
-        scores = self.attempt("scores", lambda: found.scores(results))
-        if scores is not None:
-            assert np.isfinite(scores).all(), "a score that is not finite"
-            self.attempt("labels", lambda: found.labels(scores))
+        rows = np.zeros((2, min(found.features, 100))) + 0.25
+        client = trees.Client(found, secret=self.world.tfhe)
+        self.attempt("encrypt", lambda: client.encrypt(rows[0]))
+        results = self.attempt(
+            "results", lambda: found.results(np.ones((2, len(found.outputs)), np.int64))
+        )
+        if results is not None:
+            self.attempt("labels", lambda: client.labels(results))
 
     def message(self) -> None:
         """Load and decrypt."""

@@ -120,11 +120,10 @@ def demo_trees(options: Options) -> Iterator[Row]:
     model = demo.fitted(train)
     for name in options.sets or (demo.PRESET,):
         params = tfhe.Params.preset(name)
-        program = trees.compile(model.rounded, params, model.edges)
-        client = demo.Client(program.questions.to_json(), params)
-        server = demo.Server(
-            program, *client.public_bytes(), device=options.device, threads=options.threads or 1
-        )
+        program = trees.compile(model.rounded, params, model.edges, split_sums=True)
+        client = demo.Client(program.manifest.to_bytes())
+        keys = client.public_bytes()
+        server = demo.Server(program, keys, device=options.device, threads=options.threads or 1)
         for batch in options.batches or (1, 16):
             yield from _trees(client, server, model, np.resize(test.features, (batch, 30)), options)
 
@@ -137,17 +136,18 @@ def _trees(
     options: Options,
 ) -> Iterator[Row]:
     program, request, want = server.program, client.encrypt(rows), model.scores(rows)
-    answers = program.read(server.evaluator, request)
+    message = trees.Message.request(request, program.manifest)
+    (answers,) = server.read(message)
     about = {
         "set": client.params.name,
         "look_ups": program.look_ups,
         "threads": options.threads or 1,
-        "bytes_up": sum(len(one) for one in request),
+        "bytes_up": len(request),
         "bytes_down": len(server(request)),
     }
     bodies: dict[str, Callable[[], bytes]] = {
         "demo_trees": lambda: server(request),
-        "demo_trees_run": lambda: program.run(answers).ciphertext.to_bytes(),
+        "demo_trees_run": lambda: server.run(message, [answers]).to_bytes(),
     }
     for name, body in bodies.items():
         times = timed(body, seconds=options.seconds)

@@ -88,10 +88,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     train, test = demo.load()
     started = time.perf_counter()
     model = demo.fitted(train)
-    program = trees.compile(model.rounded, agreed, model.edges)
-    client = demo.Client(program.questions.to_json(), agreed, threads=options.threads)
-    params, keys = client.public_bytes()
-    server = demo.Server(program, params, keys, device=options.device, threads=options.threads)
+    program = trees.compile(model.rounded, agreed, model.edges, split_sums=True)
+    manifest = program.manifest.to_bytes()
+    client = demo.Client(manifest, threads=options.threads)
+    keys = client.public_bytes()
+    server = demo.Server(program, keys, device=options.device, threads=options.threads)
     ready = time.perf_counter() - started
     test = test.first(options.rows)
     say = (lambda *_: None) if options.json else print
@@ -105,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     say(f"client: {client.params}")
     say(f"server: {server.engine} ({device.name(server.engine)})")
     say(
-        f"client -> server, once: {bytes_text(len(params) + len(keys))} of public keys; ready in {seconds_text(ready)}"
+        f"client -> server, once: {bytes_text(len(keys))} of public keys; ready in {seconds_text(ready)}"
     )
     begin = time.perf_counter()
     answers = list(_answers(client, server, test, options.batch))
@@ -131,7 +132,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         ready_seconds=ready,
         bytes_up=round(sum(one.up for one in answers) / count),
         bytes_down=round(sum(one.down for one in answers) / count),
-        key_bytes=len(params) + len(keys),
+        key_bytes=len(keys),
         batch=options.batch,
         device=server.engine,
         params=client.params.name,
@@ -160,8 +161,7 @@ def _answers(
         arrived = time.perf_counter()
         reply = server(request)
         left = time.perf_counter()
-        up = sum(len(one) for one in request)
-        yield _Answer(client.decrypt(reply), left - arrived, up, len(reply))
+        yield _Answer(client.decrypt(reply), left - arrived, len(request), len(reply))
 
 
 def _report(

@@ -97,27 +97,30 @@ def fitted(rows: Rows) -> Model:
 class Client:
     """The owner of the rows, and the only party with a secret key."""
 
-    def __init__(self, questions: str, params: tfhe.Params, *, threads: int | None = None) -> None:
-        self.params = params
-        self._questions = trees.Questions.from_json(questions)
-        self._client = tfhe.Client(self.params, threads=threads)
+    def __init__(self, manifest: bytes, *, threads: int | None = None) -> None:
+        self._client = trees.Client(trees.Manifest.from_bytes(manifest), threads=threads)
 
-    def public_bytes(self) -> tuple[bytes, bytes]:
-        """The parameters and evaluation keys, which the server needs once."""
-        return self.params.to_bytes(), self._client.evaluation_keys().to_bytes()
+    @property
+    def params(self) -> tfhe.Params:
+        """The parameters, which the manifest has."""
+        return self._client.manifest.params
 
-    def encrypt(self, rows: Floats) -> list[bytes]:
+    def public_bytes(self) -> bytes:
+        """The evaluation keys, which the server needs once."""
+        return self._client.evaluation_keys().to_bytes()
+
+    def encrypt(self, rows: Floats) -> bytes:
         """The bytes of a request."""
-        return [one.to_bytes() for one in self._questions.encrypt(self._client, rows)]
+        return self._client.encrypt(rows).to_bytes()
 
     def decrypt(self, reply: bytes) -> Floats:
         """The scores in a reply."""
-        ciphertext = tfhe.Ciphertext.from_bytes(reply, self.params)
-        return self._questions.decrypt(self._client, ciphertext)
+        scores: Floats = self._client.decrypt(trees.Message.reply(reply, self._client.manifest))
+        return scores
 
     def labels(self, scores: Floats) -> npt.NDArray[np.int64]:
         """The labels for scores."""
-        return self._questions.labels(scores)
+        return self._client.labels(scores)
 
 
 class Server:
@@ -126,22 +129,29 @@ class Server:
     def __init__(
         self,
         program: trees.Program,
-        params: bytes,
         keys: bytes,
         *,
         device: str = "auto",
         threads: int | None = None,
     ) -> None:
-        agreed = tfhe.Params.from_bytes(params)
-        public = tfhe.EvaluationKeys.from_bytes(keys, agreed)
-        self.evaluator = tfhe.Evaluator(agreed, public, device, threads=threads)
         self.program = program
+        public = tfhe.EvaluationKeys.from_bytes(keys, program.params)
+        self._server = program.server(public, device=device, threads=threads)
 
     @property
     def engine(self) -> str:
         """The engine, as tfhe.Evaluator names it."""
-        return self.evaluator.engine
+        return self._server.evaluator.engine
 
-    def __call__(self, request: list[bytes]) -> bytes:
+    def read(self, request: trees.Message) -> list[tfhe.EncryptedArray]:
+        """The answers of a request in the device's memory."""
+        return self._server.read(request)
+
+    def run(self, request: trees.Message, answers: list[tfhe.EncryptedArray]) -> trees.Message:
+        """The reply to a request whose answers were read."""
+        return self._server.run(request, answers)
+
+    def __call__(self, request: bytes) -> bytes:
         """The reply to a request."""
-        return self.program(self.evaluator, request).to_bytes()
+        message = trees.Message.request(request, self._server.manifest)
+        return self._server(message).to_bytes()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from jali.nn.ops import verify
 from jali.nn.program import Program, compiled
 from jali.nn.progress import Progress, Told
 from jali.nn.tracing import trace_function
+from jali.tfhe import trees
 
 __all__ = ["compile", "trace"]
 
@@ -32,10 +33,10 @@ _MEMORY = {"cpu": 4 << 30, "cuda": 16 << 30}
 
 def compile(
     module: Any,
-    example: Any,
+    example: Any = None,
     *,
     calibration: Any = None,
-    precision_bits: float = 10.0,
+    precision_bits: float | None = None,
     batch: int = 1,
     device: str = "cpu",
     memory: int | str | None = None,
@@ -57,7 +58,7 @@ def compile(
     calibration: examples like those that will be encrypted, as batches (n, *shape), or an iterable of batches. They say
         which numbers occur in the model; approximations and scales are made for these, and a margin. Batches that are tuples may
         hold labels behind the inputs.
-    precision_bits: encrypted outputs differ from the model's by at most 2^-precision_bits of the largest output of the calibration. This
+    precision_bits: encrypted outputs differ from the model's by at most 2^-precision_bits of the largest output of the calibration; None stands for 10. This
         is measured for approximations, on 256 examples of the calibration or, if the model is small, on all, and estimated for noise: for
         the number that has most of it or, if the program bootstraps, as an average over numbers. The average then takes an eighth of the error at
         six standard deviations, but numbers that have more than it may be off by more than was asked for. Program.summary says which of both it is. Six standard
@@ -74,6 +75,11 @@ def compile(
     input_range: (low, high) of the input's numbers, if you know it; of one number for all or one for each. For several inputs, a list
         of these or None.
     output: for classifiers of scikit-learn, "logits" or "probability".
+
+    Trees, forests, boosting and isolation forests are evaluated exactly, by look-ups of TFHE: see jali.tfhe.trees.compile, which also says what precision_bits
+    means for them. They need no example and no calibration, and the arguments from `batch` to `input_range` say nothing to them. Their program has the
+    same methods.
+
     progress: called when a stage begins, with its name, as Program.explain takes it, and about how much of the work is done, from 0 to 1. Layout,
         lower, levels and parameters may begin several times, because plans are compared; the fraction never falls, and is 1 in the
         last call. If it raises, the work ends.
@@ -81,7 +87,13 @@ def compile(
     Raises Unsupported for what cannot be compiled: the sentence names it, and says what to put in its place. Raises
     InvalidArgument for shapes that do not fit and for weights or examples that are not finite.
     """
-    precision = _precision(precision_bits)
+    if trees.is_trees(module):
+        return cast(Any, _trees(module, example, precision_bits, output))  # type: ignore[no-any-return]
+    if example is None:
+        raise InvalidArgument(
+            "example is missing: give arrays as the model takes them, such as X[:1]"
+        )
+    precision = 10.0 if precision_bits is None else _precision(precision_bits)
     lanes = checks.whole(batch, 1, "batch must be a power of two")
     if lanes & (lanes - 1) or lanes > 1 << 15:
         raise InvalidArgument(f"batch must be a power of two up to 32,768, not {batch}")
@@ -112,6 +124,17 @@ def compile(
             device=device,
             progress=told,
         )
+
+
+def _trees(model: Any, example: Any, precision_bits: float | None, output: str) -> trees.Program:
+    """The program of trees. An example, if one is given, is checked against the model."""
+    program = trees.compile(model, precision_bits=precision_bits, output=output)
+    if example is not None:
+        rows = np.asarray(
+            example[0] if isinstance(example, tuple) and len(example) == 1 else example
+        )
+        program.manifest.table(rows[None] if rows.ndim == 1 else rows)
+    return program
 
 
 def trace(module: Any, example: Any, *, output: str = "logits") -> Graph:

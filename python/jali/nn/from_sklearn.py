@@ -14,6 +14,7 @@ from jali._core.console import one_text
 from jali.errors import InvalidArgument, Unsupported
 from jali.nn.graph import Graph, Node
 from jali.nn.tracing import Builder
+from jali.tfhe import trees
 
 __all__ = ["is_estimator", "trace_estimator"]
 
@@ -120,9 +121,14 @@ def _traced(builder: Builder, x: Node, model: Any, name: str, output: str) -> No
             f"{name}: {one_text(kind)} cannot be compiled: give a function of arrays, such as lambda x: numpy.exp(model.coef_ @ x + model.intercept_), or leave the "
             "exponential to the client"
         )
-    if any(word in kind for word in ("Tree", "Forest", "Boosting")):
+    if trees.is_trees(model):
         raise Unsupported(
-            f"{name}: {one_text(kind)} cannot be compiled: jali.tfhe.trees evaluates trees and forests on encrypted rows, exactly"
+            f"{name}: {one_text(kind)} is compiled alone, not behind other steps: fit it on what these give, or give the last step, "
+            "jali.compile(pipeline[-1]), to whose rows the client applies pipeline[:-1].transform"
+        )
+    if kind == "AdaBoostRegressor":
+        raise Unsupported(
+            f"{name}: AdaBoostRegressor takes a weighted median of its trees, which is no sum: fit a GradientBoostingRegressor"
         )
     if hasattr(model, "best_estimator_"):
         raise Unsupported(

@@ -1,16 +1,39 @@
-"""Ensembles of decision trees on encrypted rows: a fitted scikit-learn classifier becomes look-ups of encrypted numbers.
+"""Ensembles of decision trees on encrypted rows: a fitted model becomes sums and look-ups of encrypted numbers.
 
-`rounded` makes a scikit-learn model whose leaves are whole numbers of steps. `compile` makes a Program of it for the server, and
-`Program.questions` is what the client needs. Answers are those of the rounded model, exactly.
+    program = jali.compile(model)                         # or trees.compile(model, params)
+    client = program.client()                             # holds the secret key
+    server = program.server(client.evaluation_keys())     # holds the model
+    client.decrypt(server(client.encrypt(rows)))
 
-For every feature the client compares its number with public edges, and encrypts the answers, which are bits. A tree that makes
-few comparisons is then one look-up: a weighted sum of the bits is the number of the leaf, and a table has the leaf's vote.
+For every feature the client compares its number with public edges, and encrypts the answers, which are bits. So comparisons are those of the model on the
+numbers given, exactly. Sums of the answers number the leaves, look-ups turn these numbers into digits of the leaves' values, and digits of all
+trees are added with their carries.
 """
 
 from __future__ import annotations
 
-from jali.tfhe.trees.program import Program, compile
-from jali.tfhe.trees.questions import Questions, bins, quantile_edges
-from jali.tfhe.trees.sklearn_models import rounded
+from jali.tfhe.trees.ensemble import Ensemble
+from jali.tfhe.trees.manifest import Manifest
+from jali.tfhe.trees.message import Message
+from jali.tfhe.trees.program import Program, Summary, compile
+from jali.tfhe.trees.questions import bins, quantile_edges
+from jali.tfhe.trees.read import is_trees
+from jali.tfhe.trees.roles import Client, Server
+from jali.tfhe.trees.rounded import rounded
+from jali.tfhe.trees.sklearn_models import KINDS
 
-__all__ = ["Program", "Questions", "bins", "compile", "quantile_edges", "rounded"]
+__all__ = [
+    "KINDS",
+    "Client",
+    "Ensemble",
+    "Manifest",
+    "Message",
+    "Program",
+    "Server",
+    "Summary",
+    "bins",
+    "compile",
+    "is_trees",
+    "quantile_edges",
+    "rounded",
+]

@@ -1,194 +1,352 @@
-"""The server's part: from an ensemble to sums and look-ups."""
+"""A compiled ensemble: what makes its client and its server, and what it costs."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import os
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from jali import tfhe
 from jali._core import checks
-from jali._jali.tfhe import Ciphertext, Params
-from jali.errors import InvalidArgument, ParamsMismatch, Unsupported
-from jali.tfhe.array import EncryptedArray
-from jali.tfhe.evaluator import Evaluator
-from jali.tfhe.trees.ensemble import Ensemble, Split, Tree, edges_of, pruned
-from jali.tfhe.trees.look_ups import LookUp, Room, added, look_ups
-from jali.tfhe.trees.questions import Questions, checked_edges
-from jali.tfhe.trees.sklearn_models import ensemble_of
+from jali._core.console import bytes_text, counted_text, seconds_text
+from jali._jali.tfhe import EvaluationKeys, Params
+from jali.errors import InvalidArgument, Unsupported, VersionError
+from jali.tfhe.trees import stored
+from jali.tfhe.trees.circuit import Room
+from jali.tfhe.trees.ensemble import Ensemble, Floats
+from jali.tfhe.trees.manifest import Manifest
+from jali.tfhe.trees.plan import Plan, planned
+from jali.tfhe.trees.questions import checked_edges, unbinned
+from jali.tfhe.trees.read import ensemble_of
+from jali.tfhe.trees.roles import Client, Server
 
-__all__ = ["Program", "compile"]
+__all__ = ["PRESET", "Program", "Summary", "compile"]
 
-Floats = npt.NDArray[np.float64]
+PRESET = "message_2_carry_2"
+BITS = 32  # of the difference between the largest and the smallest sum
+_MOST_BITS = 48
+_MOST_ROWS = 256  # of a ciphertext
+_ALIVE = (
+    1 << 16
+)  # ciphertexts that a server keeps at once, of all rows of a ciphertext together: about 1 GB
+_DEAR = 60.0  # seconds for a row that are warned of
+_AT_ONCE = 256  # rows that are computed in the clear at a time
+#: Seconds of a look-up on one thread of a CPU with AVX-512, of docs/tfhe-parameters.md.
+_SECONDS = {
+    "message_1_carry_1": 6.09e-3,
+    "message_1_carry_1_block": 2.28e-3,
+    "message_2_carry_2": 6.57e-3,
+    "message_2_carry_2_block": 3.42e-3,
+    "message_2_carry_2_multi_bit": 8.52e-3,
+    "message_3_carry_3": 78.6e-3,
+}
 
 
 @dataclass(frozen=True)
-class Program:
-    """A model as sums and look-ups. Call it on the server; give `questions` to the client.
+class Summary:
+    """What a row costs. ``print`` shows it.
 
-    weights: (2 questions, look-ups): the index of a look-up is the sum of the answers, as 0 or 1 and then as 0 or `large`,
-        with these.
-    tables: for each look-up, the votes for every value.
-    sums: (look-ups, numbers): which look-ups are added to each number of a result.
+    look_ups: of a row. waves: how many of them follow each other at least. seconds: of a row on the server, measured for some look-ups on `device`.
+    request, reply: bytes for a row, of many in one message. keys: bytes of public keys, sent once. memory: bytes of ciphertexts that the server keeps
+    for a row. error: how far a result may be from the sum of the model's leaves.
     """
 
-    params: Params
-    questions: Questions
-    weights: npt.NDArray[np.int64]
-    tables: npt.NDArray[np.int64]
-    sums: npt.NDArray[np.int64]
+    device: str
+    params: str
+    trees: int
+    leaves: int
+    questions: int
+    look_ups: int
+    waves: int
+    seconds: float
+    request: int
+    reply: int
+    keys: int
+    memory: int
+    error: float
+
+    def __str__(self) -> str:
+        rows = [
+            (
+                "trees",
+                f"{self.trees} with {self.leaves} leaves, {self.questions} comparisons that differ",
+            ),
+            ("look-ups a row", f"{self.look_ups}, in {counted_text(self.waves, 'wave')}"),
+            ("time a row", f"{seconds_text(self.seconds)} on {self.device}, {self.params}"),
+            ("client to server, a row", bytes_text(self.request)),
+            ("server to client, a row", bytes_text(self.reply)),
+            ("public keys, once", bytes_text(self.keys)),
+            ("server's memory, a row", bytes_text(self.memory)),
+            ("results differ by at most", f"{self.error:.3g}" if self.error else "nothing"),
+        ]
+        return "\n".join(f"{name:<28}{value}" for name, value in rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What ``compile``, and jali.compile for trees, return.
+
+    ensemble: the model. plan: its sums and look-ups. manifest: what the client needs. bits, split_sums: as of compile. every_question: whether the
+    client encrypts the answers to all questions, also those that no tree asks.
+    """
+
+    ensemble: Ensemble
+    plan: Plan
+    manifest: Manifest
+    bits: int
+    split_sums: bool
+    every_question: bool
+
+    @classmethod
+    def of(
+        cls, ensemble: Ensemble, params: Params, bits: int, split_sums: bool, every: bool
+    ) -> Program:
+        """The program of an ensemble. Arguments as of compile; every: see every_question."""
+        room = Room(1 << (params.message_bits + params.carry_bits), params.max_norm2)
+        plan = planned(ensemble, room, bits, split_sums)
+        columns = sorted(plan.circuit.columns, key=lambda c: (c[1], c[0]))
+        if every:
+            both = range(len(ensemble.questions))
+            columns = [(q, value) for value in (1, room.large) for q in both]
+            parts = [1] * len(columns)
+        else:
+            values = [value for _, value in columns]
+            parts = [values.count(value) for value in sorted(set(values))]
+        manifest = Manifest(
+            params=params,
+            questions=ensemble.questions,
+            columns=tuple(columns),
+            parts=tuple(parts),
+            rows=max(1, min(_MOST_ROWS, _ALIVE // plan.circuit.alive())),
+            outputs=plan.outputs,
+            step=plan.step,
+            base=plan.base,
+            errors=plan.errors,
+            head=ensemble.head,
+            features=ensemble.features,
+            compared_as=ensemble.compared_as,
+            missing=ensemble.missing,
+            infinite=ensemble.infinite,
+            classes=ensemble.classes,
+        )
+        return cls(ensemble, plan, manifest, bits, split_sums, every)
+
+    @property
+    def params(self) -> Params:
+        """The parameters."""
+        return self.manifest.params
 
     @property
     def look_ups(self) -> int:
         """Look-ups of one row."""
-        return len(self.tables)
+        return self.plan.circuit.look_ups
 
-    def __call__(self, server: Evaluator, request: Sequence[Ciphertext | bytes]) -> Ciphertext:
-        """The reply to a request: ``run(read(server, request))``, in the host's memory."""
-        return self.run(self.read(server, request)).ciphertext
+    @property
+    def error(self) -> float:
+        """How far a result may be from the sum of the model's leaves; 0 if they are whole numbers of steps."""
+        return self.manifest.error
 
-    def read(self, server: Evaluator, request: Sequence[Ciphertext | bytes]) -> EncryptedArray:
-        """The answers that the model uses, (rows, answers), in the server's memory.
-
-        request: what Questions.encrypt made, or its bytes. Only what the model uses is read.
-
-        Raises ParamsMismatch, KeyMismatch, InvalidArgument for another request, and what Ciphertext.from_bytes raises.
-        """
-        if not isinstance(server, Evaluator):
-            raise InvalidArgument(f"a program runs on a tfhe.Evaluator, not {checks.shown(server)}")
-        if server.params != self.params:
-            raise ParamsMismatch(
-                f"the program is for {self.params!r}: compile the model for the evaluator's parameters"
-            )
-        if not isinstance(request, (list, tuple)) or len(request) != len(self.weights):
-            raise InvalidArgument(
-                f"a request is a list of {len(self.weights)} ciphertexts: Questions.encrypt makes it"
-            )
-        given: list[EncryptedArray] = [server.bind(self._loaded(request[i])) for i in self._used()]
-        rows = given[0].size
-        if any(one.shape != (rows,) for one in given):
-            raise InvalidArgument(
-                "the ciphertexts of a request have other shapes than those of Questions.encrypt"
-            )
-        joined: EncryptedArray = server.concatenate(given)
-        return joined.reshape(len(given), rows).T
-
-    def run(self, answers: EncryptedArray) -> EncryptedArray:
-        """The numbers of the result, (rows, numbers), from what `read` gave."""
-        index = answers @ self.weights[self._used()]
-        return answers.evaluator.apply_each(self.tables.tolist(), index) @ self.sums
-
-    def _used(self) -> npt.NDArray[np.intp]:
-        return np.flatnonzero(self.weights.any(axis=1))
-
-    def _loaded(self, one: Ciphertext | bytes) -> Ciphertext:
-        if not isinstance(one, Ciphertext):
-            one = Ciphertext.from_bytes(one, self.params)
-        if one.bits:
-            raise InvalidArgument("a request has encrypted integers, and a program takes messages")
-        return one
+    @cached_property
+    def used(self) -> list[int]:
+        """The columns of the manifest that the circuit reads, in its order."""
+        where = {column: k for k, column in enumerate(self.manifest.columns)}
+        return [where[column] for column in self.plan.circuit.columns]
 
     def clear(self, rows: npt.ArrayLike) -> Floats:
-        """The scores of rows by the same sums and tables, without encryption."""
-        answers = self.questions.answers(rows)
-        both = np.concatenate([answers, answers * self.questions.large], axis=1)
-        votes = np.take_along_axis(self.tables.T, both @ self.weights, axis=0)
-        return self.questions.scores(votes @ self.sums)
+        """What the model gives for rows (n, features), in the clear: sums of its leaves as floating-point numbers."""
+        answers = self.manifest.answers(rows)
+        return self.ensemble.head.results(
+            self.ensemble.scores(answers), np.zeros(len(self.ensemble.base))
+        )
+
+    def simulate(self, rows: npt.ArrayLike) -> Floats:
+        """What decryption gives for rows (n, features): the sums and look-ups of the program in the clear. TFHE is exact, so there is no noise in it."""
+        inputs = self.manifest.inputs(rows)[:, self.used]
+        parts = [
+            self.plan.circuit.clear(inputs[k : k + _AT_ONCE])
+            for k in range(0, len(inputs), _AT_ONCE)
+        ]
+        return self.manifest.results(np.concatenate(parts))
+
+    def labels(self, results: npt.ArrayLike) -> npt.NDArray[Any]:
+        """As Client.labels."""
+        return self.manifest.head.labels(np.asarray(results, np.float64), self.manifest.classes)
+
+    def client(self, *, secret: tfhe.Client | None = None, threads: int | None = None) -> Client:
+        """A client. It needs the manifest alone: Client(Manifest.from_bytes(..)) is the same elsewhere."""
+        return Client(self.manifest, secret=secret, threads=threads)
+
+    def server(
+        self,
+        keys: EvaluationKeys,
+        *,
+        device: str = "auto",
+        threads: int | None = None,
+        progress: Callable[[int, int], Any] | None = None,
+    ) -> Server:
+        """A server with a client's evaluation_keys(). Arguments as of trees.Server."""
+        return Server(self, keys, device=device, threads=threads, progress=progress)
+
+    def summary(self, device: str = "auto", *, threads: int | None = None) -> Summary:
+        """The price list. It makes a key of its own, forgets it, and measures some look-ups on the device, which takes some seconds.
+
+        device, threads: of the server, as of tfhe.Evaluator.
+        """
+        client = tfhe.Client(self.params, threads=threads)
+        server = tfhe.Evaluator(self.params, client.evaluation_keys(), device, threads=threads)
+        count = max(1, min(128, self.look_ups))
+        x = server.bind(client.encrypt(np.ones(count, np.int64), largest=1))
+        server.apply([0, 1], x)  # the first one prepares
+        server.synchronize()
+        start = time.perf_counter()
+        server.apply([0, 1], x)
+        server.synchronize()
+        each = (time.perf_counter() - start) / count
+        manifest, size = self.manifest, self.params.ciphertext_bytes()
+        return Summary(
+            device=server.engine,
+            params=self.params.name,
+            trees=len(self.ensemble.trees),
+            leaves=sum(int(tree.leaves.sum()) for tree in self.ensemble.trees),
+            questions=len(manifest.questions),
+            look_ups=self.look_ups,
+            waves=self.plan.circuit.depth,
+            seconds=each * self.look_ups,
+            request=8 * len(manifest.columns) + 120 * len(manifest.parts),
+            reply=size * len(manifest.outputs),
+            keys=self.params.key_bytes,
+            memory=size * self.plan.circuit.alive(),
+            error=self.error,
+        )
+
+    def to_bytes(self) -> bytes:
+        """Bytes from which from_bytes makes the same program. They hold the model, and no key."""
+        document = {
+            **stored.ensemble_document(self.ensemble),
+            "params": stored.params_document(self.params),
+            "bits": self.bits,
+            "split_sums": int(self.split_sums),
+            "every_question": int(self.every_question),
+            "fingerprint": self.manifest.fingerprint,
+        }
+        return stored.written("program", document)
+
+    @classmethod
+    def from_bytes(cls, data: bytes | bytearray | memoryview, *, security: int = 128) -> Program:
+        """What to_bytes wrote. The plan is made again, and clients of the saved program go on working.
+
+        security: the least that is accepted, see Params.from_bytes.
+
+        Raises CorruptData, VersionError for a program that this build would make otherwise, and LimitExceeded.
+        """
+        document = stored.read("program", data)
+        made = cls.of(
+            stored.ensemble_of(document),
+            _checked(stored.params_of(document, security)),
+            stored.whole(document, "bits", 1, _MOST_BITS),
+            bool(stored.whole(document, "split_sums", 0, 1)),
+            bool(stored.whole(document, "every_question", 0, 1)),
+        )
+        if stored.field(document, "fingerprint") != made.manifest.fingerprint:
+            raise VersionError(
+                "the program was compiled by another version of Jali, which planned it otherwise: compile the model again"
+            )
+        return made
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write to_bytes() to a path, which is replaced at once or not at all."""
+        stored.save(file, self.to_bytes())
+
+    @classmethod
+    def load(cls, file: str | os.PathLike[str], *, security: int = 128) -> Program:
+        """What save wrote. Raises FileError, and the errors of from_bytes."""
+        return cls.from_bytes(stored.load(file), security=security)
+
+    def __repr__(self) -> str:
+        return (
+            f"Program({len(self.ensemble.trees)} trees, {self.ensemble.features} features, "
+            f"{self.look_ups} look-ups, {self.params!r})"
+        )
 
 
-def compile(model: Any, params: Params, edges: Sequence[npt.ArrayLike] | None = None) -> Program:
-    """The program of a fitted scikit-learn classifier whose leaves are multiples of a step, as `rounded` makes them.
+def compile(
+    model: Any,
+    params: Params | str = PRESET,
+    edges: Sequence[npt.ArrayLike] | None = None,
+    *,
+    precision_bits: float | None = None,
+    output: str = "logits",
+    split_sums: bool = False,
+) -> Program:
+    """The program of a fitted model of trees. jali.compile(model) is the same with default parameters.
 
-    model: a decision tree, a forest or gradient boosting. With messages and carries of 2 bits, a tree of at most 5 leaves is one look-up
-        or part of one. A larger one is divided among several, down to a depth of 4.
+    model: trees, forests and boosting of scikit-learn (see trees.KINDS), a model of XGBoost or LightGBM, or an Ensemble, as trees.from_xgboost and
+        trees.from_lightgbm make of a model's file.
+    params: parameters, or the name of a preset.
     edges: for each feature, the numbers with which the client compares it; the model was fitted on ``bins(rows, edges)``. The
-        client then does not learn which of them the model uses. None stands for the model's own; the model was fitted on rows
-        as they are.
+        client then does not learn which of them the model uses. None stands for the model's own; the model was fitted on rows as they are.
+    precision_bits: results differ from the sums of the model's leaves by at most 2^-precision_bits of the difference between the largest and the smallest
+        sum that is possible; 1 to 48. None stands for 32. If leaves are multiples of a power of two that is large enough, as votes are, results are
+        exact. Program.error says which. Each 4 bits are one look-up more for about 15 leaves.
+    output: "logits" for what decision_function gives, or predict of a regressor, or predict_proba of a forest; "probability" for predict_proba.
+    split_sums: whether a reply has several parts of each sum, which the client adds. It takes fewer look-ups, and the client learns more of
+        the model.
 
-    Raises Unsupported for models of other kinds, and InvalidArgument for what does not fit. The sentence says what to change.
+    Warns if a row takes more than a minute. Raises Unsupported for models of other kinds, and InvalidArgument for what does not fit. The sentence says
+    what to change.
     """
+    if isinstance(params, str):
+        params = Params.preset(params)
     if not isinstance(params, Params):
         raise InvalidArgument(f"params must be a tfhe.Params, not {type(params).__name__}")
-    bits = params.message_bits + params.carry_bits
-    if bits < 2:
+    _checked(params)
+    if output not in ("logits", "probability"):
+        raise InvalidArgument(f'output is "logits" or "probability", not {checks.shown(output)}')
+    bits = _bits(precision_bits)
+    ensemble = ensemble_of(model, output)
+    if edges is not None:
+        ensemble = unbinned(ensemble, checked_edges(edges, ensemble.features))
+    split = checks.flag(split_sums, "split_sums")
+    program = Program.of(ensemble, params, bits, split, edges is not None)
+    _warn_of_cost(program)
+    return program
+
+
+def _checked(params: Params) -> Params:
+    if params.message_bits + params.carry_bits < 2:
         raise Unsupported(
-            f"{params.name} holds single bits: use parameters with carries, such as message_2_carry_2"
+            f'{params.name} has no room for sums: use parameters with carries, Params.preset("{PRESET}")'
         )
-    ensemble = ensemble_of(model)
-    if edges is None:
-        asked = _own_edges(ensemble)
-    else:
-        asked = checked_edges(edges, ensemble.features)
-        trees = [[_unbinned(tree, asked) for tree in of] for of in ensemble.trees]
-        ensemble = replace(ensemble, trees=trees, compared_as=np.float64)
-    room = Room(1 << bits, params.max_norm2)
-    found = [one for score, of in enumerate(ensemble.trees) for one in look_ups(of, score, room)]
-    if not found:
+    return params
+
+
+def _bits(value: Any) -> int:
+    if value is None:
+        return BITS
+    real = isinstance(value, (int, float, np.integer, np.floating))
+    if isinstance(value, bool) or not real or not 1 <= value <= _MOST_BITS:
         raise InvalidArgument(
-            "the model gives every row the same answer: fit it longer, or round it to a smaller step"
+            f"precision_bits must be a number from 1 to {_MOST_BITS}, not {checks.shown(value)}"
         )
-    return _program(ensemble, params, asked, found, room)
+    return int(np.ceil(value))
 
 
-def _own_edges(ensemble: Ensemble) -> tuple[Floats, ...]:
-    """With what the model compares every feature, ascending."""
-    edges: list[set[float]] = [set() for _ in range(ensemble.features)]
-    for trees in ensemble.trees:
-        for tree in trees:
-            for feature, of in edges_of(tree).items():
-                edges[feature] |= of
-    return tuple(np.array(sorted(of), np.float64) for of in edges)
-
-
-def _unbinned(tree: Tree, edges: tuple[Floats, ...]) -> Tree:
-    """From a tree of numbers of bins to one of what was binned: bin > t is x > edges[floor(t)]."""
-    if not isinstance(tree, Split):
-        return tree
-    feature, at, no, yes = tree
-    if not 0 <= at < len(edges[feature]):
-        raise InvalidArgument(
-            f"the model compares feature {feature} with {at!r}, and its edges make bins 0 to {len(edges[feature])}: fit the "
-            "model on trees.bins(rows, edges), or leave edges out"
-        )
-    edge = float(edges[feature][math.floor(at)])
-    return pruned(feature, edge, _unbinned(no, edges), _unbinned(yes, edges))
-
-
-def _program(
-    ensemble: Ensemble,
-    params: Params,
-    asked: tuple[Floats, ...],
-    found: list[LookUp],
-    room: Room,
-) -> Program:
-    first = np.cumsum([0, *(len(of) for of in asked)])  # the questions of each feature
-    weights = np.zeros((2, first[-1], len(found)), np.int64)
-    tables = np.zeros((len(found), room.values), np.int64)
-    # What look-ups do not add: constant trees, and the fewest votes of every look-up.
-    rest = [sum(tree for tree in of if not isinstance(tree, Split)) for of in ensemble.trees]
-    for number, one in enumerate(found):
-        for (feature, of), stride in zip(one.edges.items(), one.strides, strict=True):
-            at = first[feature] + np.searchsorted(asked[feature], sorted(of))
-            weights[0, at, number] = stride % room.large
-            weights[1, at, number] = stride // room.large
-        tables[number, : len(one.votes)] = np.array(one.votes) - one.least
-        rest[one.score] += one.least
-    numbers = added(found, room)
-    sums = np.zeros((len(found), len(numbers)), np.int64)
-    for number, members in enumerate(numbers):
-        sums[members, number] = 1
-    questions = Questions(
-        edges=asked,
-        large=room.large,
-        score_of=np.array([found[members[0]].score for members in numbers]),
-        base=ensemble.base + ensemble.step * np.array(rest),
-        step=ensemble.step,
-        count=ensemble.count,
-        is_mean=ensemble.is_mean,
-        classes=ensemble.classes,
-        compared_as=ensemble.compared_as,
+def _warn_of_cost(program: Program) -> None:
+    each = _SECONDS.get(program.params.name)
+    if each is None or program.look_ups * each < _DEAR:
+        return
+    seconds = program.look_ups * each
+    time_text = f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
+    warnings.warn(
+        f"a row takes {program.look_ups:,} look-ups, about {time_text} on one thread of a CPU: Program.summary measures it. Fewer leaves "
+        "(max_leaf_nodes=), fewer trees or a smaller precision_bits= cost less, and a GPU does tens of thousands of look-ups a second",
+        UserWarning,
+        stacklevel=4,
     )
-    return Program(params, questions, weights.reshape(-1, len(found)), tables, sums)

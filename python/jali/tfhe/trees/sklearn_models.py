@@ -1,256 +1,373 @@
-"""Reads scikit-learn's classifiers, and rounds their leaves. It needs of scikit-learn only what the model itself is made of."""
+"""Reads scikit-learn's trees and what is made of them. It needs of scikit-learn only what the model itself is made of."""
 
 from __future__ import annotations
 
-import copy
-import math
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from jali.errors import InvalidArgument, Unsupported
-from jali.tfhe.trees.ensemble import Ensemble, Tree, pruned
+from jali.tfhe.trees.ensemble import NO, REFUSED, YES, Builder, Ensemble, Floats, Head, Question
 
-__all__ = ["ensemble_of", "rounded"]
-
-FINEST = 16  # steps are 2^-FINEST at least
-TREES = ("DecisionTreeClassifier", "ExtraTreeClassifier")
-FORESTS = ("RandomForestClassifier", "ExtraTreesClassifier")
-BOOSTING = "GradientBoostingClassifier"
-HISTOGRAMS = "HistGradientBoostingClassifier"
-
-Floats = npt.NDArray[np.float64]
+__all__ = ["KINDS", "from_sklearn", "kind_of"]
 
 
-class Nodes(NamedTuple):
-    """A tree of scikit-learn's. `value` (nodes, outputs) is its own memory, and what is written there changes the model."""
-
-    no: npt.NDArray[np.int64]  # the child if feature <= edge, -1 for a leaf
-    yes: npt.NDArray[np.int64]
-    feature: npt.NDArray[np.int64]
-    edge: Floats
-    value: Floats
-
-    @property
-    def leaves(self) -> npt.NDArray[np.bool_]:
-        """Which nodes are leaves."""
-        return self.no < 0
-
-    def tree(self, votes: Floats) -> Tree:
-        """The tree with these votes in place of its values."""
-
-        def below(node: int) -> Tree:
-            no, yes = int(self.no[node]), int(self.yes[node])
-            if no < 0:
-                return int(np.rint(votes[node]))
-            return pruned(int(self.feature[node]), float(self.edge[node]), below(no), below(yes))
-
-        return below(0)
-
-
-class Boosting(NamedTuple):
-    """scores[c] has the trees whose values, times `rate`, are added to guess[c]."""
-
-    scores: list[list[Nodes]]
-    rate: float
-    guess: Floats
-
-
-def rounded(model: Any, step: float = 1.0, largest: float | None = None) -> Any:
-    """A copy of a fitted scikit-learn classifier whose leaves are multiples of `step`. Measure what that costs in accuracy.
-
-    step: a power of two of at most 1. Of forests, 1 lets each tree vote for one class, and 1/4 gives it four votes, which it may
-        split. Of boosting, it is the grain of decision_function.
-    largest: of boosting, what leaves are cut to, either way, before the rounding. Few rows can make a leaf very large.
-
-    The learning rate of boosting becomes part of the leaves, and its first guess is rounded, too.
-    """
-    if not (step > 0 and step <= 1 and math.frexp(step)[0] == 0.5 and step >= 2.0**-FINEST):
-        raise InvalidArgument(f"step must be 1, 1/2, 1/4, ... or 2^-{FINEST}, not {step}")
-    is_boosting = _kind(model) in (BOOSTING, HISTOGRAMS)
-    if largest is not None and not (is_boosting and largest >= step):
-        raise InvalidArgument(
-            f"largest cuts the leaves of boosting to a step at least, and is {largest}: leave it out, or use a larger one"
-        )
-    model = copy.deepcopy(model)
-    if is_boosting:
-        _round_boosting(model, step, math.inf if largest is None else largest)
-    else:
-        for nodes in _forest(model):
-            nodes.value[:] = _split_votes(_shares(nodes), round(1 / step)) * step
-    return model
-
-
-def _round_boosting(model: Any, step: float, limit: float) -> None:
-    boosting = _boosting(model)
-    for nodes in (nodes for trees in boosting.scores for nodes in trees):
-        nodes.value[:] = np.rint(np.clip(nodes.value * boosting.rate, -limit, limit) / step) * step
-    guess = boosting.guess / step
-    # With one score, an odd half step, so that no sum is 0: releases of scikit-learn differ in what they make of it.
-    guess = (np.rint(guess) if len(guess) > 1 else np.floor(guess) + 0.5) * step
-    if _kind(model) == HISTOGRAMS:
-        model._baseline_prediction = guess[None, :]
-        return
-    for trees, first in zip(boosting.scores, guess, strict=True):
-        trees[0].value[:] += first
-    model.learning_rate = 1.0
-    model.init_ = "zero"
-
-
-def ensemble_of(model: Any) -> Ensemble:
-    """The trees of a model whose leaves are multiples of a power of two."""
-    if _kind(model) in (BOOSTING, HISTOGRAMS):
-        return _of_boosting(model)
-    forest = _forest(model)
-    shares = [_shares(nodes) for nodes in forest]
-    step = _step_of([share[nodes.leaves] for nodes, share in zip(forest, shares, strict=True)])
-    trees = [
-        [nodes.tree(share[:, c] / step) for nodes, share in zip(forest, shares, strict=True)]
-        for c in range(1, len(model.classes_))
-    ]
-    return Ensemble(
-        trees=trees,
-        step=step,
-        base=np.zeros(len(trees)),
-        is_mean=True,
-        count=len(forest),
-        classes=model.classes_,
-        features=model.n_features_in_,
-        compared_as=np.float32,
-    )
-
-
-def _of_boosting(model: Any) -> Ensemble:
-    boosting = _boosting(model)
-    base = boosting.guess.copy()
-    found: list[tuple[int, Nodes, Floats]] = []  # score, tree, its values
-    for score, trees in enumerate(boosting.scores):
-        for nodes in trees:
-            # What all leaves of a tree have is no vote. It may be half a step.
-            value = nodes.value[:, 0] * boosting.rate
-            first = value[nodes.leaves][0]
-            base[score] += first
-            found.append((score, nodes, value - first))
-    step = _step_of([value[nodes.leaves] for _, nodes, value in found])
-    _step_of([2 * base])
-    return Ensemble(
-        trees=[
-            [nodes.tree(value / step) for of, nodes, value in found if of == score]
-            for score in range(len(base))
-        ],
-        step=step,
-        base=base,
-        is_mean=False,
-        count=len(boosting.scores[0]),
-        classes=model.classes_,
-        features=model.n_features_in_,
-        compared_as=np.float64 if _kind(model) == HISTOGRAMS else np.float32,
-    )
-
-
-def _kind(model: Any) -> str:
-    """The name of its class, or of the class of scikit-learn's that it extends. Raises Unsupported for classes that are not known."""
-    known = (*TREES, *FORESTS, BOOSTING, HISTOGRAMS)
+def kind_of(model: Any) -> str | None:
+    """The name of its class, or of the class of scikit-learn's that it extends; None for what is not read here."""
     for of in type(model).__mro__:
-        if of.__name__ in known and of.__module__.startswith("sklearn."):
+        if of.__name__ in _READERS and of.__module__.startswith("sklearn."):
             return of.__name__
-    raise Unsupported(
-        f"{type(model).__name__} cannot be compiled: use {', '.join(known[:-1])} or {known[-1]}, of a pipeline its last step"
-    )
+    return None
 
 
-def _fitted(model: Any, attribute: str) -> Any:
+def from_sklearn(model: Any, output: str = "logits") -> Ensemble:
+    """The ensemble of a fitted model, of one of KINDS. output: as of jali.compile.
+
+    Raises Unsupported and InvalidArgument: the sentence says what to change.
+    """
+    kind = kind_of(model)
+    if kind is None:
+        raise Unsupported(
+            f"{type(model).__name__} cannot be compiled as trees: use {', '.join(KINDS[:-1])} or {KINDS[-1]}, of a pipeline its last step"
+        )
+    if not kind.endswith("Classifier") and output == "probability":
+        raise Unsupported(
+            f"{kind} has no probabilities: leave output= out, which gives what its {_given(kind)} gives"
+        )
+    return _READERS[kind](model, output)
+
+
+def _given(kind: str) -> str:
+    return "decision_function" if kind == "IsolationForest" else "predict"
+
+
+def fitted(model: Any, attribute: str) -> Any:
     """What fit() leaves."""
     if not hasattr(model, attribute):
         raise InvalidArgument("the model has not learned anything yet: call its fit() first")
     return getattr(model, attribute)
 
 
-def _nodes(tree: Any) -> Nodes:
-    """Of sklearn.tree."""
-    return Nodes(
-        tree.children_left,
-        tree.children_right,
-        tree.feature,
-        tree.threshold,
-        tree.value[:, 0, :],
-    )
-
-
-def _histogram_nodes(predictor: Any) -> Nodes:
-    """Of a tree of HistGradientBoostingClassifier."""
-    nodes = predictor.nodes
-    if nodes["is_categorical"].any():
-        raise Unsupported(
-            "the model compares categories: fit it with categorical_features=None on numbers"
-        )
-    no = np.where(nodes["is_leaf"] == 1, -1, nodes["left"].astype(np.int64))
-    return Nodes(
-        no,
-        nodes["right"].astype(np.int64),
-        nodes["feature_idx"],
-        nodes["num_threshold"],
-        nodes["value"][:, None],
-    )
-
-
-def _forest(model: Any) -> list[Nodes]:
-    """The trees whose probabilities are averaged."""
-    if _kind(model) in TREES:
-        trees = [_fitted(model, "tree_")]
-    else:
-        trees = [one.tree_ for one in _fitted(model, "estimators_")]
-    if model.n_outputs_ != 1:
+def _classes(model: Any) -> npt.NDArray[Any]:
+    if getattr(model, "n_outputs_", 1) != 1:
         raise Unsupported(
             f"the model predicts {model.n_outputs_} labels at once: fit a model for each of them"
         )
-    if len(model.classes_) < 2:
+    classes = np.asarray(fitted(model, "classes_"))
+    if len(classes) < 2:
         raise InvalidArgument("the model knows one class alone: fit it on rows of two at least")
-    return [_nodes(tree) for tree in trees]
+    return classes
 
 
-def _boosting(model: Any) -> Boosting:
-    if _kind(model) == HISTOGRAMS:
-        stages = [
-            [_histogram_nodes(one) for one in stage] for stage in _fitted(model, "_predictors")
-        ]
-        return Boosting(_by_score(stages), 1.0, model._baseline_prediction[0].astype(np.float64))
-    stages = [[_nodes(one.tree_) for one in stage] for stage in _fitted(model, "estimators_")]
-    # scikit-learn does not say what it begins with, but what a row gets in all.
-    row = np.zeros((1, model.n_features_in_))
-    guess = np.atleast_1d(model.decision_function(row)[0]).astype(np.float64)
-    for stage in model.estimators_:
-        guess -= [model.learning_rate * one.predict(row)[0] for one in stage]
-    return Boosting(_by_score(stages), model.learning_rate, guess)
+def _takes_missing(model: Any) -> bool:
+    """Whether its predict takes NaN."""
+    try:
+        return bool(model.__sklearn_tags__().input_tags.allow_nan)
+    except AttributeError:  # releases before 1.6
+        supports = getattr(model, "_support_missing_values", None)
+        return bool(supports is not None and supports(np.zeros((1, model.n_features_in_))))
 
 
-def _by_score(stages: list[list[Nodes]]) -> list[list[Nodes]]:
-    return [list(trees) for trees in zip(*stages, strict=True)]
+def _add(
+    builder: Builder,
+    tree: Any,
+    scores: Sequence[int],
+    values: Floats,
+    missing: bool,
+    features: npt.NDArray[Any] | None = None,
+) -> None:
+    """A tree of sklearn.tree. values: (nodes, scores). features: which of a row's it has, None for all."""
+    left = getattr(tree, "missing_go_to_left", None) if missing else None
+    asked: list[Question | None] = []
+    for node in range(tree.node_count):
+        if tree.children_left[node] < 0:
+            asked.append(None)
+            continue
+        feature = int(tree.feature[node])
+        direction = REFUSED if left is None else (NO if left[node] else YES)
+        where = feature if features is None else int(features[feature])
+        asked.append(Question(where, float(tree.threshold[node]), direction))
+    builder.add(asked, tree.children_left, tree.children_right, scores, values)
 
 
-def _shares(nodes: Nodes) -> Floats:
+def _made(
+    builder: Builder,
+    model: Any,
+    base: Any,
+    head: Head,
+    missing: bool,
+    classes: npt.NDArray[Any] | None = None,
+    compared_as: str = "float32",
+) -> Ensemble:
+    return Ensemble(
+        questions=tuple(builder.questions),
+        trees=tuple(builder.trees),
+        base=np.atleast_1d(np.asarray(base, np.float64)),
+        head=head,
+        features=int(model.n_features_in_),
+        compared_as=compared_as,
+        missing=missing,
+        infinite=compared_as == "float64",
+        classes=np.array([]) if classes is None else classes,
+    )
+
+
+def _shares(tree: Any) -> Floats:
     """The probabilities of the classes at every node."""
-    shares: Floats = nodes.value / nodes.value.sum(axis=1, keepdims=True)
+    values = tree.value[:, 0, :]
+    shares: Floats = values / values.sum(axis=1, keepdims=True)
     return shares
 
 
-def _split_votes(shares: Floats, votes: int) -> Floats:
-    """Whole numbers near votes * shares, of the same sum: the largest fractions are rounded up, of equal ones the first."""
-    whole = np.floor(shares * votes)
-    order = np.argsort(whole - shares * votes, axis=1, kind="stable")
-    left = votes - whole.sum(axis=1, keepdims=True)
-    up = np.take_along_axis(whole, order, 1) + (np.arange(shares.shape[1]) < left)
-    np.put_along_axis(whole, order, up, 1)
-    return whole
+def _trees(model: Any) -> list[Any]:
+    """The trees of a forest, or the one tree."""
+    if hasattr(model, "tree_"):
+        return [model.tree_]
+    return [one.tree_ for one in fitted(model, "estimators_")]
 
 
-def _step_of(values: list[Floats]) -> float:
-    """The largest power of two of at most 1 of which all values are multiples."""
-    for bits in range(FINEST + 1):
-        if all((np.rint(value * 2.0**bits) == value * 2.0**bits).all() for value in values):
-            return 2.0**-bits
-    raise InvalidArgument(
-        f"leaves of the model are no multiples of 1, 1/2, 1/4, ... or 2^-{FINEST}: round them first, "
-        "model = trees.rounded(model, step=1/4)"
+def _forest_classifier(model: Any, output: str) -> Ensemble:
+    trees, classes, missing = _trees(model), _classes(model), _takes_missing(model)
+    builder = Builder()
+    for tree in trees:
+        _add(builder, tree, range(len(classes) - 1), _shares(tree)[:, 1:], missing)
+    head = Head(divisor=len(trees), complement=True, rule="first")
+    return _made(builder, model, np.zeros(len(classes) - 1), head, missing, classes)
+
+
+def _forest_regressor(model: Any, output: str) -> Ensemble:
+    trees, missing = _trees(model), _takes_missing(model)
+    builder = Builder()
+    for tree in trees:
+        _add(builder, tree, range(tree.value.shape[1]), tree.value[:, :, 0], missing)
+    head = Head(divisor=len(trees))
+    return _made(builder, model, np.zeros(trees[0].value.shape[1]), head, missing)
+
+
+# --- boosting -----------------------------------------------------------------------------------
+
+
+def _classifier_head(scores: int, output: str, rule: str, factor: float = 1.0) -> Head:
+    """Of boosted classifiers. rule: of two classes."""
+    if output == "probability" and scores == 1:
+        return Head(link="sigmoid", factor=factor, pair=True, rule="first")
+    if output == "probability":
+        return Head(link="softmax", factor=factor, rule="first")
+    return Head(rule=rule if scores == 1 else "first")
+
+
+def _add_stages(builder: Builder, model: Any) -> None:
+    for stage in model.estimators_:
+        for score, one in enumerate(stage):
+            values = one.tree_.value[:, 0, :1] * model.learning_rate
+            _add(builder, one.tree_, [score], values, False)
+
+
+def _guess(model: Any) -> Floats:
+    """What boosting begins with, which is the same for every row."""
+    stages = fitted(model, "estimators_")
+    if type(model.init_).__name__ not in ("DummyClassifier", "DummyRegressor", "str"):
+        raise Unsupported(
+            f'the boosting begins with the answers of a {type(model.init_).__name__}: fit it with init=None or init="zero"'
+        )
+    row = np.zeros((1, model.n_features_in_), np.float32)
+    if hasattr(model, "_raw_predict_init"):
+        return np.asarray(model._raw_predict_init(row), np.float64).reshape(-1)
+    is_classifier = hasattr(model, "classes_")
+    guess = np.atleast_1d((model.decision_function if is_classifier else model.predict)(row)[0])
+    for stage in stages:
+        guess = guess - [model.learning_rate * one.predict(row)[0] for one in stage]
+    return np.asarray(guess, np.float64)
+
+
+def _boosting_classifier(model: Any, output: str) -> Ensemble:
+    builder, guess = Builder(), _guess(model)
+    _add_stages(builder, model)
+    factor = 2.0 if model.loss == "exponential" else 1.0
+    head = _classifier_head(len(guess), output, "from", factor)
+    return _made(builder, model, guess, head, False, _classes(model))
+
+
+def _boosting_regressor(model: Any, output: str) -> Ensemble:
+    builder, guess = Builder(), _guess(model)
+    _add_stages(builder, model)
+    return _made(builder, model, guess, Head(), False)
+
+
+def _add_histograms(builder: Builder, model: Any) -> None:
+    stages = fitted(model, "_predictors")
+    features, categories = _encoded(model)
+    known, places = model._bin_mapper.make_known_categories_bitsets()
+    for stage in stages:
+        for score, predictor in enumerate(stage):
+            nodes = predictor.nodes
+            asked: list[Question | None] = []
+            for node in nodes:
+                feature = int(node["feature_idx"])
+                direction = NO if node["missing_go_to_left"] else YES
+                if node["is_leaf"]:
+                    asked.append(None)
+                elif node["is_categorical"]:
+                    left = _set_of(predictor.raw_left_cat_bitsets[node["bitset_idx"]])
+                    right = _set_of(known[places[feature]]) - left
+                    named = categories.get(feature)
+                    yes, no = (
+                        tuple(sorted(float(v if named is None else named[v]) for v in of))
+                        for of in (right, left)
+                    )
+                    asked.append(Question(features[feature], 0.0, direction, yes, no))
+                else:
+                    asked.append(
+                        Question(features[feature], float(node["num_threshold"]), direction)
+                    )
+            values = nodes["value"][:, None].astype(np.float64)
+            builder.add(asked, nodes["left"], nodes["right"], [score], values)
+
+
+def _set_of(words: npt.NDArray[np.uint32]) -> set[int]:
+    """The numbers in a set of bits."""
+    return {
+        32 * k + bit
+        for k, word in enumerate(words.tolist())
+        for bit in range(32)
+        if word >> bit & 1
+    }
+
+
+def _encoded(model: Any) -> tuple[list[int], dict[int, Any]]:
+    """Of each feature of the trees, which of a row's it is, and the categories that its whole numbers stand for."""
+    count = int(model.n_features_in_)
+    encoder = getattr(model, "_preprocessor", None)
+    if encoder is None:
+        return list(range(count)), {}
+    is_category = np.asarray(model.is_categorical_, bool)
+    order = [*np.flatnonzero(is_category).tolist(), *np.flatnonzero(~is_category).tolist()]
+    names = encoder.named_transformers_["encoder"].categories_
+    for of in names:
+        if np.asarray(of).dtype.kind not in "biuf":
+            raise Unsupported(
+                "the model compares categories that are texts: encode them as numbers before the fit, with sklearn.preprocessing.OrdinalEncoder"
+            )
+    return order, dict(enumerate(names))
+
+
+def _histogram_classifier(model: Any, output: str) -> Ensemble:
+    builder, guess = Builder(), np.asarray(fitted(model, "_baseline_prediction")).reshape(-1)
+    _add_histograms(builder, model)
+    head = _classifier_head(len(guess), output, "above")
+    return _made(builder, model, guess, head, True, _classes(model), "float64")
+
+
+def _histogram_regressor(model: Any, output: str) -> Ensemble:
+    builder, guess = Builder(), np.asarray(fitted(model, "_baseline_prediction")).reshape(-1)
+    _add_histograms(builder, model)
+    head = Head(link="exp" if model.loss in ("poisson", "gamma") else "identity")
+    return _made(builder, model, guess, head, True, None, "float64")
+
+
+# --- trees of other trees -----------------------------------------------------------------------
+
+
+def _tree_of(one: Any, of: Any) -> Any:
+    """The tree of a member of an ensemble."""
+    if not hasattr(one, "tree_"):
+        raise Unsupported(
+            f"{type(of).__name__} of {type(one).__name__} cannot be compiled: use one of decision trees"
+        )
+    return one.tree_
+
+
+def _bagging_classifier(model: Any, output: str) -> Ensemble:
+    members, classes = fitted(model, "estimators_"), _classes(model)
+    missing = _takes_missing(members[0])
+    builder = Builder()
+    for one, features in zip(members, model.estimators_features_, strict=True):
+        tree = _tree_of(one, model)
+        shares = np.zeros((tree.node_count, len(classes)))
+        shares[:, np.asarray(one.classes_, np.intp)] = _shares(tree)
+        _add(builder, tree, range(len(classes) - 1), shares[:, 1:], missing, features)
+    head = Head(divisor=len(members), complement=True, rule="first")
+    return _made(builder, model, np.zeros(len(classes) - 1), head, missing, classes)
+
+
+def _bagging_regressor(model: Any, output: str) -> Ensemble:
+    members = fitted(model, "estimators_")
+    missing = _takes_missing(members[0])
+    builder = Builder()
+    for one, features in zip(members, model.estimators_features_, strict=True):
+        tree = _tree_of(one, model)
+        _add(builder, tree, range(tree.value.shape[1]), tree.value[:, :, 0], missing, features)
+    return _made(builder, model, np.zeros(tree.value.shape[1]), Head(divisor=len(members)), missing)
+
+
+def _adaboost_classifier(model: Any, output: str) -> Ensemble:
+    members, classes = fitted(model, "estimators_"), _classes(model)
+    if getattr(model, "algorithm", "SAMME") == "SAMME.R":
+        raise Unsupported('AdaBoost by SAMME.R cannot be compiled: fit it with algorithm="SAMME"')
+    weights = np.asarray(model.estimator_weights_, np.float64)[: len(members)]
+    missing = _takes_missing(members[0])
+    builder, binary = Builder(), len(classes) == 2
+    for one, weight in zip(members, weights / weights.sum(), strict=True):
+        tree = _tree_of(one, model)
+        label = one.classes_[tree.value[:, 0, :].argmax(axis=1)]
+        is_class = label[:, None] == classes
+        values = np.where(is_class, weight, -weight / (len(classes) - 1))
+        if binary:
+            values = values[:, 1:] - values[:, :1]
+        _add(builder, tree, range(values.shape[1]), values, missing)
+    scores = 1 if binary else len(classes)
+    head = _classifier_head(scores, output, "above", 1.0 if binary else 1 / (len(classes) - 1))
+    return _made(builder, model, np.zeros(scores), head, missing, classes)
+
+
+def _isolation_forest(model: Any, output: str) -> Ensemble:
+    members, missing = fitted(model, "estimators_"), _takes_missing(model)
+    builder = Builder()
+    for one, features in zip(members, model.estimators_features_, strict=True):
+        tree = one.tree_
+        depth = np.zeros(tree.node_count)  # of nodes on the way, as scikit-learn counts them
+        for node in range(tree.node_count):
+            if tree.children_left[node] >= 0:
+                depth[[tree.children_left[node], tree.children_right[node]]] = depth[node] + 1
+        length = depth + _average_path(tree.n_node_samples)
+        _add(builder, tree, [0], length[:, None], missing, features)
+    denominator = len(members) * float(_average_path(np.array([model._max_samples]))[0])
+    if denominator == 0:
+        raise InvalidArgument(
+            "the trees of the isolation forest saw one row each: fit it with a larger max_samples"
+        )
+    head = Head(
+        link="isolation", factor=1 / denominator, offset=float(model.offset_), rule="anomaly"
     )
+    return _made(builder, model, [0.0], head, missing)
+
+
+def _average_path(samples: npt.NDArray[Any]) -> Floats:
+    """The average length of the path to a leaf in an isolation tree of so many rows: 2 (H(n - 1) - (n - 1) / n), with ln + gamma for H."""
+    n = np.asarray(samples, np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        long = 2.0 * (np.log(n - 1.0) + np.euler_gamma) - 2.0 * (n - 1.0) / n
+    return np.where(n <= 1, 0.0, np.where(n <= 2, 1.0, long))
+
+
+_READERS: dict[str, Callable[[Any, str], Ensemble]] = {
+    "DecisionTreeClassifier": _forest_classifier,
+    "ExtraTreeClassifier": _forest_classifier,
+    "RandomForestClassifier": _forest_classifier,
+    "ExtraTreesClassifier": _forest_classifier,
+    "DecisionTreeRegressor": _forest_regressor,
+    "ExtraTreeRegressor": _forest_regressor,
+    "RandomForestRegressor": _forest_regressor,
+    "ExtraTreesRegressor": _forest_regressor,
+    "GradientBoostingClassifier": _boosting_classifier,
+    "GradientBoostingRegressor": _boosting_regressor,
+    "HistGradientBoostingClassifier": _histogram_classifier,
+    "HistGradientBoostingRegressor": _histogram_regressor,
+    "BaggingClassifier": _bagging_classifier,
+    "BaggingRegressor": _bagging_regressor,
+    "AdaBoostClassifier": _adaboost_classifier,
+    "IsolationForest": _isolation_forest,
+}
+KINDS = tuple(_READERS)

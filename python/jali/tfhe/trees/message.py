@@ -1,0 +1,129 @@
+"""What client and server of a program of trees send each other: the ciphertexts of some rows."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from jali._jali.tfhe import Ciphertext
+from jali.errors import CorruptData, InvalidArgument, LimitExceeded
+from jali.tfhe.trees.manifest import Manifest
+
+__all__ = ["Message"]
+
+_MAGIC = b"JALI-TM\1"
+_HEADER = struct.Struct("<8s32sQB")
+_LENGTH = struct.Struct("<Q")
+MAX_BYTES = 1 << 31
+
+
+@dataclass(frozen=True, eq=False)
+class Message:
+    """Encrypted answers or results.
+
+    program: the fingerprint of the manifest. examples: how many rows. single: whether the axis of the rows is left out at decryption.
+    chunks: for every manifest.rows rows, the ciphertexts of the manifest's parts, or the one of the results. is_reply: whether they are results.
+    """
+
+    program: str
+    examples: int
+    single: bool
+    chunks: tuple[tuple[Ciphertext, ...], ...]
+    is_reply: bool = False
+
+    def to_bytes(self) -> bytes:
+        """Bytes for transport. They are not authenticated; jali.authenticated seals them."""
+        flags = self.single | self.is_reply << 1
+        parts = [_HEADER.pack(_MAGIC, bytes.fromhex(self.program), self.examples, flags)]
+        for ciphertext in (c for chunk in self.chunks for c in chunk):
+            data = ciphertext.to_bytes()
+            parts += [_LENGTH.pack(len(data)), data]
+        return b"".join(parts)
+
+    @classmethod
+    def request(
+        cls, data: bytes | bytearray | memoryview, manifest: Manifest, max_bytes: int = MAX_BYTES
+    ) -> Message:
+        """What a client's to_bytes wrote. Raises CorruptData, LimitExceeded, and the errors of Ciphertext.from_bytes."""
+        return cls._read(data, manifest, len(manifest.parts), max_bytes, False)
+
+    @classmethod
+    def reply(
+        cls, data: bytes | bytearray | memoryview, manifest: Manifest, max_bytes: int = MAX_BYTES
+    ) -> Message:
+        """What a server's to_bytes wrote. Errors as of ``request``."""
+        return cls._read(data, manifest, 1, max_bytes, True)
+
+    @classmethod
+    def _read(
+        cls,
+        data: bytes | bytearray | memoryview,
+        manifest: Manifest,
+        each: int,
+        max_bytes: int,
+        reply: bool,
+    ) -> Message:
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise InvalidArgument(f"a message is read from bytes, not from {type(data).__name__}")
+        view = memoryview(bytes(data))
+        if len(view) > max_bytes:
+            raise LimitExceeded(f"the message has {len(view)} bytes, and max_bytes is {max_bytes}")
+        if len(view) < _HEADER.size or bytes(view[:8]) != _MAGIC:
+            raise CorruptData("these bytes are no message of a program of trees")
+        _, program, examples, flags = _HEADER.unpack_from(view)
+        if flags > 3 or bool(flags & 2) != reply:
+            kind = "a reply" if reply else "a request"
+            raise CorruptData(f"the message is not {kind}")
+        single = bool(flags & 1)
+        if program.hex() != manifest.fingerprint:
+            raise InvalidArgument(
+                "the message belongs to another program: client and server need the same manifest"
+            )
+        least = _LENGTH.size * each  # of a chunk
+        chunks = -(-examples // manifest.rows)
+        if examples < 1 or (single and examples != 1) or chunks * least > len(view):
+            raise CorruptData("the message has another number of rows than it says")
+        found, at = list[tuple[Ciphertext, ...]](), _HEADER.size
+        for _ in range(chunks):
+            chunk = []
+            for _ in range(each):
+                if at + _LENGTH.size > len(view):
+                    raise CorruptData("the message ends too early")
+                (length,) = _LENGTH.unpack_from(view, at)
+                at += _LENGTH.size
+                if length > len(view) - at:
+                    raise CorruptData("the message ends too early")
+                chunk.append(Ciphertext.from_bytes(view[at : at + length], manifest.params))
+                at += length
+            found.append(tuple(chunk))
+        if at != len(view):
+            raise CorruptData("bytes are left over behind the message")
+        message = cls(program.hex(), examples, single, tuple(found), reply)
+        message.check(manifest, is_reply=reply)
+        return message
+
+    def check(self, manifest: Manifest, *, is_reply: bool) -> None:
+        """Raises InvalidArgument for a message of another program, and for ciphertexts that are not as the manifest has them."""
+        kind = "reply" if is_reply else "request"
+        if self.is_reply != is_reply:
+            raise InvalidArgument(
+                f"this is no {kind}: clients make requests and decrypt replies, servers take requests"
+            )
+        if self.program != manifest.fingerprint:
+            raise InvalidArgument(
+                "the message belongs to another program: client and server need the same manifest"
+            )
+        widths = (len(manifest.outputs),) if is_reply else manifest.parts
+        left = self.examples
+        if left < 1 or len(self.chunks) != -(-left // manifest.rows):
+            raise InvalidArgument(
+                f"the {kind} has another number of ciphertexts than its rows need"
+            )
+        for chunk in self.chunks:
+            rows = min(left, manifest.rows)
+            left -= rows
+            shapes = [tuple(one.shape) for one in chunk]
+            if shapes != [(rows, width) for width in widths] or any(one.bits for one in chunk):
+                raise InvalidArgument(
+                    f"the ciphertexts of the {kind} have other shapes than those of this program's client and server"
+                )

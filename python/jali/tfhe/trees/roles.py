@@ -1,0 +1,178 @@
+"""The two parties. The client has the manifest and the secret key, the server the program and public keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jali import tfhe
+from jali._core.console import one_text
+from jali._jali.tfhe import EvaluationKeys
+from jali.errors import InvalidArgument, ParamsMismatch
+from jali.tfhe.trees.ensemble import Floats
+from jali.tfhe.trees.manifest import Manifest
+from jali.tfhe.trees.message import Message
+
+if TYPE_CHECKING:
+    from jali.tfhe.trees.program import Program
+
+__all__ = ["Client", "Server"]
+
+
+class Client:
+    """The owner of the rows. Program.client() makes one; elsewhere, it is made from the manifest alone.
+
+    secret: a tfhe.Client of the manifest's parameters, e.g. a loaded one; None makes a new key.
+    threads: see tfhe.Client.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        *,
+        secret: tfhe.Client | None = None,
+        threads: int | None = None,
+    ) -> None:
+        if not isinstance(manifest, Manifest):
+            raise InvalidArgument(
+                f"a client is made from a Manifest, not from {one_text(type(manifest).__name__)}: Manifest.load and from_bytes read one"
+            )
+        if secret is not None and not isinstance(secret, tfhe.Client):
+            raise InvalidArgument(f"secret must be a tfhe.Client, not {type(secret).__name__}")
+        if secret is not None and secret.params != manifest.params:
+            raise ParamsMismatch("the secret key has other parameters than the program")
+        self._manifest = manifest
+        self._client = tfhe.Client(manifest.params, threads=threads) if secret is None else secret
+
+    @property
+    def manifest(self) -> Manifest:
+        """What it knows of the program."""
+        return self._manifest
+
+    @property
+    def secret(self) -> tfhe.Client:
+        """The holder of the secret key, which can save it."""
+        return self._client
+
+    def evaluation_keys(
+        self, *, progress: Callable[[int, int], object] | None = None
+    ) -> EvaluationKeys:
+        """The public keys that the server needs.
+
+        progress: called with how much is done and how much there is. If it raises, the work ends.
+        """
+        return self._client.evaluation_keys(progress=progress)
+
+    def encrypt(self, rows: npt.ArrayLike) -> Message:
+        """One row (features,), or any number of rows (n, features).
+
+        Raises InvalidArgument, before anything is encrypted, for other shapes and for numbers that the model does not take.
+        """
+        single = np.ndim(rows) == 1
+        numbers = self._manifest.inputs(np.asarray(rows)[None] if single else rows)
+        each, chunks = self._manifest.rows, []
+        ends = np.cumsum(self._manifest.parts).tolist()
+        for start in range(0, len(numbers), each):
+            chunk, begin = [], 0
+            for end in ends:
+                largest = self._manifest.columns[begin][1]
+                some = numbers[start : start + each, begin:end]
+                chunk.append(self._client.encrypt(some, largest=largest))
+                begin = end
+            chunks.append(tuple(chunk))
+        return Message(self._manifest.fingerprint, len(numbers), single, tuple(chunks))
+
+    def decrypt(self, reply: Message, *, check: bool = True) -> Any:
+        """What the model gives for the rows of a request, without the axis of the rows if one row was given without it.
+
+        check: see tfhe.Client.decrypt.
+
+        Raises WrongDecryption, and KeyMismatch for another client's reply.
+        """
+        if not isinstance(reply, Message):
+            raise InvalidArgument(
+                f"decrypt takes a Message, not {type(reply).__name__}: Message.reply reads bytes"
+            )
+        reply.check(self._manifest, is_reply=True)
+        parts = [self._client.decrypt(one, check=check) for (one,) in reply.chunks]
+        results = self._manifest.results(np.concatenate(parts))
+        return results[0] if reply.single else results
+
+    def labels(self, results: npt.ArrayLike) -> npt.NDArray[Any]:
+        """What the model's predict gives, from what decrypt gave for several rows: names of classes, 1 and -1 for inliers and others, or, for
+        regressors, the results themselves."""
+        array: Floats = np.asarray(results, np.float64)
+        return self._manifest.head.labels(array, self._manifest.classes)
+
+
+class Server:
+    """The owner of the model. Program.server() makes one. It holds no secret, and may be used from several threads.
+
+    progress: called while the keys are prepared for the device.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        keys: EvaluationKeys,
+        *,
+        device: str = "auto",
+        threads: int | None = None,
+        progress: Callable[[int, int], Any] | None = None,
+    ) -> None:
+        self._program = program
+        self._evaluator = tfhe.Evaluator(
+            program.params, keys, device, threads=threads, progress=progress
+        )
+
+    @property
+    def evaluator(self) -> tfhe.Evaluator:
+        """What it computes with."""
+        return self._evaluator
+
+    @property
+    def manifest(self) -> Manifest:
+        """What its clients know of the program."""
+        return self._program.manifest
+
+    def check(self, request: Message) -> None:
+        """Raises InvalidArgument for what is no request of a client of this program."""
+        if not isinstance(request, Message):
+            raise InvalidArgument(
+                f"the server takes a Message, not {type(request).__name__}: Message.request reads bytes"
+            )
+        request.check(self.manifest, is_reply=False)
+
+    def __call__(self, request: Message) -> Message:
+        """The encrypted results of encrypted rows."""
+        return self.run(request, self.read(request))
+
+    def read(self, request: Message) -> list[tfhe.EncryptedArray]:
+        """The answers that the model uses, in the device's memory: (rows, answers) for each chunk."""
+        self.check(request)
+        return [self._read(chunk) for chunk in request.chunks]
+
+    def run(self, request: Message, answers: list[tfhe.EncryptedArray]) -> Message:
+        """The reply to a request whose answers were read."""
+        circuit = self._program.plan.circuit
+        chunks = tuple((circuit.run(self._evaluator, one).ciphertext,) for one in answers)
+        return Message(request.program, request.examples, request.single, chunks, is_reply=True)
+
+    def _read(self, chunk: tuple[tfhe.Ciphertext, ...]) -> tfhe.EncryptedArray:
+        place, begin, parts = set(self._program.used), 0, []
+        columns: list[int] = []
+        for one, width in zip(chunk, self.manifest.parts, strict=True):
+            here = range(begin, begin + width)
+            if not place.isdisjoint(here):
+                parts.append(self._evaluator.bind(one))
+                columns += here
+            begin += width
+        given = parts[0] if len(parts) == 1 else self._evaluator.concatenate(parts, axis=1)
+        where = {k: at for at, k in enumerate(columns)}
+        order = np.array([where[k] for k in self._program.used])
+        rows, width = given.shape
+        taken: tfhe.EncryptedArray = given._taken(np.arange(rows)[:, None] * width + order)
+        return taken
