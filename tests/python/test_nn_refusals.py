@@ -160,7 +160,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
 USED_WRONGLY: dict[str, tuple[Callable[[Any, Any, Any], Any], str]] = {
     "numbers out of range": (
         lambda p, c, s: c.encrypt(100 * X),
-        r"x\[0\] of example 0 is .*calibrated for numbers from .* input_range=",
+        r"x\[0\] of example 0 is .*for which the program was calibrated, .* input_range=",
     ),
     "other features": (lambda p, c, s: c.encrypt(X[:, :5]), r"x takes examples of the shape \(6,\)"),
     "NaN": (lambda p, c, s: c.encrypt(X * np.nan), "x holds NaN or infinity"),

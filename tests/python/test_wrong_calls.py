@@ -187,7 +187,7 @@ SENTENCES = {
     "keys.has_rotation()": r"EvaluationKeys\.has_rotation needs steps",
     "keys.has_rotation('1')": r"steps of EvaluationKeys\.has_rotation must be a whole number, not '1'",
     "keys.has_rotation(True)": "must be a whole number, not True",
-    "keys.has_rotation([1, 2])": r"must be a whole number, not \[1, 2\]",
+    "keys.has_rotation([1, 2])": r"must be a whole number, not a list of length 2",
     "params.ciphertext_bytes()": r"Params\.ciphertext_bytes needs shape",
     "params.ciphertext_bytes('8')": "shape must be a whole number or a sequence",
     "params.ciphertext_bytes(8, 2)": "takes at most 1 argument without a name",

@@ -81,10 +81,10 @@ def operand(value: Any, length: int) -> npt.NDArray[Any] | None:
         refuse_non_numbers(value)
         return None
     refuse_matrix(value)
-    try:
-        array = np.asarray(value)
-    except (ValueError, TypeError) as error:
-        raise InvalidArgument(f"the operand is not an array of numbers: {error}") from None
+    array = checks.as_array(
+        value,
+        "the operand is not an array of numbers: give one, or lists whose rows have equal lengths",
+    )
     checks.unmasked(value, "the operand's numbers")
     if array.ndim in (1, 2) and array.shape[-1] == 1 and length != 1:
         array = np.broadcast_to(array, (*array.shape[:-1], length))  # as NumPy does

@@ -31,10 +31,10 @@ def as_numbers(values: npt.ArrayLike, what: str = "values") -> Vectors:
 
     Raises InvalidArgument for an empty axis, a type that is not numeric, or a number that is not finite.
     """
-    try:
-        array = np.asarray(values)
-    except (ValueError, TypeError) as error:
-        raise InvalidArgument(f"{what} are not an array of numbers: {error}") from None
+    array = checks.as_array(
+        values,
+        f"{what} are not an array of numbers: give one, or lists whose rows have equal lengths",
+    )
     checks.unmasked(values, what)
     kind = array.dtype.kind
     if kind not in "biufc":
@@ -43,7 +43,7 @@ def as_numbers(values: npt.ArrayLike, what: str = "values") -> Vectors:
             "values.toarray() of a sparse matrix, and list(values) of an iterator"
         )
         raise InvalidArgument(
-            f"{what} have dtype {array.dtype}: give booleans, integers, floats or complex numbers"
+            f"{what} have dtype {checks.dtype_text(array)}: give booleans, integers, floats or complex numbers"
             + (mixed if kind == "O" else "")
         )
     if array.ndim == 0:

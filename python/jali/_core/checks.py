@@ -10,16 +10,52 @@ from typing import Any
 
 import numpy as np
 
+from jali._core.console import one_text
 from jali.errors import InvalidArgument
+
+_PLAIN = (type(None), bool, int, float, complex, str, np.generic, type)
+_CONTAINERS = (list, tuple, dict, set, frozenset, bytes, bytearray, memoryview)
+_LONGEST = 8  # of a tuple that is shown
 
 
 def shown(value: Any) -> str:
-    """The repr of a value for an error message, cut to 100 characters."""
+    """A wrong argument for an error message: the repr of one number, one text, a short tuple of such (a shape, an interval) or an object of
+    this package, cut to 100 characters.
+
+    Of arrays, lists, tables and objects of other packages it is the type, and how many numbers they hold: who takes one argument for
+    another may have given what was to be encrypted, and messages end up in logs.
+    """
+    if isinstance(value, np.ndarray):
+        return f"an array of the shape {value.shape}"
+    kind = type(value)
+    short = kind is tuple and len(value) <= _LONGEST and all(isinstance(x, _PLAIN) for x in value)
+    if not short and isinstance(value, _CONTAINERS) and len(value):
+        return f"{one_text(kind.__name__)} of length {len(value)}"
+    known = short or isinstance(value, (*_PLAIN, *_CONTAINERS)) or callable(value)
+    if not known and kind.__module__.partition(".")[0] != "jali":
+        return one_text(kind.__name__)
     try:
         text = repr(value)
     except ValueError:  # Python writes out no number of more than 4300 digits
         return "a number of thousands of digits"
     return text if len(text) <= 100 else f"{text[:97]}..."
+
+
+def as_array(values: Any, refusal: str) -> np.ndarray[Any, Any]:
+    """numpy.asarray(values). Raises InvalidArgument with this sentence if that fails.
+
+    The error of NumPy, or of the object, may name numbers: it is neither in the sentence nor kept beside it.
+    """
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError, OverflowError, ArithmeticError):
+        pass
+    raise InvalidArgument(refusal)
+
+
+def dtype_text(array: np.ndarray[Any, Any]) -> str:
+    """The name of a dtype for an error message. That of text has no width, which is how many digits the longest number has."""
+    return {"U": "str", "S": "bytes"}.get(array.dtype.kind, str(array.dtype))
 
 
 def instance(value: object, kind: type, what: str, instead: str = "") -> None:

@@ -23,16 +23,14 @@ def checked_examples(node: Node, values: npt.ArrayLike) -> Array:
 
     Raises InvalidArgument for other shapes, rows of different lengths, and numbers that are not finite.
     """
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise InvalidArgument(
-            f"{node.name} takes an array, and its rows differ in length: give every example the shape {node.shape}"
-        ) from None
+    array = checks.as_array(
+        values,
+        f"{node.name} takes an array of numbers, and its rows differ in length: give every example the shape {node.shape}",
+    )
     checks.unmasked(values, f"the numbers of {node.name}")
     if array.dtype.kind not in "biuf":
         raise InvalidArgument(
-            f"{node.name} takes real numbers, not an array of {array.dtype}: convert it, for example by astype(float)"
+            f"{node.name} takes real numbers, not an array of {checks.dtype_text(array)}: convert it, for example by astype(float)"
         )
     array = array.astype(np.float64)
     if array.shape == node.shape:

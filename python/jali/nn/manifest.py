@@ -76,7 +76,10 @@ class Port:
         )
 
     def outside(self, values: Array) -> str | None:
-        """What is wrong with numbers (examples, size) of this input that lie outside of its range; None if none does."""
+        """What is wrong with numbers (examples, size) of this input that lie outside of its range; None if none does.
+
+        It says which of them it is, and not the number: that was to be encrypted.
+        """
         beyond = (values < self.low) | (values > self.high)
         if not beyond.any():
             return None
@@ -84,8 +87,8 @@ class Port:
         where = tuple(int(k) for k in np.unravel_index(place, self.shape))
         outside = int(beyond.sum())
         return (
-            f"{self.name}{list(where)} of example {example} is {values[example, place]:g}, and the program was calibrated for "
-            f"numbers from {self.low[place]:g} to {self.high[place]:g}, so that its result would mean nothing. "
+            f"{self.name}{list(where)} of example {example} is not among the numbers for which the program was calibrated, "
+            f"{self.low[place]:g} to {self.high[place]:g}, so that its result would mean nothing. "
             f"{counted_text(outside, 'number')} {'lies' if outside == 1 else 'lie'} outside in all. Compile with examples like these in calibration=, or with "
             "input_range="
         )

@@ -124,7 +124,7 @@ class EncryptedArray(Shaped):
         array = whole_numbers(other, "the operand's numbers")
         if use != "subtracted" and int(array.min()) < 0:
             raise InvalidArgument(
-                f"{int(array.min())} is negative, and values are not: use - for differences, and -x, "
+                "a number is negative, and values are not: use - for differences, and -x, "
                 "which is modulo 2^message_bits"
             )
         return self._with_clear(array)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali._core import checks
+from jali._core.console import one_text
 from jali._core.log import logger
 from jali._jali import tfhe as _tfhe
 from jali._jali.tfhe import Ciphertext, EvaluationKeys, Params
@@ -177,7 +178,7 @@ class Client:
             array = array.ciphertext
         if not isinstance(array, Ciphertext):
             raise InvalidArgument(
-                f"decrypt takes a tfhe.Ciphertext or an encrypted array, not {checks.shown(array)}"
+                f"decrypt takes a tfhe.Ciphertext or an encrypted array, not {one_text(type(array).__name__)}"
             )
         return numbers.shown(self._core.decrypt(array, checks.flag(check, "check")), array)
 

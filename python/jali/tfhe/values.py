@@ -32,10 +32,10 @@ def _whole(values: npt.ArrayLike, what: str) -> npt.NDArray[Any]:
         raise InvalidArgument(
             f"{what} are encrypted: bind the ciphertext first, evaluator.bind(ciphertext), and compute on the array that it gives"
         )
-    try:
-        array = np.asarray(values)
-    except (ValueError, TypeError) as error:
-        raise InvalidArgument(f"{what} are not an array of numbers: {error}") from None
+    array = checks.as_array(
+        values,
+        f"{what} are not an array of numbers: give one, or lists whose rows have equal lengths",
+    )
     checks.unmasked(values, what)
     if array.size == 0:
         raise InvalidArgument(f"{what} have the shape {array.shape}: give at least one number")
@@ -51,7 +51,7 @@ def _whole(values: npt.ArrayLike, what: str) -> npt.NDArray[Any]:
         )
     if kind not in "biu":
         raise InvalidArgument(
-            f"{what} have dtype {array.dtype}: give whole numbers or booleans; jali.ckks computes on real ones"
+            f"{what} have dtype {checks.dtype_text(array)}: give whole numbers or booleans; jali.ckks computes on real ones"
         )
     return array
 
@@ -116,9 +116,12 @@ def integers(
 
     negative, wide: what the error says of negative numbers without a sign, and of numbers of more bits.
     """
-    width = checks.whole(bits, 1, "bits must be a whole number from 1 to 64")
-    if width > 64:
-        raise InvalidArgument(f"bits must be a whole number from 1 to 64, not {width}")
+    # Who takes the arguments for each other gives a number to encrypt as bits: it is not shown.
+    if isinstance(bits, (bool, np.bool_)) or not isinstance(bits, (int, np.integer)):
+        raise InvalidArgument("bits must be a whole number from 1 to 64")
+    if not 1 <= bits <= 64:
+        raise InvalidArgument("bits must be a whole number from 1 to 64")
+    width = int(bits)
     array = _whole(values, f"{what} numbers" if what.endswith("'s") else what)
     low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if signed else (0, (1 << width) - 1)
     instead = wide if width < 64 else "integers have at most 64 bits"

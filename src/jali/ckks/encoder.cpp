@@ -77,10 +77,9 @@ void Encoder::require_room(double largest, double scale, std::span<const PrimeIn
   const double capacity = product_bits(*ring_, primes) - 1;
   require<InvalidArgument>(
       largest < 0x1p990 && (largest < 1 || std::log2(largest) < capacity), [&] {
-        return "the values are too large for this level: scaled by 2^" +
-               std::to_string(std::log2(scale)) + " they need " +
-               std::to_string(std::log2(largest)) + " bits and the modulus holds " +
-               std::to_string(capacity) +
+        // How much room they lack would tell the largest of them.
+        return "the values are too large for this level: it holds " + std::to_string(capacity) +
+               " bits, of which the scale takes " + std::to_string(std::log2(scale)) +
                ": scale the values down, encode at a higher level, or ask for more integer_bits";
       });
 }

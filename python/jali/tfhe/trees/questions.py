@@ -58,13 +58,16 @@ def table(
 ) -> Floats:
     """Rows whose numbers are rounded to a type. Raises InvalidArgument for what is no table of numbers, or has some that are not allowed."""
     checks.unmasked(rows, "rows")
+    numbers = None
     try:
         with np.errstate(over="ignore"):  # it is refused below
             numbers = np.asarray(rows).astype(compared_as).astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
+        pass  # NumPy's sentence may name a number: it is neither repeated nor kept beside the error
+    if numbers is None:
         raise InvalidArgument(
             "rows are no table of real numbers: encode texts and categories as for the fit, and give every row the same length"
-        ) from None
+        )
     if numbers.ndim != 2 or numbers.size == 0:
         raise InvalidArgument(
             f"rows have the shape {numbers.shape}: give (n, features) with at least one row"
