@@ -8,7 +8,7 @@ rng = np.random.default_rng(7)
 features = np.c_[np.ones(500), rng.uniform(-1, 1, (500, 6))]
 labels = features @ [0.3, 2, -1, 1.5, 0, -2, 0.7] + rng.logistic(size=500) / 4 > 0
 
-params = ckks.Params.create(depth=7)
+params = ckks.Params.create(depth=8)
 client = ckks.Client(params)
 server = ckks.Evaluator(params, client.evaluation_keys(rotations="powers"))
 

@@ -29,6 +29,11 @@ __all__ = ["EncryptedArray"]
 
 _LEAST_COUNT = 8  # a smaller number in the place of an axis is one
 
+#: The least and the largest number that can occur; None if nothing is said.
+Interval = tuple[float, float] | None
+#: Bounds are products of doubles. No polynomial has grown so little outside its interval (circuits/domain.cpp).
+ROUNDING = 1 + 2.0**-30
+
 #: The other operand of an EncryptedArray's arithmetic.
 Operand = Union[
     "EncryptedArray", complex, Fraction, npt.NDArray[Any], list[Any], tuple[Any, ...], range
@@ -378,8 +383,8 @@ class EncryptedArray(Shaped):
 
         magnitude: the root mean square of this kind of numbers, above 0.
         peak: the largest modulus that they can have; None stands for 8 times the magnitude. Bounds on errors assume it,
-            and bootstrapping changes numbers that are far above it. A slice hides other numbers in its slots, for which
-            it must hold, too: say it of the whole array, or of ``x[:2] * np.ones(2)``, where nothing is hidden.
+            and bootstrapping changes numbers that are far above it. Slots beside a slice or a sum along an axis hold other numbers, for
+            which it must hold, too: say it of the whole array, or of ``x[:2] * np.ones(2)``, where nothing is hidden.
         """
         core = self._server._core
         return EncryptedArray(
@@ -435,9 +440,10 @@ class EncryptedArray(Shaped):
         few = self._repeating(checks.slots(slots), checks.flag(repeats, "repeats"))
         core = self._server._core
         drop = None if real is None else bool(real)
-        result = core.bootstrap(self._settled(), target, times, drop, few)
+        x = self._compact()
+        result = core.bootstrap(x._settled(), target, times, drop, few)
         logger.debug("bootstrapped: %d slots, to level %d", result.slots, result.level)
-        return self._like(result)
+        return x._like(result)
 
     # --- helpers --------------------------------------------------------------------------------
 
@@ -456,19 +462,29 @@ class EncryptedArray(Shaped):
         return slots
 
     def _filled(
-        self, interval: tuple[float, float] | None, within: tuple[float, float] | None
-    ) -> EncryptedArray:
-        """The same numbers, with slots behind them that a function on the interval takes.
+        self, interval: Interval, within: Interval
+    ) -> tuple[EncryptedArray, Interval, float | None]:
+        """The same numbers, with other slots that a function on the interval takes: they are masked, at one level, if they may hold what
+        it does not take. If the interval does not hold 0, zeros are replaced by a number of it.
 
-        Core operations fill zeros. If anything lies behind the numbers, it is masked here, which takes one level.
+        Returns these numbers, `within` as it holds for all slots, and what all other slots hold, or None if that is not known.
         """
         if interval is None or interval[0] <= 0 <= interval[1]:
-            return self
+            return self, within, None
         value, length = self._settled(), self.shape[-1]
         if value.is_padded or value.repeats is None or length == (value.repeats or self.slots):
-            return self
-        core = self._server._core
-        return self._like(core.with_bounds(core.multiply_array(value, np.ones(length)), value, 1))
+            return self, within, None
+        core, value = self._server._core, self._settled()
+        masked = core.multiply_array(value, np.ones(self.shape[-1]))
+        return self._like(core.with_bounds(masked, value, 1)), within, None
+
+    def _mapped(self, ciphertext: Ciphertext, _of_rest: float | None) -> EncryptedArray:
+        """An array of its shape, of a function of its ciphertext. of_rest: what it makes of what all other slots hold, if that is known."""
+        return self._like(ciphertext)
+
+    def _compact(self) -> EncryptedArray:
+        """The same array without vectors that hold none of its elements."""
+        return self
 
     def _like(self, ciphertext: Ciphertext) -> EncryptedArray:
         """An array of its shape, of a ciphertext with other numbers in the same slots."""

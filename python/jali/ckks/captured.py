@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -21,12 +22,20 @@ __all__ = ["BatchPoint", "Batcher", "Captured"]
 
 def _view(value: object) -> View | None:
     # The array of which it is a part is another one at another call.
-    return value._view.changing() if isinstance(value, DenseArray) else None
+    return value._compact()._view.changing() if isinstance(value, DenseArray) else None
+
+
+def _beside(view: View) -> str:
+    if view.zero:
+        return "zeros"
+    return "anything" if view.copies or view.rest == math.inf else f"numbers of up to {view.rest:g}"
 
 
 def _vectors(value: Any) -> Any:
     """The vectors in which an array lies. The core records functions of vectors."""
-    return EncryptedArray(value.evaluator, value._settled()) if _view(value) else value
+    if not isinstance(value, DenseArray):
+        return value
+    return EncryptedArray(value.evaluator, value._compact()._settled())
 
 
 def _seen(vectors: EncryptedArray, view: View | None) -> EncryptedArray:
@@ -34,14 +43,15 @@ def _seen(vectors: EncryptedArray, view: View | None) -> EncryptedArray:
 
 
 def _check_lies(view: View | None, example: View | None) -> None:
-    """Raises InvalidArgument unless an input lies as the example does. Fewer numbers beside its own do no harm."""
+    """Raises InvalidArgument unless an input lies as the example does. Smaller numbers beside its own do no harm."""
     known = view
-    if view and example and view.part <= example.part:
-        known = replace(view, zero=False, part=example.part)
-    if example in (view, known):
+    if view and example and view.rest <= example.rest and view.copies <= example.copies:
+        known = replace(view, rest=example.rest, copies=example.copies)
+    if known == example:
         return
     told = [
-        f"an array of the shape {v.shape} with the strides {v.strides} from slot {v.first} of {v.vectors} x {v.slots} slots"
+        f"an array of the shape {v.shape} with the strides {v.strides} from slot {v.first} of {v.vectors} x {v.slots} slots, with {_beside(v)} in "
+        "the other slots"
         if v
         else "a vector or a batch"
         for v in (view, example)

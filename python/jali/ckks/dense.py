@@ -12,7 +12,7 @@ import numpy as np
 from jali._core import array as arrays
 from jali._core import checks
 from jali._jali.ckks import Ciphertext, Layout, ProductSum
-from jali.ckks.array import EncryptedArray, Operand
+from jali.ckks.array import ROUNDING, EncryptedArray, Interval, Operand
 from jali.ckks.declared import PEAK
 from jali.ckks.moves import joint_view, laid, spread, together
 from jali.ckks.operands import axes as numbered
@@ -35,14 +35,33 @@ def dense(x: EncryptedArray) -> DenseArray:
     return DenseArray(x.evaluator, x.evaluator._core.with_view(value, None, False), View.of(value))
 
 
-def beside(a: DenseArray, b: DenseArray, view: View, *, zero: bool) -> View:
-    """The view of a result of both, with what is known of the slots beside its elements."""
-    return replace(view, zero=zero, part=a._view.part or b._view.part, whole=None)
+def rest_beside(x: DenseArray, view: View) -> float:
+    """A bound on the slots of x that hold no element of a result with this view."""
+    known = x._view.beside()
+    same = known.extent == view.extent and not known.copies
+    if same and known.zero:
+        return 0.0
+    # If x repeats more often than the result does, its elements lie there.
+    peak = x._ct.peak if isinstance(x._ct, Ciphertext) else math.inf
+    return min(known.rest, peak) if same else peak
+
+
+def of_sum(a: DenseArray, b: DenseArray, view: View) -> View:
+    """The view of a sum, a difference or a maximum of both."""
+    rest = rest_beside(a, view) + rest_beside(b, view)
+    return replace(view, rest=rest, copies=False, whole=None)
+
+
+def of_product(a: DenseArray, b: DenseArray, view: View) -> View:
+    """The view of a product of both."""
+    first, second = rest_beside(a, view), rest_beside(b, view)
+    zero = 0 in (first, second) or any(cleared(x._view, y._view, view) for x, y in ((a, b), (b, a)))
+    return view.zeroed() if zero else replace(view, rest=first * second, copies=False, whole=None)
 
 
 def cleared(part: View, factor: View, view: View) -> bool:
     """Whether a factor is zero wherever the other one, a part of an array, has numbers beside the elements of their product."""
-    if not part.part or not factor.zero or view.period:
+    if not factor.zero or view.period:
         return False
     other = np.ones((view.vectors, view.slots), bool)
     for one in (factor, part.whole):
@@ -76,7 +95,8 @@ class DenseArray(EncryptedArray):
     def ciphertext(self) -> Ciphertext:
         """The ciphertext to send or decrypt, in the host's memory. It knows the view."""
         core = self._server._core
-        done = core.with_view(self._settled(), self._view.as_tuple(), self._view.zero)
+        view = self._view.changing()
+        done = core.with_view(self._settled(), view.as_tuple(), view.zero)
         return done if core.on_host else core.send_back(done)
 
     @property
@@ -110,7 +130,11 @@ class DenseArray(EncryptedArray):
         return slots
 
     def _like(self, ciphertext: Ciphertext) -> DenseArray:
-        return DenseArray(self._server, ciphertext, replace(self._view.changing(), zero=False))
+        return DenseArray(self._server, ciphertext, self._view.changing())
+
+    def _mapped(self, ciphertext: Ciphertext, of_rest: float | None) -> DenseArray:
+        rest = math.inf if of_rest is None else of_rest
+        return DenseArray(self._server, ciphertext, replace(self._view.changing(), rest=rest))
 
     def _seen(self, view: View) -> DenseArray:
         """The same slots with another view. Products that are still to be computed stay so."""
@@ -123,11 +147,8 @@ class DenseArray(EncryptedArray):
     def __add__(self, other: Operand) -> EncryptedArray:
         if isinstance(other, EncryptedArray):
             a, b, view = together(self, other)
-            zero = a._view.zero and b._view.zero and a._view.extent == b._view.extent
-            return a._on(
-                EncryptedArray.__add__(a._wide(view), b._wide(view)),
-                beside(a, b, view, zero=zero),
-            )
+            total = EncryptedArray.__add__(a._wide(view), b._wide(view))
+            return a._on(total, of_sum(a, b, view))
         return self._plus_clear(other, 1)
 
     __radd__ = __add__
@@ -135,11 +156,8 @@ class DenseArray(EncryptedArray):
     def __sub__(self, other: Operand) -> EncryptedArray:
         if isinstance(other, EncryptedArray):
             a, b, view = together(self, other)
-            zero = a._view.zero and b._view.zero and a._view.extent == b._view.extent
-            return a._on(
-                EncryptedArray.__sub__(a._wide(view), b._wide(view)),
-                beside(a, b, view, zero=zero),
-            )
+            difference = EncryptedArray.__sub__(a._wide(view), b._wide(view))
+            return a._on(difference, of_sum(a, b, view))
         return self._plus_clear(other, -1)
 
     def __rsub__(self, other: Operand) -> EncryptedArray:
@@ -153,23 +171,18 @@ class DenseArray(EncryptedArray):
     def __mul__(self, other: Operand) -> EncryptedArray:
         if isinstance(other, EncryptedArray):
             a, b, view = together(self, other)
-            widest = max(a._view.extent, b._view.extent)
-            zero = any(x._view.zero and x._view.extent == widest for x in (a, b))
-            zero = zero or any(cleared(x._view, y._view, view) for x, y in ((a, b), (b, a)))
-            return a._on(
-                EncryptedArray.__mul__(a._wide(view), b._wide(view)),
-                beside(a, b, view, zero=zero),
-            )
+            joint = EncryptedArray.__mul__(a._wide(view), b._wide(view))
+            return a._on(joint, of_product(a, b, view))
         value = arrays.number(other)
         if value is not None:
             x = self._compact()
-            return x._on(EncryptedArray.__mul__(x, value), x._view)
+            return x._on(EncryptedArray.__mul__(x, value), x._view.scaled(abs(value)))
         array = numbers(other)
         if array is None:
             return NotImplemented
         x = self._compact().broadcast_to(joint_shape(self.shape, array.shape))
         product = x._server._core.multiply_array(x._settled(), x._view.scattered(array))
-        return DenseArray(self._server, product, replace(x._view, zero=True))
+        return DenseArray(self._server, product, x._view.zeroed())
 
     __rmul__ = __mul__
 
@@ -193,7 +206,8 @@ class DenseArray(EncryptedArray):
         value = arrays.number(other)
         if value is not None and not self._view.zero:
             x = self._compact()
-            return x._on(x._plus(sign * value), x._view.changing())
+            view = x._view.changing()
+            return x._on(x._plus(sign * value), replace(view, rest=view.rest + abs(value)))
         if value is not None:
             array: Any = np.asarray(value if value.imag else value.real)
         else:
@@ -201,34 +215,33 @@ class DenseArray(EncryptedArray):
         if array is None:
             return NotImplemented  # type: ignore[no-any-return]
         x = self._compact().broadcast_to(joint_shape(self.shape, array.shape))
-        slots = x._view.scattered(array)
+        slots, view = x._view.scattered(array), x._view
+        if view.copies:  # what is added to an element is not added to its copies
+            view = replace(view, rest=math.inf, copies=False)
         return DenseArray(
-            self._server, self._server._core.add_array(x._whole(), slots, sign < 0), x._view
+            self._server, self._server._core.add_array(x._whole(), slots, sign < 0), view
         )
 
     def _filled(
-        self, interval: tuple[float, float] | None, within: tuple[float, float] | None
-    ) -> DenseArray:
-        """The same numbers; slots that hold none get the number of the interval that is nearest to 0.
-
-        If they may hold anything, they are masked first, which takes one level. So they are if `within` says less of the
-        numbers of a part than is known of all that lie beside them.
-        """
-        if interval is None:
-            return self
-        if interval[0] <= 0 <= interval[1]:
-            if within is None or not self._view.part:
-                return self
-            x = self._compact()
-            least = min(-interval[0], interval[1], max(-within[0], within[1]))
-            return x._cleaned() if x._hides_above(least) else x
-        fill = self._view.scattered(np.zeros(()), interval[0] if interval[0] > 0 else interval[1])
+        self, interval: Interval, within: Interval
+    ) -> tuple[DenseArray, Interval, float | None]:
+        x = self._compact()
+        if interval is None or interval[0] <= 0 <= interval[1]:
+            if interval is not None and within is not None:
+                if x._rest() > min(-interval[0], interval[1]) * ROUNDING:
+                    x = x._cleaned()
+                rest = x._rest()  # `within` says nothing of these slots
+                within = min(within[0], -rest), max(within[1], rest)
+            return x, within, 0.0 if x._view.beside().rest == 0 else None
+        nearest = interval[0] if interval[0] > 0 else interval[1]
+        fill = x._view.scattered(np.zeros(()), nearest)
         if not fill.any():
-            return self
-        core, value = self._server._core, self._cleaned()._settled()
+            return x, within, 0.0
+        core, value = self._server._core, x._cleaned()._settled()
         # The numbers lie in the interval, so that none is nearer to 0 than what is filled in.
         filled = core.with_bounds(core.add_array(value, fill), value, 1)
-        return DenseArray(self._server, filled, replace(self._view, zero=False))
+        view = replace(x._view.zeroed(), rest=abs(nearest))
+        return DenseArray(self._server, filled, view), within, nearest
 
     def _compact(self) -> DenseArray:
         """The same array without vectors that hold none of its elements, so that nothing is computed on them."""
@@ -240,12 +253,13 @@ class DenseArray(EncryptedArray):
         return DenseArray(
             self._server,
             value,
-            replace(view.changing(), first=first, vectors=len(used), zero=False),
+            replace(view.beside(), first=first, vectors=len(used)),
         )
 
-    def _hides_above(self, bound: float) -> bool:
-        """Whether numbers above the bound may lie beside its own, of the array of which it is a part."""
-        return self._view.part and self._whole().peak > bound and self._view.hides()
+    def _rest(self) -> float:
+        """A bound on what lies beside its elements, copies of these apart, in the vectors that hold one."""
+        rest = self._view.beside().rest
+        return min(rest, self._whole().peak) if rest else 0.0
 
     def _wide(self, view: View) -> DenseArray:
         """The same slots in every vector of the view."""
@@ -256,13 +270,12 @@ class DenseArray(EncryptedArray):
 
     def _cleaned(self) -> DenseArray:
         """The same with zeros in all slots that hold no element: a mask, which takes one level, unless they are zero."""
-        if self._view.zero:
-            return self
-        mask = self._view.scattered(np.ones(()))
-        if mask.all():
-            return self._seen(replace(self._view, zero=True))
+        view = self._view.changing()
+        if view.zero:
+            return self._seen(view)
+        mask = view.scattered(np.ones(()))
         value = self._server._core.multiply_array(self._settled(), mask)
-        return DenseArray(self._server, value, replace(self._view, zero=True))
+        return DenseArray(self._server, value, view.zeroed())
 
     # --- shapes ---------------------------------------------------------------------------------
 
@@ -346,8 +359,9 @@ class DenseArray(EncryptedArray):
         place = spread(self._view.expanded(len(shape)), shape) or target
         x = laid(self, place)
         view = joint_view(place, x._view)
-        zero = x._view.zero and x._view.extent == view.extent
-        return x._wide(view)._seen(replace(view, zero=zero, part=x._view.hides(), whole=None))
+        known = x._view.changing()
+        copies = known.copies or known.extent != view.extent
+        return x._wide(view)._seen(replace(view, rest=known.rest, copies=copies, whole=None))
 
     # --- sums -----------------------------------------------------------------------------------
 
@@ -443,16 +457,16 @@ class DenseArray(EncryptedArray):
     def with_magnitude(self, magnitude: float, *, peak: float | None = None) -> EncryptedArray:
         """See EncryptedArray.with_magnitude.
 
-        Other numbers lie in the slots beside a slice, and what is said of a ciphertext has to hold for all its slots. A smaller
-        peak of a slice is refused, therefore: say it of the whole array, or multiply the slice by ones first.
+        Other numbers lie in the slots beside a slice, and parts of sums beside sums. What is said of a ciphertext has to hold for all its
+        slots. A smaller peak is refused there, therefore: say it of the whole array before, or multiply by ones first.
         """
         claimed = checks.peak(peak) or PEAK * checks.magnitude(magnitude)
-        x = self._compact() if self._view.part else self
-        if x._hides_above(claimed):
+        x = self._compact()
+        if x._rest() > claimed:
             masked = f"part * np.ones({self.shape})" if self.shape else "part[None] * np.ones(1)"
             raise InvalidArgument(
-                f"a peak of {claimed:g} is claimed of a part of an array, and the slots beside it hold other numbers, of up to "
-                f"{x._whole().peak:g}: claim it of the whole array before you take the part, if it holds there, or of "
+                f"a peak of {claimed:g} is claimed of a part of an array, or of sums beside which others lie, and the slots beside it hold "
+                f"other numbers, of up to {x._rest():g}: claim it of the whole array before you take the part, if it holds there, or of "
                 f"{masked}, which takes one level and makes the other slots zero"
             )
         return x._on(EncryptedArray.with_magnitude(x, magnitude, peak=peak), x._view)

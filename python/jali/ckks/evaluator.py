@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy.typing as npt
@@ -26,7 +27,7 @@ from jali._jali.ckks import (
 from jali.ckks.arguments import checked_iterations, checked_target, refuse_complex
 from jali.ckks.array import EncryptedArray
 from jali.ckks.captured import Batcher, Captured
-from jali.ckks.dense import DenseArray, beside, dense
+from jali.ckks.dense import DenseArray, dense, of_sum
 from jali.ckks.functions import checked_within
 from jali.ckks.joins import FUNCTIONS
 from jali.ckks.largest import argmax
@@ -307,8 +308,9 @@ class Evaluator:
         polynomial: a ckks.Polynomial, or its coefficients, the constant first: those of x^i ("power"), or of T_i on
             ``interval`` ("chebyshev"). An interval other than [-1, 1] may cost one level more.
         basis, interval: for coefficients; see ckks.Polynomial.
-        within: the least and the largest number that can occur in x, if you know better than the peak that x carries. What lies
-            beside the elements of a slice is then masked first, which takes one level more.
+        within: the least and the largest number that can occur in x, if you know better than the peak that x carries. What
+            slots hold that hold none of them, beside a slice or a sum along an axis, is then masked first unless it lies in the interval, which
+            takes one level more.
 
         If the polynomial has an interval, the numbers must be real and known to lie in it: those from -peak to peak, or those
         in ``within``. Others are refused before anything is computed. Raises InvalidArgument for these and for
@@ -322,9 +324,9 @@ class Evaluator:
                 "a ckks.Polynomial has a basis and an interval: leave out basis= and interval="
             )
         self._raw(x)
-        within = checked_within(within)
-        x = x._filled(polynomial.interval, within)
-        return x._like(self._core.polynomial(polynomial, self._raw(x), within))
+        x, within, fill = x._filled(polynomial.interval, checked_within(within))
+        value = self._core.polynomial(polynomial, self._raw(x), within)
+        return x._mapped(value, None if fill is None else float(abs(polynomial(fill))))
 
     def prepare_bootstrap(
         self,
@@ -418,8 +420,9 @@ class Evaluator:
         self, plan: _ckks.FunctionCore, x: EncryptedArray, within: tuple[float, float] | None
     ) -> EncryptedArray:
         self._raw(x)
-        x = x._filled(plan.interval, within)
-        return x._like(self._core.function(plan, self._raw(x), within))
+        x, within, fill = x._filled(plan.interval, within)
+        value = self._core.function(plan, self._raw(x), within)
+        return x._mapped(value, None if fill is None else float(abs(plan(fill))))
 
     def _maximum(
         self, plan: _ckks.MaximumCore, a: EncryptedArray, b: EncryptedArray
@@ -429,7 +432,10 @@ class Evaluator:
             x, y, view = together(a, b)
             first, second = x._wide(view)._settled(), y._wide(view)._settled()
             value = self._core.maximum(plan, first, second)
-            return DenseArray(self, value, beside(x, y, view, zero=False))
+            result = of_sum(x, y, view)
+            return DenseArray(
+                self, value, replace(result, rest=result.rest and result.rest + plan.max_error)
+            )
         a._as_long(b)
         return EncryptedArray(self, self._core.maximum(plan, first, second))
 

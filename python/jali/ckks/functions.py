@@ -102,9 +102,10 @@ class Function:
     def __call__(self, x: Any, *, within: tuple[float, float] | None = None) -> Any:
         """The function of every number. The result of an EncryptedArray lies ``depth`` levels lower.
 
-        Clear numbers give what the same numbers would give encrypted, without the noise. If an interval does not hold 0,
-        what lies beside the elements of a slice is masked first, which takes one level more. So it is if ``within`` says less
-        of a slice than its peak.
+        Clear numbers give what the same numbers would give encrypted, without the noise.
+
+        Slots that hold none of the numbers are mapped, too: those beside a slice, or beside a sum along an axis. If ``within`` is given, or
+        the interval does not hold 0, they are masked first unless they are known to lie in the interval, which takes one level more.
 
         within: the least and the largest number that can occur in x, if you know better than its peak says.
         Raises InvalidArgument for numbers that may lie outside the interval, DepthExhausted, KeyMissing.

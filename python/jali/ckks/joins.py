@@ -62,7 +62,7 @@ def stack(values: Iterable[EncryptedArray], axis: int = 0) -> DenseArray:
     if any(v.batch != first.vectors for v in levelled):
         raise Unsupported("these arrays lie in different numbers of vectors: encrypt them alike")
     value = core.with_view(core.stack(levelled), None, False)
-    zero = all(one._view.zero and one._view.period == 0 for one in laid)
+    known = [one._view.changing() for one in laid]
     view = View(
         (len(laid), *shape),
         (first.vectors * first.slots, *first.strides),
@@ -70,8 +70,8 @@ def stack(values: Iterable[EncryptedArray], axis: int = 0) -> DenseArray:
         first.slots,
         first.vectors * len(laid),
         0,
-        zero,
-        any(one._view.part for one in laid),
+        max(one.rest for one in known),
+        any(one.copies or one.period for one in known),
     )
     order = [*range(1, k + 1), 0, *range(k + 1, len(shape) + 1)]
     return DenseArray(server, value, view).transpose(order)

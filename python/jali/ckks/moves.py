@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -158,14 +159,12 @@ def moved(x: DenseArray, target: View, clean: bool = False, exact: bool = False)
             ready = x._cleaned() if clean or exact else x
             value = _vectors(ready._settled(), core, vector, new.vectors)
             value = core.rotate(value, step) if step else value
-            zero = ready._view.zero and vector == 0 and new.vectors == view.vectors
-            new = replace(new, zero=zero, part=ready._view.hides(), whole=None)
-            return x._with(value, new)
+            known, same = ready._view.changing(), vector == 0 and new.vectors == view.vectors
+            rest, copies = (known.rest, known.copies) if same else (math.inf, False)
+            return x._with(value, replace(new, rest=rest, copies=copies, whole=None))
     if len(moves) > MOST_MOVES:
         raise _too_far(view, target)
-    return x._with(
-        _gathered(x, target, place, vectors, steps), replace(target, period=0, zero=True)
-    )
+    return x._with(_gathered(x, target, place, vectors, steps), replace(target.zeroed(), period=0))
 
 
 def _gathered(
@@ -315,13 +314,8 @@ def _repeated(x: DenseArray, k: int, target: View) -> DenseArray:
         # Whole vectors are repeated.
         rows = [min(v % apart, view.vectors - 1) for v in range(target.vectors)]
         value = x._server._core.take(x._settled(), rows)
-        zero = view.zero and view.vectors == apart
-        return x._with(
-            value,
-            replace(
-                view, shape=shape, strides=strides, vectors=target.vectors, period=0, zero=zero
-            ),
-        )
+        new = replace(view, shape=shape, strides=strides, vectors=target.vectors, period=0)
+        return x._with(value, replace(new, copies=view.copies or view.vectors != apart, whole=None))
     last = at % view.slots + stride * (count - 1)
     if last.max() >= view.slots or last.min() < 0:  # it goes from one vector to the next
         return _repeated_across(x, k, target)
@@ -353,8 +347,8 @@ def _repeated_across(x: DenseArray, k: int, target: View) -> DenseArray:
     value = x._server._core.take(filled._settled(), rows.tolist())
     shape = tuple(count if j == k else c for j, c in enumerate(view.shape))
     strides = tuple(stride if j == k else s for j, s in enumerate(view.strides))
-    new = replace(view, shape=shape, strides=strides, vectors=target.vectors, period=0, zero=False)
-    return x._with(value, new)
+    new = replace(view, shape=shape, strides=strides, vectors=target.vectors, period=0)
+    return x._with(value, replace(new, copies=True, whole=None))
 
 
 def windows(x: DenseArray, stride: int, count: int, terms: int) -> DenseArray:

@@ -88,11 +88,13 @@ def _matvec(matrix: npt.NDArray[Any], x: DenseArray) -> EncryptedArray:
     plan = MatVec(matrix, server.params, level=x.level, layout=layout, streaming=True)
     inputs = [server._core.take(value, [v]) for v in range(view.vectors)]
     outputs = server._core.matvec(plan, inputs)
+    rest = max(View.of(out).rest for out in outputs)
+    copies = len(outputs) > 1 and any(out.repeats for out in outputs)
     outputs = [server._core.with_view(out, None, False) for out in outputs]
     out = outputs[0] if len(outputs) == 1 else server._core.stack(outputs)
     period = plan.output_layout.period % view.slots if len(outputs) == 1 else 0
     return DenseArray(
-        server, out, View((len(matrix),), (1,), 0, view.slots, len(outputs), period, period != 0)
+        server, out, View((len(matrix),), (1,), 0, view.slots, len(outputs), period, rest, copies)
     )
 
 
@@ -102,8 +104,9 @@ def _mapped(x: DenseArray, matrix: npt.NDArray[Any], widened: bool = False) -> D
     out[r, j] = sum_d matrix[j + d, j] x[r, j + d]: a product with a rotation of x for every diagonal d.
     widened: the rows were moved apart already, to make room for those of the product.
     """
+    x = x._compact()
     if x._view.period:  # the rows are read where they lie first
-        x = x._seen(replace(x._view.changing(), period=0, zero=False))
+        x = x._seen(replace(x._view.changing(), period=0, copies=True))
     view, server, slots = x._view, x._server, x._view.slots
     n, k = matrix.shape
     stride = view.strides[1] if n > 1 else 1
@@ -126,7 +129,7 @@ def _mapped(x: DenseArray, matrix: npt.NDArray[Any], widened: bool = False) -> D
         except Unsupported:
             raise _no_room(view, n, k) from None
         return _mapped(x, matrix, widened=True)
-    new = replace(new, vectors=view.vectors, zero=view.zero, part=view.hides())
+    new = replace(new, vectors=view.vectors)
     diagonals: dict[int, Any] = {}
     rows = new.addresses()
     reads = view.addresses()
@@ -143,6 +146,11 @@ def _mapped(x: DenseArray, matrix: npt.NDArray[Any], widened: bool = False) -> D
                 step = (i - j) * stride % slots
                 at = diagonals.setdefault(step, np.zeros(slots, matrix.dtype))
                 at[rows[:, j] % slots] = matrix[i, j]
+    # The diagonals are zero wherever no row of any vector lies, in all vectors alike.
+    filled = np.zeros((view.vectors, slots), bool)
+    filled.reshape(-1)[rows] = True
+    if view.zero or (filled == filled.any(axis=0)).all():
+        new = new.zeroed()
     if not diagonals:
         diagonals[0] = np.zeros(slots, matrix.dtype)
     explicit = server._core.explicit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,9 @@ def summed(x: DenseArray, k: int) -> DenseArray:
     if stride < 0:  # the sum is the same from the other end
         first, stride = view.first + (count - 1) * stride, -stride
         view = replace(view, first=first, strides=_put(view.strides, k, stride))
-    bases = view.changing().without((k,))
+    known = view.changing()
+    bases = known.without((k,))
+    unknown = replace(bases, rest=math.inf, copies=False, whole=None)
     at = bases.addresses()
     terms = np.arange(count, dtype=np.int64) * stride
     every = at.reshape(-1, 1) + terms
@@ -36,9 +39,10 @@ def summed(x: DenseArray, k: int) -> DenseArray:
             around = view.cycle // stride
             if around == count or (view.zero and around < 2 * count):
                 out = windows(x, stride, around, count)
-                return out._seen(replace(bases, first=view.first % stride, period=stride % slots))
+                new = unknown if known.copies else bases.scaled(around)
+                return out._seen(replace(new, first=view.first % stride, period=stride % slots))
         out = windows(x, stride, *_rounded(view, every, count, stride))
-        return out._seen(replace(bases, zero=False))
+        return out._seen(unknown)
     vector = every // slots
     relative = vector - vector[:, :1]
     if (relative != relative[0]).any():
@@ -74,14 +78,12 @@ def summed(x: DenseArray, k: int) -> DenseArray:
     assert total is not None
     total = core.with_bounds(total, source, count)
     compact = np.searchsorted(used, at // slots) * slots + at % slots
-    new = replace(_affine(compact, bases, len(used)), part=bases.part)
+    new = _affine(compact, bases, len(used))
     only = new.vectors == 1 and len(alike) == 1 and next(iter(alike))[0] == 0
     around = next(iter(alike))[1] * stride == slots
     if only and around and _alone(new, compact, stride):
-        return x._with(
-            total,
-            replace(new, first=new.first % stride, period=stride % slots, zero=view.zero),
-        )
+        new = replace(new, first=new.first % stride, period=stride % slots)
+        return x._with(total, new.zeroed() if view.zero else new)
     return x._with(total, new)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,9 +27,10 @@ class View:
 
     period: rotations by so many slots change nothing, so that addresses count modulo the period; 0 if nothing is known. A
         view with a period has one vector.
-    zero: all slots that hold no element are zero, up to noise.
-    part: the slots beside the elements may hold other numbers of a larger array, of which these are a part.
-    whole: that array, if its slots are still as they were and all that hold none of its elements are zero.
+    rest: no slot that holds no element has a larger modulus, and none is above the peak of the ciphertext. 0: these slots are zero, up
+        to noise. inf: nothing else is known of them.
+    copies: slots that hold no element may also hold a copy of one, which is no larger than what is said of the elements.
+    whole: of a part of an array, that array, if its slots are still as they were and all that hold none of its elements are zero.
     """
 
     shape: tuple[int, ...]
@@ -37,43 +39,41 @@ class View:
     slots: int
     vectors: int
     period: int = 0
-    zero: bool = False
-    part: bool = False
+    rest: float = math.inf
+    copies: bool = False
     whole: View | None = None
 
-    def __post_init__(self) -> None:
-        if self.zero:  # nothing is beside the elements
-            object.__setattr__(self, "part", False)
-            object.__setattr__(self, "whole", None)
+    @property
+    def zero(self) -> bool:
+        """Whether all slots that hold no element are zero, up to noise."""
+        return self.rest == 0 and not self.copies
 
     @staticmethod
     def dense(shape: tuple[int, ...], slots: int) -> View:
         """The view of a fresh array (ckks::dense_view)."""
         (axes, first, period), vectors = _ckks.dense_view(list(shape), slots)
-        return View(shape, tuple(stride for _, stride in axes), first, slots, vectors, period, True)
+        return View(shape, tuple(stride for _, stride in axes), first, slots, vectors, period, 0.0)
 
     @staticmethod
     def of(ciphertext: _ckks.Ciphertext) -> View:
         """The view of a ciphertext. A vector or a batch of vectors has one, too."""
         slots, vectors = ciphertext.slots, ciphertext.batch
-        known = ciphertext.view
+        known, rest = ciphertext.view, 0.0 if ciphertext.is_padded else math.inf
         if known is not None:
             axes, first, period = known
             counts = tuple(count for count, _ in axes)
             strides = tuple(stride for _, stride in axes)
-            return View(counts, strides, first, slots, vectors, period, ciphertext.is_padded)
+            return View(counts, strides, first, slots, vectors, period, rest)
         shape = ciphertext.shape
         strides, repeats = (slots, 1)[-len(shape) :], ciphertext.repeats
         if repeats is None:
             raise InvalidArgument(
                 f"the vector lies in the windows of a plan, {ciphertext.layout!r}: bring it into order first with natural()"
             )
-        zero = ciphertext.is_padded or shape[-1] == (repeats or slots)
-        if (
-            repeats and vectors > 1
-        ):  # a view with a period has one vector: the copies are other numbers
-            repeats, zero = 0, False
-        return View(shape, strides, 0, slots, vectors, repeats, zero)
+        # A view with a period has one vector. In several, what repeats lies beside the elements.
+        copies = repeats > 0 and vectors > 1
+        period = 0 if copies else repeats
+        return View(shape, strides, 0, slots, vectors, period, rest, copies).beside()
 
     def as_tuple(self) -> tuple[list[tuple[int, int]], int, int]:
         """The view as the binding takes it."""
@@ -131,8 +131,8 @@ class View:
             shape=new.shape,
             strides=new.strides,
             first=first,
-            zero=False,
-            part=True,
+            rest=math.inf,
+            copies=False,
             whole=self if self.zero else self.whole,
         )
 
@@ -143,20 +143,32 @@ class View:
         high = self.first + sum(r for r in reaches if r > 0)
         return range(low // self.slots, high // self.slots + 1)
 
-    def hides(self) -> bool:
-        """Whether other numbers of a larger array may lie beside the elements, in the vectors that hold an element."""
-        if not self.part:
-            return False
+    def beside(self) -> View:
+        """The same view with what is known of the vectors that hold an element, as if there were no others."""
         used, count = self.used(), self.period or self.slots
-        if self.whole is None or len(used) == self.vectors:
-            return self.size < len(used) * count
+        if not self.zero and self.size == len(used) * count:  # there is nothing beside them
+            return self.zeroed()
+        if self.whole is None:
+            return self
         others = self.whole.places()
         others[self.addresses()] = False
-        return bool(others.reshape(-1, count)[used.start : used.stop].any())
+        if others.reshape(-1, count)[used.start : used.stop].any():
+            return replace(self, whole=None)
+        return self.zeroed()
 
     def changing(self) -> View:
-        """The view of the same elements after the slots beside them became others."""
-        return replace(self, part=self.hides(), whole=None) if self.part else self
+        """The view of the same elements after the slots beside them became others, which are no larger than they were."""
+        if len(self.used()) == self.vectors:
+            return self.beside()
+        return replace(self, whole=None)
+
+    def zeroed(self) -> View:
+        """The view after all slots that hold no element became zero."""
+        return replace(self, rest=0.0, copies=False, whole=None)
+
+    def scaled(self, factor: float) -> View:
+        """The view after a product of all slots with a number of this modulus."""
+        return replace(self, rest=self.rest * factor if factor else 0.0)
 
     def places(self) -> npt.NDArray[np.bool_]:
         """For every address whether an element lies there."""
