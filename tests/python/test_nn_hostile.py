@@ -266,6 +266,40 @@ def test_addresses_of_layouts_are_checked_without_listing_them(rng: np.random.Ge
         assert layout.is_apart == (len(np.unique(addresses)) == len(addresses))
 
 
+def test_matrices_are_counted_before_they_are_made() -> None:
+    """A small file can stand for matrices of any size: here a dense layer on each of 4 rows becomes one on each of 2^20."""
+    rng = np.random.default_rng(5)
+    w, x = rng.normal(size=(8, 8)) / 8, rng.uniform(-1, 1, (20, 4, 8))
+    program = jali.compile(lambda v: v @ w.T, x[0], calibration=x, input_range=(-1, 1), batch=64)
+    data = program.to_bytes()
+    count = 4 * 8 * 8
+    with pytest.raises(jali.LimitExceeded, match=f"read it with max_entries={count}, which takes"):
+        nn.Program.from_bytes(data, max_entries=count - 1)
+    assert nn.Program.from_bytes(data, max_entries=count).to_bytes() == data
+    rows = 1 << 20
+
+    def wide(c: Any) -> None:
+        c["graph"]["nodes"][0]["attrs"]["shape"] = [rows, 8]
+        inner, arrays = files.read("manifest", program.manifest.to_bytes())
+        inner = json.loads(json.dumps(inner))
+        for port in (*inner["inputs"], *inner["outputs"]):
+            slots = program.params.slots // 64
+            port.update(shape=[rows, 8], laid=[rows * 8], grid=[], gap=1, period=slots)
+        c["manifest"] = files.written(
+            "manifest", inner, [a[:1] if a.ndim == 1 and a.size == 32 else a for a in arrays]
+        ).hex()
+
+    hostile = lie(data, "program", wide)
+    tracemalloc.start()
+    try:
+        with pytest.raises(jali.Error):
+            nn.Program.from_bytes(hostile)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 22
+
+
 def hunted(first: int, last: int) -> None:
     """Changed files of the fuzzer: manifests, programs, recorded graphs, questions of trees and messages. A failure prints its number and steps."""
     for number in range(first, last):

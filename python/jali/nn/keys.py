@@ -45,8 +45,8 @@ _CURVES = 256  # that are kept, of the parameters among which a plan chooses
 _OTHER_KEYS = 2  # beside rotations: for conjugation and for products
 _MADE_A_SECOND = 200e6  # bytes, by one thread of a server's CPU: measured were 190 to 260 MB
 
-#: The bytes of keys that a client makes unless its user allows more: six times those of the largest program of the documents.
-MAX_KEY_BYTES = 1 << 34
+#: The bytes of keys that a client makes unless its user allows more. The largest programs that were run have 49 GB of them in a server, which are half as many here.
+MAX_KEY_BYTES = 1 << 36
 
 #: Which keys of bootstrapping a client makes: none, those for the fewest key switchings, or the fewest. A whole number in their place stands
 #: for the fastest of so many bytes, in a server's memory and without the rotations of the program.

@@ -18,9 +18,9 @@ from jali.nn.loop_graph import ByStep, Loop
 from jali.nn.operation import Attrs, Linear, Op
 from jali.nn.products import Matmul
 from jali.nn.scalar import FUNCTIONS
-from jali.nn.sparse import MOST_ENTRIES, SparseMap
+from jali.nn.sparse import SparseMap
 
-__all__ = ["OPS", "Attrs", "Linear", "Op", "check_size", "verify"]
+__all__ = ["OPS", "Attrs", "Linear", "Op", "entries", "verify"]
 
 
 class Dense(Linear):
@@ -359,23 +359,15 @@ def made(name: str, op: str, inputs: Sequence[Node], attrs: Attrs) -> Node:
     return Node(name, op, tuple(node.name for node in inputs), shape, dict(attrs))
 
 
-def check_size(graph: Graph) -> None:
-    """Raises InvalidArgument if the matrices of a traced graph have more entries than could be planned. Nothing is made."""
-    entries = _entries(graph)
-    if entries > MOST_ENTRIES:
-        raise InvalidArgument(
-            f"its matrices have up to {entries:,} numbers, and {MOST_ENTRIES:,} is the most: take smaller inputs, or fewer channels"
-        )
-
-
-def _entries(graph: Graph) -> int:
+def entries(graph: Graph) -> int:
+    """At most so many entries the matrices of a traced graph have together. None is made."""
     total = 0
     for node in graph:
         op = OPS[node.op]
         if isinstance(op, Linear):
             total += op.entries([graph[name].shape for name in node.inputs], node.attrs)
         elif node.op == "loop":
-            total += _entries(node.attrs["body"])
+            total += entries(node.attrs["body"])
     return total
 
 

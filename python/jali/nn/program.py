@@ -271,15 +271,23 @@ class Program:
         )
 
     @classmethod
-    def from_bytes(cls, data: bytes | bytearray | memoryview, *, security: int = 128) -> Program:
+    def from_bytes(
+        cls,
+        data: bytes | bytearray | memoryview,
+        *,
+        security: int = 128,
+        max_entries: int | None = None,
+    ) -> Program:
         """What to_bytes wrote. Matrices and polynomials are made again from the weights; ranges, scales, levels, parameters and
         keys are those of the file, so that clients and their keys go on working.
 
         security: the least that is accepted, see Params.from_bytes.
+        max_entries: how many numbers the matrices may have that are made from the weights, 24 bytes each. None stands for 33 million or, if that is
+            more, 1,024 for each byte of the file.
 
         Raises CorruptData, VersionError for a program that this build would make otherwise, and LimitExceeded.
         """
-        was = stored.from_bytes(data, security)
+        was = stored.from_bytes(data, security, max_entries)
         with np.errstate(over="ignore", invalid="ignore"):  # such products are refused here
             stages = {"trace": was.graph, "fold": fold(was.graph)}
         stored.check_folded(stages["fold"])
@@ -306,9 +314,15 @@ class Program:
         files.save(file, self.to_bytes())
 
     @classmethod
-    def load(cls, file: str | os.PathLike[str], *, security: int = 128) -> Program:
-        """What save wrote. Raises FileError, and the errors of from_bytes."""
-        return cls.from_bytes(files.load(file), security=security)
+    def load(
+        cls,
+        file: str | os.PathLike[str],
+        *,
+        security: int = 128,
+        max_entries: int | None = None,
+    ) -> Program:
+        """What save wrote. Arguments as of from_bytes. Raises FileError, and the errors of from_bytes."""
+        return cls.from_bytes(files.load(file), security=security, max_entries=max_entries)
 
 
 def compiled(

@@ -20,7 +20,7 @@ from jali.nn.graph import Array
 
 __all__ = ["MOST_ENTRIES", "DenseMap", "SparseMap"]
 
-MOST_ENTRIES = 1 << 28  #: of all matrices of a model together: 6 GB as lists
+MOST_ENTRIES = 1 << 30  #: of one matrix: 26 GB as a list
 
 Indices = npt.NDArray[np.signedinteger[Any]]
 _SMALL = 1 << 20  # entries of a matrix that is kept as one

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 
 from jali._core import schema
-from jali.errors import CorruptData, VersionError
+from jali._core.console import bytes_text
+from jali.errors import CorruptData, LimitExceeded, VersionError
 from jali.nn import files, recorded, storage_costs
 from jali.nn.costs import Costs
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.levels import Levels
 from jali.nn.loop_graph import unrolled_count
 from jali.nn.manifest import Manifest
-from jali.nn.ops import check_size
+from jali.nn.ops import entries
 from jali.nn.weights import Weights
 
 __all__ = ["Stored", "check_folded", "from_bytes", "to_bytes"]
@@ -27,6 +28,8 @@ _EARLIER = "the program was compiled by an earlier version of Jali, which planne
 _MOST_NODES = 1 << 20
 _MOST_FOLDED, _FEW = 4, 64  # of so many nodes of the model, one at least has a level of its own
 _LEAST_ERROR = 2.0**-50
+# Matrices are made from files that may be much smaller: one of a convolution has as many entries for each weight as there are places.
+_FEW_ENTRIES, _ENTRIES_A_BYTE, _ENTRY_BYTES = 1 << 25, 1 << 10, 24
 # Numbers in ranges are so small, and the ranges of inputs so wide, that squares and quotients of them are finite.
 _LARGEST, _LEAST_WIDTH = 1e100, 1e-50
 _MOST = {"low": _LARGEST, "high": _LARGEST, "mean": _LARGEST, "square": _LARGEST**2}
@@ -107,8 +110,10 @@ def _mean(values: Array) -> float:
     return float(values[0] if not np.ptp(values) else np.mean(values))
 
 
-def from_bytes(data: bytes | bytearray | memoryview, security: int = 128) -> Stored:
-    """What to_bytes wrote. Raises CorruptData, VersionError and LimitExceeded. security: see Manifest.from_bytes."""
+def from_bytes(
+    data: bytes | bytearray | memoryview, security: int = 128, max_entries: int | None = None
+) -> Stored:
+    """What to_bytes wrote. Raises CorruptData, VersionError and LimitExceeded. security: see Manifest.from_bytes. max_entries: see Program.from_bytes."""
     content, arrays = files.read(_KIND, data)
     if type(content) is dict and not content.keys() >= _NEW:
         raise VersionError(_EARLIER)
@@ -126,9 +131,10 @@ def from_bytes(data: bytes | bytearray | memoryview, security: int = 128) -> Sto
         inside = _inside(manifest)(
             {k: v for k, v in found.items() if k in ("levels", "restored", "slots", "costs")}
         )
-        check_size(graph)
     except ValueError as error:
         raise CorruptData(f"the bytes are no program: {error}") from None
+    most = max(_FEW_ENTRIES, _ENTRIES_A_BYTE * memoryview(data).nbytes)
+    _check_size(graph, most if max_entries is None else max_entries)
     levels = Levels(inside["levels"], inside["restored"], inside["slots"])
     if unrolled_count(graph) > _MOST_FOLDED * len(levels.at) + _FEW:
         raise CorruptData("the program's loops have more iterations than it has levels for")
@@ -198,6 +204,16 @@ def _from_hex(value: Any) -> bytes:
         return bytes.fromhex(value)
     except ValueError:
         raise ValueError("must be bytes in hexadecimal digits") from None
+
+
+def _check_size(graph: Graph, most: int) -> None:
+    """Raises LimitExceeded if the matrices that would be made have too many entries. Weights of windows are few, and their matrices large."""
+    found = entries(graph)
+    if found > most:
+        raise LimitExceeded(
+            f"the program's matrices have up to {found:,} numbers, which is more than the {most:,} that are made for a file of its size: if you trust whoever "
+            f"made it, read it with max_entries={found}, which takes about {bytes_text(_ENTRY_BYTES * found)} of memory"
+        )
 
 
 def _check_ports(graph: Graph, manifest: Manifest) -> None:
