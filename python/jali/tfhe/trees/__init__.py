@@ -13,6 +13,7 @@ trees are added with their carries.
 from __future__ import annotations
 
 from jali.tfhe.trees.ensemble import Ensemble
+from jali.tfhe.trees.lightgbm_models import from_lightgbm
 from jali.tfhe.trees.manifest import Manifest
 from jali.tfhe.trees.message import Message
 from jali.tfhe.trees.program import Program, Summary, compile
@@ -21,6 +22,7 @@ from jali.tfhe.trees.read import is_trees
 from jali.tfhe.trees.roles import Client, Server
 from jali.tfhe.trees.rounded import rounded
 from jali.tfhe.trees.sklearn_models import KINDS
+from jali.tfhe.trees.xgboost_models import from_xgboost
 
 __all__ = [
     "KINDS",
@@ -33,6 +35,8 @@ __all__ = [
     "Summary",
     "bins",
     "compile",
+    "from_lightgbm",
+    "from_xgboost",
     "is_trees",
     "quantile_edges",
     "rounded",

@@ -13,8 +13,13 @@ from jali.errors import InvalidArgument
 
 __all__ = [
     "AS_ZERO",
+    "EQUAL",
+    "FLOOR",
+    "MISSING_YES",
+    "MOST_SCORES",
     "NO",
     "REFUSED",
+    "TRUNCATE",
     "YES",
     "ZERO_NO",
     "ZERO_YES",
@@ -31,10 +36,12 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 # What is answered for a missing number (NaN). ZERO_NO and ZERO_YES are LightGBM's, for which a zero is missing, too.
-REFUSED, NO, YES, AS_ZERO, ZERO_NO, ZERO_YES = range(6)
+# MISSING_YES is for categories alone: yes for a missing one, and no for those that are not in `yes`.
+REFUSED, NO, YES, AS_ZERO, ZERO_NO, ZERO_YES, MISSING_YES = range(7)
 #: How the number of a category is found from a number of a row.
 EQUAL, FLOOR, TRUNCATE = range(3)
-_ZERO = 1e-35  # LightGBM takes smaller numbers for 0
+MOST_SCORES = 1 << 16
+_ZERO = float(np.float32(1e-35))  # LightGBM takes smaller numbers for 0
 
 
 class Question(NamedTuple):
@@ -68,6 +75,8 @@ def answered(question: Question, column: Floats) -> npt.NDArray[np.bool_]:
             whole = (np.floor if question.found == FLOOR else np.trunc)(column)
         other = question.missing == YES
         found = np.isin(whole, question.yes)
+        if question.missing == MISSING_YES:
+            return found | missing
         return found if not other else ~(np.isin(whole, question.no) & ~found)
     if question.missing in (ZERO_NO, ZERO_YES):
         missing |= np.abs(column) <= _ZERO
@@ -204,6 +213,15 @@ class Ensemble:
     infinite: bool
     classes: npt.NDArray[Any]
 
+    def __post_init__(self) -> None:
+        fits = all(
+            0 <= q.feature < self.features and not np.isnan(q.edge) for q in self.questions
+        ) and all(0 <= score < len(self.base) for tree in self.trees for score in tree.scores)
+        if not fits or not (np.abs(self.base) < 1e100).all():
+            raise InvalidArgument(
+                "the model compares features or adds to scores that it does not have: save the model again"
+            )
+
     def scores(self, answers: npt.NDArray[np.bool_]) -> Floats:
         """The scores for rows of answers, as floating-point numbers add up."""
         total = np.tile(self.base, (len(answers), 1))
@@ -254,6 +272,8 @@ class Builder:
             for of in (no, yes)
         )
         leaves = np.where((question < 0)[:, None], np.asarray(values, np.float64)[order], 0.0)
-        if not np.isfinite(leaves).all():
-            raise InvalidArgument("a leaf of the model is not finite: fit the model again")
+        if not (np.abs(leaves) < 1e100).all():
+            raise InvalidArgument(
+                "a leaf of the model is not finite, or above 1e100: fit the model again"
+            )
         self.trees.append(Tree(question, left, right, tuple(scores), leaves))

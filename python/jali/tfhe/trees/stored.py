@@ -23,7 +23,16 @@ import numpy.typing as npt
 from jali._core import schema
 from jali._jali.tfhe import Params
 from jali.errors import CorruptData, FileError, InvalidArgument, LimitExceeded, VersionError
-from jali.tfhe.trees.ensemble import EQUAL, TRUNCATE, ZERO_YES, Ensemble, Head, Question, Tree
+from jali.tfhe.trees.ensemble import (
+    EQUAL,
+    MISSING_YES,
+    MOST_SCORES,
+    TRUNCATE,
+    Ensemble,
+    Head,
+    Question,
+    Tree,
+)
 
 if TYPE_CHECKING:
     from jali.tfhe.trees.manifest import Manifest
@@ -47,7 +56,6 @@ MAX_BYTES = 1 << 30
 _MAGIC, _VERSION = b"JALI-TP", 1
 _HEADER = struct.Struct("<7sB32s")
 _MOST = 1 << 27  # numbers of an array
-_MOST_SCORES = 1 << 16
 _MOST_ROWS = 1 << 16
 _MOST_SHIFT = 62
 _LARGEST = 1e100  # of a number, so that sums are finite
@@ -237,7 +245,7 @@ def _questions_of(document: Document, features: int) -> tuple[Question, ...]:
     feature = _whole_array(document, "question_feature", 0, features - 1)
     count = len(feature)
     edge = _float_array(document, "question_edge", count, infinite=True)
-    missing = _whole_array(document, "question_missing", 0, ZERO_YES, count)
+    missing = _whole_array(document, "question_missing", 0, MISSING_YES, count)
     found = _whole_array(document, "question_found", EQUAL, TRUNCATE, count)
     length = _whole_array(document, "set_length", -1, _MOST, 2 * count)
     values = _float_array(document, "set_values", int(np.maximum(length, 0).sum()), infinite=True)
@@ -292,14 +300,14 @@ def _model_document(model: Ensemble | Manifest) -> Document:
 
 def _model_fields(document: Document) -> Document:
     features = whole(document, "features", 1, _MOST)
-    base = _array(document, "base", "f", _MOST_SCORES)
+    base = _array(document, "base", "f", MOST_SCORES)
     head = _head_of(document)
-    if not 1 <= len(base) <= _MOST_SCORES or not (np.abs(base) <= _LARGEST).all():
+    if not 1 <= len(base) <= MOST_SCORES or not (np.abs(base) <= _LARGEST).all():
         raise CorruptData("the file has no scores")
     if head.pair and (len(base) > 1 or head.complement):
         raise CorruptData("the file gives several probabilities as one and its complement")
     classes = field(document, "classes")
-    if not isinstance(classes, list) or len(classes) > _MOST_SCORES:
+    if not isinstance(classes, list) or len(classes) > MOST_SCORES:
         raise CorruptData("the file's classes are no list")
     kinds = {type(c) for c in classes}
     if len(kinds) > 1 or not kinds <= {bool, int, float, str}:
