@@ -45,9 +45,9 @@ LEAST_SECONDS, SECONDS_A_KB = 1.0, 0.01  # that a refusal may take
 
 def changed_document(random_: random.Random, document: Any) -> Any:
     """A copy with one to three places changed: deleted, doubled, retyped, made huge or negative, nested, or exchanged."""
-    document = copy.deepcopy(document)
+    document = copy.deepcopy(document)  # and no value stands in two places, nor in the lists above
     for _ in range(random_.choice([1, 1, 1, 1, 2, 3])):
-        document = _changed(random_, document)
+        document = copy.deepcopy(_changed(random_, document))
     return document
 
 
@@ -60,7 +60,7 @@ def _changed(random_: random.Random, value: Any) -> Any:
         if kind < 0.05:
             del value[key]
         elif kind < 0.08:
-            value[pick(["more", "shape", key + "\n"])] = value[key]
+            value[pick(["more", "shape", key + "\n"])] = copy.deepcopy(value[key])
         elif kind < 0.11:
             other = pick(list(value))
             value[key], value[other] = value[other], value[key]
@@ -74,7 +74,7 @@ def _changed(random_: random.Random, value: Any) -> Any:
         elif kind < 0.12:
             value.insert(random_.randrange(len(value) + 1), copy.deepcopy(value[at]))
         elif kind < 0.15:
-            value += value * pick([1, 3, 50])
+            value += copy.deepcopy(value * pick([1, 3, 50]))
         elif kind < 0.18:
             return value[:at]
         elif kind < 0.22:
@@ -89,7 +89,7 @@ def _changed(random_: random.Random, value: Any) -> Any:
             deep = [deep] if random_.random() < 0.5 else {"a": deep}
         return deep
     if isinstance(value, bool) or kind < 0.25:
-        return pick(VALUES)
+        return copy.deepcopy(pick(VALUES))
     if isinstance(value, int):
         return pick(
             [
@@ -122,7 +122,7 @@ def _changed(random_: random.Random, value: Any) -> Any:
         )
     if isinstance(value, str) and random_.random() < 0.5:
         return value + pick(["\u0007", "\x9b", "\u2028", "'", "\U0001f600", "\ud800", value])
-    return pick([*VALUES, *SIZES])
+    return copy.deepcopy(pick([*VALUES, *SIZES]))
 
 
 def changed_arrays(random_: random.Random, arrays: list[Any]) -> list[Any]:

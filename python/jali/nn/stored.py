@@ -31,7 +31,7 @@ _LEAST_ERROR = 2.0**-50
 # Matrices are made from files that may be much smaller: one of a convolution has as many entries for each weight as there are places.
 _FEW_ENTRIES, _ENTRIES_A_BYTE, _ENTRY_BYTES = 1 << 25, 1 << 10, 24
 # Numbers in ranges are so small, and the ranges of inputs so wide, that squares and quotients of them are finite.
-_LARGEST, _LEAST_WIDTH = 1e100, 1e-50
+_LARGEST, _LEAST_WIDTH, _MOST_WEIGHT = 1e100, 1e-50, 1e50
 _MOST = {"low": _LARGEST, "high": _LARGEST, "mean": _LARGEST, "square": _LARGEST**2}
 _NUMBERS = ("low", "high", "mean", "square")  # for each number of an input, or one for all
 
@@ -248,7 +248,7 @@ def _checked(node: Node, ranges: Any) -> dict[str, Any]:
 
 
 def check_folded(graph: Graph) -> None:
-    """Raises CorruptData for matrices whose numbers are not finite, or so large that their squares are not."""
+    """Raises CorruptData for matrices and biases whose numbers are not finite, or too large to be scaled and squared."""
     for node in graph:
         if node.op == "loop":
             check_folded(node.attrs["body"])
@@ -256,11 +256,11 @@ def check_folded(graph: Graph) -> None:
             largest = max(
                 (float(np.abs(p.values).max()) for p in single.pieces() if p.count), default=0.0
             )
-            if not largest <= _LARGEST:
+            if not largest <= _MOST_WEIGHT:
                 raise CorruptData(
                     f"the program's weights of {node.name} are too large: its numbers overflow"
                 )
-        if "bias" in node.attrs and not np.all(np.abs(node.attrs["bias"]) <= _LARGEST):
+        if "bias" in node.attrs and not np.all(np.abs(node.attrs["bias"]) <= _MOST_WEIGHT):
             raise CorruptData(
                 f"the program's bias of {node.name} is too large: its numbers overflow"
             )
