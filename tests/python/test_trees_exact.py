@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import warnings
 from typing import Any
 
@@ -349,6 +350,9 @@ def test_other_parties_messages_are_refused() -> None:
             server(trees.Message(request.program, 2, False, chunks))
     with pytest.raises(jali.ParamsMismatch):
         trees.Client(program.manifest, secret=tfhe.Client(tfhe.Params.preset("boolean")))
+    with pytest.raises(jali.LimitExceeded, match=f"max_bytes={ROOM.key_bytes}"):
+        client.evaluation_keys(max_bytes=ROOM.key_bytes - 1)
+    client.evaluation_keys(max_bytes=ROOM.key_bytes)
     with pytest.raises(jali.InvalidArgument, match="Manifest"):
         trees.Client(program)  # type: ignore[arg-type]
     data = request.to_bytes()
@@ -447,6 +451,14 @@ def test_programs_and_manifests_are_saved(tmp_path: Any) -> None:
         trees.Program.load(tmp_path / "nothing")
     with pytest.raises(jali.FileError):
         program.save(tmp_path / "no folder" / "program")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(jali.FileError, match="no file"):
+        program.save(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "manifest")
+    program.save(tmp_path / "link")  # the link is replaced, and not followed
+    assert trees.Manifest.load(tmp_path / "manifest").fingerprint == program.manifest.fingerprint
+    with pytest.raises(jali.InvalidArgument, match="path"):
+        program.save(3)  # type: ignore[arg-type]
 
 
 def test_the_cost_of_deep_forests_is_said_first() -> None:

@@ -88,7 +88,7 @@ def compile(
     InvalidArgument for shapes that do not fit and for weights or examples that are not finite.
     """
     if trees.is_trees(module):
-        return cast(Any, _trees(module, example, precision_bits, output))  # type: ignore[no-any-return]
+        return cast(Any, _trees(module, example, precision_bits, output, progress))  # type: ignore[no-any-return]
     if example is None:
         raise InvalidArgument(
             "example is missing: give arrays as the model takes them, such as X[:1]"
@@ -126,9 +126,19 @@ def compile(
         )
 
 
-def _trees(model: Any, example: Any, precision_bits: float | None, output: str) -> trees.Program:
+def _trees(
+    model: Any,
+    example: Any,
+    precision_bits: float | None,
+    output: str,
+    progress: Told | None,
+) -> trees.Program:
     """The program of trees. An example, if one is given, is checked against the model."""
-    program = trees.compile(model, precision_bits=precision_bits, output=output)
+    told = Progress(progress)
+    with told.raised():
+        told.at("trace", 0.0)
+        program = trees.compile(model, precision_bits=precision_bits, output=output)
+        told.at("program", 1.0)
     if example is not None:
         rows = np.asarray(
             example[0] if isinstance(example, tuple) and len(example) == 1 else example

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from jali import tfhe
-from jali._core.console import one_text
+from jali._core import checks
+from jali._core.console import bytes_text, one_text
 from jali._jali.tfhe import EvaluationKeys
-from jali.errors import InvalidArgument, ParamsMismatch
+from jali.errors import InvalidArgument, LimitExceeded, ParamsMismatch
 from jali.tfhe.trees.ensemble import Floats
 from jali.tfhe.trees.manifest import Manifest
 from jali.tfhe.trees.message import Message
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from jali.tfhe.trees.program import Program
 
 __all__ = ["Client", "Server"]
+
+#: The bytes of keys that a client makes unless its user allows more: those of the largest preset are 3.4 GB.
+MAX_KEY_BYTES = 1 << 32
 
 
 class Client:
@@ -58,12 +62,25 @@ class Client:
         return self._client
 
     def evaluation_keys(
-        self, *, progress: Callable[[int, int], object] | None = None
+        self,
+        *,
+        max_bytes: int = MAX_KEY_BYTES,
+        progress: Callable[[int, int], object] | None = None,
     ) -> EvaluationKeys:
         """The public keys that the server needs.
 
+        max_bytes: how many bytes they may take to send. The server chose the parameters, and params.key_bytes says what they ask for.
         progress: called with how much is done and how much there is. If it raises, the work ends.
+
+        Raises LimitExceeded, before any key is made, if they take more than max_bytes.
         """
+        most = checks.whole(max_bytes, 1, "max_bytes must be a number of bytes, at least 1")
+        asked = self._manifest.params.key_bytes
+        if asked > most:
+            raise LimitExceeded(
+                f"the program asks for keys of {bytes_text(asked)}. This client makes at most {bytes_text(most)}: if the program is worth it, call "
+                f"evaluation_keys(max_bytes={asked})"
+            )
         return self._client.evaluation_keys(progress=progress)
 
     def encrypt(self, rows: npt.ArrayLike) -> Message:

@@ -21,8 +21,16 @@ import numpy as np
 import numpy.typing as npt
 
 from jali._core import schema
+from jali._core.console import one_text
 from jali._jali.tfhe import Params
-from jali.errors import CorruptData, FileError, InvalidArgument, LimitExceeded, VersionError
+from jali.errors import (
+    CorruptData,
+    FileError,
+    InvalidArgument,
+    LimitExceeded,
+    VersionError,
+    WrongCall,
+)
 from jali.tfhe.trees.ensemble import (
     EQUAL,
     MISSING_YES,
@@ -99,22 +107,35 @@ def read(kind: str, data: bytes | bytearray | memoryview, max_bytes: int = MAX_B
 
 def save(file: str | os.PathLike[str], data: bytes) -> None:
     """Write bytes to a path, which is replaced at once or not at all. Raises FileError."""
-    path = Path(file)
+    path = _path(file)
+    if path.exists() and not path.is_file():
+        raise FileError(f"{path} is no file that could be replaced: give another path")
     beside = ""
     try:
         handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
         os.replace(beside, path)
-    except OSError as error:
+    except BaseException as error:
         if beside:
             Path(beside).unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            raise
         raise FileError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _path(file: object) -> Path:
+    """A path. Raises WrongCall for anything else."""
+    if not isinstance(file, (str, os.PathLike)):
+        raise WrongCall(
+            f"a file is named by its path, not by {one_text(type(file).__name__)}: to_bytes() and from_bytes(data) take no file"
+        )
+    return Path(file)
 
 
 def load(file: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> bytes:
     """The bytes of a file. Raises FileError and LimitExceeded."""
-    path = Path(file)
+    path = _path(file)
     try:
         with path.open("rb") as stream:
             data = stream.read(max_bytes + 1)
