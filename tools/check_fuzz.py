@@ -83,6 +83,7 @@ TFHE_CLASSES = {
     "Evaluator": "src/jali/tfhe/evaluator.h",
     "Gates": "src/jali/tfhe/gates.h",
     "Client": "src/jali/tfhe/secret/client.h",
+    "PublicEncryptor": "src/jali/tfhe/secret/encryptor.h",
     "Arithmetic": "src/jali/integers/arithmetic.h",
 }
 TFHE_EXEMPT = {
@@ -97,12 +98,14 @@ TFHE_EXEMPT = {
     },
     "Gates": {"evaluator"},
     "Client": {"params", "key_id", "secret_key", "engine"},
+    "PublicEncryptor": {"params", "key_id"},
     "Arithmetic": {"machine"},
 }
 TFHE_RECEIVERS = {
     "Evaluator": r"ev\(\)",
     "Gates": "gates",
     "Client": "client",
+    "PublicEncryptor": "owner",
     "Arithmetic": r"\ba",
 }
 TARGETS = [

@@ -58,6 +58,7 @@ NB_MODULE(_jali, m) {
       "tfhe", "Encrypted small integers and bits, exact, with any function by look-up.");
   bind_tfhe_params(tfhe);
   bind_tfhe_values(tfhe);
+  bind_tfhe_public(tfhe);
   bind_tfhe_client(tfhe);
   bind_tfhe_evaluator(tfhe);
   bind_tfhe_integers(tfhe);

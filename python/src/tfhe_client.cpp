@@ -25,6 +25,7 @@
 #include "jali/wire/secret/tfhe_secret_key.h"
 #include "progress.h"
 #include "tfhe.h"
+#include "tfhe_numbers.h"
 
 namespace jali::python {
 
@@ -71,20 +72,33 @@ class TfheClient {
                     std::optional<std::uint64_t> largest) {
     const std::span<const std::uint64_t> words(values.data(), values.size());
     nb::gil_scoped_release release;
-    tfhe::Ciphertext block =
-        bits == 0 ? client_.encrypt(words, largest) : client_.encrypt(digits_of(words, bits));
+    tfhe::Ciphertext block = bits == 0 ? client_.encrypt(words, largest)
+                                       : client_.encrypt(digits_of(words, bits, *client_.params()));
     return {std::move(block), std::move(shape), bits, is_signed};
   }
 
-  /// Messages, or integers modulo 2^64, with their signs, in memory that Python owns and that is wiped.
   nb::object decrypt(const TfheArray& a, bool check) const {
+    return decrypted(a.block, a.layout(), check);
+  }
+  nb::object decrypt_compact(const TfheCompact& a, bool check) const {
+    return decrypted(a.block, *a.block.layout, check);
+  }
+
+  TfhePublicKey public_key() {
+    return {std::make_shared<const lwe::PublicKey>(client_.public_key())};
+  }
+
+ private:
+  /// Messages, or integers modulo 2^64, with their signs, in memory that Python owns and that is wiped.
+  template <class Ciphertext>
+  nb::object decrypted(const Ciphertext& block, const tfhe::Layout& layout, bool check) const {
     auto words = std::make_unique<SecretVector<std::uint64_t>>();
     {
       nb::gil_scoped_release release;
       std::vector<std::uint64_t> digits =
-          client_.decrypt(a.block, check ? tfhe::Check::yes : tfhe::Check::no);
+          client_.decrypt(block, check ? tfhe::Check::yes : tfhe::Check::no);
       const WipedAtEnd wiped(digits);
-      *words = words_of(digits, a);
+      *words = words_of(digits, layout, *client_.params());
     }
     auto* const data = words.get();
     nb::capsule owner(
@@ -93,44 +107,12 @@ class TfheClient {
     return nb::cast(
         nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>(data->data(), {data->size()}, owner));
   }
-
- private:
   static std::shared_ptr<const backend::TfheClientOps> engine_of(const TfheParams& params,
                                                                  int threads,
                                                                  const std::string& device) {
     return backend::make_tfhe_client_engine(
         params.ptr->config(threads == 0 ? default_threads() : threads), device);
   }
-  std::size_t message_bits() const {
-    return static_cast<std::size_t>(client_.params()->message_bits());
-  }
-  /// The digits of integers of so many bits, those of one together, the lowest first.
-  SecretVector<std::uint64_t> digits_of(std::span<const std::uint64_t> words, int bits) const {
-    const std::size_t m = message_bits(), count = (static_cast<std::size_t>(bits) + m - 1) / m;
-    SecretVector<std::uint64_t> out(words.size() * count);
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      out[i] = words[i / count] >> (i % count * m) & ((std::uint64_t{1} << m) - 1);
-    }
-    return out;
-  }
-  /// The messages or, of integers, the sums of their digits modulo 2^bits, with the sign in every bit above.
-  SecretVector<std::uint64_t> words_of(std::span<const std::uint64_t> digits,
-                                       const TfheArray& a) const {
-    if (a.bits == 0) return {digits.begin(), digits.end()};
-    const std::size_t m = message_bits(), count = a.layout().digits(*client_.params());
-    SecretVector<std::uint64_t> out(digits.size() / count);
-    for (std::size_t i = 0; i < digits.size(); ++i) {
-      out[i / count] += digits[i] << (i % count * m);
-    }
-    const int unused = 64 - a.bits;
-    for (std::uint64_t& word : out) {
-      word <<= unused;
-      word = a.is_signed ? static_cast<std::uint64_t>(static_cast<std::int64_t>(word) >> unused)
-                         : word >> unused;
-    }
-    return out;
-  }
-
   static std::shared_ptr<const lwe::SecretKey> secret_of(nb::handle secret,
                                                          const TfheParams& params, bool is_file) {
     const auto of_bytes = [&](std::span<const std::uint8_t> bytes) {
@@ -170,6 +152,10 @@ void bind_tfhe_client(nb::module_& m) {
            nb::sig("def encrypt(self, values: numpy.typing.NDArray[numpy.uint64], "
                    "shape: typing.Sequence[int], bits: int = 0, is_signed: bool = False, "
                    "largest: int | None = None) -> Ciphertext"))
+      .def("public_key", &TfheClient::public_key, nogil())
+      .def("decrypt_compact", &TfheClient::decrypt_compact, "ciphertext"_a, "check"_a,
+           nb::sig("def decrypt_compact(self, ciphertext: CompactCiphertext, check: bool) -> "
+                   "numpy.typing.NDArray[numpy.uint64]"))
       .def("decrypt", &TfheClient::decrypt, "ciphertext"_a, "check"_a,
            nb::sig("def decrypt(self, ciphertext: Ciphertext, check: bool) -> "
                    "numpy.typing.NDArray[numpy.uint64]"));

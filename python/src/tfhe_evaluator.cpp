@@ -166,6 +166,13 @@ void bind_tfhe_evaluator(nb::module_& m) {
           [](const TfheEvaluator& e, const TfheArray& a) { return like(a, e->bind(a.block)); },
           "ciphertext"_a, nogil())
       .def(
+          "bind_compact",
+          [](const TfheEvaluator& e, const TfheCompact& a) {
+            return TfheArray{e->bind(a.block), a.shape(), a.block.layout->bits,
+                             a.block.layout->is_signed};
+          },
+          "ciphertext"_a, nogil())
+      .def(
           "host_copy",
           [](const TfheEvaluator& e, const TfheArray& a) { return like(a, e->host_copy(a.block)); },
           "ciphertext"_a, nogil())

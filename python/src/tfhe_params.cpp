@@ -250,6 +250,11 @@ Raises InsecureParams or InvalidArgument.)")
           },
           "The variance of a fresh ciphertext's phase, on a torus of circumference 1.")
       .def_prop_ro(
+          "fresh_public_variance",
+          [](const TfheParams& p) { return tfhe::NoiseModel(p.ptr->literal()).fresh_public(); },
+          "The same of a ciphertext that Encryptor made. It is that of the large key, whatever the "
+          "order.")
+      .def_prop_ro(
           "bootstrapped_variance",
           [](const TfheParams& p) {
             return tfhe::NoiseModel(p.ptr->literal()).bootstrapped(p.ptr->order());
@@ -295,6 +300,9 @@ Raises InsecureParams or InvalidArgument.)")
           "key_bytes", [](const TfheParams& p) { return p.ptr->key_bytes(); },
           "Bytes of the evaluation keys, with their masks as seeds.")
       .def_prop_ro(
+          "public_key_bytes", [](const TfheParams& p) { return p.ptr->public_key_bytes(); },
+          "Bytes of a public key, with its masks as a seed.")
+      .def_prop_ro(
           "expanded_key_bytes", [](const TfheParams& p) { return p.ptr->expanded_key_bytes(); },
           "The same with their masks expanded.");
   add_to_bytes(type, [](const TfheParams& p) { return wire::to_bytes(*p.ptr); });
@@ -332,6 +340,12 @@ half_box: None stands for that of messages, 2^-(message_bits + carry_bits + 2).)
       type, "seeded_ciphertext_bytes", 1, {{"count", nb::int_(1)}},
       [](const TfheParams& p, std::size_t count) { return p.ptr->seeded_ciphertext_bytes(count); },
       "The same of fresh encryptions as they are sent: their masks are a seed.");
+  method(
+      type, "compact_ciphertext_bytes", 1, {{"count", nb::int_(1)}},
+      [](const TfheParams& p, std::size_t count) {
+        return tfhe::compact_bytes(*p.ptr, count, tfhe::public_batch(p.ptr->literal()));
+      },
+      "The same of encryptions under a public key: up to N messages share one mask.");
   share_identity(type);
   type.def("__repr__", &repr);
   share_copies(type);

@@ -3,7 +3,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,12 +13,32 @@
 #include "methods.h"
 #include "refusals.h"
 #include "tfhe.h"
+#include "tfhe_bytes.h"
 
 namespace jali::python {
 
 namespace {
 
 std::size_t digits_of(const TfheArray& a) { return a.layout().digits(*a.block.params); }
+
+}  // namespace
+
+nb::tuple shape_of(const std::vector<std::size_t>& shape) {
+  nb::list axes;
+  for (const std::size_t axis : shape) axes.append(axis);
+  return nb::tuple(axes);
+}
+
+std::string described(const std::vector<std::size_t>& shape, int bits, bool is_signed,
+                      const tfhe::Params& params) {
+  std::string out = "shape=(";
+  for (const std::size_t axis : shape) out += std::to_string(axis) + ",";
+  out += "), ";
+  out += bits == 0 ? "messages" : (is_signed ? "int" : "uint") + std::to_string(bits);
+  return out + ", params='" + params.name() + "'";
+}
+
+namespace {
 
 /// Without a layout, as a program in C++ may send it, it is a vector of messages.
 TfheArray array_of(tfhe::Ciphertext block) {
@@ -36,31 +55,8 @@ wire::Bytes bytes_of(const TfheArray& a) {
   return wire::to_bytes(laid);
 }
 
-wire::Limits limited(std::size_t max_bytes) {
-  wire::Limits limits;
-  limits.max_bytes = max_bytes;
-  return limits;
-}
-
-constexpr const char* kFromBytes = R"(Load what to_bytes made. Every byte is checked.
-
-max_bytes: a bound on the size of the input, and also on the memory of the result.
-Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.)";
-constexpr const char* kLoad =
-    R"(Read what save wrote, from a path, a file opened with "rb", or bytes.
-
-The other arguments and the errors are those of from_bytes, and FileError for a file that cannot be read.)";
-
 std::string repr(const TfheArray& a) {
-  std::string shape;
-  for (const std::size_t axis : a.shape) shape += std::to_string(axis) + ",";
-  char text[160];
-  std::snprintf(text, sizeof(text), "Ciphertext(shape=(%s), %s, params='%s')", shape.c_str(),
-                a.bits == 0   ? "messages"
-                : a.is_signed ? ("int" + std::to_string(a.bits)).c_str()
-                              : ("uint" + std::to_string(a.bits)).c_str(),
-                a.block.params->name().c_str());
-  return text;
+  return "Ciphertext(" + described(a.shape, a.bits, a.is_signed, *a.block.params) + ")";
 }
 
 }  // namespace
@@ -103,7 +99,7 @@ Client.evaluation_keys makes them.)");
                   }),
           nb::sig("def from_bytes(data: bytes | bytearray | memoryview, params: Params, "
                   "max_bytes: int = ...) -> EvaluationKeys"),
-          kFromBytes)
+          kTfheFromBytes)
       .def_static(
           "load",
           checked({"EvaluationKeys.load",
@@ -123,7 +119,7 @@ Client.evaluation_keys makes them.)");
           nb::sig(
               "def load(file: str | os.PathLike[str] | typing.BinaryIO | bytes, params: Params, "
               "max_bytes: int = ...) -> EvaluationKeys"),
-          kLoad)
+          kTfheLoad)
       .def("__repr__", [](const TfheKeys& k) {
         return "EvaluationKeys(params='" + k.ptr->params->name() +
                "', nbytes=" + std::to_string(k.ptr->bytes()) + ")";
@@ -156,12 +152,7 @@ Client.evaluation_keys makes them.)");
           "key_id", [](const TfheArray& a) { return to_string(a.block.key_id); },
           "The name of the secret key to which it belongs; see Client.key_id.")
       .def_prop_ro(
-          "shape",
-          [](const TfheArray& a) {
-            nb::list axes;
-            for (const std::size_t axis : a.shape) axes.append(axis);
-            return nb::tuple(axes);
-          },
+          "shape", [](const TfheArray& a) { return shape_of(a.shape); },
           nb::sig("def shape(self) -> tuple[int, ...]"), "The shape of the array.")
       .def_ro("bits", &TfheArray::bits, "The width of integers, or 0 for messages.")
       .def_ro("is_signed", &TfheArray::is_signed, "Whether integers have a sign.")
@@ -175,40 +166,12 @@ Client.evaluation_keys makes them.)");
       .def_prop_ro(
           "nbytes",
           [](const TfheArray& a) { return a.block.params->ciphertext_bytes(a.block.size()); },
-          "Bytes in memory.")
-      .def_static(
-          "from_bytes",
-          checked({"Ciphertext.from_bytes",
-                   3,
-                   {{"data"}, {"params"}, {"max_bytes", nb::int_(wire::Limits{}.max_bytes)}}},
-                  [](nb::handle data, const TfheParams& params, std::size_t max_bytes) {
-                    const BytesView view(data);
-                    nb::gil_scoped_release release;
-                    return array_of(wire::tfhe_ciphertext_from_bytes(view.span(), params.ptr,
-                                                                     limited(max_bytes)));
-                  }),
-          nb::sig("def from_bytes(data: bytes | bytearray | memoryview, params: Params, "
-                  "max_bytes: int = ...) -> Ciphertext"),
-          kFromBytes)
-      .def_static(
-          "load",
-          checked({"Ciphertext.load",
-                   3,
-                   {{"file"}, {"params"}, {"max_bytes", nb::int_(wire::Limits{}.max_bytes)}}},
-                  [](nb::handle file, const TfheParams& params, std::size_t max_bytes) {
-                    const wire::Limits limits = limited(max_bytes);
-                    const auto of_bytes = [&](std::span<const std::uint8_t> bytes) {
-                      return array_of(wire::tfhe_ciphertext_from_bytes(bytes, params.ptr, limits));
-                    };
-                    return load_from(file, of_bytes, [&](const wire::Source& source) {
-                      return of_bytes(wire::read_object(source, limits));
-                    });
-                  }),
-          nb::sig(
-              "def load(file: str | os.PathLike[str] | typing.BinaryIO | bytes, params: Params, "
-              "max_bytes: int = ...) -> Ciphertext"),
-          kLoad)
-      .def("__repr__", &repr);
+          "Bytes in memory.");
+  add_readers(array, [](std::span<const std::uint8_t> bytes, const tfhe::ParamsPtr& params,
+                        const wire::Limits& limits) {
+    return array_of(wire::tfhe_ciphertext_from_bytes(bytes, params, limits));
+  });
+  array.def("__repr__", &repr);
   refuse_methods(
       array, {"__eq__", "__lt__", "__le__", "__gt__", "__ge__"},
       "ciphertexts cannot be compared: bind them to an Evaluator, or decrypt them first");

@@ -10,6 +10,7 @@
 #include "allocations.h"
 #include "jali/base/error.h"
 #include "jali/tfhe/secret/client.h"
+#include "jali/tfhe/secret/encryptor.h"
 #include "jali/wire/secret/tfhe_secret_key.h"
 #include "process_memory.h"
 #include "sanitized.h"
@@ -154,6 +155,45 @@ TEST_P(TfheResidue, OfAClientThatIsGone) {
                         }),
             Names{});
   EXPECT_EQ(sent.size(), kCount);
+}
+
+TEST_P(TfheResidue, OfAnEncryptorThatIsGone) {
+  Client client(params_, 1, root_);
+  const auto key = std::make_shared<const lwe::PublicKey>(client.public_key());
+  const Seed owner_root = random::os_seed();
+  const std::size_t words = params_->large().value;
+  const auto wanted = needles([&](Secrets& s) {
+    const Seed seed = expanded(owner_root, 0);
+    s.add_seed("root of an owner", owner_root);
+    s.add_seed("seed of an encryption", seed);
+    std::vector<std::uint8_t> plus(words), minus(words);
+    Prng bits(seed, 0);
+    random::sample_bits(bits, plus);
+    random::sample_bits(bits, minus);
+    add(s, "one half of R", plus);
+    add(s, "other half of R", minus);
+    std::vector<std::int64_t> r(words);
+    for (std::size_t i = 0; i < words; ++i) r[i] = plus[i] - minus[i];
+    add(s, "R", r);
+    add(s, "errors", error(seed, 1, params_->literal().glwe_noise_bits, words));
+    const Values plain = values();
+    std::vector<std::uint64_t> scaled(kCount);
+    for (std::size_t i = 0; i < kCount; ++i) scaled[i] = plain[i] * params_->step(params_->torus());
+    add(s, "values", plain);
+    add(s, "messages", scaled);
+  });
+  CompactCiphertext sent;
+  EXPECT_EQ(found_after(wanted,
+                        [&] {
+                          PublicEncryptor owner(key, 2, owner_root);
+                          Values plain = values();
+                          const WipedAtEnd wiped(plain);
+                          sent = owner.encrypt(plain);
+                        }),
+            Names{"root of an owner"});  // this test has it
+  Values plain = client.decrypt(sent);
+  const WipedAtEnd wiped(plain);
+  EXPECT_EQ(plain.size(), kCount);
 }
 
 TEST_P(TfheResidue, OfADecryptionThatFails) {

@@ -10,6 +10,7 @@
 
 #include "jali/base/error.h"
 #include "jali/tfhe/secret/client.h"
+#include "jali/tfhe/secret/encryptor.h"
 #include "jali/wire/secret/tfhe_secret_key.h"
 #include "jali/wire/tfhe.h"
 #include "memory_source.h"
@@ -45,6 +46,9 @@ struct TfheObjects {
     keys = client.evaluation_keys(true);
     keys_alone = client.evaluation_keys();
     fresh = client.encrypt(values(), 3);
+    public_key = std::make_shared<const lwe::PublicKey>(client.public_key());
+    compact = tfhe::PublicEncryptor(public_key, 1, fixed_seed()).encrypt(values(), 3);
+    compact.layout = tfhe::Layout{{5}};
     // As after an operation: without the seed, with degrees and noise of its own.
     computed = fresh;
     computed.seed.reset();
@@ -79,6 +83,8 @@ struct TfheObjects {
   tfhe::ParamsPtr params;
   tfhe::Client client;
   lwe::EvaluationKeys keys, keys_alone;
+  std::shared_ptr<const lwe::PublicKey> public_key;
+  tfhe::CompactCiphertext compact;
   tfhe::Ciphertext fresh, computed, summed;
 };
 
@@ -109,6 +115,14 @@ inline std::vector<TfheLoader> all_loaders(const TfheObjects& o) {
       {"tfhe_ciphertext_fresh", wire::to_bytes(o.fresh), ciphertext},
       {"tfhe_ciphertext_computed", wire::to_bytes(o.computed), ciphertext},
       {"tfhe_ciphertext_summed", wire::to_bytes(o.summed), ciphertext},
+      {"tfhe_compact", wire::to_bytes(o.compact),
+       [params](Input in, const Limits& limits) {
+         return wire::to_bytes(wire::tfhe_compact_from_bytes(in, params, limits));
+       }},
+      {"tfhe_public_key", wire::to_bytes(*o.public_key),
+       [params](Input in, const Limits& limits) {
+         return wire::to_bytes(wire::tfhe_public_key_from_bytes(in, params, limits));
+       }},
       {"tfhe_evaluation_keys", wire::to_bytes(o.keys_alone), keys},
       {"tfhe_evaluation_keys_packing", wire::to_bytes(o.keys), keys},
       {"tfhe_evaluation_keys_stream", wire::to_bytes(o.keys),

@@ -84,6 +84,19 @@ TEST_P(TfheWire, ObjectsComeBack) {
   EXPECT_EQ(client.decrypt(computed), TfheObjects::values());
   EXPECT_LT(to_bytes(o.fresh).size() - kFrameBytes, 200u);
 
+  // What owners encrypt with a key that was sent.
+  const auto key = tfhe_public_key_from_bytes(to_bytes(*o.public_key), params);
+  EXPECT_EQ(key.key_id(), o.client.key_id());
+  const auto compact = tfhe_compact_from_bytes(to_bytes(o.compact), params);
+  EXPECT_EQ(compact.layout, o.compact.layout);
+  EXPECT_EQ(client.decrypt(compact), TfheObjects::values());
+  tfhe::PublicEncryptor owner(std::make_shared<const lwe::PublicKey>(
+      tfhe_public_key_from_bytes(to_bytes(*o.public_key), params)));
+  const auto sent = tfhe_compact_from_bytes(to_bytes(owner.encrypt(TfheObjects::values())), params);
+  EXPECT_EQ(client.decrypt(sent), TfheObjects::values());
+  const auto none = tfhe_compact_from_bytes(to_bytes(owner.encrypt({})), params);
+  EXPECT_EQ(none.size(), 0u);
+
   // Keys that were sent still compute.
   const auto keys = tfhe_keys_from_bytes(to_bytes(o.keys), params);
   EXPECT_EQ(to_bytes(o.keys).size(), sent_bytes(o.keys));
@@ -286,8 +299,8 @@ TEST_P(TfheWire, FieldsOutOfRange) {
   for (std::size_t i = 0; i < 5; ++i) equal = patched(equal, 29 + 2 * i, std::uint16_t{3});
   expect_refused(computed, equal, "equal degrees that are written one by one");
   // Keys that belong to no secret, and keys that hide nothing.
-  for (const char* name :
-       {"tfhe_evaluation_keys", "tfhe_evaluation_keys_stream", "tfhe_secret_key"}) {
+  for (const char* name : {"tfhe_evaluation_keys", "tfhe_evaluation_keys_stream", "tfhe_secret_key",
+                           "tfhe_public_key", "tfhe_compact"}) {
     Bytes bad = loader(name).valid;
     std::fill_n(bad.begin() + kHeaderBytes, 16, 0);
     expect_refused(loader(name), sealed(bad), "of no secret");
@@ -296,6 +309,32 @@ TEST_P(TfheWire, FieldsOutOfRange) {
   Bytes empty = keys.valid;
   std::fill(empty.begin() + kHeaderBytes + 17 + 32, empty.end() - kChecksumBytes, 0);
   expect_refused(keys, sealed(empty), "emptied");
+  // Public keys whose bodies are constant, or only errors.
+  const TfheLoader& open = loader("tfhe_public_key");
+  const std::size_t word = backend::torus_bytes(o.params->torus());
+  for (const std::uint8_t byte : {0, 0x40, 0xff}) {
+    Bytes bad = open.valid;
+    std::fill(bad.begin() + kHeaderBytes + 16 + 32, bad.end() - kChecksumBytes, byte);
+    expect_refused(open, sealed(bad), "one byte everywhere");
+  }
+  for (const bool negative : {false, true}) {
+    Bytes bad = open.valid;
+    for (std::size_t i = kHeaderBytes + 16 + 32; i + kChecksumBytes < bad.size(); ++i) {
+      if ((i - kHeaderBytes - 48) % word == word - 1) bad[i] = negative && i % 3 == 0 ? 0xff : 0;
+    }
+    expect_refused(open, sealed(bad), "small");
+  }
+  const TfheLoader& compact = loader("tfhe_compact");
+  expect_refused(compact, patched(compact.valid, 16, std::uint8_t{2}), "flags");
+  for (const std::uint32_t count : {0u, 4u, 6u, 0x7fffffffu, 0xffffffffu}) {
+    expect_refused(compact, patched(compact.valid, 17, count), "count");
+  }
+  for (const std::uint32_t each : {0u, 257u, 0x7fffffffu, 0xffffffffu}) {
+    expect_refused(compact, patched(compact.valid, 21, each), "messages of a polynomial");
+  }
+  expect_refused(compact, patched(compact.valid, 25, std::uint16_t{8}), "degree");
+  expect_refused(compact, patched(compact.valid, 27, std::uint8_t{64}), "integers of 64 bits");
+  expect_refused(compact, patched(compact.valid, 30, std::uint32_t{4}), "an axis");
   const TfheLoader& secret = loader("tfhe_secret_key");
   for (const std::uint8_t byte : {0, 0xff}) {
     Bytes bad = secret.valid;
@@ -308,6 +347,8 @@ TEST_P(TfheWire, AllocatesNothingBeforeSizesAreChecked) {
   const TfheLoader& fresh = loader("tfhe_ciphertext_fresh");
   const Limits small{fresh.valid.size(), 0};  // the rows take more
   EXPECT_THROW(fresh.load(fresh.valid, small), LimitExceeded);
+  const TfheLoader& compact = loader("tfhe_compact");
+  EXPECT_THROW(compact.load(compact.valid, {compact.valid.size(), 0}), LimitExceeded);
   const TfheLoader& keys = loader("tfhe_evaluation_keys_stream");
   EXPECT_THROW(keys.load(keys.valid, {keys.valid.size() - 1, 0}), LimitExceeded);
 }

@@ -128,6 +128,12 @@ class Params:
         """
 
     @property
+    def fresh_public_variance(self) -> float:
+        """
+        The same of a ciphertext that Encryptor made. It is that of the large key, whatever the order.
+        """
+
+    @property
     def bootstrapped_variance(self) -> float:
         """The same of a result of a look-up."""
 
@@ -184,6 +190,10 @@ class Params:
         """Bytes of the evaluation keys, with their masks as seeds."""
 
     @property
+    def public_key_bytes(self) -> int:
+        """Bytes of a public key, with its masks as a seed."""
+
+    @property
     def expanded_key_bytes(self) -> int:
         """The same with their masks expanded."""
 
@@ -215,6 +225,11 @@ class Params:
     def seeded_ciphertext_bytes(self, count: int = 1) -> int:
         """
         The same of fresh encryptions as they are sent: their masks are a seed.
+        """
+
+    def compact_ciphertext_bytes(self, count: int = 1) -> int:
+        """
+        The same of encryptions under a public key: up to N messages share one mask.
         """
 
     @property
@@ -421,6 +436,170 @@ class Table:
     def __deepcopy__(self, memo: object, /) -> Table: ...
     def __reduce__(self, *_: object, **__: object) -> NoReturn: ...
 
+class PublicKey:
+    """
+    A key that encrypts and does not decrypt, with which owners of data encrypt apart for one client.
+
+    Client.public_key makes it, and Encryptor takes it.
+    """
+
+    def __init__(self, *_: object, **__: object) -> None: ...
+    def to_bytes(self) -> bytes:
+        """Bytes for transport or storage. They are not authenticated."""
+
+    def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+        """
+        Write to_bytes() to a path, or to a file opened with "wb".
+
+        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
+        """
+
+    @property
+    def params(self) -> Params:
+        """Its parameters."""
+
+    @property
+    def key_id(self) -> str:
+        """The name of the secret key to which it belongs; see Client.key_id."""
+
+    @property
+    def nbytes(self) -> int:
+        """
+        Its bytes: one word for each bit of the large key, and 32 for the seed of its masks.
+        """
+
+    def __repr__(self) -> str: ...
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, params: Params, max_bytes: int = ...
+    ) -> PublicKey:
+        """
+        Load what to_bytes made. Every byte is checked.
+
+        max_bytes: a bound on the size of the input, and also on the memory of the result.
+        Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.
+        """
+
+    @staticmethod
+    def load(
+        file: str | os.PathLike[str] | BinaryIO | bytes, params: Params, max_bytes: int = ...
+    ) -> PublicKey:
+        """
+        Read what save wrote, from a path, a file opened with "rb", or bytes.
+
+        The other arguments and the errors are those of from_bytes, and FileError for a file that cannot be read.
+        """
+
+    def __copy__(self) -> PublicKey: ...
+    def __deepcopy__(self, memo: object, /) -> PublicKey: ...
+    def __reduce__(self, *_: object, **__: object) -> NoReturn: ...
+
+class CompactCiphertext:
+    """
+    An encrypted array of messages or of integers, under a public key. Encryptor.encrypt makes it.
+
+    Evaluator.bind makes an encrypted array of it, and Client.decrypt decrypts it.
+    """
+
+    def __init__(self, *_: object, **__: object) -> None: ...
+    def to_bytes(self) -> bytes:
+        """Bytes for transport or storage. They are not authenticated."""
+
+    def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+        """
+        Write to_bytes() to a path, or to a file opened with "wb".
+
+        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
+        """
+
+    @property
+    def params(self) -> Params:
+        """Its parameters."""
+
+    @property
+    def key_id(self) -> str:
+        """The name of the secret key to which it belongs; see Client.key_id."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
+
+    @property
+    def bits(self) -> int:
+        """The width of integers, or 0 for messages."""
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether integers have a sign."""
+
+    @property
+    def largest(self) -> int:
+        """
+        The largest value that a digit can have, which was stated when it was encrypted.
+        """
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its words."""
+
+    def __repr__(self) -> str: ...
+    def __eq__(self, *_: object, **__: object) -> NoReturn: ...
+    def __lt__(self, *_: object, **__: object) -> NoReturn: ...
+    def __le__(self, *_: object, **__: object) -> NoReturn: ...
+    def __gt__(self, *_: object, **__: object) -> NoReturn: ...
+    def __ge__(self, *_: object, **__: object) -> NoReturn: ...
+    def __add__(self, *_: object, **__: object) -> NoReturn: ...
+    def __radd__(self, *_: object, **__: object) -> NoReturn: ...
+    def __sub__(self, *_: object, **__: object) -> NoReturn: ...
+    def __rsub__(self, *_: object, **__: object) -> NoReturn: ...
+    def __mul__(self, *_: object, **__: object) -> NoReturn: ...
+    def __rmul__(self, *_: object, **__: object) -> NoReturn: ...
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, params: Params, max_bytes: int = ...
+    ) -> CompactCiphertext:
+        """
+        Load what to_bytes made. Every byte is checked.
+
+        max_bytes: a bound on the size of the input, and also on the memory of the result.
+        Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.
+        """
+
+    @staticmethod
+    def load(
+        file: str | os.PathLike[str] | BinaryIO | bytes, params: Params, max_bytes: int = ...
+    ) -> CompactCiphertext:
+        """
+        Read what save wrote, from a path, a file opened with "rb", or bytes.
+
+        The other arguments and the errors are those of from_bytes, and FileError for a file that cannot be read.
+        """
+
+    def __copy__(self) -> CompactCiphertext: ...
+    def __deepcopy__(self, memo: object, /) -> CompactCiphertext: ...
+    def __reduce__(self, *_: object, **__: object) -> NoReturn: ...
+
+class EncryptorCore:
+    """See jali.tfhe.Encryptor."""
+
+    def __init__(self, params: Params, key: PublicKey, threads: int = 0) -> None: ...
+    @property
+    def params(self) -> Params:
+        """Its parameters."""
+
+    @property
+    def key_id(self) -> str:
+        """The name of the secret key."""
+
+    def encrypt(
+        self,
+        values: numpy.typing.NDArray[numpy.uint64],
+        shape: Sequence[int],
+        bits: int = 0,
+        is_signed: bool = False,
+        largest: int | None = None,
+    ) -> CompactCiphertext: ...
+
 class ClientCore:
     """See jali.tfhe.Client."""
 
@@ -455,6 +634,10 @@ class ClientCore:
         is_signed: bool = False,
         largest: int | None = None,
     ) -> Ciphertext: ...
+    def public_key(self) -> PublicKey: ...
+    def decrypt_compact(
+        self, ciphertext: CompactCiphertext, check: bool
+    ) -> numpy.typing.NDArray[numpy.uint64]: ...
     def decrypt(
         self, ciphertext: Ciphertext, check: bool
     ) -> numpy.typing.NDArray[numpy.uint64]: ...
@@ -496,6 +679,7 @@ class EvaluatorCore:
         """The name of the secret key."""
 
     def bind(self, ciphertext: Ciphertext) -> Ciphertext: ...
+    def bind_compact(self, ciphertext: CompactCiphertext) -> Ciphertext: ...
     def host_copy(self, ciphertext: Ciphertext) -> Ciphertext: ...
     def add(self, a: Ciphertext, b: Ciphertext) -> Ciphertext: ...
     def subtract(self, a: Ciphertext, b: Ciphertext) -> Ciphertext: ...

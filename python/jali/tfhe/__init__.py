@@ -5,10 +5,18 @@ Every look-up is a programmable bootstrapping: its result has fresh noise, so th
 
 from __future__ import annotations
 
-from jali._jali.tfhe import Ciphertext, EvaluationKeys, Params, Table
+from jali._jali.tfhe import (
+    Ciphertext,
+    CompactCiphertext,
+    EvaluationKeys,
+    Params,
+    PublicKey,
+    Table,
+)
 from jali.tfhe.array import EncryptedArray
 from jali.tfhe.captured import Captured
 from jali.tfhe.client import Client
+from jali.tfhe.encryptor import Encryptor
 from jali.tfhe.evaluator import Evaluator
 from jali.tfhe.integers import EncryptedIntegers
 from jali.tfhe.refusals import install as _install_refusals
@@ -17,11 +25,14 @@ __all__ = [
     "Captured",
     "Ciphertext",
     "Client",
+    "CompactCiphertext",
     "EncryptedArray",
     "EncryptedIntegers",
+    "Encryptor",
     "EvaluationKeys",
     "Evaluator",
     "Params",
+    "PublicKey",
     "Table",
 ]
 

@@ -13,7 +13,7 @@ from jali._core import checks
 from jali._core.console import one_text
 from jali._core.log import logger
 from jali._jali import tfhe as _tfhe
-from jali._jali.tfhe import Ciphertext, EvaluationKeys, Params
+from jali._jali.tfhe import Ciphertext, CompactCiphertext, EvaluationKeys, Params, PublicKey
 from jali.device import checked_threads
 from jali.errors import InvalidArgument, NotPickled
 from jali.tfhe import values as numbers
@@ -137,8 +137,7 @@ class Client:
         The ciphertext has the shape of the values. It takes 32 bytes and 8 for each number to send, and params.ciphertext_bytes
         of memory. Raises InvalidArgument for numbers that do not fit.
         """
-        if largest is not None:
-            largest = checks.whole(largest, 0, "largest must be a whole number of at least 0")
+        largest = numbers.checked_largest(largest)
         words = numbers.messages(values, self.params, largest)
         return self._core.encrypt(words, list(np.shape(values)), largest=largest)
 
@@ -147,22 +146,31 @@ class Client:
 
         values: of any shape, which the ciphertext has, too. Raises InvalidArgument for numbers that do not fit.
         """
-        return self._encrypt_integers(values, bits, signed=False)
+        words = numbers.digits(values, bits, self.params, signed=False)
+        return self._core.encrypt(words.reshape(-1), list(words.shape), int(bits))
 
     def encrypt_int(self, values: npt.ArrayLike, bits: int) -> Ciphertext:
         """Encrypt whole numbers from -2^(bits-1) to 2^(bits-1) - 1, bits from 1 to 64, in two's complement.
 
         values: of any shape, which the ciphertext has, too. Raises InvalidArgument for numbers that do not fit.
         """
-        return self._encrypt_integers(values, bits, signed=True)
+        words = numbers.digits(values, bits, self.params, signed=True)
+        return self._core.encrypt(words.reshape(-1), list(words.shape), int(bits), is_signed=True)
 
-    def _encrypt_integers(self, values: npt.ArrayLike, bits: int, *, signed: bool) -> Ciphertext:
-        numbers.need_carries(self.params)
-        words = numbers.integers(values, bits, signed=signed)
-        return self._core.encrypt(words.reshape(-1), list(words.shape), int(bits), signed)
+    def public_key(self) -> PublicKey:
+        """A key with which others encrypt for this client, and which decrypts nothing. See Encryptor.
+
+        It has params.public_key_bytes bytes. Every call makes another one, and all of them serve this client's secret key.
+        """
+        key = self._core.public_key()
+        logger.info("public key made: %d bytes", key.nbytes)
+        return key
 
     def decrypt(
-        self, array: Ciphertext | EncryptedArray | EncryptedIntegers, *, check: bool = True
+        self,
+        array: Ciphertext | CompactCiphertext | EncryptedArray | EncryptedIntegers,
+        *,
+        check: bool = True,
     ) -> npt.NDArray[Any]:
         """The numbers of an encrypted array, in its shape: booleans for bits, int64 for messages with their carries (0 to
         2^(message_bits + carry_bits) - 1), and the narrowest type of NumPy that holds integers of the array's width.
@@ -176,6 +184,9 @@ class Client:
         """
         if isinstance(array, (EncryptedArray, EncryptedIntegers)):
             array = array.ciphertext
+        if isinstance(array, CompactCiphertext):
+            words = self._core.decrypt_compact(array, checks.flag(check, "check"))
+            return numbers.shown(words, array)
         if not isinstance(array, Ciphertext):
             raise InvalidArgument(
                 f"decrypt takes a tfhe.Ciphertext or an encrypted array, not {one_text(type(array).__name__)}"

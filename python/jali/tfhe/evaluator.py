@@ -13,7 +13,7 @@ from jali._core.console import counted_text
 from jali._core.log import logger
 from jali._jali import tfhe as _tfhe
 from jali._jali.ckks import Trace
-from jali._jali.tfhe import Ciphertext, EvaluationKeys, Params, Table
+from jali._jali.tfhe import Ciphertext, CompactCiphertext, EvaluationKeys, Params, Table
 from jali.device import checked_threads
 from jali.errors import InvalidArgument, NotPickled, Unsupported, WrongCall
 from jali.tfhe.array import EncryptedArray
@@ -40,7 +40,7 @@ def _messages(x: Any, method: str) -> None:
     if isinstance(x, EncryptedArray):
         return
     instead = ""
-    if isinstance(x, Ciphertext):
+    if isinstance(x, (Ciphertext, CompactCiphertext)):
         instead = ": bind it first, evaluator.bind(ciphertext)"
     elif isinstance(x, EncryptedIntegers):
         instead = ": integers have operators, and Evaluator.read(table, x) looks them up in a list"
@@ -150,14 +150,19 @@ class Evaluator:
             self._made_integers = _tfhe.IntegersCore(self._core)
         return self._made_integers
 
-    def bind(self, ciphertext: Ciphertext) -> Any:
+    def bind(self, ciphertext: Ciphertext | CompactCiphertext) -> Any:
         """The ciphertext in the device's memory: an EncryptedArray of messages, or EncryptedIntegers.
+
+        What owners encrypted under the client's public key counts as freshly encrypted. In memory it takes as much as a
+        Ciphertext: params.ciphertext_bytes for each digit.
 
         Raises KeyMismatch or ParamsMismatch for another client's.
         """
+        if isinstance(ciphertext, CompactCiphertext):
+            return self._array(self._core.bind_compact(ciphertext))
         if not isinstance(ciphertext, Ciphertext):
             raise InvalidArgument(
-                f"bind takes a tfhe.Ciphertext, not {checks.shown(ciphertext)}: Client.encrypt makes it"
+                f"bind takes a tfhe.Ciphertext, not {checks.shown(ciphertext)}: Client.encrypt makes it, or Encryptor.encrypt"
             )
         return self._array(self._core.bind(ciphertext))
 
@@ -353,7 +358,7 @@ class Evaluator:
         """
         if isinstance(condition, EncryptedIntegers):
             return self._select_integers(condition, x, y)
-        if isinstance(condition, Ciphertext):
+        if isinstance(condition, (Ciphertext, CompactCiphertext)):
             raise InvalidArgument("bind the condition first: evaluator.bind(ciphertext)")
         if not isinstance(condition, EncryptedArray):
             raise InvalidArgument(
@@ -483,7 +488,7 @@ class Evaluator:
         if not parts:
             raise InvalidArgument("concatenate takes at least one array: the list is empty")
         for one in parts:
-            if isinstance(one, Ciphertext):
+            if isinstance(one, (Ciphertext, CompactCiphertext)):
                 raise InvalidArgument(
                     "concatenate takes bound arrays: bind each ciphertext first, evaluator.bind(ciphertext)"
                 )

@@ -9,9 +9,10 @@ from types import MappingProxyType
 
 from jali._core import refusals
 from jali._core.refusals import DECRYPT, explain_calls, refuse_names, refuse_operators
-from jali._jali.tfhe import Ciphertext, EvaluationKeys, Params
+from jali._jali.tfhe import Ciphertext, CompactCiphertext, EvaluationKeys, Params, PublicKey
 from jali.tfhe.array import EncryptedArray
 from jali.tfhe.client import Client
+from jali.tfhe.encryptor import Encryptor
 from jali.tfhe.evaluator import Evaluator
 from jali.tfhe.integers import EncryptedIntegers
 from jali.tfhe.shaped import Shaped
@@ -163,6 +164,23 @@ KEYS = {
     "copy": CONSTANT,
 }
 
+PUBLIC_KEY = {
+    **dict.fromkeys(
+        ("encrypt", "encrypt_int", "encrypt_uint"),
+        "Encryptor(params, key) encrypts with a public key: encryptor.encrypt(values)",
+    ),
+    "decrypt": "a public key decrypts nothing: Client.decrypt(ciphertext) gives the numbers",
+    **dict.fromkeys(("serialize", "dump", "dumps"), f"{BYTES}, and save(path) writes them"),
+    "copy": CONSTANT,
+}
+
+ENCRYPTOR = {
+    "decrypt": "an encryptor holds no secret key: the client whose public key it has decrypts",
+    "evaluation_keys": "an encryptor holds no secret key: Client.evaluation_keys() makes them",
+    "bind": "the evaluator binds: evaluator.bind(ciphertext)",
+}
+ENCRYPTOR_CALL = "an encryptor is not called: encryptor.encrypt(values) encrypts"
+
 CIPHERTEXT = {
     **{
         name: ALONE
@@ -184,8 +202,8 @@ CIPHERTEXT = {
 EVALUATOR = {
     **dict.fromkeys(
         ("encrypt", "encrypt_int", "encrypt_uint"),
-        "the client encrypts, Client.encrypt_uint(values, bits=8); the evaluator binds the result, and takes clear numbers by "
-        "evaluator.clear_uint(values, bits=8)",
+        "the client encrypts, Client.encrypt_uint(values, bits=8), or Encryptor.encrypt_uint with its public key; the evaluator binds "
+        "the result, and takes clear numbers by evaluator.clear_uint(values, bits=8)",
     ),
     "decrypt": "an evaluator holds no secret key: Client.decrypt(x) gives the numbers",
     "bootstrap": "refresh(x) gives fresh noise, and every look-up does",
@@ -215,7 +233,11 @@ def install() -> None:
         refuse_operators(kind, {**OPERATORS, "__index__": index})
         kind._hints = MappingProxyType({**names, **functions})
         explain_calls(kind, constructor=False)
-    refuse_names(Ciphertext, CIPHERTEXT)
+    for sent in (Ciphertext, CompactCiphertext):
+        refuse_names(sent, CIPHERTEXT)
+    refuse_names(PublicKey, PUBLIC_KEY)
+    refuse_names(Encryptor, ENCRYPTOR)
+    refuse_operators(Encryptor, {"__call__": ENCRYPTOR_CALL})
     explain_calls(Shaped, constructor=False, named="EncryptedArray")
-    for called in (Client, Evaluator):
+    for called in (Client, Encryptor, Evaluator):
         explain_calls(called)

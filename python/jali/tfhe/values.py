@@ -9,11 +9,13 @@ import numpy.typing as npt
 
 from jali._core import checks
 from jali._core.console import counted_text
-from jali._jali.tfhe import Ciphertext, Params
+from jali._jali.tfhe import Ciphertext, CompactCiphertext, Params
 from jali.errors import InvalidArgument, OutOfMemory
 
 __all__ = [
+    "checked_largest",
     "common_type",
+    "digits",
     "extended",
     "integers",
     "messages",
@@ -28,7 +30,7 @@ Words = npt.NDArray[np.uint64]
 
 def _whole(values: npt.ArrayLike, what: str) -> npt.NDArray[Any]:
     """``values`` as an array of integers or booleans, of Python's integers if those of NumPy have no room."""
-    if isinstance(values, Ciphertext):
+    if isinstance(values, (Ciphertext, CompactCiphertext)):
         raise InvalidArgument(
             f"{what} are encrypted: bind the ciphertext first, evaluator.bind(ciphertext), and compute on the array that it gives"
         )
@@ -130,6 +132,13 @@ def integers(
     return words & np.uint64((1 << width) - 1)
 
 
+def checked_largest(largest: int | None) -> int | None:
+    """The bound on messages that a caller states."""
+    if largest is None:
+        return None
+    return checks.whole(largest, 0, "largest must be a whole number of at least 0")
+
+
 def need_carries(params: Params) -> None:
     """Raises InvalidArgument for parameters that have no room for the digits of integers."""
     message, carry = params.message_bits, params.carry_bits
@@ -138,6 +147,12 @@ def need_carries(params: Params) -> None:
             "integers need parameters with at least as many carry bits as message bits and at most 8 in all, and these have "
             f'{message} and {carry}: use Params.preset("message_1_carry_1") or a wider one'
         )
+
+
+def digits(values: npt.ArrayLike, bits: int, params: Params, *, signed: bool) -> Words:
+    """Integers to encrypt, as ``integers`` gives them, in their shape. Raises InvalidArgument also for parameters without carries."""
+    need_carries(params)
+    return integers(values, bits, signed=signed)
 
 
 def extended(words: Words, bits: int) -> Words:
@@ -167,7 +182,7 @@ def width_of(bits: int, signed: bool) -> str:
     return f"{'int' if signed else 'uint'}{next(w for w in (8, 16, 32, 64) if w >= bits)}"
 
 
-def shown(words: Words, array: Ciphertext) -> npt.NDArray[Any]:
+def shown(words: Words, array: Ciphertext | CompactCiphertext) -> npt.NDArray[Any]:
     """What decryption shows: booleans, messages with their carries, or integers of the array's width.
 
     It makes no copy but the array that it returns, because NumPy does not wipe what it frees.

@@ -14,6 +14,7 @@
 #include "jali/rlwe/secret/key_generator.h"
 #include "jali/rlwe/secret/secret_key.h"
 #include "jali/tfhe/secret/client.h"
+#include "jali/tfhe/secret/encryptor.h"
 #include "jali/wire/secret/secret_key.h"
 #include "jali/wire/secret/tfhe_secret_key.h"
 // IWYU pragma: end_exports

@@ -45,6 +45,13 @@ void check_sizes(const EvaluationKeys& keys) {
       "for these parameters");
 }
 
+void check_sizes(const PublicKey& key) {
+  require<InvalidArgument>(key.params != nullptr, "this public key has no parameters");
+  require<ParamsMismatch>(has_shape(key.zeros, *key.params, key.params->k().value),
+                          "the public key has another size than its parameters ask for: use the "
+                          "public_key() of the client");
+}
+
 PreparedKeys prepare(const backend::TfheOps& engine, const EvaluationKeys& keys,
                      const Progress& progress, const Checkpoint& checkpoint) {
   check_sizes(keys);

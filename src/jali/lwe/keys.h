@@ -34,6 +34,16 @@ struct EvaluationKeys {
   std::size_t bytes() const;
 };
 
+/// The compact public key, with which whoever has it encrypts for the holder of the secret key: k GLWE encryptions of 0 under
+/// the large key, with their masks as a seed, in host memory.
+struct PublicKey {
+  ParamsPtr params;
+  SeededGlwe zeros;
+
+  const KeyId& key_id() const { return zeros.key_id; }
+  std::size_t bytes() const { return zeros.bytes(); }
+};
+
 /// The keys in an engine's form and memory.
 struct PreparedKeys {
   device::Buffer rotation, switching;
@@ -48,6 +58,7 @@ PreparedKeys prepare(const backend::TfheOps& engine, const EvaluationKeys& keys,
 
 /// Throws ParamsMismatch unless the keys have the sizes that their parameters ask for.
 void check_sizes(const EvaluationKeys& keys);
+void check_sizes(const PublicKey& key);
 /// Whether an engine computes with these parameters.
 bool fits(const backend::TfheConfig& config, const Params& params);
 

@@ -1,6 +1,7 @@
 // Derivations: docs/math/tfhe-noise.md, whose sections have the names of the functions.
 #include "jali/params/tfhe_noise.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -28,6 +29,15 @@ double log2_tails(double low, double high, double variance) {
   return log2_sum(log2_erfc(low / scale), log2_erfc(high / scale)) - 1;
 }
 
+double dropped(const Gadget& gadget) {
+  return std::exp2(-2 * gadget.base_log * gadget.levels) / 12;
+}
+
+/// What a key switch drops of the masks, times the key. Messages of one polynomial have the same words in another order.
+double dropped_by_switch(const backend::TfheConfig& config) {
+  return static_cast<double>(config.large().value) * kLargeSquare * dropped(config.switch_gadget);
+}
+
 }  // namespace
 
 double transform_error(PolynomialSize N) { return 4 * std::log2(static_cast<double>(N.value)); }
@@ -47,13 +57,26 @@ NoiseModel::NoiseModel(const backend::TfheConfig& config, int lwe_noise_bits, in
 NoiseModel::NoiseModel(const Literal& literal)
     : NoiseModel(config_of(literal), literal.lwe_noise_bits, literal.glwe_noise_bits) {}
 
+double NoiseModel::fresh_public() const {
+  const double large = static_cast<double>(config_.large().value);
+  return fresh_large_ * (1 + large * (0.5 + kLargeSquare));
+}
+
+double NoiseModel::public_norm2(Order order, std::size_t messages) const {
+  double independent = 0, shared = fresh_public();
+  if (order == Order::bootstrap_first) {
+    const double dropped = dropped_by_switch(config_);
+    independent = key_switch() - dropped;
+    shared += dropped;
+  }
+  return (independent + static_cast<double>(messages) * shared) / bootstrapped(order);
+}
+
 double NoiseModel::digit_variance(const Gadget& gadget) const {
   return (std::exp2(2 * gadget.base_log) + 2) / 12;
 }
 
-double NoiseModel::dropped_variance(const Gadget& gadget) const {
-  return std::exp2(-2 * gadget.base_log * gadget.levels) / 12;
-}
+double NoiseModel::dropped_variance(const Gadget& gadget) const { return dropped(gadget); }
 
 RotationNoise NoiseModel::external_product(double square) const {
   const double k = static_cast<double>(config_.k.value), N = static_cast<double>(config_.N.value);
@@ -156,6 +179,16 @@ double NoiseModel::largest_norm2(Order order, double bits, double half_box, int 
 
 double half_box(const Literal& literal) {
   return std::ldexp(1.0, -(literal.message_bits + literal.carry_bits + 2));
+}
+
+std::size_t public_batch(const Literal& literal) {
+  const NoiseModel model(literal);
+  // What messages of one polynomial share, and what a bootstrapped ciphertext has beside the rest.
+  const double dropped =
+      literal.order == Order::bootstrap_first ? dropped_by_switch(config_of(literal)) : 0;
+  const double shared = model.fresh_public() + dropped;
+  const double most = std::floor((model.blind_rotation().total() + dropped) / shared);
+  return static_cast<std::size_t>(std::clamp(most, 1.0, static_cast<double>(literal.N.value)));
 }
 
 double log2_p_fail(const Literal& literal, int log_many) {

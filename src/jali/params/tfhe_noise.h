@@ -39,6 +39,14 @@ class NoiseModel {
   double fresh_small() const { return fresh_small_; }
   double fresh_large() const { return fresh_large_; }
 
+  /// Encryptions under the public key, which are encryptions under the large key: e r + e' - e'' S, with
+  /// binary S, r in {-1, 0, 1} with E[r^2] = 1/2, and errors e, e', e''.
+  double fresh_public() const;
+  /// The squared norm, in the unit of bootstrapped(order), that each of `messages` encryptions in one polynomial has to count
+  /// with, so that sums count at least the noise that they have. Their errors are not independent, but
+  /// (sum |w|)^2 <= messages sum w^2.
+  double public_norm2(Order order, std::size_t messages) const;
+
   /// What an external product of a GLWE ciphertext with a GGSW ciphertext adds, if E[m^2] is `square` for the message m of
   /// the latter. The noise of the GLWE ciphertext itself is multiplied by m^2.
   RotationNoise external_product(double square) const;
@@ -78,6 +86,10 @@ class NoiseModel {
 
 /// Half the width of a value's box: 2^-(message_bits + carry_bits + 2).
 double half_box(const Literal& literal);
+
+/// How many messages a polynomial of a public-key encryption takes: as many as count no more than a bootstrapped ciphertext
+/// each (public_norm2), at most N. One always does, because its errors are fewer than those that a rotation adds.
+std::size_t public_batch(const Literal& literal);
 
 /// log2 of the probability that bootstrapping a combination of squared 2-norm literal.max_norm2 fails.
 double log2_p_fail(const Literal& literal, int log_many = 0);

@@ -215,6 +215,10 @@ std::size_t Params::packing_key_bytes() const {
   return kSeedBytes + packing_rows() * N().value * backend::torus_bytes(torus());
 }
 
+std::size_t Params::public_key_bytes() const {
+  return kSeedBytes + large().value * backend::torus_bytes(torus());
+}
+
 std::size_t Params::expanded_key_bytes() const {
   return glwe_rows() * (k().value + 1) * N().value * backend::torus_bytes(torus()) +
          switch_rows() * (n().value + 1) * backend::torus_bytes(Torus::t32);

@@ -120,6 +120,7 @@ class Params {
   std::size_t rotation_key_bytes() const;
   std::size_t switch_key_bytes() const;
   std::size_t packing_key_bytes() const;
+  std::size_t public_key_bytes() const;  // k N words and a seed
   /// Both keys of an evaluator, without the packing key.
   std::size_t key_bytes() const { return rotation_key_bytes() + switch_key_bytes(); }
   std::size_t expanded_key_bytes() const;

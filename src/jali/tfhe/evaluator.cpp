@@ -30,15 +30,19 @@ Evaluator::Evaluator(std::shared_ptr<const backend::TfheOps> engine,
 
 // --- checks and blocks ------------------------------------------------------------------------------
 
+void Evaluator::check_owner(const ParamsPtr& params, const KeyId& key_id) const {
+  require<ParamsMismatch>(params->hash() == params_->hash(),
+                          "a ciphertext has other parameters than this evaluator: use an evaluator "
+                          "of the parameters with which it was encrypted");
+  require<KeyMismatch>(agree(key_id, key_id_),
+                       "a ciphertext belongs to another secret key than the evaluation keys: use "
+                       "the keys of the client who encrypted it");
+}
+
 void Evaluator::check(const Ciphertext& a) const {
   require<InvalidArgument>(a.params != nullptr && a.data != nullptr,
                            "a ciphertext is empty: encrypt or compute one first");
-  require<ParamsMismatch>(a.params->hash() == params_->hash(),
-                          "a ciphertext has other parameters than this evaluator: use an evaluator "
-                          "of the parameters with which it was encrypted");
-  require<KeyMismatch>(agree(a.key_id, key_id_),
-                       "a ciphertext belongs to another secret key than the evaluation keys: use "
-                       "the keys of the client who encrypted it");
+  check_owner(a.params, a.key_id);
   require<InvalidArgument>(a.data->torus == params_->ciphertext_torus() &&
                                a.data->dimension == params_->dimension() &&
                                a.data->count == a.size() && a.history.rows() == a.size(),
@@ -174,6 +178,24 @@ Ciphertext Evaluator::bind(const Ciphertext& a) const {
   bound.data = std::move(out);
   check(bound);
   return bound;
+}
+
+Ciphertext Evaluator::bind(const CompactCiphertext& a) const {
+  require<InvalidArgument>(a.params != nullptr,
+                           "a ciphertext is empty: encrypt or compute one first");
+  check_owner(a.params, a.key_id);
+  const device::Device& device = *engine_->device();
+  auto rows = std::make_shared<lwe::LweBlock>(extracted(*device::Pool::create(), a));
+  std::vector<std::uint32_t> degree(a.count, a.degree);
+  if (params_->order() == Order::switch_first) {
+    return bind(made(std::move(rows), a.key_id, std::move(degree), history_of(a)));
+  }
+  lwe::LweBlock large = lwe::make_lwe(*device.pool(), params_->torus(), params_->large(), a.count);
+  device.memory()->copy_in(large.data.data(), rows->data.data(), rows->bytes());
+  auto small = std::make_shared<lwe::LweBlock>(
+      lwe::make_lwe(*device.pool(), lwe::Torus::t32, params_->n(), a.count));
+  if (a.count > 0) engine_->key_switch(small->view(), large.view(), keys_->switching.data());
+  return made(std::move(small), a.key_id, std::move(degree), history_of(a));
 }
 
 Ciphertext Evaluator::host_copy(const Ciphertext& a) const {

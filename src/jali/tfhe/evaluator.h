@@ -12,6 +12,7 @@
 #include "jali/base/progress.h"
 #include "jali/lwe/keys.h"
 #include "jali/tfhe/ciphertext.h"
+#include "jali/tfhe/compact.h"
 #include "jali/tfhe/table.h"
 
 namespace jali::tfhe {
@@ -80,6 +81,8 @@ class Evaluator {
 
   // --- to and from the engine ---
   Ciphertext bind(const Ciphertext& a) const;
+  /// What was encrypted under the public key, in the engine's memory. If users hold small ciphertexts, it is switched to them.
+  Ciphertext bind(const CompactCiphertext& a) const;
   Ciphertext host_copy(const Ciphertext& a) const;
   /// The same ciphertext with words of its own.
   Ciphertext copy(const Ciphertext& a) const;
@@ -129,6 +132,7 @@ class Evaluator {
 
  private:
   friend class Gates;
+  void check_owner(const ParamsPtr& params, const KeyId& key_id) const;
   void check(const Ciphertext& a) const;
   void check_room(const Ciphertext& a, const LookUpTable& table) const;
   /// The combination whose rows have these degrees.

@@ -36,6 +36,8 @@ Digest digest_of(std::span<const std::uint8_t> bytes, const Checkpoint& checkpoi
 }  // namespace
 
 const char* object_name(Object object) noexcept {
+  // A kind that not every scheme has.
+  if (object == Object{7}) return "ciphertext of a public key";
   switch (object) {
     case Object::params: return "parameter set";
     case Object::plaintext: return "plaintext";

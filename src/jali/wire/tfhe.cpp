@@ -7,6 +7,7 @@
 
 #include "jali/base/checked.h"
 #include "jali/base/error.h"
+#include "jali/params/tfhe_noise.h"
 #include "jali/wire/key_id.h"
 #include "jali/wire/reader.h"
 #include "jali/wire/tfhe_object.h"
@@ -55,6 +56,33 @@ bool fits(const tfhe::Layout& layout, const tfhe::Params& params, std::size_t co
   }
   return elements == count;
 }
+
+void write_layout(Writer& writer, const tfhe::Layout& layout) {
+  writer.u8(layout.bits);
+  writer.u8(layout.is_signed ? 1 : 0);
+  writer.u8(static_cast<std::uint8_t>(layout.shape.size()));
+  for (const std::uint32_t axis : layout.shape) writer.u32(axis);
+}
+
+tfhe::Layout read_layout(Reader& reader, const tfhe::Params& params, std::size_t count) {
+  tfhe::Layout layout;
+  layout.bits = reader.u8();
+  const std::uint8_t is_signed = reader.u8(), axes = reader.u8();
+  reader.check(is_signed <= 1 && axes <= kMostAxes, "its layout is unknown");
+  layout.is_signed = is_signed == 1;
+  for (std::uint8_t i = 0; i < axes; ++i) layout.shape.push_back(reader.u32());
+  reader.check(fits(layout, params, count), "its layout is one of another number of elements");
+  return layout;
+}
+
+std::uint16_t read_degree(Reader& reader, const tfhe::Params& params) {
+  const std::uint16_t x = reader.u16();
+  reader.check(x < params.value_modulus(), "a value may be larger than there is room for");
+  return x;
+}
+
+constexpr const char* kOtherLayout =
+    "cannot write this ciphertext: its layout is one of another number of elements";
 
 /// If a ciphertext that is no longer fresh still had its seed, readers would get other masks.
 void check_seed(const tfhe::Ciphertext& x) {
@@ -137,9 +165,7 @@ Bytes to_bytes(const tfhe::Ciphertext& x) {
                            "allow");
   require<InvalidArgument>(x.size() == 0 || seeded != nullptr || x.data->data.host_accessible(),
                            "the ciphertext is in a device's memory: take its host_copy first");
-  require<InvalidArgument>(!x.layout || fits(*x.layout, params, x.size()),
-                           "cannot write this ciphertext: its layout is one of another number of "
-                           "elements");
+  require<InvalidArgument>(!x.layout || fits(*x.layout, params, x.size()), kOtherLayout);
   const bool several = degrees_differ(x);
   const std::size_t word = backend::torus_bytes(params.ciphertext_torus());
   const std::size_t row = x.seed ? word : params.ciphertext_bytes(1);
@@ -156,12 +182,7 @@ Bytes to_bytes(const tfhe::Ciphertext& x) {
   } else {
     writer.u16(static_cast<std::uint16_t>(x.max_degree()));
   }
-  if (x.layout) {
-    writer.u8(x.layout->bits);
-    writer.u8(x.layout->is_signed ? 1 : 0);
-    writer.u8(static_cast<std::uint8_t>(x.layout->shape.size()));
-    for (const std::uint32_t axis : x.layout->shape) writer.u32(axis);
-  }
+  if (x.layout) write_layout(writer, *x.layout);
   if (origins) write_origins(writer, x.history);
   const device::Buffer& rows = seeded != nullptr ? seeded->bodies : x.data->data;
   const auto* at = static_cast<const std::uint8_t*>(rows.data());
@@ -198,30 +219,16 @@ tfhe::Ciphertext tfhe_ciphertext_from_bytes(std::span<const std::uint8_t> bytes,
   reader.check(count <= reader.remaining() / (seeded ? word : row), "it ends before its rows do");
   // A row, its degree and its part of the history.
   charge_block(reader, checked_mul<LimitExceeded, std::uint64_t>(count, row + 32));
-  const auto degree = [&] {
-    const std::uint16_t x = reader.u16();
-    reader.check(x < params->value_modulus(), "a value may be larger than there is room for");
-    return x;
-  };
   if (several) {
-    for (std::uint32_t i = 0; i < count; ++i) out.degree.push_back(degree());
+    for (std::uint32_t i = 0; i < count; ++i) out.degree.push_back(read_degree(reader, *params));
     reader.check(count > 0 && degrees_differ(out),
                  "it states a degree for each element although all are equal");
   } else {
-    const std::uint16_t one = degree();
+    const std::uint16_t one = read_degree(reader, *params);
     reader.check(count > 0 || one == 0, "it states a degree although it has no element");
     out.degree.assign(count, one);
   }
-  if ((flags & kLaid) != 0) {
-    tfhe::Layout layout;
-    layout.bits = reader.u8();
-    const std::uint8_t is_signed = reader.u8(), axes = reader.u8();
-    reader.check(is_signed <= 1 && axes <= kMostAxes, "its layout is unknown");
-    layout.is_signed = is_signed == 1;
-    for (std::uint8_t i = 0; i < axes; ++i) layout.shape.push_back(reader.u32());
-    reader.check(fits(layout, *params, count), "its layout is one of another number of elements");
-    out.layout = std::move(layout);
-  }
+  if ((flags & kLaid) != 0) out.layout = read_layout(reader, *params, count);
   if ((flags & kOrigins) != 0) {
     reader.check(!seeded && norm2 > 0,
                  "it states origins although its seed or its noise says them");
@@ -258,6 +265,54 @@ tfhe::Ciphertext tfhe_ciphertext_from_bytes(std::span<const std::uint8_t> bytes,
   reader.copy_to({static_cast<std::uint8_t*>(block->data.data()), block->bytes()});
   reader.finish();
   out.data = std::move(block);
+  return out;
+}
+
+// --- ciphertexts of a public key ---------------------------------------------------------------------
+
+Bytes to_bytes(const tfhe::CompactCiphertext& x) {
+  const tfhe::Params& params = params_of(x.params);
+  tfhe::check_sizes(x);
+  require<InvalidArgument>(!x.layout || fits(*x.layout, params, x.size()), kOtherLayout);
+  require<InvalidArgument>(x.size() <= 0xffffffff && (x.size() > 0 || x.degree == 0),
+                           "cannot write this ciphertext: it has too many elements, or none and a "
+                           "degree");
+  Writer writer(kTfheCompactCiphertext, params.hash(),
+                sizeof(KeyId) + 11 + kLayoutBytes + x.bytes());
+  write_key_id(writer, x.key_id);
+  writer.u8(x.layout ? 1 : 0);
+  writer.u32(static_cast<std::uint32_t>(x.count));
+  writer.u32(static_cast<std::uint32_t>(x.each));
+  writer.u16(static_cast<std::uint16_t>(x.degree));
+  if (x.layout) write_layout(writer, *x.layout);
+  if (x.size() > 0) writer.raw({static_cast<const std::uint8_t*>(x.words->data()), x.bytes()});
+  return writer.finish();
+}
+
+tfhe::CompactCiphertext tfhe_compact_from_bytes(std::span<const std::uint8_t> bytes,
+                                                const tfhe::ParamsPtr& params,
+                                                const Limits& limits) {
+  Reader reader = open_tfhe(bytes, kTfheCompactCiphertext, *params, limits);
+  tfhe::CompactCiphertext out;
+  out.params = params;
+  out.key_id = read_key_id(reader);
+  const bool laid = reader.flag();
+  out.count = reader.u32();
+  out.each = reader.u32();
+  reader.check(out.each >= 1 && out.each <= tfhe::public_batch(params->literal()),
+               "a polynomial of it has more messages than there is room for");
+  out.degree = read_degree(reader, *params);
+  reader.check(out.count > 0 || out.degree == 0, "it states a degree although it has no element");
+  if (laid) out.layout = read_layout(reader, *params, out.count);
+  // At most 2^32 polynomials of at most 2^20 words of 8 bytes.
+  reader.check(reader.remaining() == out.bytes(), "it has another number of words than it says");
+  if (out.count > 0) {
+    charge_block(reader, out.bytes());
+    auto words = std::make_shared<device::Buffer>(device::Pool::create()->allocate(out.bytes()));
+    reader.copy_to({static_cast<std::uint8_t*>(words->data()), out.bytes()});
+    out.words = std::move(words);
+  }
+  reader.finish();
   return out;
 }
 
@@ -318,6 +373,22 @@ lwe::SeededGlwe read_glwe(Reader& reader, device::Pool& pool, const tfhe::Params
   return out;
 }
 
+/// Refuses bodies that are small: anybody can read what is encrypted under a key whose secret is 0. An honest polynomial of at
+/// least 256 words is refused with a probability below 2^-1700.
+void check_not_small(const Reader& reader, const lwe::SeededGlwe& rows) {
+  backend::with_word(rows.torus, [&](auto zero) {
+    using W = decltype(zero);
+    constexpr W kSmall = W{1} << (8 * sizeof(W) - 8);
+    const auto* const words = static_cast<const W*>(rows.bodies.data());
+    for (std::size_t i = 0; i < rows.count; ++i) {
+      const std::span row(words + i * rows.N.value, rows.N.value);
+      reader.check(
+          std::ranges::any_of(row, [](W x) { return static_cast<W>(x + kSmall) > 2 * kSmall; }),
+          "a key hides nothing");
+    }
+  });
+}
+
 /// All bytes, or none of them if a sink gets them.
 Bytes written(const lwe::EvaluationKeys& keys, const Sink& sink, const Checkpoint& checkpoint) {
   const tfhe::Params& params = params_of(keys.params);
@@ -361,6 +432,29 @@ lwe::EvaluationKeys read_keys(Reader reader, const tfhe::ParamsPtr& params) {
 }
 
 }  // namespace
+
+Bytes to_bytes(const lwe::PublicKey& key) {
+  const tfhe::Params& params = params_of(key.params);
+  lwe::check_sizes(key);
+  Writer writer(kTfhePublicKey, params.hash(), sizeof(KeyId) + key.bytes());
+  write_key_id(writer, key.key_id());
+  write_bodies(writer, key.zeros.seed, key.zeros.bodies, key.bytes() - sizeof(key.zeros.seed), {});
+  return writer.finish();
+}
+
+lwe::PublicKey tfhe_public_key_from_bytes(std::span<const std::uint8_t> bytes,
+                                          const tfhe::ParamsPtr& params, const Limits& limits) {
+  Reader reader = open_tfhe(bytes, kTfhePublicKey, *params, limits);
+  const KeyId key_id = read_key_id(reader);
+  reader.check(reader.remaining() == params->public_key_bytes(),
+               "it has another size than its parameters ask for");
+  lwe::PublicKey out{params,
+                     read_glwe(reader, *device::Pool::create(), *params, params->k().value)};
+  check_not_small(reader, out.zeros);
+  out.zeros.key_id = key_id;
+  reader.finish();
+  return out;
+}
 
 Bytes to_bytes(const lwe::EvaluationKeys& keys, const Checkpoint& checkpoint) {
   return written(keys, {}, checkpoint);

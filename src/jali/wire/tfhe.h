@@ -10,6 +10,7 @@
 #include "jali/lwe/keys.h"
 #include "jali/params/tfhe_params.h"
 #include "jali/tfhe/ciphertext.h"
+#include "jali/tfhe/compact.h"
 #include "jali/wire/file.h"
 #include "jali/wire/frame.h"
 #include "jali/wire/stream.h"
@@ -19,6 +20,9 @@ namespace jali::wire {
 inline constexpr Scheme kTfhe{3};
 inline constexpr Kind kTfheParams{kTfhe, Object::params};
 inline constexpr Kind kTfheCiphertext{kTfhe, Object::ciphertext};
+inline constexpr Kind kTfhePublicKey{kTfhe, Object::public_key};
+/// A kind of object that no other scheme has.
+inline constexpr Kind kTfheCompactCiphertext{kTfhe, Object{7}};
 inline constexpr Kind kTfheEvaluationKeys{kTfhe, Object::evaluation_keys};
 
 Bytes to_bytes(const tfhe::Params& params);
@@ -26,6 +30,8 @@ Bytes to_bytes(const tfhe::Params& params);
 /// written. Throws InvalidArgument if the ciphertext is in a device's memory, or has a shape or a noise that no evaluator
 /// makes.
 Bytes to_bytes(const tfhe::Ciphertext& ciphertext);
+Bytes to_bytes(const tfhe::CompactCiphertext& ciphertext);
+Bytes to_bytes(const lwe::PublicKey& key);
 Bytes to_bytes(const lwe::EvaluationKeys& keys, const Checkpoint& checkpoint = {});
 /// How many bytes to_bytes gives.
 std::size_t sent_bytes(const lwe::EvaluationKeys& keys);
@@ -43,6 +49,13 @@ tfhe::ParamsPtr tfhe_params_from_bytes(std::span<const std::uint8_t> bytes,
 tfhe::Ciphertext tfhe_ciphertext_from_bytes(std::span<const std::uint8_t> bytes,
                                             const tfhe::ParamsPtr& params,
                                             const Limits& limits = {});
+/// In host memory.
+tfhe::CompactCiphertext tfhe_compact_from_bytes(std::span<const std::uint8_t> bytes,
+                                                const tfhe::ParamsPtr& params,
+                                                const Limits& limits = {});
+/// Also throws CorruptData for a key that hides nothing: with a polynomial that is constant or small.
+lwe::PublicKey tfhe_public_key_from_bytes(std::span<const std::uint8_t> bytes,
+                                          const tfhe::ParamsPtr& params, const Limits& limits = {});
 lwe::EvaluationKeys tfhe_keys_from_bytes(std::span<const std::uint8_t> bytes,
                                          const tfhe::ParamsPtr& params, const Limits& limits = {});
 /// Reads keys from a source whose bytes never lie in memory together. It takes no byte after the object.
@@ -56,6 +69,12 @@ inline void save(const std::filesystem::path& path, const tfhe::Params& params) 
 inline void save(const std::filesystem::path& path, const tfhe::Ciphertext& ciphertext) {
   save_bytes(path, to_bytes(ciphertext));
 }
+inline void save(const std::filesystem::path& path, const tfhe::CompactCiphertext& ciphertext) {
+  save_bytes(path, to_bytes(ciphertext));
+}
+inline void save(const std::filesystem::path& path, const lwe::PublicKey& key) {
+  save_bytes(path, to_bytes(key));
+}
 void save(const std::filesystem::path& path, const lwe::EvaluationKeys& keys,
           const Progress& progress = {});
 inline tfhe::ParamsPtr load_tfhe_params(const std::filesystem::path& path,
@@ -66,6 +85,16 @@ inline tfhe::Ciphertext load_tfhe_ciphertext(const std::filesystem::path& path,
                                              const tfhe::ParamsPtr& params,
                                              const Limits& limits = {}) {
   return tfhe_ciphertext_from_bytes(load_bytes(path, limits), params, limits);
+}
+inline tfhe::CompactCiphertext load_tfhe_compact(const std::filesystem::path& path,
+                                                 const tfhe::ParamsPtr& params,
+                                                 const Limits& limits = {}) {
+  return tfhe_compact_from_bytes(load_bytes(path, limits), params, limits);
+}
+inline lwe::PublicKey load_tfhe_public_key(const std::filesystem::path& path,
+                                           const tfhe::ParamsPtr& params,
+                                           const Limits& limits = {}) {
+  return tfhe_public_key_from_bytes(load_bytes(path, limits), params, limits);
 }
 inline lwe::EvaluationKeys load_tfhe_keys(const std::filesystem::path& path,
                                           const tfhe::ParamsPtr& params, const Limits& limits = {},

@@ -9,6 +9,7 @@
 #include "jali/backend/cpu/secret/binary_product.h"
 #include "jali/backend/cpu/secret/masked_sums.h"
 #include "jali/backend/cpu/secret/ntt_product.h"
+#include "jali/backend/secret/small_product.h"
 #include "jali/base/cpu_features.h"
 #include "jali/base/error.h"
 
@@ -128,6 +129,24 @@ TEST(NttProduct, AgreesWithRotationsOnSeveralThreads) {
     Words expected(n);
     plain.add(expected, a[i]);
     EXPECT_EQ(got[i], expected);
+  }
+}
+
+TEST(SmallFactors, AreDifferencesOfBinaryOnesAtEverySize) {
+  JALI_SEEDED(rng);
+  for (const std::size_t n : {256u, 512u, 1024u, 2048u}) {
+    for (const std::size_t k : {1u, 3u}) {
+      const auto plus = random_bits(rng, k * n), minus = random_bits(rng, k * n);
+      const Words a = random_words(rng, k * n);
+      Words acc = random_words(rng, n), expected = acc;
+      add_schoolbook(expected, a, plus);
+      for (auto& x : expected) x = 0 - x;
+      add_schoolbook(expected, a, minus);
+      for (auto& x : expected) x = 0 - x;
+      const SmallRing ring{PolynomialSize(n)};
+      SmallFactors(ring, plus, minus).add_products(acc, a);
+      EXPECT_EQ(acc, expected) << n << ", " << k;
+    }
   }
 }
 

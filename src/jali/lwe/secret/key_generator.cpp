@@ -205,6 +205,12 @@ SeededLwe KeyGenerator::switch_key(const SecretKey& secret, const Progress& prog
   return out;
 }
 
+PublicKey KeyGenerator::public_key(const SecretKey& secret) {
+  check(secret);
+  const SecretVector<std::uint64_t> zeros(params_->large().value);
+  return {params_, glwe(secret, zeros)};
+}
+
 EvaluationKeys KeyGenerator::evaluation_keys(const SecretKey& secret, bool packing,
                                              const Progress& progress,
                                              const Checkpoint& checkpoint) {

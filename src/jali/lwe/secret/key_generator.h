@@ -47,6 +47,7 @@ class KeyGenerator {
                        const Checkpoint& checkpoint = {});
   SeededGlwe packing_key(const SecretKey& secret, const Progress& progress = {},
                          const Checkpoint& checkpoint = {});
+  PublicKey public_key(const SecretKey& secret);
   /// packing: whether to make that key, too.
   EvaluationKeys evaluation_keys(const SecretKey& secret, bool packing = false,
                                  const Progress& progress = {}, const Checkpoint& checkpoint = {});

@@ -11,6 +11,7 @@
 #include "jali/base/secret_vector.h"
 #include "jali/lwe/secret/transfer.h"
 #include "jali/params/tfhe_noise.h"
+#include "jali/tfhe/secret/messages.h"
 
 namespace jali::tfhe {
 
@@ -92,24 +93,14 @@ lwe::EvaluationKeys Client::evaluation_keys(bool packing, const Progress& progre
   return generator_.evaluation_keys(*secret_, packing, progress, checkpoint);
 }
 
+lwe::PublicKey Client::public_key() { return generator_.public_key(*secret_); }
+
 Ciphertext Client::encrypt(std::span<const std::uint64_t> values,
                            std::optional<std::uint64_t> largest) {
   const Params& params = *this->params();
-  const std::uint64_t bound = largest.value_or(params.message_modulus() - 1);
-  require<InvalidArgument>(bound < params.value_modulus(), [&] {
-    return "values of up to " + std::to_string(bound) + " do not fit, there is room up to " +
-           std::to_string(params.value_modulus() - 1) + ": use a preset with more bits";
-  });
-  std::uint64_t too_large = 0;
-  for (const std::uint64_t value : values) too_large |= bound - value > bound ? 1 : 0;
-  declassify(too_large);  // whoever gives such a value learns that it is one
-  require<InvalidArgument>(too_large == 0, [&] {
-    return "a value to encrypt is negative or above " + std::to_string(bound) +
-           ": use values of 0 to " + std::to_string(bound) +
-           (largest ? "" : ", or integers of several digits for larger ones");
-  });
-  SecretVector<std::uint64_t> messages(values.size());
-  for (std::size_t i = 0; i < values.size(); ++i) messages[i] = values[i] * params.step();
+  const std::uint32_t bound = checked_largest(params, largest);
+  const SecretVector<std::uint64_t> messages =
+      messages_of(params, values, bound, largest.has_value(), params.ciphertext_torus());
 
   const random::Seed seed = seeds_.next().bytes();
   declassify(seed);  // of the masks: it is sent with the ciphertext
@@ -136,33 +127,49 @@ Ciphertext Client::encrypt(std::span<const std::uint64_t> values,
   return {this->params(),
           key_id(),
           std::move(data),
-          std::vector<std::uint32_t>(values.size(), static_cast<std::uint32_t>(bound)),
+          std::vector<std::uint32_t>(values.size(), bound),
           History::encrypted(seed, values.size()),
           seed};
+}
+
+void Client::check_owner(const ParamsPtr& params, const KeyId& key_id) const {
+  require<ParamsMismatch>(params->hash() == this->params()->hash(),
+                          "the ciphertext has other parameters than the secret key: decrypt it "
+                          "with the client who encrypted its operands");
+  require<KeyMismatch>(agree(key_id, this->key_id()),
+                       "the ciphertext belongs to another secret key: decrypt it with the client "
+                       "who encrypted its operands");
 }
 
 SecretVector<std::uint64_t> Client::phases(const Ciphertext& ciphertext) const {
   const Params& params = *this->params();
   require<InvalidArgument>(ciphertext.params != nullptr && ciphertext.data != nullptr,
                            "a ciphertext is empty: encrypt or compute one first");
-  require<ParamsMismatch>(ciphertext.params->hash() == params.hash(),
-                          "the ciphertext has other parameters than the secret key: decrypt it "
-                          "with the client who encrypted its operands");
-  require<KeyMismatch>(agree(ciphertext.key_id, key_id()),
-                       "the ciphertext belongs to another secret key: decrypt it with the client "
-                       "who encrypted its operands");
+  check_owner(ciphertext.params, ciphertext.key_id);
   const lwe::LweBlock& data = *ciphertext.data;
   require<InvalidArgument>(
       data.torus == params.ciphertext_torus() && data.dimension == params.dimension() &&
           data.count == ciphertext.size() && ciphertext.history.rows() == ciphertext.size(),
       "the ciphertext has another shape than its parameters say");
+  return phases(data, secret_->held());
+}
+
+SecretVector<std::uint64_t> Client::phases(const CompactCiphertext& ciphertext) const {
+  require<InvalidArgument>(ciphertext.params != nullptr,
+                           "a ciphertext is empty: encrypt or compute one first");
+  check_owner(ciphertext.params, ciphertext.key_id);
+  return phases(extracted(*pool_, ciphertext), secret_->large());
+}
+
+SecretVector<std::uint64_t> Client::phases(const lwe::LweBlock& data,
+                                           std::span<const std::uint8_t> key) const {
   const device::Device& device = *engine().device();
   const bool here = data.count == 0 || data.data.memory() == device.memory().get();
   require<InvalidArgument>(
       here || data.data.host_accessible(),
       "the ciphertext is in another device's memory: take its host_copy first");
   SecretVector<std::uint64_t> out(data.count);
-  const device::Buffer secret = lwe::secret_copy(device, secret_->held());
+  const device::Buffer secret = lwe::secret_copy(device, key);
   in_pieces(out.size(), data.row_bytes(), [&](std::size_t first, std::size_t count) {
     const std::byte* rows =
         static_cast<const std::byte*>(data.data.data()) + first * data.row_bytes();
@@ -189,36 +196,28 @@ struct Split {
   std::uint64_t value;  // 0 to 2 value_modulus() - 1, because a bit of padding lies above
   std::uint64_t above;  // error + step / 2, 0 to step - 1
 };
-Split split(std::uint64_t phase, const Params& params) {
-  const std::uint64_t step = params.step(), rounded = phase + step / 2;
+Split split(std::uint64_t phase, const Params& params, Torus torus) {
+  const std::uint64_t step = params.step(torus), rounded = phase + step / 2;
   return {(rounded >> std::countr_zero(step)) & (2 * params.value_modulus() - 1),
           rounded & (step - 1)};
 }
 
-}  // namespace
-
-std::vector<std::uint64_t> Client::decrypt(const Ciphertext& ciphertext, Check check) const {
-  SecretVector<std::uint64_t> values = phases(ciphertext);
-  const Params& params = *this->params();
-  const std::uint64_t half = params.step() / 2;
-  const NoiseModel model(params.literal());
-  const double variance = model.bootstrapped(params.order());
-  const double deviation =
-      std::sqrt(variance) * std::ldexp(1.0, backend::torus_bits(params.ciphertext_torus()));
-  // A look-up of a constant has no noise, but the roundings of its transforms if these are not exact.
-  const double least = model.blind_rotation().transform / variance;
+/// The values of phases, in their place. With the check it throws WrongDecryption if an error is above bound(i), in words of the
+/// torus, or a value above degree(i).
+template <class Bound, class Degree>
+void read(std::span<std::uint64_t> phases, const Params& params, Torus torus, Check check,
+          const Bound& bound, const Degree& degree) {
+  const std::uint64_t half = params.step(torus) / 2;
   std::uint64_t wrong = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto [value, above] = split(values[i], params);
-    values[i] = value & (params.value_modulus() - 1);
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    const auto [value, above] = split(phases[i], params, torus);
+    phases[i] = value & (params.value_modulus() - 1);
     if (check == Check::yes) {
       const std::uint64_t error = above > half ? above - half : half - above;
       // The bound follows from public numbers.
-      const double norm2 = std::max(ciphertext.history.norm2(i), least);
-      const double bound = kDeviations * deviation * std::sqrt(norm2);
-      const auto most = static_cast<std::uint64_t>(std::min(bound, static_cast<double>(half)));
-      wrong |= static_cast<std::uint64_t>(error > most) |
-               static_cast<std::uint64_t>(value > ciphertext.degree[i]);
+      const auto most = static_cast<std::uint64_t>(std::min(bound(i), static_cast<double>(half)));
+      wrong |=
+          static_cast<std::uint64_t>(error > most) | static_cast<std::uint64_t>(value > degree(i));
     }
   }
   // Of all elements together, whether one is wrong.
@@ -228,19 +227,58 @@ std::vector<std::uint64_t> Client::decrypt(const Ciphertext& ciphertext, Check c
       "the ciphertext does not decrypt to what it says of itself: it was damaged, belongs to "
       "another key of the same name, or was computed with more noise than was counted; "
       "check=False gives the values that its phases are nearest to");
+}
+
+std::vector<double> errors_of(std::span<const std::uint64_t> phases, const Params& params,
+                              Torus torus) {
+  const std::uint64_t step = params.step(torus);
+  std::vector<double> out(phases.size());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    // The difference of integers is exact, and an error has few bits.
+    const std::uint64_t error = split(phases[i], params, torus).above - step / 2;
+    out[i] = static_cast<double>(static_cast<std::int64_t>(error)) / static_cast<double>(step);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> Client::decrypt(const Ciphertext& ciphertext, Check check) const {
+  SecretVector<std::uint64_t> values = phases(ciphertext);
+  const Params& params = *this->params();
+  const Torus torus = params.ciphertext_torus();
+  const NoiseModel model(params.literal());
+  const double variance = model.bootstrapped(params.order());
+  const double deviation = std::sqrt(variance) * std::ldexp(1.0, backend::torus_bits(torus));
+  // A look-up of a constant has no noise, but the roundings of its transforms if these are not exact.
+  const double least = model.blind_rotation().transform / variance;
+  read(
+      values, params, torus, check,
+      [&](std::size_t i) {
+        return kDeviations * deviation * std::sqrt(std::max(ciphertext.history.norm2(i), least));
+      },
+      [&](std::size_t i) { return ciphertext.degree[i]; });
+  return {values.begin(), values.end()};
+}
+
+std::vector<std::uint64_t> Client::decrypt(const CompactCiphertext& ciphertext, Check check) const {
+  SecretVector<std::uint64_t> values = phases(ciphertext);
+  const Params& params = *this->params();
+  const double variance = 2 * NoiseModel(params.literal()).fresh_public();
+  const double bound =
+      kDeviations * std::sqrt(variance) * std::ldexp(1.0, backend::torus_bits(params.torus()));
+  read(
+      values, params, params.torus(), check, [&](std::size_t) { return bound; },
+      [&](std::size_t) { return ciphertext.degree; });
   return {values.begin(), values.end()};
 }
 
 std::vector<double> Client::errors(const Ciphertext& ciphertext) const {
-  const SecretVector<std::uint64_t> phase = phases(ciphertext);
-  std::vector<double> out(phase.size());
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    // The difference of integers is exact, and an error has few bits.
-    const std::uint64_t error = split(phase[i], *params()).above - params()->step() / 2;
-    out[i] = static_cast<double>(static_cast<std::int64_t>(error)) /
-             static_cast<double>(params()->step());
-  }
-  return out;
+  return errors_of(phases(ciphertext), *params(), params()->ciphertext_torus());
+}
+
+std::vector<double> Client::errors(const CompactCiphertext& ciphertext) const {
+  return errors_of(phases(ciphertext), *params(), params()->torus());
 }
 
 }  // namespace jali::tfhe

@@ -14,6 +14,7 @@
 #include "jali/lwe/secret/key_generator.h"
 #include "jali/lwe/secret/secret_key.h"
 #include "jali/tfhe/ciphertext.h"
+#include "jali/tfhe/compact.h"
 
 namespace jali::tfhe {
 
@@ -42,6 +43,9 @@ class Client {
   lwe::EvaluationKeys evaluation_keys(bool packing = false, const Progress& progress = {},
                                       const Checkpoint& checkpoint = {});
 
+  /// For those who encrypt and do not decrypt (PublicEncryptor).
+  lwe::PublicKey public_key();
+
   /// In host memory. largest: a public bound on the values, of less than value_modulus(), which becomes their degree; empty
   /// for 2^message_bits - 1. Throws InvalidArgument if a value is above it.
   Ciphertext encrypt(std::span<const std::uint64_t> values,
@@ -57,12 +61,22 @@ class Client {
   /// passes with the probability 2 T / step (degree + 1) / (2 value_modulus()). Without the check a value is what the phase
   /// rounds to, modulo value_modulus().
   std::vector<std::uint64_t> decrypt(const Ciphertext& ciphertext, Check check = Check::yes) const;
+  /// The same of what a PublicEncryptor made. T is 13.2 standard deviations of twice the variance of such encryptions, because
+  /// the public key's own errors and the weight of the secret are those of one key.
+  std::vector<std::uint64_t> decrypt(const CompactCiphertext& ciphertext,
+                                     Check check = Check::yes) const;
   /// The errors of the phases, in units of the step: at most 1/2. For measurements of noise. They are as secret as the key,
   /// which follows from them and the ciphertexts by solving linear equations, and the caller's to wipe.
   std::vector<double> errors(const Ciphertext& ciphertext) const;
+  std::vector<double> errors(const CompactCiphertext& ciphertext) const;
 
  private:
   SecretVector<std::uint64_t> phases(const Ciphertext& ciphertext) const;
+  SecretVector<std::uint64_t> phases(const CompactCiphertext& ciphertext) const;
+  SecretVector<std::uint64_t> phases(const lwe::LweBlock& rows,
+                                     std::span<const std::uint8_t> secret) const;
+  /// Throws KeyMismatch or ParamsMismatch for what belongs to another client.
+  void check_owner(const ParamsPtr& params, const KeyId& key_id) const;
 
   std::shared_ptr<const lwe::SecretKey> secret_;
   lwe::KeyGenerator generator_;

@@ -45,13 +45,18 @@ NttRing::NttRing(std::size_t n) : n_(n) {
   engine_ = make_cpu_engine(config);
 }
 
-NttProduct::NttProduct(const NttRing& ring, std::span<const std::uint8_t> bits) : ring_(ring) {
+NttProduct::NttProduct(const NttRing& ring, std::span<const std::uint8_t> plus,
+                       std::span<const std::uint8_t> minus)
+    : ring_(ring) {
   const std::size_t n = ring.n_;
-  require<InternalError>(bits.size() % n == 0 && bits.size() <= kMostSecrets * n,
+  require<InternalError>(plus.size() % n == 0 && plus.size() <= kMostSecrets * n &&
+                             (minus.empty() || minus.size() == plus.size()),
                          "NttProduct: another number of bits");
   SecretVector<std::int64_t> wide(n);
-  for (std::size_t c = 0; c < bits.size() / n; ++c) {
-    for (std::size_t i = 0; i < n; ++i) wide[i] = bits[c * n + i];
+  for (std::size_t c = 0; c < plus.size() / n; ++c) {
+    for (std::size_t i = 0; i < n; ++i) {
+      wide[i] = plus[c * n + i] - (minus.empty() ? 0 : minus[c * n + i]);
+    }
     device::Buffer s = ring.engine_->pool()->allocate(2 * n * word_bytes(kWord), true);
     ring.engine_->ring().from_int64({s.data(), kPrimes, 1}, wide);
     ring.engine_->ring().ntt({s.data(), kPrimes, 1});

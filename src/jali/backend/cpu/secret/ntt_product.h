@@ -1,4 +1,4 @@
-// Products of public polynomials with binary secret ones, by number-theoretic transforms.
+// Products of public polynomials with small secret ones, by number-theoretic transforms.
 #pragma once
 
 #include <array>
@@ -28,15 +28,16 @@ class NttRing {
   std::unique_ptr<const Engine> engine_;
 };
 
-/// Multiplies by k binary secrets S_c.
+/// Multiplies by k secrets S_c, which are binary or differences of binary ones.
 ///
 /// The integer product has coefficients below k N 2^64 <= 2^84 in absolute value. It is computed modulo the two primes and
 /// put together from its residues; it is negative if it is above half of their product. No branch and no address depends on
 /// a secret.
 class NttProduct {
  public:
-  /// bits: k N of them, 0 or 1. The ring must outlive this.
-  NttProduct(const NttRing& ring, std::span<const std::uint8_t> bits);
+  /// S_c = plus_c - minus_c. plus: k N bits. minus: as many, or none. The ring must outlive this.
+  NttProduct(const NttRing& ring, std::span<const std::uint8_t> plus,
+             std::span<const std::uint8_t> minus = {});
 
   /// acc += sum_c a_c S_c. acc: N words, a: k N. May be called from several threads.
   void add(std::span<std::uint64_t> acc, std::span<const std::uint64_t> a) const;

@@ -1,13 +1,11 @@
 // The operations under a secret key on the CPU: rows over threads.
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <utility>
 #include <vector>
 
-#include "jali/backend/cpu/secret/binary_product.h"
-#include "jali/backend/cpu/secret/ntt_product.h"
 #include "jali/backend/secret/lwe_rows.h"
+#include "jali/backend/secret/small_product.h"
 #include "jali/backend/secret/tfhe_client_checks.h"
 #include "jali/backend/secret/tfhe_client_ops.h"
 #include "jali/backend/seeded.h"
@@ -30,44 +28,13 @@ void fill_mask(void* mask, std::size_t bytes, const random::Seed& seed, u64 stre
   prng.fill({static_cast<std::uint8_t*>(mask), bytes});
 }
 
-/// The GLWE secret as a factor.
-class SecretFactor {
- public:
-  /// ring: of N, unless N is too small for it.
-  SecretFactor(const NttRing* ring, std::size_t N, std::span<const std::uint8_t> bits) : N_(N) {
-    if (ring != nullptr) {
-      transforms_.emplace(*ring, bits);
-    } else {
-      for (std::size_t c = 0; c < bits.size() / N; ++c) {
-        rotations_.emplace_back(bits.subspan(c * N, N));
-      }
-    }
-  }
-  /// acc += sum_c a_c S_c, modulo 2^64 and so modulo any torus. May be called from several threads.
-  void add_products(std::span<u64> acc, std::span<const u64> a) const {
-    if (transforms_) {
-      transforms_->add(acc, a);
-      return;
-    }
-    for (std::size_t c = 0; c < rotations_.size(); ++c) {
-      rotations_[c].add(acc, a.subspan(c * N_, N_));
-    }
-  }
-
- private:
-  std::size_t N_;
-  std::vector<BinaryProduct> rotations_;
-  std::optional<NttProduct> transforms_;
-};
-
 class CpuTfheClient final : public TfheClientOps {
  public:
   CpuTfheClient(TfheConfig config, std::shared_ptr<device::Device> device)
       : TfheClientOps(std::move(device)),
         config_(validated(std::move(config))),
-        pool_(config_.threads) {
-    if (config_.N.value >= NttRing::kLeastSize) ring_.emplace(config_.N.value);
-  }
+        pool_(config_.threads),
+        ring_(config_.N) {}
 
   std::string name() const override { return "cpu"; }
   const TfheConfig& config() const override { return config_; }
@@ -93,7 +60,7 @@ class CpuTfheClient final : public TfheClientOps {
     check_encrypt_gadget(out, count, secret, bits, draws);
     const std::size_t N = config_.N.value, words = config_.large().value;
     const random::SecretSeed masks(draws.masks), seed(draws.errors);
-    const SecretFactor factor(ring_ ? &*ring_ : nullptr, N, {secret, words});
+    const SmallFactors factor(ring_, {secret, words});
     in_pieces(count, kGlweRows, [&](std::size_t first, std::size_t end) {
       with_word(config_.torus, [&](auto zero) {
         using W = decltype(zero);
@@ -166,7 +133,7 @@ class CpuTfheClient final : public TfheClientOps {
 
   const TfheConfig config_;
   mutable ThreadPool pool_;
-  std::optional<NttRing> ring_;  // if N is large enough for it
+  const SmallRing ring_;
 };
 
 }  // namespace
