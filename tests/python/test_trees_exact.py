@@ -466,8 +466,9 @@ def test_the_cost_of_deep_forests_is_said_first() -> None:
     y = y + 0.1 * np.arange(len(y))
     with pytest.warns(
         UserWarning, match=r"look-ups, about \d+ minutes.*max_leaf_nodes=.*precision_bits="
-    ):
+    ) as caught:
         dear = jali.compile(ensemble.RandomForestRegressor(60, **SEED).fit(x, y))
+    assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # what the warning advises
         smaller = ensemble.RandomForestRegressor(60, max_leaf_nodes=30, **SEED).fit(x, y)

@@ -23,6 +23,7 @@ from jali.nn.program import Program, compiled
 from jali.nn.progress import Progress, Told
 from jali.nn.tracing import trace_function
 from jali.tfhe import trees
+from jali.tfhe.trees.program import compiled as tree_program
 
 __all__ = ["compile", "trace"]
 
@@ -75,14 +76,13 @@ def compile(
     input_range: (low, high) of the input's numbers, if you know it; of one number for all or one for each. For several inputs, a list
         of these or None.
     output: for classifiers of scikit-learn, "logits" or "probability".
+    progress: called when a stage begins, with its name, as Program.explain takes it, and about how much of the work is done, from 0 to 1. Layout,
+        lower, levels and parameters may begin several times, because plans are compared; the fraction never falls, and is 1 in the
+        last call. If it raises, the work ends.
 
     Trees, forests, boosting and isolation forests are evaluated exactly, by look-ups of TFHE: see jali.tfhe.trees.compile, which also says what precision_bits
     means for them. They need no example and no calibration, and the arguments from `batch` to `input_range` say nothing to them. Their program has the
     same methods.
-
-    progress: called when a stage begins, with its name, as Program.explain takes it, and about how much of the work is done, from 0 to 1. Layout,
-        lower, levels and parameters may begin several times, because plans are compared; the fraction never falls, and is 1 in the
-        last call. If it raises, the work ends.
 
     Raises Unsupported for what cannot be compiled: the sentence names it, and says what to put in its place. Raises
     InvalidArgument for shapes that do not fit and for weights or examples that are not finite.
@@ -137,7 +137,8 @@ def _trees(
     told = Progress(progress)
     with told.raised():
         told.at("trace", 0.0)
-        program = trees.compile(model, precision_bits=precision_bits, output=output)
+        how = {"precision_bits": precision_bits, "output": output}
+        program = tree_program(model, **how, stacklevel=4)  # type: ignore[arg-type]
         told.at("program", 1.0)
     if example is not None:
         rows = np.asarray(

@@ -27,7 +27,7 @@ from jali.tfhe.trees.questions import checked_edges, unbinned
 from jali.tfhe.trees.read import ensemble_of
 from jali.tfhe.trees.roles import Client, Server
 
-__all__ = ["PRESET", "Program", "Summary", "compile"]
+__all__ = ["PRESET", "Program", "Summary", "compile", "compiled"]
 
 PRESET = "message_2_carry_2"
 BITS = 32  # of the difference between the largest and the smallest sum
@@ -302,6 +302,20 @@ def compile(
     Warns if a row takes more than a minute. Raises Unsupported for models of other kinds, and InvalidArgument for what does not fit. The sentence says
     what to change.
     """
+    return compiled(model, params, edges, precision_bits, output, split_sums, stacklevel=3)
+
+
+def compiled(
+    model: Any,
+    params: Params | str = PRESET,
+    edges: Sequence[npt.ArrayLike] | None = None,
+    precision_bits: float | None = None,
+    output: str = "logits",
+    split_sums: bool = False,
+    *,
+    stacklevel: int,
+) -> Program:
+    """As compile. stacklevel: of the caller to whom a warning belongs, as warnings.warn counts."""
     if isinstance(params, str):
         params = Params.preset(params)
     if not isinstance(params, Params):
@@ -315,7 +329,7 @@ def compile(
         ensemble = unbinned(ensemble, checked_edges(edges, ensemble.features))
     split = checks.flag(split_sums, "split_sums")
     program = Program.of(ensemble, params, bits, split, edges is not None)
-    _warn_of_cost(program)
+    _warn_of_cost(program, stacklevel + 1)
     return program
 
 
@@ -338,7 +352,7 @@ def _bits(value: Any) -> int:
     return int(np.ceil(value))
 
 
-def _warn_of_cost(program: Program) -> None:
+def _warn_of_cost(program: Program, stacklevel: int) -> None:
     each = _SECONDS.get(program.params.name)
     if each is None or program.look_ups * each < _DEAR:
         return
@@ -348,5 +362,5 @@ def _warn_of_cost(program: Program) -> None:
         f"a row takes {program.look_ups:,} look-ups, about {time_text} on one thread of a CPU: Program.summary measures it. Fewer leaves "
         "(max_leaf_nodes=), fewer trees or a smaller precision_bits= cost less, and a GPU does tens of thousands of look-ups a second",
         UserWarning,
-        stacklevel=4,
+        stacklevel=stacklevel,
     )

@@ -80,16 +80,17 @@ def _add(
 ) -> None:
     """A tree of sklearn.tree. values: (nodes, scores). features: which of a row's it has, None for all."""
     left = getattr(tree, "missing_go_to_left", None) if missing else None
+    no, yes = tree.children_left, tree.children_right  # which are made anew at every access
+    feature, edge = tree.feature.tolist(), tree.threshold.tolist()
     asked: list[Question | None] = []
-    for node in range(tree.node_count):
-        if tree.children_left[node] < 0:
+    for node, child in enumerate(no.tolist()):
+        if child < 0:
             asked.append(None)
             continue
-        feature = int(tree.feature[node])
         direction = REFUSED if left is None else (NO if left[node] else YES)
-        where = feature if features is None else int(features[feature])
-        asked.append(Question(where, float(tree.threshold[node]), direction))
-    builder.add(asked, tree.children_left, tree.children_right, scores, values)
+        where = feature[node] if features is None else int(features[feature[node]])
+        asked.append(Question(where, edge[node], direction))
+    builder.add(asked, no, yes, scores, values)
 
 
 def _made(
@@ -327,10 +328,10 @@ def _isolation_forest(model: Any, output: str) -> Ensemble:
     builder = Builder()
     for one, features in zip(members, model.estimators_features_, strict=True):
         tree = one.tree_
+        no, yes = tree.children_left, tree.children_right
         depth = np.zeros(tree.node_count)  # of nodes on the way, as scikit-learn counts them
-        for node in range(tree.node_count):
-            if tree.children_left[node] >= 0:
-                depth[[tree.children_left[node], tree.children_right[node]]] = depth[node] + 1
+        for node in np.flatnonzero(no >= 0):
+            depth[[no[node], yes[node]]] = depth[node] + 1
         length = depth + _average_path(tree.n_node_samples)
         _add(builder, tree, [0], length[:, None], missing, features)
     denominator = len(members) * float(_average_path(np.array([model._max_samples]))[0])
