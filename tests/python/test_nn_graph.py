@@ -237,7 +237,7 @@ def test_calibration_bounds_what_it_has_not_seen(rng: np.random.Generator) -> No
     ("f", "x", "says"),
     [
         (lambda x: np.log(x), [[1.0], [-1.0]], "log: some examples"),
-        (lambda x: np.log(x), [[1.0], [2.0]], "above 0"),
+        (lambda x: np.sqrt(x - 1), [[1.0], [2.0]], "above 0"),
     ],
 )
 def test_calibration_refuses_numbers_outside_of_a_domain(f: Any, x: Any, says: str) -> None:

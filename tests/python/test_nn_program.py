@@ -232,7 +232,7 @@ def test_stages_can_be_read(rng: np.random.Generator) -> None:
     assert "first: 4x3x3 = convolution(x" in program.explain("trace")
     assert "affine(x" in program.explain("fold")
     assert "level=" in program.explain("levels")
-    with pytest.raises(jali.InvalidArgument, match="the stages are trace, fold"):
+    with pytest.raises(jali.InvalidArgument, match="the stages are trace, simplify, fold"):
         program.explain("assembly")
 
 

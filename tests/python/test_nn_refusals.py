@@ -185,7 +185,7 @@ USED_WRONGLY: dict[str, tuple[Callable[[Any, Any, Any], Any], str]] = {
     "a device that there is not": (lambda p, c, s: p.server(c.evaluation_keys(), device="tpu"), 'unknown device "tpu": use'),
     "a client of text": (lambda p, c, s: nn.Client("abc"), "made from a Manifest, not from a str"),  # type: ignore[arg-type]
     "too many arrays": (lambda p, c, s: p.simulate(X, X), "takes 1 array, and was given 2"),
-    "a stage that there is not": (lambda p, c, s: p.explain("assembly"), "the stages are trace, fold"),
+    "a stage that there is not": (lambda p, c, s: p.explain("assembly"), "the stages are trace, simplify, fold"),
     "a picture of another kind": (lambda p, c, s: p.plot("plan.xyz"), r"a picture's name ends with \.png"),
     "masked numbers": (lambda p, c, s: c.encrypt(np.ma.array(X, mask=X > 0)), "x have masked entries: fill them first"),
     "a number for a secret": (lambda p, c, s: p.client(secret=3), r"secret must be a ckks\.Client, not int"),

@@ -66,6 +66,11 @@ def instance(value: object, kind: type, what: str, instead: str = "") -> None:
         )
 
 
+def dense(value: Any) -> Any:
+    """A sparse matrix of SciPy as an array of NumPy, which knows it as an object only; everything else as it is."""
+    return value.toarray() if hasattr(value, "toarray") and hasattr(value, "nnz") else value
+
+
 def unmasked(values: Any, what: str) -> None:
     """Raises InvalidArgument for an array of numpy.ma that hides numbers: nobody could say what stands in their place."""
     if "numpy.ma" in sys.modules and np.ma.is_masked(values):

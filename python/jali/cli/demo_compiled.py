@@ -307,7 +307,7 @@ def _noise_bits(program: Program, inputs: tuple[Array, ...], found: Array) -> fl
     """-log2 of the root mean square of the noise in decrypted numbers of the program's one output, without those that were refused."""
     ports, stages = program.manifest.inputs, program.stages
     examples = [np.reshape(x, (-1, *port.shape)) for x, port in zip(inputs, ports, strict=True)]
-    (want,) = expected(stages["trace"], stages["approximate"], examples)
+    (want,) = expected(stages["simplify"], stages["approximate"], examples)
     (name,) = stages["levels"].outputs
     noise = (found.reshape(len(want), -1) - want.reshape(len(want), -1)) / stages["levels"][
         name

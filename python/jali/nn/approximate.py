@@ -21,9 +21,9 @@ from jali.nn.expected import expected, scaled
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.loop_graph import StepMap, is_whole, sizes_of
 from jali.nn.loop_scales import LoopRadii, fixed_by_loops, inputs_at_start, multiplies, settled
-from jali.nn.scalar import APPROXIMATED, COMPOSITIONS
+from jali.nn.scalar import ABOVE_ZERO, APPROXIMATED, COMPOSITIONS, HOMOGENEOUS
 from jali.nn.sparse import SparseMap
-from jali.nn.widen import HOMOGENEOUS, TooCoarse, widened
+from jali.nn.widen import TooCoarse, widened
 
 __all__ = [
     "NOISE_SHARE",
@@ -220,15 +220,19 @@ def _approximated(
     for node in graph:
         inputs = [nodes[name] for name in node.inputs]
         if node.op == "affine":
+            argument = any(u.attrs.get("function") in ABOVE_ZERO for u in graph.users(node.name))
+            if argument:  # its interval does not touch 0
+                fixed.pop(node.name, None)
             centre, radius = scale(node)
-            kept = None if node.name in fixed else _copied_radius(node, inputs)
+            kept = None if argument or node.name in fixed else _copied_radius(node, inputs)
             if kept is not None:
                 centre, radius = 0.0, kept
             made = _affine(node, inputs, centre, radius)
+            made = made if kept is None else _beyond(made)
             nodes[node.name] = _snapped(made) if node.name in fixed or kept else made
         elif node.op == "multiply":
             radius = inputs[0].attrs["radius"] * inputs[1].attrs["radius"]
-            nodes[node.name] = _known(node, 0.0, radius)
+            nodes[node.name] = _beyond(_known(node, 0.0, radius))
         elif node.op == "products":
             largest = fixed.get(node.name) or max(abs(node.attrs["low"]), abs(node.attrs["high"]))
             gain = float(inputs[0].attrs["radius"] * inputs[1].attrs["radius"] / largest)
@@ -341,6 +345,16 @@ def _copied_radius(node: Node, inputs: Sequence[Node]) -> float | None:
     return float(radius[0]) * first if whole else None
 
 
+def _beyond(node: Node) -> Node:
+    """A node whose radius is that of what it copies or multiplies. This may lie beyond it, by the errors of functions, and so does the node."""
+    low, high = node.attrs["low"], node.attrs["high"]
+    off = max(0.0, high - 1.0, -1.0 - low)
+    if not off:
+        return node
+    beyond = off + node.attrs.get("beyond", 0.0)
+    return node.with_attrs(low=max(low, -1.0), high=min(high, 1.0), beyond=beyond)
+
+
 def _snapped(node: Node) -> Node:
     """The node; maps that multiply by one whole number up to rounding multiply by it, which takes no level."""
     maps = []
@@ -408,7 +422,11 @@ def _chebyshev(node: Node, centre: float, reach: float, error: float) -> tuple[A
         inner = np.polynomial.Polynomial([centre, reach])
         power = np.polynomial.Polynomial(node.attrs["coefficients"])(inner)
         return np.asarray(np.polynomial.chebyshev.poly2cheb(power.coef), np.float64), 0.0
-    name, interval = node.attrs["function"], (float(centre - reach), float(centre + reach))
+    name = node.attrs["function"]
+    if name == "inverse" and centre < 0:  # 1 / x = -(1 / -x), and T_k(-t) = (-1)^k T_k(t)
+        mirrored, off = _chebyshev(node, -centre, reach, error)
+        return mirrored * -((-1.0) ** np.arange(len(mirrored))), off
+    interval = float(centre - reach), float(centre + reach)
     try:
         found = APPROXIMATED[name](interval, error=error)
     except InvalidArgument as refused:

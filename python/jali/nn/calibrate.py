@@ -10,16 +10,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from jali.errors import InvalidArgument
+from jali.nn.arguments import factors_of_arguments, has_own, shared_arguments, with_own
 from jali.nn.execute import every_value, iterations
 from jali.nn.folded import FOLDED
 from jali.nn.graph import Array, Graph, Node
+from jali.nn.intervals import relied
 from jali.nn.loop_graph import inputs_at, parts_of
-from jali.nn.scalar import FUNCTIONS
+from jali.nn.scalar import ABOVE_ZERO, FUNCTIONS, undefined
 
 __all__ = [
-    "ABOVE_ZERO",
     "MARGIN",
     "Range",
     "affine_bounds",
@@ -30,11 +32,10 @@ __all__ = [
 
 #: How far a range reaches beyond what was seen, at both ends, in units of the width that was seen.
 MARGIN = 0.5
+_EQUAL = 2.0**-20
+_ROUNDED = 2.0**-40  # part of a bound by which roundings do not carry it over another one
 _LEAST, _MOST = 2.0**-50, 2.0**500  # of outputs; of all numbers, whose squares are doubles
 _SAMPLES = 4097  # of a function, to find its range; named functions have at most one turning point between them
-
-#: Functions of numbers above 0.
-ABOVE_ZERO = ("inverse", "log", "inverse_sqrt", "sqrt")
 
 Range = tuple[float, float]
 
@@ -56,25 +57,60 @@ def calibrate(
     Raises InvalidArgument, which names the node, for numbers that are not finite.
     """
     values = every_value(graph, examples) if exact is None else exact
-    declared = iter(input_ranges or [None] * len(graph.inputs))
+    declared = input_ranges or [None] * len(graph.inputs)
     ranges: list[_Known] = []
-    for node, seen in zip(graph.inputs, examples, strict=True):
+    factors = factors_of_arguments(graph)
+    for node, seen, pair in zip(graph.inputs, examples, declared, strict=True):
         _check_finite(node, seen)
-        ranges.append((*_input_range(node, seen, next(declared), margin), True))
-    return _calibrated(graph, values, ranges, margin)
+        ranges.append((*_input_range(node, seen, pair, margin, factors[node.name]), True))
+    graph = with_own(graph, shared_arguments(graph))
+    while True:
+        touching: set[str] = set()
+        made = _calibrated(graph, values, ranges, margin, touching)
+        if not touching:
+            break
+        graph = with_own(graph, touching)
+    kept = _within_functions(made, ranges, examples, [pair is None for pair in declared])
+    return made if kept is ranges else _calibrated(graph, values, kept, margin, touching)
 
 
 _Known = tuple[Array | float, Array | float, bool]  # low, high, proven
 
 
+def _within_functions(
+    made: Graph, ranges: list[_Known], examples: Sequence[Array], free: Sequence[bool]
+) -> list[_Known]:
+    """The ranges of inputs without those numbers that would lead a function of them out of its interval, as log(1 + x) for an x whose margin is larger
+    than that of 1 + x. Clients then refuse them. free: which inputs have no range that was declared."""
+    known, found, narrower = relied(made), list[_Known](), False
+    for node, seen, (low, high, _), is_free in zip(
+        made.inputs, examples, ranges, free, strict=True
+    ):
+        if is_free and node.name in known:
+            flat = seen.reshape(len(seen), -1)
+            least, most = known[node.name]
+            finite = (np.where(np.isfinite(end), np.abs(end), 0.0) for end in (least, most))
+            least, most = least + _ROUNDED * next(finite), most - _ROUNDED * next(finite)
+            low = np.maximum(low, np.minimum(least, flat.min(0)))
+            high = np.minimum(high, np.maximum(most, flat.max(0)))
+            narrower |= bool(np.any(low > node.attrs["low"]) or np.any(high < node.attrs["high"]))
+        found.append((low, high, True))
+    return found if narrower else ranges
+
+
 def _calibrated(
-    graph: Graph, exact: Mapping[str, Array], ranges: Sequence[_Known], margin: float
+    graph: Graph,
+    exact: Mapping[str, Array],
+    ranges: Sequence[_Known],
+    margin: float,
+    touching: set[str],
 ) -> Graph:
-    """The graph for inputs with these ranges. exact: values of its nodes; what is not there is computed."""
+    """The graph for inputs with these ranges. exact: values of its nodes; what is not there is computed. touching: takes the functions that are not defined
+    in the whole range of their argument, and need a copy of it, see jali.nn.arguments."""
     given, values = iter(ranges), dict(exact)
     nodes: dict[str, Node] = {}
     for node in graph:
-        if node.name not in values:  # nodes that folding adds around loops
+        if node.name not in values:  # nodes that folding adds around loops, and copies of arguments
             values[node.name] = FOLDED[node.op].compute(
                 [values[name] for name in node.inputs], node.attrs
             )
@@ -83,7 +119,8 @@ def _calibrated(
         low: Array | float
         high: Array | float
         if node.op == "loop":
-            nodes[node.name] = _loop(node, sources, [values[n] for n in node.inputs], margin)
+            given_values = [values[n] for n in node.inputs]
+            nodes[node.name] = _loop(node, sources, given_values, margin)
             continue
         if node.op == "input":
             low, high, proven = next(given)
@@ -91,8 +128,13 @@ def _calibrated(
             low, high = _widened(seen, margin)
             proven = False
         elif node.op == "affine":
-            above = any(u.attrs.get("function") in ABOVE_ZERO for u in graph.users(node.name))
-            low, high, proven = _affine_range(node, nodes, seen, margin, above)
+            named = {user.attrs.get("function") for user in graph.users(node.name)}
+            away = not named.isdisjoint(ABOVE_ZERO)
+            low, high, proven = _affine_range(node, nodes, seen, margin, away)
+        elif _is_undefined(node, sources) and not has_own(node):
+            touching.add(node.name)
+            low, high = _widened(seen, margin)
+            proven = False
         else:
             low, high = _range(node, sources)
             proven = all(source.attrs["proven"] for source in sources)
@@ -110,14 +152,15 @@ def _calibrated(
 
 def _loop(node: Node, sources: Sequence[Node], values: Sequence[Array], margin: float) -> Node:
     """A loop whose body knows the ranges of all iterations together, and whose result has those of its parts."""
-    known = [_known(n) for n in sources]
-    states, found = known[: node.attrs["states"]], []
-    for step, (body, inputs, inside) in enumerate(iterations(node, values)):
-        ranges = [*states, *(known[k] for k in inputs_at(node, step))]
-        ranges = [_of_size(r, port.size) for r, port in zip(ranges, body.inputs, strict=True)]
-        exact = {**inside, **{n.name: x for n, x in zip(body.inputs, inputs, strict=True)}}
-        found.append(_calibrated(body, exact, ranges, margin))
-        states = [_known(found[-1][name]) for name in body.outputs[: len(states)]]
+    node = node.with_attrs(
+        body=with_own(node.attrs["body"], shared_arguments(node.attrs["body"], body=True))
+    )
+    while True:
+        touching: set[str] = set()
+        found = _iterations(node, sources, values, margin, touching)
+        if not touching:
+            break
+        node = node.with_attrs(body=with_own(node.attrs["body"], touching))
     names = node.attrs["body"].outputs
     parts = [found[step][names[k]] for k, step in parts_of(node.attrs)]
     numbers = {
@@ -132,6 +175,21 @@ def _loop(node: Node, sources: Sequence[Node], values: Sequence[Array], margin: 
         proven=all(n.attrs["proven"] for n in parts),
         body=Graph(tuple(merged), body.outputs, "calibrate"),
     )
+
+
+def _iterations(
+    node: Node, sources: Sequence[Node], values: Sequence[Array], margin: float, touching: set[str]
+) -> list[Graph]:
+    """The calibrated body of every iteration."""
+    known = [_known(n) for n in sources]
+    states, found = known[: node.attrs["states"]], list[Graph]()
+    for step, (body, inputs, inside) in enumerate(iterations(node, values)):
+        ranges = [*states, *(known[k] for k in inputs_at(node, step))]
+        ranges = [_of_size(r, port.size) for r, port in zip(ranges, body.inputs, strict=True)]
+        exact = {**inside, **{n.name: x for n, x in zip(body.inputs, inputs, strict=True)}}
+        found.append(_calibrated(body, exact, ranges, margin, touching))
+        states = [_known(found[-1][name]) for name in body.outputs[: len(states)]]
+    return found
 
 
 def _known(node: Node) -> _Known:
@@ -191,13 +249,19 @@ def _check_finite(node: Node, seen: Array) -> None:
 
 
 def _input_range(
-    node: Node, seen: Array, declared: tuple[Any, Any] | None, margin: float
+    node: Node,
+    seen: Array,
+    declared: tuple[Any, Any] | None,
+    margin: float,
+    factors: npt.NDArray[np.bool_],
 ) -> tuple[Array, Array]:
     """What the client will accept, for each number.
 
     A vector's numbers have ranges of their own, because features come in different units: each may lie outside of what was
     seen by the margin times its width or the median feature's, whichever is more. Numbers of an array of more axes have one
     range together.
+
+    factors: which numbers make a function undefined by being 0. If they were seen on one side of 0, their range lies there.
     """
     if declared is not None:
         try:
@@ -213,28 +277,44 @@ def _input_range(
             raise InvalidArgument(
                 f"examples of the calibration lie outside of the range that was declared for {node.name}: widen input_range=, or leave them out"
             )
-        return low.ravel(), high.ravel()
+        low, high = low.ravel(), high.ravel()
+        if np.any(factors & (low <= 0) & (high >= 0)):
+            raise InvalidArgument(
+                f"the range that was declared for {node.name} holds 0, for which a function in the model has no value: declare one that lies above 0"
+            )
+        return low, high
     axes = 0 if len(node.shape) == 1 else None
     low, high = (np.broadcast_to(f(seen, axis=axes), node.shape).ravel() for f in (np.min, np.max))
     width = high - low
     room = np.maximum(width, np.median(width)) * margin
     room[room == 0] = max(1.0, float(np.abs(seen).max())) * margin  # every example is the same
-    return low - room, high + room
+    above, below = _towards_0(low, high, margin), -_towards_0(-high, -low, margin)
+    least = np.where(factors & (low > 0), np.maximum(low - room, above), low - room)
+    most = np.where(factors & (high < 0), np.minimum(high + room, below), high + room)
+    return least, most
+
+
+def _towards_0(low: Any, high: Any, margin: float) -> Array:
+    """The end of a range that leaves room below positive numbers on the scale of logarithms, on which it never reaches 0; NaN for others."""
+    with np.errstate(all="ignore"):
+        return np.asarray(low * (low / high) ** margin / (1 + margin))
 
 
 def _affine_range(
-    node: Node, nodes: dict[str, Node], seen: Array, margin: float, above: bool
+    node: Node, nodes: dict[str, Node], seen: Array, margin: float, away: bool
 ) -> tuple[float, float, bool]:
     """The range of a matrix's result: what was seen, with room at both ends, or what is proven, if that is less.
 
-    above: whether a function of it is defined for numbers above 0 alone. The room below is then on the scale of logarithms, on which
-    it never reaches 0.
+    away: whether a function of it is not defined at 0. The room on that side is then on the scale of logarithms.
     """
     sources = [(n.attrs["low"], n.attrs["high"]) for n in (nodes[name] for name in node.inputs)]
     proven_low, proven_high = affine_bounds(node, sources)
-    least_seen, (low, high) = float(seen.min()), _widened(seen, margin)
-    if above and least_seen > 0:
-        low = max(low, least_seen * (least_seen / float(seen.max())) ** margin / (1 + margin))
+    low, high = _widened(seen, margin)
+    least, most = float(seen.min()), float(seen.max())
+    if away and least > 0:
+        low = max(low, float(_towards_0(least, most, margin)))
+    if away and most < 0:
+        high = min(high, -float(_towards_0(-most, -least, margin)))
     if low <= proven_low and proven_high <= high:
         return proven_low, proven_high, all(nodes[n].attrs["proven"] for n in node.inputs)
     return max(low, proven_low), min(high, proven_high), False
@@ -254,14 +334,31 @@ def affine_bounds(
 def _widened(seen: Array, margin: float) -> Range:
     """What was seen, with room at both ends."""
     low, high = float(seen.min()), float(seen.max())
-    room = (high - low) * margin or max(1.0, abs(high)) * margin
+    # Numbers that differ by roundings alone are one number, and a scale in which they differ would multiply by 2^50.
+    width = high - low if high - low > _EQUAL * max(abs(low), abs(high)) else 0.0
+    room = width * margin or max(1.0, abs(high)) * margin
     return low - room, high + room
 
 
 def _range(node: Node, inputs: Sequence[Node]) -> Range:
     """The range of a function or a product, from the ranges of what it takes."""
-    ends = [(float(np.min(n.attrs["low"])), float(np.max(n.attrs["high"]))) for n in inputs]
-    return function_range(node, ends)
+    if _is_undefined(node, inputs):
+        name, (low, high) = node.attrs["function"], _ends(inputs[0])
+        raise InvalidArgument(
+            f"{node.name}: {name} is computed on an interval above 0, and its numbers may lie in "
+            f"[{low:.3g}, {high:.3g}] with the margin: add a constant to them, declare input_range=, or take a "
+            "smaller margin="
+        )
+    return function_range(node, list(map(_ends, inputs)))
+
+
+def _is_undefined(node: Node, inputs: Sequence[Node]) -> bool:
+    """Whether it is a function that has no value for some of its numbers."""
+    return node.op == "function" and undefined(node.attrs["function"], *_ends(inputs[0]))
+
+
+def _ends(node: Node) -> Range:
+    return float(np.min(node.attrs["low"])), float(np.max(node.attrs["high"]))
 
 
 def function_range(node: Node, ends: Sequence[Range]) -> Range:
@@ -275,12 +372,5 @@ def function_range(node: Node, ends: Sequence[Range]) -> Range:
     if node.op == "polynomial":
         y = np.polynomial.polynomial.polyval(x, np.asarray(node.attrs["coefficients"]))
     else:
-        name = node.attrs["function"]
-        if name in ABOVE_ZERO and ends[0][0] <= 0:
-            raise InvalidArgument(
-                f"{node.name}: {name} is computed on an interval above 0, and its numbers may lie in "
-                f"[{ends[0][0]:.3g}, {ends[0][1]:.3g}] with the margin: add a constant to them, declare input_range=, or take a "
-                "smaller margin="
-            )
-        y = FUNCTIONS[name](x)
+        y = FUNCTIONS[node.attrs["function"]](x)
     return float(y.min()), float(y.max())

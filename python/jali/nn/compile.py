@@ -165,8 +165,10 @@ def trace(module: Any, example: Any, *, output: str = "logits") -> Graph:
     given = example if isinstance(example, tuple) else (example,)
     if is_module(module):
         for value in given:
-            if not is_module(value):
-                _numbers(value)
+            if not _numbers(value).size:
+                raise InvalidArgument(
+                    f"the example has the shape {np.shape(value)}, without a number: give a batch of one example at least, as X[:1] is"
+                )
         return trace_module(module, given)
     arrays = [_numbers(x) for x in given]
     if not all(np.all(np.isfinite(x)) for x in arrays):
@@ -212,6 +214,7 @@ def _numbers(value: Any) -> Array:
         value = value.detach().cpu()
         value = value.double() if value.is_floating_point() else value
     checks.unmasked(value, "examples")
+    value = checks.dense(value)
     try:
         array = np.asarray(value)
     except ValueError:
@@ -244,7 +247,7 @@ def _inner(array: Array) -> tuple[int, ...]:
 
 def _examples(graph: Graph, example: Any, calibration: Any) -> list[Array]:
     """Examples (n, *shape) for every input."""
-    inputs = graph.inputs
+    inputs, calibration = graph.inputs, checks.dense(calibration)
     if calibration is None:
         batches: Iterable[Any] = [example]
     elif (
@@ -271,6 +274,8 @@ def _examples(graph: Graph, example: Any, calibration: Any) -> list[Array]:
             )
         for node, values, into in zip(inputs, arrays, found, strict=False):
             array = _numbers(values)
+            if array.ndim and not len(array):
+                continue  # of a loader, for example
             if (1, *array.shape[1:]) == node.shape != array.shape:
                 raise InvalidArgument(
                     f"the example of {node.name} has the shape {node.shape}, and those of the calibration have {array.shape[1:]}. {_ONE}"

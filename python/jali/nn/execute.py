@@ -23,6 +23,7 @@ def checked_examples(node: Node, values: npt.ArrayLike) -> Array:
 
     Raises InvalidArgument for other shapes, rows of different lengths, and numbers that are not finite.
     """
+    values = checks.dense(values)
     array = checks.as_array(
         values,
         f"{node.name} takes an array of numbers, and its rows differ in length: give every example the shape {node.shape}",

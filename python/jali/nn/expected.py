@@ -56,7 +56,7 @@ def computed(
         for node in flat:
             if node.op == "input":
                 values = scaled(node, next(given))
-            elif node.op == "affine" and model is not None:
+            elif node.op == "affine" and model is not None and node.name in model.names:
                 values = scaled(node, model.value(node.name).reshape(-1, *node.shape))
             else:
                 op = FOLDED.get(node.op) or OPS[node.op]
@@ -81,6 +81,7 @@ class _Model:
 
     def __init__(self, traced: Graph) -> None:
         self.traced = traced
+        self.names = {node.name for node in traced}
         self.known: dict[str, Array] = {}
 
     def value(self, name: str) -> Array:

@@ -194,7 +194,13 @@ class _Folding:
             for source, single in form.maps.items():
                 both = _after(outer, single)
                 maps[source] = _sum(maps[source], both) if source in maps else both
-        return _Form(maps, bias, (*folds, node.name))
+        return _Form(_used(maps), bias, (*folds, node.name))
+
+
+def _used(maps: dict[str, SparseMap]) -> dict[str, SparseMap]:
+    """The maps that have an entry, as those of a part of an array to which a source gives nothing have none. Constants keep one map."""
+    used = {name: m for name, m in maps.items() if m.count}
+    return used or dict(list(maps.items())[:1])
 
 
 def _itself(node: Node) -> _Form:

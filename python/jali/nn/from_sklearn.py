@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jali._core import checks
 from jali._core.console import one_text
 from jali.errors import InvalidArgument, Unsupported
 from jali.nn.graph import Graph, Node
@@ -88,13 +89,19 @@ def trace_estimator(model: Any, features: int, output: str = "logits") -> Graph:
     return builder.graph([result])
 
 
-def _traced(builder: Builder, x: Node, model: Any, name: str, output: str) -> Node:
+def _traced(
+    builder: Builder, x: Node, model: Any, name: str, output: str, *, last: bool = True
+) -> Node:
+    """last: whether it is the last step of pipelines, of which others are what they transform to."""
     kind = type(model).__name__
     if kind == "Pipeline":
-        for label, step in model.steps:
-            if step is not None and step != "passthrough":
-                x = _traced(builder, x, step, label, output)
+        steps = [s for s in model.steps if s[1] is not None and s[1] != "passthrough"]
+        final = model.steps[-1][1]
+        for label, step in steps:
+            x = _traced(builder, x, step, label, output, last=last and step is final)
         return x
+    if kind == "LinearDiscriminantAnalysis" and not last:
+        return _discriminants(builder, x, model, name)
     if kind in _SCALERS:
         _fitted(model, name, "n_features_in_")
         if getattr(model, "clip", False):
@@ -109,7 +116,7 @@ def _traced(builder: Builder, x: Node, model: Any, name: str, output: str) -> No
         return _dense(builder, x, name, weight, -weight @ model.mean_)
     if kind in _LINEAR or kind in _CLASSIFIERS:
         _fitted(model, name, "coef_")
-        y = _dense(builder, x, name, np.atleast_2d(model.coef_), model.intercept_)
+        y = _dense(builder, x, name, np.atleast_2d(checks.dense(model.coef_)), model.intercept_)
         return _finished(builder, y, name, output, kind)
     if kind in ("MLPClassifier", "MLPRegressor"):
         return _perceptron(builder, x, model, name, output)
@@ -140,13 +147,23 @@ def _traced(builder: Builder, x: Node, model: Any, name: str, output: str) -> No
     )
 
 
+def _discriminants(builder: Builder, x: Node, model: Any, name: str) -> Node:
+    """What a step behind a discriminant analysis takes: its transform."""
+    _fitted(model, name, "scalings_")
+    weight = np.asarray(model.scalings_, np.float64)[:, : model._max_components].T
+    centre = model.xbar_ if model.solver == "svd" else np.zeros(x.size)
+    return _dense(builder, x, name, weight, -weight @ centre)
+
+
 def _fitted(model: Any, name: str, attribute: str) -> None:
     if not hasattr(model, attribute):
         raise InvalidArgument(f"{name}: this {type(model).__name__} is not fitted: call fit first")
 
 
 def _dense(builder: Builder, x: Node, name: str, weight: Any, bias: Any) -> Node:
-    matrix = np.array(weight, np.float64)  # a copy: the estimator may be fitted further
+    matrix = np.array(
+        checks.dense(weight), np.float64
+    )  # a copy: the estimator may be fitted further
     full = np.broadcast_to(np.asarray(bias, np.float64).ravel(), (len(matrix),)).copy()
     return builder.add(name, "dense", [x], weight=matrix, bias=full)
 

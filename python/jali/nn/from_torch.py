@@ -296,10 +296,22 @@ class _Reader:
         if name not in _OPERATORS:
             raise Unsupported(f"{label}: {name} cannot be compiled: {reason(name) or OTHER}")
         try:
-            return _OPERATORS[name](**self._bound(node.target, name, args, kwargs))
+            result = _OPERATORS[name](**self._bound(node.target, name, args, kwargs))
+            return self._clear_as_tensors(result, node.meta.get("val"))
         except (Unsupported, InvalidArgument) as error:
             text = str(error)
             raise type(error)(text if text.startswith(label) else f"{label}: {text}") from None
+
+    def _clear_as_tensors(self, result: Any, like: Any) -> Any:
+        """What an operator gave, with tensors in the place of NumPy's arrays: 0 x is in the clear, and PyTorch computes with it further. like: what
+        the module has there."""
+        if isinstance(result, np.ndarray):
+            tensor = self._torch.from_numpy(np.ascontiguousarray(result))
+            return tensor if like is None else tensor.to(like.dtype)
+        if isinstance(result, (tuple, list)):
+            each = like if isinstance(like, (tuple, list)) else [like] * len(result)
+            return type(result)(map(self._clear_as_tensors, result, each))
+        return result
 
     def _loaded(self, value: Any) -> Any:
         if isinstance(value, (list, tuple)):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ from jali.nn.report import Summary, summarised
 from jali.nn.roles import Client, Server
 from jali.nn.run import Machine
 from jali.nn.sampled import Samples
+from jali.nn.simplify import Changes, changed, simplified
 from jali.nn.stages import lowered
 from jali.nn.storage import Kind
 from jali.nn.unroll import has_loops
@@ -72,7 +74,8 @@ class Program:
     """What jali.compile returns.
 
     stages: the graph after every stage. memory: bytes for matrices. device: "cpu" or "cuda", for which it was planned. precision_bits: what was asked for. error: of every function, in units of its largest
-    value. costs: of operations and bootstrappings, by which levels were chosen. weights: by which layouts were. claims: see Machine.
+    value. costs: of operations and bootstrappings, by which levels were chosen. weights: by which layouts were. claims: see Machine. changes: to the
+    traced graph, see jali.nn.simplify.
     """
 
     stages: Mapping[str, Graph]
@@ -84,6 +87,7 @@ class Program:
     weights: Weights
     claims: Mapping[str, float]
     device: str = "cpu"
+    changes: Changes = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -93,6 +97,7 @@ class Program:
         precision_bits: float,
         error: float,
         device: str = "cpu",
+        changes: Changes | None = None,
     ) -> Program:
         """The program of the stages up to approximation and of the plan that was made for them."""
         params, lanes = found.machine.params, found.machine.lanes
@@ -101,7 +106,9 @@ class Program:
         made = {**stages, **found.stages}
         claims = found.machine.claims
         chosen_by = found.costs, found.weights
-        return cls(made, manifest, memory, precision_bits, error, *chosen_by, claims, device)
+        return cls(
+            made, manifest, memory, precision_bits, error, *chosen_by, claims, device, changes or {}
+        )
 
     @property
     def params(self) -> ckks.Params:
@@ -109,7 +116,7 @@ class Program:
         return self.manifest.params
 
     def explain(self, stage: str) -> str:
-        """A stage as text: the graph after trace, fold, calibrate, approximate, layout, lower and levels; parameters, with the keys;
+        """A stage as text: the graph after trace, simplify, fold, calibrate, approximate, layout, lower and levels; parameters, with the keys;
         report, what each node of the plan costs; and program, what client and server have."""
         manifest = self.manifest
         match stage:
@@ -161,7 +168,7 @@ class Program:
                 )
         step = max(1, _AT_ONCE // sum(node.size for node in stages["trace"]))
         parts = [
-            expected(stages["trace"], graph, [x[k : k + step] for x in arrays])
+            expected(stages["simplify"], graph, [x[k : k + step] for x in arrays])
             for k in range(0, len(arrays[0]), step)
         ]
         bits, results = self.manifest.demand.noise_bits, []
@@ -267,6 +274,7 @@ class Program:
                 self.weights,
                 self.claims,
                 self.device,
+                self.changes,
             )
         )
 
@@ -289,7 +297,8 @@ class Program:
         """
         was = stored.from_bytes(data, security, max_entries)
         with np.errstate(over="ignore", invalid="ignore"):  # such products are refused here
-            stages = {"trace": was.graph, "fold": fold(was.graph)}
+            simple = changed(was.graph, was.changes)
+            stages = {"trace": was.graph, "simplify": simple, "fold": fold(simple)}
         stored.check_folded(stages["fold"])
         stages["calibrate"] = was.calibrated(stages["fold"])
         functions = approximated(stages["calibrate"], was.error)
@@ -304,7 +313,7 @@ class Program:
             raise VersionError(_OTHER) from None
         machine = Machine(made["levels"], params, lanes, was.memory, was.claims, costs=was.costs)
         found = Plan(made, machine, was.manifest.demand, was.costs, was.weights)
-        again = cls.of(stages, found, was.precision_bits, was.error, was.device)
+        again = cls.of(stages, found, was.precision_bits, was.error, was.device, was.changes)
         if not again.manifest.is_like(was.manifest):
             raise VersionError(_OTHER)
         return replace(again, manifest=was.manifest)
@@ -342,13 +351,14 @@ def compiled(
     """The program of a traced graph. Arguments as of jali.compile and plan; lanes: a power of two."""
     told = progress or Progress()
     told.at("fold", 0.02)
-    stages = {"trace": graph, "fold": fold(graph)}
-    told.at("calibrate", 0.06)
     exact = every_value(graph, examples)
     check_outputs(graph, exact)
-    stages["calibrate"] = calibrate(
-        stages["fold"], examples, margin=margin, input_ranges=input_ranges, exact=exact
+    told.at("calibrate", 0.06)
+    ranged = partial(calibrate, examples=examples, margin=margin, input_ranges=input_ranges)
+    changes, stages = simplified(
+        graph, examples, exact, lambda folded, values: ranged(folded, exact=values)
     )
+    stages = {"trace": graph, **stages}
     most = max(_MEASURED, _NUMBERS // sum(node.size for node in graph))
     some = np.linspace(0, len(examples[0]) - 1, min(len(examples[0]), most)).astype(int)
     chosen = [x[some] for x in examples]
@@ -362,7 +372,7 @@ def compiled(
         stages["calibrate"],
         chosen,
         precision_bits,
-        traced=graph,
+        traced=stages["simplify"],
         exact=outputs,
     )
     found = plan(
@@ -373,12 +383,12 @@ def compiled(
         device,
         key_memory=key_memory,
         insecure_ring=insecure_ring,
-        samples=Samples(graph, chosen),
+        samples=Samples(stages["simplify"], chosen),
         progress=told,
     )
     told.at("program", 1.0)
     _warn_of_made(found.machine, memory)
-    return Program.of(stages, found, precision_bits, error, device)
+    return Program.of(stages, found, precision_bits, error, device, changes)
 
 
 def _generator(rng: object) -> np.random.Generator:

@@ -18,9 +18,11 @@ from jali.errors import InvalidArgument
 from jali.nn.graph import Array
 
 __all__ = [
+    "ABOVE_ZERO",
     "APPROXIMATED",
     "COMPOSITIONS",
     "FUNCTIONS",
+    "HOMOGENEOUS",
     "gelu",
     "inverse",
     "inverse_sqrt",
@@ -29,6 +31,7 @@ __all__ = [
     "relu_15_15_27",
     "sigmoid",
     "silu",
+    "undefined",
 ]
 
 _DEGREES = (7, 15, 31, 63, 127, 255, 511)  # the largest that take 3, 4, 5 .. levels
@@ -74,6 +77,19 @@ FUNCTIONS: dict[str, Callable[[Array], Array]] = {
 
 #: ReLU as x (1 + sign(x)) / 2 with a sign of polynomials of these degrees, whatever error that leaves. Each is a node of its own.
 COMPOSITIONS = {"relu_15_15_27": (15, 15, 27)}
+
+#: Functions of numbers above 0. The inverse is one of numbers below 0, too.
+ABOVE_ZERO = ("inverse", "log", "inverse_sqrt", "sqrt")
+
+#: Functions with f(r x) = r f(x) for r > 0.
+HOMOGENEOUS = ("relu", "absolute", *COMPOSITIONS)
+
+
+def undefined(name: str, low: Array | float, high: Array | float) -> bool:
+    """Whether a function has no value, or as the root no slope, for some number between these."""
+    if name == "inverse":
+        return bool(np.any((np.asarray(low) <= 0) & (np.asarray(high) >= 0)))
+    return name in ABOVE_ZERO and bool(np.any(np.asarray(low) <= 0))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,14 @@ from jali._core import schema
 from jali._core.console import bytes_text
 from jali.errors import CorruptData, LimitExceeded, VersionError
 from jali.nn import files, recorded, storage_costs
+from jali.nn.arguments import functions_with_own, with_own
 from jali.nn.costs import Costs
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.levels import Levels
 from jali.nn.loop_graph import unrolled_count
 from jali.nn.manifest import Manifest
 from jali.nn.ops import entries
+from jali.nn.simplify import KINDS, Changes, are_changes_of
 from jali.nn.weights import Weights
 
 __all__ = ["Stored", "check_folded", "from_bytes", "to_bytes"]
@@ -51,6 +53,7 @@ class Stored:
     weights: Weights
     claims: Mapping[str, float]
     device: str = "cpu"
+    changes: Changes = field(default_factory=dict)
 
     def calibrated(self, folded: Graph) -> Graph:
         """The folded graph with the ranges of the file. Raises CorruptData if they do not fit."""
@@ -60,6 +63,8 @@ class Stored:
 
 
 def _calibrated(folded: Graph, ranges: Any) -> Graph:
+    if isinstance(ranges, dict):
+        folded = with_own(folded, functions_with_own(ranges.keys(), folded))
     if not isinstance(ranges, dict) or set(ranges) != {node.name for node in folded}:
         raise CorruptData("the program's ranges are those of other arrays")
     nodes = []
@@ -90,6 +95,7 @@ def to_bytes(program: Stored) -> bytes:
         "weights": program.weights.document,
         "claims": dict(program.claims),
         "device": program.device,
+        "changes": dict(program.changes),
     }
     return files.written(_KIND, content, arrays)
 
@@ -138,7 +144,9 @@ def from_bytes(
     levels = Levels(inside["levels"], inside["restored"], inside["slots"])
     if unrolled_count(graph) > _MOST_FOLDED * len(levels.at) + _FEW:
         raise CorruptData("the program's loops have more iterations than it has levels for")
-    kept = ("ranges", "weights", "claims", "device", "precision_bits", "error", "memory")
+    if not are_changes_of(graph, found["changes"]):
+        raise CorruptData("the bytes are no program: it changes operations that it does not have")
+    kept = ("ranges", "weights", "claims", "device", "changes", "precision_bits", "error", "memory")
     return Stored(
         graph=graph,
         manifest=manifest,
@@ -169,8 +177,9 @@ def _outside(arrays: Sequence[Array]) -> schema.Check:
             "weights": Weights.of_document,
             "claims": schema.mapped(schema.number(-255, 255), _MOST_NODES),
             "device": schema.one_of("cpu", "cuda"),
+            "changes": schema.mapped(schema.one_of(*KINDS), _MOST_NODES),
         },
-        {"slots": {}, "device": "cpu"},
+        {"slots": {}, "device": "cpu", "changes": {}},
     )
 
 

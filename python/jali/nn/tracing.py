@@ -79,7 +79,9 @@ class Traced:
     __int__ = __index__ = __float__
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        self._refused("a conversion to an array of NumPy")
+        self._refused(
+            "a conversion to an array of NumPy, such as S @ x makes for a sparse S of SciPy (write S.toarray() @ x),"
+        )
 
     def __lt__(self, other: Any) -> NoReturn:
         self._refused("a comparison")
@@ -223,7 +225,7 @@ class Traced:
         return product.reshape(*product.shape[:-2], *ends)
 
     def __rmatmul__(self, other: Any) -> Traced:
-        matrix = np.asarray(other)
+        matrix = np.asarray(checks.dense(other))
         if self.ndim == 1:
             return self.__matmul__(matrix.T)
         if self.ndim != 2 or matrix.ndim not in (1, 2):
@@ -375,7 +377,7 @@ def _joint(*shapes: Shape) -> Shape:
 
 
 def _numbers(value: Any) -> Array:
-    array = np.asarray(value)
+    array = np.asarray(checks.dense(value))
     if array.dtype.kind not in "biuf":
         raise InvalidArgument(
             f"a traced function computes with real numbers, not {checks.shown(value)}"

@@ -149,6 +149,10 @@ class _Unrolling:
                 maps.append((self._result(name), single))
                 continue
             rows, cols, values = single.rows, single.cols, single.values
+            if not len(cols):  # of a constant
+                none = SparseMap(rows, cols, values, (single.shape[0], self.sizes[name][0]))
+                maps.append((self.parts[name][0], none))
+                continue
             ends, first, last = np.cumsum(self.sizes[name]), cols.min(), cols.max()
             for part, size, end in zip(self.parts[name], self.sizes[name], ends, strict=True):
                 if end <= first or end - size > last:

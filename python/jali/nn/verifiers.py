@@ -167,6 +167,7 @@ def _levels(graph: Graph) -> Problems:
 #: The verifier of each stage that makes a graph.
 GRAPHS: Mapping[str, Callable[[Graph], Problems]] = {
     "trace": _traced,
+    "simplify": _traced,
     "fold": _bodies(_folded),
     "calibrate": _bodies(_calibrated),
     "approximate": _bodies(_approximated),

@@ -12,14 +12,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from jali.errors import InvalidArgument
-from jali.nn.calibrate import ABOVE_ZERO, affine_bounds, function_range
+from jali.nn.calibrate import affine_bounds, function_range
 from jali.nn.composite import sign
 from jali.nn.graph import Array, Graph, Node
-from jali.nn.scalar import COMPOSITIONS
+from jali.nn.scalar import COMPOSITIONS, HOMOGENEOUS, undefined
 
-__all__ = ["HOMOGENEOUS", "TooCoarse", "widened"]
+__all__ = ["TooCoarse", "widened"]
 
-HOMOGENEOUS = ("relu", "absolute", *COMPOSITIONS)  # f(r x) = r f(x) for r > 0
 _SAME = 1e-9  # of a range's size: by less than that do equal bounds differ
 
 Range = tuple[Array | float, Array | float]
@@ -82,9 +81,9 @@ def _product(node: Node, sources: Sequence[Range]) -> tuple[float, float]:
 def _function(node: Node, source: Range, error: float) -> tuple[Node, Range]:
     """The node, and the range of what is computed."""
     name, ends = node.attrs.get("function"), _ends(source)
-    if name in ABOVE_ZERO and ends[0] <= 0:
+    if name is not None and undefined(name, *ends):
         raise TooCoarse(
-            f"{node.name}: {name} is computed on an interval above 0, and errors of approximations lead to {ends[0]:.3g}: add a "
+            f"{node.name}: {name} is computed on an interval above 0, and errors of approximations lead to [{ends[0]:.3g}, {ends[1]:.3g}]: add a "
             "constant to its numbers, or ask for more precision_bits"
         )
     low, high = function_range(node, [ends])
