@@ -137,7 +137,7 @@ def _trees(
 ) -> Iterator[Row]:
     program, request, want = server.program, client.encrypt(rows), model.scores(rows)
     message = trees.Message.request(request, program.manifest)
-    (answers,) = server.read(message)
+    answers = server.read(message)
     about = {
         "set": client.params.name,
         "look_ups": program.look_ups,
@@ -147,7 +147,7 @@ def _trees(
     }
     bodies: dict[str, Callable[[], bytes]] = {
         "demo_trees": lambda: server(request),
-        "demo_trees_run": lambda: server.run(message, [answers]).to_bytes(),
+        "demo_trees_run": lambda: server.run(message, answers).to_bytes(),
     }
     for name, body in bodies.items():
         times = timed(body, seconds=options.seconds)
