@@ -27,7 +27,7 @@ struct Allowed {
 };
 
 Allowed allowed(const Ciphertext& c) {
-  const double error = worst_case_error(c);
+  const double error = allowed_error(c);
   require<RangeExceeded>(std::isfinite(error), [&] {
     return "no bound is known for the numbers and the errors of this ciphertext: it says itself "
            "that "
@@ -76,7 +76,7 @@ std::vector<std::complex<double>> decrypt(const Decryptor& decryptor, const Enco
   require<WrongDecryption>(within, [&] {
     return "this is not what the ciphertext says it holds, numbers of up to " +
            shown(ciphertext.estimate.peak) + " with errors of up to " +
-           shown(worst_case_error(ciphertext)) +
+           shown(allowed_error(ciphertext)) +
            ": it was decrypted with another key, altered on its way, or has numbers beyond the "
            "range that was declared or claimed with with_magnitude(). check=False gives the "
            "numbers all the same. Do "
