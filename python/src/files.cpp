@@ -60,7 +60,7 @@ void save_to(nb::handle file, const std::function<void(const wire::Sink&)>& writ
   }
   const std::filesystem::path path = path_of(file, "a path or a file opened with \"wb\"");
   const nb::gil_scoped_release release;
-  wire::replace_file(path, wire::Readers::umask, [&](const wire::Sink& sink) {
+  replace_file(path, Readers::umask, [&](const wire::Sink& sink) {
     write([&](std::span<const std::uint8_t> bytes) {
       // A frame comes as a whole or in pieces; a signal is seen between these.
       for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), wire::kPieceBytes))) {

@@ -2,6 +2,7 @@
 #include "binding.h"
 #include "checked.h"
 #include "commit.h"
+#include "files.h"
 #include "jali/backend/engines.h"
 #include "tfhe.h"
 
@@ -42,6 +43,16 @@ NB_MODULE(_jali, m) {
         "Facts about this build: version, commit of the sources (\"unknown\" if they were no "
         "checkout), compiler, assertions, and "
         "whether it has the CUDA engine.");
+  m.def("replace_file",
+        checked({"replace_file", 2, {{"file"}, {"data"}}},
+                [](nb::handle file, nb::handle data) {
+                  const BytesView view(data);
+                  save_to(file, [&](const jali::Sink& sink) { sink(view.span()); });
+                }),
+        nb::sig("def replace_file(file: str | os.PathLike[str] | typing.BinaryIO, "
+                "data: bytes | bytearray | memoryview) -> None"),
+        "Write bytes to a path, which is replaced at once or stays as it was, or to a file opened "
+        "with \"wb\". Raises FileError. See base/replace_file.h.");
   nb::module_ device = m.def_submodule("device", "The devices of this machine.");
   bind_device(device);
   nb::module_ ckks = m.def_submodule("ckks", "Encrypted vectors of real and complex numbers.");

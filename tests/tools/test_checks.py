@@ -14,6 +14,7 @@ import check_files  # noqa: E402
 import check_fuzz  # noqa: E402
 import check_layers  # noqa: E402
 import check_ops  # noqa: E402
+import check_writes  # noqa: E402
 
 
 def plant(root: Path, files: dict[str, str]) -> Path:
@@ -192,6 +193,34 @@ def test_actions_are_pinned(tmp_path: Path, line: str, bad: bool) -> None:
 
 def test_the_actions_of_this_project_are_pinned() -> None:
     assert list(check_actions.check(ROOT)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "bad"),
+    [
+        ("python/jali/x.py", "with open(path) as f: f.read()", 0),
+        ("python/jali/x.py", "with path.open('rb') as f: f.read()", 0),
+        ("python/jali/x.py", "text.replace('a', 'w')", 0),
+        ("python/jali/x.py", "with open(path, 'w') as f: pass", 1),
+        ("python/jali/x.py", "with path.open(mode='ab') as f: pass", 1),
+        ("python/jali/x.py", "path.write_bytes(data)", 1),
+        ("python/jali/x.py", "os.replace(a, b)", 1),
+        ("python/jali/x.py", "np.save(path, x); figure.savefig(path)", 2),
+        ("python/jali/_core/files.py", "figure.savefig(buffer)", 0),
+        ("src/jali/wire/x.cpp", "std::ifstream in(path);", 0),
+        ("src/jali/wire/x.cpp", "std::ofstream out(path);", 1),
+        ("src/jali/wire/x.cpp", "::open(path, O_RDONLY);  // not O_WRONLY", 0),
+        ("python/src/x.cpp", "::open(path, O_WRONLY);", 1),
+        ("src/jali/base/replace_file.cpp", "::open(path, O_WRONLY | O_CREAT);", 0),
+        ("bench/x.py", "path.write_text(text)", 0),
+    ],
+)
+def test_files_are_written_in_one_place(tmp_path: Path, name: str, text: str, bad: int) -> None:
+    assert len(list(check_writes.check(plant(tmp_path, {name: text})))) == bad
+
+
+def test_this_project_writes_files_in_one_place() -> None:
+    assert list(check_writes.check(ROOT)) == []
 
 
 def test_ops_refuse_an_operation_that_the_gpu_test_lacks(tmp_path: Path) -> None:

@@ -1,10 +1,19 @@
 """The compiled core of Jali. Use the package jali, which wraps it."""
 
+import os
+import typing
 from typing import Any
 
 from jali._jali import ckks as ckks, device as device, tfhe as tfhe
 
 def build_info() -> dict[str, Any]:
     """
-    Facts about this build: version, commit of the sources ("unknown" if they were no checkout), compiler, assertions, and whether it has the CUDA engine.
+    Facts about this build: version, commit of the sources ("unknown" if they were no checkout), compiler, assertions, and whether it has the CUDA engine and guards stacks and buffers (hardened).
+    """
+
+def replace_file(
+    file: str | os.PathLike[str] | typing.BinaryIO, data: bytes | bytearray | memoryview
+) -> None:
+    """
+    Write bytes to a path, which is replaced at once or stays as it was, or to a file opened with "wb". Raises FileError. See base/replace_file.h.
     """

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jali._core import packages
+from jali._core.files import save_figure
 from jali.cli.parser import Parser
 from jali.errors import InvalidArgument, Unsupported
 
@@ -126,6 +127,8 @@ def run(argv: Sequence[str]) -> int:
         place.legend(fontsize=6, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.12))
     names = sorted({r["device_name"] for r in rows if "device_name" in r})
     figure.suptitle(", ".join(names), fontsize=9)
-    figure.savefig(options.out, dpi=120, bbox_inches="tight")  # legends below may be long
-    print(f"wrote {options.out}")
+    out = save_figure(
+        figure, options.out, dpi=120, bbox_inches="tight"
+    )  # legends below may be long
+    print(f"wrote {out}")
     return 0

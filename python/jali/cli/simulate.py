@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
+import io
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from jali._core import packages
 from jali._core.console import seconds_text, table
+from jali._core.files import replace
 from jali.cli.parser import Parser
 from jali.errors import FileError, InvalidArgument, Unsupported
 from jali.simulate import allocations, comparison, gantt, programs, report, roofline
@@ -254,11 +255,9 @@ def _counted(point: Point, name: str) -> str:
 def _show_sweep(points: list[Point], file: Path | None, as_json: bool) -> None:
     best = pareto(points)
     if file is not None:
-        try:
-            with contextlib.closing(file.open("w", encoding="utf-8")) as out:
-                write_csv(points, out)
-        except OSError as error:
-            raise FileError(f"{file}: {error.strerror or error}") from None
+        rows_of_points = io.StringIO(newline="")
+        write_csv(points, rows_of_points)
+        replace(file, rows_of_points.getvalue())
         print(f"wrote {file}", file=sys.stderr)
     if as_json:
         for point, is_best in zip(points, best, strict=True):

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from jali import ckks, tfhe
+from jali._core.files import replace
 from jali._jali.ckks import Trace
 from jali.cli.parser import Parser
 from jali.demo import data, network
@@ -102,7 +103,7 @@ PROGRAMS = {"demo": _demo, "bootstrap": _bootstrap, "tfhe": _tfhe}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command ``jali trace``. Raises jali.Error, or OSError for a file that cannot be written."""
+    """The command ``jali trace``. Raises jali.Error."""
     options = _parser().parse_args(sys.argv[1:] if argv is None else argv)
     if options.batch < 1:
         raise InvalidArgument("--batch must be at least 1")
@@ -114,6 +115,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.output is None:
         sys.stdout.write(trace.json_lines())
         return 0
-    options.output.write_text(trace.json_lines(), encoding="ascii")
+    replace(options.output, trace.json_lines())
     print(f"wrote {options.output}: {len(trace)} operations")
     return 0

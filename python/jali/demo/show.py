@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali._core import packages
+from jali._core.files import replace
 from jali.errors import InvalidArgument, Unsupported
 
 __all__ = ["check_png", "digits_text", "write_png"]
@@ -106,9 +108,6 @@ def write_png(
         caption = str(predictions[i]) if right else f"{predictions[i]} not {labels[i]}"
         color = "#1a7f37" if right else "#cf222e"
         draw.text((x + 4, y + cell - 1), caption, fill=color, font=font)
-    try:
-        sheet.save(path, format="PNG")
-    except OSError as error:
-        raise InvalidArgument(
-            f"{path}: cannot write the picture: {error.strerror or error}"
-        ) from None
+    picture = io.BytesIO()
+    sheet.save(picture, format="PNG")
+    replace(path, picture.getvalue())

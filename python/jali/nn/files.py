@@ -25,6 +25,7 @@ import numpy as np
 
 from jali._core import schema
 from jali._core.console import one_text
+from jali._core.files import replace
 from jali.errors import (
     CorruptData,
     FileError,
@@ -110,15 +111,8 @@ def _path(file: Any) -> Path:
 
 
 def save(file: str | os.PathLike[str], data: bytes) -> None:
-    """Write bytes to a path, which is replaced at once or not at all. Raises FileError."""
-    path = _path(file)
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        beside.write_bytes(data)
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise FileError(f"{path} cannot be written: {error.strerror}") from None
+    """Write bytes to a path, which is replaced at once or stays as it was. Raises FileError."""
+    replace(_path(file), data)
 
 
 def load(file: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> bytes:

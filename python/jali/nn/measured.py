@@ -10,7 +10,6 @@ import contextlib
 import json
 import math
 import operator
-import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -26,6 +25,7 @@ import jali
 from jali import ckks
 from jali import device as devices
 from jali._core import schema
+from jali._core.files import replace
 from jali._jali import device as _device
 from jali.ckks import EncryptedArray, Evaluator, LinearTransform, Params
 from jali.errors import Error, InvalidArgument, NoDevice, Unsupported
@@ -292,13 +292,13 @@ def keep(device: str, word: str, log_n: int, table: Table) -> Path:
         document = {}
     document.setdefault(devices.name(device), {})[f"{word}, log N {log_n}"] = table
     text = json.dumps({"jali": jali.__version__, "costs": document}, indent=1, sort_keys=True)
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
+        replace(path, text)
     except OSError as error:
-        raise Unsupported(f"{path} cannot be written: {error.strerror}") from None
+        raise Unsupported(
+            f"{error}: make room for it there, or name another folder in XDG_CACHE_HOME"
+        ) from None
     return path
 
 

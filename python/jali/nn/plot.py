@@ -7,8 +7,9 @@ from typing import Any
 
 from jali._core import checks, packages
 from jali._core.console import counted_text
+from jali._core.files import save_figure
 from jali.ckks import Params
-from jali.errors import FileError, InvalidArgument, Unsupported, WrongCall
+from jali.errors import InvalidArgument, Unsupported, WrongCall
 from jali.nn.costs import Costs
 from jali.nn.graph import Graph
 from jali.nn.levels import taken
@@ -70,12 +71,7 @@ def plotted(
         fontsize=9,
     )
     if path is not None:
-        try:
-            figure.savefig(os.fspath(path), dpi=120)
-        except OSError as error:
-            raise FileError(
-                f"{os.fspath(path)} cannot be written: {error.strerror or error}"
-            ) from None
+        save_figure(figure, path, dpi=120)
     return figure
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jali._core.console import bytes_text, table
+from jali._core.files import save_figure
 from jali.errors import InvalidArgument, LimitExceeded
 from jali.simulate.allocator import Allocation, bound, entities_of, exact, greedy
 from jali.simulate.roofline import plotting
@@ -118,5 +119,5 @@ def draw(found: Sequence[Choice], file: Path, title: str) -> None:
     place.set_title(title, fontsize=9)
     place.legend(fontsize=7)
     place.grid(True, linewidth=0.3)
-    figure.savefig(file, dpi=120, bbox_inches="tight")
+    save_figure(figure, file, dpi=120, bbox_inches="tight")
     pyplot.close(figure)

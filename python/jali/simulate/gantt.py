@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jali._core import packages
-from jali.errors import FileError, InvalidArgument, Unsupported
+from jali._core.files import replace, save_figure
+from jali.errors import InvalidArgument, Unsupported
 from jali.simulate.report import occupancy
 from jali.simulate.scheduler import Schedule
 from jali.simulate.steps import Entity, Kind
@@ -108,17 +109,11 @@ def write(result: Schedule, file: Path) -> str:
     if file.suffix not in (".json", ".png"):
         raise InvalidArgument(f"{file}: give a name that ends in .json or .png")
     shown = min(MOST, len(result.task_start))
-    try:
-        if file.suffix == ".json":
-            with file.open("w", encoding="utf-8") as out:
-                out.write('{"displayTimeUnit": "ns", "traceEvents": [\n')
-                for i, event in enumerate(events(result)):
-                    out.write((",\n" if i else "") + json.dumps(event))
-                out.write("\n]}\n")
-        else:
-            _picture(result, file)
-    except OSError as error:
-        raise FileError(f"{file}: {error.strerror or error}") from None
+    if file.suffix == ".json":
+        shown_events = ",\n".join(map(json.dumps, events(result)))
+        replace(file, f'{{"displayTimeUnit": "ns", "traceEvents": [\n{shown_events}\n]}}\n')
+    else:
+        _picture(result, file)
     part = "" if shown == len(result.task_start) else f", the first {shown} tasks"
     return f"wrote {file}{part}"
 
@@ -157,5 +152,5 @@ def _picture(result: Schedule, file: Path) -> None:
     place.set_title(f"{result.machine.name}, {result.machine.mode}", fontsize=9)
     found = dict(zip(*reversed(place.get_legend_handles_labels()), strict=True))
     place.legend(found.values(), found.keys(), fontsize=6, loc="upper left", bbox_to_anchor=(1, 1))
-    figure.savefig(file, dpi=120, bbox_inches="tight")
+    save_figure(figure, file, dpi=120, bbox_inches="tight")
     pyplot.close(figure)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from jali._core import packages
+from jali._core.files import save_figure
 from jali.errors import InvalidArgument, Unsupported
 from jali.simulate.machine import Machine
 from jali.simulate.plan import Plan, make_plan
@@ -172,5 +173,5 @@ def draw(file: Path, found: Sequence[Roof], title: str) -> None:
     if place.lines:
         place.legend(fontsize=7)
     place.grid(True, which="both", linewidth=0.3)
-    figure.savefig(file, dpi=120, bbox_inches="tight")
+    save_figure(figure, file, dpi=120, bbox_inches="tight")
     pyplot.close(figure)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
+from jali._core.files import save_figure
 from jali.errors import InvalidArgument
 from jali.simulate.bootstraps import BootstrapProgram
 from jali.simulate.machine import Machine
@@ -176,5 +177,5 @@ def draw(points: Sequence[Point], file: Path, title: str) -> None:
     if others:
         place.legend(fontsize=7)
     place.grid(True, linewidth=0.3)
-    figure.savefig(file, dpi=120, bbox_inches="tight")
+    save_figure(figure, file, dpi=120, bbox_inches="tight")
     pyplot.close(figure)

@@ -8,11 +8,8 @@
 #include <utility>
 #include <vector>
 
-#ifdef __linux__
-#include <unistd.h>
-#endif
-
 #include "jali/base/error.h"
+#include "jali/base/replace_file.h"
 #include "jali/device/resolve.h"
 
 namespace jali::device {
@@ -94,30 +91,21 @@ void Tuning::choose(const std::string& hardware, const std::string& word, int lo
 void Tuning::write(const std::filesystem::path& file) const {
   std::error_code error;
   std::filesystem::create_directories(file.parent_path(), error);
-  auto beside = file;
-#ifdef __linux__
-  beside += ".";
-  beside += std::to_string(getpid());
-#else
-  beside += ".new";
-#endif
-  {
-    std::ofstream out(beside);
-    out << kHeader << "\n";
-    for (const auto& [key, choices] : choices_) {
-      out << std::get<0>(key) << "\t" << std::get<1>(key) << "\t" << std::get<2>(key);
-      for (const auto& [family, name] : choices) out << "\t" << family << "=" << name;
-      out << "\n";
-    }
-    out.close();
-    if (!out) error = std::make_error_code(std::errc::io_error);
+  std::ostringstream out;
+  out << kHeader << "\n";
+  for (const auto& [key, choices] : choices_) {
+    out << std::get<0>(key) << "\t" << std::get<1>(key) << "\t" << std::get<2>(key);
+    for (const auto& [family, name] : choices) out << "\t" << family << "=" << name;
+    out << "\n";
   }
-  if (!error) std::filesystem::rename(beside, file, error);
-  if (error) {
-    std::error_code ignored;
-    std::filesystem::remove(beside, ignored);
-    throw Unsupported(file.string() + " cannot be written (" + error.message() +
-                      "): make room for it there, or name another folder in XDG_CACHE_HOME");
+  const std::string text = out.str();
+  try {
+    replace_file(file, Readers::umask, [&](const Sink& sink) {
+      sink({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+    });
+  } catch (const FileError& why) {
+    throw Unsupported(std::string(why.what()) +
+                      ": make room for it there, or name another folder in XDG_CACHE_HOME");
   }
 }
 

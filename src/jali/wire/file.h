@@ -6,20 +6,11 @@
 #include <functional>
 #include <utility>
 
+#include "jali/base/replace_file.h"
 #include "jali/wire/keys.h"
 #include "jali/wire/stream.h"
 
 namespace jali::wire {
-
-/// Who may read a new file: everybody whom the umask lets, or its owner alone (mode 0600).
-enum class Readers { umask, owner };
-
-/// Makes a file, or replaces it at once: the bytes go to a new file in the same folder, reach the disk, and get the name
-/// last. If `write` throws, or anything else fails, the file of this name is what it was before and the new one is removed.
-/// A process that is killed may leave the new one, whose name ends with ".new". If the path is a symbolic link, the file
-/// that it names is replaced. Throws FileError if the file cannot be written.
-void replace_file(const std::filesystem::path& path, Readers readers,
-                  const std::function<void(const Sink&)>& write);
 
 /// A file that is open for reading.
 class InputFile {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include "jali/base/replace_file.h"
 #include "jali/wire/frame.h"
 
 namespace jali::wire {
@@ -15,8 +16,7 @@ namespace jali::wire {
 /// How many bytes are taken or given at once, except for single rows of residues that are longer.
 inline constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
-/// Takes the next bytes of an object. If it throws, the writing ends.
-using Sink = std::function<void(std::span<const std::uint8_t>)>;
+using jali::Sink;
 
 /// Called with how many bytes are done and how many there will be. If it throws, the work ends.
 using Progress = std::function<void(std::size_t done, std::size_t total)>;
