@@ -18,6 +18,7 @@
 #include "jali/backend/peak.h"
 #include "python/src/binding.h"
 #include "python/src/bytes.h"
+#include "python/src/main_interpreter.h"
 
 namespace nb = nanobind;
 
@@ -53,7 +54,7 @@ nb::dict shown(const Cost& cost) {
 
 }  // namespace jali::bench
 
-NB_MODULE(_jali_bench, m) {
+NB_MODULE(jali_bench_bindings, m) {
   using namespace jali::bench;
   using namespace nb::literals;
   using jali::Word;
@@ -180,4 +181,8 @@ NB_MODULE(_jali_bench, m) {
           nb::sig("def cost(self, operation: str, batch: int) -> dict[str, float]"), kCost)
       .def("run", &TfheBench::run, "operation"_a, "batch"_a, "seconds"_a, nogil(),
            "Times the operation again and again for about `seconds`; the seconds of each call.");
+}
+
+extern "C" NB_EXPORT PyObject* PyInit__jali_bench() {
+  return jali::python::only_in_the_main_interpreter(&PyInit_jali_bench_bindings);
 }

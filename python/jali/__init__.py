@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from jali._jali import build_info  # first: a subinterpreter is refused before it has NumPy
+
+# isort: split
 from jali import ckks, tfhe
-from jali._jali import build_info
 from jali.errors import (
     AuthenticationError,
     CorruptData,

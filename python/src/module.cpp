@@ -4,6 +4,7 @@
 #include "commit.h"
 #include "files.h"
 #include "jali/backend/engines.h"
+#include "main_interpreter.h"
 #include "tfhe.h"
 
 namespace jali::python {
@@ -34,7 +35,7 @@ nb::dict build_info() {
 
 }  // namespace jali::python
 
-NB_MODULE(_jali, m) {
+NB_MODULE(jali_bindings, m) {
   using namespace jali::python;
   m.doc() = "The compiled core of Jali. Use the package jali, which wraps it.";
   register_errors(m);
@@ -74,4 +75,8 @@ NB_MODULE(_jali, m) {
   bind_tfhe_evaluator(tfhe);
   bind_tfhe_integers(tfhe);
   bind_tfhe_captured(tfhe);
+}
+
+extern "C" NB_EXPORT PyObject* PyInit__jali() {
+  return jali::python::only_in_the_main_interpreter(&PyInit_jali_bindings);
 }
