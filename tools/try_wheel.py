@@ -10,8 +10,11 @@ from pathlib import Path
 import numpy as np
 
 import jali
-from jali import ckks
+from jali import _jali, ckks
 from jali._jali import device
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # python -I leaves it out
+import check_hardening
 
 
 def check_instruction_sets() -> None:
@@ -57,10 +60,19 @@ def check_errors() -> None:
         raise AssertionError("bytes that are no ciphertext were read")
 
 
+def check_links() -> None:
+    """What protects a process from overruns of buffers is in the files that users get."""
+    assert jali.build_info()["hardened"]
+    if sys.platform == "linux":
+        found = list(check_hardening.check(Path(str(_jali.__file__))))
+        assert not found, found
+
+
 def main() -> None:
     assert "site-packages" in jali.__file__, jali.__file__
     check_instruction_sets()
     check_errors()
+    check_links()
     devices = ["cpu", *(f"cuda:{k}" for k in range(device.cuda_device_count()))]
     for name in [*devices, *(f"cpu/{isa}" for isa in device.cpu_isas())]:
         check_computation(name)

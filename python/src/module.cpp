@@ -23,6 +23,7 @@ nb::dict build_info() {
   info["compiler"] = "unknown";
 #endif
   info["cuda"] = backend::has_cuda();
+  info["hardened"] = JALI_HARDENED != 0;
 #ifdef NDEBUG
   info["assertions"] = false;
 #else
@@ -43,7 +44,7 @@ NB_MODULE(jali_bindings, m) {
         nb::sig("def build_info() -> dict[str, typing.Any]"),
         "Facts about this build: version, commit of the sources (\"unknown\" if they were no "
         "checkout), compiler, assertions, and "
-        "whether it has the CUDA engine.");
+        "whether it has the CUDA engine and guards stacks and buffers (hardened).");
   m.def("replace_file",
         checked({"replace_file", 2, {{"file"}, {"data"}}},
                 [](nb::handle file, nb::handle data) {
