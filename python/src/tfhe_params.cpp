@@ -110,6 +110,16 @@ void check_sum(const tfhe::Params& params, double norm2, int log_many) {
   });
 }
 
+/// What is demanded of parameters that are read. security: the other name of min_security.
+wire::Limits limits_of(int min_security, std::optional<int> security, double log2_p_fail) {
+  require<InvalidArgument>(!security || min_security == 128,
+                           "security and min_security are two names of one argument: give one");
+  wire::Limits limits;
+  limits.min_security = security.value_or(min_security);
+  limits.max_log2_p_fail = log2_p_fail;
+  return limits;
+}
+
 std::pair<int, int> pair_of(const backend::Gadget& gadget) {
   return {gadget.base_log, gadget.levels};
 }
@@ -151,20 +161,54 @@ look-up must bring them back. One more bit, the padding, lies above.)");
                   "What each preset is for, by its name.")
       .def_static(
           "from_bytes",
-          checked({"Params.from_bytes", 2, {{"data"}, {"min_security", nb::int_(128)}}},
-                  [](nb::handle data, int min_security) {
+          checked({"Params.from_bytes",
+                   2,
+                   {{"data"},
+                    {"min_security", nb::int_(128)},
+                    {"security", nb::none()},
+                    {"log2_p_fail", nb::float_(0.0)}}},
+                  [](nb::handle data, int min_security, std::optional<int> security,
+                     double log2_p_fail) {
                     const BytesView view(data);
-                    wire::Limits limits;
-                    limits.min_security = min_security;
+                    const wire::Limits limits = limits_of(min_security, security, log2_p_fail);
                     nb::gil_scoped_release release;
                     return TfheParams{wire::tfhe_params_from_bytes(view.span(), limits)};
                   }),
-          nb::sig("def from_bytes(data: bytes | bytearray | memoryview, min_security: int = 128) "
-                  "-> Params"),
+          nb::sig(
+              "def from_bytes(data: bytes | bytearray | memoryview, min_security: int = 128, *, "
+              "security: int | None = None, log2_p_fail: float = 0.0) -> Params"),
           R"(Load what to_bytes made. Every byte is checked.
 
-min_security: parameters with fewer bits are refused.
+min_security: parameters with fewer bits are refused. 0 also accepts insecure parameters for experiments.
+security: another name of min_security, that of ckks.Params.from_bytes.
+log2_p_fail: parameters are refused if they state a larger log2 of the probability of failure, or the noise formulas give one.
+    0 accepts any.
+
 Raises CorruptData, VersionError, InsecureParams or LimitExceeded.)")
+      .def_static(
+          "load",
+          checked({"Params.load",
+                   1,
+                   {{"file"},
+                    {"min_security", nb::int_(128)},
+                    {"security", nb::none()},
+                    {"log2_p_fail", nb::float_(0.0)}}},
+                  [](nb::handle file, int min_security, std::optional<int> security,
+                     double log2_p_fail) {
+                    const wire::Limits limits = limits_of(min_security, security, log2_p_fail);
+                    return TfheParams{load_from(
+                        file,
+                        [&](auto bytes) { return wire::tfhe_params_from_bytes(bytes, limits); },
+                        [&](const wire::Source& source) {
+                          return wire::tfhe_params_from_bytes(wire::read_object(source, limits),
+                                                              limits);
+                        })};
+                  }),
+          nb::sig("def load(file: str | os.PathLike[str] | typing.BinaryIO | bytes, *, "
+                  "min_security: int = 128, security: int | None = None, log2_p_fail: float = 0.0) "
+                  "-> Params"),
+          "Read what save wrote, from a path, a file opened with \"rb\", or bytes. The other "
+          "arguments and the errors are those of from_bytes, and FileError.")
       .def_static(
           "create",
           checked({"Params.create",
@@ -226,7 +270,8 @@ Raises InsecureParams or InvalidArgument.)")
           "Bits above the message, into which sums may grow.")
       .def_prop_ro(
           "security", [](const TfheParams& p) { return p.ptr->security(); },
-          "Bits of security against classical attacks.")
+          "Bits of security against classical attacks: what was stated, and at most what the table "
+          "of the lattice estimator's results grants.")
       .def_prop_ro(
           "log2_p_fail", [](const TfheParams& p) { return p.ptr->log2_p_fail(); },
           "log2 of the probability that a look-up gives a wrong result.")
@@ -305,7 +350,9 @@ Raises InsecureParams or InvalidArgument.)")
       .def_prop_ro(
           "expanded_key_bytes", [](const TfheParams& p) { return p.ptr->expanded_key_bytes(); },
           "The same with their masks expanded.");
-  add_to_bytes(type, [](const TfheParams& p) { return wire::to_bytes(*p.ptr); });
+  const auto bytes = [](const TfheParams& p) { return wire::to_bytes(*p.ptr); };
+  add_to_bytes(type, bytes);
+  add_save(type, bytes);
   method(
       type, "variance_before_look_up", 2, {{"norm2"}, {"log_many", nb::int_(0)}},
       [](const TfheParams& p, double norm2, int log_many) {

@@ -250,10 +250,12 @@ TEST(HostileParams, LessSecurityThanDemandedIsRefused) {
   EXPECT_NE(refusal<InsecureParams>(insecure).find("security is 0"), std::string::npos);
   refusal<InsecureParams>(insecure, at_least(192));
   EXPECT_EQ(params_from_bytes(insecure, at_least(0))->security(), 0);
-  // Parameters with security 0 are refused even if the table would grant them 128 bits.
+  // Parameters with security 0 are refused even if the table would grant them 128 bits, and say so.
   weak.log_n = 14;
-  ASSERT_GE(ckks::Params::create(weak)->security(), 128);
-  refusal<InsecureParams>(to_bytes(*ckks::Params::create(weak)));
+  const auto granted = ckks::Params::create(weak);
+  ASSERT_GE(params::granted_security(granted->primes(), 14), 128);
+  EXPECT_EQ(granted->security(), 0);
+  refusal<InsecureParams>(to_bytes(*granted));
 
   ckks::Literal l;
   for (const int security : {128, 192, 256}) {
@@ -286,6 +288,7 @@ TEST(HostileParams, BytesCannotClaimSecurity) {
   // The modulus of a sparse secret is only checked for 128 bits, whatever the table grants the other moduli.
   const auto boot = ckks::Params::create(params::preset("n15_small", Word::w52));
   EXPECT_EQ(params_from_bytes(to_bytes(*boot))->hash(), boot->hash());
+  EXPECT_EQ(boot->security(), 128);
   refusal<InsecureParams>(to_bytes(*boot), at_least(192));
 }
 

@@ -307,16 +307,21 @@ class Params:
 
     @staticmethod
     def from_bytes(
-        data: bytes | bytearray | memoryview, *, security: int = 128, search: bool = False
+        data: bytes | bytearray | memoryview,
+        *,
+        security: int = 128,
+        log2_p_fail: float = 0.0,
+        search: bool = False,
     ) -> Params:
         """
         The parameters that to_bytes wrote, on any machine, in milliseconds.
 
         security: the least security that is accepted, 128, 192 or 256 bits. 0 also accepts insecure parameters for experiments.
+        log2_p_fail: the largest log2_bootstrap_failure that is accepted, e.g. -128. 0 accepts any.
         search: older bytes may lack the levels that a search found. True runs the search again, which may take minutes, so it is
             for bytes of your own.
 
-        Raises InsecureParams for less security, and CorruptData, VersionError, ParamsMismatch or LimitExceeded for anything
+        Raises InsecureParams for less than is demanded, and CorruptData, VersionError, ParamsMismatch or LimitExceeded for anything
         that to_bytes did not make.
         """
 
@@ -325,6 +330,7 @@ class Params:
         file: str | os.PathLike[str] | BinaryIO | bytes,
         *,
         security: int = 128,
+        log2_p_fail: float = 0.0,
         search: bool = False,
     ) -> Params:
         """

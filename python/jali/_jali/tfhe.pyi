@@ -31,12 +31,34 @@ class Params:
         """What each preset is for, by its name."""
 
     @staticmethod
-    def from_bytes(data: bytes | bytearray | memoryview, min_security: int = 128) -> Params:
+    def from_bytes(
+        data: bytes | bytearray | memoryview,
+        min_security: int = 128,
+        *,
+        security: int | None = None,
+        log2_p_fail: float = 0.0,
+    ) -> Params:
         """
         Load what to_bytes made. Every byte is checked.
 
-        min_security: parameters with fewer bits are refused.
+        min_security: parameters with fewer bits are refused. 0 also accepts insecure parameters for experiments.
+        security: another name of min_security, that of ckks.Params.from_bytes.
+        log2_p_fail: parameters are refused if they state a larger log2 of the probability of failure, or the noise formulas give one.
+            0 accepts any.
+
         Raises CorruptData, VersionError, InsecureParams or LimitExceeded.
+        """
+
+    @staticmethod
+    def load(
+        file: str | os.PathLike[str] | BinaryIO | bytes,
+        *,
+        min_security: int = 128,
+        security: int | None = None,
+        log2_p_fail: float = 0.0,
+    ) -> Params:
+        """
+        Read what save wrote, from a path, a file opened with "rb", or bytes. The other arguments and the errors are those of from_bytes, and FileError.
         """
 
     @staticmethod
@@ -103,7 +125,9 @@ class Params:
 
     @property
     def security(self) -> int:
-        """Bits of security against classical attacks."""
+        """
+        Bits of security against classical attacks: what was stated, and at most what the table of the lattice estimator's results grants.
+        """
 
     @property
     def log2_p_fail(self) -> float:
@@ -199,6 +223,13 @@ class Params:
 
     def to_bytes(self) -> bytes:
         """Bytes for transport or storage. They are not authenticated."""
+
+    def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+        """
+        Write to_bytes() to a path, or to a file opened with "wb".
+
+        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
+        """
 
     def variance_before_look_up(self, norm2: float, log_many: int = 0) -> float:
         """

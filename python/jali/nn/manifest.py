@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from jali._core.console import counted_text
 from jali.ckks import Params
-from jali.errors import CorruptData
+from jali.errors import CorruptData, InvalidArgument
 from jali.nn import files
 from jali.nn.graph import Array, Graph, Node, Shape
 from jali.nn.keys import Demand
@@ -159,22 +159,34 @@ class Manifest:
         files.save(file, self.to_bytes())
 
     @classmethod
-    def load(cls, file: str | os.PathLike[str], *, security: int = 128) -> Manifest:
+    def load(
+        cls, file: str | os.PathLike[str], *, security: int = 128, log2_p_fail: float = 0.0
+    ) -> Manifest:
         """What save wrote. Raises FileError, and the errors of from_bytes."""
-        return cls.from_bytes(files.load(file), security=security)
+        return cls.from_bytes(files.load(file), security=security, log2_p_fail=log2_p_fail)
 
     @classmethod
-    def from_bytes(cls, data: bytes | bytearray | memoryview, *, security: int = 128) -> Manifest:
+    def from_bytes(
+        cls,
+        data: bytes | bytearray | memoryview,
+        *,
+        security: int = 128,
+        log2_p_fail: float = 0.0,
+    ) -> Manifest:
         """What to_bytes wrote. Raises CorruptData, VersionError, LimitExceeded, and the errors of Params.from_bytes.
 
-        security: the least that is accepted, see Params.from_bytes.
+        security, log2_p_fail: what is demanded of the parameters, see Params.from_bytes.
         """
         content, arrays = files.read(_KIND, data)
         try:
             params = params_of(
-                content, arrays, lambda literal: Params.from_bytes(literal, security=security)
+                content,
+                arrays,
+                lambda b: Params.from_bytes(b, security=security, log2_p_fail=log2_p_fail),
             )
             found = checked(content, arrays, params)
+        except InvalidArgument:  # of the demands, not of the bytes
+            raise
         except ValueError as error:
             raise CorruptData(f"the bytes are no manifest: {error}") from None
         inputs, outputs = (tuple(Port(**port) for port in found[k]) for k in ("inputs", "outputs"))

@@ -285,17 +285,18 @@ class Program:
         *,
         security: int = 128,
         max_entries: int | None = None,
+        log2_p_fail: float = 0.0,
     ) -> Program:
         """What to_bytes wrote. Matrices and polynomials are made again from the weights; ranges, scales, levels, parameters and
         keys are those of the file, so that clients and their keys go on working.
 
-        security: the least that is accepted, see Params.from_bytes.
+        security, log2_p_fail: what is demanded of the parameters, see Params.from_bytes.
         max_entries: how many numbers the matrices may have that are made from the weights, 24 bytes each. None stands for 33 million or, if that is
             more, 1,024 for each byte of the file.
 
         Raises CorruptData, VersionError for a program that this build would make otherwise, and LimitExceeded.
         """
-        was = stored.from_bytes(data, security, max_entries)
+        was = stored.from_bytes(data, security, max_entries, log2_p_fail)
         with np.errstate(over="ignore", invalid="ignore"):  # such products are refused here
             simple = changed(was.graph, was.changes)
             stages = {"trace": was.graph, "simplify": simple, "fold": fold(simple)}
@@ -329,9 +330,13 @@ class Program:
         *,
         security: int = 128,
         max_entries: int | None = None,
+        log2_p_fail: float = 0.0,
     ) -> Program:
         """What save wrote. Arguments as of from_bytes. Raises FileError, and the errors of from_bytes."""
-        return cls.from_bytes(files.load(file), security=security, max_entries=max_entries)
+        data = files.load(file)
+        return cls.from_bytes(
+            data, security=security, max_entries=max_entries, log2_p_fail=log2_p_fail
+        )
 
 
 def compiled(

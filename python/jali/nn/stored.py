@@ -117,9 +117,12 @@ def _mean(values: Array) -> float:
 
 
 def from_bytes(
-    data: bytes | bytearray | memoryview, security: int = 128, max_entries: int | None = None
+    data: bytes | bytearray | memoryview,
+    security: int = 128,
+    max_entries: int | None = None,
+    log2_p_fail: float = 0.0,
 ) -> Stored:
-    """What to_bytes wrote. Raises CorruptData, VersionError and LimitExceeded. security: see Manifest.from_bytes. max_entries: see Program.from_bytes."""
+    """What to_bytes wrote. Raises CorruptData, VersionError and LimitExceeded. security, log2_p_fail: see Manifest.from_bytes. max_entries: see Program.from_bytes."""
     content, arrays = files.read(_KIND, data)
     if type(content) is dict and not content.keys() >= _NEW:
         raise VersionError(_EARLIER)
@@ -127,7 +130,7 @@ def from_bytes(
         found = _outside(arrays)(content)
     except ValueError as error:
         raise CorruptData(f"the bytes are no program: {error}") from None
-    manifest = Manifest.from_bytes(found["manifest"], security=security)
+    manifest = Manifest.from_bytes(found["manifest"], security=security, log2_p_fail=log2_p_fail)
     graph = recorded.graph_of(content["graph"], arrays)
     costs = found["costs"]
     if type(costs) is not dict or not {"added", *storage_costs.NAMES} <= costs.keys():

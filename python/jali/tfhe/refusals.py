@@ -150,8 +150,7 @@ PARAMS = {
     **dict.fromkeys(("depth", "levels", "level"), ENDLESS),
     **dict.fromkeys(("slots", "slot_count"), "every number is a ciphertext of its own: no slots"),
     **dict.fromkeys(("encrypt", "decrypt", "keygen", "generate_keys"), HOLDER),
-    **dict.fromkeys(("save", "serialize", "dump", "dumps"), BYTES),
-    "load": "Params.from_bytes(data) reads what to_bytes() gave",
+    **dict.fromkeys(("serialize", "dump", "dumps"), f"{BYTES}, and save(path) writes them"),
     "copy": CONSTANT,
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "jali/base/error.h"
+#include "jali/params/bootstrap.h"
 #include "jali/params/real.h"
 #include "jali/params/security.h"
 
@@ -31,6 +32,16 @@ std::size_t key_count(std::size_t n, std::span<const int> rotations, bool conjug
     if (reduced != 0) distinct.insert(reduced);
   }
   return distinct.size() + (conjugate ? 1 : 0) + (relinearise ? 1 : 0);
+}
+
+/// Bits of the key of the sparse secret, at its modulus q_0 P'; the table's most without a sparse secret.
+int sparse_security(const Params& p) {
+  if (p.sparse_weight() == 0) return 256;
+  std::vector<std::uint64_t> modulus;
+  for (const PrimeIndex i : p.level(0).primes) modulus.push_back(p.primes()[i]);
+  for (const PrimeIndex i : p.sparse_p_primes()) modulus.push_back(p.primes()[i]);
+  const double most = params::max_log_sparse_modulus(p.log_n(), p.sparse_weight());
+  return params::product_bits(modulus) <= static_cast<int>(most) ? 128 : 0;
 }
 
 }  // namespace
@@ -59,10 +70,11 @@ Params::Params(const ParamsSpec& spec)
   for (const auto& primes : spec.levels) append_level(primes);
 
   // Security is decided here, on exact integers. Whatever chose the primes, no insecure parameters are made except those
-  // that ask for security 0.
-  security_ = params::granted_security(primes_, log_n_);
-  require<InsecureParams>(security_ >= spec.security,
+  // that ask for security 0, and these have none, whatever the table grants.
+  const int granted = params::granted_security(primes_, log_n_);
+  require<InsecureParams>(granted >= spec.security,
                           "the moduli chosen exceed the security table: please report");
+  security_ = spec.security == 0 ? 0 : std::min(granted, sparse_security(*this));
 }
 
 void Params::append_level(const std::vector<PrimeIndex>& primes) {

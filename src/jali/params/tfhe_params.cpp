@@ -105,9 +105,9 @@ void check(const Literal& literal) {
   });
 }
 
-/// Holds what a literal claims against the security table and the noise formulas, unless its name says that it is insecure.
+/// Holds what a literal claims against the security table, and the noise formulas unless its name says that it is insecure.
 void check_claims(const Literal& literal) {
-  if (literal.security < 128) return;
+  if (literal.security == 0) return;
   const double bits = key_security(literal).bits();
   require<InsecureParams>(literal.security <= bits, [&] {
     return "these parameters claim " + std::to_string(literal.security) +
@@ -115,6 +115,7 @@ void check_claims(const Literal& literal) {
            std::to_string(static_cast<int>(bits)) +
            ": use a preset, larger dimensions, or more noise";
   });
+  if (literal.security < 128) return;
   // Half of the last digit that presets are written with, and a little.
   constexpr double kRounding = 0.01;
   const double fails = jali::tfhe::log2_p_fail(literal);

@@ -3,6 +3,7 @@
 
 #include "jali/base/error.h"
 #include "jali/wire/ckks.h"
+#include "jali/wire/demands.h"
 #include "jali/wire/reader.h"
 #include "jali/wire/writer.h"
 
@@ -62,6 +63,7 @@ ckks::ParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes, const Lim
   require<InvalidArgument>(limits.min_security == 0 || limits.min_security == 128 ||
                                limits.min_security == 192 || limits.min_security == 256,
                            "security must be 128, 192 or 256, or 0 for any");
+  check_demands(limits);
   const Frame frame = open_frame(bytes, kCkksParams, limits);
   Reader reader(frame, limits);
   ckks::Literal literal;
@@ -107,13 +109,7 @@ ckks::ParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes, const Lim
                "its modulus is larger than any ring can use");
   literal.word = static_cast<Word>(word);
   literal.name.assign(name.begin(), name.end());
-  const auto demand = [&](int security) {
-    require<InsecureParams>(security >= limits.min_security, [&] {
-      return "cannot read a parameter set: its security is " + std::to_string(security) +
-             " bits, and " + std::to_string(limits.min_security) + " were demanded";
-    });
-  };
-  if (literal.security == 0) demand(0);
+  if (literal.security == 0) demand_security(limits, 0);
   ckks::ParamsPtr params;
   try {
     params = ckks::Params::create_written(literal, plan, limits.search);
@@ -127,8 +123,10 @@ ckks::ParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes, const Lim
   require<ParamsMismatch>(params->hash() == frame.params_hash,
                           "cannot read a parameter set: this build makes other moduli from it than "
                           "the build that wrote it");
-  // The table may grant more security than was asked for. The modulus of a sparse secret is only held to what was asked.
-  demand(literal.bootstrap ? literal.security : literal.security == 0 ? 0 : params->security());
+  demand_security(limits, params->security());  // the table may grant more than was asked for
+  if (const auto& b = params->bootstrap()) {
+    demand_failure(limits, params::log2_bootstrap_failure(b->weight, b->range, params->n()));
+  }
   return params;
 }
 

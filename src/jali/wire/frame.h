@@ -64,6 +64,9 @@ struct Limits {
   std::size_t max_bytes = std::size_t{1} << 32;
   /// The least security of parameters that are read, in bits: 128, 192 or 256, or 0 for any.
   int min_security = 128;
+  /// The largest log2 of the probability that one bootstrapping with parameters that are read fails: that it gives a wrong
+  /// result, or loses a coefficient. 0: any.
+  double max_log2_p_fail = 0;
   /// Whether parameters that were written without the plan of their levels may be searched for it. A search may take
   /// minutes, so allow it only for bytes of your own.
   bool search = false;

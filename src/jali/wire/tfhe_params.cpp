@@ -1,7 +1,10 @@
+#include <algorithm>
 #include <string>
 #include <string_view>
 
 #include "jali/base/error.h"
+#include "jali/params/tfhe_noise.h"
+#include "jali/wire/demands.h"
 #include "jali/wire/reader.h"
 #include "jali/wire/tfhe.h"
 #include "jali/wire/writer.h"
@@ -42,6 +45,7 @@ Bytes to_bytes(const tfhe::Params& params) {
 }
 
 tfhe::ParamsPtr tfhe_params_from_bytes(std::span<const std::uint8_t> bytes, const Limits& limits) {
+  check_demands(limits);
   const Frame frame = open_frame(bytes, kTfheParams, limits);
   Reader reader(frame, limits);
   tfhe::Literal literal;
@@ -64,10 +68,7 @@ tfhe::ParamsPtr tfhe_params_from_bytes(std::span<const std::uint8_t> bytes, cons
   literal.name.assign(name.begin(), name.end());
   reader.finish();
   // Parameters of less security than is demanded are refused as such, and not for their name.
-  require<InsecureParams>(literal.security >= limits.min_security, [&] {
-    return "cannot read a parameter set: its security is " + std::to_string(literal.security) +
-           " bits, and " + std::to_string(limits.min_security) + " were demanded";
-  });
+  demand_security(limits, literal.security);
   tfhe::ParamsPtr params;
   try {
     params = tfhe::Params::create(literal);
@@ -77,6 +78,10 @@ tfhe::ParamsPtr tfhe_params_from_bytes(std::span<const std::uint8_t> bytes, cons
   require<ParamsMismatch>(params->hash() == frame.params_hash,
                           "cannot read a parameter set: it has another fingerprint than its bytes "
                           "say: use the release of Jali that wrote them");
+  // Insecure parameters may state any probability: the formulas tell.
+  if (limits.max_log2_p_fail < 0) {
+    demand_failure(limits, std::max(literal.log2_p_fail, tfhe::log2_p_fail(literal)));
+  }
   return params;
 }
 

@@ -93,18 +93,26 @@ class Manifest:
         return stored.written("manifest", stored.manifest_document(self))
 
     @classmethod
-    def from_bytes(cls, data: bytes | bytearray | memoryview, *, security: int = 128) -> Manifest:
+    def from_bytes(
+        cls,
+        data: bytes | bytearray | memoryview,
+        *,
+        security: int = 128,
+        log2_p_fail: float = 0.0,
+    ) -> Manifest:
         """What to_bytes wrote. Raises CorruptData, VersionError, LimitExceeded, and the errors of Params.from_bytes.
 
-        security: the least that is accepted, see Params.from_bytes.
+        security, log2_p_fail: what is demanded of the parameters, see Params.from_bytes.
         """
-        return cls(**stored.manifest_fields(stored.read("manifest", data), security))
+        return cls(**stored.manifest_fields(stored.read("manifest", data), security, log2_p_fail))
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write to_bytes() to a path, which is replaced at once or not at all."""
         stored.save(file, self.to_bytes())
 
     @classmethod
-    def load(cls, file: str | os.PathLike[str], *, security: int = 128) -> Manifest:
+    def load(
+        cls, file: str | os.PathLike[str], *, security: int = 128, log2_p_fail: float = 0.0
+    ) -> Manifest:
         """What save wrote. Raises FileError, and the errors of from_bytes."""
-        return cls.from_bytes(stored.load(file), security=security)
+        return cls.from_bytes(stored.load(file), security=security, log2_p_fail=log2_p_fail)

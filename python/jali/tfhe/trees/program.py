@@ -239,17 +239,23 @@ class Program:
         return stored.written("program", document)
 
     @classmethod
-    def from_bytes(cls, data: bytes | bytearray | memoryview, *, security: int = 128) -> Program:
+    def from_bytes(
+        cls,
+        data: bytes | bytearray | memoryview,
+        *,
+        security: int = 128,
+        log2_p_fail: float = 0.0,
+    ) -> Program:
         """What to_bytes wrote. The plan is made again, and clients of the saved program go on working.
 
-        security: the least that is accepted, see Params.from_bytes.
+        security, log2_p_fail: what is demanded of the parameters, see Params.from_bytes.
 
         Raises CorruptData, VersionError for a program that this build would make otherwise, and LimitExceeded.
         """
         document = stored.read("program", data)
         made = cls.of(
             stored.ensemble_of(document),
-            _checked(stored.params_of(document, security)),
+            _checked(stored.params_of(document, security, log2_p_fail)),
             stored.whole(document, "bits", 1, _MOST_BITS),
             bool(stored.whole(document, "split_sums", 0, 1)),
             bool(stored.whole(document, "every_question", 0, 1)),
@@ -265,9 +271,11 @@ class Program:
         stored.save(file, self.to_bytes())
 
     @classmethod
-    def load(cls, file: str | os.PathLike[str], *, security: int = 128) -> Program:
+    def load(
+        cls, file: str | os.PathLike[str], *, security: int = 128, log2_p_fail: float = 0.0
+    ) -> Program:
         """What save wrote. Raises FileError, and the errors of from_bytes."""
-        return cls.from_bytes(stored.load(file), security=security)
+        return cls.from_bytes(stored.load(file), security=security, log2_p_fail=log2_p_fail)
 
     def __repr__(self) -> str:
         return (

@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import struct
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ import numpy.typing as npt
 
 from jali._core import schema
 from jali._core.console import one_text
+from jali._core.files import replace
 from jali._jali.tfhe import Params
 from jali.errors import (
     CorruptData,
@@ -106,22 +106,8 @@ def read(kind: str, data: bytes | bytearray | memoryview, max_bytes: int = MAX_B
 
 
 def save(file: str | os.PathLike[str], data: bytes) -> None:
-    """Write bytes to a path, which is replaced at once or not at all. Raises FileError."""
-    path = _path(file)
-    if path.exists() and not path.is_file():
-        raise FileError(f"{path} is no file that could be replaced: give another path")
-    beside = ""
-    try:
-        handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        os.replace(beside, path)
-    except BaseException as error:
-        if beside:
-            Path(beside).unlink(missing_ok=True)
-        if not isinstance(error, OSError):
-            raise
-        raise FileError(f"{path} cannot be written: {error.strerror}") from None
+    """Write bytes to a path, which is replaced at once or stays as it was. Raises FileError."""
+    replace(_path(file), data)
 
 
 def _path(file: object) -> Path:
@@ -234,13 +220,15 @@ def params_document(params: Params) -> str:
     return base64.b64encode(params.to_bytes()).decode()
 
 
-def params_of(document: Document, security: int) -> Params:
+def params_of(document: Document, security: int, log2_p_fail: float) -> Params:
     """The parameters of a document."""
     value = field(document, "params")
     if not isinstance(value, str) or len(value) > 1 << 16:
         raise CorruptData("the file has no parameters")
     try:
-        return Params.from_bytes(base64.b64decode(value, validate=True), security)
+        return Params.from_bytes(
+            base64.b64decode(value, validate=True), security=security, log2_p_fail=log2_p_fail
+        )
     except ValueError as error:
         if isinstance(error, InvalidArgument):
             raise
@@ -371,10 +359,10 @@ def manifest_document(manifest: Manifest) -> Document:
     }
 
 
-def manifest_fields(document: Document, security: int) -> Document:
+def manifest_fields(document: Document, security: int, log2_p_fail: float) -> Document:
     """The fields of a manifest. Raises CorruptData."""
     model = _model_fields(document)
-    params = params_of(document, security)
+    params = params_of(document, security, log2_p_fail)
     scores, asked = len(model["base"]), len(model["questions"])
     room = (1 << (params.message_bits + params.carry_bits)) - 1
     columns, outputs = (_pairs(document, name) for name in ("columns", "outputs"))
