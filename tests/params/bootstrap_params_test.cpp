@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "../seeded.h"
 #include "jali/base/error.h"
 #include "jali/params/ckks_params.h"
 #include "jali/params/presets.h"
@@ -224,7 +225,7 @@ TEST(BootstrapParams, HoldTheSecurityOfEveryKey) {
 
 // The bound holds for sums that are drawn at random, and it is not far off.
 TEST(BootstrapParams, FailureIsBoundedByChernoff) {
-  const unsigned seed = std::random_device{}();
+  const std::uint64_t seed = jali::test::test_seed();
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> half(-0.5, 0.5);
   const int draws = 400000;

@@ -20,13 +20,13 @@ struct Failures {
     least += other.least;
   }
   /// share: the standard deviation of the predicted number over the keys that were drawn, as a share of it. At least 200
-  /// failures must be seen, and their number must lie within 5 standard deviations of the predictions: a right formula is
-  /// refused with a probability below 1e-6. Reports carry the interval of 99 % for the rate of failures.
+  /// failures must be seen, and their number must lie within 6.5 standard deviations of the predictions: a right formula
+  /// is refused with a probability below 1e-10. Reports carry the interval of 99 % for the rate of failures.
   void expect_as_predicted(double share, const std::string& name = "") const {
     EXPECT_GE(failed, 200) << name;
     const auto deviation = [&](double x) { return std::sqrt(x + std::pow(share * x, 2)); };
-    EXPECT_LE(failed, predicted + 5 * deviation(predicted)) << name;
-    EXPECT_GE(failed, least - 5 * deviation(least)) << name;
+    EXPECT_LE(failed, predicted + 6.5 * deviation(predicted)) << name;
+    EXPECT_GE(failed, least - 6.5 * deviation(least)) << name;
     constexpr double z = 2.576;  // Wilson's interval of 99 %
     const double rate = failed / count, scale = 1 + z * z / count;
     const double centre = (rate + z * z / (2 * count)) / scale;

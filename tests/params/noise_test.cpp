@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "../seeded.h"
 #include "jali/params/ckks_params.h"
 
 namespace jali::params {
@@ -123,7 +124,7 @@ struct Measured {
 
 class Noise : public testing::Test {
  protected:
-  std::uint64_t seed_ = std::random_device{}();
+  std::uint64_t seed_ = jali::test::test_seed();
   Random random_{seed_};
   void expect_close(double formula, double measured, double tolerance) const {
     EXPECT_GT(measured, formula * (1 - tolerance)) << "seed " << seed_;

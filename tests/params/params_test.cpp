@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../hex.h"
+#include "../seeded.h"
 #include "jali/arith/primes.h"
 #include "jali/base/error.h"
 #include "jali/params/ckks_params.h"
@@ -114,7 +115,7 @@ TEST(Params, DefaultIsSound) {
 }
 
 TEST(Params, EveryWordScaleAndRing) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = jali::test::test_seed();
   std::mt19937_64 rng(seed);
   int made = 0;
   for (Word word : {Word::w32, Word::w52, Word::w64}) {

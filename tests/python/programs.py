@@ -25,8 +25,8 @@ Array = npt.NDArray[Any]
 MARGIN = 0.25
 #: One world of so many can bootstrap, which takes some 50 ms.
 BOOTSTRAPPING = 20
-#: A true claim exceeds `chance` with a probability of about e^-20, in 100,000 programs once in 5,000 runs.
-RARE = 20.0
+#: A true claim exceeds `chance` with a probability of about e^-28: in the 400 programs of `make test` less than once in 10^9 runs.
+RARE = 28.0
 
 
 def chance(count: float) -> float:

@@ -131,7 +131,7 @@ def test_look_ups_have_the_noise_that_steps_were_chosen_for() -> None:
     server = tfhe.Evaluator(params, client.evaluation_keys(), "cpu")
     fresh = server.bind(client.encrypt(np.zeros(count, np.int64), largest=1))
     values = client.decrypt(server.apply(list(range(1024)), fresh + 512), check=False)
-    # floor(x + 3/4) is x + 1/4 and a rounding. The mean of 200 squares has a deviation of 0.1. A wrong result happens once in 10^7 runs;
+    # floor(x + 3/4) is x + 1/4 and a rounding. The mean of 200 squares has a deviation of 0.1. A wrong result happens once in 10^7 draws;
     # keys differ by 2%.
     ratio = np.square(values - 512).mean() / (deep_nn.look_up_variance(0) + 1 / 16 + 1 / 12)
     assert 0.5 < ratio < 1.7

@@ -17,15 +17,15 @@
 
 namespace jali::test {
 
-/// Between which shares of the variance the mean square of `count` normal errors lies, with a probability above 1 - 1e-8: the
-/// quantiles of chi-squared by Wilson and Hilferty's cube, at 6 standard deviations. The lower one is below the true quantile
+/// Between which shares of the variance the mean square of `count` normal errors lies, with a probability above 1 - 1e-10: the
+/// quantiles of chi-squared by Wilson and Hilferty's cube, at 6.5 standard deviations. The lower one is below the true quantile
 /// from 16 errors on.
 inline std::pair<double, double> variance_range(std::size_t count) {
   const double of = 2 / (9.0 * static_cast<double>(count));
   const auto quantile = [&](double z) {
     return std::pow(std::max(0.0, 1 - of + z * std::sqrt(of)), 3);
   };
-  return {quantile(-6), quantile(6)};
+  return {quantile(-6.5), quantile(6.5)};
 }
 
 /// Looks up `times` random permutations of all values in a random table, with as much noise in the operands as the parameters
