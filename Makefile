@@ -33,12 +33,14 @@ endif
 export CXX
 export CMAKE_GENERATOR := Ninja
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+# Without this ccache keeps nothing of sources with precompiled headers.
+export CCACHE_SLOPPINESS := pch_defines,time_macros
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # $(call or_say,WHAT TO DO): ends a recipe line that may fail.
 or_say = || { echo "make $@ failed: $(1)" >&2; exit 1; }
 # $(call logged,COMMAND): runs it, and keeps what it printed for the summary.
-logged = mkdir -p $(LOGS); { $(1); } 2>&1 | tee $(LOGS)/$@.txt
+logged = mkdir -p $(LOGS) build/findings; { $(1); } 2>&1 | tee $(LOGS)/$@.txt
 CXX_SOURCES = find src tests fuzz python -name '*.h' -o -name '*.cpp'
 PY_SOURCES = python tests tools examples bench docs
 
@@ -81,16 +83,21 @@ build: .venv/tools ## the same with the C++ tests and the developers' tools
 , := ,
 
 # --- checks --------------------------------------------------------------------------------------
+# Seeds of tests follow from their names; the whole of a check draws fresh ones, and writes down those with which a test fails
+# (tests/seeds, tests/kept_seeds.txt).
+FRESH := JALI_FRESH_SEEDS=1 JALI_FINDINGS=$(CURDIR)/build/findings/seeds.txt
+# For processes of Python on Linux: the library that replaces the system's entropy. The order of sets of strings is the same, too.
+WITH_SEEDS := $(if $(filter Linux,$(shell uname)),LD_PRELOAD=$(CURDIR)/$(RELEASE)/tests/libjali_test_entropy.so) PYTHONHASHSEED=0
 lint: build ## layers, headers, formats, clang-tidy, ruff, mypy
 	@$(call logged,tools/lint.sh $(RELEASE) $(JOBS) $(call share,without-clang-tidy)) $(call or_say,'make format' mends formats; the rest is named above)
 
 cpp-test: build ## the C++ tests
-	@$(call logged,$(call share,,JALI_PROGRAMS=40000 )tools/ctest.sh $(RELEASE) $(JOBS) $(call share,-LE long)) \
+	@$(call logged,$(call share,,$(FRESH) JALI_PROGRAMS=40000 )tools/ctest.sh $(RELEASE) $(JOBS) $(call share,-LE long)) \
 	  $(call or_say,repeat one test with $(RELEASE)/tests/ROOM/test_ROOM --gtest_filter=NAME)
 
 # Two processes, as many tests wait for one thread.
 py-test: build ## the Python tests
-	@$(call logged,$(call share,,JALI_FUZZ_SECONDS=$(FUZZ_SECONDS) JALI_WHOLE_PROGRAMS=20000 )python -m pytest -n 2 --dist loadfile $(call share,-m 'not long')) \
+	@$(call logged,$(WITH_SEEDS) $(call share,,$(FRESH) JALI_FUZZ_SECONDS=$(FUZZ_SECONDS) JALI_WHOLE_PROGRAMS=20000 )python -m pytest -n 2 --dist loadfile $(call share,-m 'not long')) \
 	  $(call or_say,repeat one test with .venv/bin/python -m pytest -k NAME)
 
 docs-test: build ## every code block of the documents and every script of examples/

@@ -1,20 +1,20 @@
-// Random inputs that are fresh on every run. A failure prints the seed that repeats them.
+// Random inputs. They follow from the name of the test, like all entropy of a test program (tests/seeds).
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <random>
 #include <string>
 
 namespace jali::test {
 
-/// A seed that is fresh on every run, unless JALI_TEST_SEED names one to repeat.
+/// A seed for a generator of inputs, another one at each call.
 inline std::uint64_t test_seed() {
-  if (const char* given = std::getenv("JALI_TEST_SEED")) return std::strtoull(given, nullptr, 0);
-  std::random_device device;
-  return (std::uint64_t{device()} << 32) | device();
+  std::uint64_t seed = 0;
+  EXPECT_EQ(getentropy(&seed, sizeof seed), 0);
+  return seed;
 }
 
 }  // namespace jali::test
@@ -22,4 +22,4 @@ inline std::uint64_t test_seed() {
 #define JALI_SEEDED(rng)                                      \
   const std::uint64_t rng##_seed = ::jali::test::test_seed(); \
   std::mt19937_64 rng(rng##_seed);                            \
-  SCOPED_TRACE("JALI_TEST_SEED=" + std::to_string(rng##_seed))
+  SCOPED_TRACE("seed " + std::to_string(rng##_seed))

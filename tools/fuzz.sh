@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Runs every fuzz target of a build folder, JOBS at a time. Usage: tools/fuzz.sh BUILD SECONDS JOBS [SEED]
-# With a seed every run starts from the same inputs and tries them in the same order, as many as the seconds allow.
+# With a seed every run starts from the same inputs, keys and noise, and tries the inputs in the same order, as many as the
+# seconds allow. Without one it draws a seed.
 set -euo pipefail
 export build=$1 seconds=$2 seed=${4:-}
+export JALI_TEST_ENTROPY=${seed:-$((RANDOM * 32768 + RANDOM + 1))}
 jobs=$3
 
 mkdir -p $build/findings
@@ -18,7 +20,7 @@ run_one() {
     echo "$name: ok, $(grep -o 'number_of_executed_units: .*' "$build/$name.log" | grep -o '[0-9]*') inputs"
   else
     cat "$build/$name.log"
-    echo "$name: FAILED"
+    echo "$name: FAILED with JALI_TEST_ENTROPY=$JALI_TEST_ENTROPY, which belongs to the input under $build/findings"
     return 1
   fi
 }

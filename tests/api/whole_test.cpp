@@ -7,13 +7,14 @@
 #include <random>
 #include <vector>
 
+#include "../seeded.h"
 #include "jali/api/jali.h"
 
 namespace jali {
 namespace {
 
 TEST(Whole, EncryptComputeSendDecrypt) {
-  const unsigned seed = std::random_device{}();
+  const std::uint64_t seed = jali::test::test_seed();
   std::mt19937_64 numbers(seed);
   std::uniform_real_distribution<double> uniform(-1, 1);
   for (const Word word : {Word::w32, Word::w52, Word::w64}) {

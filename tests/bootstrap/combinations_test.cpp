@@ -1,6 +1,7 @@
 // Draws random combinations of all options of a request and of an application. None may throw after its keys are made,
 // and each must be as precise as its estimate says and as was asked for.
 #include "../backend/sanitized.h"
+#include "../seeded.h"
 #include "jali/params/bootstrap_request.h"
 #include "support.h"
 
@@ -76,7 +77,7 @@ void expect_precise(World& world, const ckks::Ciphertext& y, const std::vector<C
 class DrawnCombinations : public ::testing::TestWithParam<int> {};
 
 TEST_P(DrawnCombinations, AreRightOrRefusedBeforeAnyKey) {
-  const unsigned seed = std::random_device{}();
+  const std::uint64_t seed = jali::test::test_seed();
   Draw d(seed);
   const int count = backend::test::kSanitized ? 2 : 8;
   int refused = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../ckks/fixture.h"
+#include "../seeded.h"
 #include "jali/bootstrap/bootstrapper.h"
 #include "jali/bootstrap/secret/evaluation_keys.h"
 #include "jali/ckks/secret/decryptor.h"
@@ -89,7 +90,7 @@ struct World {
   std::unique_ptr<ckks::SecretEncryptor> encryptor;
   std::unique_ptr<ckks::Decryptor> decryptor;
   int log_slots = 0;  // of what encrypt() makes
-  unsigned seed = std::random_device{}();
+  std::uint64_t seed = jali::test::test_seed();
   std::mt19937_64 random{seed};
 
   World(const Case& setup, const BootstrapperOptions& options, bool prepare = false)

@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "../seeded.h"
 #include "support.h"
 
 namespace jali::circuits::testing {
@@ -27,7 +28,7 @@ ckks::Packing lying(std::mt19937_64& random, std::size_t count, std::size_t slot
 }
 
 TEST(Arrangements, KeepTheNumbers) {
-  const unsigned seed = std::random_device{}();
+  const std::uint64_t seed = jali::test::test_seed();
   std::mt19937_64 random(seed);
   const auto params = make_params(kScheme);
   const int log_slots = params->log_n() - 1;

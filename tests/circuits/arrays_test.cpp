@@ -4,6 +4,7 @@
 #include <atomic>
 #include <thread>
 
+#include "../seeded.h"
 #include "jali/ckks/packing.h"
 #include "support.h"
 
@@ -20,7 +21,7 @@ std::vector<double> real_numbers(std::mt19937_64& random, std::size_t count) {
 }
 
 TEST(CircuitsOnArrays, MatVecShowsItsRows) {
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(jali::test::test_seed());
   const auto params = make_params(kScheme);
   const auto matrix = real_numbers(random, 3 * 5);
   MatVecOptions options;
@@ -63,7 +64,7 @@ TEST(CircuitsOnArrays, MatVecShowsItsRows) {
 }
 
 TEST(CircuitsOnArrays, MatVecNamesBothLayouts) {
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(jali::test::test_seed());
   const auto params = make_params(kScheme);
   const Shared<MatVec> plan(params, {}, real_numbers(random, 4 * 20), std::size_t{4},
                             std::size_t{20}, params, MatVecOptions{});
@@ -92,7 +93,7 @@ TEST(CircuitsOnArrays, MatVecNamesBothLayouts) {
 }
 
 TEST(CircuitsOnArrays, MatVecTakesThePartsOfALongVectorInTurn) {
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(jali::test::test_seed());
   const auto params = make_params(kScheme);
   const std::size_t slots = params->slots(), n = 2 * slots;
   const Shared<MatVec> plan(params, {}, real_numbers(random, n), std::size_t{1}, n, params,

@@ -9,6 +9,8 @@
 #include <random>
 #include <vector>
 
+#include "../seeded.h"
+
 namespace jali::circuits {
 namespace {
 
@@ -55,7 +57,7 @@ double largest(const Matrix& m, std::mt19937_64& random) {
 }
 
 TEST(BlockNorm, IsAtLeastTheLargestSingularValueAndHardlyMore) {
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(jali::test::test_seed());
   std::normal_distribution<double> normal;
   std::vector<Complex> u(kSlots), v(kSlots);
   for (auto& e : u) e = {normal(random), normal(random)};

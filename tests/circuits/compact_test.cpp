@@ -1,6 +1,7 @@
 // Matrices whose diagonals are kept as integers give the bits of those that are kept over all primes, in less memory.
 #include <cstring>
 
+#include "../seeded.h"
 #include "jali/circuits/linear_transform.h"
 #include "jali/circuits/matvec.h"
 #include "support.h"
@@ -45,7 +46,7 @@ class Compact : public ::testing::TestWithParam<Scheme> {};
 
 TEST_P(Compact, TransformsOfEveryShapeHaveTheSameBits) {
   const auto params = make_params(GetParam());
-  const unsigned seed = std::random_device{}();
+  const std::uint64_t seed = jali::test::test_seed();
   std::mt19937_64 random(seed);
   const BsgsOptions ways[] = {{},
                               {.hoisting = Hoisting::single, .baby_step = 8},
@@ -84,7 +85,7 @@ TEST_P(Compact, TransformsOfEveryShapeHaveTheSameBits) {
 
 TEST_P(Compact, MatrixVectorProductsHaveTheSameBits) {
   const auto params = make_params(GetParam());
-  const unsigned seed = std::random_device{}();
+  const std::uint64_t seed = jali::test::test_seed();
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> uniform(-0.5, 0.5);
   for (int round = 0; round < 4; ++round) {
@@ -123,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(Words, Compact, ::testing::ValuesIn(words(3)),
 TEST(CompactTransform, CanGiveUpItsNumbers) {
   const Scheme scheme{"forgets", Word::w64, 45, 2, 10};
   const auto params = make_params(scheme);
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(jali::test::test_seed());
   LinearTransform transform(params, random_diagonals(random, 512, 512, 3));
   World world(scheme, transform.rotations());
   EXPECT_THROW(transform.forget(), InvalidArgument);  // it could do nothing then
@@ -138,7 +139,7 @@ TEST(CompactTransform, CanGiveUpItsNumbers) {
 TEST(CompactTransform, MayBePreparedAgain) {
   const Scheme scheme{"again", Word::w64, 45, 2, 10};
   const auto params = make_params(scheme);
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(jali::test::test_seed());
   LinearTransform transform(params, random_diagonals(random, 512, 512, 3));
   World world(scheme, transform.rotations());
   const auto x = world.encrypt(world.vector());

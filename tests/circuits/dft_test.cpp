@@ -3,6 +3,7 @@
 #include <bit>
 #include <numbers>
 
+#include "../seeded.h"
 #include "support.h"
 
 namespace jali::circuits::testing {
@@ -60,7 +61,7 @@ std::vector<Complex> times(std::vector<Complex> x, double factor) {
 }
 
 TEST(Dft, MatricesAreTheDftInEveryBudget) {
-  const unsigned seed = std::random_device{}();
+  const std::uint64_t seed = jali::test::test_seed();
   std::mt19937_64 random(seed);
   for (int log_slots = 0; log_slots <= 8; ++log_slots) {
     const auto w = random_vector(random, std::size_t{1} << log_slots);

@@ -1,5 +1,6 @@
 #include "jali/circuits/linear_transform.h"
 
+#include "../seeded.h"
 #include "support.h"
 
 namespace jali::circuits::testing {
@@ -58,7 +59,7 @@ void check(const Scheme& scheme, const Diagonals& diagonals, TransformOptions op
 
 class LinearTransforms : public ::testing::TestWithParam<Scheme> {
  protected:
-  std::mt19937_64 random_{std::random_device{}()};
+  std::mt19937_64 random_{jali::test::test_seed()};
 };
 
 TEST_P(LinearTransforms, Dense) {
@@ -148,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(Words, LinearTransforms, ::testing::ValuesIn(words()),
                          [](const auto& info) { return info.param.label; });
 
 TEST(LinearTransform, LargerRings) {
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(jali::test::test_seed());
   for (int log_n : {11, 12, 13}) {
     const std::size_t slots = std::size_t{1} << (log_n - 1);
     check({"larger", Word::w64, 45, 2, log_n},
@@ -159,7 +160,7 @@ TEST(LinearTransform, LargerRings) {
 TEST(LinearTransform, SameResultWithAndWithoutDoubleHoisting) {
   const Scheme scheme{"both", Word::w64, 45, 2, 10};
   const auto params = make_params(scheme);
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(jali::test::test_seed());
   const auto diagonals = random_diagonals(random, 512, {0, 1, 2, 3, 16, 17, 18, 19});
   LinearTransform twice(params, diagonals,
                         {.bsgs = {.hoisting = Hoisting::twice, .baby_step = 16}});
@@ -179,7 +180,7 @@ TEST(LinearTransform, FromAMatrix) {
   const Scheme scheme{"matrix", Word::w64, 45, 1, 10};
   const auto params = make_params(scheme);
   const std::size_t slots = 16;
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(jali::test::test_seed());
   std::uniform_real_distribution<double> uniform(-1, 1);
   std::vector<Complex> matrix(slots * slots);
   for (auto& e : matrix) e = {uniform(random), uniform(random)};
@@ -198,7 +199,7 @@ TEST(LinearTransform, PromisesNoMorePrecisionThanTheRowsHave) {
   const Scheme scheme{"rows", Word::w64, 45, 2, 10};
   const auto params = make_params(scheme);
   const std::size_t slots = params->slots(), rows = slots / 16;
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(jali::test::test_seed());
   std::vector<int> some;
   for (int d = 0; d < 24; ++d) some.push_back(d);
   auto diagonals = random_diagonals(random, slots, some);
@@ -253,7 +254,7 @@ TEST(LinearTransform, RefusesClaimsThatAreNoSize) {
 TEST(LinearTransform, BringsInputsDown) {
   const Scheme scheme{"down", Word::w64, 45, 3, 10};
   const auto params = make_params(scheme);
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(jali::test::test_seed());
   const auto diagonals = random_diagonals(random, 512, {0, 3});
   LinearTransform transform(params, diagonals, {.level = 2});
   World world(scheme, transform.rotations());
@@ -266,7 +267,7 @@ TEST(LinearTransform, BringsInputsDown) {
 TEST(LinearTransform, AnyInputScaleLandsOnTheCanonicalOne) {
   const Scheme scheme{"scale", Word::w64, 45, 2, 10};
   const auto params = make_params(scheme);
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(jali::test::test_seed());
   const auto diagonals = random_diagonals(random, 512, {0, 3});
   const double scale = 1.37 * params->scale(2);
   LinearTransform transform(params, diagonals, {.input_scale = scale});

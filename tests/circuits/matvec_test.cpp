@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "../seeded.h"
 #include "jali/ckks/composed.h"
 #include "support.h"
 
@@ -105,7 +106,7 @@ void check(const Scheme& scheme, const Problem& p, MatVecOptions options = {}, b
 
 class MatVecs : public ::testing::TestWithParam<Scheme> {
  protected:
-  std::mt19937_64 random_{std::random_device{}()};
+  std::mt19937_64 random_{jali::test::test_seed()};
 };
 
 TEST_P(MatVecs, Wide) { check(GetParam(), random_problem(random_, 10, 100)); }
@@ -126,7 +127,7 @@ INSTANTIATE_TEST_SUITE_P(Words, MatVecs, ::testing::ValuesIn(words()),
 const Scheme kScheme{"w64", Word::w64, 45, 3, 10};
 
 TEST(MatVec, Shapes) {
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(jali::test::test_seed());
   struct Shape {
     std::size_t m, n;
   };
@@ -137,13 +138,13 @@ TEST(MatVec, Shapes) {
 }
 
 TEST(MatVec, OtherRings) {
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(jali::test::test_seed());
   for (int log_n : {11, 12, 13})
     check({"ring", Word::w64, 45, 2, log_n}, random_problem(random, 50, 200));
 }
 
 TEST(MatVec, SparsePackingAndSparseMatrices) {
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(jali::test::test_seed());
   check(kScheme, random_problem(random, 10, 20), {.log_slots = 5});
   check(kScheme, random_problem(random, 40, 70), {.level = 2, .log_slots = 5});
   check(kScheme, random_problem(random, 60, 200, 0.97));
@@ -159,14 +160,14 @@ TEST(MatVec, SparsePackingAndSparseMatrices) {
 }
 
 TEST(MatVec, EveryHoisting) {
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(jali::test::test_seed());
   for (Hoisting h : {Hoisting::single, Hoisting::twice})
     check(kScheme, random_problem(random, 30, 90), {.bsgs = {.hoisting = h}});
 }
 
 // A client may have any layout of its input, with holes that hold garbage.
 TEST(MatVec, GivenInputLayouts) {
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(jali::test::test_seed());
   const auto params = make_params(kScheme);
   const std::size_t slots = params->slots();
   std::vector<std::int32_t> scattered(slots, kNothing);
@@ -196,7 +197,7 @@ TEST(MatVec, GivenInputLayouts) {
 
 // A dense layer, a square and a dense layer, like the networks of the demos, with no masks in between.
 TEST(MatVec, LayersChain) {
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(jali::test::test_seed());
   struct Shape {
     std::size_t n, hidden, m;
   };

@@ -4,6 +4,7 @@
 #include <map>
 #include <numbers>
 
+#include "../seeded.h"
 #include "support.h"
 
 namespace jali::circuits::testing {
@@ -64,7 +65,7 @@ struct Simulator {
 };
 
 TEST(PolynomialPlan, IsThePolynomialAtOptimalDepth) {
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(jali::test::test_seed());
   std::uniform_real_distribution<double> uniform(-1, 1);
   for (Basis basis : {Basis::power, Basis::chebyshev}) {
     for (std::size_t degree = 1; degree <= 127; ++degree) {
@@ -89,7 +90,7 @@ TEST(PolynomialPlan, IsThePolynomialAtOptimalDepth) {
 }
 
 TEST(PolynomialPlan, FewProducts) {
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(jali::test::test_seed());
   for (Basis basis : {Basis::power, Basis::chebyshev}) {
     for (std::size_t degree : {7u, 15u, 31u, 63u, 127u}) {
       const PolynomialPlan plan(random_polynomial(random, degree, basis));

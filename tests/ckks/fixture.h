@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "../seeded.h"
 #include "jali/base/error.h"
 #include "jali/ckks/auto_evaluator.h"
 #include "jali/ckks/bounds.h"
@@ -75,7 +76,7 @@ struct World {
   std::unique_ptr<ckks::AutoEvaluator> automatic;
   std::unique_ptr<ckks::SecretEncryptor> encryptor;
   std::unique_ptr<ckks::Decryptor> decryptor;
-  unsigned seed = std::random_device{}();
+  std::uint64_t seed = jali::test::test_seed();
   std::mt19937_64 random{seed};
 
   explicit World(const Scheme& setup, std::vector<int> rotations = {1, 2, 4, 8, -3, 17},

@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "../seeded.h"
 #include "fixture.h"
 
 namespace jali::ckks {
@@ -76,7 +77,7 @@ constexpr int kLogSlots = 6;
 constexpr std::size_t kSlots = std::size_t{1} << kLogSlots;
 
 struct Random {
-  unsigned seed = std::random_device{}();
+  std::uint64_t seed = jali::test::test_seed();
   std::mt19937_64 bits{seed};
   std::size_t below(std::size_t n) {
     return std::uniform_int_distribution<std::size_t>(0, n - 1)(bits);

@@ -2,6 +2,7 @@
 // this process, as an attacker with a core dump or an out-of-bounds read would.
 #include <cstring>
 
+#include "../seeded.h"
 #include "fixture.h"
 #include "jali/base/wipe.h"
 #include "memory_scan.h"
@@ -23,7 +24,7 @@ void learn(MemoryScan& scan, const std::vector<T>& x) {
 }
 
 TEST(MemoryScan, FindsWhatIsKeptOrFreedAsItIs) {
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(jali::test::test_seed());
   MemoryScan scan;
   auto kept = std::make_unique<std::vector<std::uint64_t>>(10000);
   for (auto& word : *kept) word = random();

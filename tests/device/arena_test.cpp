@@ -8,6 +8,8 @@
 #include <random>
 #include <vector>
 
+#include "../seeded.h"
+
 namespace jali::testing {
 namespace {
 
@@ -55,7 +57,7 @@ TEST(Arena, RegionsSideBySideStayApart) {
 }
 
 TEST(Arena, GivesEveryByteOnce) {
-  const unsigned seed = std::random_device{}();
+  const std::uint64_t seed = jali::test::test_seed();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   std::vector<std::byte> memory(5000);

@@ -1,5 +1,6 @@
 // Bootstrapping on the GPU gives the CPU's bits after every stage, and run after run as a program.
 #include "../bootstrap/support.h"
+#include "../seeded.h"
 #include "jali/ckks/program.h"
 #include "support.h"
 
@@ -80,7 +81,7 @@ TEST_P(GpuBootstrap, GivesTheBitsOfTheCpu) {
   cpu.prepare();
 
   ckks::SecretEncryptor encryptor(sk, ring);
-  const unsigned seed = std::random_device{}();
+  const std::uint64_t seed = jali::test::test_seed();
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> uniform(-1, 1);
   const int log_slots = plan.options().log_slots, level = plan.input_level();

@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "../seeded.h"
 #include "jali/arith/modulus.h"
 #include "jali/arith/primes.h"
 #include "jali/backend/cuda/ntt/transform.cuh"
@@ -65,7 +66,7 @@ void compare(std::initializer_list<int> sizes) {
   if (backend::cuda_device_count() == 0) {
     GTEST_SKIP() << "no NVIDIA GPU on this machine: the CUDA engine is not tested";
   }
-  const unsigned seed = std::random_device{}();
+  const std::uint64_t seed = jali::test::test_seed();
   std::mt19937_64 random(seed);
   for (const char* variant : {"auto", "two_pass", "cluster", "on_the_fly", "dense"}) {
     for (const int log_n : sizes) {

@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "../seeded.h"
 #include "brief.h"
 #include "jali/arith/primes.h"
 #include "jali/backend/engines.h"
@@ -59,7 +60,7 @@ class GpuNtt : public ::testing::TestWithParam<Case> {
       if (arith::is_prime(q)) config.primes.push_back(q);
     }
     cpu = backend::make_cpu_engine(config);
-    seed = std::random_device{}();
+    seed = jali::test::test_seed();
     random.seed(seed);
   }
   std::size_t bytes(std::size_t rows) const { return rows * config.n * word_bytes(config.word); }

@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "../seeded.h"
 #include "jali/arith/primes.h"
 #include "jali/backend/cuda/sampling/sampling.cuh"
 #include "jali/backend/cuda/sampling/sparse_secret.cuh"
@@ -23,7 +24,7 @@ TEST(CudaSampling, ShortLaunchesGiveTheSameBits) {
   if (backend::cuda_device_count() == 0) {
     GTEST_SKIP() << "no NVIDIA GPU on this machine: the CUDA engine is not tested";
   }
-  const unsigned number = std::random_device{}();
+  const std::uint64_t number = jali::test::test_seed();
   SCOPED_TRACE("seed " + std::to_string(number));
   std::mt19937_64 random(number);
   std::array<std::uint8_t, 32> seed;
@@ -76,7 +77,7 @@ TEST(CudaSampling, SparseSecretsAreDrawnAgain) {
   if (backend::cuda_device_count() == 0) {
     GTEST_SKIP() << "no NVIDIA GPU on this machine: the CUDA engine is not tested";
   }
-  const unsigned number = std::random_device{}();
+  const std::uint64_t number = jali::test::test_seed();
   SCOPED_TRACE("seed " + std::to_string(number));
   std::mt19937_64 random(number);
   random::Seed seed;

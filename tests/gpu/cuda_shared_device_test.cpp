@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "../seeded.h"
 #include "gpu_ops.h"
 #include "jali/base/error.h"
 #include "jali/device/gpu.h"
@@ -54,7 +55,7 @@ class SharedGpu : public ::testing::Test {
     a = std::make_unique<Side>(device, Word::w32, 13, random);
     b = std::make_unique<Side>(device, Word::w64, 12, random);
   }
-  std::mt19937_64 random{std::random_device{}()};
+  std::mt19937_64 random{jali::test::test_seed()};
   std::shared_ptr<device::Device> device;
   std::unique_ptr<Side> a, b;
 };

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "../seeded.h"
 #include "jali/arith/primes.h"
 #include "jali/backend/cuda/common/reduce.cuh"
 #include "jali/backend/cuda/common/tables.cuh"
@@ -49,7 +50,7 @@ TEST(CudaWord, TotalsOfAnySumAreRight) {
   }
   constexpr std::size_t kSums = 1024;
   const backend::Config config = config_of(Word::w32, 30);
-  const unsigned seed = std::random_device{}();
+  const std::uint64_t seed = jali::test::test_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
   std::vector<std::uint64_t> sums;
@@ -113,7 +114,7 @@ TYPED_TEST(CudaWordSums, OfAnySizeAreReduced) {
                                 : std::is_same_v<W, W52> ? Word::w52
                                                          : Word::w64,
                                 kIsW32 ? 30 : 32);
-  const unsigned seed = std::random_device{}();
+  const std::uint64_t seed = jali::test::test_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
   std::vector<Sum96> sums;

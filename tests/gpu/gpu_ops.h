@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "../seeded.h"
 #include "brief.h"
 #include "jali/arith/primes.h"
 #include "jali/backend/embedding_ops.h"
@@ -86,7 +87,7 @@ class GpuOps : public ::testing::TestWithParam<Case> {
     cpu = backend::make_cpu_engine(config);
     gpu = backend::make_cuda_engine(config);
     pool = device::Pool::create(false, gpu->memory());
-    seed = std::random_device{}();
+    seed = jali::test::test_seed();
     random.seed(seed);
   }
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
+import seeds
 
 from jali import ckks
 
@@ -42,12 +42,11 @@ def small() -> Small:
     params = ckks.Params.create(
         depth=6, scale_bits=40, log_n=10, security=0, name="insecure_arrays", integer_bits=16
     )
-    client = ckks.Client(params, threads=1)
-    keys = client.evaluation_keys(rotations="powers", conjugate=True)
+    with seeds.named("small arrays"):
+        client = ckks.Client(params, threads=1)
+        keys = client.evaluation_keys(rotations="powers", conjugate=True)
     return Small(params, client, ckks.Evaluator(params, keys, threads=1))
 
 
 def uniform(*shape: int) -> Any:
-    seed = secrets.randbits(64)
-    print(f"seed {seed}")
-    return np.random.default_rng(seed).uniform(-1, 1, shape)
+    return np.random.default_rng().uniform(-1, 1, shape)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pytest
+import seeds
 
 from jali import ckks
+
+# The same examples in every run; fresh ones if the environment asks for fresh seeds.
+hypothesis.settings.register_profile("named", derandomize=not seeds.FRESH, database=None)
+hypothesis.settings.load_profile("named")
 
 DEPTH = 3
 UNIFORM = 3**-0.5  # the root mean square of numbers that are uniform in [-1, 1]
@@ -38,8 +43,9 @@ class World:
 def make_world(word: str) -> World:
     """A world whose keys are for ROTATIONS and conjugation."""
     params = ckks.Params.create(depth=DEPTH, scale_bits=40, word=word)
-    client = ckks.Client(params, threads=1)
-    keys = client.evaluation_keys(rotations=ROTATIONS, conjugate=True)
+    with seeds.named(f"world of {word}"):
+        client = ckks.Client(params, threads=1)
+        keys = client.evaluation_keys(rotations=ROTATIONS, conjugate=True)
     return World(params, client, keys, ckks.Evaluator(params, keys, threads=1))
 
 
@@ -71,14 +77,50 @@ def _untuned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def rng() -> Iterator[np.random.Generator]:
-    """A generator with a fresh seed in every run; a failure shows the seed. It also seeds NumPy's global generator, which
+@pytest.fixture(autouse=True)
+def seed(request: pytest.FixtureRequest) -> int:
+    """The seed of this test, from which its entropy follows. A failure shows it. It also seeds NumPy's global generator, which
     scikit-learn uses."""
-    seed = secrets.randbits(64)
-    print(f"seed {seed}")
+    kept: int | None = getattr(request, "param", None)
+    seed = seeds.seed_of(seeds.name_of(request.node)) if kept is None else kept
+    print(f"JALI_TEST_SEED={seed}")
+    request.node.stash[seeds.SEED] = seed
+    seeds.start(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002
-    yield np.random.default_rng(seed)
+    return seed
+
+
+@pytest.fixture
+def rng(seed: int) -> np.random.Generator:
+    """A generator of inputs."""
+    return np.random.default_rng(seed)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Runs tests that once failed with a seed with that one, too."""
+    kept = seeds.KEPT.get(metafunc.definition.nodeid.rpartition("/")[2])
+    if kept:
+        metafunc.parametrize("seed", [None, *kept], indirect=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Writes down the fresh seed with which a test failed."""
+    report = yield
+    if report.failed and seeds.FRESH and seeds.SEED in item.stash:
+        seeds.write_down(seeds.name_of(item), item.stash[seeds.SEED])
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Iterator[None]:
+    """What several tests share is drawn from a seed of its own, whichever of them comes first."""
+    if fixturedef.scope == "function":
+        return (yield)
+    with seeds.named(f"{fixturedef.baseid} {fixturedef.argname} {getattr(request, 'param', '')}"):
+        return (yield)
 
 
 def assert_close(
@@ -99,8 +141,8 @@ def assert_close(
     error = got - expected
     parts = np.concatenate([error.real.ravel(), error.imag.ravel()][: 1 + np.iscomplexobj(got)])
     count = independent or parts.size
-    # The mean of `count` squares exceeds its expectation by this factor with probability e^-20 (Laurent, Massart).
-    chance = 1 + 2 * np.sqrt(20 / count) + 40 / count
+    # The mean of `count` squares exceeds its expectation by this factor with probability e^-24 (Laurent, Massart).
+    chance = 1 + 2 * np.sqrt(24 / count) + 48 / count
     limit = 2.0 ** -(value.precision_bits - slack_bits) * np.sqrt(chance)
     rms = np.sqrt(np.mean(parts**2))
     assert rms <= limit, f"error {rms:.3g}, limit {limit:.3g}"

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <random>
 
+#include "../seeded.h"
 #include "jali/base/error.h"
 #include "objects.h"
 
@@ -79,7 +80,7 @@ TEST(BootstrapBytes, KeysWithAConstantRowAreRefused) {
 
 // No byte is ignored: changed bytes are refused, or the object that is read writes exactly these bytes again.
 TEST(BootstrapBytes, DamageIsRefused) {
-  const unsigned seed = std::random_device{}();
+  const std::uint64_t seed = jali::test::test_seed();
   std::mt19937 random(seed);
   const Objects o(literal(Word::w52));
   const auto refused = [&](Bytes bytes, auto load) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <random>
 
+#include "../seeded.h"
 #include "jali/base/error.h"
 #include "jali/random/prng.h"
 #include "objects.h"
@@ -19,7 +20,7 @@ using testing::small_literal;
 class Degenerate : public ::testing::TestWithParam<Word> {
  protected:
   Objects o{small_literal(GetParam(), 40, 1)};
-  std::mt19937_64 random{std::random_device{}()};
+  std::mt19937_64 random{jali::test::test_seed()};
 
   void set(ring::Poly& x, std::size_t limb, std::size_t k, std::uint64_t value) const {
     if (x.word() == Word::w32) {

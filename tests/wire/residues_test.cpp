@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "../seeded.h"
+
 namespace jali::wire {
 namespace {
 
@@ -36,7 +38,7 @@ std::vector<std::uint8_t> pack_slowly(const std::vector<std::uint64_t>& row, uns
 }
 
 TEST(Residues, PackAsDefinedAndUnpackAgain) {
-  const unsigned seed = std::random_device{}();
+  const std::uint64_t seed = jali::test::test_seed();
   std::mt19937_64 random(seed);
   for (const std::uint64_t q : kModuli) {
     const auto bits = static_cast<unsigned>(std::bit_width(q - 1));
@@ -64,7 +66,7 @@ TEST(Residues, PackAsDefinedAndUnpackAgain) {
 }
 
 TEST(Residues, EveryWidthPacksInItsPlaceAndNowhereElse) {
-  const unsigned seed = std::random_device{}();
+  const std::uint64_t seed = jali::test::test_seed();
   std::mt19937_64 random(seed);
   constexpr std::uint8_t kFill = 0xa5;
   for (unsigned bits = 1; bits <= 62; ++bits) {

@@ -174,8 +174,9 @@ TEST(TfheCiphertext, StaysASeedUntilItsWordsAreNeeded) {
 }
 
 TEST_P(TfheWire, FilesAndStreams) {
-  const auto folder = std::filesystem::temp_directory_path() /
-                      ("jali_tfhe_" + std::to_string(std::random_device()()));
+  const auto folder =
+      std::filesystem::temp_directory_path() /
+      ("jali_tfhe_" + std::to_string(getpid()) + "_" + std::to_string(jali::test::test_seed()));
   std::filesystem::create_directory(folder);
   save(folder / "params", *o.params);
   save(folder / "ciphertext", o.fresh);

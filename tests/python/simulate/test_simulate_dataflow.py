@@ -6,8 +6,6 @@ at 1, since a rotation by 0 takes no key.
 
 from __future__ import annotations
 
-import secrets
-
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -69,9 +67,7 @@ def recorded(m: int, n: int, depth: int, rng: np.random.Generator) -> tuple[Step
 @pytest.fixture(scope="module", params=[(4, 8, 2), (64, 128, 6)], ids=["4x8", "64x128"])
 def program(request: pytest.FixtureRequest) -> tuple[Steps, Product]:
     """Figure 2's 4 x 8 with 3 residues, and 64 x 128 with the 7 of Set-B."""
-    seed = secrets.randbits(64)
-    print(f"seed {seed}")
-    return recorded(*request.param, np.random.default_rng(seed))
+    return recorded(*request.param, np.random.default_rng())
 
 
 def polynomials(steps: Steps, kind: Kind) -> int:
