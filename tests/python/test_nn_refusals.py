@@ -120,8 +120,8 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a logarithm below zero": (lambda: compiled(module=np.log), "log: some examples of the calibration give NaN"),
     "a logarithm of zero": (lambda: compiled(module=np.log, calibration=np.maximum(X, 0)), "log: .* NaN or infinity here"),
     "a logarithm that may be below zero": (
-        lambda: compiled(module=np.log, calibration=X + 1.1),
-        r"log is computed on an interval above 0.*add a constant",
+        lambda: compiled(module=np.log, calibration=np.abs(X) + 0.1, input_range=(-1, 99)),
+        r"holds 0, for which a function in the model has no value: declare one that lies above 0",
     ),
     "a model that is too deep": (
         lambda: compiled(module=deep, precision_bits=30),
