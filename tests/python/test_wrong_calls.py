@@ -330,7 +330,8 @@ NAMES = {
     "message.sum()": r"x = evaluator\.bind\(ciphertext\)",
     "t.params.slots": "no slots",
     "t.params.poly_modulus_degree": r"params\.N",
-    "t.params.save('a')": r"to_bytes\(\)",
+    "t.params.dumps()": r"to_bytes\(\) gives its bytes, and save\(path\) writes them",
+    "t.params.save(3)": "the file must be a path",
     "t.server.decrypt(message)": r"Client\.decrypt\(x\)",
 }
 
