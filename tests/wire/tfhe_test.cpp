@@ -429,6 +429,8 @@ TEST(TfheVectors, AreUnchangedAndMeanWhatTheyMeant) {
       {"tfhe_ciphertext_computed", "7f1584230db4bedd2557d6c97540412d"},
       {"tfhe_ciphertext_summed", "ec90458b21ab4316887bcf14a0d0d946"},
       {"tfhe_evaluation_keys", "e437f507ecc13dd890b2d75526da39e8"},
+      {"tfhe_compact", "ce90de7a78e4c334c98131e0e34bf61b"},
+      {"tfhe_public_key", "30ad8091da577a5b27511e2c1feec327"},
       {"tfhe_secret_key", "7ad4776b0ab462ee6b9208e0e0c42566"}};
   for (const auto& [name, digest] : known) {
     EXPECT_EQ(test::hex(hash256(vector(name))).substr(0, 32), digest) << name;
@@ -442,6 +444,15 @@ TEST(TfheVectors, AreUnchangedAndMeanWhatTheyMeant) {
   const auto keys = tfhe_keys_from_bytes(vector("tfhe_evaluation_keys"), params);
   EXPECT_EQ(to_bytes(keys), vector("tfhe_evaluation_keys"));
   const tfhe::Evaluator evaluator(backend::make_ref_tfhe(params->config()), keys);
+  const auto compact = tfhe_compact_from_bytes(vector("tfhe_compact"), params);
+  EXPECT_EQ(to_bytes(compact), vector("tfhe_compact"));
+  EXPECT_EQ(client.decrypt(compact), TfheObjects::values());
+  EXPECT_EQ(client.decrypt(evaluator.refresh(evaluator.bind(compact))), TfheObjects::values());
+  const auto open = tfhe_public_key_from_bytes(vector("tfhe_public_key"), params);
+  EXPECT_EQ(to_bytes(open), vector("tfhe_public_key"));
+  tfhe::PublicEncryptor owner(std::make_shared<const lwe::PublicKey>(
+      tfhe_public_key_from_bytes(vector("tfhe_public_key"), params)));
+  EXPECT_EQ(client.decrypt(owner.encrypt(TfheObjects::values())), TfheObjects::values());
   for (const char* name :
        {"tfhe_ciphertext_fresh", "tfhe_ciphertext_computed", "tfhe_ciphertext_summed"}) {
     const auto x = tfhe_ciphertext_from_bytes(vector(name), params);

@@ -54,13 +54,17 @@ void PublicEncryptor::encrypt_polynomial(Word* out, std::span<const std::uint64_
   const std::size_t k = params.k().value, N = params.N().value;
   // Every polynomial takes two streams of the seed.
   SecretVector<std::uint8_t> plus(k * N), minus(k * N);
-  random::Prng bits(seed.bytes(), 2 * which);
-  random::sample_bits(bits, plus);
-  random::sample_bits(bits, minus);
-  const backend::SmallFactors r(ring_, plus, minus);
+  {
+    random::Prng bits(seed.bytes(), 2 * which);
+    random::sample_bits(bits, plus);
+    random::sample_bits(bits, minus);
+  }
   SecretVector<std::int64_t> errors((k + 1) * N);
-  random::Prng noise(seed.bytes(), 2 * which + 1);
-  random::sample_tuniform(noise, params.literal().glwe_noise_bits, errors);
+  {
+    random::Prng noise(seed.bytes(), 2 * which + 1);
+    random::sample_tuniform(noise, params.literal().glwe_noise_bits, errors);
+  }
+  const backend::SmallFactors r(ring_, plus, minus);
   SecretVector<std::uint64_t> sum(N);
   for (std::size_t j = 0; j <= k; ++j) {
     for (std::size_t t = 0; t < N; ++t) sum[t] = static_cast<std::uint64_t>(errors[j * N + t]);
@@ -80,7 +84,8 @@ CompactCiphertext PublicEncryptor::encrypt(std::span<const std::uint64_t> values
   const std::uint32_t bound = checked_largest(params, largest);
   const SecretVector<std::uint64_t> messages =
       messages_of(params, values, bound, largest.has_value(), params.torus());
-  CompactCiphertext out{key_->params, key_->key_id(), values.size(), each_, bound, nullptr};
+  CompactCiphertext out{
+      key_->params, key_->key_id(), values.size(), each_, values.empty() ? 0 : bound, nullptr};
   if (values.empty()) return out;
   auto words = std::make_shared<device::Buffer>(device::Pool::create()->allocate(out.bytes()));
   const random::SecretSeed seed = seeds_.next();
