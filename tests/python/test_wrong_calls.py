@@ -331,7 +331,6 @@ NAMES = {
     "t.params.slots": "no slots",
     "t.params.poly_modulus_degree": r"params\.N",
     "t.params.dumps()": r"to_bytes\(\) gives its bytes, and save\(path\) writes them",
-    "t.params.save(3)": "the file must be a path",
     "t.server.decrypt(message)": r"Client\.decrypt\(x\)",
 }
 
