@@ -46,13 +46,13 @@ class NoiseMachine final : public Machine {
       noise.broadcast.push_back(operand.broadcast);
       operands.push_back(history_of(*operand.rows));
     }
-    auto found = noise_after(circuit, noise, operands, space_);
+    auto found = noise_after(circuit, noise, operands, space_, Cancelling::refused);
     if (!found) {
       ++apart_;
       const Apart parting = apart(circuit, noise, operands);
       EXPECT_LE(parting.each, most_apart(space_));
       operands = set_apart(parting, operands, space_);
-      found = noise_after(circuit, noise, operands, space_);
+      found = noise_after(circuit, noise, operands, space_, Cancelling::counted);
     }
     if (!found) throw RangeExceeded("too much noise");
     EXPECT_LE(found->norm2(), space_.noise_budget);
@@ -187,7 +187,7 @@ TEST(TfheNoise, TablesThatSetApartGiveTheMessageAndDiffer) {
       const std::vector<std::int64_t> one(
           tables.begin() + static_cast<std::ptrdiff_t>(k * size),
           tables.begin() + static_cast<std::ptrdiff_t>((k + 1) * size));
-      ids.insert(tfhe::table_origin(one, space.bits(), 0).id);
+      ids.insert(tfhe::table_origin(one, space.bits(), 0).polynomial.id);
     }
     // Of tables of zeros, some pairs of two entries are minus each other; 0 is not among them.
     EXPECT_GE(ids.size(), apart.each + apart.each / 3);

@@ -280,7 +280,7 @@ def test_what_does_not_fit_is_refused_in_a_sentence(wide: World) -> None:
         (jali.InvalidArgument, "do not fit", lambda: x + np.array([1, 2])),
         (jali.InvalidArgument, "do not fit", lambda: x + x[:2]),
         (jali.InvalidArgument, "is 0", lambda: x % 0),
-        (jali.Unsupported, "boolean", lambda: server.select(x, x, x)),
+        (jali.Unsupported, "selected by look-ups", lambda: server.select(x, x, x)),
         (jali.Unsupported, "truth value", lambda: bool(x)),
         (jali.Error, ".", lambda: x[3]),
         (jali.KeyMismatch, ".", lambda: server.bind(other.client.encrypt([1]))),

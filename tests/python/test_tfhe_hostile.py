@@ -150,6 +150,8 @@ OF_EVALUATORS: dict[str, Call] = {
     "bind": lambda x, _: SERVER.bind(x.ciphertext),
     "capture": lambda x, _: SERVER.capture(lambda a: a, x)(x),
     "clear": lambda x, _: SERVER.clear([1]) + x,
+    "clear_int": lambda x, _: SERVER.clear_int([-1], getattr(x, "bits", 3)) + x,
+    "clear_uint": lambda x, _: SERVER.clear_uint([1], getattr(x, "bits", 3)) + x,
     "concatenate": lambda x, y: SERVER.concatenate([x, y]),
     "linear": lambda x, _: SERVER.linear(np.ones(x.shape[-1:], int), x, largest=15),
     "read": lambda x, y: SERVER.read(x, y),
@@ -176,13 +178,15 @@ def hostile(rng: random.Random) -> tfhe.Ciphertext:
     degrees = [rng.choice([0, 1, 3, 3, 3, 15]) for _ in range(count)]
     several = len(set(degrees)) > 1
     payload += struct.pack("<BI", 4 + 2 * several, count)
-    payload += struct.pack("<d", rng.choice([0.0, 5e-324, 0.5, 1.0, 1.0, 4.0, 25.0]))
+    noise = rng.choice([0.0, 5e-324, 0.5, 1.0, 1.0, 4.0, 25.0])
+    payload += struct.pack("<d", noise)
     payload += struct.pack(
         f"<{len(degrees) if several else 1}H", *(degrees if several else degrees[:1])
     )
     payload += struct.pack("<BBB", bits, integers and rng.random() < 0.5, len(shape))
     payload += struct.pack(f"<{len(shape)}I", *shape)
-    payload += rng.choice([bytes(count * ROW), b"\xff" * (count * ROW), rng.randbytes(count * ROW)])
+    rows = rng.choice([bytes(count * ROW), b"\xff" * (count * ROW), rng.randbytes(count * ROW)])
+    payload += rows if noise else bytes(count * ROW)  # what has no noise has no mask
     data = b"JALI" + struct.pack("<HBB", 1, 3, 3) + bytes.fromhex(PARAMS.fingerprint)
     data += struct.pack("<Q", len(payload)) + payload
     return tfhe.Ciphertext.from_bytes(data + hashlib.sha256(data).digest()[:16], PARAMS)

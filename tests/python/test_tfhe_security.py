@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import multiprocessing
 import pickle
 from multiprocessing.connection import Connection
+from typing import Any
 
 import numpy as np
 import pytest
@@ -138,6 +140,68 @@ def test_what_was_looked_up_twice_counts_as_equal(
     assert (one + server.apply([1, 2, 2, 0], x)).norm2 == 2
     kept = tfhe.Ciphertext.from_bytes(one.ciphertext.to_bytes(), params)
     assert (server.bind(kept) + two).norm2 == 4
+
+
+def test_constants_in_disguise_do_not_hide_equal_errors(
+    client: tfhe.Client, server: tfhe.Evaluator, params: tfhe.Params
+) -> None:
+    """[0, 1] of x and [0, 0, 0, 1] of x + 2 are equal bit for bit, however the 2 came about."""
+
+    def read(y: Any) -> Any:
+        return server.bind(tfhe.Ciphertext.from_bytes(y.ciphertext.to_bytes(), params))
+
+    def two(v: int) -> int:
+        return 2
+
+    x = server.bind(client.encrypt([1], largest=1))
+    u = server.apply([0, 1], x)
+    zero = server.clear([0])
+    plus_two = server.capture(lambda a: server.apply([0, 0, 0, 1], a + server.apply(two, zero)), x)
+    captured = server.capture(lambda a, b: server.apply([0, 0, 0, 1, 1, 1], a + b), x, x + x)
+    twice = server.apply([0, 1], x)
+    constants = {
+        "a look-up of a constant": server.apply(two, zero),
+        "of x * 0": server.apply(two, x * 0),
+        "of bytes": server.apply(two, read(zero)),
+        "bytes": read(server.clear([2])),
+        "bytes of a look-up": read(server.apply(two, zero)),
+        "of each": server.apply_each([two], zero),
+        "of a sum with weights 0": server.apply(two, server.linear([0], x)),
+        "of u - u": server.apply(
+            lambda v: v % 4, server.linear([1, -1], server.concatenate([u, twice]), 2)
+        ),
+        "of u - u by the operator": (u - twice) + 2,
+        "of u - u from bytes": (u - read(u)) + 2,
+        "in two tables": server.apply(lambda a, b: 2, zero, zero),
+        "of x - x": server.apply(two, server.linear([1, -1], server.concatenate([x, x]), 1)),
+    }
+    results = {
+        name: server.apply([0, 0, 0, 1] + [0] * 12, x + constant.reshape(1))
+        for name, constant in constants.items()
+    }
+    results["in a captured function"] = plus_two(x)
+    for name, v in results.items():
+        assert (u + v).norm2 >= 4, name
+        assert client.decrypt(u + v) == 2, name
+    # 1 + 1 counts as 4 where the bits are equal, and as 2 where they are not.
+    assert {(u + v).norm2 for v in results.values()} == {4}
+    assert (u + server.apply([0, 0, 0, 2] + [0] * 12, x + constants["bytes"])).norm2 == 2
+    given = captured(x, server.apply(two, x * 0))
+    assert (u + server.apply([0, 0, 0, 1, 1, 1], x + 2)).norm2 == 2
+    assert (given + server.apply([0, 0, 0, 1, 1, 1], x + 2)).norm2 == 4
+
+
+def test_bytes_that_claim_no_noise_and_have_a_mask_are_refused(
+    client: tfhe.Client, server: tfhe.Evaluator, params: tfhe.Params
+) -> None:
+    """Else look-ups of them would count as constants, and sums of any number of them as without noise."""
+    constant = server.clear([2]).ciphertext.to_bytes()
+    computed = server.apply([0, 1, 2, 3], server.bind(client.encrypt([1]))).ciphertext.to_bytes()
+    row = params.ciphertext_bytes() + 16  # and the checksum, which is renewed
+    forged = constant[:-row] + computed[-row:-16]
+    forged += hashlib.sha256(forged).digest()[:16]
+    with pytest.raises(jali.CorruptData, match="states that it has no noise"):
+        tfhe.Ciphertext.from_bytes(forged, params)
 
 
 def test_sums_of_one_ciphertext_in_disguise_are_refused() -> None:

@@ -214,7 +214,7 @@ std::unique_ptr<Rows> TfheMachine::run(const Circuit& circuit, const Run& run) c
     static_cast<TfheRows&>(*rows).set_history(std::move(history));
     return rows;
   };
-  if (auto history = noise_after(circuit, noise, histories, space_)) {
+  if (auto history = noise_after(circuit, noise, histories, space_, Cancelling::refused)) {
     return with(computed(circuit, run), std::move(*history));
   }
   // Operands have errors in common: look-ups in tables that differ make them independent.
@@ -224,7 +224,7 @@ std::unique_ptr<Rows> TfheMachine::run(const Circuit& circuit, const Run& run) c
   const Apart parting = apart(circuit, noise, histories);
   require<RangeExceeded>(parting.each <= most_apart(space_), kShared);
   std::vector<tfhe::History> independent = set_apart(parting, histories, space_);
-  auto history = noise_after(circuit, noise, independent, space_);
+  auto history = noise_after(circuit, noise, independent, space_, Cancelling::counted);
   require<RangeExceeded>(history.has_value(), kShared);
   const std::vector<std::unique_ptr<Rows>> rows = parted(parting, run.operands);
   std::vector<Operand> operands;

@@ -15,6 +15,7 @@ namespace {
 
 using tfhe::History;
 using tfhe::Origin;
+using tfhe::TableOrigin;
 
 /// What clear digits and the constant add to a row, in half steps.
 std::int64_t clear_part(const Circuit& circuit, const NoiseRun& run,
@@ -31,10 +32,15 @@ std::int64_t clear_part(const Circuit& circuit, const NoiseRun& run,
 class Follower {
  public:
   Follower(const Circuit& circuit, const NoiseRun& run, const std::vector<History>& operands,
-           const Space& space)
-      : circuit_(circuit), run_(run), operands_(operands), space_(space), arena_(circuit.arena) {}
+           const Space& space, Cancelling cancelling)
+      : circuit_(circuit),
+        run_(run),
+        operands_(operands),
+        space_(space),
+        cancelling_(cancelling),
+        arena_(circuit.arena) {}
 
-  /// Whether every look-up of the lane has little enough noise. arena() then has what the outputs read.
+  /// Whether every look-up of the lane may be done. arena() then has what the outputs read.
   bool follow(std::size_t lane) {
     for (const Circuit::Wave& wave : circuit_.waves) {
       results_.clear();
@@ -43,14 +49,16 @@ class Follower {
         for (std::size_t i = 0; i < group.count; ++i, ++rotation) {
           const History::Combination input = combination(wave.inputs, rotation, lane);
           if (!fits()) return false;
+          const bool constant = parts_.empty();
+          if (input.id == 0 && !constant && cancelling_ == Cancelling::refused) return false;
           std::uint32_t table = wave.table[rotation];
           if (wave.key[rotation] >= 0)
             table += key(static_cast<std::size_t>(wave.key[rotation]), lane);
           for (int j = 0; j < group.results; ++j) {
             // Result j is that of a table shifted by j stride boxes.
-            Origin origin = of_table(table, input.half_steps + 2 * std::int64_t{j} * group.stride);
-            origin.id = parts_.empty() || origin.id == 0 ? 0 : tfhe::mixed(input.id, origin.id);
-            results_.push_back(origin);
+            const TableOrigin& of =
+                of_table(table, input.half_steps + 2 * std::int64_t{j} * group.stride);
+            results_.push_back(origin_after(of, input.id, constant));
           }
         }
       }
@@ -72,7 +80,7 @@ class Follower {
   std::uint32_t key(std::size_t row, std::size_t lane) const {
     return static_cast<std::uint32_t>(clear_part(circuit_, run_, circuit_.keys, row, lane) / 2);
   }
-  /// The row, and in parts_ its ids and the sizes of their weights.
+  /// The row, and in parts_ the ciphertexts of which it is a sum.
   History::Combination combination(const Circuit::Combinations& of, std::size_t row,
                                    std::size_t lane) {
     parts_.clear();
@@ -85,9 +93,8 @@ class Follower {
       if (column.operand < 0) {
         const Origin& origin = arena_[column.slot + column.index];
         constant += factor * static_cast<std::uint64_t>(origin.half_steps);
-        if (origin.id == 0) continue;
-        id += (origin.negated ? 0 - factor : factor) * origin.id;
-        parts_.emplace_back(origin.id, static_cast<double>(std::abs(times)));
+        id += origin.times(factor);
+        if (origin.id != tfhe::kNoError) parts_.push_back({&origin, times, 1});
         continue;
       }
       const auto k = static_cast<std::size_t>(column.operand);
@@ -95,14 +102,13 @@ class Follower {
       const History::Combination digit = operands_[k].combination(at);
       id += factor * digit.id;
       constant += factor * static_cast<std::uint64_t>(digit.half_steps);
-      operands_[k].for_each(at, [&](std::uint64_t of_term, std::int64_t weight, double norm2) {
-        parts_.emplace_back(of_term,
-                            std::abs(static_cast<double>(weight * times)) * std::sqrt(norm2));
+      operands_[k].for_each(at, [&](const Origin& of_term, std::int64_t weight, double norm2) {
+        parts_.push_back({&of_term, weight * times, norm2});
       });
     }
     return {id, static_cast<std::int64_t>(constant)};
   }
-  Origin of_table(std::uint32_t table, std::int64_t half_steps) {
+  const TableOrigin& of_table(std::uint32_t table, std::int64_t half_steps) {
     const std::uint64_t torus = std::uint64_t{4} << space_.bits();  // in half steps
     const std::uint64_t turn = static_cast<std::uint64_t>(half_steps) % torus;
     const auto [at, fresh] = tables_.try_emplace(table * torus + turn);
@@ -120,15 +126,17 @@ class Follower {
   const NoiseRun& run_;
   const std::vector<History>& operands_;
   const Space& space_;
+  const Cancelling cancelling_;
   std::vector<Origin> arena_, results_;
-  std::vector<std::pair<std::uint64_t, double>> parts_;
-  std::unordered_map<std::uint64_t, Origin> tables_;
+  std::vector<tfhe::Part> parts_;
+  std::unordered_map<std::uint64_t, TableOrigin> tables_;
 };
 
 }  // namespace
 
 std::optional<History> noise_after(const Circuit& circuit, const NoiseRun& run,
-                                   const std::vector<History>& operands, const Space& space) {
+                                   const std::vector<History>& operands, const Space& space,
+                                   Cancelling cancelling) {
   const std::size_t outputs = circuit.outputs.rows();
   // The results of look-ups that outputs read.
   std::vector<std::uint32_t> read;
@@ -140,10 +148,10 @@ std::optional<History> noise_after(const Circuit& circuit, const NoiseRun& run,
   read.erase(std::unique(read.begin(), read.end()), read.end());
 
   // Their origins, one lane after the other; none if there is too much noise.
-  const auto origins_of = [&circuit, run, read, space, outputs](
+  const auto origins_of = [&circuit, run, read, space, cancelling, outputs](
                               std::span<const History> of) -> std::optional<std::vector<Origin>> {
     const std::vector<History> given(of.begin(), of.end());
-    Follower follower(circuit, run, given, space);
+    Follower follower(circuit, run, given, space, cancelling);
     std::vector<Origin> origins;
     origins.reserve(run.lanes * read.size());
     for (std::size_t lane = 0; lane < run.lanes; ++lane) {

@@ -20,11 +20,15 @@ struct NoiseRun {
   std::size_t lanes = 0;
 };
 
+/// Whether look-ups may take sums whose errors cancel if everything was computed in the same way (tfhe::kCancelled). Nobody
+/// knows whether their results have errors, so that what is computed of them soon counts as too noisy.
+enum class Cancelling { refused, counted };
+
 /// The history of the outputs, one lane after the other. None if an input of a look-up or an output would have a larger
-/// squared norm than the space's noise budget.
+/// squared norm than the space's noise budget, or if errors cancel and that is refused.
 std::optional<tfhe::History> noise_after(const Circuit& circuit, const NoiseRun& run,
                                          const std::vector<tfhe::History>& operands,
-                                         const Space& space);
+                                         const Space& space, Cancelling cancelling);
 
 /// How digits whose errors are equal get errors that are independent. All digits of all operands, those of one operand together,
 /// are looked up in tables that give the message and differ in the entries above, so that no two equal digits of a lane take

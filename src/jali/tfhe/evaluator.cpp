@@ -311,11 +311,12 @@ std::vector<std::uint32_t> degrees_after(const Ciphertext& a, const LookUpTable&
   return out;
 }
 
-/// Origins of a table by the constants of its inputs, of which a block of ciphertexts has few. It may be used from several threads.
+/// What follows from a table, by the constants of its inputs, of which a block of ciphertexts has few. It may be used from
+/// several threads.
 class Origins {
  public:
   template <class F>
-  Origin at(std::int64_t half_steps, const F& make) {
+  TableOrigin at(std::int64_t half_steps, const F& make) {
     const std::lock_guard lock(mutex_);
     const auto [found, fresh] = known_.try_emplace(half_steps);
     if (fresh) found->second = make();
@@ -324,7 +325,7 @@ class Origins {
 
  private:
   std::mutex mutex_;
-  std::unordered_map<std::int64_t, Origin> known_;
+  std::unordered_map<std::int64_t, TableOrigin> known_;
 };
 
 /// Origins of function j of a table.

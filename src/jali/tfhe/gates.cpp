@@ -77,11 +77,14 @@ Linear each(std::size_t count, std::span<const std::pair<std::size_t, std::int64
 }
 
 /// The sign's table has -1/2 in its boxes, which lie half a box higher than those of other tables. Half a step is added to the
-/// result. Entries of other tables are whole, so that their origins are others.
-Origin sign_origin(std::size_t, std::int64_t half_steps) {
+/// result. Entries of other tables are whole, so that their origins are others. Of a constant, the gate is 1 from 2 half steps
+/// on to 5, of 8.
+TableOrigin sign_origin(std::size_t, std::int64_t half_steps) {
   constexpr std::int64_t kHalves[] = {-1, -1};
-  Origin out = table_origin(kHalves, 1, half_steps);
-  out.half_steps += 1;
+  TableOrigin out = table_origin(kHalves, 1, half_steps);
+  out.polynomial.half_steps += 1;
+  const std::uint64_t turn = static_cast<std::uint64_t>(half_steps) % 8;
+  out.entry = 2 <= turn && turn <= 5 ? 2 : 0;
   return out;
 }
 

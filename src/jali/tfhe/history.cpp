@@ -23,10 +23,12 @@ History History::of(std::shared_ptr<const Source> source) {
   History out;
   const std::size_t rows = source->origin.size();
   for (std::uint32_t row = 0; row < rows; ++row) {
-    if (source->origin[row].id != 0) out.terms_.push_back({0, row, 1});
+    const Origin& origin = source->origin[row];
+    const bool constant = origin.id == kNoError;
+    if (!constant) out.terms_.push_back({0, row, 1});
     out.begin_.push_back(out.terms_.size());
+    out.half_steps_.push_back(constant ? origin.half_steps : 0);
   }
-  out.half_steps_.assign(rows, 0);
   out.sources_.push_back(std::move(source));
   return out;
 }
@@ -36,12 +38,6 @@ History History::made(std::vector<Origin> origins) {
   source->origin = std::move(origins);
   return of(std::move(source));
 }
-
-namespace {
-
-constexpr std::uint64_t kUnknown = 1;
-
-}  // namespace
 
 History History::unknown(std::size_t rows, double norm2) {
   auto source = std::make_shared<Source>();
@@ -85,13 +81,11 @@ double History::norm2(std::size_t row) const {
     const auto weight = static_cast<double>(all[0].weight);
     return weight * weight * sources_[all[0].source]->norm2;
   }
-  std::vector<std::pair<std::uint64_t, double>> parts;
+  std::vector<Part> parts;
   parts.reserve(all.size());
-  for (const Term& term : all) {
-    const Source& source = *sources_[term.source];
-    parts.emplace_back(source.origin[term.row].id,
-                       std::abs(static_cast<double>(term.weight)) * std::sqrt(source.norm2));
-  }
+  for_each(row, [&](const Origin& origin, std::int64_t weight, double norm2) {
+    parts.push_back({&origin, weight, norm2});
+  });
   return squared_norm(parts);
 }
 
@@ -120,7 +114,7 @@ bool History::distinct() const {
   ids.reserve(count);
   for (const auto& source : sources_) {
     for (const Origin& origin : source->origin) {
-      if (origin.id != 0) ids.push_back(origin.id);
+      if (origin.id != kNoError) ids.push_back(origin.id);
     }
   }
   std::ranges::sort(ids);
@@ -132,7 +126,7 @@ History::Combination History::combination(std::size_t row) const {
   for (const Term& term : terms(row)) {
     const Origin& origin = sources_[term.source]->origin[term.row];
     const auto weight = static_cast<std::uint64_t>(term.weight);
-    id += (origin.negated ? 0 - weight : weight) * origin.id;
+    id += origin.times(weight);
     constant += weight * static_cast<std::uint64_t>(origin.half_steps);
   }
   return {id, static_cast<std::int64_t>(constant)};
@@ -243,10 +237,8 @@ History History::looked_up(TableOf table) const {
     const History& input = inputs[0];
     std::vector<Origin> out(input.rows());
     for (std::size_t row = 0; row < out.size(); ++row) {
-      if (input.terms(row).empty()) continue;  // nothing rotates, and there is no error
       const Combination of = input.combination(row);
-      out[row] = table(row, of.half_steps);
-      out[row].id = out[row].id == 0 ? 0 : mixed(of.id, out[row].id);
+      out[row] = origin_after(table(row, of.half_steps), of.id, input.terms(row).empty());
     }
     return out;
   });

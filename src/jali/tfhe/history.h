@@ -56,18 +56,17 @@ class History {
   double norm2() const;
   /// A row as a combination of ciphertexts that are not negated and have no constant.
   struct Combination {
-    std::uint64_t id =
-        0;  // sum of w id modulo 2^64: equal for rows that differ in their constants alone
+    /// Sum of Origin::times modulo 2^64: equal for rows that differ in their constants alone.
+    std::uint64_t id = 0;
     std::int64_t half_steps = 0;
   };
   Combination combination(std::size_t row) const;
-  /// Calls f(id, w, the squared norm of this id's ciphertext) for every term of a combination.
+  /// Calls f(its origin, its weight, its squared norm) for every ciphertext of which the row is a sum.
   template <class F>
   void for_each(std::size_t row, const F& f) const {
     for (const Term& term : terms(row)) {
       const Source& source = *sources_[term.source];
-      const Origin& origin = source.origin[term.row];
-      f(origin.id, origin.negated ? -term.weight : term.weight, source.norm2);
+      f(source.origin[term.row], term.weight, source.norm2);
     }
   }
 
@@ -75,9 +74,9 @@ class History {
   /// Row r is the sum of weight * row(column). Throws LimitExceeded if a row would be made of more than kMostTerms.
   History combined(const Weights& weights) const;
   static constexpr std::size_t kMostTerms = std::size_t{1} << 16;
-  /// Row i is what a bootstrapping makes of row i. table(i, c): the origin of the table that row i takes, if its input has the
-  /// constant c, in half steps. It may be called as long as the result lives.
-  using TableOf = std::function<Origin(std::size_t row, std::int64_t half_steps)>;
+  /// Row i is what a bootstrapping makes of row i. table(i, c): what follows from the table that row i takes, if its input has
+  /// the constant c, in half steps. It may be called as long as the result lives.
+  using TableOf = std::function<TableOrigin(std::size_t row, std::int64_t half_steps)>;
   History looked_up(TableOf table) const;
   /// Whether every row is a multiple of one ciphertext, and no two are of one origin: then their errors are independent, and
   /// no bootstrapping of one is that of another.

@@ -25,16 +25,23 @@ class History::Repeater {
     History out;
     std::map<const Source*, std::uint32_t> number;
     std::vector<Term> terms;
+    std::uint64_t half_steps = 0;  // of a row, modulo 2^64
     const auto add = [&](const std::shared_ptr<const Source>& source, std::uint32_t row,
                          std::int64_t weight) {
+      const Origin& origin = source->origin[row];
+      if (origin.id == kNoError) {  // a look-up of an input that is now a constant
+        half_steps +=
+            static_cast<std::uint64_t>(origin.half_steps) * static_cast<std::uint64_t>(weight);
+        return;
+      }
       const auto at = static_cast<std::uint32_t>(out.sources_.size());
       const auto [found, fresh] = number.emplace(source.get(), at);
       if (fresh) out.sources_.push_back(source);
-      if (source->origin[row].id != 0) terms.push_back({found->second, row, weight});
+      terms.push_back({found->second, row, weight});
     };
     for (std::size_t row = 0; row < of.rows(); ++row) {
       terms.clear();
-      auto half_steps = static_cast<std::uint64_t>(of.half_steps_[row]);  // modulo 2^64
+      half_steps = static_cast<std::uint64_t>(of.half_steps_[row]);
       for (const Term& term : of.terms(row)) {
         const auto& source = of.sources_[term.source];
         const auto input = place_.find({source.get(), term.row});

@@ -133,17 +133,15 @@ std::vector<std::int64_t> LookUpTable::halves() const {
   return out;
 }
 
-Origin LookUpTable::origin(std::span<const std::int64_t> halves, std::size_t j,
-                           std::int64_t half_steps) const {
+TableOrigin LookUpTable::origin(std::span<const std::int64_t> halves, std::size_t j,
+                                std::int64_t half_steps) const {
   const int bits = params_->message_bits() + params_->carry_bits();
   if (side_by_side_) {  // its result is that of a table shifted by j P / M boxes
     return table_origin(
         halves, bits,
         half_steps + static_cast<std::int64_t>(2 * j * (params_->value_modulus() / count())));
   }
-  Origin out = table_origin(halves, bits, half_steps);
-  if (j > 0) out.id = mixed(out.id, j);
-  return out;
+  return table_origin(halves, bits, half_steps, j);
 }
 
 }  // namespace jali::tfhe

@@ -51,8 +51,9 @@ class LookUpTable {
   std::vector<std::uint8_t> polynomial() const;
   /// The entries from which table_origin tells it from other tables.
   std::vector<std::int64_t> halves() const;
-  /// The origin of function j for an input with this constant, in half steps. halves: halves().
-  Origin origin(std::span<const std::int64_t> halves, std::size_t j, std::int64_t half_steps) const;
+  /// What follows from function j for an input with this constant, in half steps. halves: halves().
+  TableOrigin origin(std::span<const std::int64_t> halves, std::size_t j,
+                     std::int64_t half_steps) const;
 
  private:
   LookUpTable() = default;

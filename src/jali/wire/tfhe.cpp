@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "jali/base/checked.h"
@@ -110,12 +111,12 @@ bool has_origins(const tfhe::Ciphertext& x, double norm2) {
 void write_origins(Writer& writer, const tfhe::History& history) {
   for (std::size_t i = 0; i < history.rows(); ++i) {
     std::uint32_t terms = 0;
-    history.for_each(i, [&](std::uint64_t, std::int64_t, double) { ++terms; });
+    history.for_each(i, [&](const tfhe::Origin&, std::int64_t, double) { ++terms; });
     writer.u64(static_cast<std::uint64_t>(history.combination(i).half_steps));
     writer.u32(terms);
-    history.for_each(i, [&](std::uint64_t id, std::int64_t weight, double) {
-      writer.u64(id);
-      writer.u64(static_cast<std::uint64_t>(weight));
+    history.for_each(i, [&](const tfhe::Origin& origin, std::int64_t weight, double) {
+      writer.u64(origin.id);
+      writer.u64(static_cast<std::uint64_t>(origin.negated ? -weight : weight));
     });
   }
 }
@@ -135,13 +136,39 @@ tfhe::History read_origins(Reader& reader, std::size_t rows) {
       origins.push_back({reader.u64()});
       weight.push_back(static_cast<std::int64_t>(reader.u64()));
       column.push_back(static_cast<std::uint32_t>(column.size()));
-      reader.check(origins.back().id > 1 && weight.back() != 0 && weight.back() > -kMostWeight &&
-                       weight.back() < kMostWeight,
+      reader.check(origins.back().id > tfhe::kUnknown && weight.back() != 0 &&
+                       weight.back() > -kMostWeight && weight.back() < kMostWeight,
                    "an origin or its weight is none");
     }
     begin.push_back(static_cast<std::uint32_t>(column.size()));
   }
   return tfhe::History::made(std::move(origins)).combined({begin, column, weight, half_steps});
+}
+
+/// The constant of a row whose mask is 0, in half steps: none if the mask is another, or if the body is no multiple of them.
+std::optional<std::int64_t> constant_of(const lwe::LweBlock& rows, std::size_t row,
+                                        const tfhe::Params& params) {
+  const std::size_t word = backend::torus_bytes(rows.torus), mask = rows.row_bytes() - word;
+  const auto* at = static_cast<const std::uint8_t*>(rows.data.data()) + row * rows.row_bytes();
+  if (!std::all_of(at, at + mask, [](std::uint8_t byte) { return byte == 0; })) return {};
+  std::uint64_t body = 0;
+  std::memcpy(&body, at + mask, word);
+  const std::uint64_t half = params.step() / 2;
+  return body % half == 0 ? std::optional(static_cast<std::int64_t>(body / half)) : std::nullopt;
+}
+
+/// Throws CorruptData if a row without noise is no constant. If none has noise, their bytes state no constants, and the history
+/// becomes one of those that the rows have.
+void read_constants(const Reader& reader, tfhe::History& history, const lwe::LweBlock& rows,
+                    const tfhe::Params& params) {
+  std::vector<std::int64_t> half_steps;
+  for (std::uint32_t i = 0; i < rows.count; ++i) {
+    if (history.norm2(i) > 0) continue;
+    const auto constant = constant_of(rows, i, params);
+    reader.check(constant.has_value(), "it is encrypted and states that it has no noise");
+    half_steps.push_back(*constant);
+  }
+  if (half_steps.size() == rows.count) history = tfhe::History::clear(half_steps);
 }
 
 }  // namespace
@@ -264,6 +291,7 @@ tfhe::Ciphertext tfhe_ciphertext_from_bytes(std::span<const std::uint8_t> bytes,
       lwe::make_lwe(*pool, params->ciphertext_torus(), params->dimension(), count));
   reader.copy_to({static_cast<std::uint8_t*>(block->data.data()), block->bytes()});
   reader.finish();
+  read_constants(reader, out.history, *block, *params);
   out.data = std::move(block);
   return out;
 }
