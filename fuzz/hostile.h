@@ -122,7 +122,7 @@ class Forger {
       x.packing.length = kLengths[in.below(std::size(kLengths))];
       x.packing.batched = in.once_in(2);
       x.packing.complex_values = in.once_in(2);
-      x.packing.padded = in.once_in(2);
+      if (in.once_in(2)) x.packing.rest = in.once_in(2) ? 0 : in.number();
       if (in.once_in(2)) {
         constexpr std::uint32_t kSizes[] = {0, 1, 2, 3, 8, 64, 512, 0x80000000, 0xffffffff};
         const auto size = [&] { return kSizes[in.below(std::size(kSizes))]; };

@@ -82,7 +82,8 @@ ckks::Ciphertext encrypt_array(const ckks::ParamsPtr& params, const ckks::Encode
   ckks::Packing packing = ckks::packing_of_fresh(v.count(), log_slots, v.batched(), v.is_complex());
   if (view) {
     packing.view = view_of(*view);
-    packing.padded = packing.batched = true;
+    packing.rest = 0;
+    packing.batched = true;
     require<InvalidArgument>(
         packing.length == 0 &&
             ckks::is_within(*packing.view, std::size_t{1} << log_slots, v.batch()),
@@ -92,7 +93,7 @@ ckks::Ciphertext encrypt_array(const ckks::ParamsPtr& params, const ckks::Encode
     require_laid(v, lies, std::size_t{1} << log_slots);
     packing.length = lies.length;
     packing.tiling = lies.tiling;
-    packing.padded = lies.padded;
+    packing.rest = lies.rest;
   }
   const double scale = params->scale(level);
   nb::gil_scoped_release release;

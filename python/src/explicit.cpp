@@ -274,7 +274,8 @@ Raises InvalidArgument as encode does, and for integers of more than 62 bits.)")
         require<InvalidArgument>(nb::try_cast(b, factor),
                                  "the integer is beyond 64 bits: use multiply_scalar");
         nb::gil_scoped_release release;
-        return with(e->multiply_integer(e.here(a), factor), a.packing);
+        return with(e->multiply_integer(e.here(a), factor),
+                    ckks::packing_of_product(a, static_cast<double>(factor)));
       },
       "a times an integer of 64 bits. It is exact and keeps the scale.");
   method<nogil>(
@@ -304,7 +305,9 @@ Raises InvalidArgument as encode does, and for integers of more than 62 bits.)")
       "a * b in three parts. The scale is the product of both.");
   method<nogil>(
       type, "square", 1, {{"a"}},
-      [](const Explicit& e, const Ciphertext& a) { return with(e->square(e.here(a)), a.packing); },
+      [](const Explicit& e, const Ciphertext& a) {
+        return with(e->square(e.here(a)), ckks::packing_of_joined(a, a));
+      },
       "a * a in three parts.");
   method<nogil>(
       type, "relinearise", 1, {{"a"}},
@@ -358,6 +361,7 @@ Raises InvalidArgument as encode does, and for integers of more than 62 bits.)")
       [](const Explicit& e, const Ciphertext& a, std::optional<double> peak) {
         ckks::Packing packing = a.packing;
         packing.complex_values = false;
+        packing.rest = ckks::rest_of(a) == 0 ? packing.rest : params::kUnbounded;
         return with(e->twice_real(e.here(a), claimed(peak)), packing);
       },
       "a plus its conjugate: twice the real part of every slot. peak: as for add.");

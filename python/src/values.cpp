@@ -256,8 +256,11 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)");
           "vector or "
           "a batch.")
       .def_prop_ro(
-          "is_padded", [](const ckks::Ciphertext& c) { return c.packing.padded; },
+          "is_padded", [](const ckks::Ciphertext& c) { return c.packing.rest == 0; },
           "Whether the slots that hold none of its numbers are known to be zero.")
+      .def_prop_ro("rest", &ckks::rest_of,
+                   "A bound on the modulus of what the slots hold that hold none of its numbers: 0 "
+                   "if they are zero or there are none, and the peak if nothing else is known.")
       .def_prop_ro(
           "repeats",
           [](const ckks::Ciphertext& c) -> std::optional<std::uint32_t> {

@@ -22,7 +22,7 @@ ckks::Packing lying(std::mt19937_64& random, std::size_t count, std::size_t slot
     if (window * times < count) continue;
     ckks::Packing out =
         ckks::packing_of_tiling(count, ckks::tiling_of(0, window, stride, times, slots), slots);
-    out.padded = out.padded && random() % 2 == 0;
+    if (random() % 2 == 0) out.rest = params::kUnbounded;
     return out;
   }
 }
@@ -47,7 +47,7 @@ TEST(Arrangements, KeepTheNumbers) {
     auto values = ckks::to_slots(numbers, 1, from, slots);
     const auto before = ckks::numbers_in_slots(from, slots);
     for (std::size_t s = 0; s < slots; ++s) {
-      if (before[s] == ckks::kNoNumber && !from.padded) values[s] = {0.5, -0.5};
+      if (before[s] == ckks::kNoNumber && from.rest != 0) values[s] = {0.5, -0.5};
     }
     auto x = world.encrypt(values, -1, -1, 1, params::Declared{1, 2});
     x.packing = from;
@@ -67,7 +67,7 @@ TEST(Arrangements, KeepTheNumbers) {
     for (std::size_t s = 0; s < slots; ++s) {
       if (held[s] != ckks::kNoNumber) {
         ASSERT_LE(std::abs(got[s] - numbers[held[s]]), error) << what << ", slot " << s;
-      } else if (y.packing.padded) {
+      } else if (y.packing.rest == 0) {
         ASSERT_LE(std::abs(got[s]), error) << what << ", slot " << s;
       }
     }
@@ -81,7 +81,7 @@ TEST(Arrangements, TellTheirCost) {
   const auto every = [&](std::size_t window, bool zeros) {
     ckks::Packing out =
         ckks::packing_of_tiling(20, ckks::tiling_of(0, window, window, 1, kSlots), kSlots);
-    out.padded = zeros;
+    if (!zeros) out.rest = params::kUnbounded;
     return out;
   };
   const ckks::Packing natural = every(kSlots, true), filled = every(kSlots, false);
@@ -113,7 +113,8 @@ TEST(Arrangements, TellTheirCost) {
 
 TEST(Arrangement, RefusesArraysOfAnyShape) {
   ckks::Packing vector, array;
-  array.batched = array.padded = true;
+  array.batched = true;
+  array.rest = 0;
   array.view = ckks::View{{{2, 4}, {3, 1}}, 0, 0};
   EXPECT_THROW(Arrangement(vector, array, 4, false), InvalidArgument);
   EXPECT_THROW(Arrangement(array, vector, 4, true), InvalidArgument);

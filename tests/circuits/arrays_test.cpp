@@ -56,7 +56,7 @@ TEST(CircuitsOnArrays, MatVecShowsItsRows) {
   c.packing = {};
   EXPECT_THROW(apply(*world.evaluator, plan, inputs), InvalidArgument) << "a number in every slot";
   const std::uint32_t half = static_cast<std::uint32_t>(params->slots() / 2);
-  c.packing = {5, false, false, false, {0, half, half, 1}};
+  c.packing = {5, false, false, params::kUnbounded, {0, half, half, 1}};
   EXPECT_NO_THROW(apply(*world.evaluator, plan, inputs))
       << "the first five are where they should be";
   c.packing.tiling = {0, 2, 4, 4};
@@ -73,7 +73,7 @@ TEST(CircuitsOnArrays, MatVecNamesBothLayouts) {
   const ckks::Ciphertext* const inputs[] = {&c};
   const int log_slots = params->log_n() - 1;
   ckks::Packing plus_one = ckks::packing_of_fresh(20, log_slots, false, false);
-  plus_one.padded = false;
+  plus_one.rest = params::kUnbounded;
   for (const ckks::Packing& lies :
        {ckks::packing_of_fresh(20, log_slots, false, false), plus_one, ckks::Packing{}}) {
     c.packing = lies;
@@ -116,16 +116,17 @@ TEST(CircuitsOnArrays, LinearTransformsAndPolynomials) {
   const Shared<LinearTransform> plan(params, {}, params, ones, TransformOptions{});
   World world(kScheme, plan->rotations());
   auto c = world.encrypt(world.vector());
-  c.packing = {5, true, false, true};
+  c.packing = {5, true, false, 0.0};
   const auto y = apply(*world.evaluator, plan, false, c);
   EXPECT_EQ(y.packing.length, 0u);
-  EXPECT_TRUE(y.packing.batched && !y.packing.complex_values && !y.packing.padded);
+  EXPECT_TRUE(y.packing.batched && !y.packing.complex_values && y.packing.rest != 0);
   EXPECT_TRUE(apply(*world.evaluator, plan, true, c).packing.complex_values);
   Polynomial square;
   square.coefficients = {1, 0, 1};
   const auto z = apply(*world.evaluator, PolynomialPlan(square), c);
   EXPECT_EQ(z.packing.length, 5u);
-  EXPECT_TRUE(!z.packing.padded && !z.packing.complex_values) << "the constant lies past the end";
+  EXPECT_EQ(z.packing.rest, 1) << "the constant lies past the end";
+  EXPECT_FALSE(z.packing.complex_values);
   square.coefficients[1] = Complex(0, 1);
   EXPECT_TRUE(apply(*world.evaluator, PolynomialPlan(square), c).packing.complex_values);
   square.coefficients[1] = 1e40;

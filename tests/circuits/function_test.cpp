@@ -172,15 +172,15 @@ TEST(Domains, SlotsBehindTheVector) {
   std::vector<Complex> x(world.params->slots(), 0.0);
   std::fill_n(x.begin(), 5, 2.0);
   auto c = world.encrypt(x, -1, -1, 1, {2, 4});
-  c.packing = {5, false, false, true};
+  c.packing = {5, false, false, 0.0};
   const auto y = f->apply(*world.evaluator, c, f->facts().on);
   for (std::size_t j = 0; j < x.size(); ++j) {
     EXPECT_NEAR(world.decrypt(y)[j].real(), j < 5 ? 0.5 : 1 / 2.25, 1.1e-4);
     if (j > 8) break;
   }
   EXPECT_EQ(y.packing.length, 5u);
-  EXPECT_FALSE(y.packing.padded);
-  c.packing.padded = false;
+  EXPECT_FALSE(y.packing.rest == 0);
+  c.packing.rest = params::kUnbounded;
   EXPECT_NE(message([&] { f->apply(*world.evaluator, c, f->facts().on); }).find("behind"),
             std::string::npos);
 }
@@ -188,13 +188,38 @@ TEST(Domains, SlotsBehindTheVector) {
 TEST(Functions, ZerosStayZerosWhereTheyAreMappedToSuch) {
   World world({"zeros", Word::w64, 45, 9, 10}, {});
   auto c = world.encrypt(std::vector<Complex>(world.params->slots(), 0.0), -1, -1, 1, {1, 1});
-  c.packing = {5, false, false, true};
-  EXPECT_TRUE(relu(1, 0.1)->apply(*world.evaluator, c).packing.padded);
+  c.packing = {5, false, false, 0.0};
+  EXPECT_TRUE(relu(1, 0.1)->apply(*world.evaluator, c).packing.rest == 0);
   EXPECT_TRUE(
-      smooth(approx::tanh(), {-1, 1}, {{}, 7, {}})->apply(*world.evaluator, c).packing.padded);
+      smooth(approx::tanh(), {-1, 1}, {{}, 7, {}})->apply(*world.evaluator, c).packing.rest == 0);
   EXPECT_FALSE(
-      smooth(approx::sigmoid(), {-1, 1}, {{}, 7, {}})->apply(*world.evaluator, c).packing.padded);
-  EXPECT_FALSE(step(1, 0.2, 0.1)->apply(*world.evaluator, c).packing.padded);
+      smooth(approx::sigmoid(), {-1, 1}, {{}, 7, {}})->apply(*world.evaluator, c).packing.rest ==
+      0);
+  EXPECT_FALSE(step(1, 0.2, 0.1)->apply(*world.evaluator, c).packing.rest == 0);
+}
+
+// What is said of the numbers says nothing of the other slots, whose polynomials may be beyond all bounds.
+TEST(Domains, OtherSlotsHaveABoundOfTheirOwn) {
+  World world({"beside", Word::w64, 45, 7, 10}, {});
+  const auto f = smooth(approx::tanh(), {-1, 1}, {{}, 7, {}});
+  std::vector<Complex> x(world.params->slots(), 0.75);
+  std::fill_n(x.begin(), 5, 0.05);
+  auto c = world.encrypt(x, -1, -1, 1, {1, 8});
+  c.packing = {5, false, false, params::kUnbounded};
+  const Interval within{-0.1, 0.1};
+  EXPECT_NE(message([&] { f->apply(*world.evaluator, c, within); }).find("multiply by ones"),
+            std::string::npos);
+  c.packing.rest = 0.75;
+  const auto y = f->apply(*world.evaluator, c, within);
+  EXPECT_NEAR(world.decrypt(y)[0].real(), std::tanh(0.05), 1e-3);
+  EXPECT_NEAR(world.decrypt(y)[9].real(), std::tanh(0.75), 1e-3);
+  EXPECT_GE(y.packing.rest, y.estimate.peak);
+  c.packing.rest = 1.01;
+  EXPECT_THROW(f->apply(*world.evaluator, c, within), InvalidArgument);
+  c.packing.rest = 0;
+  EXPECT_EQ(f->apply(*world.evaluator, c, within).packing.rest, 0);
+  const auto sigmoid = smooth(approx::sigmoid(), {-1, 1}, {{}, 7, {}});
+  EXPECT_NEAR(sigmoid->apply(*world.evaluator, c, within).packing.rest, 0.5, 1e-12);
 }
 
 TEST(Functions, RefuseWhatIsNoRequest) {
@@ -288,11 +313,11 @@ TEST(Comparisons, TheLargestOfSeveral) {
       numbers.push_back(x[j].real());
     }
     auto c = world.encrypt(x, -1, -1, 1, {0.3, 0.5});
-    c.packing = {static_cast<std::uint32_t>(count), false, false, true};
+    c.packing = {static_cast<std::uint32_t>(count), false, false, 0.0};
     const auto y = f.apply(*world.evaluator, c);
     EXPECT_EQ(y.level, 0);
     EXPECT_EQ(y.packing.length, count);
-    EXPECT_FALSE(y.packing.padded);
+    EXPECT_FALSE(y.packing.rest == 0);
     const auto got = world.decrypt(y);
     const auto clear = f(numbers);
     for (std::size_t j = 0; j < count; ++j) {
@@ -301,9 +326,9 @@ TEST(Comparisons, TheLargestOfSeveral) {
       EXPECT_NEAR(got[j].real(), clear[j], 1e-6);
     }
     EXPECT_LE(f.max_error(), 0.1);
-    c.packing.padded = false;
+    c.packing.rest = params::kUnbounded;
     EXPECT_THROW(f.apply(*world.evaluator, c), InvalidArgument);
-    c.packing = {static_cast<std::uint32_t>(count + 1), false, false, true};
+    c.packing = {static_cast<std::uint32_t>(count + 1), false, false, 0.0};
     EXPECT_THROW(f.apply(*world.evaluator, c), InvalidArgument);
   }
   // Of all slots.

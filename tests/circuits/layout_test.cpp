@@ -46,7 +46,7 @@ TEST(Layout, SaysHowItsCiphertextsLie) {
   EXPECT_TRUE(natural.agrees(0, often.packing[0])) << "the first numbers are where they should be";
   EXPECT_FALSE(often.agrees(0, natural.packing[0])) << "behind them they are missing";
   ckks::Packing filled = natural.packing[0];
-  filled.padded = false;
+  filled.rest = params::kUnbounded;
   EXPECT_TRUE(natural.agrees(0, filled)) << "anything may lie behind";
   const Layout longer = Layout::periodic(40, 16);
   EXPECT_EQ(longer.packing[1].tiling.first, 16u);

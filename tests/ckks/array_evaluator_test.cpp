@@ -55,7 +55,7 @@ TEST_P(Arrays, KnowWhatResultsShow) {
   expect_shown(e.sub_numbers(a, numbers), difference);
   expect_shown(e.normalise(e.multiply_numbers(a, numbers)), product);
   expect_shown(e.add_numbers(e.negate(a), numbers), less);
-  EXPECT_TRUE(e.normalise(e.multiply(a, b)).packing.padded);
+  EXPECT_TRUE(e.normalise(e.multiply(a, b)).packing.rest == 0);
   EXPECT_THROW(e.add(a, encrypt(w.vector(1, 6), 4)), InvalidArgument);
 }
 
@@ -76,11 +76,19 @@ TEST_P(Arrays, ShowAnotherLengthOrMagnitude) {
   const auto x = w.vector(1, 5);
   const auto a = encrypt(x, 4);
   expect_shown(e.with_length(a, 2), {x[0], x[1]});
-  EXPECT_FALSE(e.with_length(a, 2).packing.padded) << "the third number follows";
-  EXPECT_TRUE(e.with_length(a, 6).packing.padded);
-  EXPECT_FALSE(e.with_length(a, 16).packing.padded);
+  EXPECT_FALSE(e.with_length(a, 2).packing.rest == 0) << "the third number follows";
+  EXPECT_TRUE(e.with_length(a, 6).packing.rest == 0);
+  EXPECT_FALSE(e.with_length(a, 16).packing.rest == 0);
   EXPECT_THROW(e.with_length(a, 0), InvalidArgument);
   EXPECT_THROW(e.with_length(a, 17), InvalidArgument);
+  EXPECT_THROW(e.with_magnitude(e.rotate(a, 1), {0.25, 0.5}), InvalidArgument)
+      << "the first number lies in the last slot";
+  const auto more = e.add_scalar(a, 0.25);
+  EXPECT_EQ(more.packing.rest, 0.25);
+  EXPECT_EQ(e.multiply(more, more).packing.rest, 0.0625);
+  EXPECT_EQ(e.multiply_scalar(e.add(more, more), -2.0).packing.rest, 1);
+  EXPECT_EQ(e.with_magnitude(more, {0.25, 0.5}).estimate.peak, 0.5);
+  EXPECT_THROW(e.with_magnitude(more, {0.1, 0.2}), InvalidArgument);
   const auto declared = e.with_magnitude(a, {0.25, 0.5});
   EXPECT_EQ(declared.estimate.message, 0.25);
   EXPECT_EQ(declared.estimate.peak, 0.5);

@@ -15,17 +15,17 @@ using jali::testing::World;
 
 Ciphertext packed(World& w, std::uint32_t length, bool padded, std::size_t batch = 1) {
   Ciphertext out = w.encrypt(w.vector(1, batch * w.params->slots()), -1, -1, batch);
-  out.packing = {length, batch > 1, false, padded};
+  out.packing = {length, batch > 1, false, padded ? 0 : params::kUnbounded};
   return out;
 }
 
 TEST(Packing, OfFreshVectors) {
   const Packing shorter = packing_of_fresh(3, 4, true, false);
   EXPECT_EQ(shorter.length, 3u);
-  EXPECT_TRUE(shorter.padded && shorter.batched && !shorter.complex_values);
+  EXPECT_TRUE(shorter.rest == 0 && shorter.batched && !shorter.complex_values);
   const Packing whole = packing_of_fresh(16, 4, false, true);
   EXPECT_EQ(whole.length, 0u);
-  EXPECT_TRUE(!whole.padded && !whole.batched && whole.complex_values);
+  EXPECT_TRUE(whole.rest != 0 && !whole.batched && whole.complex_values);
   EXPECT_THROW(packing_of_fresh(17, 4, false, false), InvalidArgument);
 }
 
@@ -34,13 +34,13 @@ TEST(Packing, OfTwoCiphertexts) {
   const Ciphertext a = packed(w, 5, true), b = packed(w, 5, false), whole = packed(w, 0, false);
   const Ciphertext other = packed(w, 6, true), pair = packed(w, 5, true, 2),
                    three = packed(w, 5, true, 3);
-  EXPECT_TRUE(packing_of_sum(a, a).padded);
-  EXPECT_FALSE(packing_of_sum(a, b).padded) << "what b holds past its end is in the sum";
-  EXPECT_TRUE(packing_of_product(a, b).padded)
+  EXPECT_TRUE(packing_of_sum(a, a).rest == 0);
+  EXPECT_FALSE(packing_of_sum(a, b).rest == 0) << "what b holds past its end is in the sum";
+  EXPECT_TRUE(packing_of_product(a, b).rest == 0)
       << "zeros past the end of a factor are in the product";
   EXPECT_EQ(packing_of_sum(a, b).length, 5u);
   EXPECT_EQ(packing_of_sum(a, whole).length, 0u);
-  EXPECT_FALSE(packing_of_product(a, whole).padded) << "all slots count";
+  EXPECT_FALSE(packing_of_product(a, whole).rest == 0) << "all slots count";
   EXPECT_THROW(packing_of_sum(a, other), InvalidArgument);
   EXPECT_THROW(packing_of_product(a, other), InvalidArgument);
   EXPECT_TRUE(packing_of_sum(a, pair).batched);
@@ -49,26 +49,26 @@ TEST(Packing, OfTwoCiphertexts) {
   EXPECT_TRUE(is_batched(pair));
   // packing_of_joined, which the explicit evaluator uses, does not refuse different lengths.
   EXPECT_EQ(packing_of_joined(a, other).length, 0u);
-  EXPECT_FALSE(packing_of_joined(a, other).padded);
-  EXPECT_TRUE(packing_of_joined(a, a).padded);
+  EXPECT_FALSE(packing_of_joined(a, other).rest == 0);
+  EXPECT_TRUE(packing_of_joined(a, a).rest == 0);
 }
 
 TEST(Packing, OfNumbers) {
   World w({"w52", Word::w52, 40, 1}, {});
   const Ciphertext a = packed(w, 5, true), pair = packed(w, 5, true, 2);
   const std::vector<Complex> five(5, 1.0), ten(10, 1.0), all(w.params->slots(), 1.0), six(6, 1.0);
-  EXPECT_TRUE(packing_of_sum(a, Numbers{five}).padded);
+  EXPECT_TRUE(packing_of_sum(a, Numbers{five}).rest == 0);
   EXPECT_EQ(packing_of_sum(a, Numbers{all}).length, 0u);
   EXPECT_THROW(packing_of_sum(a, Numbers{six}), InvalidArgument);
-  EXPECT_TRUE(packing_of_product(packed(w, 5, false), Numbers{five}).padded);
+  EXPECT_TRUE(packing_of_product(packed(w, 5, false), Numbers{five}).rest == 0);
   EXPECT_TRUE(packing_of_product(pair, Numbers{ten, 2, true}).batched);
   EXPECT_THROW(packing_of_product(a, Numbers{ten, 2, true}), InvalidArgument);
   EXPECT_TRUE(packing_of_sum(a, Numbers{five, 1, false, true}).complex_values);
-  EXPECT_FALSE(packing_of_sum(a, Complex(1)).padded);
-  EXPECT_TRUE(packing_of_sum(a, Complex(0)).padded);
+  EXPECT_FALSE(packing_of_sum(a, Complex(1)).rest == 0);
+  EXPECT_TRUE(packing_of_sum(a, Complex(0)).rest == 0);
   EXPECT_TRUE(packing_of_sum(a, Complex(0, 1)).complex_values);
-  EXPECT_TRUE(packing_of_product(a, Complex(2)).padded);
-  EXPECT_FALSE(packing_of_moved(a.packing).padded);
+  EXPECT_TRUE(packing_of_product(a, Complex(2)).rest == 0);
+  EXPECT_FALSE(packing_of_moved(a.packing).rest == 0);
 }
 
 // --- how numbers lie --------------------------------------------------------------------------------------
@@ -100,7 +100,8 @@ struct Random {
       if (length > room) continue;
       const std::size_t n = length == 0 ? 1 + below(room) : length;
       out.length = n == kSlots ? 0 : static_cast<std::uint32_t>(n);
-      out.padded = n < room && below(2) == 1;
+      constexpr double kRest[] = {0, 0.25, params::kUnbounded};
+      if (n < room) out.rest = kRest[below(std::size(kRest))];
       return out;
     }
   }
@@ -117,6 +118,8 @@ Ciphertext shape(const Clear& a) {
   Ciphertext out;
   out.log_slots = kLogSlots;
   out.packing = a.packing;
+  out.estimate.peak = 0;
+  for (const auto& x : a.slots) out.estimate.peak = std::max(out.estimate.peak, std::abs(x));
   return out;
 }
 
@@ -127,20 +130,23 @@ Clear clear(Random& random, const Packing& packing) {
   out.slots = to_slots(numbers, 1, packing, kSlots);
   const auto held = numbers_in_slots(packing, kSlots);
   for (std::size_t s = 0; s < kSlots; ++s) {
-    if (held[s] == kNoNumber && !packing.padded) out.slots[s] = random.number();
+    if (held[s] == kNoNumber) out.slots[s] = std::min(packing.rest, 1.0) * random.number();
   }
   return out;
 }
 
 std::vector<Complex> numbers_of(const Clear& a) { return from_slots(a.slots, 1, a.packing); }
 
-/// Every slot that is said to hold a number holds that of the first such slot, and zeros are where they are said to be.
+/// Every slot that is said to hold a number holds that of the first such slot, and no other is above what is said of the rest.
 void expect_true(const Clear& a, const char* what, unsigned seed) {
   ASSERT_TRUE(is_possible(a.packing, kLogSlots)) << what << ", seed " << seed;
   const auto again = to_slots(numbers_of(a), 1, a.packing, kSlots);
   const auto held = numbers_in_slots(a.packing, kSlots);
   for (std::size_t s = 0; s < kSlots; ++s) {
-    if (held[s] != kNoNumber || a.packing.padded) {
+    if (held[s] == kNoNumber) {
+      ASSERT_LE(std::abs(a.slots[s]), a.packing.rest + 1e-12)
+          << what << ", slot " << s << ", seed " << seed;
+    } else {
       ASSERT_LT(std::abs(a.slots[s] - again[s]), 1e-12)
           << what << ", slot " << s << " of " << described(a.packing, kLogSlots) << ", seed "
           << seed;

@@ -77,12 +77,12 @@ TEST(View, StaysWithArithmeticAndGoesWithMovement) {
   const Ciphertext a = e.with_view(plain, view, true);
   const Ciphertext b = e.with_view(w.encrypt(y, -1, -1, 2), view, false);
   EXPECT_EQ(e.add(a, b).packing.view, view);
-  EXPECT_FALSE(e.add(a, b).packing.padded);
+  EXPECT_FALSE(e.add(a, b).packing.rest == 0);
   EXPECT_EQ(e.multiply(a, b).packing.view, view);
-  EXPECT_TRUE(e.multiply(a, b).packing.padded);
+  EXPECT_TRUE(e.multiply(a, b).packing.rest == 0);
   EXPECT_EQ(e.negate(a).packing.view, view);
   EXPECT_EQ(e.add_scalar(a, 1.0).packing.view, view);
-  EXPECT_FALSE(e.add_scalar(a, 1.0).packing.padded);
+  EXPECT_FALSE(e.add_scalar(a, 1.0).packing.rest == 0);
   EXPECT_FALSE(e.rotate(a, 1).packing.view.has_value());
   EXPECT_FALSE(e.with_length(a, 3).packing.view.has_value());
   EXPECT_THROW(e.add(a, e.with_view(plain, other, false)), InvalidArgument);

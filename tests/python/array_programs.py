@@ -10,6 +10,10 @@ import numpy as np
 from programs import Array, Program
 
 import jali
+from jali import ckks
+
+#: Coefficients by Chebyshev polynomials.
+STEEP = [0.25, 0.5, 0, 0.25, 0, 0.125]
 
 
 @dataclass
@@ -18,6 +22,19 @@ class Exact:
 
     array: Any
     vectors: Array
+
+
+def function_within(x: Any, size: float, bound: float) -> Any:
+    """A polynomial that is made for numbers of up to `bound`, of numbers of up to `size`. Far outside it is beyond all bounds."""
+    if isinstance(x, np.ndarray):
+        return np.polynomial.chebyshev.chebval(x / bound, STEEP)
+    p = ckks.Polynomial(STEEP, "chebyshev", (-bound, bound))
+    return x.evaluator.polynomial(x, p, within=(-size, size))
+
+
+def claimed(x: Any, size: float) -> Any:
+    """A claim that holds for the numbers of x."""
+    return x if isinstance(x, np.ndarray) else x.with_magnitude(size, peak=size)
 
 
 class ArrayProgram(Program):
@@ -84,8 +101,12 @@ class ArrayProgram(Program):
         parts = self.pick([1, 2, 3, [1], [1, 3]])
         part = self.pick([0, -1])
         more = [("bootstrap", lambda x, _: x)] * 6 if self.w.bootstraps else []
+        size = 1.25 * max(float(np.abs(a.vectors).max()), 2.0**-10)
+        bound = size * self.pick([1.0, 1.0, 4.0])
         return [
             *more,
+            *[(f"function within {bound:.3g}", lambda x, _: function_within(x, size, bound))] * 2,
+            (f"claim of {size:.3g}", lambda x, _: claimed(x, size)),
             ("bytes", lambda x, _: x),
             (f"array of {other.shape} added", lambda x, _: x + other),
             (f"array of {other.shape} in products", lambda x, _: other * x),

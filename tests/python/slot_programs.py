@@ -199,6 +199,19 @@ class SlotProgram(Program):
         y[inside] = f(a.slots.real[inside])
         return self.mapped(a, array, y)
 
+    def function_within(self, a: Value, _: Value) -> Value:
+        """A polynomial on an interval that holds the numbers that are shown, but perhaps not those of other slots."""
+        known = a.slots[:, : a.shown]
+        size = 1.25 * max(float(np.abs(known[~np.isnan(known)]).max(initial=0)), 2.0**-10)
+        c = self.rng.normal(size=int(self.rng.integers(4, 8)))
+        c /= np.abs(c).sum()
+        p = ckks.Polynomial(c, "chebyshev", (-size, size))
+        self.steps.append(f"up to {size:.3g}")
+        array = a.array.evaluator.polynomial(a.array, p, within=(-size, size))
+        y = np.full(a.slots.shape, np.nan)  # other slots may have been masked
+        y[:, : a.shown] = np.polynomial.chebyshev.chebval(known.real / size, c)
+        return self.mapped(a, array, y)
+
     def functions(self) -> list[tuple[str, functions.Function]]:
         """Functions whose levels are few enough for some parameters."""
         bound = self.pick([1.0, 2.0, 8.0])
@@ -317,6 +330,7 @@ OPERATIONS: dict[str, Callable[[SlotProgram, Value, Value], Value]] = {
     "matvec": SlotProgram.planned,
     "polynomial": SlotProgram.polynomial,
     "function": SlotProgram.function,
+    "function within": SlotProgram.function_within,
     "larger": SlotProgram.larger,
     "argmax": SlotProgram.largest,
     "bootstrap": SlotProgram.restored,

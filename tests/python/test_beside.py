@@ -256,3 +256,41 @@ def test_bootstrapping_behind_a_function_of_sums(order: str) -> None:
     for y, w in ((x, v), (np.stack([x, -x]).T, np.stack([v, -v]).T), (server.bind(sent), v)):
         z = f(y, within=(-0.1, 0.1)).bootstrap()
         assert np.abs(client.decrypt(z) - np.tanh(w)).max() < 1e-3
+
+
+def test_vectors_that_were_moved_or_shortened() -> None:
+    s = deep()
+    v = np.array([0.05, -0.06, 0.02, 0.03, 5, -6, 7, -8])
+    x = s.bind(v, peak=8.0)
+    pairs = s.bind(np.tile([0.5, -0.55], 20), peak=1.0).sum(count=2)
+    for y, w in (
+        (x.with_length(4), v[:4]),
+        (x.rotate(1).with_length(3), v[1:4]),
+        (x.rotate(-1).with_length(5) * [0, 1, 1, 1, 1], [0, *v[:4]]),
+        (through_bytes(x.with_length(2)), v[:2]),
+        (x.with_length(3) * 2 + 0.01, 2 * v[:3] + 0.01),
+        (pairs.with_length(1), [-0.05]),
+    ):
+        w = np.asarray(w)
+        size = 1.25 * float(np.abs(w).max())
+        z = steep(y, size)
+        assert y.level - z.level - seventh(size).depth in (0, 1)
+        assert np.abs(s.client.decrypt(z) - steep(w, size)).max() < 1e-4
+        if y.ciphertext.rest > size:
+            with pytest.raises(jali.InvalidArgument, match=r"x \* np.ones\(x.shape\)"):
+                y.with_magnitude(size, peak=size)
+        known = (y * np.ones(y.shape)).with_magnitude(size, peak=size)
+        assert np.abs(s.client.decrypt(known) - w).max() < 1e-4
+
+
+def test_a_number_or_a_function_beside_a_vector_takes_no_mask() -> None:
+    s = deep()
+    v = np.linspace(-0.1, 0.1, 5)
+    x = s.bind(v, peak=8.0)
+    y = x + 0.3
+    assert y.ciphertext.rest == 0.3 and (-y * 2).ciphertext.rest == 0.6
+    z = steep(y, 0.5)
+    assert z.level == y.level - seventh(0.5).depth
+    assert np.abs(s.client.decrypt(z) - steep(v + 0.3, 0.5)).max() < 1e-4
+    wide = functions.sigmoid((-8, 8), degree=3)
+    assert abs(wide(x).ciphertext.rest - 0.5) < 1e-9

@@ -110,9 +110,9 @@ inline std::vector<Loader> all_loaders(const Objects& o) {
   const auto load_ciphertext = object(std::type_identity<ckks::Ciphertext>{});
   const int top = params->depth();
   ckks::Ciphertext fresh = o.ciphertext(top);
-  fresh.packing = {100, true, false, true};
+  fresh.packing = {100, true, false, 0.0};
   ckks::Ciphertext tiled = o.ciphertext(top);
-  tiled.packing = {100, false, false, true, {512, 64, 128, 2}};
+  tiled.packing = {100, false, false, 0.0, {512, 64, 128, 2}};
   ckks::Ciphertext correlated = o.ciphertext(top);
   correlated.packing = fresh.packing;
   ckks::Ciphertext cube = o.ciphertext(top);

@@ -141,20 +141,20 @@ TEST_P(RoundTrip, Ciphertexts) {
     check(moved, false, 2);
   }
   x.estimate.noise = 3 * x.estimate.error;  // of a claimed precision
-  x.packing = {17, true, false, true};
+  x.packing = {17, true, false, 0.0};
   check(x, true, 2);
-  x.packing = {0, false, true, false};
+  x.packing = {0, false, true, params::kUnbounded};
   check(x, true, 2);
-  x.packing = {17, false, false, true, {0, 32, 32, 1}};
+  x.packing = {17, false, false, 0.0, {0, 32, 32, 1}};
   check(x, true, 2);
-  x.packing = {17, false, false, false, {512, 8, 64, 4}};
+  x.packing = {17, false, false, params::kUnbounded, {512, 8, 64, 4}};
   check(x, true, 2);
-  x.packing = {0, false, false, false, {512, 0, 0, 0}};
+  x.packing = {0, false, false, params::kUnbounded, {512, 0, 0, 0}};
   check(x, true, 2);
   x.packing.tiling = {0, 32, 64, 1};
   EXPECT_THROW(to_bytes(x), InvalidArgument) << "it is not in its one form";
-  x.packing = {0, false, true, false};
-  x.packing = {0, true, false, true};
+  x.packing = {0, false, true, params::kUnbounded};
+  x.packing = {0, true, false, 0.0};
   x.packing.view = ckks::View{{{3, 32}, {30, -1}}, 29, 0};
   check(x, true, 2);
   x.packing.view = ckks::View{};  // a single number

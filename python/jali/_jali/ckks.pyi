@@ -562,6 +562,12 @@ class Ciphertext:
         """Whether the slots that hold none of its numbers are known to be zero."""
 
     @property
+    def rest(self) -> float:
+        """
+        A bound on the modulus of what the slots hold that hold none of its numbers: 0 if they are zero or there are none, and the peak if nothing else is known.
+        """
+
+    @property
     def repeats(self) -> int | None:
         """
         After how many slots the numbers of a vector come again: 0 if they do not, None if they lie in the windows of a plan.

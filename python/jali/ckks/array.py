@@ -336,8 +336,7 @@ class EncryptedArray(Shaped):
 
         A longer vector gets what lies in the slots behind it, which is zeros if nothing was ever added there. It is how
         all slots are reached: ``(x.with_length(x.slots) * mask).with_length(len(x))`` for a mask of all slots. Behind a shorter
-        one lie the numbers past its end: what you say of it, by ``with_magnitude`` or ``within=``, must hold for those, too, and
-        nobody checks it before decryption. A slice, ``x[:length]``, is checked.
+        one lie the numbers past its end.
         """
         if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 1:
             raise InvalidArgument("length must be a whole number from 1 to slots")
@@ -383,8 +382,9 @@ class EncryptedArray(Shaped):
 
         magnitude: the root mean square of this kind of numbers, above 0.
         peak: the largest modulus that they can have; None stands for 8 times the magnitude. Bounds on errors assume it,
-            and bootstrapping changes numbers that are far above it. Slots beside a slice or a sum along an axis hold other numbers, for
-            which it must hold, too: say it of the whole array, or of ``x[:2] * np.ones(2)``, where nothing is hidden.
+            and bootstrapping changes numbers that are far above it. Slots that hold none of the numbers, as those beside a slice, a sum along
+            an axis or a rotated vector, may hold others. A smaller peak than theirs is refused: say it of the whole array before, or of
+            ``x[:2] * np.ones(2)``, where the other slots are zero.
         """
         core = self._server._core
         return EncryptedArray(
@@ -469,12 +469,12 @@ class EncryptedArray(Shaped):
 
         Returns these numbers, `within` as it holds for all slots, and what all other slots hold, or None if that is not known.
         """
-        if interval is None or interval[0] <= 0 <= interval[1]:
-            return self, within, None
-        value, length = self._settled(), self.shape[-1]
-        if value.is_padded or value.repeats is None or length == (value.repeats or self.slots):
-            return self, within, None
         core, value = self._server._core, self._settled()
+        if interval is None or value.rest == 0:
+            return self, within, None
+        room = min(-interval[0], interval[1]) * ROUNDING  # negative if the interval does not hold 0
+        if value.rest <= room or (room >= 0 and within is None):
+            return self, within, None
         masked = core.multiply_array(value, np.ones(self.shape[-1]))
         return self._like(core.with_bounds(masked, value, 1)), within, None
 

@@ -88,7 +88,7 @@ def _matvec(matrix: npt.NDArray[Any], x: DenseArray) -> EncryptedArray:
     plan = MatVec(matrix, server.params, level=x.level, layout=layout, streaming=True)
     inputs = [server._core.take(value, [v]) for v in range(view.vectors)]
     outputs = server._core.matvec(plan, inputs)
-    rest = max(View.of(out).rest for out in outputs)
+    rest = max(out.rest for out in outputs)
     copies = len(outputs) > 1 and any(out.repeats for out in outputs)
     outputs = [server._core.with_view(out, None, False) for out in outputs]
     out = outputs[0] if len(outputs) == 1 else server._core.stack(outputs)

@@ -58,7 +58,7 @@ class View:
     def of(ciphertext: _ckks.Ciphertext) -> View:
         """The view of a ciphertext. A vector or a batch of vectors has one, too."""
         slots, vectors = ciphertext.slots, ciphertext.batch
-        known, rest = ciphertext.view, 0.0 if ciphertext.is_padded else math.inf
+        known, rest = ciphertext.view, ciphertext.rest
         if known is not None:
             axes, first, period = known
             counts = tuple(count for count, _ in axes)

@@ -47,15 +47,15 @@ Arrangement::Arrangement(const Packing& from, const Packing& to, int log_slots, 
            ": give it that length first, with_length()";
   });
   if (same_place(from.tiling, to.tiling) && (!with_zeros || ckks::rest_is_zero(from))) {
-    to_.padded = from.padded;
+    to_.rest = from.rest;
     return;
   }
-  to_.padded = true;
+  to_.rest = 0;
   Packing at = from;
   if (!ckks::is_in_order(at)) {
     windows(at, false);
     at.tiling = {};
-    at.padded = true;
+    at.rest = 0;
   }
   const bool into = !ckks::is_in_order(to);
   const std::size_t every =
@@ -173,7 +173,7 @@ Ciphertext Arrangement::apply(const ckks::Evaluator& evaluator, const Ciphertext
   y.packing = to_;
   y.packing.batched = x.packing.batched;
   y.packing.complex_values = x.packing.complex_values;
-  if (to_.length == 0) y.packing.padded = false;
+  if (to_.length == 0) y.packing.rest = params::kUnbounded;
   return y;
 }
 

@@ -138,8 +138,8 @@ Ciphertext apply(const ckks::Evaluator& evaluator, const PolynomialPlan& plan, c
       p.bounded
           ? evaluate(evaluator, inside(evaluator, x, {p.a, p.b}, within, "the polynomial"), plan)
           : evaluate(evaluator, x, plan);
-  const bool has_zero = !p.bounded || (p.a <= 0 && p.b >= 0);  // else inside() filled the slots
-  out.packing = ckks::packing_of_each(x.packing, has_zero && p(0) == 0.0);
+  const double zero = p.bounded ? filling({p.a, p.b}) : 0;
+  out.packing = ckks::packing_of_each(x.packing, std::abs(p(zero)));
   out.packing.complex_values = complex_values;
   return out;
 }

@@ -96,6 +96,7 @@ Ciphertext Maximum::apply(const ckks::Evaluator& evaluator, const Ciphertext& a,
   out.estimate.peak = std::min(out.estimate.peak, bound_ + max_error_);
   out.estimate.message = std::min(out.estimate.message, out.estimate.peak);
   out.packing = packing;
+  if (!ckks::rest_is_zero(packing)) out.packing.rest += max_error_;
   return out;
 }
 
@@ -136,7 +137,7 @@ Ciphertext ArgMax::apply(const ckks::Evaluator& evaluator, const Ciphertext& x) 
   const std::size_t slots = std::size_t{1} << x.log_slots;
   require<InvalidArgument>(
       slots == slots_ && ckks::length_of(x) == count_ && x.packing.tiling.window == 0 &&
-          (count_ == slots || x.packing.padded),
+          ckks::rest_is_zero(x.packing),
       [&] {
         return "this argmax is made for " + std::to_string(count_) +
                " numbers with zeros behind them in " + std::to_string(slots_) +
@@ -178,7 +179,7 @@ Ciphertext ArgMax::apply(const ckks::Evaluator& evaluator, const Ciphertext& x) 
     games = std::move(next);
   }
   Ciphertext out = std::move(games.front());
-  out.packing = ckks::packing_of_each(x.packing, false);
+  out.packing = ckks::packing_of_each(x.packing, params::kUnbounded);
   return out;
 }
 

@@ -29,6 +29,10 @@ constexpr double kRoundings = 0x1p-30;
 
 }  // namespace
 
+double filling(const Interval& on) {
+  return on.low > 0 || on.high < 0 ? static_cast<double>(on.middle()) : 0;
+}
+
 ckks::Ciphertext inside(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
                         const Interval& on, const std::optional<Interval>& within,
                         const std::string& what) {
@@ -63,27 +67,34 @@ ckks::Ciphertext inside(const ckks::Evaluator& evaluator, const ckks::Ciphertext
 
   const std::size_t slots = std::size_t{1} << x.log_slots, length = ckks::length_of(x);
   ckks::Ciphertext out = evaluator.copy(x);
-  const bool excludes_zero = on.low > 0 || on.high < 0;
+  const bool excludes_zero = filling(on) != 0;
+  const double rest = ckks::rest_of(x);
+  const auto masked = "multiply by ones of the vector's length first, which takes one level";
+  require<InvalidArgument>(excludes_zero || rest <= std::min(-on.low, on.high) + slack, [&] {
+    return what + " is made for " + text(on.low, on.high) +
+           ", and the slots that hold none of the vector's " + std::to_string(length) +
+           " numbers may hold others, of up to " + text(rest) + ": " + masked;
+  });
   std::vector<std::uint32_t> held;
   if (excludes_zero) held = ckks::numbers_in_slots(x.packing, slots);
   if (std::ranges::find(held, ckks::kNoNumber) != held.end()) {
-    require<InvalidArgument>(x.packing.padded, [&] {
+    require<InvalidArgument>(rest == 0, [&] {
       return what + " is made for " + text(on.low, on.high) +
              ", and the slots behind the vector's " + std::to_string(length) +
-             " numbers hold anything: multiply by ones of the vector's length first";
+             " numbers hold anything: " + masked;
     });
     std::vector<std::complex<double>> fill(slots);
     for (std::size_t s = 0; s < slots; ++s) {
-      if (held[s] == ckks::kNoNumber) fill[s] = static_cast<double>(on.middle());
+      if (held[s] == ckks::kNoNumber) fill[s] = filling(on);
     }
     out = evaluator.add_plain(out,
                               evaluator.encoder().encode(fill, 1, x.level, x.scale, x.log_slots));
-    out.estimate.message =
-        std::max(x.estimate.message, static_cast<double>(std::fabs(on.middle())));
+    out.estimate.message = std::max(x.estimate.message, std::fabs(filling(on)));
   }
-  out.packing = ckks::packing_of_each(x.packing, !excludes_zero);
-  out.estimate.peak =
-      std::min({peak, std::max(std::fabs(low), std::fabs(high)), static_cast<double>(on.reach())});
+  out.packing = x.packing;
+  if (excludes_zero) out.packing = ckks::packing_of_each(x.packing, std::fabs(filling(on)));
+  out.estimate.peak = std::min(
+      {peak, std::max({std::fabs(low), std::fabs(high), rest}), static_cast<double>(on.reach())});
   return out;
 }
 

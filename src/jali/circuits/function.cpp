@@ -301,10 +301,7 @@ Ciphertext Function::apply(const ckks::Evaluator& evaluator, const Ciphertext& x
   require_depth(evaluator, x, facts_.depth, facts_.name);
   Ciphertext out = run(evaluator, inside(evaluator, x, facts_.on, within, facts_.name));
   cap(out, facts_.largest);
-  // Zeros behind the vector's length stay zeros if they are mapped to such.
-  const bool has_zero =
-      facts_.on.low <= 0 && facts_.on.high >= 0;  // else inside() filled the slots
-  out.packing = ckks::packing_of_each(x.packing, has_zero && (*this)(0) == 0);
+  out.packing = ckks::packing_of_each(x.packing, std::fabs((*this)(filling(facts_.on))));
   return out;
 }
 

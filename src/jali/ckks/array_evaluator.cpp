@@ -92,13 +92,13 @@ Ciphertext ArrayEvaluator::negate(const Ciphertext& a) const {
 }
 
 Ciphertext ArrayEvaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {
-  if (&a == &b) return with(automatic_.square(a), a.packing);
+  if (&a == &b) return with(automatic_.square(a), packing_of_product(a, a));
   const Packing packing = packing_of_product(a, b);
   return with(automatic_.multiply(a, b), packing);
 }
 
 ProductSum ArrayEvaluator::product(const ProductSum::Factor& a, const ProductSum::Factor& b) const {
-  const Packing packing = a == b ? a->packing : packing_of_product(*a, *b);
+  const Packing packing = packing_of_product(*a, *b);
   ProductSum out = automatic_.product(a, b);
   out.packing = packing;
   return out;
@@ -223,7 +223,7 @@ Ciphertext ArrayEvaluator::with_layout(const Ciphertext& a, const Packing& lies)
   packing.view.reset();
   packing.length = lies.length;
   packing.tiling = lies.tiling;
-  packing.padded = false;
+  packing.rest = params::kUnbounded;
   require<InvalidArgument>(is_possible(packing, a.log_slots), [&] {
     return "a ciphertext of " + std::to_string(std::size_t{1} << a.log_slots) +
            " slots cannot have this layout: take one of as many slots";
@@ -239,7 +239,7 @@ Ciphertext ArrayEvaluator::with_view(const Ciphertext& a, const std::optional<Vi
   packing.length = 0;
   packing.tiling = {};
   packing.batched = true;
-  packing.padded = view && padded;
+  packing.rest = view && padded ? 0 : params::kUnbounded;
   packing.view = view;
   return with(explicit_evaluator().copy(a), packing);
 }
@@ -275,6 +275,15 @@ Ciphertext ArrayEvaluator::with_magnitude(const Ciphertext& a,
   const auto is_size = [](double x) { return std::isfinite(x) && x >= 0; };
   require<InvalidArgument>(is_size(declared.magnitude) && is_size(declared.peak),
                            "magnitude and peak must be finite numbers from 0");
+  const double rest = rest_of(a);
+  require<InvalidArgument>(rest <= declared.peak || a.estimate.peak <= declared.peak, [&] {
+    return "a peak of " + shown(declared.peak) +
+           " is claimed of the numbers, and the slots beside them may hold others, of up to " +
+           shown(rest) +
+           ": multiply by ones of the vector's length first, x * np.ones(x.shape), which takes one "
+           "level and makes the other "
+           "slots zero";
+  });
   Ciphertext out = with(explicit_evaluator().copy(a), a.packing);
   out.estimate.message = declared.magnitude;
   out.estimate.peak = declared.peak;

@@ -47,7 +47,7 @@ class ArrayEvaluator {
   Ciphertext rotate(const Ciphertext& a, int steps) const;
   Ciphertext conjugate(const Ciphertext& a) const;
   /// See AutoEvaluator::sum. count 0 gives the sum of the vector in every slot. For that, the slots that hold no number must
-  /// be zero (Packing::padded), and the vector must not lie in windows; otherwise it throws InvalidArgument.
+  /// be zero (rest_is_zero), and the vector must not lie in windows; otherwise it throws InvalidArgument.
   Ciphertext sum(const Ciphertext& a, std::size_t count = 0) const;
 
   Ciphertext normalise(const Ciphertext& a) const;
@@ -68,7 +68,7 @@ class ArrayEvaluator {
   /// These vectors of the batch, in this order, as a batch without a view.
   Ciphertext take(const Ciphertext& a, std::span<const std::uint32_t> vectors) const;
   /// The same slots; estimates and bounds assume from here on that they are as `declared` says. Throws InvalidArgument unless
-  /// its numbers are finite and at least 0.
+  /// its numbers are finite and at least 0, and if slots that hold no number may be above a peak that is smaller than before.
   Ciphertext with_magnitude(const Ciphertext& a, const params::Declared& declared) const;
   /// The same slots; from here on, the error of a slot's real part is taken to have the standard deviation 2^-precision_bits, to be
   /// independent of all others, and never to be more than 32 deviations. Estimates count the terms of a polynomial as

@@ -300,7 +300,7 @@ Ciphertext AutoEvaluator::sum(const Ciphertext& a, std::size_t count) const {
   // Neighbours within a period are different numbers.
   const std::size_t period = a.packing.tiling.window == 0 ? slots : a.packing.tiling.window;
   const bool zeros =
-      a.packing.padded && a.packing.length > 0 && a.packing.tiling.count <= 1 && count <= period;
+      a.packing.rest == 0 && a.packing.length > 0 && a.packing.tiling.count <= 1 && count <= period;
   const std::size_t terms = zeros ? std::min<std::size_t>(count, a.packing.length) : count;
   const double largest = a.estimate.peak * static_cast<double>(terms);
   const params::Estimate one = x.estimate;

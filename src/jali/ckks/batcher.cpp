@@ -23,9 +23,10 @@ Ciphertext shell(const Ciphertext& a) {
   return out;
 }
 
-/// The packing without whether the batch is an axis, in which operands may differ.
-Packing as_axis(Packing a) {
+/// The packing without what operands may differ in: whether the batch is an axis, and what the other slots hold.
+Packing alike(Packing a) {
   a.batched = true;
+  a.rest = 0;
   return a;
 }
 
@@ -33,7 +34,7 @@ void check_alike(const Ciphertext& a, const Ciphertext& b, std::size_t index) {
   require<InvalidArgument>(
       a.params->hash() == b.params->hash() && a.level == b.level && a.scale == b.scale &&
           a.parts.size() == b.parts.size() && a.log_slots == b.log_slots &&
-          as_axis(a.packing) == as_axis(b.packing),
+          alike(a.packing) == alike(b.packing),
       [&] {
         return "ciphertext " + std::to_string(index) +
                " has another level, scale, number of parts or packing than the first: bring them "
@@ -52,11 +53,12 @@ Ciphertext stack(const Evaluator& evaluator, std::span<const Ciphertext* const> 
   Ciphertext out = shell(first);
   out.packing.batched = true;
   out.packing.view.reset();
-  if (first.packing.view) out.packing.padded = false;
+  if (first.packing.view) out.packing.rest = params::kUnbounded;
   for (const Ciphertext* input : inputs) {
     evaluator.check(*input);
     out.key_id = rlwe::common_key(out.key_id, input->key_id);
     out.estimate.cover(input->estimate);
+    out.packing.rest = std::max(out.packing.rest, input->packing.rest);
   }
   for (std::size_t part = 0; part < first.parts.size(); ++part) {
     std::vector<const ring::Poly*> blocks;

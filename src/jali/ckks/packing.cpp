@@ -20,9 +20,12 @@ bool has_rest(const Packing& a) { return a.view || (a.length != 0 && a.length !=
 
 /// The form that a packing has if every slot holds a number.
 Packing settled(Packing a) {
-  if (!has_rest(a)) a.padded = false;
+  if (!has_rest(a)) a.rest = params::kUnbounded;
   return a;
 }
+
+double bounded(double rest) { return std::min(rest, params::kUnbounded); }
+double product_of(double a, double b) { return a == 0 || b == 0 ? 0 : bounded(a * b); }
 
 bool lie_alike(const Tiling& a, const Tiling& b) {
   return a.window == b.window && a.stride == b.stride && a.count == b.count;
@@ -42,9 +45,9 @@ std::optional<Tiling> common(const Packing& a, const Packing& b) {
   return out;
 }
 
-/// Whether the slots that hold no number under this tiling are zero in a.
-bool is_zero_beside(const Tiling& t, const Packing& a) {
-  return lie_alike(t, a.tiling) && rest_is_zero(a);
+/// A bound on the slots of a that hold no number under this tiling. If a repeats more often, its numbers lie there.
+double beside(const Tiling& t, const Ciphertext& a) {
+  return lie_alike(t, a.packing.tiling) ? rest_of(a) : a.estimate.peak;
 }
 
 Packing merge(const Ciphertext& a, const Ciphertext& b) {
@@ -145,7 +148,7 @@ Packing packing_of_tiling(std::size_t count, const Tiling& tiling, std::size_t s
   Packing out;
   out.length = count == slots ? 0 : static_cast<std::uint32_t>(count);
   out.tiling = tiling;
-  out.padded = true;
+  out.rest = 0;
   return settled(out);
 }
 
@@ -163,7 +166,11 @@ bool is_possible(const Packing& a, int log_slots) {
 
 bool is_in_order(const Packing& a) { return a.tiling.count <= 1; }
 
-bool rest_is_zero(const Packing& a) { return a.padded || !has_rest(a); }
+bool rest_is_zero(const Packing& a) { return a.rest == 0 || !has_rest(a); }
+
+double rest_of(const Ciphertext& a) {
+  return has_rest(a.packing) ? std::min(a.packing.rest, a.estimate.peak) : 0;
+}
 
 std::vector<std::uint32_t> numbers_in_slots(const Packing& a, std::size_t slots) {
   const Tiling& t = a.tiling;
@@ -221,7 +228,7 @@ std::string described(const Packing& a, int log_slots) {
   if (t.first != 0) out += " (from number " + std::to_string(t.first) + " of a longer vector)";
   if (!has_rest(a)) return out;
   out += t.window == 0 ? ", behind them " : ", in the other slots ";
-  return out + (a.padded ? "zeros" : "anything");
+  return out + (a.rest == 0 ? "zeros" : "anything");
 }
 
 // --- what operations make of it -------------------------------------------------------------------------
@@ -237,50 +244,53 @@ Packing packing_of_fresh(std::size_t count, int log_slots, bool batched, bool co
   out.length = count == slots ? 0 : static_cast<std::uint32_t>(count);
   out.batched = batched;
   out.complex_values = complex_values;
-  out.padded = count < slots;
-  return out;
+  out.rest = 0;
+  return settled(out);
 }
 
 Packing packing_of_sum(const Ciphertext& a, const Ciphertext& b) {
   Packing out = merge(a, b);
-  out.padded = is_zero_beside(out.tiling, a.packing) && is_zero_beside(out.tiling, b.packing);
+  out.rest = bounded(beside(out.tiling, a) + beside(out.tiling, b));
   return settled(out);
 }
 
 Packing packing_of_product(const Ciphertext& a, const Ciphertext& b) {
   Packing out = merge(a, b);
-  out.padded = is_zero_beside(out.tiling, a.packing) || is_zero_beside(out.tiling, b.packing);
+  out.rest = product_of(beside(out.tiling, a), beside(out.tiling, b));
   return settled(out);
 }
 
 Packing packing_of_sum(const Ciphertext& a, const Numbers& b) {
   Packing out = merge(a, b);
-  if (out.view) out.padded = false;  // b may hold a number in any slot
+  if (out.view) out.rest = params::kUnbounded;  // b may hold a number in any slot
   return settled(out);
 }
 
 Packing packing_of_product(const Ciphertext& a, const Numbers& b) {
   Packing out = merge(a, b);
-  out.padded = !out.view || a.packing.padded;  // the array is zero in the other slots
+  // A row of b is zero in the other slots of a vector. In those of an array it may hold a number.
+  out.rest = out.view && !rest_is_zero(a.packing) ? params::kUnbounded : 0;
   return settled(out);
 }
 
 Packing packing_of_sum(const Ciphertext& a, std::complex<double> b) {
-  Packing out = packing_of_each(a.packing, b == 0.0);
+  Packing out = a.packing;
+  out.rest = bounded(rest_of(a) + std::abs(b));
   out.complex_values = a.packing.complex_values || b.imag() != 0;
-  return out;
+  return settled(out);
 }
 
 Packing packing_of_product(const Ciphertext& a, std::complex<double> b) {
   Packing out = a.packing;
+  out.rest = product_of(rest_of(a), std::abs(b));
   out.complex_values = a.packing.complex_values || b.imag() != 0;
-  return out;
+  return settled(out);
 }
 
-Packing packing_of_each(const Packing& a, bool keeps_zero) {
+Packing packing_of_each(const Packing& a, double of_zero) {
   Packing out = a;
-  out.padded = a.padded && keeps_zero;
-  return out;
+  out.rest = rest_is_zero(a) ? of_zero : params::kUnbounded;
+  return settled(out);
 }
 
 Packing packing_of_rotated(const Packing& a, std::int64_t steps, std::size_t slots) {
@@ -301,13 +311,13 @@ Packing packing_of_moved(const Packing& a) {
   Packing out = a;
   if (!is_in_order(a)) out.length = 0;
   out.tiling = {};
-  out.padded = false;
+  out.rest = params::kUnbounded;
   out.view.reset();
   return out;
 }
 
 Packing packing_of_scaled(const Packing& a) {
-  return a.tiling.window == 0 ? a : packing_of_moved(a);
+  return a.tiling.window == 0 ? packing_of_each(a, 0) : packing_of_moved(a);
 }
 
 Packing packing_of_joined(const Ciphertext& a, const Ciphertext& b) {
@@ -318,7 +328,7 @@ Packing packing_of_joined(const Ciphertext& a, const Ciphertext& b) {
     out.view = a.packing.view;
     out.length = a.packing.length;
     out.tiling = *tiling;
-    out.padded = is_zero_beside(*tiling, a.packing) && is_zero_beside(*tiling, b.packing);
+    if (beside(*tiling, a) == 0 && beside(*tiling, b) == 0) out.rest = 0;
   }
   out.batched = a.packing.batched || b.packing.batched;
   out.complex_values = a.packing.complex_values || b.packing.complex_values;
@@ -343,10 +353,10 @@ Packing packing_of_length(const Packing& a, std::size_t length, std::size_t slot
              std::to_string(slots) + " slots as they are";
     });
     out.tiling = {};
-    out.padded = false;
+    out.rest = params::kUnbounded;
     return out;
   }
-  out.padded = !a.view && rest_is_zero(a) && length >= before;
+  if (a.view || length < before) out.rest = params::kUnbounded;  // numbers lie behind the length
   return settled(out);
 }
 

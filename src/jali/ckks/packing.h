@@ -1,16 +1,17 @@
 // How operations change the packing of ciphertexts: the length, the batch axis, whether values are complex, how the numbers
-// lie in the slots, and whether the other slots are zero. Shapes follow NumPy's rules. This is the one place that says what
-// becomes of a packing:
+// lie in the slots, and a bound on what the other slots hold. Shapes follow NumPy's rules. This is the one place that says
+// what becomes of a packing. |a| stands for the bound of a (rest_of), and "anything" for all that the peak allows:
 //
 //   operation                              the numbers lie                     the other slots
-//   a + b, a - b, maximum                  as both do, see packing_of_sum      zero if both are zero there
-//   a * b                                  likewise                            zero if one of them is zero there
-//   a + array, a - array                   as a's; the array is laid like it   as a's
+//   a + b, a - b, maximum                  as both do, see packing_of_sum      |a| + |b|
+//   a * b                                  likewise                            |a| |b|
+//   a + array, a - array                   as a's; the array is laid like it   |a|
 //   a * array                              likewise                            zero
-//   a + number                             as a's                              anything, unless the number is 0
-//   a * number, -a, conj, bootstrapping    as a's                              as a's
-//   a function or polynomial of every slot as a's                              zero if 0 is mapped to 0
-//   rotation by a multiple of the period   as a's                              as a's
+//   a + number                             as a's                              |a| + |number|
+//   a * number                             as a's                              |a| |number|
+//   -a, conj, bootstrapping                as a's                              |a|
+//   a function or polynomial f             as a's                              |f(0)| if they were zero, else anything
+//   rotation by a multiple of the period   as a's                              |a|
 //   other rotations, sums of neighbours    once; as often as a's before, if    anything
 //                                          the other slots were zero
 //   matrix-vector product                  as the plan's output layout says    zero
@@ -18,6 +19,9 @@
 //   stack, split, captured functions       unchanged, and equal for all        unchanged
 //
 // Slots that are moved or changed one by one in another way lose their tiling (packing_of_moved).
+//
+// Estimate::peak is a bound on every slot. What a caller says of the numbers alone (within, ArrayEvaluator::with_magnitude)
+// says nothing of the other slots. It is taken only if rest_of() is small enough (circuits/domain.h).
 #pragma once
 
 #include <complex>
@@ -65,6 +69,8 @@ bool is_possible(const Packing& a, int log_slots);
 bool is_in_order(const Packing& a);
 /// Whether every slot that holds no number is zero, up to noise. It is true if there is no such slot.
 bool rest_is_zero(const Packing& a);
+/// A bound on the modulus of every slot that holds no number: 0 if there is none or all are zero, and the peak at most.
+double rest_of(const Ciphertext& a);
 
 /// For every slot, the index of the number in it, or nothing.
 inline constexpr std::uint32_t kNoNumber = 0xffffffff;
@@ -100,8 +106,8 @@ Packing packing_of_product(const Ciphertext& a, const Numbers& b);
 /// The packings after a number was added to every slot, and after every slot was multiplied by a number.
 Packing packing_of_sum(const Ciphertext& a, std::complex<double> b);
 Packing packing_of_product(const Ciphertext& a, std::complex<double> b);
-/// The packing after a function of every slot. keeps_zero: whether it maps 0 to 0.
-Packing packing_of_each(const Packing& a, bool keeps_zero);
+/// The packing after a function of every slot. of_zero: the modulus of what it makes of slots that are zero.
+Packing packing_of_each(const Packing& a, double of_zero);
 /// The packing after a rotation by `steps` slots of the number of slots, and after every slot became the sum of
 /// itself and its neighbours.
 Packing packing_of_rotated(const Packing& a, std::int64_t steps, std::size_t slots);

@@ -20,6 +20,12 @@ std::shared_ptr<std::vector<Ciphertext>> brought(const Evaluator& evaluator,
   return out;
 }
 
+/// Whether inputs may be packed so, if the example is: what is known of its other slots has to hold for theirs.
+bool serves(Packing input, const Packing& example) {
+  if (input.rest <= example.rest) input.rest = example.rest;
+  return input == example;
+}
+
 }  // namespace
 
 Program::Program(std::shared_ptr<const Evaluator> evaluator, CiphertextFunction function,
@@ -64,10 +70,11 @@ void Program::check(std::size_t index, const Ciphertext& input) const {
   equal("scale", input.scale, example.scale);
   equal("batch", static_cast<double>(input.batch()), static_cast<double>(example.batch()));
   equal("log_slots", input.log_slots, example.log_slots);
-  require<InvalidArgument>(input.packing == example.packing, [&] {
+  require<InvalidArgument>(serves(input.packing, example.packing), [&] {
     return "input " + std::to_string(index) +
            " of the captured function is packed differently than its example (length, batch axis, "
-           "complex or real, how its numbers lie): capture the function for such inputs";
+           "complex or real, how its numbers lie, what the other slots hold): capture the function "
+           "for such inputs";
   });
   require<InvalidArgument>(
       input.estimate.variance <= example.estimate.variance * kRounding &&

@@ -53,7 +53,9 @@ struct Packing {
   std::uint32_t length = 0;  // numbers in each vector; 0: one in every slot
   bool batched = false;  // the batch is an axis of its own, even if it is 1
   bool complex_values = false;  // slots are complex; else the real parts are the message
-  bool padded = false;  // slots that hold no number are zero up to noise
+  /// No slot that holds no number has a larger modulus, and none is above Estimate::peak. 0: these slots are zero, up to noise.
+  /// kUnbounded: nothing else is known of them.
+  double rest = params::kUnbounded;
   Tiling tiling{};  // of a vector
   /// Where the elements of an array of another shape than (length,) or (batch, length) lie. `length` is then 0.
   std::optional<View> view{};

@@ -243,7 +243,7 @@ Bytes to_bytes(const Ciphertext& x) {
   const ckks::Tiling& tiling = x.packing.tiling;
   const bool tiled = tiling != ckks::Tiling{};
   writer.u8((x.packing.batched ? kBatched : 0) | (x.packing.complex_values ? kComplex : 0) |
-            (x.packing.padded ? kPadded : 0) | (x.estimate.real ? kReal : 0) |
+            (x.packing.rest == 0 ? kPadded : 0) | (x.estimate.real ? kReal : 0) |
             (x.packing.view ? kView : 0) | (tiled ? kTiled : 0) | (correlated ? kPrincipal : 0) |
             (related ? kLineage : 0));
   if (x.packing.view) write_view(writer, *x.packing.view);
@@ -294,7 +294,8 @@ Ciphertext from_bytes(Input bytes, const ParamsPtr& params, const ring::Ring& ri
   const std::uint8_t packing = reader.u8();
   out.packing.batched = (packing & kBatched) != 0;
   out.packing.complex_values = (packing & kComplex) != 0;
-  out.packing.padded = (packing & kPadded) != 0;
+  // Of slots that are not said to be zero, nothing is known.
+  out.packing.rest = (packing & kPadded) != 0 ? 0 : params::kUnbounded;
   out.estimate.real = (packing & kReal) != 0;
   if ((packing & kView) != 0) {
     reader.check(out.packing.length == 0 && out.packing.batched, "its array has a length, too");
