@@ -228,7 +228,7 @@ def _gathered(
     if len(parts) == 1:
         return parts[0]
     order = [row for group in alike.values() for row in group]
-    return core.take(core.stack(parts), np.argsort(order).tolist())  # type: ignore[no-any-return]
+    return core.take(core.stack(parts), np.argsort(order).tolist())
 
 
 def _halves(
