@@ -141,8 +141,7 @@ class Graph {
     constexpr std::int64_t kWeights[] = {1, -1, 0, 2};
     if (gates_ && below(2) == 0) return gate();
     switch (below(10)) {
-      case 0:
-        return sum(any(), kWeights[below(4)], any(), kWeights[below(3)]);
+      case 0: return sum(any(), kWeights[below(4)], any(), kWeights[below(3)]);
       case 1: {  // x - x, also where one of them comes from bytes
         const Node x = any(), y = below(2) ? x : Node{w_.read_back(x.ct), x.sum};
         return sum(x, 1, y, -1);
@@ -153,15 +152,11 @@ class Graph {
         nodes_.push_back(std::move(copy));
         return;
       }
-      case 3:
-        return together();
-      case 4:
-        return captured();
+      case 3: return together();
+      case 4: return captured();
       case 5:
-      case 6:
-        return shifted();
-      default:
-        keep(e_.apply(any().ct, table()));
+      case 6: return shifted();
+      default: keep(e_.apply(any().ct, table()));
     }
   }
   LookUpTable table() { return {w_.params, tables_[below(tables_.size())]}; }

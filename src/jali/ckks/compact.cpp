@@ -66,8 +66,7 @@ CompactPlaintext Encoder::compact(std::span<const Complex> values, std::size_t b
   require<InvalidArgument>(out.largest < 0x1p62, [&] {
     return "the values are too large for a compact plaintext: it holds 62 bits, of which the scale "
            "takes " +
-           std::to_string(std::log2(scale)) +
-           ": scale the values down, or encode them at a level";
+           std::to_string(std::log2(scale)) + ": scale the values down, or encode them at a level";
   });
   const SecretVector<std::int64_t> integers(coefficients.begin(), coefficients.end());
   const std::size_t bytes = integers.size() * sizeof(std::int64_t);
