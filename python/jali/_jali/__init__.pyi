@@ -1,8 +1,7 @@
 """The compiled core of Jali. Use the package jali, which wraps it."""
 
 import os
-import typing
-from typing import Any
+from typing import Any, BinaryIO
 
 from jali._jali import ckks as ckks, device as device, tfhe as tfhe
 
@@ -12,7 +11,7 @@ def build_info() -> dict[str, Any]:
     """
 
 def replace_file(
-    file: str | os.PathLike[str] | typing.BinaryIO, data: bytes | bytearray | memoryview
+    file: str | os.PathLike[str] | BinaryIO, data: bytes | bytearray | memoryview
 ) -> None:
     """
     Write bytes to a path, which is replaced at once or stays as it was, or to a file opened with "wb". Raises FileError. See base/replace_file.h.
