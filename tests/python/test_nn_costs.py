@@ -179,7 +179,7 @@ def test_stored_matrices_cost_what_was_measured() -> None:
         ):
             of_table(params, without)
     for wrong in ({"made": 10}, {"expanded": -1}, {"streamed": 2.5}, {"expanded": True}):
-        with pytest.raises(ValueError, match="stored"):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))}: must be a whole number|do not grow"):
             Costs.of_document({**costs.document, **wrong})
 
 
@@ -200,7 +200,7 @@ def test_matrices_and_several_ciphertexts_cost_their_share() -> None:
     assert (costs.fused, costs.together) == (375, 250)
     assert Costs.of_document(json.loads(json.dumps(costs.document))) == costs
     for share in (0, 20_000, 1.5, True):
-        with pytest.raises(ValueError, match="sparse: entry 0: must be a whole number"):
+        with pytest.raises(ValueError, match="fused: must be a whole number"):
             Costs.of_document({**costs.document, "fused": share})
     alone = replace(costs, fused=1000, together=1000)
     x = np.ones((4, 4))

@@ -43,7 +43,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a class": (lambda: compiled(module=nn.Client), "Client is a class: give an object of it"),
     "a number": (lambda: compiled(module=3), "an int cannot be compiled: give a module"),
     "an example of text": (lambda: compiled(example="hello"), "an example is an array of real numbers"),
-    "no example": (lambda: compiled(example=None), "an example is an array of real numbers"),
+    "no example": (lambda: compiled(example=None), "example is missing: give arrays as the model takes them"),
     "complex numbers": (lambda: compiled(example=1j * X[0]), "an example is an array of real numbers"),
     "an example of other features": (lambda: compiled(example=X[0, :5]), "matrix has 6 columns, .* shape \\(5,\\)"),
     "a calibration of other features": (lambda: compiled(calibration=X[:, :5]), r"takes examples of the shape \(6,\)"),
@@ -190,7 +190,7 @@ USED_WRONGLY: dict[str, tuple[Callable[[Any, Any, Any], Any], str]] = {
     "masked numbers": (lambda p, c, s: c.encrypt(np.ma.array(X, mask=X > 0)), "x have masked entries: fill them first"),
     "a number for a secret": (lambda p, c, s: p.client(secret=3), r"secret must be a ckks\.Client, not int"),
     "nothing for bytes": (lambda p, c, s: nn.Program.from_bytes(None), "data must be bytes, not NoneType"),  # type: ignore[arg-type]
-    "a path for bytes": (lambda p, c, s: nn.Manifest.from_bytes("m"), r"not str: open files with load\(path\)"),  # type: ignore[arg-type]
+    "a path for bytes": (lambda p, c, s: nn.Manifest.from_bytes("m"), r"not str\. Open files with load\(path\)"),  # type: ignore[arg-type]
     "a seed of text": (lambda p, c, s: p.simulate(X, rng="seed"), "rng is a generator of NumPy or a seed, not 'seed'"),
     "a file that is open": (lambda p, c, s: p.save(io.BytesIO()), r"named by its path, not by a BytesIO: to_bytes\(\)"),
     "no file": (lambda p, c, s: nn.Program.load(None), "named by its path, not by a NoneType"),  # type: ignore[arg-type]

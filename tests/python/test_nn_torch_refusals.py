@@ -67,7 +67,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a scripted module": (lambda: compiled(torch.jit.script(torch.nn.Linear(6, 2))), "give the torch.nn.Module from which"),
     "NaN in the weights": (lambda: compiled(broken()), r"the parameter 2\.weight holds NaN or infinity in 1 of its 8"),
     "NaN in the example": (lambda: compiled(example=X[:1] * np.nan), "input 0 of the module holds NaN or infinity: replace"),
-    "no example": (lambda: compiled(example=None), "an example is an array of real numbers"),
+    "no example": (lambda: compiled(example=None), "example is missing: give arrays as the model takes them"),
     "complex numbers": (lambda: compiled(example=torch.ones(1, 6) * 1j), "input 0 of the module is complex"),
     "indices": (lambda: compiled(torch.nn.Embedding(9, 2), torch.tensor([[1, 2]])), "let the client look up the embedding"),
     "pixels as bytes": (lambda: compiled(example=torch.zeros(1, 6, dtype=torch.uint8)), "give them as floats"),

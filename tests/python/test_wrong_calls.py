@@ -71,7 +71,12 @@ def tfhe_things() -> list[Any]:
     x, words = w.server.bind(ct), w.server.bind(w.client.encrypt_uint([1, 2], bits=4))
     table = tfhe.Table(w.params, [0, 1])
     captured = w.server.capture(lambda v: v + 1, x)
-    return [w.params, w.client, w.keys, w.server, ct, x, words, table, captured]
+    public = w.client.public_key()
+    owner = tfhe.Encryptor(w.params, public)
+    return [
+        *(w.params, w.client, w.keys, w.server, ct, x, words, table, captured),
+        *(public, owner, owner.encrypt([1, 2])),
+    ]
 
 
 def callables(thing: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
