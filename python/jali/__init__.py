@@ -12,6 +12,7 @@ from jali._jali import build_info  # first: a subinterpreter is refused before i
 
 # isort: split
 from jali import ckks, tfhe
+from jali._core.refusals import of_module as _of_module
 from jali.errors import (
     AuthenticationError,
     CorruptData,
@@ -77,7 +78,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """The compiler and the models of accelerators, which are imported when they are first used."""
     if name not in ("compile", "nn", "simulate"):
-        raise AttributeError(f"module 'jali' has no attribute {name!r}")
+        raise _of_module(__name__, name)
     from importlib import import_module
 
     module = import_module("jali.nn" if name == "compile" else f"jali.{name}")

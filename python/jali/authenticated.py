@@ -15,6 +15,7 @@ import hashlib
 import hmac
 import secrets
 
+from jali._core import refusals
 from jali.errors import AuthenticationError, InvalidArgument
 
 __all__ = ["KEY_BYTES", "TAG_BYTES", "new_key", "open_reply", "seal_reply"]
@@ -87,3 +88,7 @@ def _bytes(name: str, data: Bytes) -> bytes:
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise InvalidArgument(f"{name} must be bytes, not {type(data).__name__}")
     return bytes(data)
+
+
+def __getattr__(name: str) -> object:
+    raise refusals.of_module(__name__, name)

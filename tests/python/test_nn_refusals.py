@@ -207,7 +207,7 @@ USED_WRONGLY: dict[str, tuple[Callable[[Any, Any, Any], Any], str]] = {
     "the numbers of a message": (lambda p, c, s: c.encrypt(X[:1]).numpy(), "its numbers are encrypted: client.decrypt"),
     "a layer": (lambda p, c, s: nn.Linear(3, 4), "jali.nn has no Linear: layers are those of torch.nn"),
     "a function of numbers": (lambda p, c, s: nn.sigmoid(X), "no sigmoid: it is in jali.nn.scalar"),
-    "a name that nothing has": (lambda p, c, s: nn.encode, "jali.nn has no encode: dir"),
+    "a name that nothing has": (lambda p, c, s: nn.frobnicate, r"jali.nn has no frobnicate: dir\(jali.nn\) lists"),
     "a program that nn loads": (lambda p, c, s: nn.load("p"), "nn.Program.load"),
     "a file that is not there": (lambda p, c, s: nn.Program.load("none.jali"), "cannot be read"),
 }  # fmt: skip

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from jali._core import checks
 from jali._core.numpy_calls import NumPyCalls
-from jali._core.refusals import explain_calls
 from jali.errors import InvalidArgument, NotPickled, Unsupported, WrongCall
 
 __all__ = [
@@ -179,6 +178,3 @@ class Encrypted(NumPyCalls):
 
     def __reduce__(self) -> NoReturn:
         raise NotPickled("send value.ciphertext.to_bytes() instead of pickling an encrypted array")
-
-
-explain_calls(Encrypted, constructor=False, named="EncryptedArray")

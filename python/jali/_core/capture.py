@@ -7,7 +7,6 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from jali._core import checks
 from jali._core.log import logger
-from jali._core.refusals import explain_calls
 from jali.errors import InvalidArgument
 
 __all__ = ["BatchPoint", "Batcher", "Captured"]
@@ -84,6 +83,9 @@ class Captured(Generic[Array]):
         arrays = tuple(self._server._array(c) for c in out)
         return arrays[0] if self._single else arrays
 
+    def __repr__(self) -> str:
+        return f"Captured({self._server!r}, {self.nbytes} bytes)"
+
     @property
     def nbytes(self) -> int:
         """The bytes of device memory that it keeps."""
@@ -132,6 +134,9 @@ class Batcher(Generic[Array]):
         logger.debug("%d values done in batches of up to %d", len(inputs), self.batch)
         return [self._server._array(c) for c in results]
 
+    def __repr__(self) -> str:
+        return f"Batcher({self._server!r}, batch={self.batch})"
+
     @property
     def batch(self) -> int:
         """The batch in use, or 0 before the first call."""
@@ -141,7 +146,3 @@ class Batcher(Generic[Array]):
     def curve(self) -> list[BatchPoint]:
         """The measurements so far, one for each batch."""
         return [BatchPoint(*point) for point in self._core.curve()]
-
-
-explain_calls(Captured)
-explain_calls(Batcher)

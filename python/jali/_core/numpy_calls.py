@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
+from jali._core.refusals import sentence
 from jali.errors import NotOffered, Unsupported
 
 __all__ = ["NumPyCalls"]
@@ -88,12 +88,11 @@ FACTS: dict[Callable[..., Any], Callable[[Any], Any]] = {
 class NumPyCalls:
     """An array that NumPy's functions take.
 
-    _hints: what a scheme says to do instead of a function, by its name. _hint: instead of all others.
+    The tables "numpy" of refusals.toml say what to do instead of a function. _hint: instead of all that have no row.
     """
 
     __slots__ = ()
     _hint: ClassVar[str] = "decrypt them first, or see ckks.functions and Evaluator"
-    _hints: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         # The first case is ``number * x`` and ``array * x``, with numbers of NumPy; it comes first because it is frequent.
@@ -148,5 +147,5 @@ class NumPyCalls:
         raise self._refusal(getattr(function, "__name__", str(function)))
 
     def _refusal(self, name: str) -> Unsupported:
-        hint = self._hints.get(name, self._hint)
+        hint = sentence(type(self), name, "numpy", "names") or self._hint
         return Unsupported(f"numpy.{name} does not compute on encrypted arrays: {hint}")

@@ -1,206 +1,235 @@
-"""Refusals in sentences: names that a class does not have although many look for them, and calls that do not fit.
+"""Errors for what users look for and do not find: attributes, operators, functions of NumPy, and names of modules.
 
-Most sentences belong to the schemes. A name that a class defines, itself or in a base class, is never refused.
+The sentences are data: every package has a file ``refusals.toml``, which is read when the first sentence is needed. It has
+three kinds of tables, for each class or module:
+
+    [names.Client]               # attributes that many look for
+    "sk secret_key" = "the secret key stays inside the Client: save(path) stores it"
+
+    [operators.Client]           # special methods, which the class refuses by refuse_operators()
+    [numpy.EncryptedArray]       # functions of NumPy
+
+A key is one name, or several that are separated by spaces. A name ``*X`` stands for all public names of the class or module X,
+and for those of its table; ``*`` alone for all names that nothing else is known of. A class has the rows of its base classes, too. ``{name}`` in a sentence is the name that was
+asked for. A name without a row gets the names that are spelt nearly like it.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterable
+from functools import cache, lru_cache, partial
+from pathlib import Path
 from types import ModuleType
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn
 
-from jali.errors import NotOffered, Unsupported, WrongCall
+from jali.errors import NotOffered, Unsupported
 
 __all__ = [
-    "ARRAY",
-    "DECRYPT",
-    "explain",
-    "explain_calls",
-    "explain_functions",
+    "answer",
+    "answer_names",
     "is_refusal",
-    "refuse_names",
+    "not_offered",
+    "of_module",
     "refuse_operators",
-    "wrong_call",
+    "sentence",
+    "tables",
 ]
 
-DECRYPT = "only the client can see the numbers: Client.decrypt(x) gives them as a NumPy array"
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-#: Attributes that encrypted arrays of every scheme refuse with the same sentence.
-ARRAY = {
-    **dict.fromkeys(("decrypt", "tolist", "item", "numpy", "view", "tobytes"), DECRYPT),
-    **dict.fromkeys(("strides", "flags", "base", "data", "ctypes", "tofile"), DECRYPT),
-    **dict.fromkeys(("byteswap", "getfield", "setfield"), DECRYPT),
-    **dict.fromkeys(("add", "plus"), "write x + y"),
-    **dict.fromkeys(("sub", "subtract", "minus"), "write x - y"),
-    **dict.fromkeys(("mul", "multiply"), "write x * y"),
-    **dict.fromkeys(
-        ("to_bytes", "serialize", "save", "dump", "dumps"),
-        "write x.ciphertext.to_bytes() or x.ciphertext.save(path); the reader binds the ciphertext again",
-    ),
-    **dict.fromkeys(
-        ("append", "fill", "put", "resize", "partition", "setflags"),
-        "encrypted values never change: compute a new one",
-    ),
-    **dict.fromkeys(
-        ("nbytes", "itemsize"),
-        "x.ciphertext.nbytes says what it takes in memory, and len(x.ciphertext.to_bytes()) in a message",
-    ),
-}
+#: How alike the letters of two names are, from 0 to 1, if one of them may be a typing error.
+ALIKE = 0.6
+#: The same for names of rows: their sentences say nothing of how the name is spelt.
+ALIKE_ROW = 0.8
+#: Where the sentence for an attribute is looked for: an array is asked for numpy.roll(x) as x.roll(), too.
+NAMES = ("names", "numpy")
 
 
-class Refused:
-    """Stands for an attribute that does not exist, and says what to use instead.
+@cache
+def tables(package: str) -> dict[str, dict[str, dict[str, str]]]:
+    """The rows of a package: {"names", "operators" or "numpy": {class or module: {one name: sentence}}}."""
+    import tomllib
 
-    A class with ``__getattr__`` would do the same, but would make every access to its attributes five times as slow.
+    file = Path(sys.modules[package].__file__ or "").with_name("refusals.toml")
+    if not file.is_file():
+        return {}
+    return {
+        kind: {
+            owner: {name: text for names, text in rows.items() for name in names.split()}
+            for owner, rows in owners.items()
+        }
+        for kind, owners in tomllib.loads(file.read_text(encoding="utf-8")).items()
+    }
+
+
+def _package(module: str) -> str:
+    """The package whose file has the rows of this module's classes: jali.ckks of jali.ckks.client and of jali._jali.ckks."""
+    return ".".join(module.replace("jali._jali", "jali").split(".")[:2])
+
+
+def _owners(thing: type | ModuleType) -> list[tuple[str, str]]:
+    """The packages and names of the tables of a class or module, its own first."""
+    if isinstance(thing, ModuleType):
+        return [(_package(thing.__name__), thing.__name__)]
+    ours = [base for base in thing.__mro__ if base.__module__.startswith("jali.")]
+    return [(_package(base.__module__), base.__name__) for base in ours]
+
+
+def _rows(thing: type | ModuleType, kind: str) -> dict[str, str]:
+    """The rows of a class or module. Those of a class come before those of its bases."""
+    out: dict[str, str] = {}
+    for package, owner in _owners(thing):
+        if package in sys.modules:
+            out = tables(package).get(kind, {}).get(owner, {}) | out
+    return out
+
+
+def _other(thing: type | ModuleType, name: str) -> type | ModuleType:
+    """The class or module that a row names as *X."""
+    package = thing.__name__ if isinstance(thing, ModuleType) else _package(thing.__module__)
+    found: type | ModuleType = sys.modules.get(name) or getattr(sys.modules[package], name)
+    return found
+
+
+def sentence(thing: type | ModuleType, name: str, *kinds: str) -> str | None:
+    """What the first of these tables of a class or module that has a row says of a name; None if there is no row."""
+    found = (_in_table(thing, name, kind) for kind in kinds)
+    return next((text for text in found if text is not None), None)
+
+
+def _in_table(thing: type | ModuleType, name: str, kind: str) -> str | None:
+    rows = _rows(thing, kind)
+    text = rows.get(name)
+    if text is None:
+        for key, all_of_it in rows.items():
+            if key.startswith("*") and key != "*":
+                other = _other(thing, key[1:])
+                from_row = sentence(other, name, *NAMES)
+                if name in _public(other) or (isinstance(other, type) and from_row):
+                    text = all_of_it
+                else:
+                    text = from_row
+                if text is not None:
+                    break
+    return None if text is None else text.replace("{name}", name)
+
+
+def _public(thing: type | ModuleType) -> list[str]:
+    """The names that exist. A module has those of its __all__."""
+    names = getattr(thing, "__all__", None) if isinstance(thing, ModuleType) else None
+    return [name for name in (dir(thing) if names is None else names) if not name.startswith("_")]
+
+
+def _folded(name: str) -> str:
+    return name.lower().replace("_", "")
+
+
+def _alike(name: str, names: Iterable[str], cutoff: float) -> list[str]:
+    """Up to three of the names, the most alike first."""
+    import difflib
+
+    by_letters: dict[str, list[str]] = {}
+    for one in names:
+        by_letters.setdefault(_folded(one), []).append(one)
+    near = difflib.get_close_matches(_folded(name), by_letters, 3, cutoff)
+    return [one for letters in near for one in sorted(by_letters[letters])][:3]
+
+
+def _shown(thing: type | ModuleType) -> str:
+    """The name by which users know a class: its own, or that of the public class that it is derived from."""
+    if isinstance(thing, ModuleType):
+        return thing.__name__
+    for base in thing.__mro__:
+        package = sys.modules.get(_package(base.__module__))
+        if base.__name__ in getattr(package, "__all__", ()):
+            return base.__name__
+    return thing.__name__
+
+
+def not_offered(thing: type | ModuleType, name: str) -> NotOffered:
+    """The error for a name that a class or module does not have."""
+    return NotOffered(f"{_shown(thing)} has no {name}: {_says(thing, name)}")
+
+
+@lru_cache(maxsize=256)  # hasattr() may be asked in a loop, and names alike take 1 ms to find
+def _says(thing: type | ModuleType, name: str) -> str:
+    says = sentence(thing, name, *NAMES)
+    if says is not None:
+        return says
+    there = _public(thing)
+    rows = [row for row in _rows(thing, "names") if not row.startswith("*") and len(row) > 3]
+    nearest = _alike(name, [*rows, *there], ALIKE_ROW)[:1]
+    if nearest and nearest[0] in rows:
+        return f"if you mean {nearest[0]}: {sentence(thing, nearest[0], *NAMES)}"
+    alike = _alike(name, there, ALIKE)
+    if alike:
+        return f"did you mean {' or '.join(alike)}?"
+    return _rows(thing, "names").get("*", f"dir({_shown(thing)}) lists what there is")
+
+
+def _missing(self: Any, name: str) -> Any:
+    """Python calls it if an attribute was not found, or if a property raised AttributeError."""
+    kind = type(self)
+    if any(name in vars(base) for base in kind.__mro__):
+        return object.__getattribute__(self, name)  # raises the error of the property again
+    if name.startswith("_"):  # what Python, IPython and pickle look for
+        raise AttributeError(
+            f"{kind.__name__!r} object has no attribute {name!r}", name=name, obj=self
+        )
+    raise not_offered(kind, name)
+
+
+class Answer:
+    """The __getattr__ of a class: _missing, without a signature of its own in nanobind's stubs of the extension."""
+
+    __slots__ = ()
+    __nb_signature__ = ""
+    refuses = True
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else partial(_missing, instance)
+
+
+def answer(*modules: ModuleType) -> None:
+    """Lets the objects of every public class of these modules answer unknown attributes by a sentence.
+
+    The classes do not declare __getattr__ in their own code, since type checkers would then accept every attribute.
     """
+    for module in modules:
+        for name in module.__all__:
+            kind = getattr(module, name)
+            if isinstance(kind, type) and not issubclass(kind, BaseException):
+                answer_names(kind)
 
-    __slots__ = ("_sentence",)
-    __nb_signature__ = ""  # what nanobind's stubs write of it: nothing
 
-    def __init__(self, sentence: str) -> None:
-        self._sentence = sentence
+def answer_names(kind: type) -> None:
+    """Lets the objects of a class answer unknown attributes by a sentence."""
+    if not any("__getattr__" in vars(base) for base in kind.__mro__):
+        kind.__getattr__ = Answer()  # type: ignore[attr-defined]
 
-    def __get__(self, instance: object, owner: type | None = None) -> NoReturn:
-        raise NotOffered(self._sentence)
+
+def of_module(name: str, asked: str) -> AttributeError:
+    """The error for a name that a module does not have, for its __getattr__."""
+    if asked.startswith("_"):
+        return AttributeError(f"module {name!r} has no attribute {asked!r}")
+    return not_offered(sys.modules[name], asked)
+
+
+def refuse_operators(kind: type, names: str) -> None:
+    """Lets a class refuse operators, by the names of their methods, which are separated by spaces."""
+    for name in names.split():
+        if any(name in vars(base) for base in kind.__mro__ if base is not object):
+            raise TypeError(f"{kind.__name__} has {name}")
+        setattr(kind, name, _refusing(name))
+
+
+def _refusing(name: str) -> Callable[..., NoReturn]:
+    def refuse(self: object, *_: object, **__: object) -> NoReturn:
+        raise Unsupported(sentence(type(self), name, "operators") or name)
+
+    refuse.refuses = True  # type: ignore[attr-defined]
+    return refuse
 
 
 def is_refusal(member: object) -> bool:
     """Whether a member of a class was put there by this module."""
-    return isinstance(member, Refused | Visible) or getattr(member, "refuses", False)
-
-
-def _defines(kind: type, name: str) -> bool:
-    return any(name in vars(base) for base in kind.__mro__ if base is not object)
-
-
-def _visible(thing: object) -> list[str]:
-    """The names of dir() that exist."""
-    kind = type(thing)
-    return [
-        name
-        for name in object.__dir__(thing)
-        if not any(isinstance(vars(base).get(name), Refused) for base in kind.__mro__)
-    ]
-
-
-class Visible:
-    """The __dir__ of a class that refuses names."""
-
-    __slots__ = ()
-    __nb_signature__ = ""  # as for Refused
-
-    def __get__(self, instance: object, owner: type | None = None) -> Callable[[], list[str]]:
-        return functools.partial(_visible, instance)
-
-
-def refuse_names(kind: type, sentences: Mapping[str, str]) -> None:
-    """Lets a class refuse attributes with a sentence. hasattr() and dir() do not find them."""
-    for name, sentence in sentences.items():
-        if not _defines(kind, name):
-            setattr(kind, name, Refused(sentence))
-    kind.__dir__ = Visible()  # type: ignore[method-assign,assignment]
-
-
-def refuse_operators(kind: type, sentences: Mapping[str, str]) -> None:
-    """Lets a class refuse operators, by the names of their methods: several with one sentence, separated by spaces."""
-    for names, sentence in sentences.items():
-
-        def refuse(*_: object, _sentence: str = sentence, **__: object) -> NoReturn:
-            raise Unsupported(_sentence)
-
-        refuse.refuses = True  # type: ignore[attr-defined]
-        for name in names.split():
-            if not _defines(kind, name):
-                setattr(kind, name, refuse)
-
-
-def wrong_call(
-    name: str,
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    *,
-    method: bool = True,
-) -> WrongCall:
-    """What is wrong with arguments that a function does not take. method: its first argument, self, is not counted."""
-    args = args[method:]
-    parameters = list(inspect.signature(function).parameters.values())[method:]
-    many = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
-    takes = ", ".join(p.name for p in parameters)
-    ordered = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    known = {p.name for p in parameters}
-    given = {p.name for p, _ in zip(ordered, args, strict=False)} | set(kwargs)
-    if not parameters:
-        return WrongCall(f"{name} takes no arguments")
-    for keyword in kwargs:
-        if keyword in many:
-            return WrongCall(f'{name} takes {keyword} without a name: leave out "{keyword}="')
-        if keyword not in known:
-            return WrongCall(f'{name} has no argument "{keyword}": it takes {takes}')
-    if len(args) > len(ordered):
-        return WrongCall(
-            f"{name} takes at most {len(ordered)} arguments without a name, not {len(args)}: "
-            f"it takes {takes}"
-        )
-    missing = [
-        p.name
-        for p in parameters
-        if p.default is p.empty and p.name not in given and p.name not in many
-    ]
-    if missing:
-        return WrongCall(f"{name} needs {missing[0]}: it takes {takes}")
-    return WrongCall(f"{name} was given an argument twice: it takes {takes}")
-
-
-def _explained(
-    name: str, function: Callable[..., Any], *, method: bool = True
-) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except TypeError as error:
-            began = error.__traceback__ is not None and error.__traceback__.tb_next is not None
-            if began:
-                raise
-            raise wrong_call(name, function, args, kwargs, method=method) from None
-
-    return call
-
-
-def explain(name: str) -> Callable[[Function], Function]:
-    """Lets a function, whom users know by this name, say what is wrong with its arguments."""
-
-    def explaining(function: Function) -> Function:
-        return cast(Function, _explained(name, function, method=False))
-
-    return explaining
-
-
-def explain_calls(kind: type, *, constructor: bool = True, named: str = "") -> None:
-    """Lets the public methods of a class say what is wrong with their arguments. It costs 0.1 us a call.
-
-    named: the name of the class that users know, if it is another one.
-    """
-    known = named or kind.__name__
-    for name, member in list(vars(kind).items()):
-        called = name == "__call__" or (name == "__init__" and constructor)
-        shown = known if called else f"{known}.{name}"
-        if name.startswith("_") and not called:
-            continue
-        if isinstance(member, classmethod):
-            setattr(kind, name, classmethod(_explained(shown, member.__func__)))
-        elif inspect.isfunction(member) and not is_refusal(member):
-            setattr(kind, name, _explained(shown, member))
-
-
-def explain_functions(module: ModuleType, named: str) -> None:
-    """Lets the public functions of a module say what is wrong with their arguments. named: the module's name for users."""
-    for name in module.__all__:
-        member = getattr(module, name)
-        if inspect.isfunction(member):
-            setattr(module, name, explain(f"{named}.{name}")(member))
+    return bool(getattr(member, "refuses", False))

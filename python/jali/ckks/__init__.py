@@ -22,6 +22,9 @@ possible. ``Evaluator.map`` keeps its batches below that.
 
 from __future__ import annotations
 
+import sys as _sys
+
+from jali._core.refusals import of_module as _of_module
 from jali._jali.ckks import (
     Ciphertext,
     CompactPlaintext,
@@ -40,19 +43,16 @@ from jali._jali.ckks import (
     worst_case_error,
     worst_case_noise,
 )
-from jali.ckks import functions, refusals
+from jali.ckks import explicit, functions
 from jali.ckks.array import EncryptedArray
 from jali.ckks.captured import Batcher, BatchPoint, Captured
 from jali.ckks.client import Client, Encryptor
 from jali.ckks.evaluator import Evaluator, sum_rotations
-
-refusals.install()
+from jali.ckks.refusals import install as _install
 
 
 def __getattr__(name: str) -> object:
-    if name.startswith("__"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    raise refusals.of_module(name)
+    raise _of_module(__name__, name)
 
 
 __all__ = [
@@ -76,9 +76,12 @@ __all__ = [
     "PublicKey",
     "ReleasePolicy",
     "Trace",
+    "explicit",
     "functions",
     "max_log_qp",
     "sum_rotations",
     "worst_case_error",
     "worst_case_noise",
 ]
+
+_install(_sys.modules[__name__], explicit, functions)

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from jali._core import checks
 from jali._core.console import choices_text
 from jali._core.log import logger
-from jali._core.refusals import explain, wrong_call
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import (
     Ciphertext,
@@ -41,7 +40,6 @@ from jali.errors import InvalidArgument, Unsupported
 __all__ = ["Evaluator", "sum_rotations"]
 
 
-@explain("ckks.sum_rotations")
 def sum_rotations(count: int) -> list[int]:
     """The rotations that EncryptedArray.sum(count) needs: 1, 2, 4 .. count / 2.
 
@@ -501,12 +499,16 @@ class Evaluator:
         known = FUNCTIONS.get(function)
         if known is None:
             return NotImplemented
+        signature = inspect.signature(known)
         try:
-            bound = inspect.signature(known).bind(*args, **kwargs)
-        except TypeError:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            takes = ", ".join(signature.parameters)
+            other = [
+                f'has no argument "{key}"' for key in kwargs if key not in signature.parameters
+            ]
             name = f"numpy.{function.__name__} of encrypted arrays"
-            wrong = wrong_call(name, known, args, kwargs, method=False)
-            raise Unsupported(str(wrong)) from None
+            raise Unsupported(f"{name} {(other or [error])[0]}: it takes {takes}") from None
         return known(*bound.args, **bound.kwargs)
 
     def _raw(self, value: EncryptedArray) -> Ciphertext:

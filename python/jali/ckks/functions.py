@@ -21,10 +21,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from jali._core import checks
+from jali._core import checks, refusals
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import Polynomial
-from jali.ckks import missing_functions
 from jali.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -147,6 +146,9 @@ class Maximum:
         """Products of ciphertexts that it takes."""
         return self._core.multiplications
 
+    def __repr__(self) -> str:
+        return f"Maximum(bound={self.bound:g}, max_error={self.max_error:.2g}, depth={self.depth})"
+
     def __call__(self, a: EncryptedArray, b: EncryptedArray) -> EncryptedArray:
         """Errors as of Function."""
         if not _is_encrypted(a) or not _is_encrypted(b):
@@ -193,6 +195,10 @@ class ArgMax:
     def rotations(self) -> list[int]:
         """The rotation keys that it needs."""
         return self._core.rotations
+
+    def __repr__(self) -> str:
+        sizes = f"count={self.count}, bound={self.bound:g}, gap={self.gap:g}"
+        return f"ArgMax({sizes}, max_error={self.max_error:.2g}, depth={self.depth})"
 
     def __call__(self, x: EncryptedArray, axis: int | None = None) -> EncryptedArray:
         """An array of the shape of x: 1 where the largest number lies and 0 elsewhere, ``depth`` levels lower.
@@ -493,6 +499,4 @@ def _steps(value: Any) -> int | None:
 
 
 def __getattr__(name: str) -> object:
-    if name.startswith("__"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    raise missing_functions.not_offered(name)
+    raise refusals.of_module(__name__, name)

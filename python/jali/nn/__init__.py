@@ -11,7 +11,10 @@
 
 from __future__ import annotations
 
-from jali.nn import recorded, refusals, scalar
+import sys as _sys
+
+from jali._core import refusals as _refusals
+from jali.nn import recorded, scalar
 from jali.nn.compile import compile, trace
 from jali.nn.graph import Graph, Node
 from jali.nn.loops import loop, scan
@@ -21,13 +24,9 @@ from jali.nn.program import Program
 from jali.nn.roles import Client, Server
 from jali.nn.serving import Batcher
 
-refusals.install()
-
 
 def __getattr__(name: str) -> object:
-    if name.startswith("__"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    raise refusals.of_module(name)
+    raise _refusals.of_module(__name__, name)
 
 
 __all__ = [
@@ -46,3 +45,5 @@ __all__ = [
     "scan",
     "trace",
 ]
+
+_refusals.answer(_sys.modules[__name__])

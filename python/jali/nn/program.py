@@ -75,7 +75,7 @@ class Program:
 
     stages: the graph after every stage. memory: bytes for matrices. device: "cpu" or "cuda", for which it was planned. precision_bits: what was asked for. error: of every function, in units of its largest
     value. costs: of operations and bootstrappings, by which levels were chosen. weights: by which layouts were. claims: see Machine. changes: to the
-    traced graph, see jali.nn.simplify.
+    traced graph, operations that became cheaper ones.
     """
 
     stages: Mapping[str, Graph]

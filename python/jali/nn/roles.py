@@ -63,6 +63,9 @@ class Client:
         """The holder of the secret key, which can save it."""
         return self._client
 
+    def __repr__(self) -> str:
+        return f"Client({self._manifest.params!r})"
+
     def evaluation_keys(
         self,
         *,
@@ -252,6 +255,9 @@ class Server:
     def manifest(self) -> Manifest:
         """What its clients know of the program."""
         return self._manifest
+
+    def __repr__(self) -> str:
+        return f"Server({self._manifest.params!r}, device='{self._evaluator.device}')"
 
     def batcher(self, *, max_batch: int | None = None) -> Batcher:
         """This server for many requests of one client at once: ``replies = server.batcher()(requests)``. See Batcher.

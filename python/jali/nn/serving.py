@@ -43,6 +43,9 @@ class Batcher:
         self._points: dict[int, BatchPoint] = {}
         self._batch, self._settled = 0, False
 
+    def __repr__(self) -> str:
+        return f"Batcher({self._server!r}, batch={self.batch})"
+
     @property
     def batch(self) -> int:
         """The batch in use, or 0 before the first call."""

@@ -15,12 +15,12 @@ import numpy as np
 
 from jali._core import checks
 from jali._core.console import counted_text
-from jali._core.refusals import refuse_names
+from jali._core.refusals import answer_names
 from jali.ckks.operands import axes as axes_of
 from jali.errors import IndexOutOfRange, InvalidArgument, Unsupported
 from jali.nn.builder import Builder, innermost
 from jali.nn.graph import Array, Graph, Node, Shape
-from jali.nn.numpy_refusals import INSTEAD, METHODS, called, reason
+from jali.nn.numpy_refusals import called, instead, reason
 
 __all__ = ["Builder", "Traced", "innermost", "trace_function"]
 
@@ -136,12 +136,12 @@ class Traced:
         return self._function("absolute")
 
     def __mod__(self, other: Any) -> NoReturn:
-        self._refuse(f"a remainder: {INSTEAD['mod']}")
+        self._refuse(f"a remainder: {instead('mod')}")
 
     __rmod__ = __divmod__ = __rdivmod__ = __mod__
 
     def __floordiv__(self, other: Any) -> NoReturn:
-        self._refuse(f"a division to whole numbers: {INSTEAD['floor_divide']}")
+        self._refuse(f"a division to whole numbers: {instead('floor_divide')}")
 
     __rfloordiv__ = __floordiv__
 
@@ -463,7 +463,7 @@ _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
 }
 
 
-refuse_names(Traced, METHODS)
+answer_names(Traced)
 
 
 def trace_function(function: Callable[..., Any], examples: Sequence[Array]) -> Graph:

@@ -5,6 +5,9 @@ Every look-up is a programmable bootstrapping: its result has fresh noise, so th
 
 from __future__ import annotations
 
+import sys as _sys
+
+from jali._core.refusals import of_module as _of_module
 from jali._jali.tfhe import (
     Ciphertext,
     CompactCiphertext,
@@ -19,7 +22,12 @@ from jali.tfhe.client import Client
 from jali.tfhe.encryptor import Encryptor
 from jali.tfhe.evaluator import Evaluator
 from jali.tfhe.integers import EncryptedIntegers
-from jali.tfhe.refusals import install as _install_refusals
+from jali.tfhe.refusals import install as _install
+
+
+def __getattr__(name: str) -> object:
+    raise _of_module(__name__, name)
+
 
 __all__ = [
     "Captured",
@@ -36,4 +44,4 @@ __all__ = [
     "Table",
 ]
 
-_install_refusals()
+_install(_sys.modules[__name__])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,6 @@ class Shaped(Encrypted):
 
     __slots__ = ("_ct", "_server")
     _hint = "no method of the array or of Evaluator has this name: write it with operators, or decrypt first, Client.decrypt(x)"
-    _hints: ClassVar[Mapping[str, str]]  # jali.tfhe.refusals gives each class its own
 
     def __init__(self, server: Evaluator, ciphertext: Ciphertext) -> None:
         self._server = server
