@@ -31,7 +31,11 @@ Bytes = bytes | bytearray | memoryview
 
 
 def new_key() -> bytes:
-    """A key of 32 random bytes from the operating system, for one client and one server."""
+    """A key of 32 random bytes from the operating system, for one client and one server.
+
+    >>> len(authenticated.new_key())
+    32
+    """
     return secrets.token_bytes(KEY_BYTES)
 
 
@@ -42,6 +46,11 @@ def seal_reply(key: Bytes, reply: Bytes, *, request: Bytes, place: str | int) ->
     place: which of the request's answers it is, as a name or an index.
 
     Raises InvalidArgument for a key of another length than 32 bytes, and for arguments of other types.
+
+    >>> key = authenticated.new_key()
+    >>> sealed = authenticated.seal_reply(key, b"reply", request=b"request", place=0)
+    >>> authenticated.open_reply(key, sealed, request=b"request", place=0)
+    b'reply'
     """
     body = _bytes("reply", reply)
     return _tag(key, body, request, place) + body
@@ -51,6 +60,11 @@ def open_reply(key: Bytes, sealed: Bytes, *, request: Bytes, place: str | int) -
     """The reply that seal_reply sealed with the same key, request and place.
 
     Raises AuthenticationError for anything else, and InvalidArgument as seal_reply does.
+
+    >>> key = authenticated.new_key()
+    >>> sealed = authenticated.seal_reply(key, b"reply", request=b"request", place=0)
+    >>> authenticated.open_reply(key, sealed, request=b"request", place=0)
+    b'reply'
     """
     data = _bytes("sealed", sealed)
     tag, body = data[:TAG_BYTES], data[TAG_BYTES:]

@@ -14,7 +14,11 @@ __all__ = ["available", "checked_threads", "name", "resolved", "tuned"]
 
 
 def available() -> list[str]:
-    """The devices of this machine that this build can use: "cpu", "cuda:0", "cuda:1", ..."""
+    """The devices of this machine that this build can use: "cpu", "cuda:0", "cuda:1", ...
+
+    >>> "cpu" in device.available()
+    True
+    """
     return ["cpu", *(f"cuda:{k}" for k in range(_device.cuda_device_count()))]
 
 
@@ -24,6 +28,9 @@ def resolved(device: str) -> str:
     "auto" is what JALI_DEVICE names, else the first GPU that build and machine have, else the CPU. "cuda" is
     "cuda:0". Warns of a GPU that is here and cannot be used. Raises InvalidArgument for what is no string, and for
     "cuda:" followed by what is no number.
+
+    >>> device.resolved("cpu")
+    'cpu'
     """
     name, _, warning = _device.resolve(_checked(device))
     _tell(device, name, warning)
@@ -65,7 +72,11 @@ def _callers() -> int:
 
 
 def checked_threads(threads: int | None) -> int:
-    """0, for "choose", or a number of threads."""
+    """0, for "choose", or a number of threads.
+
+    >>> device.checked_threads(2)
+    2
+    """
     if threads is None:
         return 0
     return checks.whole(
@@ -74,7 +85,11 @@ def checked_threads(threads: int | None) -> int:
 
 
 def name(device: str = "cpu") -> str:
-    """A GPU's name; or the processor's model, and how many cores this process may use."""
+    """A GPU's name; or the processor's model, and how many cores this process may use.
+
+    >>> isinstance(device.name("cpu"), str)
+    True
+    """
     return _device.device_name(device)
 
 

@@ -93,7 +93,11 @@ class Captured(Generic[Array]):
 
 
 class BatchPoint(NamedTuple):
-    """A measurement of one batch: the seconds for each of its ciphertexts, and the bytes of memory that it takes."""
+    """A measurement of one batch: the seconds for each of its ciphertexts, and the bytes of memory that it takes.
+
+    >>> ckks.BatchPoint(batch=4, seconds=0.5, nbytes=1024).batch
+    4
+    """
 
     batch: int
     seconds: float

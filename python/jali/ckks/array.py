@@ -52,6 +52,12 @@ class EncryptedArray(Shaped):
     Operations raise DepthExhausted, which names the depth that would be enough, KeyMissing, which names the key, and
     InvalidArgument for shapes that do not fit. On a GPU they raise Unsupported if limbs times batch is more than 65,535;
     the message names the largest batch.
+
+    >>> client = ckks.Client(ckks.Params.create(depth=2))
+    >>> server = ckks.Evaluator(client.params, client.evaluation_keys(rotations=[1]))
+    >>> x = server.bind(client.encrypt([0.5, -1.25]))
+    >>> client.decrypt(2 * x + x * x).round(2)
+    array([ 1.25, -0.94])
     """
 
     __slots__ = ("_ct", "_made_in", "_server")

@@ -62,7 +62,15 @@ def _check_lies(view: View | None, example: View | None) -> None:
 
 
 class Captured(capture.Captured[EncryptedArray]):
-    __doc__ = capture.Captured.__doc__
+    __doc__ = f"""{(capture.Captured.__doc__ or "").rstrip()}
+
+    >>> client = ckks.Client(ckks.Params.create(depth=2))
+    >>> server = ckks.Evaluator(client.params, client.evaluation_keys(rotations=[1]))
+    >>> x = server.bind(client.encrypt([0.5, -1.25]))
+    >>> square = server.capture(lambda v: v * v, x)
+    >>> client.decrypt(square(x)).round(2)
+    array([0.25, 1.56])
+    """
     __slots__ = ("_inputs", "_outputs")
 
     def __init__(
@@ -113,6 +121,13 @@ class Batcher(capture.Batcher[EncryptedArray]):
         (capture.Batcher.__doc__ or "")
         + """
     Arrays of other shapes than (n,) are done one after the other: the function gets each with an axis of 1 in front, and must keep it.
+
+    >>> client = ckks.Client(ckks.Params.create(depth=2))
+    >>> server = ckks.Evaluator(client.params, client.evaluation_keys(rotations=[1]))
+    >>> x = server.bind(client.encrypt([0.5, -1.25]))
+    >>> square = server.batcher(lambda v: v * v, max_batch=2)
+    >>> [client.decrypt(y).round(2) for y in square([x, x + 1])]
+    [array([0.25, 1.56]), array([2.25, 0.06])]
     """
     )
     __slots__ = ("_function",)

@@ -43,6 +43,10 @@ class Client:
     device: where keys are made and numbers are encrypted; see Evaluator. Results are in the host's memory for every
         device. The secret key is in the host's memory and in the device's. The default is "cpu", because the machine
         that holds the key is seldom the one that computes.
+
+    >>> client = ckks.Client(ckks.Params.create(depth=1))
+    >>> client.decrypt(client.encrypt([0.5, -1.25])).round(3)
+    array([ 0.5 , -1.25])
     """
 
     __slots__ = ("_core",)
@@ -368,6 +372,11 @@ class Encryptor:
 
     key: the client's public_key().
     threads: see Client.
+
+    >>> client = ckks.Client(ckks.Params.create(depth=1))
+    >>> encryptor = ckks.Encryptor(client.public_key())
+    >>> client.decrypt(encryptor.encrypt([0.5, -1.25])).round(3)
+    array([ 0.5 , -1.25])
     """
 
     __slots__ = ("_core",)

@@ -44,6 +44,9 @@ def sum_rotations(count: int) -> list[int]:
     """The rotations that EncryptedArray.sum(count) needs: 1, 2, 4 .. count / 2.
 
     count: a power of two. Raises InvalidArgument for other numbers.
+
+    >>> ckks.sum_rotations(8)
+    [1, 2, 4]
     """
     count = checks.whole(count, 1, "count must be a power of two")
     if count & (count - 1):
@@ -68,6 +71,12 @@ class Evaluator:
 
     It may be used from several threads. Raises NoDevice for a device that is not there, and ParamsMismatch for keys of
     other parameters.
+
+    >>> client = ckks.Client(ckks.Params.create(depth=1))
+    >>> server = ckks.Evaluator(client.params, client.evaluation_keys(rotations=[1]))
+    >>> x = server.bind(client.encrypt([0.5, -1.25]))
+    >>> client.decrypt(x * x + 0.25).round(3)
+    array([0.5  , 1.812])
     """
 
     __slots__ = ("_core", "_params", "_recording", "_variants")

@@ -56,7 +56,12 @@ ERROR = 2.0**-20
 
 
 class Function:
-    """A function of every number of an encrypted array. Made by the functions of this module."""
+    """A function of every number of an encrypted array. Made by the functions of this module.
+
+    >>> f = functions.sigmoid((-4, 4))
+    >>> f.name, f.interval
+    ('sigmoid', (-4.0, 4.0))
+    """
 
     __slots__ = ("_core",)
 
@@ -119,7 +124,12 @@ class Function:
 
 
 class Maximum:
-    """The larger (or smaller) of two encrypted arrays, number by number. Made by ``maximum`` and ``minimum``."""
+    """The larger (or smaller) of two encrypted arrays, number by number. Made by ``maximum`` and ``minimum``.
+
+    >>> f = functions.maximum(2.0)
+    >>> f.bound, f.depth > 0
+    (2.0, True)
+    """
 
     __slots__ = ("_core",)
 
@@ -159,7 +169,12 @@ class Maximum:
 
 
 class ArgMax:
-    """Which of the numbers of an encrypted vector is the largest. Made by ``argmax``."""
+    """Which of the numbers of an encrypted vector is the largest. Made by ``argmax``.
+
+    >>> f = functions.argmax(4, 8, gap=0.5)
+    >>> f.count, f.gap
+    (4, 0.5)
+    """
 
     __slots__ = ("_core",)
 
@@ -252,6 +267,10 @@ def sigmoid(
 
     error: the largest error allowed, 2^-20 by default. The polynomial has the least degree that is proven to reach it.
     degree: in place of error, the largest degree. depth: in place of error, the largest number of levels.
+
+    >>> f = functions.sigmoid((-4, 4))
+    >>> bool(abs(f(0.0) - 0.5) <= f.max_error)
+    True
     """
     return _smooth("sigmoid", interval, error, degree, depth)
 
@@ -263,7 +282,12 @@ def tanh(
     degree: int | None = None,
     depth: int | None = None,
 ) -> Function:
-    """The hyperbolic tangent. The arguments are those of ``sigmoid``."""
+    """The hyperbolic tangent. The arguments are those of ``sigmoid``.
+
+    >>> f = functions.tanh((-2, 2))
+    >>> bool(abs(f(0.0)) <= f.max_error)
+    True
+    """
     return _smooth("tanh", interval, error, degree, depth)
 
 
@@ -274,7 +298,12 @@ def gelu(
     degree: int | None = None,
     depth: int | None = None,
 ) -> Function:
-    """x Phi(x) with the normal distribution Phi. The arguments are those of ``sigmoid``."""
+    """x Phi(x) with the normal distribution Phi. The arguments are those of ``sigmoid``.
+
+    >>> f = functions.gelu((-3, 3))
+    >>> bool(abs(f(0.0)) <= f.max_error)
+    True
+    """
     return _smooth("gelu", interval, error, degree, depth)
 
 
@@ -285,7 +314,12 @@ def silu(
     degree: int | None = None,
     depth: int | None = None,
 ) -> Function:
-    """x sigmoid(x). The arguments are those of ``sigmoid``."""
+    """x sigmoid(x). The arguments are those of ``sigmoid``.
+
+    >>> f = functions.silu((-4, 4))
+    >>> bool(abs(f(0.0)) <= f.max_error)
+    True
+    """
     return _smooth("silu", interval, error, degree, depth)
 
 
@@ -296,7 +330,12 @@ def exp(
     degree: int | None = None,
     depth: int | None = None,
 ) -> Function:
-    """The exponential function. The arguments are those of ``sigmoid``; the error is absolute."""
+    """The exponential function. The arguments are those of ``sigmoid``; the error is absolute.
+
+    >>> f = functions.exp((-1, 1))
+    >>> bool(abs(f(0.0) - 1.0) <= f.max_error)
+    True
+    """
     return _smooth("exp", interval, error, degree, depth)
 
 
@@ -307,7 +346,12 @@ def log(
     degree: int | None = None,
     depth: int | None = None,
 ) -> Function:
-    """The natural logarithm on an interval above 0. The arguments are those of ``sigmoid``."""
+    """The natural logarithm on an interval above 0. The arguments are those of ``sigmoid``.
+
+    >>> f = functions.log((0.5, 2))
+    >>> bool(abs(f(1.0)) <= f.max_error)
+    True
+    """
     return _smooth("log", interval, error, degree, depth)
 
 
@@ -321,6 +365,10 @@ def inverse(
 
     error: the largest that may be, absolute. steps: of Goldschmidt's, after a polynomial that is less exact. None
     for what takes the fewest levels; steps save products at a level more.
+
+    >>> f = functions.inverse((0.5, 2))
+    >>> bool(abs(f(2.0) - 0.5) <= f.max_error)
+    True
     """
     return Function(
         _ckks.FunctionCore.inverse(
@@ -332,7 +380,12 @@ def inverse(
 def inverse_sqrt(
     interval: tuple[float, float], *, error: float = ERROR, steps: int | None = None
 ) -> Function:
-    """1 / sqrt(x) on an interval above 0. Arguments as of ``inverse``; steps: of Newton's, two levels each."""
+    """1 / sqrt(x) on an interval above 0. Arguments as of ``inverse``; steps: of Newton's, two levels each.
+
+    >>> f = functions.inverse_sqrt((0.25, 4))
+    >>> bool(abs(f(4.0) - 0.5) <= f.max_error)
+    True
+    """
     return Function(
         _ckks.FunctionCore.root(
             checked_interval(interval), _positive(error, "error"), _steps(steps), True
@@ -343,7 +396,12 @@ def inverse_sqrt(
 def sqrt(
     interval: tuple[float, float], *, error: float = ERROR, steps: int | None = None
 ) -> Function:
-    """The square root on an interval above 0. Arguments as of ``inverse_sqrt``: with steps, x / sqrt(x)."""
+    """The square root on an interval above 0. Arguments as of ``inverse_sqrt``: with steps, x / sqrt(x).
+
+    >>> f = functions.sqrt((0.25, 4))
+    >>> bool(abs(f(4.0) - 2.0) <= f.max_error)
+    True
+    """
     return Function(
         _ckks.FunctionCore.root(
             checked_interval(interval), _positive(error, "error"), _steps(steps), False
@@ -359,12 +417,21 @@ def sign(bound: float = 1.0, *, gap: float, error: float = 2.0**-10) -> Function
 
     It is a composition of minimax polynomials with the fewest levels. Nearer to 0 than the gap the result has the sign
     of x and a modulus of at most 1 and the error.
+
+    >>> f = functions.sign(gap=0.1)
+    >>> bool(abs(f(-0.5) + 1.0) <= f.max_error)
+    True
     """
     return Function(_sign(bound, gap, error, False))
 
 
 def step(bound: float = 1.0, *, gap: float, error: float = 2.0**-10) -> Function:
-    """0 for negative numbers and 1 for positive ones, of modulus from ``gap`` to ``bound``; in between for others."""
+    """0 for negative numbers and 1 for positive ones, of modulus from ``gap`` to ``bound``; in between for others.
+
+    >>> f = functions.step(gap=0.1)
+    >>> bool(abs(f(0.5) - 1.0) <= f.max_error)
+    True
+    """
     return Function(_sign(bound, gap, error, True))
 
 
@@ -375,14 +442,24 @@ def _sign(bound: float, gap: float, error: float, step: bool) -> _ckks.FunctionC
 
 
 def relu(bound: float = 1.0, *, error: float = 2.0**-10) -> Function:
-    """max(x, 0) of numbers of modulus up to ``bound``, 0 and its neighbours included: x times ``step``."""
+    """max(x, 0) of numbers of modulus up to ``bound``, 0 and its neighbours included: x times ``step``.
+
+    >>> f = functions.relu()
+    >>> bool(abs(f(0.5) - 0.5) <= f.max_error)
+    True
+    """
     return Function(
         _ckks.FunctionCore.relu(_positive(bound, "bound"), _positive(error, "error"), False)
     )
 
 
 def absolute(bound: float = 1.0, *, error: float = 2.0**-10) -> Function:
-    """The modulus of real numbers up to ``bound``, 0 and its neighbours included: x times ``sign``."""
+    """The modulus of real numbers up to ``bound``, 0 and its neighbours included: x times ``sign``.
+
+    >>> f = functions.absolute()
+    >>> bool(abs(f(-0.5) - 0.5) <= f.max_error)
+    True
+    """
     return Function(
         _ckks.FunctionCore.relu(_positive(bound, "bound"), _positive(error, "error"), True)
     )
@@ -392,12 +469,20 @@ def maximum(bound: float = 1.0, *, error: float = 2.0**-10) -> Maximum:
     """The larger of two arrays of numbers of modulus up to ``bound``: ``maximum(...)(a, b)``.
 
     With a bound of 0.5 it takes a level less than with 1.
+
+    >>> largest = functions.maximum(2.0)
+    >>> largest.bound, largest.max_error < 0.01
+    (2.0, True)
     """
     return Maximum(_ckks.MaximumCore(_positive(bound, "bound"), _positive(error, "error"), False))
 
 
 def minimum(bound: float = 1.0, *, error: float = 2.0**-10) -> Maximum:
-    """The smaller of two arrays; arguments as of ``maximum``."""
+    """The smaller of two arrays; arguments as of ``maximum``.
+
+    >>> functions.minimum(2.0).bound
+    2.0
+    """
     return Maximum(_ckks.MaximumCore(_positive(bound, "bound"), _positive(error, "error"), True))
 
 
@@ -411,6 +496,9 @@ def argmax(
 
     slots: of the vectors, ``params.slots`` unless they are sparsely packed; at least twice ``count``, or as many.
     gap: how far the largest is above all others. error: how near the result's numbers are to 0 and 1.
+
+    >>> functions.argmax(4, 8, gap=0.5).count
+    4
     """
     return ArgMax(
         _ckks.ArgMaxCore(

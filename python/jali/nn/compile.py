@@ -86,6 +86,11 @@ def compile(
 
     Raises Unsupported for what cannot be compiled: the sentence names it, and says what to put in its place. Raises
     InvalidArgument for shapes that do not fit and for weights or examples that are not finite.
+
+    >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
+    >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
+    >>> program.precision_bits > 0
+    True
     """
     if trees.is_trees(module):
         return cast(Any, _trees(module, example, precision_bits, output, progress))  # type: ignore[no-any-return]
@@ -149,7 +154,12 @@ def _trees(
 
 
 def trace(module: Any, example: Any, *, output: str = "logits") -> Graph:
-    """The graph of a model, before anything is done with it. Arguments as of ``compile``."""
+    """The graph of a model, before anything is done with it. Arguments as of ``compile``.
+
+    >>> graph = jali.nn.trace(lambda x: 2 * x, np.ones(3))
+    >>> isinstance(graph, jali.nn.Graph)
+    True
+    """
     if isinstance(module, Graph):
         return verify(module)
     if output not in ("logits", "probability"):

@@ -111,7 +111,13 @@ class Port:
 
 @dataclass(frozen=True, eq=False)
 class Manifest:
-    """See the module. lanes: how many examples one ciphertext holds."""
+    """See the module. lanes: how many examples one ciphertext holds.
+
+    >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
+    >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
+    >>> [port.shape for port in program.manifest.inputs]
+    [(3,)]
+    """
 
     params: Params
     lanes: int

@@ -25,6 +25,12 @@ class Message:
 
     program: the fingerprint of the manifest. examples: how many there are. single: whether the batch's axis is left out at
     decryption. arrays: the ciphertexts of each input or output. is_reply: whether they are outputs.
+
+    >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
+    >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
+    >>> client = program.client()
+    >>> len(client.encrypt(examples[:1]).to_bytes()) > 1000
+    True
     """
 
     program: str

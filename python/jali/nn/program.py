@@ -76,6 +76,11 @@ class Program:
     stages: the graph after every stage. memory: bytes for matrices. device: "cpu" or "cuda", for which it was planned. precision_bits: what was asked for. error: of every function, in units of its largest
     value. costs: of operations and bootstrappings, by which levels were chosen. weights: by which layouts were. claims: see Machine. changes: to the
     traced graph, operations that became cheaper ones.
+
+    >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
+    >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
+    >>> bool(np.allclose(program.clear(examples), 2 * examples))
+    True
     """
 
     stages: Mapping[str, Graph]

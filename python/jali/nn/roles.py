@@ -33,6 +33,13 @@ class Client:
 
     secret: a ckks.Client of the manifest's parameters, e.g. a loaded one; None makes a new key.
     threads: see ckks.Client.
+
+    >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
+    >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
+    >>> client = program.client()
+    >>> server = program.server(client.evaluation_keys())
+    >>> bool(np.allclose(client.decrypt(server(client.encrypt(examples[:1]))), 2 * examples[:1], atol=0.05))
+    True
     """
 
     def __init__(
@@ -217,6 +224,13 @@ class Server:
     trace: whether ``server.evaluator.trace()`` keeps every operation, for ``jali simulate``. A run that is replayed has no operations to keep, so
         that runs are not recorded then. Raises InvalidArgument for both.
     progress: called after each matrix is encoded, with how many are done and how many there are. If it raises, the work ends.
+
+    >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
+    >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
+    >>> client = program.client()
+    >>> server = program.server(client.evaluation_keys())
+    >>> bool(np.allclose(client.decrypt(server(client.encrypt(examples[:1]))), 2 * examples[:1], atol=0.05))
+    True
     """
 
     def __init__(

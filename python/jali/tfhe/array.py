@@ -29,6 +29,12 @@ class EncryptedArray(Shaped):
     two arrays, comparisons, ``//``, ``%``, ``& | ^ ~`` and Evaluator.apply cost a bootstrapping for each element. Values are
     not negative, so differences are modulo 2^message_bits, as those of NumPy's unsigned integers are modulo 2^8 or more;
     Evaluator.linear takes differences without a bootstrapping, with a constant that keeps them positive. Values are immutable.
+
+    >>> client = tfhe.Client(tfhe.Params.preset("message_2_carry_2"))
+    >>> server = tfhe.Evaluator(client.params, client.evaluation_keys())
+    >>> x = server.bind(client.encrypt([1, 2]))
+    >>> client.decrypt(x + 1)
+    array([2, 3])
     """
 
     __slots__ = ()

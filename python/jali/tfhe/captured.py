@@ -16,6 +16,13 @@ class Captured(capture.Captured[EncryptedArray | EncryptedIntegers]):
     CPU a call runs the function again. Calls take arrays like the examples: of the same shape, with elements that are no
     larger and have no more noise. The errors of the elements must be independent: refresh sums, and arrays that are given
     twice, before. Calls raise InvalidArgument for other arrays, and if the function calls its own capture. Threads take turns.
+
+    >>> client = tfhe.Client(tfhe.Params.preset("message_2_carry_2"))
+    >>> server = tfhe.Evaluator(client.params, client.evaluation_keys())
+    >>> x = server.bind(client.encrypt([1, 2]))
+    >>> more = server.capture(lambda v: v + 1, x)
+    >>> client.decrypt(more(x))
+    array([2, 3])
     """
 
     __slots__ = ()

@@ -34,6 +34,10 @@ class Client:
     device: where keys are made, and where it encrypts and decrypts: "cpu", or "cuda" or "cuda:1". Results are in the host's
         memory for every device, with the same bits from the same seeds. The secret key is in the device's memory while an
         operation runs.
+
+    >>> client = tfhe.Client(tfhe.Params.preset("message_2_carry_2"))
+    >>> client.decrypt(client.encrypt([1, 2, 3]))
+    array([1, 2, 3])
     """
 
     __slots__ = ("_core",)

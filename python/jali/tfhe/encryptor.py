@@ -34,6 +34,11 @@ class Encryptor:
 
     It computes on the CPU, and may be used from several threads. What it draws at random is wiped, and it keeps nothing of what it
     encrypts. Raises ParamsMismatch if the key is of other parameters.
+
+    >>> client = tfhe.Client(tfhe.Params.preset("message_2_carry_2"))
+    >>> encryptor = tfhe.Encryptor(client.params, client.public_key())
+    >>> client.decrypt(encryptor.encrypt([1, 2, 3]))
+    array([1, 2, 3])
     """
 
     __slots__ = ("_core",)

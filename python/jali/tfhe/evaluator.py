@@ -70,6 +70,12 @@ class Evaluator:
 
     Raises ParamsMismatch if the keys are of other parameters, NoDevice for a device that is not here, and Unsupported for a GPU that
     does not have the transform: "fft" needs compute capability 9.0 and 227 KB of shared memory for a block, "ntt" 8.0.
+
+    >>> client = tfhe.Client(tfhe.Params.preset("message_2_carry_2"))
+    >>> server = tfhe.Evaluator(client.params, client.evaluation_keys())
+    >>> x = server.bind(client.encrypt([1, 2]))
+    >>> client.decrypt(server.apply(lambda v: 3 - v, x))
+    array([2, 1])
     """
 
     __slots__ = ("_core", "_made_integers")

@@ -25,6 +25,12 @@ class EncryptedIntegers(Shaped):
     type, and whole numbers and arrays of them, which must be numbers of that type. Comparisons give integers of one bit, which
     decrypt to booleans. ``x // y`` and ``x % y`` round as Python does; if y is 0 the quotient is the largest number of the type,
     and the remainder is x. Values are immutable.
+
+    >>> client = tfhe.Client(tfhe.Params.preset("message_2_carry_2"))
+    >>> server = tfhe.Evaluator(client.params, client.evaluation_keys())
+    >>> x = server.bind(client.encrypt_uint([17, 42], bits=7))
+    >>> client.decrypt(x + 3).tolist()
+    [20, 45]
     """
 
     __slots__ = ()
