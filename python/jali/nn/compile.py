@@ -53,7 +53,7 @@ def compile(
         server = program.server(client.evaluation_keys())
         client.decrypt(server(client.encrypt(x)))
 
-    module: a module of PyTorch; a fitted estimator of scikit-learn (linear models, scalers, PCA, pipelines, multi-layer perceptrons); a
+    module: a module of PyTorch; a fitted estimator of scikit-learn (linear models, scalers, PCA, selections, pipelines, support vector machines, multi-layer perceptrons and others); a
         model in ONNX, or the path of one; a recorded graph; or a function of arrays, which is called once.
     example: arrays as the model takes them: a batch, or for a function, one example. A tuple for several arguments.
     calibration: examples like those that will be encrypted, as batches (n, *shape), or an iterable of batches. They say

@@ -1,4 +1,4 @@
-"""Fitted estimators of scikit-learn: linear models, scalers, pipelines and multi-layer perceptrons.
+"""Fitted estimators of scikit-learn: linear models, scalers, pipelines and multi-layer perceptrons; others are in the modules sklearn_*.
 
 The estimator's attributes are read; scikit-learn itself is not imported.
 """
@@ -14,6 +14,15 @@ from jali._core import checks
 from jali._core.console import one_text
 from jali.errors import InvalidArgument, Unsupported
 from jali.nn.graph import Graph, Node
+from jali.nn.sklearn_ensembles import ENSEMBLES, ensemble
+from jali.nn.sklearn_polynomials import (
+    POLYNOMIALS,
+    distances,
+    kernel_machine,
+    likelihoods,
+    monomials,
+)
+from jali.nn.sklearn_selections import AFFINE, JOINED, is_selection, joined, kept, matrix_of
 from jali.nn.tracing import Builder
 from jali.tfhe import trees
 
@@ -123,6 +132,31 @@ def _traced(
     if kind == "RANSACRegressor":
         _fitted(model, name, "estimator_")
         return _traced(builder, x, model.estimator_, name, output)
+    if kind in JOINED:
+
+        def inner(builder: Builder, x: Node, step: Any, label: str) -> Node:
+            return _traced(builder, x, step, label, output, last=False)
+
+        return joined(builder, x, model, name, inner)
+    if kind == "FunctionTransformer" and model.func is None:
+        return x
+    if kind == "SimpleImputer" or is_selection(model):
+        _fitted(model, name, "n_features_in_")
+        x = kept(builder, x, model, name)
+        if last and kind in ("RFE", "RFECV"):
+            return _traced(builder, x, model.estimator_, f"{name}.estimator", output)
+        return x
+    if kind in AFFINE:
+        _fitted(model, name, AFFINE[kind][0])
+        y = _dense(builder, x, name, *matrix_of(model, last))
+        single = y.shape == (1,) and last and getattr(model, "_predict_1d", False)
+        return builder.add(f"{name}.score", "reshape", [y], shape=()) if single else y
+    if kind in ENSEMBLES:
+        _fitted(model, name, "estimators_")
+        return ensemble(builder, x, model, name, output, _traced)
+    if kind in POLYNOMIALS:
+        _fitted(model, name, POLYNOMIALS[kind])
+        return _polynomial(builder, x, model, name, output, last)
     if kind in _GENERALISED:
         raise Unsupported(
             f"{name}: {one_text(kind)} cannot be compiled: give a function of arrays, such as lambda x: numpy.exp(model.coef_ @ x + model.intercept_), or leave the "
@@ -142,9 +176,21 @@ def _traced(
             f"{name}: {one_text(kind)} cannot be compiled: give what it found, its best_estimator_"
         )
     raise Unsupported(
-        f"{name}: {one_text(kind)} cannot be compiled. Scalers, PCA, linear models, MLPClassifier and MLPRegressor can: use one of "
+        f"{name}: {one_text(kind)} cannot be compiled. Scalers, PCA, selections, linear models, support vector machines, GaussianNB, MLPClassifier and MLPRegressor can: use one of "
         "these in its place, leave a first or last step to the client, or write the whole model as a function of arrays"
     )
+
+
+def _polynomial(builder: Builder, x: Node, model: Any, name: str, output: str, last: bool) -> Node:
+    """An estimator of POLYNOMIALS."""
+    kind = type(model).__name__
+    if kind.endswith("KMeans"):
+        return distances(builder, x, model, name, last)
+    if kind == "PolynomialFeatures":
+        return monomials(builder, x, model, name)
+    if kind == "GaussianNB":
+        return _finished(builder, likelihoods(builder, x, model, name), name, output, kind)
+    return _finished(builder, kernel_machine(builder, x, model, name), name, output, kind)
 
 
 def _discriminants(builder: Builder, x: Node, model: Any, name: str) -> Node:

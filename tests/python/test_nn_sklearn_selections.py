@@ -1,0 +1,172 @@
+"""scikit-learn's affine and selecting steps, and estimators made of others: compiled programs give what scikit-learn gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jali
+from jali.nn import trace
+from jali.nn.execute import execute
+
+pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+
+from sklearn.compose import ColumnTransformer
+from sklearn.cross_decomposition import PLSRegression
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.ensemble import BaggingRegressor, VotingClassifier, VotingRegressor
+from sklearn.feature_selection import RFE, SelectKBest, VarianceThreshold
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.neighbors import NearestCentroid
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.svm import SVC, SVR, LinearSVC
+
+DATA = {"iris": load_iris, "cancer": load_breast_cancer, "diabetes": load_diabetes}
+
+
+def columns(**more: Any) -> ColumnTransformer:
+    steps = [
+        ("scaled", StandardScaler(), [2, 0]),
+        ("same", "passthrough", [1]),
+        ("reduced", PCA(2), slice(0, 3)),
+        ("left", "drop", [3]),
+    ]
+    return ColumnTransformer(steps, **more)
+
+
+def scaled(model: Any) -> Any:
+    return make_pipeline(StandardScaler(), model)
+
+
+def logistic() -> Any:
+    return scaled(LogisticRegression())
+
+
+LINEAR: dict[str, tuple[str, Any]] = {
+    "selection": ("cancer", make_pipeline(SelectKBest(k=5), logistic())),
+    "threshold": ("iris", make_pipeline(VarianceThreshold(0.5), logistic())),
+    "elimination": ("cancer", scaled(RFE(LogisticRegression(), n_features_to_select=4, step=9))),
+    "svd": ("iris", make_pipeline(TruncatedSVD(3), logistic())),
+    "imputer": ("iris", make_pipeline(SimpleImputer(), logistic())),
+    "columns": ("iris", make_pipeline(columns(), logistic())),
+    "remainder": ("iris", make_pipeline(columns(remainder=MinMaxScaler()), logistic())),
+    "weights": ("iris", make_pipeline(columns(transformer_weights={"scaled": 2.0}), logistic())),
+    "union": ("iris", make_pipeline(make_union(StandardScaler(), PCA(2)), logistic())),
+    "one against the rest": ("iris", OneVsRestClassifier(LogisticRegression())),
+    "one score": ("cancer", scaled(OneVsRestClassifier(LinearSVC()))),
+    "average": (
+        "diabetes",
+        VotingRegressor([("a", Ridge()), ("b", scaled(Lasso()))], weights=[1, 3]),
+    ),
+    "bagging": ("diabetes", BaggingRegressor(Ridge(), 5, max_features=0.5, random_state=0)),
+    "partial least squares": ("diabetes", PLSRegression(3)),
+    "linear kernel": ("cancer", scaled(SVC(kernel="linear"))),
+    "pairs": ("iris", scaled(SVC(kernel="linear", decision_function_shape="ovo"))),
+    "regression": ("diabetes", SVR(kernel="linear")),
+    "targets": ("targets", MultiOutputRegressor(Ridge())),
+    "partial targets": ("targets", PLSRegression(2)),
+}
+
+
+def fitted(data: str, model: Any) -> tuple[Any, np.ndarray]:
+    x, y = DATA["diabetes" if data == "targets" else data](return_X_y=True)
+    if data == "targets":
+        y = np.stack([y, x[:, 0]], axis=1)
+    return model.fit(x, y), x
+
+
+def wanted(model: Any) -> Callable[[np.ndarray], np.ndarray]:
+    found = model.decision_function if hasattr(model, "decision_function") else model.predict
+    return found  # type: ignore[no-any-return]
+
+
+@pytest.mark.filterwarnings("ignore:simpleimputer")
+@pytest.mark.parametrize("name", LINEAR)
+def test_it_is_what_scikit_learn_computes(name: str) -> None:
+    model, x = fitted(*LINEAR[name])
+    (got,) = execute(trace(model, x[:1]), x)
+    want = wanted(model)(x)
+    assert got.shape == want.shape and np.allclose(got, want)
+
+
+@pytest.mark.parametrize("name", ["selection", "columns", "one against the rest", "average"])
+def test_programs_are_as_exact_as_was_asked_for(name: str) -> None:
+    model, x = fitted(*LINEAR[name])
+    program = jali.compile(model, x[:1], calibration=x)
+    want = wanted(model)(x)
+    off = np.abs(program.simulate(x, rng=0) - want).max()
+    assert off <= 2.0**-10 * np.abs(want).max()
+
+
+@pytest.mark.parametrize("name", ["selection", "columns"])
+def test_encrypted_results(name: str) -> None:
+    model, x = fitted(*LINEAR[name])
+    program = jali.compile(model, x[:1], calibration=x, batch=4)
+    client = program.client(threads=1)
+    server = program.server(client.evaluation_keys(), device="cpu", threads=1)
+    got, want = client.decrypt(server(client.encrypt(x[:4]))), wanted(model)(x)
+    assert np.abs(got - want[:4]).max() <= 2.0**-9 * np.abs(want).max()
+
+
+@pytest.mark.parametrize("priors", ["uniform", [0.2, 0.3, 0.5]])
+def test_the_nearest_centroid_is_the_largest_score(priors: Any) -> None:
+    x, y = load_iris(return_X_y=True)
+    model = NearestCentroid(priors=priors).fit(x, y)
+    program = jali.compile(model, x[:1], calibration=x)
+    (exact,) = execute(program.stages["trace"], x)
+    assert np.array_equal(model.classes_[exact.argmax(axis=1)], model.predict(x))
+    near = np.partition(exact, -2, axis=1)
+    clear = near[:, -1] - near[:, -2] > 2.0**-9 * np.abs(exact).max()
+    simulated = program.simulate(x, rng=0).argmax(axis=1)
+    assert clear.sum() > 100 and np.array_equal(simulated[clear], model.predict(x)[clear])
+
+
+def test_votes_of_two_classes_are_a_probability() -> None:
+    x, y = load_breast_cancer(return_X_y=True)
+    both = [("a", logistic()), ("b", scaled(LogisticRegression(C=0.01)))]
+    model = VotingClassifier(both, voting="soft", weights=[1, 2]).fit(x, y)
+    (got,) = execute(trace(model, x[:1]), x)
+    assert np.allclose(got, model.predict_proba(x)[:, 1])
+    hard = VotingClassifier(both, voting="hard").fit(x, y)
+    with pytest.raises(jali.Unsupported, match="compile its estimators_ one by one"):
+        trace(hard, x[:1])
+    for one in hard.estimators_:  # that is true
+        assert np.allclose(execute(trace(one, x[:1]), x)[0], one.decision_function(x))
+
+
+def test_missing_numbers_stay_with_the_client() -> None:
+    x, y = load_iris(return_X_y=True)
+    x = np.insert(x, 1, np.nan, axis=1)
+    x[::7, 0] = np.nan
+    model = make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression()).fit(x, y)
+    filled = np.where(np.isnan(x), model[0].statistics_, x)
+    filled[:, 1] = 0  # nothing is known of it, and it is dropped
+    with pytest.warns(UserWarning, match="the client gives examples in which its imputer has put"):
+        graph = trace(model, filled[:1])
+    assert np.allclose(execute(graph, filled)[0], model.decision_function(x))
+
+
+def test_a_step_that_cannot_be_compiled_is_named() -> None:
+    x, y = load_iris(return_X_y=True)
+    steps = [("places", OneHotEncoder(handle_unknown="ignore"), [0])]
+    model = make_pipeline(ColumnTransformer(steps), LogisticRegression()).fit(x, y)
+    with pytest.raises(jali.Unsupported, match="places: an OneHotEncoder cannot be compiled"):
+        trace(model, x[:1])
+
+
+def test_scores_of_pairs_are_told_of() -> None:
+    """Votes of pairs of classes are no polynomial: the client counts them."""
+    x, y = load_iris(return_X_y=True)
+    model = SVC(kernel="linear").fit(x, y)
+    with pytest.warns(UserWarning, match='as decision_function_shape="ovo" does'):
+        graph = trace(model, x[:1])
+    (got,) = execute(graph, x)
+    assert np.allclose(got, model.set_params(decision_function_shape="ovo").decision_function(x))
