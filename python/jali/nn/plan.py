@@ -13,7 +13,7 @@ import math
 
 from jali._core.console import counted_text
 from jali.ckks import Params
-from jali.errors import Error, RangeExceeded, Unsupported
+from jali.errors import Error, InvalidArgument, RangeExceeded, Unsupported
 from jali.nn.amplify import amplified
 from jali.nn.costs import costs_of
 from jali.nn.graph import Graph
@@ -42,6 +42,7 @@ _MANY_DIGITS = 4  # with fewer, a larger ring has no smaller keys
 _LARGE_LOG_N = 16  # in smaller rings, no bootstrapping is cheaper than the levels that it saves
 _PATIENCE = 2  # scales at which bounds on the noise may outgrow all numbers, before a large ring bootstraps instead
 _OUTGROWN = "the model takes {}, on which the bounds of its noise outgrow all numbers."
+_ROOM = 8.0  # bits of level 0 beside those that a first search gives it, and as many scales, before a program is refused
 _PARTS = 64  # of a bit: scales of programs that do not bootstrap are multiples of one
 
 
@@ -72,11 +73,18 @@ def plan(
         return restoring.plan()
     try:
         first = _within(*arguments, restoring, 0)
-    except Unsupported as too_deep:
+    except (Unsupported, InvalidArgument) as too_deep:
+        roomier = (*arguments, restoring, 0, _ROOM)
         try:
-            return restoring.plan()
-        except Unsupported as error:
+            found = restoring.plan()
+        except (Unsupported, InvalidArgument) as error:
+            with contextlib.suppress(Unsupported, InvalidArgument):
+                return _within(*roomier)
             raise Unsupported(f"{too_deep} With bootstrapping: {error}") from None
+        if found.machine.claims and not found.bootstraps:  # bounds alone were in the way
+            with contextlib.suppress(Unsupported, InvalidArgument):
+                return _within(*roomier)
+        return found
     if first.machine.params.dnum < _MANY_DIGITS:
         return first
     if first.machine.params.log_n >= _LARGE_LOG_N and restoring.is_cheaper(first):
@@ -99,9 +107,11 @@ def _within(
     device: str,
     restoring: Restoring,
     log_n: int,
+    room: float = 0.0,
 ) -> Plan:
     """The plan without bootstrapping with the smallest scale, in a ring of at least 2^log_n. restoring: has the stages and the numbers that
-    plans share.
+    plans share. room: bits of level 0 beyond what the numbers there take, for the bounds on their errors, which are
+    proven and may be hundreds of times the errors.
 
     Raises Unsupported if there are no such parameters, or if the bounds on the noise of a deep program outgrow all numbers. They square with
     every product; a program that bootstraps has the noise of a trial run in their place. If that is certain from the start, nothing is tried.
@@ -110,9 +120,10 @@ def _within(
     computed = flat if has_loops(graph) else amplified(flat)
     # What single numbers have beyond the average is not followed through the steps of loops.
     needed = needed_bits(computed, precision_bits, average=has_loops(graph))
-    depth, integer_bits, refused = depth_of(flat), LEAST_INTEGER_BITS, 0
+    depth, integer_bits, refused = depth_of(flat), LEAST_INTEGER_BITS + room, 0
+    patience = _PATIENCE + int(room)
     bits = max(max(needed) + 14.0, 25.0)
-    last = bits + COARSE * (_PATIENCE - 1) + 1 / _PARTS
+    last = bits + COARSE * (patience - 1) + 1 / _PARTS
 
     def least(scale_bits: float) -> Params:
         # Estimates differ in their last digits from one machine to another, which must not have other parameters for it.
@@ -129,7 +140,7 @@ def _within(
         while True:
             params = least(scale_bits)
             graph_now = restoring.stages(params)["levels"]
-            now = depth_of(graph_now), max(integer_bits, integer_bits_of(graph_now))
+            now = depth_of(graph_now), max(integer_bits, integer_bits_of(graph_now) + room)
             if now == (depth, integer_bits):
                 break
             # Layouts follow the costs of the parameters, so two depths may lead to each other. The larger one holds both.
@@ -153,7 +164,7 @@ def _within(
             demand = demanded(machine, laid_out=stages["layout"], samples=restoring.samples)[0]
         except RangeExceeded:
             refused += 1
-            if params.log_n < _LARGE_LOG_N or refused < _PATIENCE:
+            if params.log_n < _LARGE_LOG_N or refused < patience:
                 raise
             raise Unsupported(_OUTGROWN.format(counted_text(depth, "level"))) from None
         return Plan(stages, machine, demand, costs, restoring.weights(params))

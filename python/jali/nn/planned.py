@@ -34,6 +34,11 @@ class Plan:
     weights: Weights
 
     @property
+    def bootstraps(self) -> bool:
+        """Whether an array is bootstrapped."""
+        return any(node.op == "bootstrap" for node in self.machine.graph)
+
+    @property
     def read_bytes(self) -> int:
         """The bytes of keys and matrices that a run reads, as a measure of its time on a GPU that is the same on every machine."""
         read = sum(self.machine.encoded_bytes.values())

@@ -29,6 +29,7 @@ from jali.nn.graph import Array, Graph, Shape
 from jali.nn.keys import key_sizes
 from jali.nn.levels import Levels, conjugated, levels_of
 from jali.nn.manifest import Manifest
+from jali.nn.neighbours import nearest
 from jali.nn.parameters import Ring
 from jali.nn.placement import verify
 from jali.nn.plan import plan
@@ -378,24 +379,17 @@ def compiled(
     }
     del exact  # the values of all arrays, which may take gigabytes
     told.at("approximate", 0.2)
-    stages["approximate"], error = approximate(
-        stages["calibrate"],
-        chosen,
-        precision_bits,
-        traced=stages["simplify"],
-        exact=outputs,
-    )
-    found = plan(
-        stages["approximate"],
-        precision_bits,
-        lanes,
-        memory,
-        device,
-        key_memory=key_memory,
-        insecure_ring=insecure_ring,
-        samples=Samples(stages["simplify"], chosen),
-        progress=told,
-    )
+    samples = Samples(stages["simplify"], chosen)
+
+    def at(bits: float, wide: int) -> tuple[Graph, float, Plan]:
+        functions, error = approximate(
+            stages["calibrate"], chosen, bits, traced=stages["simplify"], exact=outputs
+        )
+        how: dict[str, Any] = {"key_memory": key_memory, "insecure_ring": insecure_ring}
+        found = plan(functions, bits, wide, memory, device, samples=samples, progress=told, **how)
+        return functions, error, found
+
+    stages["approximate"], error, found = nearest(at, lambda made: made[2], precision_bits, lanes)
     told.at("program", 1.0)
     _warn_of_made(found.machine, memory)
     return Program.of(stages, found, precision_bits, error, device, changes)

@@ -311,8 +311,10 @@ class Restoring:
             streams=self.device == "cuda",
         )
         if not bootstraps:
-            demand = demanded(machine, laid_out=stages["layout"], samples=self.samples)[0]
-            return Plan(stages, machine, demand, found.costs, weights)
+            with contextlib.suppress(RangeExceeded):  # bounds on the noise may outgrow all numbers
+                demand = demanded(machine, laid_out=stages["layout"], samples=self.samples)[0]
+                return Plan(stages, machine, demand, found.costs, weights)
+            which = "none"
         # A loop multiplies noise by the same matrices in every step, which turns it into the directions that they enlarge most. The noise of a softmax lies
         # in the directions of the values that it weighs. The sums of squares of the rows of matrices do not tell.
         turned = any(node.op == "products" for node in stages["levels"])

@@ -1,0 +1,62 @@
+"""What is tried before a model is refused: more examples in a ciphertext, and then less precision, which a refusal names if it compiles."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable
+from typing import TypeVar
+
+from jali._core.console import bytes_text, counted_text
+from jali.errors import InvalidArgument, Unsupported
+from jali.nn.keys import key_sizes
+from jali.nn.planned import Plan
+
+__all__ = ["nearest"]
+
+_WIDER = (8, 64)  # times the examples that were asked for
+_MOST_LANES = 1 << 12
+_FEWER = (2.0, 4.0)  # bits of precision
+_LEAST = 2.0
+
+Made = TypeVar("Made")
+
+
+def nearest(
+    at: Callable[[float, int], Made],
+    plan_of: Callable[[Made], Plan],
+    precision_bits: float,
+    lanes: int,
+) -> Made:
+    """What `at` makes with this precision in bits and this number of examples in a ciphertext, or with more examples if it raises Unsupported: other
+    examples then lie beside those that a client encrypts, and layouts differ, and with them the noise. That is warned of.
+
+    Raises Unsupported, which names the precision nearest to this one that compiles, with its cost, or those that were tried.
+    """
+    try:
+        return at(precision_bits, lanes)
+    except Unsupported as error:
+        refused = error
+    for wider in (lanes * times for times in _WIDER if lanes * times <= _MOST_LANES):
+        with contextlib.suppress(Unsupported, InvalidArgument):
+            made = at(precision_bits, wider)
+            warnings.warn(
+                f"there is no plan for {counted_text(lanes, 'example')} in a ciphertext: this one has room for {wider}, of which a client may leave any empty",
+                UserWarning,
+                stacklevel=5,
+            )
+            return made
+    tried = [precision_bits - fewer for fewer in _FEWER if precision_bits - fewer >= _LEAST]
+    for bits in tried:
+        try:
+            found = plan_of(at(bits, lanes))
+        except (Unsupported, InvalidArgument):
+            continue
+        params = found.machine.params
+        keys = bytes_text(key_sizes(params, found.demand).expanded)
+        raise Unsupported(
+            f"{refused} With precision_bits={bits:g} it compiles: {counted_text(params.depth, 'level')}, and keys of {keys} in the server"
+        ) from None
+    also = " and ".join(f"precision_bits={bits:g}" for bits in tried)
+    more = f" It is refused with {also}, too." if tried else ""
+    raise Unsupported(f"{refused}{more}") from None
