@@ -90,7 +90,7 @@ def program_text(manifest: Manifest, machine: Machine, precision_bits: float) ->
         f"  {counted_text(manifest.lanes, 'example')} in a ciphertext, {counted_text(len(graph), 'operation')}"
     )
     noise = ", ".join(f"{bits:.1f}" for bits in manifest.demand.noise_bits)
-    whose = "number with most" if manifest.demand.bootstrap == "none" else "average of its numbers"
+    whose = "average of its numbers" if manifest.demand.restored_bits else "number with most"
     lines.append(
         f"  {precision_bits:g} bits asked for, noise at -{noise} bits of each output's scale, of the {whose}"
     )

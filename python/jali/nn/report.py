@@ -58,10 +58,13 @@ class Summary:
     diagonal_bytes: of all matrices in the memory of the device. stored_bytes: of those of every kind of jali.nn.storage; streamed ones lie in the
     memory of the host.
     request_bytes, reply_bytes: of the messages of one run.
-    precision_bits: what was asked for: results are off by at most 2^-precision_bits of the largest output of the calibration. With bootstraps, this
-    is promised for the average of the noise over numbers, not for the number that has most of it.
+    precision_bits: what was asked for: results are off by at most 2^-precision_bits of the largest output of the calibration. averaged: whether this
+    is promised for the average of the noise over numbers, not for the number that has most of it, as in all programs that bootstrap.
     constant_bytes: of the encoded biases. workspace_bytes: of the arrays that are in memory at once, and of what an operation takes for itself, at most. Both were
     measured in the trial runs.
+    first_seconds: what the first call of a server takes: `seconds`, and beside them what is made once: the matrices of every kind of bootstrapping, tables and pools of
+    memory, and on a GPU the recording of the run. Each was measured in the trial runs. prepare_seconds come before it, when the server is made.
+    What it leaves out is what the operating system does for keys that no call has read yet.
     bootstraps: bootstrappings of one ciphertext, or of two at once. sparse_bootstraps: those of them with fewer slots than all, of
     numbers that repeat. bootstrap_seconds: their part of the time. bootstrap_key_bytes: what their
     keys take in the server's memory, as a part of key_bytes_expanded. bootstrap_matrix_bytes: what the matrices of bootstrapping take on the device: there
@@ -91,6 +94,8 @@ class Summary:
     bootstrap_seconds: float
     bootstrap_key_bytes: int
     bootstrap_matrix_bytes: int = 0
+    first_seconds: float = 0.0
+    averaged: bool = False
 
     @property
     def device_bytes(self) -> int:
@@ -124,6 +129,7 @@ class Summary:
                 *lines,
                 f"{seconds_text(self.seconds)} for {counted_text(self.examples, 'example')}; {counted_text(self.depth, 'level')}; "
                 f"{seconds_text(self.prepare_seconds)} to encode the matrices, once",
+                f"{seconds_text(self.first_seconds)} for the first call, which makes the matrices of bootstrapping, tables and room in memory once",
                 *self._bootstraps(),
                 f"{counted_text(self.keys, 'key')}: {bytes_text(self.key_bytes_sent)} sent once, {bytes_text(self.key_bytes_expanded)} in the "
                 f"server; matrices {bytes_text(self.diagonal_bytes)}; biases {bytes_text(self.constant_bytes)}; arrays at most "
@@ -136,7 +142,7 @@ class Summary:
         )
 
     def _averaged(self) -> str:
-        if not self.bootstraps:
+        if not self.averaged:
             return ""
         return ", by the average of the noise over numbers: single ones may have more"
 
@@ -251,16 +257,21 @@ def summarised(
     held, kinds = machine.held_bytes, machine.stored
     encoded_bytes = trial.server.counters()["bytes_in_use"] - before
     constant_bytes = max(0, encoded_bytes - sum(held.values()))
+    start = time.perf_counter()
     trial.run()  # makes tables and pools
+    trial.server.synchronize()
+    once = time.perf_counter() - start
     slower = relative_time(manifest.params, demand)  # the trial has all keys
-    measured, restoring_bytes, temporary = _bootstraps(machine, trial)
+    measured, restoring_bytes, temporary, made = _bootstraps(machine, trial)
+    least = float("inf")
     restoring = {k: slower * s for k, s in measured.items()}
     seconds: dict[str, list[float]] = {}
     for k in range(_RUNS):
         if progress is not None:
             progress(matrices + 1 + k, matrices + 1 + _RUNS)
-        watch = _Watch(trial)
+        watch, start = _Watch(trial), time.perf_counter()
         outputs = trial.run(watch=watch)
+        least = min(least, time.perf_counter() - start)
         taken = watch.seconds | trial.seconds
         taken |= {name: taken[one] for name, one in trial.first.items()}
         for name, spent in (taken | restoring).items():
@@ -282,8 +293,11 @@ def summarised(
         if node.op != "input"
     )
     share = 1.0
+    once = max(0.0, once - least) + made
     if records(machine, trial.server):
-        total = _recorded_seconds(trial, manifest) + (slower - 1) * sum(measured.values())
+        recorded, first = _recorded_seconds(trial, manifest)
+        once += first
+        total = recorded + (slower - 1) * sum(measured.values())
         share = total / sum(layer.seconds for layer in layers)
         layers = tuple(replace(layer, seconds=share * layer.seconds) for layer in layers)
     params, sizes = manifest.params, key_sizes(manifest.params, demand)
@@ -311,12 +325,14 @@ def summarised(
         bootstrap_seconds=share * sum(restoring.values()),
         bootstrap_key_bytes=sizes.bootstrap,
         bootstrap_matrix_bytes=restoring_bytes,
+        averaged=demand.restored_bits > 0,
+        first_seconds=sum(layer.seconds for layer in layers) + once,
     )
 
 
-def _recorded_seconds(trial: Trial, manifest: Manifest) -> float:
+def _recorded_seconds(trial: Trial, manifest: Manifest) -> tuple[float, float]:
     """The time of a whole request to a server that records its runs: the least of three, with the transfer of its ciphertexts to the
-    device. A recorded run has no gaps between the launches of small operations."""
+    device. A recorded run has no gaps between the launches of small operations. And what the first one takes beyond it, which is recorded."""
     recording, server = Recording(trial.machine, trial.server, manifest), trial.server
     spent = []
     for _ in range(1 + _RUNS):
@@ -324,7 +340,7 @@ def _recorded_seconds(trial: Trial, manifest: Manifest) -> float:
         recording([tuple(lies(server, c) for c in request) for request in trial.requests])
         server.synchronize()
         spent.append(time.perf_counter() - start)
-    return min(spent[1:])  # the first one is recorded
+    return min(spent[1:]), max(0.0, spent[0] - min(spent[1:]))
 
 
 def bootstraps_of(node: Node) -> int:
@@ -335,10 +351,13 @@ def bootstraps_of(node: Node) -> int:
     return -(-count // 2) if node.attrs["kind"] == "pair" else count
 
 
-def _bootstraps(machine: Machine, trial: Trial) -> tuple[dict[str, float], int, dict[str, int]]:
+def _bootstraps(
+    machine: Machine, trial: Trial
+) -> tuple[dict[str, float], int, dict[str, int], float]:
     """The time of every node ``bootstrap``, by one run for each kind, number of ciphertexts and of slots, and level; the bytes of all their matrices, which
-    stay on the device behind the first run of a kind; and what every node takes for itself."""
-    total = 0
+    stay on the device behind the first run of a kind; what every node takes for itself; and the time that the first runs take beyond others, which make the
+    matrices."""
+    total, once = 0, 0.0
     found: dict[str, float] = {}
     temporary: dict[str, int] = {}
     known: dict[tuple[object, ...], tuple[float, int]] = {}
@@ -350,19 +369,21 @@ def _bootstraps(machine: Machine, trial: Trial) -> tuple[dict[str, float], int, 
         key = (node.attrs["kind"], count, level, node.attrs.get("slots"))
         if key not in known:
             source = trial.fresh(node, due)
-            before = server.counters()["bytes_in_use"]
+            before, start = server.counters()["bytes_in_use"], time.perf_counter()
             for x in restored(server, node, source):  # makes the matrices
                 x._settled()
             del x
             server.synchronize()
+            first = time.perf_counter() - start
             total += max(0, server.counters()["bytes_in_use"] - before)
             memory, start = _Memory(server), time.perf_counter()
             for x in restored(server, node, source):
                 x._settled()
             server.synchronize()
             known[key] = time.perf_counter() - start, memory.lap()
+            once += max(0.0, first - known[key][0])
         found[node.name], temporary[node.name] = known[key]
-    return found, total, temporary
+    return found, total, temporary, once
 
 
 def _layer(
