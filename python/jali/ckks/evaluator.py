@@ -79,7 +79,7 @@ class Evaluator:
     array([0.5  , 1.812])
     """
 
-    __slots__ = ("_core", "_params", "_recording", "_variants")
+    __slots__ = ("_core", "_noting", "_params", "_recording", "_variants")
 
     def __init__(
         self,
@@ -96,6 +96,7 @@ class Evaluator:
             checks.instance(keys, EvaluationKeys, "keys", ": EvaluationKeys.from_bytes reads bytes")
         self._params = params
         self._recording: object = None  # while a function is recorded, an object for that recording
+        self._noting = False  # whether it only finds out which keys are used
         if variants is None:
             device, variants = tuned(device, params.word, params.log_n)
         else:
@@ -128,6 +129,7 @@ class Evaluator:
         """
         server = cls.__new__(cls)
         server._params, server._recording, server._variants = params, None, {}
+        server._noting = True
         server._core = _ckks.EvaluatorCore.recording(
             keys, resolved(device), checked_threads(threads)
         )

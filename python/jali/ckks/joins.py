@@ -16,7 +16,6 @@ from jali.ckks.array import EncryptedArray
 from jali.ckks.dense import DenseArray, dense
 from jali.ckks.moves import moved
 from jali.ckks.operands import axes
-from jali.ckks.products import matmul
 from jali.ckks.view import View
 from jali.errors import InvalidArgument, Unsupported
 
@@ -135,7 +134,8 @@ def dot(a: Any, b: Any) -> EncryptedArray:
     if isinstance(a, EncryptedArray):
         return a.dot(b)
     value = number(a)
-    return matmul(a, b) if value is None else dense(b) * value
+    x = dense(b)
+    return x._server._matmul(a, x) if value is None else x * value
 
 
 #: What NumPy's functions do with encrypted arrays.

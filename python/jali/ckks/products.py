@@ -15,6 +15,7 @@ from jali._jali.ckks import Layout, LinearTransform, MatVec
 from jali.ckks.arguments import refuse_complex, refuse_complex_matrix
 from jali.ckks.array import EncryptedArray
 from jali.ckks.dense import DenseArray, dense
+from jali.ckks.formulations import at_once, multiplied
 from jali.ckks.moves import fitting, moved
 from jali.ckks.operands import numbers
 from jali.ckks.view import View
@@ -28,8 +29,9 @@ def matmul(a: Any, b: Any) -> EncryptedArray:
 
     A matrix in the clear takes one level, or two if the rows of an encrypted matrix have to be moved apart, because those of
     the product are longer. Of two encrypted operands, the product of matrices takes two levels, because columns
-    and rows are masked and repeated: about (columns of a) times log2 of the sizes rotations, for small matrices. With a
-    vector it takes one level or, if the vector has to be masked, two.
+    and rows are masked and repeated. The formulation with the least work is taken (formulations.py); its result may lie in a vector for
+    each row or column. With a vector it takes one level or, if the vector has to be moved or masked, two. A product that will take more than
+    10 seconds says so first, in a RuntimeWarning.
     """
     left, right = (x if isinstance(x, EncryptedArray) else _clear(x) for x in (a, b))
     if not 1 <= len(left.shape) <= 2 or not 1 <= len(right.shape) <= 2:
@@ -53,15 +55,10 @@ def matmul(a: Any, b: Any) -> EncryptedArray:
         return _matvec(right.T, x) if len(x.shape) == 1 else _mapped(x, right)
     x, y = dense(a), dense(b)
     if len(y.shape) == 1:
-        return dense(x * y).sum(-1)
+        return at_once(lambda x, y: dense(x * y).sum(-1), x, y)
     if len(x.shape) == 1:
-        return dense(x[:, None] * y).sum(0)
-    total: EncryptedArray | None = None
-    for i in range(x.shape[1]):
-        term = x[:, i : i + 1] * y[i : i + 1, :]
-        total = term if total is None else total + term
-    assert total is not None
-    return total
+        return at_once(lambda x, y: dense(x[:, None] * y).sum(0), x, y)
+    return multiplied(x, y)
 
 
 def _clear(value: Any) -> npt.NDArray[Any]:
