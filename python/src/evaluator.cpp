@@ -22,6 +22,7 @@
 #include "commit.h"
 #include "here.h"
 #include "interrupts.h"
+#include "jali/ckks/range.h"
 #include "log.h"
 #include "progress.h"
 #include "refusals.h"
@@ -146,7 +147,9 @@ class Evaluator {
   }
   Ciphertext linear_transform(const LinearTransform& plan, const Ciphertext& x,
                               std::optional<double> peak) const {
-    return circuits::apply(*server_->evaluator, *plan.plan, plan.complex_values, x, claimed(peak));
+    const double claim = claimed(peak);
+    return ckks::with_claim(
+        circuits::apply(*server_->evaluator, *plan.plan, plan.complex_values, x, claim), claim);
   }
   Ciphertext polynomial(const Polynomial& plan, const Ciphertext& x, const Within& within) const {
     return circuits::apply(*server_->evaluator, *plan.plan, x, interval_of(within));

@@ -14,6 +14,7 @@
 #include "arrays.h"
 #include "here.h"
 #include "jali/base/wipe.h"
+#include "jali/ckks/range.h"
 #include "methods.h"
 #include "refusals.h"
 #include "server.h"
@@ -215,7 +216,9 @@ Raises InvalidArgument as encode does, and for integers of more than 62 bits.)")
   method<nogil>(
       type, "add", 3, {{"a"}, {"b"}, {"peak", nb::none()}},
       [](const Explicit& e, const Ciphertext& a, const Ciphertext& b, std::optional<double> peak) {
-        return with(e->add(e.here(a), e.here(b), claimed(peak)), ckks::packing_of_joined(a, b));
+        const double claim = claimed(peak);
+        return with(ckks::with_claim(e->add(e.here(a), e.here(b), claim), claim),
+                    ckks::packing_of_joined(a, b));
       },
       "a + b. peak: your claim that no number of the sum is larger, if you know a smaller bound "
       "than that of the operands. Decryption compares the numbers with it.");
@@ -362,7 +365,8 @@ Raises InvalidArgument as encode does, and for integers of more than 62 bits.)")
         ckks::Packing packing = a.packing;
         packing.complex_values = false;
         packing.rest = ckks::rest_of(a) == 0 ? packing.rest : params::kUnbounded;
-        return with(e->twice_real(e.here(a), claimed(peak)), packing);
+        const double claim = claimed(peak);
+        return with(ckks::with_claim(e->twice_real(e.here(a), claim), claim), packing);
       },
       "a plus its conjugate: twice the real part of every slot. peak: as for add.");
   method<nogil>(type, "hoist", 1, {{"a"}}, &hoist,
@@ -391,7 +395,8 @@ Raises InvalidArgument as encode does, and for integers of more than 62 bits.)")
   method<nogil>(
       type, "reduce_rescale", 2, {{"a"}, {"peak", nb::none()}},
       [](const Explicit& e, const Sum& a, std::optional<double> peak) {
-        return with(e->reduce_rescale(e.here(a.value), claimed(peak)), a.packing);
+        const double claim = claimed(peak);
+        return with(ckks::with_claim(e->reduce_rescale(e.here(a.value), claim), claim), a.packing);
       },
       "reduce and rescale, with one division for both. peak: as for add.");
   method(type, "encode_diagonal", 3, {{"values"}, {"level"}, {"scale"}}, &encode_diagonal,

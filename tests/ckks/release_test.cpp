@@ -5,7 +5,9 @@
 #include <cstring>
 
 #include "fixture.h"
+#include "jali/ckks/array_evaluator.h"
 #include "jali/ckks/bounds.h"
+#include "jali/ckks/range.h"
 #include "jali/ring/poly.h"
 
 namespace jali::testing {
@@ -123,6 +125,91 @@ TEST(ReleaseTest, ABoundIsDerivedOnlyFromWhatWasComputedHere) {
   EXPECT_THROW(release(w, mixed, derived()), InvalidArgument);
   const auto mixed_product = w.automatic->normalise(w.automatic->multiply(c, received(w, c)));
   EXPECT_THROW(release(w, mixed_product, derived()), InvalidArgument);
+}
+
+// Somebody claims errors of 2^-200 and hopes that the noise that hides them becomes smaller, at once or in products. What they had
+// before is what is hidden, whatever it comes from.
+TEST(ReleaseTest, AClaimedPrecisionMakesNoNoiseSmaller) {
+  World w(wide(), {});
+  const ckks::ArrayEvaluator arrays(w.evaluator);
+  const auto square = [&](const ckks::Ciphertext& x) {
+    return w.automatic->normalise(w.automatic->square(x));
+  };
+  const auto z = w.vector();
+  for (const double larger :
+       {1.0, 0x1p10,
+        0x1p20}) {  // errors that do not depend on keys, as of the sine in bootstrapping
+    auto honest = w.encrypt(z);
+    honest.estimate.error *= larger;
+    const auto other = w.encrypt(z);
+    for (const double bits : {5.0, 60.0, 85.0, 200.0}) {
+      SCOPED_TRACE(std::to_string(larger) + ", " + std::to_string(bits) + " bits");
+      const auto claimed = arrays.with_precision(honest, bits);
+      const auto twice = arrays.with_precision(arrays.with_precision(honest, 200), bits);
+      const auto product = [&](const ckks::Ciphertext& x, const ckks::Ciphertext& y) {
+        return w.automatic->normalise(w.automatic->multiply(x, y));
+      };
+      const auto least = [](const ckks::Ciphertext& x) { return ckks::worst_case_noise(x); };
+      for (const auto* x : {&claimed, &twice}) {
+        EXPECT_GE(least(*x), least(honest));
+        EXPECT_GE(least(square(*x)), least(square(honest)));
+        EXPECT_GE(least(product(*x, other)), least(product(honest, other)));
+        EXPECT_GE(least(product(other, *x)), least(product(other, honest)));
+        EXPECT_GE(least(arrays.with_precision(square(*x), bits)), least(square(honest)));
+        EXPECT_GE(least(w.evaluator->add(*x, other)), least(w.evaluator->add(honest, other)));
+      }
+      // What is released has that noise in it, or nothing is released.
+      ReleasePolicy policy = derived();
+      policy.statistical_bits = 20;
+      const auto result = square(claimed);
+      policy.error_bound = least(square(honest));
+      const double std = ckks::flooding_std(policy, z.size());
+      policy.error_bound = 0;
+      std::vector<Complex> shown;
+      try {
+        shown = release(w, result, policy);
+      } catch (const InvalidArgument&) {
+        EXPECT_GT(bits, 80) << "a precision that no ciphertext has";
+        continue;
+      }
+      double sum = 0;
+      for (std::size_t i = 0; i < z.size(); ++i) sum += std::norm(shown[i] - z[i] * z[i]);
+      EXPECT_GT(std::sqrt(sum / static_cast<double>(2 * z.size())), 0.8 * std);
+    }
+  }
+}
+
+// Products multiply noise by numbers. Numbers of 1 that are claimed to be 2^-20 would be hidden by 2^20 times too little, and a
+// difference of two such products is within its range, so that no comparison sees it.
+TEST(ReleaseTest, NoBoundIsDerivedFromAClaimedPeak) {
+  World w(wide(), {});
+  const ckks::ArrayEvaluator arrays(w.evaluator);
+  const auto& automatic = *w.automatic;
+  const auto z = w.vector();
+  const auto x = w.encrypt(z), y = w.encrypt(z), fresh = w.encrypt(w.vector());
+  const auto difference = [&](const ckks::Ciphertext& a, const ckks::Ciphertext& b) {
+    return automatic.sub(automatic.normalise(automatic.multiply(a, fresh)),
+                         automatic.normalise(automatic.multiply(b, fresh)));
+  };
+  EXPECT_NO_THROW(release(w, difference(x, y), derived()));
+  const double tiny = 0x1p-20;
+  const auto falsely = [&](const ckks::Ciphertext& a) {
+    return arrays.with_magnitude(a, {tiny, tiny});
+  };
+  ASSERT_LT(ckks::worst_case_noise(difference(falsely(x), falsely(y))),
+            ckks::worst_case_noise(difference(x, y)));
+  const double peak = x.estimate.peak;
+  for (const auto& claimed :
+       {falsely(x), difference(falsely(x), falsely(y)), difference(falsely(x), y),
+        arrays.with_magnitude(falsely(x), {1, peak}), automatic.add(falsely(x), y),
+        arrays.with_precision(falsely(x), 40), w.evaluator->copy(falsely(x))}) {
+    EXPECT_THROW(release(w, claimed, derived()), InvalidArgument);
+  }
+  // A claim that is no smaller than what is known changes nothing.
+  EXPECT_NO_THROW(release(w, arrays.with_magnitude(x, {1, peak}), derived()));
+  EXPECT_NO_THROW(release(w, arrays.with_magnitude(x, {1, 2 * peak}), derived()));
+  EXPECT_FALSE(ckks::with_claim(w.evaluator->add(x, y, 0.1), 0.1).estimate.derived);
+  EXPECT_TRUE(ckks::with_claim(w.evaluator->add(x, y, 100), 100).estimate.derived);
 }
 
 TEST(ReleaseTest, ResultsBeyondTheDeclaredRangeAreRefused) {

@@ -124,6 +124,52 @@ def test_a_release_says_where_its_bound_comes_from(wide: World) -> None:
     assert wide.client.release(back, policy=declared) == pytest.approx([0.5], abs=0.01)
 
 
+def test_a_release_believes_no_claim(wide: World) -> None:
+    """A claim may be false. Noise that is too small would show what depends on the key."""
+    x, y = wide.bind([0.5, 1.0], peak=1.0), wide.bind([0.5, 1.0], peak=1.0)
+    server, policy = wide.server, ckks.ReleasePolicy(origin="derived", statistical_bits=20)
+    plain = ckks.worst_case_noise((x * y).ciphertext)
+    for bits in (1.0, 30.0, 60.0, 90.0, 200.0):
+        z = x._with_precision(bits) * y._with_precision(bits)
+        assert ckks.worst_case_noise(z.ciphertext) >= plain
+        assert ckks.worst_case_noise((z - z._with_precision(200.0)).ciphertext) >= 2 * plain
+    tiny = 2.0**-20
+    false = x.with_magnitude(tiny, peak=tiny)
+    identity = ckks.LinearTransform(wide.params, {0: np.ones(wide.params.slots)})
+    explicit = server.explicit
+    claims = {
+        "itself": false,
+        "a product": false * y,
+        "a difference of products": false * y - y.with_magnitude(tiny, peak=tiny) * y,
+        "a part": false[:1],
+        "raised again": false.with_magnitude(1, peak=2.0),
+        "a sum": explicit.add(x.ciphertext, y.ciphertext, peak=1.5),
+        "a linear transform": server.linear_transform(identity, x, peak=tiny),
+        "a function": server.polynomial(
+            x, [0.0, 1.0], basis="chebyshev", interval=(-0.5, 0.5), within=(-0.5, 0.5)
+        ),
+        "numbers above 0": server.polynomial(
+            x, [0.0, 1.0], basis="chebyshev", interval=(0, 1), within=(0, 1)
+        ),
+    }
+    for name, claimed in claims.items():
+        with pytest.raises(jali.InvalidArgument, match="claimed|no bound is known"):
+            wide.client.release(claimed, policy=policy)
+            pytest.fail(name)
+    # What is proven is released, with a peak that is said again, too.
+    for z in (x.with_magnitude(1, peak=1.0), x * y, server.linear_transform(identity, x)):
+        assert np.abs(wide.client.release(z, policy=policy)[:2] - [0.5, 1]).max() < 0.6
+    # The advice of the refusal: the holder declares the bound of the circuit.
+    small = wide.bind([0.0, 0.0], peak=1.0).with_magnitude(tiny, peak=tiny) * y
+    declared = ckks.ReleasePolicy(
+        origin="declared",
+        error_bound=ckks.worst_case_noise(small.ciphertext),
+        largest=2 * tiny,
+        statistical_bits=20,
+    )
+    assert np.abs(wide.client.release(small, policy=declared)).max() < 0.01
+
+
 def test_a_reply_with_another_scale_or_error_is_not_released(wide: World) -> None:
     """The reply's 8 bytes of scale, or of error, would set the noise. Too little noise would reveal the key."""
     x = wide.bind([0.5], peak=1.0)

@@ -390,7 +390,7 @@ class EncryptedArray(Shaped):
         peak: the largest modulus that they can have; None stands for 8 times the magnitude. Bounds on errors assume it,
             and bootstrapping changes numbers that are far above it. Slots that hold none of the numbers, as those beside a slice, a sum along
             an axis or a rotated vector, may hold others. A smaller peak than theirs is refused: say it of the whole array before, or of
-            ``x[:2] * np.ones(2)``, where the other slots are zero.
+            ``x[:2] * np.ones(2)``, where the other slots are zero. A release derives no bound from a smaller peak than operations prove.
         """
         core = self._server._core
         return EncryptedArray(

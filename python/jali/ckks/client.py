@@ -221,7 +221,7 @@ class Client:
 
         Raises InvalidArgument for ciphertexts that no computation gives (a scale other than that of their level, or an
         error that is too small); if the ciphertext's own bounds are larger than the policy's; if the bound is to be
-        derived and the ciphertext was read from bytes; if the level has no room for the noise; and if a result is larger
+        derived and the ciphertext was read from bytes, or a peak or interval was claimed on the way; if the level has no room for the noise; and if a result is larger
         than was declared. Do not pass any of these errors on to an untrusted peer.
         """
         if not isinstance(policy, ReleasePolicy):

@@ -373,6 +373,8 @@ Ciphertext evaluate(const Evaluator& evaluator, Ciphertext&& x, const Polynomial
   // Numbers that are no larger than the interval's ends are taken to lie in it: of an interval that is not symmetric
   // that is the caller's word.
   const bool inside = x.estimate.peak <= std::max(std::fabs(p.a), std::fabs(p.b));
+  constexpr double kRoundings = 1 + 0x1p-30;
+  const bool proven = !inside || x.estimate.peak <= kRoundings * std::min(-p.a, p.b);
   if (p.basis == Basis::chebyshev) {
     const double factor = 2 / (p.b - p.a), shift = -(p.a + p.b) / (p.b - p.a);
     if (plan.interval_takes_level()) {
@@ -399,6 +401,7 @@ Ciphertext evaluate(const Evaluator& evaluator, Ciphertext&& x, const Polynomial
   Ciphertext out =
       Evaluation(evaluator, plan, std::move(u)).value(plan.nodes().size() - 1, target, largest);
   out.estimate.peak = std::min(out.estimate.peak, largest);
+  if ((p.basis == Basis::chebyshev || p.bounded) && !proven) out.estimate.derived = false;
   if (!known || out.estimate.lineage.root == 0) {
     const std::size_t times = std::max<std::size_t>(p.degree(), 1);
     out.estimate.lineage = params::lineage_of_unknown(degree * times);

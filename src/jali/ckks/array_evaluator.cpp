@@ -285,6 +285,8 @@ Ciphertext ArrayEvaluator::with_magnitude(const Ciphertext& a,
            "slots zero";
   });
   Ciphertext out = with(explicit_evaluator().copy(a), a.packing);
+  // A smaller peak is the caller's word, and so is the noise of all products from here on.
+  out.estimate.derived = out.estimate.derived && declared.peak >= out.estimate.peak;
   out.estimate.message = declared.magnitude;
   out.estimate.peak = declared.peak;
   out.estimate.message_shared = 1;
@@ -299,7 +301,11 @@ Ciphertext ArrayEvaluator::with_precision(const Ciphertext& a, double precision_
   Ciphertext out = with(explicit_evaluator().copy(a), a.packing);
   const double deviation = std::exp2(0.5 - precision_bits) * out.scale;  // of a complex slot
   out.estimate.variance = deviation * deviation / static_cast<double>(out.params->n());
-  out.estimate.error = std::min(out.estimate.error, kDeviations * deviation);
+  if (kDeviations * deviation < out.estimate.error) {
+    // Products multiply noise by numbers with all of their error, which is no longer known: the noise takes it over.
+    out.estimate.noise = std::max(out.estimate.noise, out.estimate.error);
+    out.estimate.error = kDeviations * deviation;
+  }
   out.estimate.message_spread = out.estimate.variance_spread = 1;
   out.estimate.message_shared = out.estimate.variance_shared = 1;
   out.estimate.principal =

@@ -67,13 +67,14 @@ class ArrayEvaluator {
   Ciphertext with_bounds(const Ciphertext& a, const Ciphertext& like, double terms) const;
   /// These vectors of the batch, in this order, as a batch without a view.
   Ciphertext take(const Ciphertext& a, std::span<const std::uint32_t> vectors) const;
-  /// The same slots; estimates and bounds assume from here on that they are as `declared` says. Throws InvalidArgument unless
-  /// its numbers are finite and at least 0, and if slots that hold no number may be above a peak that is smaller than before.
+  /// The same slots; estimates and bounds assume from here on that they are as `declared` says. With a smaller peak than before they
+  /// are no longer derived, so that a release takes no bound from them. Throws InvalidArgument unless its numbers are finite and at
+  /// least 0, and if slots that hold no number may be above a peak that is smaller than before.
   Ciphertext with_magnitude(const Ciphertext& a, const params::Declared& declared) const;
   /// The same slots; from here on, the error of a slot's real part is taken to have the standard deviation 2^-precision_bits, to be
   /// independent of all others, and never to be more than 32 deviations. Estimates count the terms of a polynomial as
   /// independent, so that after several polynomials they are far above the error. It is for callers that know better. The bound that a
-  /// release hides stays as it was. Throws InvalidArgument unless precision_bits is above -256 and below 256.
+  /// release hides is no smaller for it. Throws InvalidArgument unless precision_bits is above -256 and below 256.
   Ciphertext with_precision(const Ciphertext& a, double precision_bits) const;
 
  private:

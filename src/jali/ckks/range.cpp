@@ -44,6 +44,11 @@ double claimed_peak(double claim, double known) {
   return std::min(claim, known);
 }
 
+Ciphertext with_claim(Ciphertext result, double claim) {
+  if (claim < params::kUnbounded && result.estimate.peak >= claim) result.estimate.derived = false;
+  return result;
+}
+
 double largest_held(const Params& params, double scale, int level) {
   return std::exp2(params.level(level).log_q - 1 - std::log2(scale));
 }

@@ -15,6 +15,9 @@ double largest_held(const Params& params, double scale, int level);
 /// NaN, because every number would fit it.
 double claimed_peak(double claim, double known);
 
+/// The result of an operation for which a caller claimed this peak. If the result's peak is the claim, its bounds are not derived.
+Ciphertext with_claim(Ciphertext result, double claim);
+
 /// Three digits, for sentences.
 std::string shown(double x);
 

@@ -470,9 +470,11 @@ Estimate NoiseModel::multiply(const Estimate& a, double sa, const Estimate& b, d
   out.error = saturated(saturated_product(pa, b.error) + saturated_product(pb, a.error) +
                         saturated_product(a.error, b.error) +
                         kScales * saturated_product(out.peak, sa * sb));
-  // The noise of one factor is multiplied by the message of the other with all of its error.
-  out.noise = std::min(out.error, saturated(saturated_product(pa + a.error, b.noise) +
-                                            saturated_product(pb + b.error, a.noise)));
+  // The noise of one factor is multiplied by the message of the other with all of its error. An error below the noise is a claim, or
+  // holds for sources that are independent. It bounds no noise.
+  out.noise = saturated(saturated_product(pa + std::max(a.error, a.noise), b.noise) +
+                        saturated_product(pb + std::max(b.error, b.noise), a.noise));
+  if (a.noise <= a.error && b.noise <= b.error) out.noise = std::min(out.noise, out.error);
   out.derived = a.derived && b.derived;
   out.real = a.real && b.real;
   // Numbers of unknown lineage may be the same. Clear numbers, which have no noise, have roundings of their own.

@@ -43,13 +43,15 @@ void check_canonical(const Ciphertext& c) {
   const params::Noise least = least_noise(c);
   // Allows for the roundings of the formulas themselves.
   constexpr double kAlmost = 1 - 0x1p-20;
-  require<InvalidArgument>(e.variance >= kAlmost * least.variance &&
-                               e.noise >= kAlmost * least.bound && e.error >= e.noise,
-                           "this ciphertext claims a smaller error than any computation with its "
-                           "parameters has: its bytes were altered, and "
-                           "it is not to be released");
   require<InvalidArgument>(
-      e.peak < params::kUnbounded && e.error < params::kUnbounded && e.message <= e.peak,
+      e.variance >= kAlmost * least.variance && e.noise >= kAlmost * least.bound &&
+          e.error >= kAlmost * least.bound,
+      "this ciphertext claims a smaller error than any computation with its "
+      "parameters has: its bytes were altered, or a precision was claimed that it cannot have, and "
+      "it is not to be released");
+  require<InvalidArgument>(
+      e.peak < params::kUnbounded && e.error < params::kUnbounded && e.noise < params::kUnbounded &&
+          e.message <= e.peak,
       "no bound is known for the numbers or the error of this ciphertext: declare the peak of the "
       "inputs when encrypting, "
       "and keep polynomials within their intervals");
@@ -60,11 +62,12 @@ ReleasePolicy completed(ReleasePolicy policy, const Ciphertext& c) {
   const double own = worst_case_noise(c);
   if (policy.origin == BoundOrigin::derived) {
     require<InvalidArgument>(c.estimate.derived,
-                             "this ciphertext was read from bytes: what it says of its error is "
-                             "its sender's word. Declare the bound of the "
-                             "circuit yourself (origin=\"declared\", error_bound=, largest=) if "
-                             "the reply is authenticated; worst_case_noise of "
-                             "the same circuit run here gives it");
+                             "this ciphertext was read from bytes, or a smaller peak or interval "
+                             "was claimed than its operations prove (with_magnitude, peak=, "
+                             "within=): what it says of its noise is somebody's word. Declare the "
+                             "bound of the circuit yourself (origin=\"declared\", error_bound=, "
+                             "largest=) if the reply is authenticated and the claims are certain; "
+                             "worst_case_noise of the same circuit run here gives it");
     if (policy.error_bound == 0) policy.error_bound = own;
     if (policy.largest == 0) policy.largest = c.estimate.peak;
   }
