@@ -129,7 +129,7 @@ TEST(FalseClaims, AreRefusedAfterBootstrapping) {
       const auto& ev = *w.evaluator;
       const int low = w.bootstrapper->plan().input_level();
       std::vector<Complex> v(std::size_t{1} << log_slots, 0.5);
-      for (const double large : {3.0, 18.0}) {
+      for (const double large : {1.5, 3.0, 18.0}) {
         v[1] = large;
         auto x = w.encrypt(v, low, 0, 1, {large, large});
         x.estimate.message = x.estimate.peak = 1;

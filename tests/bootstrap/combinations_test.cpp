@@ -2,6 +2,8 @@
 // and each must be as precise as its estimate says and as was asked for.
 #include "../backend/sanitized.h"
 #include "../seeded.h"
+#include "jali/ckks/bounds.h"
+#include "jali/ckks/secret/decryption.h"
 #include "jali/params/bootstrap_request.h"
 #include "support.h"
 
@@ -62,7 +64,10 @@ void expect_precise(World& world, const ckks::Ciphertext& y, const std::vector<C
       std::min(world.evaluator->noise().precision_bits(y.estimate, y.scale), kDoubles);
   // With fewer slots the noise under one key may be far from the average over keys.
   const bool many = v.size() >= 256;
-  EXPECT_GT(World::precision(world.decrypt(y), v), predicted - (many ? 1.5 : 5));
+  const auto got = world.decrypt(y);
+  EXPECT_GT(World::precision(got, v), predicted - (many ? 1.5 : 5));
+  EXPECT_LE(jali::testing::max_error(got, v), ckks::worst_case_error(y));
+  EXPECT_NO_THROW(ckks::decrypt(*world.decryptor, world.evaluator->encoder(), y));
   // The precision that was asked for is an expected one. Real numbers that are not known to be real have an error of the sine that is 2.5
   // bits larger with an arcsin of degree 3, and 1.5 bits without one.
   const bool arcsin = world.params->bootstrap()->inverse_sine > 1;

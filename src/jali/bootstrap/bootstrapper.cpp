@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "jali/base/error.h"
+#include "jali/bootstrap/error_bound.h"
 #include "jali/ckks/composed.h"
 #include "jali/ckks/range.h"
 
@@ -77,12 +79,9 @@ void known_as(Ciphertext& y, const Ciphertext& x) {
   y.estimate.real = x.estimate.real;
 }
 
-/// The largest error of a slot of a bootstrapped ciphertext, in units of the scaled integers: the worst case, or 32 standard
-/// deviations if that is less. The error is a sum of many independent roundings and noises, so that a slot is 16 deviations
-/// off with probability below 2^-184, and the deviation itself is larger than estimated by less than a factor of 2.
-double largest_error(const params::Estimate& e, std::size_t n) {
-  constexpr double kDeviations = 32;
-  return std::min(e.error, kDeviations * std::sqrt(static_cast<double>(n) * e.variance));
+/// A bound on the error that the circuit made of its own roundings and key switches in every slot, in units of the scaled integers.
+double circuit_error(const params::Estimate& e, std::size_t n) {
+  return circuits::kCircuitDeviations * std::sqrt(static_cast<double>(n) * e.claim().variance);
 }
 
 }  // namespace
@@ -123,7 +122,7 @@ Ciphertext Bootstrapper::trace(Ciphertext x) const {
 }
 
 // The modular reduction of the coefficients that lie in the slots, multiplied by input_factor. The result is at `scale`, and
-// has complex slots unless real and imaginary parts lie side by side.
+// has complex slots unless real and imaginary parts lie side by side. error_bound() counts the cosine's error.
 Ciphertext Bootstrapper::reduce(const Ciphertext& t, double scale, const Done& done) const {
   const auto& ev = *inner_;
   const int weight = plan_.params_->bootstrap()->weight;
@@ -131,11 +130,11 @@ Ciphertext Bootstrapper::reduce(const Ciphertext& t, double scale, const Done& d
   const Ciphertext real = ev.add(t, turned);
   done("conjugation", real);
   if (plan_.side_by_side_ || (plan_.options_.real && plan_.input_level() > 0)) {
-    return plan_.reduction_.apply(ev, real, scale, weight);
+    return plan_.reduction_.apply(ev, real, scale, weight, 0);
   }
   // i (conj(t) - t) is twice the imaginary part.
   const Ciphertext both = ev.stack(real, ev.multiply_i(ev.sub(turned, t)));
-  const Ciphertext f = plan_.reduction_.apply(ev, both, scale, weight);
+  const Ciphertext f = plan_.reduction_.apply(ev, both, scale, weight, 0);
   return ev.add(ev.vectors(f, 0, t.batch()), ev.multiply_i(ev.vectors(f, t.batch(), t.batch())));
 }
 
@@ -302,6 +301,9 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
   while (true) {
     const double message = rest.estimate.message;
     Ciphertext y = once(rest, params.depth(), 1, done);
+    // What is off by more than the error of x, which both sides of the difference have.
+    const double off =
+        std::max(y.estimate.error / y.scale - rest.estimate.error / rest.scale, 0.0) / enlarged;
     params::Estimate expected = y.estimate;  // what a claim adds to it would leave less to enlarge
     expected.message_shared = expected.variance_shared = 1;
     const double bits = ev.noise().precision_bits(expected, y.scale);
@@ -318,7 +320,6 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
     if (k < 1) break;  // the scale holds no more precision
     // The next result measures the errors of this one and removes them, so they do not count as noise of the sum.
     Ciphertext& last = terms.back();
-    const double off = largest_error(last.estimate, params.n()) / last.scale;
     last.estimate.variance = 0;
     last.estimate.set_claim({});
     last.estimate.error = last.estimate.noise = 0;
@@ -354,6 +355,41 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
   // How large the errors are that were enlarged is known by deviations, which no bound for release may rest on.
   if (terms.size() > 1) sum->estimate.noise = params::kUnbounded;
   return std::move(*sum);
+}
+
+// The error of the reduction itself in a slot, in message units, for numbers and errors up to `largest`: what the sine makes of them, and
+// the cosine's polynomial at rare integers. The series of arcsin is below 1.3 everywhere, and so no result is above 1.3 / (2 pi) turns.
+// Numbers of more than half a turn lie at other integers than their own.
+double Bootstrapper::reduction_error(double largest, double drift) const {
+  const bool raise_first = plan_.params_->bootstrap()->order == BootstrapOrder::raise_first;
+  const double turn = plan_.q0_ / plan_.entry_scale_, distance = drift * largest / turn;
+  const std::size_t coefficients = std::size_t{2} << plan_.options_.log_slots;
+  // With slots_first a slot has the errors of its two parts, with raise_first those of all coefficients.
+  const double parts = raise_first ? static_cast<double>(coefficients) : std::sqrt(2.0);
+  const auto& reduction = plan_.reduction_;
+  double cosine = 0;
+  if (distance <= 0.5) {
+    cosine = largest_cosine_error(reduction, coefficients, distance, raise_first);
+    if (!raise_first) cosine *= parts;
+  } else {
+    for (int i = 0; i <= reduction.options().range; ++i) {
+      cosine = std::max(cosine, parts * reduction.interpolation_error_at(i, 0.5));
+    }
+  }
+  const double sine = std::min(plan_.worst_sine_error(drift * largest),
+                               drift * largest + parts * 1.3 / (2 * std::numbers::pi) * turn);
+  return std::min((sine + turn * cosine) / drift, params::kUnbounded);
+}
+
+// The parts of the error that are not the circuit's noise, in message units: that of x, which comes through as it is, that of the
+// reduction, and the roundings of the matrices of slots to coefficients.
+double Bootstrapper::error_bound(const Ciphertext& x, double drift) const {
+  const auto& params = *plan_.params_;
+  const bool raise_first = params.bootstrap()->order == BootstrapOrder::raise_first;
+  const double carried = x.estimate.error / x.scale, largest = x.estimate.peak + carried;
+  return std::min(carried + reduction_error(largest, drift) +
+                      largest_matrix_error(*plan_.to_coefficients_, params, raise_first) * largest,
+                  params::kUnbounded);
 }
 
 // The message times `factor`, at level target.
@@ -400,10 +436,16 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   }
   raised = trace(std::move(raised));
   done("raise", raised);
-  const Ciphertext slots = to_slots.apply(ev, std::move(raised));
+  Ciphertext slots = to_slots.apply(ev, std::move(raised));
+  // The worst case of the matrices is sqrt(N) times what random errors leave. It goes on as the bound on noise, which release uses.
+  params::Estimate& made = slots.estimate;
+  made.noise = std::max(made.noise, made.error);
+  made.error = std::min(made.error, circuit_error(made, params.n()));
   done("coefficients_to_slots", slots);
   Ciphertext f = reduce(slots, plan_.mod_scale_ * factor * (plan_.q0_ / entered), done);
   f.scale = plan_.mod_scale_;
+  // By how much the bound for the integers with the largest errors is above that of their average.
+  const double uneven = std::max(f.estimate.error / circuit_error(f.estimate, params.n()), 1.0);
   // A coefficient is no larger than the largest slot, and a complex slot holds two of them.
   f.estimate.peak = 2 * factor * x.estimate.peak;
   done("reduction", f);
@@ -429,14 +471,18 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
     const double scaled = factor * error / drift * f.scale;
     return scaled * scaled / static_cast<double>(params.n());
   };
-  const double worst = factor * plan_.worst_sine_error(drift * x.estimate.peak) / drift * f.scale;
+  const double off = std::max(x.estimate.error, x.estimate.noise) / x.scale;
+  const double worst = factor * f.scale * reduction_error(x.estimate.peak + off, drift);
+  const double bound =
+      error_bound(x, drift) * factor * f.scale + uneven * circuit_error(f.estimate, params.n());
   // Numbers that are not known to be real may be real all the same, for which the sine's error is larger.
-  const params::Claim made = f.estimate.claim();
+  const params::Claim reduced = f.estimate.claim();
   const double message = x.estimate.message, peak = x.estimate.peak;
   const double most =
       f.estimate.variance * f.estimate.variance_spread + variance_of_sine(message, true, peak);
   f.estimate += params::Noise{variance_of_sine(message, x.estimate.real, peak), worst};
   f.estimate.variance_spread = most / f.estimate.variance;
+  f.estimate.error = std::min(bound, params::kUnbounded);
   // The reduction counts the error of x as it is expected. A claim adds all of it, as it comes through. The sine has the same error for
   // equal numbers, and also for the same number after an earlier bootstrapping. Half of a variance is taken for that of real parts: if
   // imaginary parts were dropped, all of it is.
@@ -449,8 +495,8 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   const double parts = plan_.options_.real ? 2 : 1;
   const auto together = [](double a, double b) { return a + b + 2 * std::sqrt(a) * std::sqrt(b); };
   f.estimate.set_claim(
-      {0, parts * made.variance + together(claim.variance * squared, sine),
-       parts * made.principal +
+      {0, parts * reduced.variance + together(claim.variance * squared, sine),
+       parts * reduced.principal +
            together(claim.principal * squared, static_cast<double>(params.slots()) * sine)});
   if (target < params.depth()) f = ev.adjust(f, target, params.scale(target));
   if (plan_.turn_ != 0) f = ev.rotate(f, plan_.turn_);

@@ -70,7 +70,7 @@ class BootstrapPlan {
   /// themselves because the sine is not linear, or, if slots of size 1 lose more, as much as these.
   double max_magnitude() const;
   /// The largest error of a slot, in message units, that arises because sin(2 pi x) is not 2 pi x, for any message whose
-  /// slots have a modulus of at most `bound`. It is params::kUnbounded if `bound` is so large that nothing is known.
+  /// slots have a modulus of at most `bound`.
   double worst_sine_error(double bound) const;
   /// The root mean square of that error, for slots of root mean square `magnitude`, of which none has a larger modulus than
   /// `peak`. With slots_first the slots are taken for normal numbers to the power `degree`, either real or complex. With raise_first
@@ -180,6 +180,8 @@ class Bootstrapper {
                         const Done& done) const;
   ckks::Ciphertext iterated(const ckks::Ciphertext& x, int target, double factor, const Done& done,
                             int iterations) const;
+  double reduction_error(double largest, double drift) const;
+  double error_bound(const ckks::Ciphertext& x, double drift) const;
   /// How many ciphertexts of x's batch are bootstrapped together. On a host this limits the memory.
   std::size_t most_at_once(const ckks::Ciphertext& x) const;
   ckks::Ciphertext enter(const ckks::Ciphertext& x, double& entered) const;

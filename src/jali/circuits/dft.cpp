@@ -92,6 +92,21 @@ Diagonals weigh_input(const Diagonals& m, std::size_t n, Complex first, Complex 
   return out;
 }
 
+/// Every diagonal is rounded by 1/12 in each of N coefficients, and so by N/12 in every slot. All rows have the same moduli.
+HomomorphicDft::Rounded rounded_by(const Diagonals& m, std::size_t n, double scale) {
+  double squares = 0;
+  std::size_t count = 0;
+  for (const auto& [d, x] : m) {
+    for (const Complex& z : x) {
+      squares += std::norm(z);
+      count += z != 0.0;
+    }
+  }
+  const auto slots = static_cast<double>(m.begin()->second.size());
+  const double roundings = static_cast<double>(m.size() * n) / 12 / (scale * scale);
+  return {std::sqrt(roundings / (squares / slots)), static_cast<double>(count) / slots};
+}
+
 /// rot_out M rot_-in on n slots: entry s of its diagonal d + out - in is entry s + out of diagonal d of M.
 Diagonals turn(const Diagonals& m, std::size_t n, std::size_t in, std::size_t out) {
   Diagonals turned;
@@ -244,6 +259,9 @@ HomomorphicDft::HomomorphicDft(ckks::ParamsPtr params, Dft direction, const DftO
     if (!options.sequences.empty()) {
       stage.bsgs.sequence = options.sequences[static_cast<std::size_t>(k)];
     }
+    const double diagonal_scale = scale * (params->ratio(stage.level) / stage.input_scale);
+    rounded_.push_back(
+        rounded_by(matrices[static_cast<std::size_t>(k)], params->n(), diagonal_scale));
     stages_.emplace_back(params, std::move(matrices[static_cast<std::size_t>(k)]), stage);
   }
 }

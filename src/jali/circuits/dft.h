@@ -55,6 +55,12 @@ class HomomorphicDft {
   std::vector<int> rotations() const;  // sorted, distinct
   /// Slot i of the result holds what belongs in slot i + shift(). It is 0 without sequences.
   int shift() const { return shift_; }
+  /// What the roundings of a matrix's numbers add to its output: its root mean square over that of the output, for inputs whose
+  /// numbers are independent, and how many entries a row has. All of them have one modulus.
+  struct Rounded {
+    double relative = 0, entries = 1;
+  };
+  const std::vector<Rounded>& rounded() const { return rounded_; }
   std::size_t plaintext_bytes() const;
   /// Encodes the diagonals of all matrices. done: called after each matrix.
   void prepare(const ckks::Encoder& encoder, const std::function<void()>& done = {});
@@ -64,6 +70,7 @@ class HomomorphicDft {
 
  private:
   int shift_ = 0;
+  std::vector<Rounded> rounded_;
   std::vector<LinearTransform> stages_;
 };
 

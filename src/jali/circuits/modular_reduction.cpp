@@ -15,6 +15,10 @@ namespace jali::circuits {
 namespace {
 
 constexpr double kTurn = 2 * std::numbers::pi;
+
+/// Slopes are taken at the integers. x is close to an integer, and a quarter more allows for the difference.
+constexpr double kNearIntegers = 1.25;
+
 using Real = long double;
 
 /// arcsin(s) / (2 pi) up to the degree, with arcsin(s) = s + s^3/6 + 3 s^5/40 + 15 s^7/336 + ...
@@ -92,6 +96,17 @@ PlanScales plan_scales(const PolynomialPlan& plan, const ckks::Params& params,
   return out;
 }
 
+/// Calls visit(integer, offset) for offsets from -distance to distance in steps of distance / 8, around every integer.
+template <class Visit>
+void sample(int range, double distance, Visit visit) {
+  for (int integer = -range; integer <= range; ++integer) {
+    for (int j = -8; j <= 8; ++j) {
+      const Real offset = static_cast<Real>(distance) * j / 8;
+      if (std::fabs(integer + offset) <= range) visit(integer, offset);
+    }
+  }
+}
+
 /// Calls visit(integer, probability) for every value of round(x).
 template <class Visit>
 void for_integers(int range, int weight, Visit visit) {
@@ -106,7 +121,11 @@ ModularReduction::ModularReduction(const ReductionOptions& options)
     : options_(options),
       cosine_(cosine(options)),
       arcsine_(arcsine(options.inverse_sine)),
-      plan_(cosine_) {}
+      plan_(cosine_) {
+  sample(options_.range, 0.01, [&](int integer, Real offset) {
+    wrong_ = std::max(wrong_, cosine_error(integer, static_cast<double>(offset)));
+  });
+}
 
 int ModularReduction::levels() const {
   const int tail = options_.inverse_sine == 1
@@ -136,8 +155,8 @@ std::vector<std::size_t> ModularReduction::key_switches() const {
 }
 
 ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,
-                                         const ckks::Ciphertext& x, double scale,
-                                         int weight) const {
+                                         const ckks::Ciphertext& x, double scale, int weight,
+                                         std::optional<double> wrong) const {
   const auto& params = *evaluator.params();
   require<DepthExhausted>(x.level >= levels(), [&] {
     return "the modular reduction takes " + std::to_string(levels()) +
@@ -173,22 +192,27 @@ ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,
   }
   // The slope of x -> sin(2 pi x) is 2 pi at every integer, so an error of x grows by that factor.
   const params::Noise rounding = evaluator.noise().rounding();
-  const double wrong = interpolation_error_rms(weight);
+  const double wrong_rms = interpolation_error_rms(weight), n = static_cast<double>(params.n());
   const double inside =
       x.estimate.variance / (x.scale * x.scale) / (input_factor() * input_factor()) +
-      wrong * wrong / static_cast<double>(params.n());
-  y.estimate.variance =
-      (variance(params, x, scales, rounding.variance, weight) + inside * kTurn * kTurn) * y.scale *
-      y.scale;
+      wrong_rms * wrong_rms / n;
+  const Variance own = variance(params, x, scales, rounding.variance, weight);
+  y.estimate.variance = (own.mean + inside * kTurn * kTurn) * y.scale * y.scale;
   // A product is relinearised before it is divided, so its key-switching noise is divided, too.
   const params::Noise product = evaluator.noise().key_product(x.level);
   double least_ratio = params.ratio(x.level);
   for (int l = x.level; l > end; --l) least_ratio = std::min(least_ratio, params.ratio(l));
   const double each = rounding.bound + product.bound / least_ratio;
-  const double entered = x.estimate.error / x.scale / input_factor() + wrong_most;
-  y.estimate.error =
-      std::min((bound(params, x, scales, each) + entered * kTurn) * y.scale, params::kUnbounded);
-  y.estimate.noise = y.estimate.error;
+  const auto bounded = [&](double made, double error, double off) {
+    const double entered = error / x.scale / input_factor() + off;
+    return std::min((kNearIntegers * made + entered * kTurn) * y.scale, params::kUnbounded);
+  };
+  y.estimate.noise = bounded(bound(params, x, scales, each),
+                             std::max(x.estimate.error, x.estimate.noise), wrong_most);
+  const double switched = product.variance / (least_ratio * least_ratio * rounding.variance);
+  y.estimate.error = std::min(
+      y.estimate.noise, bounded(kCircuitDeviations * std::sqrt(n * own.largest * (1 + switched)),
+                                x.estimate.error, wrong.value_or(wrong_most)));
   y.estimate.message = 0.1;
   y.estimate.message_spread = y.estimate.variance_spread = 1;
   y.estimate.set_claim({});
@@ -227,22 +251,12 @@ Real reduce(const ReductionOptions& o, const Polynomial& cosine, const Polynomia
   return horner(arcsine, y);
 }
 
-/// Calls visit(integer, offset) for offsets from -distance to distance in steps of distance / 8, around every integer.
-template <class Visit>
-void sample(int range, double distance, Visit visit) {
-  for (int integer = -range; integer <= range; ++integer) {
-    for (int j = -8; j <= 8; ++j) {
-      const Real offset = static_cast<Real>(distance) * j / 8;
-      if (std::fabs(integer + offset) <= range) visit(integer, offset);
-    }
-  }
-}
-
 }  // namespace
 
-double ModularReduction::variance(const ckks::Params& params, const ckks::Ciphertext& x,
-                                  const std::vector<double>& scales, double rounding,
-                                  int weight) const {
+ModularReduction::Variance ModularReduction::variance(const ckks::Params& params,
+                                                      const ckks::Ciphertext& x,
+                                                      const std::vector<double>& scales,
+                                                      double rounding, int weight) const {
   // Scales are doubles, so a constant like the 1 of 2 y^2 - 1 is off by 2^-53, by the same amount in every slot.
   constexpr double kScaleError = 0x1p-53;
   const double constants = kScaleError * kScaleError / static_cast<double>(params.n());
@@ -251,7 +265,7 @@ double ModularReduction::variance(const ckks::Params& params, const ckks::Cipher
   for (auto* list : {&variances.powers, &variances.nodes}) {
     for (double& scale : *list) scale = rounded(scale);
   }
-  double total = 0;
+  Variance out;
   for_integers(options_.range, weight, [&](int integer, double probability) {
     const double u = (integer - 0.25) * input_factor();
     // y_i = cos(2 pi (x - 1/4) 2^(i - r)); the error of y_i grows by 4 y_i at the next doubling.
@@ -264,15 +278,15 @@ double ModularReduction::variance(const ckks::Params& params, const ckks::Cipher
         slope *= 4 * std::cos(kTurn * (integer - 0.25) * std::exp2(i - 1 - options_.doublings));
       }
     }
-    total += probability * sum;
+    out.mean += probability * sum;
+    out.largest = std::max(out.largest, sum);
   });
-  return total;
+  return out;
 }
 
-// Slopes are taken at the integers. x is close to an integer, and a quarter more allows for the difference.
 double ModularReduction::bound(const ckks::Params& params, const ckks::Ciphertext& x,
                                const std::vector<double>& scales, double rounding) const {
-  constexpr double kScaleError = 0x1p-53, kNearIntegers = 1.25;
+  constexpr double kScaleError = 0x1p-53;
   const auto rounded = [&](double scale) { return rounding / scale + kScaleError; };
   PlanScales bounds = plan_scales(plan_, params, x, scales[0]);
   for (auto* list : {&bounds.powers, &bounds.nodes}) {
@@ -291,7 +305,7 @@ double ModularReduction::bound(const ckks::Params& params, const ckks::Ciphertex
     }
     worst = std::max(worst, sum);
   }
-  return kNearIntegers * worst;
+  return worst;
 }
 
 double ModularReduction::operator()(double x) const {
@@ -321,14 +335,6 @@ double ModularReduction::cosine_error(int integer, double offset) const {
   const Real sine = std::sin(2 * std::numbers::pi_v<Real> * static_cast<Real>(offset));
   const Real y = reduce(options_, cosine_, arcsine_, integer + static_cast<Real>(offset));
   return static_cast<double>(std::fabs(y - horner(arcsine_, sine)));
-}
-
-double ModularReduction::interpolation_error() const {
-  double worst = 0;
-  sample(options_.range, 0.01, [&](int integer, Real offset) {
-    worst = std::max(worst, cosine_error(integer, static_cast<double>(offset)));
-  });
-  return worst;
 }
 
 double ModularReduction::interpolation_error_at(int integer, double distance) const {

@@ -3,6 +3,7 @@
 // and Ki 2020; Bossuat et al. 2021; Lee et al. 2021).
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "jali/circuits/polynomial.h"
@@ -19,6 +20,15 @@ struct ReductionOptions {
   /// interpolant at the Chebyshev nodes.
   int weight = 0;
 };
+
+/// No error of a slot that bootstrapping's own roundings and key switches leave is more than this many standard deviations, except
+/// with probability 2^-128. Each of them is a sum of random numbers times what other random numbers make of it: at most
+/// three polynomials are multiplied, slot by slot (a rounded diagonal, the sparse secret, and the ciphertext's uniform part). A slot
+/// of each is close to a complex normal number X, with P(|X| > a) = exp(-a^2) if its mean square is 1, and for a b c = u
+///   a^2 + b^2 + c^2 >= 3 u^(2/3), so that P(|X Y Z| > 256) is about exp(-121) = 2^-174,
+/// and 2^-157 for 2^17 slots. Sums of such errors have lighter tails: for given keys the parts that are drawn later are
+/// independent, and their variances add up.
+inline constexpr double kCircuitDeviations = 256;
 
 /// With u = (x - 1/4) / (K + 1/4), it computes
 ///   y_0 = p(u) ~ cos(2 pi (x - 1/4) / 2^r),  y_{i+1} = 2 y_i^2 - 1,  y_r ~ cos(2 pi (x - 1/4)) = sin(2 pi x).
@@ -37,9 +47,9 @@ class ModularReduction {
   /// lies levels() lower, at exactly `scale`. Throws DepthExhausted if there are fewer levels.
   /// The estimate takes x for a sum of `weight` + 1 numbers uniform in [-1/2, 1/2) that is close to an integer. It counts
   /// the noise of x, all roundings, and the error of the cosine's polynomial; it does not count that sin(2 pi x) is not
-  /// 2 pi x.
+  /// 2 pi x. wrong: how large the cosine's error may be in the bound on the error; without it, as large as interpolation_error().
   ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x, double scale,
-                         int weight) const;
+                         int weight, std::optional<double> wrong = {}) const;
 
   /// The function that apply computes, on a number in the clear.
   double operator()(double x) const;
@@ -47,7 +57,7 @@ class ModularReduction {
   double error(double distance) const;
   /// The error of the cosine's polynomial alone: the largest difference between f and what the exact sine would give, over
   /// samples of |x| <= K within 0.01 of an integer.
-  double interpolation_error() const;
+  double interpolation_error() const { return wrong_; }
   /// The error of the cosine's polynomial alone within `distance` of `integer` and of -integer.
   double interpolation_error_at(int integer, double distance) const;
   /// The root mean square of that error at the integers, each with the probability that it is the rounded sum of weight + 1
@@ -56,11 +66,14 @@ class ModularReduction {
 
  private:
   ReductionOptions options_;
-  /// The variance of the coefficients of sin(2 pi x), over the square of its scale. It counts a rounding of variance
-  /// `rounding` of every power and node of the polynomial at its own scale, and one at scales[i] after doubling i. scales[0]
-  /// is the scale of the polynomial's result.
-  double variance(const ckks::Params& params, const ckks::Ciphertext& x,
-                  const std::vector<double>& scales, double rounding, int weight) const;
+  /// The variance of the coefficients of sin(2 pi x), over the square of its scale, and that of the integer for which it is largest.
+  struct Variance {
+    double mean = 0, largest = 0;
+  };
+  /// It counts a rounding of variance `rounding` of every power and node of the polynomial at its own scale, and one at scales[i] after
+  /// doubling i. scales[0] is the scale of the polynomial's result.
+  Variance variance(const ckks::Params& params, const ckks::Ciphertext& x,
+                    const std::vector<double>& scales, double rounding, int weight) const;
   /// A bound on the error of sin(2 pi x) in every slot, in message units, if each of these roundings is at most `rounding`.
   double bound(const ckks::Params& params, const ckks::Ciphertext& x,
                const std::vector<double>& scales, double rounding) const;
@@ -69,6 +82,7 @@ class ModularReduction {
 
   Polynomial cosine_, arcsine_;
   PolynomialPlan plan_;
+  double wrong_ = 0;  // interpolation_error()
 };
 
 }  // namespace jali::circuits
