@@ -519,7 +519,7 @@ class Evaluator:
                 f'has no argument "{key}"' for key in kwargs if key not in signature.parameters
             ]
             name = f"numpy.{function.__name__} of encrypted arrays"
-            raise Unsupported(f"{name} {(other or [error])[0]}: it takes {takes}") from None
+            raise Unsupported(f"{name} {(other or [str(error)])[0]}: it takes {takes}") from None
         return known(*bound.args, **bound.kwargs)
 
     def _raw(self, value: EncryptedArray) -> Ciphertext:
