@@ -124,3 +124,23 @@ def test_pytorch_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
         jali.Unsupported, match=r"a Sequential needs the package torch.*pip install"
     ):
         compiled(module)
+
+
+@pytest.mark.parametrize("options", [{}, {"stride": 2}, {"padding": 1}, {"dilation": 2}])
+def test_windows_are_a_convolution(options: dict[str, int]) -> None:
+    """The code that the refusal of torch.nn.Unfold advises gives the same."""
+
+    class Windows(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.nn.functional.unfold(x, 3, **options)
+
+    code = (
+        "torch.nn.functional.conv2d(x, torch.eye(c * k * k).reshape(c * k * k, c, k, k)).flatten(2)"
+    )
+    x = np.random.default_rng(3).normal(size=(20, 2, 6, 6)).astype(np.float32)
+    with pytest.raises(jali.Unsupported) as refused:
+        jali.compile(Windows().eval(), x[:1], calibration=x)
+    assert code in str(refused.value)
+    with_options = code.replace(", k, k)).", ", k, k), **options).")
+    got = eval(with_options, {"torch": torch, "x": torch.tensor(x), "c": 2, "k": 3, "options": options})  # fmt: skip
+    assert torch.allclose(got, Windows()(torch.tensor(x)))

@@ -6,7 +6,7 @@ import math
 import numbers
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -123,6 +123,8 @@ class Encrypted(NumPyCalls):
     __pandas_priority__ = (
         10_000  # so that a column or a table of pandas calls the scheme's operator
     )
+    #: What < <= > >= are refused with.
+    _ordering: ClassVar[str] = "encrypted values cannot be compared: decrypt them first"
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -148,7 +150,10 @@ class Encrypted(NumPyCalls):
     def __eq__(self, other: object) -> NoReturn:
         raise Unsupported("encrypted values cannot be compared: decrypt them first")
 
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__
+    def __lt__(self, other: object) -> NoReturn:
+        raise Unsupported(self._ordering)
+
+    __le__ = __gt__ = __ge__ = __lt__
     __hash__ = object.__hash__
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:

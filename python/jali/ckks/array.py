@@ -61,6 +61,10 @@ class EncryptedArray(Shaped):
     """
 
     __slots__ = ("_ct", "_made_in", "_server")
+    _ordering = (
+        "encrypted values cannot be compared to give True or False: f = ckks.functions.step(bound, gap=...) makes a function, and f(x) is a "
+        "number, 1 where x > 0 and 0 where x < 0, for numbers of modulus from gap to bound. For x > y write f(x - y), or decrypt them first"
+    )
 
     def __init__(self, server: Evaluator, ciphertext: Ciphertext | ProductSum) -> None:
         self._server = server

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CLIENT", "COMPARISON", "OTHER", "SINGLE", "STEP", "WINDOW"]
+__all__ = ["CLIENT", "COMPARISON", "LINEAR", "OTHER", "SINGLE", "STEP", "WINDOW"]
 
 CLIENT = "end the model before it, and let the client take it of the decrypted results"
 COMPARISON = "the server does not see the result of a comparison: use arithmetic, such as a sigmoid of the difference"
@@ -13,6 +13,11 @@ WINDOW = (
 #: Of the largest or smallest of many numbers; with the name of a mean.
 SINGLE = "a {} of many numbers takes a ReLU for each: use {}, or end the model before it"
 STEP = "steps are no polynomials: {}"
+#: Of an operator that moves, copies and adds numbers; with how an example becomes a vector, is multiplied by a matrix, and gets the shape of the result.
+LINEAR = (
+    "it is linear: {} multiplies an example as a vector by the matrix M, whose row i has, as a vector, what the operator gives for an "
+    "example that is 1 at its number i and 0 elsewhere"
+)
 #: Of an operator of which nothing else is known.
 OTHER = (
     "write this part of the model with operators that there are. Near a function of single numbers, on an interval, is a polynomial, which is a sum "

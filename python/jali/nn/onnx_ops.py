@@ -14,7 +14,7 @@ import numpy as np
 from jali._core.console import counted_text
 from jali.errors import Unsupported
 from jali.nn import layers
-from jali.nn.instead import CLIENT, COMPARISON, SINGLE, STEP, WINDOW
+from jali.nn.instead import CLIENT, COMPARISON, LINEAR, SINGLE, STEP, WINDOW
 from jali.nn.tracing import Traced
 
 __all__ = [
@@ -35,6 +35,10 @@ Value = Any  # a traced array, an array in the clear, or None for an input that 
 Attrs = dict[str, Any]
 Operation = Callable[[Sequence[Value], Attrs], Value]
 
+_LINEAR = LINEAR.format("Reshape(MatMul(Flatten(x), M), shape)")
+_QUANTISED = (
+    "a program computes with real numbers: export the model as it was before it was quantised"
+)
 INSTEAD = {
     "MaxPool": WINDOW.format("AveragePool"),
     "GlobalMaxPool": WINDOW.format("GlobalAveragePool"),
@@ -44,6 +48,24 @@ INSTEAD = {
     **dict.fromkeys(("Round", "Floor", "Ceil", "Mod"), STEP.format("leave it out")),
     "Sign": STEP.format("use Tanh"),
     "Einsum": "write it with Transpose, MatMul, Mul and ReduceSum",
+    **dict.fromkeys(
+        ("Resize", "Upsample", "Trilu", "Col2Im", "GatherND", "GatherElements"), _LINEAR
+    ),
+    "Tile": "write Concat([x, x], axis), which copies an array along an axis; " + _LINEAR,
+    "CumSum": "write MatMul(x, T) along the last axis, with a matrix T that has ones on and above its diagonal and zeros below; "
+    + _LINEAR,
+    "SpaceToDepth": "write Reshape, Transpose and Reshape: (n, c, h, b, w, b) from (n, c, h b, w b), then the order 0, 3, 5, 1, 2, 4, "
+    "then (n, c b b, h, w); " + _LINEAR,
+    **dict.fromkeys(
+        (
+            "QuantizeLinear",
+            "DequantizeLinear",
+            "DynamicQuantizeLinear",
+            "QLinearConv",
+            "QLinearMatMul",
+        ),
+        _QUANTISED,
+    ),
     "Loop": "write it as a recurrent layer, or as a function of arrays with jali.nn.loop",
     "If": "the server does not see which branch is taken: compute both, and mix them by arithmetic",
     **dict.fromkeys(("Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal"), COMPARISON),

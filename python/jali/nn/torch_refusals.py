@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from jali.nn.instead import CLIENT, COMPARISON, SINGLE, STEP, WINDOW
+from jali.nn.instead import CLIENT, COMPARISON, LINEAR, SINGLE, STEP, WINDOW
 from jali.nn.torch_layers import OWN_STATISTICS
 
 __all__ = ["reason"]
 
 _RANDOM = "random numbers differ in every run: leave them out in eval mode"
+
+_LINEAR = LINEAR.format("(torch.flatten(x, 1) @ M).reshape(shape)")
 
 _INSTEAD = {
     "max_pool": WINDOW.format("AvgPool"),
@@ -25,6 +27,21 @@ _INSTEAD = {
     "_log_softmax": CLIENT,
     "embedding": "a table is looked up by a number that the server does not see: let the client look it up, and compile the rest of "
     "the model, which takes the vectors",
+    "im2col": "a convolution whose weights are 0 and 1 gives the same: torch.nn.functional.conv2d(x, torch.eye(c * k * k).reshape(c * k * k, c, "
+    "k, k)).flatten(2) for windows of k by k of c channels, with the same stride, padding and dilation",
+    "cumsum": "write x @ torch.ones(n, n).triu() along a last axis of n numbers",
+    **dict.fromkeys(
+        (
+            "col2im",
+            "pixel_unshuffle",
+            "upsample_bilinear2d",
+            "upsample_bicubic2d",
+            "upsample_linear1d",
+            "tril",
+            "triu",
+        ),
+        _LINEAR,
+    ),
     "cond": "the server does not see which branch is taken: compute both, and mix them by arithmetic",
     "while_loop": "the server does not see when a loop ends: take a fixed number of steps",
     "rand_like": _RANDOM,

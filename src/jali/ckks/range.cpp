@@ -17,20 +17,24 @@ std::string shown(double x) {
 
 namespace {
 
-/// What makes a level hold `bits` more.
+/// What makes a level hold `bits` more. Further levels come first: each leaves room for numbers 2^scale_bits times as large, in this operation and in those
+/// that follow, of which nothing is known here. integer_bits alone would be asked for again by the next operation.
 std::string advice(const Params& params, double bits) {
   const Literal& l = params.literal();
-  const double more = std::ceil(l.integer_bits + bits);
   std::string text =
       "scale the numbers down, declare a smaller peak= when you encrypt, or claim one with "
       "with_magnitude() if the operands are known to be smaller";
-  constexpr double kMostIntegerBits = 120;
-  if (more <= kMostIntegerBits) text += "; or make the parameters with integer_bits=" + shown(more);
   if (!l.bootstrap) {
-    const double levels = std::ceil(bits / l.scale_bits);
-    text += more <= kMostIntegerBits ? " or depth=" : "; or make the parameters with depth=";
-    text += shown(l.depth + levels);
+    const double levels = std::max(1.0, std::ceil(bits / l.scale_bits));
+    text += "; or make the parameters with depth=" + shown(l.depth + levels) +
+            ", so that numbers 2^" + shown(levels * l.scale_bits) +
+            " times as large have room here and in what follows";
   }
+  const double more = std::ceil(l.integer_bits + bits);
+  constexpr double kMostIntegerBits = 120;
+  if (more <= kMostIntegerBits)
+    text += "; or make the parameters with integer_bits=" + shown(more) +
+            ", if no larger numbers follow";
   return text;
 }
 

@@ -1,0 +1,204 @@
+"""What refusals of compiled models and of CKKS arrays advise is code, and the code gives what was asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from array_world import small
+
+import jali
+from jali import ckks
+from jali.nn import numpy_refusals, onnx_ops
+
+X = np.arange(12.0).reshape(3, 4)  # of a batch of one
+IMAGE = np.arange(32.0).reshape(1, 2, 4, 4) / 10
+
+
+def linear(function: Callable[[Any], Any], shape: tuple[int, ...]) -> Any:
+    """The matrix M of the sentence: row i has what the function gives for an example that is 1 at its number i."""
+    units = np.eye(int(np.prod(shape))).reshape(-1, 1, *shape)
+    return np.stack([np.asarray(function(unit)).reshape(-1) for unit in units])
+
+
+def onnx_result(op: str, x: Any, constants: list[Any], attrs: dict[str, Any]) -> Any:  # fmt: skip
+    from onnx import TensorProto, helper, numpy_helper
+    from onnx.reference import ReferenceEvaluator
+
+    names = ["x", *(f"c{k}" if c is not None else "" for k, c in enumerate(constants))]
+    node = helper.make_node(op, names, ["y"], **attrs)
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.DOUBLE, x.shape)],
+        [helper.make_tensor_value_info("y", TensorProto.DOUBLE, None)],
+        [
+            numpy_helper.from_array(np.asarray(c), f"c{k}")
+            for k, c in enumerate(constants)
+            if c is not None
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+    return ReferenceEvaluator(model).run(None, {"x": x})[0]
+
+
+@pytest.mark.parametrize(
+    ("op", "constants", "attrs"),
+    [
+        ("Resize", [None, np.float32([1, 1, 2, 2])], {"mode": "nearest"}),
+        ("Resize", [None, np.float32([1, 1, 2, 2])], {"mode": "linear"}),
+        ("Tile", [np.array([1, 1, 2, 3])], {}),
+        ("CumSum", [np.array(2)], {}),
+        ("SpaceToDepth", [], {"blocksize": 2}),
+        ("Trilu", [], {"upper": 1}),
+    ],
+)
+def test_what_is_linear_in_onnx_is_a_product_with_its_matrix(
+    op: str, constants: list[Any], attrs: dict[str, Any]
+) -> None:
+    pytest.importorskip("onnx")
+    from onnx import helper
+    from test_nn_onnx import agrees, model_of
+
+    said = onnx_ops.INSTEAD[op]
+    assert "Reshape(MatMul(Flatten(x), M), shape)" in said
+    wanted = onnx_result(op, IMAGE, constants, attrs)
+    matrix = linear(lambda x: onnx_result(op, x, constants, attrs), IMAGE.shape[1:])
+    nodes = [
+        helper.make_node("Flatten", ["x"], ["f"]),
+        helper.make_node("MatMul", ["f", "m"], ["p"]),
+        helper.make_node("Reshape", ["p", "s"], ["y"]),
+    ]
+    shape = np.array([-1, *wanted.shape[1:]])
+    model = model_of(nodes, {"m": matrix, "s": shape}, {"x": IMAGE.shape[1:]})
+    agrees(model, IMAGE)
+    assert np.allclose(
+        (IMAGE.reshape(1, -1) @ matrix).reshape(wanted.shape), wanted, rtol=0, atol=1e-6
+    )
+
+
+def test_what_onnx_writes_otherwise() -> None:
+    pytest.importorskip("onnx")
+    from onnx import helper
+    from test_nn_onnx import agrees, model_of
+
+    assert "Reshape, Transpose and Reshape: (n, c, h, b, w, b)" in onnx_ops.INSTEAD["SpaceToDepth"]
+    nodes = [
+        helper.make_node("Reshape", ["x", "s"], ["a"]),
+        helper.make_node("Transpose", ["a"], ["b"], perm=[0, 3, 5, 1, 2, 4]),
+        helper.make_node("Reshape", ["b", "t"], ["y"]),
+    ]
+    shapes = {"s": np.array([-1, 2, 2, 2, 2, 2]), "t": np.array([-1, 8, 2, 2])}
+    agrees(model_of(nodes, shapes, {"x": (2, 4, 4)}), IMAGE)
+    by_hand = IMAGE.reshape(1, 2, 2, 2, 2, 2).transpose(0, 3, 5, 1, 2, 4).reshape(1, 8, 2, 2)
+    assert np.allclose(by_hand, onnx_result("SpaceToDepth", IMAGE, [], {"blocksize": 2}))
+    assert "MatMul(x, T)" in onnx_ops.INSTEAD["CumSum"]
+    assert np.allclose(X @ np.triu(np.ones((4, 4))), np.cumsum(X, axis=-1))
+    agrees(
+        model_of([helper.make_node("MatMul", ["x", "t"], ["y"])], {"t": np.triu(np.ones((4, 4)))}, {"x": (3, 4)}),
+        X[None],
+    )  # fmt: skip
+    assert "Concat([x, x], axis)" in onnx_ops.INSTEAD["Tile"]
+    agrees(
+        model_of([helper.make_node("Concat", ["x", "x"], ["y"], axis=2)], {}, {"x": (3, 4)}),
+        X[None],
+    )
+    assert "before it was quantised" in onnx_ops.INSTEAD["QuantizeLinear"]
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "code", "example"),
+    [
+        ("diagonal", np.diagonal, "(x * numpy.eye(n)).sum(axis=1)", np.arange(9.0).reshape(3, 3)),
+        ("trace", np.trace, "(x * numpy.eye(n)).sum()", np.arange(9.0).reshape(3, 3)),
+        ("diag", np.diag, "numpy.reshape(x, (-1, 1)) * numpy.eye(n)", np.arange(3.0)),
+        ("diag", np.diag, "(x * numpy.eye(n)).sum(axis=1)", np.arange(9.0).reshape(3, 3)),
+    ],
+)
+def test_diagonals_in_functions_that_are_compiled(
+    name: str, function: Any, code: str, example: Any
+) -> None:
+    assert code in (numpy_refusals.instead(name) or "")
+    with pytest.raises(jali.Unsupported) as refused:
+        jali.nn.trace(function, example)
+    assert code in str(refused.value)
+
+    def written(x: Any) -> Any:
+        return eval(code, {"numpy": np, "n": 3, "x": x})
+
+    assert np.allclose(written(example), function(example))
+    jali.nn.trace(written, example)
+
+
+@pytest.mark.parametrize(
+    ("refused", "code", "shape"),
+    [
+        (np.diagonal, "(x * np.eye(n)).sum(1)", (3, 3)),
+        (lambda x: x.diagonal(), "(x * np.eye(n)).sum(1)", (3, 3)),
+        (np.trace, "(x * np.eye(n)).sum()", (3, 3)),
+        (np.diag, "(x * np.eye(n)).sum(1)", (3, 3)),
+        (np.diag, "x[:, None] * np.eye(n)", (3,)),
+    ],
+)
+def test_diagonals_of_encrypted_arrays(
+    rng: np.random.Generator, refused: Any, code: str, shape: tuple[int, ...]
+) -> None:
+    s = small()
+    values = rng.uniform(-1, 1, shape)
+    x = s.bind(values)
+    with pytest.raises(jali.Error) as error:
+        refused(x)
+    assert code in str(error.value)
+    s.check(eval(code, {"np": np, "n": 3, "x": x}), refused(values))
+
+
+def test_a_comparison_of_encrypted_numbers_says_what_gives_zero_and_one() -> None:
+    s = small()
+    x = s.bind(np.array([0.5, -0.5]))
+    compared: list[Callable[[], Any]] = [
+        lambda: x > 0,
+        lambda: x <= 0.5,
+        lambda: x < x,
+        lambda: x >= x,
+    ]
+    for one in compared:
+        with pytest.raises(
+            jali.Unsupported, match=r"f = ckks\.functions\.step\(bound, gap=\.\.\.\)"
+        ):
+            one()
+    params = ckks.Params.create(
+        depth=12, scale_bits=40, log_n=10, security=0, name="insecure_compared"
+    )
+    client = ckks.Client(params, threads=1)
+    server = ckks.Evaluator(params, client.evaluation_keys(), threads=1)
+    values = np.array([0.75, -0.5, 0.25, -1.0])
+    y = server.bind(client.encrypt(values, peak=1.0))
+    f = ckks.functions.step(1.5, gap=0.125)
+    assert np.allclose(client.decrypt(f(y)), values > 0, atol=0.01)
+    half = server.bind(client.encrypt(values / 2, peak=0.5))
+    assert np.allclose(client.decrypt(f(y - half)), values > values / 2, atol=0.01)
+
+
+def test_more_room_is_found_in_one_step() -> None:
+    """Sums on the lowest level grew out of integer_bits=10, and then out of each number of bits that its error advised."""
+
+    def program(depth: int, **more: Any) -> None:
+        params = ckks.Params.create(
+            depth=depth, scale_bits=40, log_n=10, security=0, name="insecure_room", **more
+        )
+        client = ckks.Client(params, threads=1)
+        server = ckks.Evaluator(params, client.evaluation_keys(), threads=1)
+        x = server.bind(client.encrypt(np.full(4, 20.0), peak=20.0))
+        y = x * x
+        for _ in range(5):
+            y = 4 * y + 4 * y
+        assert np.allclose(client.decrypt(y), 400 * 8.0**5, rtol=1e-3)
+
+    with pytest.raises(jali.RangeExceeded) as refused:
+        program(1)
+    depth = re.search(r"depth=(\d+), so that numbers 2\^40 times", str(refused.value))
+    assert depth, str(refused.value)
+    program(int(depth[1]))
