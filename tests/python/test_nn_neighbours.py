@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -80,3 +82,21 @@ def test_a_refusal_names_the_nearest_precision_that_compiles(rng: np.random.Gene
         jali.Unsupported, match=r"With precision_bits=6 it compiles: \d levels?, and keys of"
     ):
         nearest(at, lambda made: made, 10.0, 1)
+
+
+def test_a_dear_probability_names_the_cheaper_logits(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    linear = pytest.importorskip("sklearn.linear_model")
+    special = pytest.importorskip("scipy.special")
+
+    x = rng.normal(size=(60, 4))
+    model = linear.LogisticRegression().fit(x, x[:, 0] > 0.1)
+    how = {"calibration": x, "precision_bits": 8}
+    monkeypatch.setattr(importlib.import_module("jali.nn.compile"), "_DEAR", 0)
+    with pytest.warns(UserWarning, match='with output="logits", of which the client computes'):
+        dear = jali.compile(model, x[:1], output="probability", **how)
+    cheap = jali.compile(model, x[:1], **how)
+    assert cheap.sizes().keys_expanded < dear.sizes().keys_expanded
+    off = special.expit(cheap.simulate(x, rng=0)) - model.predict_proba(x)[:, 1]
+    assert np.abs(off).max() < 2.0**-5

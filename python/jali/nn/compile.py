@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import numpy as np
 
 from jali._core import checks
-from jali._core.console import counted_text, one_text
+from jali._core.console import bytes_text, counted_text, one_text
 from jali.errors import InvalidArgument, Unsupported
 from jali.nn.calibrate import MARGIN
 from jali.nn.execute import checked_examples
@@ -29,6 +29,7 @@ __all__ = ["compile", "trace"]
 
 _ONE = "If the first axis of the example is the batch, give example[0] in its place: a function takes one example"
 _FEW = 10  # fewer examples than this say little about ranges
+_DEAR = 1 << 30  # bytes of keys in a server
 _MEMORY = {"cpu": 4 << 30, "cuda": 16 << 30}
 
 
@@ -75,7 +76,7 @@ def compile(
     margin: how far ranges reach beyond what the calibration gave, at both ends, in units of its width.
     input_range: (low, high) of the input's numbers, if you know it; of one number for all or one for each. For several inputs, a list
         of these or None.
-    output: for classifiers of scikit-learn, "logits" or "probability".
+    output: for classifiers of scikit-learn, "logits" or "probability". If keys take more than 1 GiB with "probability" and less with "logits", that is warned of.
     progress: called when a stage begins, with its name, as Program.explain takes it, and about how much of the work is done, from 0 to 1. Layout,
         lower, levels and parameters may begin several times, because plans are compared; the fraction never falls, and is 1 in the
         last call. If it raises, the work ends.
@@ -117,17 +118,35 @@ def compile(
         _warn_of_unused(graph)
         ranges = [input_range] if len(graph.inputs) == 1 else input_range
         _check_ranges(ranges, len(graph.inputs))
-        return compiled(
-            graph,
-            examples,
-            precision_bits=precision,
-            lanes=lanes,
-            margin=float(margin),
-            input_ranges=ranges,
-            memory=_MEMORY[device] if room is None else room,
-            key_memory=float("inf") if room is None else None,
-            device=device,
-            progress=told,
+        how: dict[str, Any] = {
+            "precision_bits": precision,
+            "lanes": lanes,
+            "margin": float(margin),
+            "input_ranges": ranges,
+            "memory": _MEMORY[device] if room is None else room,
+            "key_memory": float("inf") if room is None else None,
+            "device": device,
+        }
+        program = compiled(graph, examples, **how, progress=told)
+        if output == "probability":
+            _warn_of_dear(program, lambda: compiled(trace(module, example), examples, **how))
+        return program
+
+
+def _warn_of_dear(program: Program, of_logits: Callable[[], Program]) -> None:
+    """Warns if the program's keys take much and those of logits, which are compiled for it, less."""
+    keys = program.sizes().keys_expanded
+    if keys < _DEAR:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fewer = of_logits().sizes().keys_expanded
+    if fewer < keys:
+        warnings.warn(
+            f'keys take {bytes_text(keys)} in the server, and {bytes_text(fewer)} with output="logits", of which the client computes the '
+            "probabilities, scipy.special.expit(logits)",
+            UserWarning,
+            stacklevel=3,
         )
 
 
