@@ -104,8 +104,8 @@ docs-test: build ## every code block of the documents and every script of exampl
 	@$(call logged,python tools/run_docs.py README.md CONTRIBUTING.md docs examples/README.md $(wildcard examples/*.py) --build $(RELEASE)) \
 	  $(call or_say,the document and line are named above)
 
-# Its host files are compiled with the flags of the release, so that ccache has them. The whole: for every GPU from Ampere on. The brief share: for the GPUs of this machine, or, if there is none, as far as PTX
-# without optimisation, which takes a third of the time.
+# The whole: for every GPU from Ampere on. The brief share: for the GPUs of this machine, or, if there is none, as far as PTX
+# without optimisation, which takes a third of the time. Host files have the flags of the release, so that ccache has them.
 GPU_ARCHITECTURES = $(call share,$$(nvidia-smi -L >/dev/null 2>&1 && echo native || echo none),all)
 cuda: .venv/tools ## compile the CUDA engine and its tests; they skip if there is no GPU
 	nvcc=$$(tools/nvcc.sh always $(BIN)/python $(NVCC_FOLDER)) \
