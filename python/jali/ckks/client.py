@@ -474,7 +474,7 @@ def encrypted(
         _check_memory(params, known.shape, level, arguments[1], batch=view is None, limit=limit)
     array = as_numbers(values) if known is values else known
     if not calibrated:
-        check_magnitude(array, *kind, stacklevel=4)
+        check_magnitude(array, *kind, stacklevel=3)
     if view is None:
         return core.encrypt(array, *arguments, *kind, None, layout, part, calibrated)
     if layout is not None:
