@@ -248,11 +248,13 @@ def test_steps_of_scikit_learn_as_a_function() -> None:
     preprocessing = pytest.importorskip("sklearn.preprocessing")
     pipeline = pytest.importorskip("sklearn.pipeline")
     linear = pytest.importorskip("sklearn.linear_model")
+    target = AROUND[:, 0] * AROUND[:, 1]
+    splines = pipeline.make_pipeline(preprocessing.SplineTransformer(), linear.LinearRegression())
+    with pytest.raises(jali.Unsupported, match="or write the whole model as a function of arrays"):
+        jali.nn.trace(splines.fit(AROUND, target), AROUND[:1])
     model = pipeline.make_pipeline(
         preprocessing.PolynomialFeatures(2, include_bias=False), linear.LinearRegression()
-    ).fit(AROUND, AROUND[:, 0] * AROUND[:, 1])
-    with pytest.raises(jali.Unsupported, match="or write the whole model as a function of arrays"):
-        jali.nn.trace(model, AROUND[:1])
+    ).fit(AROUND, target)
     last = model[-1]
 
     def written(x: Any) -> Any:

@@ -193,7 +193,7 @@ def test_an_example_alone_is_warned_of(rng: np.random.Generator) -> None:
         ({"margin": -1}, "margin"),
         ({"input_range": (1, -1)}, "low < high"),
         ({"input_range": (0, 0.5)}, "outside of the range"),
-        ({"calibration": np.zeros((0, 10))}, "shape"),
+        ({"calibration": np.zeros((0, 10))}, "holds no example"),
         ({"calibration": []}, "no example"),
         ({"calibration": np.zeros((5, 9))}, "shape"),
         ({"calibration": np.full((5, 10), np.nan)}, "NaN"),

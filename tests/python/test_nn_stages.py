@@ -42,9 +42,10 @@ def program() -> nn.Program:
     return jali.compile(network(rng), (x[0], y[0]), **options)  # type: ignore[arg-type]
 
 
-def test_there_are_ten_stages(program: nn.Program) -> None:
+def test_there_are_eleven_stages(program: nn.Program) -> None:
     assert STAGES == (
         "trace",
+        "simplify",
         "fold",
         "calibrate",
         "approximate",
@@ -68,6 +69,7 @@ READABLE: dict[str, tuple[str, ...]] = {
         "dense(y, weight=array(4, 4)",
         "return",
     ),
+    "simplify": ("dense(x, weight=array(4, 4)", "sigmoid", "return"),
     "fold": ("affine(x,", "affine(y,", "sigmoid: 4 = function(", "multiply("),
     "calibrate": ("low=", "high=", "proven="),
     "approximate": ("approximated(", "by=sigmoid of degree", "radius="),

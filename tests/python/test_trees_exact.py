@@ -452,7 +452,7 @@ def test_programs_and_manifests_are_saved(tmp_path: Any) -> None:
     with pytest.raises(jali.FileError):
         program.save(tmp_path / "no folder" / "program")
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(jali.FileError, match="no file"):
+    with pytest.raises(jali.FileError, match="not a file"):
         program.save(tmp_path / "pipe")
     (tmp_path / "link").symlink_to(tmp_path / "manifest")
     program.save(tmp_path / "link")  # the link is replaced, and not followed

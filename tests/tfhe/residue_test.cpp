@@ -165,7 +165,7 @@ TEST_P(TfheResidue, OfAnEncryptorThatIsGone) {
   const auto wanted = needles([&](Secrets& s) {
     const Seed seed = expanded(owner_root, 0);
     s.add_seed("root of an owner", owner_root);
-    s.add("seed of an encryption", seed.data(), 16);
+    s.add_seed("seed of an encryption", seed);
     std::vector<std::uint8_t> plus(words), minus(words);
     Prng bits(seed, 0);
     random::sample_bits(bits, plus);

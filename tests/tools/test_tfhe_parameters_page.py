@@ -20,11 +20,15 @@ BLOCKS = (DOCS / "block-binary.md").read_text()
 def _tables(page: str, first: str) -> list[dict[str, list[str]]]:
     """The tables whose first column has this heading, by the names in it."""
     out: list[dict[str, list[str]]] = []
+    inside = False
     for line in page.splitlines():
         cells = [cell.strip() for cell in line.split("|")[1:-1]]
         if cells and cells[0] == first:
             out.append({})
-        elif out and cells and cells[0].startswith("`"):
+            inside = True
+        elif not cells:
+            inside = False
+        elif inside and cells[0].startswith("`"):
             out[-1][cells[0].strip("`")] = cells[1:]
     return out
 
@@ -65,6 +69,14 @@ def test_sizes(name: str) -> None:
         f"{p['log2_p_fail']:.1f}",
     ]
     assert p["first"] == "switch_first"  # as the page says of all
+
+
+def test_public_keys() -> None:
+    (table,) = _tables(PAGE, "presets")
+    for names, row in table.items():
+        p = PRESETS[names.partition("`")[0]]
+        words = p["k"] * p["polynomial_size"] * p["torus"] / 8
+        assert _number(row[0]) == round((32 + words) / 1000, 1)
 
 
 @pytest.mark.parametrize("name", PRESETS)

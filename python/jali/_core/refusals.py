@@ -150,7 +150,7 @@ def not_offered(thing: type | ModuleType, name: str) -> NotOffered:
     return NotOffered(f"{_shown(thing)} has no {name}: {_says(thing, name)}")
 
 
-@lru_cache(maxsize=256)  # hasattr() may be asked in a loop, and names alike take 1 ms to find
+@lru_cache(maxsize=256)  # hasattr() may be asked in a loop, and names alike take long to find
 def _says(thing: type | ModuleType, name: str) -> str:
     says = sentence(thing, name, *NAMES)
     if says is not None:
