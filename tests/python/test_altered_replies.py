@@ -150,11 +150,22 @@ def test_the_bound_of_bootstrapped_numbers_is_of_use(some: World) -> None:
 
 
 def test_release_after_bootstrapping_hides_the_worst_case(some: World) -> None:
-    y = some.encrypt(np.ones(2), peak=1.0).bootstrap()
-    assert ckks.worst_case_noise(y.ciphertext) > 1
-    policy = ckks.ReleasePolicy(origin="derived", statistical_bits=20)
-    with pytest.raises(jali.InvalidArgument, match="the noise that hides the error takes"):
-        some.client.release(y, policy=policy)
+    """The product of worst cases, and not the smaller bound on the error, which takes errors for independent."""
+    numbers = np.ones(some.slots or some.params.slots)
+    y = some.encrypt(numbers, peak=1.0).bootstrap()
+    bound = ckks.worst_case_noise(y.ciphertext)
+    assert bound > ckks.worst_case_error(y.ciphertext)
+    policy = ckks.ReleasePolicy(origin="derived", error_bound=bound, statistical_bits=20)
+    std = policy.noise_std(y.slots, 1)
+    plain = ckks.ReleasePolicy(origin="derived", statistical_bits=20)
+    shown = [some.client.release(y, policy=plain) - numbers for _ in range(16)]
+    assert np.sqrt(np.mean(np.square(shown))) > std / 4
+    for wrong in (0.9 * bound, ckks.worst_case_error(y.ciphertext)):
+        small = ckks.ReleasePolicy(
+            origin="declared", error_bound=wrong, largest=2, statistical_bits=20
+        )
+        with pytest.raises(jali.InvalidArgument, match="the policy says error_bound"):
+            some.client.release(y, policy=small)
 
 
 @pytest.mark.long
