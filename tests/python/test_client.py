@@ -153,7 +153,7 @@ def test_a_release_believes_no_claim(wide: World) -> None:
         ),
     }
     for name, claimed in claims.items():
-        with pytest.raises(jali.InvalidArgument, match="claimed|no bound is known"):
+        with pytest.raises(jali.InvalidArgument, match=r"claimed|no bound is known"):
             wide.client.release(claimed, policy=policy)
             pytest.fail(name)
     # What is proven is released, with a peak that is said again, too.

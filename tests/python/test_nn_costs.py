@@ -179,7 +179,9 @@ def test_stored_matrices_cost_what_was_measured() -> None:
         ):
             of_table(params, without)
     for wrong in ({"made": 10}, {"expanded": -1}, {"streamed": 2.5}, {"expanded": True}):
-        with pytest.raises(ValueError, match=f"{next(iter(wrong))}: must be a whole number|do not grow"):
+        with pytest.raises(
+            ValueError, match=f"{next(iter(wrong))}: must be a whole number|do not grow"
+        ):
             Costs.of_document({**costs.document, **wrong})
 
 

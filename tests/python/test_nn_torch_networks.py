@@ -183,7 +183,9 @@ def test_examples_outside_of_the_calibration_and_too_few_of_them() -> None:
     with pytest.warns(UserWarning, match="calibrated with 1 example,"):
         jali.compile(network, x[:1], precision_bits=6)
     client = jali.compile(network, x[:1], calibration=x, precision_bits=6).client(threads=1)
-    with pytest.raises(jali.InvalidArgument, match=r"x?input\[0, 2, 3\] of example 1 is not among the numbers"):
+    with pytest.raises(
+        jali.InvalidArgument, match=r"x?input\[0, 2, 3\] of example 1 is not among the numbers"
+    ):
         wrong = x[:3].numpy().copy()
         wrong[1, 0, 2, 3] = 9.0
         client.encrypt(wrong)

@@ -31,7 +31,9 @@ def test_numbers_above_the_declared_peak_are_refused(client):
 def test_a_cube_of_thousands_at_depth_2_is_refused(client, server):
     x = server.bind(client.encrypt(np.array([1910.0, 3000.0]), magnitude=3000, peak=3000))
     assert np.allclose(client.decrypt(x * x), [1910.0**2, 9e6], rtol=1e-6)
-    with pytest.raises(jali.RangeExceeded, match=r"2\.7e\+10 .*depth=3, .*integer_bits=36, if no larger"):
+    with pytest.raises(
+        jali.RangeExceeded, match=r"2\.7e\+10 .*depth=3, .*integer_bits=36, if no larger"
+    ):
         x * x * x
     deeper = ckks.Params.create(depth=3)
     owner = ckks.Client(deeper)

@@ -454,9 +454,11 @@ def test_programs_and_manifests_are_saved(tmp_path: Any) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(jali.FileError, match="not a file"):
         program.save(tmp_path / "pipe")
-    (tmp_path / "link").symlink_to(tmp_path / "manifest")
-    program.save(tmp_path / "link")  # the link is replaced, and not followed
-    assert trees.Manifest.load(tmp_path / "manifest").fingerprint == program.manifest.fingerprint
+    (tmp_path / "link").symlink_to(tmp_path / "other")
+    program.save(tmp_path / "link")  # the link stays, and what it names is written
+    assert (tmp_path / "link").is_symlink()
+    again = trees.Program.load(tmp_path / "other")
+    assert again.manifest.fingerprint == program.manifest.fingerprint
     with pytest.raises(jali.InvalidArgument, match="path"):
         program.save(3)  # type: ignore[arg-type]
 
