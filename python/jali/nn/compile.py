@@ -12,6 +12,7 @@ import numpy as np
 from jali._core import checks
 from jali._core.console import bytes_text, counted_text, one_text
 from jali.errors import InvalidArgument, Unsupported
+from jali.nn.answers import DEFAULT_BITS, answers_of
 from jali.nn.calibrate import MARGIN
 from jali.nn.execute import checked_examples
 from jali.nn.from_onnx import is_onnx, loaded, trace_onnx
@@ -60,8 +61,10 @@ def compile(
     calibration: examples like those that will be encrypted, as batches (n, *shape), or an iterable of batches. They say
         which numbers occur in the model; approximations and scales are made for these, and a margin. Batches that are tuples may
         hold labels behind the inputs.
-    precision_bits: encrypted outputs differ from the model's by at most 2^-precision_bits of the largest output of the calibration; None stands for 10. This
-        is measured for approximations, on 256 examples of the calibration or, if the model is small, on all, and estimated for noise: for
+    precision_bits: encrypted outputs differ from the model's by at most 2^-precision_bits of the largest output of the calibration. None stands for 10, and for
+        classifiers of scikit-learn for the fewest whole bits with which no answer of the calibration changes, the largest score or the side of a threshold: from 8 to 10 if
+        functions are approximated and there are 100 examples, and otherwise from 10 to 16. More than 10 are taken if they take no more levels. Program.summary says
+        how many answers may change all the same, because they are nearer to another one. The error is measured for approximations, on 256 examples of the calibration or, if the model is small, on all, and estimated for noise: for
         the number that has most of it or, if the program bootstraps, as an average over numbers. The average then takes an eighth of the error at
         six standard deviations, but numbers that have more than it may be off by more than was asked for. Program.summary says which of both it is. Six standard
         deviations are exceeded seldom, but they are: about once in 100,000 numbers in tests, by 28% at most (docs/noise.md).
@@ -99,7 +102,8 @@ def compile(
         raise InvalidArgument(
             "example is missing: give arrays as the model takes them, such as X[:1]"
         )
-    precision = 10.0 if precision_bits is None else _precision(precision_bits)
+    precision = DEFAULT_BITS if precision_bits is None else _precision(precision_bits)
+    by_answers = precision_bits is None and is_estimator(module)
     lanes = checks.whole(batch, 1, "batch must be a power of two")
     if lanes & (lanes - 1) or lanes > 1 << 15:
         raise InvalidArgument(f"batch must be a power of two up to 32,768, not {batch}")
@@ -127,7 +131,8 @@ def compile(
             "key_memory": float("inf") if room is None else None,
             "device": device,
         }
-        program = compiled(graph, examples, **how, progress=told)
+        answers = answers_of(module, output) if by_answers else None
+        program = compiled(graph, examples, **how, progress=told, answers=answers)
         if output == "probability":
             _warn_of_dear(program, lambda: compiled(trace(module, example), examples, **how))
         return program

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jali._core.console import bytes_text, counted_text
 from jali.ckks import Params
+from jali.nn.answers import Kept, kept_text
 from jali.nn.costs import Costs
 from jali.nn.graph import Node
 from jali.nn.keys import Demand, key_sizes
@@ -80,8 +81,10 @@ def _cost(node: Node, costs: Costs) -> int:
     return int(costs.of(node)[level])
 
 
-def program_text(manifest: Manifest, machine: Machine, precision_bits: float) -> str:
-    """The stage "program": what client and server exchange, and what the server holds."""
+def program_text(
+    manifest: Manifest, machine: Machine, precision_bits: float, answers: Kept | None = None
+) -> str:
+    """The stage "program": what client and server exchange, and what the server holds. answers: see Program."""
     graph, memory = machine.graph, machine.memory
     lines = ["after 'program'", f"  fingerprint {manifest.fingerprint}"]
     for kind, ports in (("input", manifest.inputs), ("output", manifest.outputs)):
@@ -91,8 +94,9 @@ def program_text(manifest: Manifest, machine: Machine, precision_bits: float) ->
     )
     noise = ", ".join(f"{bits:.1f}" for bits in manifest.demand.noise_bits)
     whose = "average of its numbers" if manifest.demand.restored_bits else "number with most"
+    asked = "asked for" if answers is None else f"of precision{kept_text(answers)}"
     lines.append(
-        f"  {precision_bits:g} bits asked for, noise at -{noise} bits of each output's scale, of the {whose}"
+        f"  {precision_bits:g} bits {asked}, noise at -{noise} bits of each output's scale, of the {whose}"
     )
     lines.append(f"  matrices in at most {bytes_text(memory)}: {stored_text(machine.bytes_of)}")
     made = sum("made" in kinds for kinds in machine.stored.values())

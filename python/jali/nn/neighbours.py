@@ -9,10 +9,11 @@ from typing import TypeVar
 
 from jali._core.console import bytes_text, counted_text
 from jali.errors import InvalidArgument, Unsupported
+from jali.nn.answers import DEFAULT_BITS
 from jali.nn.keys import key_sizes
 from jali.nn.planned import Plan
 
-__all__ = ["nearest"]
+__all__ = ["by_default", "nearest"]
 
 _WIDER = (8, 64)  # times the examples that were asked for
 _MOST_LANES = 1 << 12
@@ -20,6 +21,26 @@ _FEWER = (2.0, 4.0)  # bits of precision
 _LEAST = 2.0
 
 Made = TypeVar("Made")
+
+
+def by_default(
+    at: Callable[[float, int], Made],
+    plan_of: Callable[[Made], Plan],
+    bits: float,
+    lanes: int,
+) -> tuple[float, Made]:
+    """What `at` makes with these bits of precision, which keep the answers of a classifier, and its precision. That is DEFAULT_BITS instead if fewer do not
+    compile, or more do not with as few levels. So whatever compiles with DEFAULT_BITS compiles. Other arguments as of nearest."""
+    if bits < DEFAULT_BITS:
+        with contextlib.suppress(Unsupported, InvalidArgument):
+            return bits, at(bits, lanes)
+    made = nearest(at, plan_of, DEFAULT_BITS, lanes)
+    if bits > DEFAULT_BITS:
+        with contextlib.suppress(Unsupported, InvalidArgument):
+            more = at(bits, lanes)
+            if plan_of(more).machine.params.depth <= plan_of(made).machine.params.depth:
+                return bits, more
+    return DEFAULT_BITS, made
 
 
 def nearest(

@@ -18,6 +18,7 @@ from jali._core import checks
 from jali._core.console import bytes_text, counted_text
 from jali.errors import InvalidArgument, VersionError
 from jali.nn import files, stored
+from jali.nn.answers import Answers, Kept
 from jali.nn.approximate import approximate, approximated, promised
 from jali.nn.calibrate import MARGIN, calibrate, check_outputs
 from jali.nn.costs import Costs
@@ -29,7 +30,7 @@ from jali.nn.graph import Array, Graph, Shape
 from jali.nn.keys import key_sizes
 from jali.nn.levels import Levels, conjugated, levels_of
 from jali.nn.manifest import Manifest
-from jali.nn.neighbours import nearest
+from jali.nn.neighbours import by_default, nearest
 from jali.nn.parameters import Ring
 from jali.nn.placement import verify
 from jali.nn.plan import plan
@@ -76,7 +77,8 @@ class Program:
 
     stages: the graph after every stage. memory: bytes for matrices. device: "cpu" or "cuda", for which it was planned. precision_bits: what was asked for. error: of every function, in units of its largest
     value. costs: of operations and bootstrappings, by which levels were chosen. weights: by which layouts were. claims: see Machine. changes: to the
-    traced graph, operations that became cheaper ones.
+    traced graph, operations that became cheaper ones. answers: if the precision followed from the answers of a classifier in the calibration, how many of them may
+    change, and how many there are.
 
     >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
     >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
@@ -94,6 +96,7 @@ class Program:
     claims: Mapping[str, float]
     device: str = "cpu"
     changes: Changes = field(default_factory=dict)
+    answers: Kept | None = None
 
     @classmethod
     def of(
@@ -104,6 +107,7 @@ class Program:
         error: float,
         device: str = "cpu",
         changes: Changes | None = None,
+        answers: Kept | None = None,
     ) -> Program:
         """The program of the stages up to approximation and of the plan that was made for them."""
         params, lanes = found.machine.params, found.machine.lanes
@@ -111,10 +115,8 @@ class Program:
         manifest = Manifest.of(graph, _shapes(stages), params, lanes, found.demand)
         made = {**stages, **found.stages}
         claims = found.machine.claims
-        chosen_by = found.costs, found.weights
-        return cls(
-            made, manifest, memory, precision_bits, error, *chosen_by, claims, device, changes or {}
-        )
+        asked, chosen_by = (memory, precision_bits, error), (found.costs, found.weights)
+        return cls(made, manifest, *asked, *chosen_by, claims, device, changes or {}, answers)
 
     @property
     def params(self) -> ckks.Params:
@@ -131,7 +133,7 @@ class Program:
             case "report":
                 return report_text(self._machine(), self.costs)
             case "program":
-                return program_text(manifest, self._machine(), self.precision_bits)
+                return program_text(manifest, self._machine(), self.precision_bits, self.answers)
         if stage not in self.stages:
             raise InvalidArgument(f"the stages are {', '.join(STAGES)}, not {checks.shown(stage)}")
         return str(self.stages[stage])
@@ -212,7 +214,8 @@ class Program:
         """
         told = checked_progress(progress)
         machine = self._machine(device)
-        return summarised(machine, self.manifest, self.precision_bits, device, threads, told)
+        summary = summarised(machine, self.manifest, self.precision_bits, device, threads, told)
+        return replace(summary, answers=self.answers)
 
     def sizes(self) -> Sizes:
         """The bytes of keys and matrices, which are counted and need no trial run."""
@@ -281,6 +284,7 @@ class Program:
                 self.claims,
                 self.device,
                 self.changes,
+                self.answers,
             )
         )
 
@@ -321,6 +325,7 @@ class Program:
         machine = Machine(made["levels"], params, lanes, was.memory, was.claims, costs=was.costs)
         found = Plan(made, machine, was.manifest.demand, was.costs, was.weights)
         again = cls.of(stages, found, was.precision_bits, was.error, was.device, was.changes)
+        again = replace(again, answers=was.answers)
         if not again.manifest.is_like(was.manifest):
             raise VersionError(_OTHER)
         return replace(again, manifest=was.manifest)
@@ -358,8 +363,10 @@ def compiled(
     key_memory: float | None = float("inf"),
     insecure_ring: Ring | None = None,
     progress: Progress | None = None,
+    answers: Answers | None = None,
 ) -> Program:
-    """The program of a traced graph. Arguments as of jali.compile and plan; lanes: a power of two."""
+    """The program of a traced graph. Arguments as of jali.compile and plan; lanes: a power of two. answers: how they are read from the output, if the precision
+    is to follow from them instead."""
     told = progress or Progress()
     told.at("fold", 0.02)
     exact = every_value(graph, examples)
@@ -377,6 +384,7 @@ def compiled(
         name: exact[before][some]  # folding leaves out reshapes, also of outputs
         for name, before in zip(stages["calibrate"].outputs, graph.outputs, strict=True)
     }
+    results = exact[graph.outputs[0]]
     del exact  # the values of all arrays, which may take gigabytes
     told.at("approximate", 0.2)
     samples = Samples(stages["simplify"], chosen)
@@ -389,16 +397,38 @@ def compiled(
         found = plan(functions, bits, wide, memory, device, samples=samples, progress=told, **how)
         return functions, error, found
 
-    stages["approximate"], error, found = nearest(at, lambda made: made[2], precision_bits, lanes)
+    def plan_of(made: tuple[Graph, float, Plan]) -> Plan:
+        return made[2]
+
+    counted = None
+    if answers is None:
+        made = nearest(at, plan_of, precision_bits, lanes)
+    else:
+        precision_bits, made = by_default(at, plan_of, answers.bits(results, graph), lanes)
+        counted = answers.counted(results, precision_bits)
+        _warn_of_near(counted, precision_bits)
+    stages["approximate"], error, found = made
     told.at("program", 1.0)
     _warn_of_made(found.machine, memory)
-    return Program.of(stages, found, precision_bits, error, device, changes)
+    return Program.of(stages, found, precision_bits, error, device, changes, counted)
 
 
 def _generator(rng: object) -> np.random.Generator:
     if rng is None or isinstance(rng, np.random.Generator):
         return rng or np.random.default_rng()
     return np.random.default_rng(checks.whole(rng, 0, "rng is a generator of NumPy or a seed"))
+
+
+def _warn_of_near(answers: Kept, bits: float) -> None:
+    """Warns if more than a hundredth of a classifier's answers may change."""
+    near, every = answers
+    if 100 * near > every:
+        warnings.warn(
+            f"{near:,} of the {every:,} answers of the calibration may change, because they are nearer to another one than 2^-{bits:g} of the largest number: give "
+            "precision_bits=, or scale the features so that no number is far larger than the others",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def _warn_of_made(machine: Machine, memory: float) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from jali import device as devices
 from jali._core.console import bytes_text, counted_text, seconds_text
 from jali.ckks.evaluator import Evaluator
+from jali.nn.answers import Kept, kept_text
 from jali.nn.graph import Node
 from jali.nn.keys import key_sizes, relative_time
 from jali.nn.manifest import Manifest
@@ -59,7 +60,7 @@ class Summary:
     memory of the host.
     request_bytes, reply_bytes: of the messages of one run.
     precision_bits: what was asked for: results are off by at most 2^-precision_bits of the largest output of the calibration. averaged: whether this
-    is promised for the average of the noise over numbers, not for the number that has most of it, as in all programs that bootstrap.
+    is promised for the average of the noise over numbers, not for the number that has most of it, as in all programs that bootstrap. answers: see Program.
     constant_bytes: of the encoded biases. workspace_bytes: of the arrays that are in memory at once, and of what an operation takes for itself, at most. Both were
     measured in the trial runs.
     first_seconds: what the first call of a server takes: `seconds`, and beside them what is made once: the matrices of every kind of bootstrapping, tables and pools of
@@ -96,6 +97,7 @@ class Summary:
     bootstrap_matrix_bytes: int = 0
     first_seconds: float = 0.0
     averaged: bool = False
+    answers: Kept | None = None
 
     @property
     def device_bytes(self) -> int:
@@ -136,7 +138,7 @@ class Summary:
                 f"{bytes_text(self.workspace_bytes)}",
                 f"matrices: {stored_text(self.stored_bytes)}{self._made()}",
                 f"request {bytes_text(self.request_bytes)}, reply {bytes_text(self.reply_bytes)}; results to "
-                f"{self.precision_bits:g} bits of the largest output{self._averaged()}",
+                f"{self.precision_bits:g} bits of the largest output{kept_text(self.answers)}{self._averaged()}",
                 "A range marked ? was seen in the calibration and widened; others follow from the inputs' ranges.",
             ]
         )

@@ -12,6 +12,7 @@ from jali._core import schema
 from jali._core.console import bytes_text
 from jali.errors import CorruptData, LimitExceeded, VersionError
 from jali.nn import files, recorded, storage_costs
+from jali.nn.answers import Kept
 from jali.nn.arguments import functions_with_own, with_own
 from jali.nn.costs import Costs
 from jali.nn.graph import Array, Graph, Node
@@ -54,6 +55,7 @@ class Stored:
     claims: Mapping[str, float]
     device: str = "cpu"
     changes: Changes = field(default_factory=dict)
+    answers: Kept | None = None
 
     def calibrated(self, folded: Graph) -> Graph:
         """The folded graph with the ranges of the file. Raises CorruptData if they do not fit."""
@@ -96,6 +98,7 @@ def to_bytes(program: Stored) -> bytes:
         "claims": dict(program.claims),
         "device": program.device,
         "changes": dict(program.changes),
+        "answers": None if program.answers is None else list(program.answers),
     }
     return files.written(_KIND, content, arrays)
 
@@ -149,12 +152,13 @@ def from_bytes(
         raise CorruptData("the program's loops have more iterations than it has levels for")
     if not are_changes_of(graph, found["changes"]):
         raise CorruptData("the bytes are no program: it changes operations that it does not have")
-    kept = ("ranges", "weights", "claims", "device", "changes", "precision_bits", "error", "memory")
+    kept = {"ranges", "weights", "claims", "device", "changes", "precision_bits", "error", "memory"}
     return Stored(
         graph=graph,
         manifest=manifest,
         levels=levels,
         costs=inside["costs"],
+        answers=found["answers"],
         **{k: found[k] for k in kept},
     )
 
@@ -181,8 +185,9 @@ def _outside(arrays: Sequence[Array]) -> schema.Check:
             "claims": schema.mapped(schema.number(-255, 255), _MOST_NODES),
             "device": schema.one_of("cpu", "cuda"),
             "changes": schema.mapped(schema.one_of(*KINDS), _MOST_NODES),
+            "answers": schema.optional(schema.pair(schema.whole(), schema.whole())),
         },
-        {"slots": {}, "device": "cpu", "changes": {}},
+        {"slots": {}, "device": "cpu", "changes": {}, "answers": None},
     )
 
 
