@@ -1,11 +1,13 @@
 """Calibration: between which numbers every array of the graph lies.
 
 The examples say it for inputs and for the results of matrices, with a margin. Where the matrix proves less from its inputs'
-ranges, the proof counts. Ranges of functions and products follow from those of what they take.
+ranges, the proof counts. Ranges of functions and products follow from those of what they take. If only proofs are to count, the ranges of all arrays
+follow from those of the inputs, by interval arithmetic.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,7 +19,7 @@ from jali.nn.arguments import factors_of_arguments, has_own, shared_arguments, w
 from jali.nn.execute import every_value, iterations
 from jali.nn.folded import FOLDED
 from jali.nn.graph import Array, Graph, Node
-from jali.nn.intervals import relied
+from jali.nn.intervals import products_range, relied
 from jali.nn.loop_graph import inputs_at, parts_of
 from jali.nn.scalar import ABOVE_ZERO, FUNCTIONS, undefined
 
@@ -45,6 +47,7 @@ def calibrate(
     examples: Sequence[Array],
     *,
     margin: float = MARGIN,
+    proven: bool = False,
     input_ranges: Sequence[tuple[Any, Any] | None] | None = None,
     exact: Mapping[str, Array] | None = None,
 ) -> Graph:
@@ -52,9 +55,10 @@ def calibrate(
     input and for each array otherwise; largest, the largest modulus seen; and proven, which says whether the range follows
     from those of the inputs alone.
 
+    proven: whether only proofs count: no array leaves its range then, whatever numbers in their ranges the inputs have.
     input_ranges: for each input, (low, high) that the user knows, of one number for all or one for each; None for examples.
     exact: the value of every node, if the traced graph has computed them, which takes less time.
-    Raises InvalidArgument, which names the node, for numbers that are not finite.
+    Raises InvalidArgument, which names the node, for numbers that are not finite, and for ranges that proofs do not bound.
     """
     values = every_value(graph, examples) if exact is None else exact
     declared = input_ranges or [None] * len(graph.inputs)
@@ -63,15 +67,15 @@ def calibrate(
     for node, seen, pair in zip(graph.inputs, examples, declared, strict=True):
         _check_finite(node, seen)
         ranges.append((*_input_range(node, seen, pair, margin, factors[node.name]), True))
-    graph = with_own(graph, shared_arguments(graph))
+    graph, room = with_own(graph, shared_arguments(graph)), math.inf if proven else margin
     while True:
         touching: set[str] = set()
-        made = _calibrated(graph, values, ranges, margin, touching)
+        made = _calibrated(graph, values, ranges, room, touching)
         if not touching:
             break
         graph = with_own(graph, touching)
     kept = _within_functions(made, ranges, examples, [pair is None for pair in declared])
-    return made if kept is ranges else _calibrated(graph, values, kept, margin, touching)
+    return made if kept is ranges else _calibrated(graph, values, kept, room, touching)
 
 
 _Known = tuple[Array | float, Array | float, bool]  # low, high, proven
@@ -105,7 +109,7 @@ def _calibrated(
     margin: float,
     touching: set[str],
 ) -> Graph:
-    """The graph for inputs with these ranges. exact: values of its nodes; what is not there is computed. touching: takes the functions that are not defined
+    """The graph for inputs with these ranges. exact: values of its nodes; what is not there is computed. margin: infinite if only proofs count. touching: takes the functions that are not defined
     in the whole range of their argument, and need a copy of it, see jali.nn.arguments."""
     given, values = iter(ranges), dict(exact)
     nodes: dict[str, Node] = {}
@@ -126,18 +130,25 @@ def _calibrated(
             low, high, proven = next(given)
         elif node.op == "products":
             low, high = _widened(seen, margin)
-            proven = False
+            proven = math.isinf(margin)
+            if proven:
+                low, high = products_range(node, list(map(_ends, sources)))
         elif node.op == "affine":
             named = {user.attrs.get("function") for user in graph.users(node.name)}
             away = not named.isdisjoint(ABOVE_ZERO)
             low, high, proven = _affine_range(node, nodes, seen, margin, away)
         elif _is_undefined(node, sources) and not has_own(node):
-            touching.add(node.name)
-            low, high = _widened(seen, margin)
+            touching.add(node.name)  # and the graph is calibrated once more
+            low, high = _widened(seen, min(margin, MARGIN))
             proven = False
         else:
-            low, high = _range(node, sources)
+            low, high = _range(node, sources, margin)
             proven = all(source.attrs["proven"] for source in sources)
+        if not (np.all(np.abs(low) <= _MOST) and np.all(np.abs(high) <= _MOST)):
+            raise InvalidArgument(
+                f'{node.name}: nothing proves that its numbers stay below {_MOST:.0e}, whatever the inputs are: take ranges="seen", or smaller ranges '
+                "of the inputs by input_range="
+            )
         flat, axis = seen.reshape(len(seen), -1), 0 if node.op == "input" else None
         nodes[node.name] = node.with_attrs(
             low=low,
@@ -311,6 +322,7 @@ def _affine_range(
     proven_low, proven_high = affine_bounds(node, sources)
     low, high = _widened(seen, margin)
     least, most = float(seen.min()), float(seen.max())
+    away = away and math.isfinite(margin)
     if away and least > 0:
         low = max(low, float(_towards_0(least, most, margin)))
     if away and most < 0:
@@ -336,18 +348,18 @@ def _widened(seen: Array, margin: float) -> Range:
     low, high = float(seen.min()), float(seen.max())
     # Numbers that differ by roundings alone are one number, and a scale in which they differ would multiply by 2^50.
     width = high - low if high - low > _EQUAL * max(abs(low), abs(high)) else 0.0
-    room = width * margin or max(1.0, abs(high)) * margin
+    room = (width or max(1.0, abs(high))) * margin
     return low - room, high + room
 
 
-def _range(node: Node, inputs: Sequence[Node]) -> Range:
+def _range(node: Node, inputs: Sequence[Node], margin: float) -> Range:
     """The range of a function or a product, from the ranges of what it takes."""
     if _is_undefined(node, inputs):
         name, (low, high) = node.attrs["function"], _ends(inputs[0])
         raise InvalidArgument(
             f"{node.name}: {name} is computed on an interval above 0, and its numbers may lie in "
             f"[{low:.3g}, {high:.3g}] with the margin: add a constant to them, declare input_range=, or take a "
-            "smaller margin="
+            + ("smaller margin=" if math.isfinite(margin) else 'smaller margin= or ranges="seen"')
         )
     return function_range(node, list(map(_ends, inputs)))
 

@@ -44,6 +44,7 @@ def compile(
     device: str = "cpu",
     memory: int | str | None = None,
     margin: float = MARGIN,
+    ranges: str = "seen",
     input_range: Any = None,
     output: str = "logits",
     progress: Told | None = None,
@@ -77,6 +78,9 @@ def compile(
         use. If not all keys fit beside the matrices as integers, the fastest that do are made, or the fewest; the plan knows how much longer a bootstrapping then
         takes. None stands for all keys, and 4 GiB of matrices or, on "cuda", 16 GiB. Program.summary says what is stored how.
     margin: how far ranges reach beyond what the calibration gave, at both ends, in units of its width.
+    ranges: "seen": arrays within the model have the ranges that the calibration gave, with the margin, or less where that is proven. Inputs that a client accepts may lead
+        out of them if they are not like those of the calibration; decryption refuses results that are out of theirs, but others may be wrong. "proven": all ranges follow
+        from those of the inputs, so that no input which a client accepts leads out of one. They are wider, which takes more levels, and not every model compiles.
     input_range: (low, high) of the input's numbers, if you know it; of one number for all or one for each. For several inputs, a list
         of these or None.
     output: for classifiers of scikit-learn, "logits" or "probability". If keys take more than 1 GiB with "probability" and less with "logits", that is warned of.
@@ -114,19 +118,22 @@ def compile(
     room = None if memory is None else checks.size(memory, "memory")
     if not _is_number(margin) or not 0 <= margin <= 100:
         raise InvalidArgument(f"margin must be a number from 0 to 100, not {checks.shown(margin)}")
+    if ranges not in ("seen", "proven"):
+        raise InvalidArgument(f'ranges is "seen" or "proven", not {checks.shown(ranges)}')
     told = Progress(progress)
     with told.raised():
         told.at("trace", 0.0)
         graph = trace(module, example, output=output)
         examples = _examples(graph, example, calibration)
         _warn_of_unused(graph)
-        ranges = [input_range] if len(graph.inputs) == 1 else input_range
-        _check_ranges(ranges, len(graph.inputs))
+        declared = [input_range] if len(graph.inputs) == 1 else input_range
+        _check_ranges(declared, len(graph.inputs))
         how: dict[str, Any] = {
             "precision_bits": precision,
             "lanes": lanes,
             "margin": float(margin),
-            "input_ranges": ranges,
+            "proven": ranges == "proven",
+            "input_ranges": declared,
             "memory": _MEMORY[device] if room is None else room,
             "key_memory": float("inf") if room is None else None,
             "device": device,

@@ -18,7 +18,7 @@ from jali.nn.graph import Array, Graph, Node
 from jali.nn.scalar import ABOVE_ZERO, FUNCTIONS
 from jali.nn.sparse import SparseMap
 
-__all__ = ["Interval", "intervals", "relied"]
+__all__ = ["Interval", "intervals", "products_range", "relied"]
 
 Interval = tuple[Array, Array]  # the least and the largest of every number of an array (size,)
 
@@ -135,15 +135,20 @@ def _of_node(node: Node, sources: Sequence[Interval]) -> Interval:
     if node.op == "multiply":
         return _product(sources, square=node.inputs[0] == node.inputs[1])
     if node.op == "products":
-        ends = [(np.min(low), np.max(high)) for low, high in sources]
-        each = [a * b for a in ends[0] for b in ends[1]]
-        count = node.attrs["gain"] * node.attrs["shapes"][0][-1]
-        return np.full(node.size, count * min(each)), np.full(node.size, count * max(each))
+        bottom, top = products_range(node, [(np.min(low), np.max(high)) for low, high in sources])
+        return np.full(node.size, bottom), np.full(node.size, top)
     if node.op == "polynomial":
         return _of_polynomial(np.asarray(node.attrs["coefficients"]), *sources[0])
     if node.op == "function":
         return _of_function(node.attrs["function"], *sources[0])
     return np.full(node.size, -np.inf), np.full(node.size, np.inf)
+
+
+def products_range(node: Node, ends: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Between which numbers a product of matrices lies whose numbers lie between these ends: sums of as many products as a row has numbers."""
+    count = node.attrs["gain"] * node.attrs["shapes"][0][-1]
+    each = [float(count * a * b) for a in ends[0] for b in ends[1]]
+    return min(each), max(each)
 
 
 def _mapped(single: SparseMap, source: Interval) -> Interval:

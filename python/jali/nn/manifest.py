@@ -98,8 +98,11 @@ class Port:
 
         values: of this output (examples, size), in the scale in which they are sent. noise_bits: -log2 of the standard deviation of their noise.
         """
-        largest = np.abs(values).max(axis=1, initial=0.0)
-        return np.asarray(~(largest <= self.peak * TOLERANCE + SIGMAS * 2.0**-noise_bits))
+        low, high = ((end - self.centre) / self.radius for end in (self.low, self.high))
+        beyond = max(0.0, self.peak - max(np.abs(low).max(), np.abs(high).max()))
+        room = beyond + self.peak * (TOLERANCE - 1) + SIGMAS * 2.0**-noise_bits
+        inside = (low - room <= values) & (values <= high + room)
+        return np.asarray(~inside.all(axis=1))
 
     def is_like(self, other: Port) -> bool:
         """See Manifest.is_like."""

@@ -159,7 +159,8 @@ class Program:
     ) -> Array | tuple[Array, ...]:
         """What decryption would give for a batch of examples, in the clear: with the approximations, and noise of the size that is
         estimated for each output. It takes seconds for a test set, of which it tells the accuracy to expect. Numbers that a client would not
-        encrypt, because they lie outside of the calibrated range, are warned of, and so are results that decryption would refuse.
+        encrypt, because they lie outside of the calibrated range, are warned of, and so are results that decryption would refuse, and results that it
+        would return although they are off by more than was asked for, because numbers within the model left their ranges.
 
         rng: what draws the noise, or a seed for it.
         """
@@ -175,26 +176,28 @@ class Program:
                     f"a client refuses these numbers: {outside}", UserWarning, stacklevel=2
                 )
         step = max(1, _AT_ONCE // sum(node.size for node in stages["trace"]))
-        parts = [
-            expected(stages["simplify"], graph, [x[k : k + step] for x in arrays])
-            for k in range(0, len(arrays[0]), step)
-        ]
-        bits, results = self.manifest.demand.noise_bits, []
-        for port, noise, values in zip(
-            self.manifest.outputs, bits, zip(*parts, strict=True), strict=True
+        parts = [[x[k : k + step] for x in arrays] for k in range(0, len(arrays[0]), step)]
+        found = [expected(stages["simplify"], graph, part) for part in parts]
+        exact = [execute(stages["trace"], *part) for part in parts]
+        results = []
+        for k, (port, noise) in enumerate(
+            zip(self.manifest.outputs, self.manifest.demand.noise_bits, strict=True)
         ):
-            whole = np.concatenate(values)
+            whole, right = (np.concatenate([values[k] for values in of]) for of in (found, exact))
             flat = (whole.reshape(len(whole), port.radius.size) - port.centre) / port.radius
             noisy = flat + generator.normal(0, 2.0**-noise, flat.shape)
             refused = port.refused(noisy, noise)
-            if refused.any():
-                warnings.warn(
-                    f"decryption refuses the results of {counted_text(int(refused.sum()), 'example')} of {len(whole)} ({port.name}), first of example "
-                    f"{int(refused.argmax())}, and of those in the same request: numbers left the ranges of the calibration on the way, and these "
-                    "results mean nothing. Compile with examples like these in calibration=, or with a larger margin=",
-                    UserWarning,
-                    stacklevel=2,
-                )
+            bound = 2.0**-self.precision_bits * graph[graph.outputs[k]].attrs["largest"]
+            off = np.abs(whole - right).reshape(len(whole), -1).max(axis=1, initial=0.0)
+            for examples, what in (
+                (refused, "decryption refuses the results of"),
+                (
+                    ~refused & ~(off <= bound),
+                    "decryption returns, although they are off by more than was asked for, the results of",
+                ),
+            ):
+                if examples.any():
+                    _warn_of_ranges(what, examples, port.name)
             results.append((noisy * port.radius + port.centre).reshape(whole.shape))
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -357,6 +360,7 @@ def compiled(
     precision_bits: float,
     lanes: int,
     margin: float = MARGIN,
+    proven: bool = False,
     input_ranges: Sequence[tuple[object, object] | None] | None = None,
     memory: float,
     device: str = "cpu",
@@ -372,7 +376,9 @@ def compiled(
     exact = every_value(graph, examples)
     check_outputs(graph, exact)
     told.at("calibrate", 0.06)
-    ranged = partial(calibrate, examples=examples, margin=margin, input_ranges=input_ranges)
+    ranged = partial(
+        calibrate, examples=examples, margin=margin, proven=proven, input_ranges=input_ranges
+    )
     changes, stages = simplified(
         graph, examples, exact, lambda folded, values: ranged(folded, exact=values)
     )
@@ -429,6 +435,17 @@ def _warn_of_near(answers: Kept, bits: float) -> None:
             UserWarning,
             stacklevel=4,
         )
+
+
+def _warn_of_ranges(what: str, examples: npt.NDArray[np.bool_], output: str) -> None:
+    """Warns of examples that led out of ranges on the way. what: what becomes of their results."""
+    warnings.warn(
+        f"{what} {counted_text(int(examples.sum()), 'example')} of {len(examples)} ({output}), first of example {int(examples.argmax())}, and of those in the "
+        "same request: numbers left the ranges of the calibration on the way, and these results mean nothing. Compile with examples like these in "
+        'calibration=, with a larger margin=, or with ranges="proven"',
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 def _warn_of_made(machine: Machine, memory: float) -> None:

@@ -139,9 +139,19 @@ class Summary:
                 f"matrices: {stored_text(self.stored_bytes)}{self._made()}",
                 f"request {bytes_text(self.request_bytes)}, reply {bytes_text(self.reply_bytes)}; results to "
                 f"{self.precision_bits:g} bits of the largest output{kept_text(self.answers)}{self._averaged()}",
-                "A range marked ? was seen in the calibration and widened; others follow from the inputs' ranges.",
+                *self._ranges(),
             ]
         )
+
+    def _ranges(self) -> list[str]:
+        if all(layer.proven for layer in self.layers):
+            return [
+                "All ranges follow from the inputs' ranges: no input that clients accept leads out of one."
+            ]
+        return [
+            "A range marked ? was seen in the calibration and widened; others follow from the inputs' ranges. Inputs unlike the calibration may lead out of it,",
+            'of which decryption does not notice all: see Program.simulate, and ranges="proven" of jali.compile.',
+        ]
 
     def _averaged(self) -> str:
         if not self.averaged:

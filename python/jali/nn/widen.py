@@ -15,6 +15,7 @@ from jali.errors import InvalidArgument
 from jali.nn.calibrate import affine_bounds, function_range
 from jali.nn.composite import sign
 from jali.nn.graph import Array, Graph, Node
+from jali.nn.intervals import products_range
 from jali.nn.scalar import COMPOSITIONS, HOMOGENEOUS, undefined
 
 __all__ = ["TooCoarse", "widened"]
@@ -48,6 +49,9 @@ def widened(graph: Graph, error: float) -> Graph:
             own = _product(node, [(n.attrs["low"], n.attrs["high"]) for n in _of(nodes, node)])
             beyond = max(0.0, own[0] - found[0], found[1] - own[1])
             made = node.with_attrs(low=own[0], high=own[1], beyond=beyond)
+        elif node.op == "products" and node.attrs["proven"] and not kept:
+            found = products_range(node, [_ends(source) for source in sources])
+            made = node.with_attrs(low=found[0], high=found[1])
         elif node.op in ("function", "polynomial") and not kept:
             made, found = _function(node, sources[0], error)
         nodes[node.name], ranges[node.name] = made, found
