@@ -17,9 +17,10 @@ from test_nn_program import assert_precise, encrypted
 import jali
 from jali import nn
 from jali.nn import recorded, scalar, trace
-from jali.nn.approximate import approximated, scaled
+from jali.nn.approximate import approximate, approximated, scaled
 from jali.nn.calibrate import calibrate
 from jali.nn.execute import every_value, execute
+from jali.nn.expected import expected
 from jali.nn.fold import fold
 from jali.nn.graph import Graph
 from jali.nn.lower import packed, simulate, unpacked
@@ -284,3 +285,20 @@ def test_two_states_and_a_sequence_in_the_clear_encrypted(rng: np.random.Generat
     got = encrypted(program, x[:5], y[:5])
     for mine, want in zip(got, zip(*map(f, x[:5], y[:5]), strict=True), strict=True):
         assert np.abs(mine - np.stack(want)).max() < 2.0**-10 * 8
+
+
+@pytest.mark.parametrize("gain", [1.0, 3.0])
+def test_errors_of_functions_within_loops_are_measured(
+    gain: float, rng: np.random.Generator
+) -> None:
+    """Also if the only functions are in the body: every iteration multiplies their errors by up to the gain."""
+    weights = gain * np.linalg.qr(rng.normal(size=(4, 4)))[0]
+
+    def network(x: Any) -> Any:
+        return nn.loop(lambda hidden, t: np.tanh(weights @ hidden + t), x[0], x[1:])
+
+    examples = rng.uniform(-0.3, 0.3, (100, 8, 4))
+    graph = calibrate(fold(trace(network, examples[0])), [examples])
+    made, _ = approximate(graph, [examples], 6)
+    want = execute(graph, examples)[0]
+    assert np.abs(expected(graph, made, [examples])[0] - want).max() < 2.0**-6 * np.abs(want).max()

@@ -8,7 +8,7 @@ interval, and numbers of size 1 lose the least to noise.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -117,7 +117,7 @@ def approximate(
                 raise
             error /= 2
             continue
-        functions = [n for n in made if n.op == "approximated" and n.attrs["by"].error]
+        functions = [n for n in _every_node(made) if n.op == "approximated" and n.attrs["by"].error]
         if not functions:
             return promised(made, precision_bits), error
         fixed = all(n.attrs["by"].fixed for n in functions)
@@ -134,6 +134,14 @@ def approximate(
     raise InvalidArgument(
         f"no approximation of {names} keeps the outputs within {precision_bits:g} bits: ask for a smaller precision_bits"
     )
+
+
+def _every_node(graph: Graph) -> Iterator[Node]:
+    """The nodes of a graph and of the bodies of its loops."""
+    for node in graph:
+        yield node
+        if node.op == "loop":
+            yield from _every_node(node.attrs["body"])
 
 
 def promised(graph: Graph, precision_bits: float) -> Graph:
