@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Work", "counted"]
 
-#: A product of a vector with a mask, which is encoded for it, in key switches. An assumption, and not
-#: measured: it decides only between formulations of about the same number of key switches.
-MASK = 0.3
+#: A product of a vector with a mask, which is encoded for it, in key switches: the median of what was measured, 0.06 to 0.24
+#: (docs/decisions/0060). It decides only between formulations of about the same number of key switches.
+MASK = 0.15
 
 
 @dataclass(frozen=True)

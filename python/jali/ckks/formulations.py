@@ -1,10 +1,17 @@
-"""Products of two encrypted matrices: several ways to compute one, of which the one with the least work is taken.
+"""Products of two encrypted arrays: several ways to compute one, of which the one with the least work is taken.
 
-c[i, j] = sum_k a[i, k] b[k, j]. An index that the slots do not hold already is a loop, or an axis along which numbers are repeated:
+Of matrices, c[i, j] = sum_k a[i, k] b[k, j]. An index that the slots do not hold already is a loop, or an axis along
+which numbers are repeated:
 
 - outer: a loop over k, column k of a times row k of b;
 - rows: a loop over i, the sum over k of row i of a times b;
 - columns: a loop over j, the sum over k of a times column j of b.
+
+Of a matrix and a vector, c[i] = sum_k a[i, k] v[k]:
+
+- whole: the sum over k of a times v, which is repeated for every row;
+- columns: a loop over k, column k of a times the number v[k];
+- rows: a loop over i, the sum over k of row i of a times v.
 
 Which is best depends on the shapes, on where the numbers lie, which a transpose changes, and on the slots. So each is counted
 (counted.py), from a few steps of its loop.
@@ -22,11 +29,11 @@ from jali._core.console import seconds_text
 from jali._core.log import logger
 from jali.ckks.array import EncryptedArray
 from jali.ckks.counted import MASK, Work, counted
-from jali.ckks.dense import DenseArray
+from jali.ckks.dense import DenseArray, dense
 from jali.ckks.joins import stack
 from jali.errors import InvalidArgument, Unsupported
 
-__all__ = ["at_once", "multiplied"]
+__all__ = ["multiplied"]
 
 #: A product that takes more seconds is told of before it starts.
 LONG = 10.0
@@ -81,11 +88,36 @@ def _formulations(a: DenseArray, b: DenseArray) -> list[_Formulation]:
     ]
 
 
+def _of_vector(a: DenseArray, v: DenseArray) -> list[_Formulation]:
+    if len(a.shape) == 1:
+        return [_Formulation("whole", 1, lambda x, y, _: dense((x * y).sum()))]
+    n, inner = a.shape
+
+    def columns(x: DenseArray, y: DenseArray, steps: Sequence[int]) -> DenseArray:
+        total: Any = None
+        for k in steps:
+            term = x[:, k] * y[k : k + 1]
+            total = term if total is None else total + term
+        return dense(total)
+
+    def rows(x: DenseArray, y: DenseArray, steps: Sequence[int]) -> DenseArray:
+        return stack([(x[i] * y).sum() for i in steps])
+
+    return [
+        _Formulation("whole", 1, lambda x, y, _: dense((x * y).sum(-1))),
+        _Formulation("columns", inner, columns),
+        _Formulation("rows", n, rows),
+    ]
+
+
 def multiplied(a: DenseArray, b: DenseArray) -> EncryptedArray:
-    """The product of two encrypted matrices. It takes no more levels than as a sum of outer products."""
+    """The product of an encrypted matrix or vector a with a matrix or vector b.
+
+    It takes no more levels than the first formulation.
+    """
     a, b = a._compact(), a._compact() if b is a else b._compact()
     ways: list[tuple[Work, _Formulation]] = []
-    known = _formulations(a, b)
+    known = _formulations(a, b) if len(b.shape) == 2 else _of_vector(a, b)
     for one in known:
         try:
             work = one.work(a, b)
@@ -104,20 +136,6 @@ def multiplied(a: DenseArray, b: DenseArray) -> EncryptedArray:
                 raise
     # Its errors say what is wrong with the operands, or how many levels they lack.
     return known[0].compute(a, b, range(known[0].steps))
-
-
-def at_once(
-    function: Callable[[DenseArray, DenseArray], DenseArray], a: DenseArray, b: DenseArray
-) -> DenseArray:
-    """A product that has one formulation, which is told of if it takes long."""
-    try:
-        work = counted(function, a, b)
-    except (Unsupported, InvalidArgument):
-        pass  # the function itself raises it, with the operands at hand
-    else:
-        if work.level >= 0:
-            _warn_if_long(a, b, work)
-    return function(a, b)
 
 
 def _warn_if_long(x: DenseArray, y: DenseArray, work: Work) -> None:

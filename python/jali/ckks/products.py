@@ -15,7 +15,7 @@ from jali._jali.ckks import Layout, LinearTransform, MatVec
 from jali.ckks.arguments import refuse_complex, refuse_complex_matrix
 from jali.ckks.array import EncryptedArray
 from jali.ckks.dense import DenseArray, dense
-from jali.ckks.formulations import at_once, multiplied
+from jali.ckks.formulations import multiplied
 from jali.ckks.moves import fitting, moved
 from jali.ckks.operands import numbers
 from jali.ckks.view import View
@@ -54,10 +54,8 @@ def matmul(a: Any, b: Any) -> EncryptedArray:
             return dense(x * right).sum(-1)
         return _matvec(right.T, x) if len(x.shape) == 1 else _mapped(x, right)
     x, y = dense(a), dense(b)
-    if len(y.shape) == 1:
-        return at_once(lambda x, y: dense(x * y).sum(-1), x, y)
-    if len(x.shape) == 1:
-        return at_once(lambda x, y: dense(x[:, None] * y).sum(0), x, y)
+    if len(x.shape) == 1 and len(y.shape) == 2:
+        return multiplied(y.T, x)  # a transpose says where numbers lie, and costs nothing
     return multiplied(x, y)
 
 
