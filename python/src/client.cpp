@@ -28,6 +28,7 @@
 #include "jali/base/wipe.h"
 #include "jali/bootstrap/secret/evaluation_keys.h"
 #include "jali/ckks/encryptor.h"
+#include "jali/ckks/range.h"
 #include "jali/ckks/secret/decryption.h"
 #include "jali/ckks/secret/decryptor.h"
 #include "jali/ckks/secret/encryptor.h"
@@ -74,10 +75,12 @@ template <class Encrypt>
 ckks::Ciphertext encrypt_array(const ckks::ParamsPtr& params, const ckks::Encoder& encoder,
                                nb::handle values, int level, std::int64_t slots,
                                const std::optional<ViewTuple>& view,
-                               const std::optional<Layout>& layout, std::size_t part,
+                               const std::optional<Layout>& layout, std::size_t part, double peak,
                                const Encrypt& encrypt) {
   const Vectors v(values);
   level = checked_level(*params, level);
+  // Before anything is encoded: what is declared may be told, and how far the numbers themselves are out of range may not.
+  ckks::require_peak(*params, peak, params->scale(level), level);
   const int log_slots = checked_log_slots(*params, slots);
   ckks::Packing packing = ckks::packing_of_fresh(v.count(), log_slots, v.batched(), v.is_complex());
   if (view) {
@@ -180,7 +183,7 @@ class Client {
     params::Declared declared = checked_declared(magnitude, peak);
     declared.calibrated = calibrated;
     return encrypt_array(params_, *encoder_, values, level, slots, view, layout, part,
-                         [&](const ckks::Plaintext& p) {
+                         declared.peak, [&](const ckks::Plaintext& p) {
                            ckks::Ciphertext c = encryptor_->encrypt(p, declared);
                            return is_on_host(c) ? std::move(c) : host_copy(c);
                          });
@@ -289,7 +292,7 @@ class Encryptor {
                            const std::optional<Layout>& layout, std::size_t part, bool calibrated) {
     params::Declared declared = checked_declared(magnitude, peak);
     declared.calibrated = calibrated;
-    return encrypt_array(params_, encoder_, values, level, slots, view, layout, part,
+    return encrypt_array(params_, encoder_, values, level, slots, view, layout, part, declared.peak,
                          [&](const ckks::Plaintext& p) { return encryptor_.encrypt(p, declared); });
   }
 

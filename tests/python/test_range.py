@@ -1,5 +1,8 @@
 """No number leaves the range of its level without a word."""
 
+import math
+import re
+
 import numpy as np
 import pytest
 
@@ -130,3 +133,91 @@ def test_captured_functions_and_batches_refuse_as_well(client, server):
     large = server.bind(client.encrypt(np.array([100.0]), magnitude=100, peak=200))
     with pytest.raises(jali.InvalidArgument, match="larger magnitude"):
         halved(large)
+
+
+def too_large_to_encrypt(client, server, level=None):
+    client.encrypt([1.0], peak=3e9, level=level)
+
+
+def too_large_to_encode(client, server):
+    server.explicit.encode([-3e9], level=0)
+
+
+def too_large_a_constant(client, server):
+    x = server.bind(client.encrypt([0.5], level=client.params.depth - 2))
+    x * x + 1000
+
+
+def too_large_a_sum(client, server):
+    server.bind(client.encrypt([0.5], level=client.params.depth - 3)) + 3e6
+
+
+def too_large_a_factor(client, server):
+    server.bind(client.encrypt([0.5], level=client.params.depth - 2)) * 3e6
+
+
+def too_large_a_product(client, server):
+    x = server.bind(client.encrypt([3e3], peak=3e3, magnitude=3e3))
+    for _ in range(3):
+        x = x * x
+
+
+def refused(program, **kinds):
+    """What an error of the program says, or None if there is none."""
+    params = ckks.Params.create(log_n=10, security=0, name="insecure_advice", **kinds)
+    client = ckks.Client(params, threads=1)
+    server = ckks.Evaluator(params, client.evaluation_keys(), "cpu", threads=1)
+    try:
+        program(client, server)
+    except (jali.InvalidArgument, jali.RangeExceeded) as error:
+        return str(error)
+    return None
+
+
+# Found: integer_bits=13 was advised, and then 15, 17, .., 28.
+@pytest.mark.parametrize(
+    "program",
+    [
+        too_large_to_encrypt,
+        lambda client, server: too_large_to_encrypt(client, server, level=0),
+        too_large_to_encode,
+        too_large_a_constant,
+        too_large_a_sum,
+        too_large_a_factor,
+        too_large_a_product,
+    ],
+)
+@pytest.mark.parametrize("name", ["integer_bits", "depth"])
+def test_advice_on_numbers_that_a_level_does_not_hold_ends(program, name):
+    """Every step makes what an error names, and levels are counted from the top.
+
+    An operation is refused once at most, and a program of three operations once for each.
+    """
+    kinds = {"depth": 3, "scale_bits": 40, "integer_bits": 10}
+    said = []
+    while (text := refused(program, **kinds)) is not None:
+        said.append(text)
+        assert len(said) <= (3 if program is too_large_a_product else 1), said
+        if name == "depth" and (level := re.search(r"encrypt with level=(\d)", text)):
+            higher = int(level[1])
+            assert refused(lambda c, s, k=higher: too_large_to_encrypt(c, s, k), **kinds) is None
+        if more := re.search(rf"make the parameters with.* {name}=(\d+)", f" {text}"):
+            kinds[name] = int(more[1])
+        elif more := re.search(r"integer_bits=(\d+)", text):
+            kinds["integer_bits"] = int(more[1])
+        else:
+            holds, scale = re.search(r"holds ([\d.]+) bits, .* takes ([\d.]+)", text).groups()
+            lacks = math.log2(3e9) - (float(holds) - float(scale))
+            assert "as many more integer_bits than 10 as the largest" in text
+            kinds["integer_bits"] += math.ceil(lacks)
+
+
+def test_bootstrapping_parameters_are_not_advised_what_they_do_not_take():
+    params = ckks.Params.create(
+        bootstrap=True, log_n=12, levels_after=2, security=0, name="insecure_advice"
+    )
+    with pytest.raises(jali.RangeExceeded, match=r"smaller peak=, encrypt with level=\d+$"):
+        ckks.Client(params, threads=1).encrypt([1.0], peak=1e9, level=0)
+    server = ckks.Evaluator(params, device="cpu", threads=1)
+    with pytest.raises(jali.InvalidArgument, match=r"encode at a higher level$"):
+        server.explicit.encode([1e9], level=0)

@@ -315,6 +315,11 @@ Ciphertext ArrayEvaluator::with_precision(const Ciphertext& a, double precision_
   return out;
 }
 
+/// How much larger a result may be than its factor or constant, for advice; 0 where no bound is known.
+static double bits_above_1(double bound) {
+  return bound < params::kUnbounded ? std::log2(std::max(bound, 1.0)) : 0;
+}
+
 void ArrayEvaluator::require_fits(const Ciphertext& a, double factor) const {
   const int level = std::max(automatic_.effective_level(a) - 1, 0);
   const rlwe::Level& l = a.params->level(level);
@@ -324,7 +329,8 @@ void ArrayEvaluator::require_fits(const Ciphertext& a, double factor) const {
     std::snprintf(short_form, sizeof short_form, "%.6g", factor);
     return std::string("the factor ") + short_form + " is too large: once scaled it needs " +
            std::to_string(bits) + " bits, and level " + std::to_string(level) + " holds " +
-           std::to_string(l.log_q - 1) + ": use a smaller factor, or multiply at a higher level";
+           std::to_string(l.log_q - 1) + ": use a smaller factor, or multiply at a higher level" +
+           with_more_room(*a.params, bits + bits_above_1(a.estimate.peak) - (l.log_q - 1));
   });
 }
 
@@ -336,11 +342,13 @@ void ArrayEvaluator::require_room(const ProductSum& a) {
   const double largest = std::max(std::abs(a.constant.real()), std::abs(a.constant.imag()));
   const double room = x->params->level(a.level()).log_q - 1 - scale_bits;
   require<InvalidArgument>(!(std::log2(largest) >= room), [&] {
+    double products = 0;
+    for (const auto& [u, v] : a.products) products += u->estimate.peak * v->estimate.peak;
     return "the constant " + std::to_string(largest) + " is too large to join a product: level " +
            std::to_string(a.level() - 1) + ", on which the result is, holds numbers below " +
-           std::to_string(std::exp2(room)) +
-           ": scale down what is added, add it at a higher level, or make the parameters with more "
-           "integer_bits";
+           std::to_string(std::exp2(room)) + ": scale down what is added" +
+           with_more_room(*x->params,
+                          std::log2(largest) + bits_above_1(products / largest + 1) - room);
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include "jali/base/error.h"
 #include "jali/ckks/evaluator_impl.h"
+#include "jali/ckks/range.h"
 
 namespace jali::ckks {
 
@@ -41,7 +42,8 @@ void Evaluator::Impl::require_room(double constant, int level) const {
   require<InvalidArgument>(bits < params->level(level).log_q - 1, [&] {
     return "the constant needs " + std::to_string(bits) + " bits once scaled, and level " +
            std::to_string(level) + " holds " + std::to_string(params->level(level).log_q - 1) +
-           ": use a smaller constant, or a higher level";
+           ": use a smaller constant, or a higher level" +
+           with_more_room(*params, bits - (params->level(level).log_q - 1));
   });
 }
 

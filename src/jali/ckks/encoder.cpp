@@ -9,6 +9,7 @@
 #include "jali/base/error.h"
 #include "jali/base/secret_vector.h"
 #include "jali/ckks/message.h"
+#include "jali/ckks/range.h"
 #include "jali/ckks/scale.h"
 
 namespace jali::ckks {
@@ -78,9 +79,16 @@ void Encoder::require_room(double largest, double scale, std::span<const PrimeIn
   require<InvalidArgument>(
       largest < 0x1p990 && (largest < 1 || std::log2(largest) < capacity), [&] {
         // How much room they lack would tell the largest of them.
-        return "the values are too large for this level: it holds " + std::to_string(capacity) +
-               " bits, of which the scale takes " + std::to_string(std::log2(scale)) +
-               ": scale the values down, encode at a higher level, or ask for more integer_bits";
+        std::string text = "the values are too large for this level: it holds " +
+                           std::to_string(capacity) + " bits, of which the scale takes " +
+                           std::to_string(std::log2(scale)) + ": scale the values down";
+        if (primes.size() < params_->level(params_->top()).primes.size())
+          text += ", or encode at a higher level";
+        if (const auto& literal = params_->literal(); !literal.bootstrap) {
+          text += ", or make the parameters with as many more integer_bits than " +
+                  shown(literal.integer_bits) + " as the largest of them lacks";
+        }
+        return text;
       });
 }
 

@@ -71,13 +71,7 @@ void check_declared(const Plaintext& plaintext, const params::Declared& declared
            ": declare the root mean square of this kind of numbers as their magnitude, and the "
            "largest of them as their peak. Precision is estimated from the magnitude";
   });
-  const double held = largest_held(*plaintext.params, plaintext.scale, plaintext.level);
-  require<RangeExceeded>(peak < held, [&] {
-    return "numbers of up to " + shown(peak) + " are declared and level " +
-           std::to_string(plaintext.level) + " holds numbers below " + shown(held) +
-           ": declare a smaller peak=, encrypt at a higher level, or make the parameters with more "
-           "integer_bits";
-  });
+  require_peak(*plaintext.params, peak, plaintext.scale, plaintext.level);
 }
 
 PublicEncryptor::PublicEncryptor(std::shared_ptr<const rlwe::PublicKey> pk,

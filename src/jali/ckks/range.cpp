@@ -6,6 +6,7 @@
 #include <string>
 
 #include "jali/base/error.h"
+#include "jali/params/level_table.h"
 
 namespace jali::ckks {
 
@@ -15,30 +16,30 @@ std::string shown(double x) {
   return text;
 }
 
-namespace {
-
-/// What makes a level hold `bits` more. Further levels come first: each leaves room for numbers 2^scale_bits times as large, in this operation and in those
-/// that follow, of which nothing is known here. integer_bits alone would be asked for again by the next operation.
-std::string advice(const Params& params, double bits) {
+std::string with_integer_bits(const Params& params, double bits) {
   const Literal& l = params.literal();
-  std::string text =
-      "scale the numbers down, declare a smaller peak= when you encrypt, or claim one with "
-      "with_magnitude() if the operands are known to be smaller";
-  if (!l.bootstrap) {
-    const double levels = std::max(1.0, std::ceil(bits / l.scale_bits));
-    text += "; or make the parameters with depth=" + shown(l.depth + levels) +
-            ", so that numbers 2^" + shown(levels * l.scale_bits) +
-            " times as large have room here and in what follows";
-  }
-  const double more = std::ceil(l.integer_bits + bits);
+  if (l.bootstrap) return "";
+  // Level 0 may have a little more or less room than was asked for, here and in the parameters to be made.
+  const double surplus = params.level(0).log_q - std::log2(params.scale(0)) - l.integer_bits;
+  const double needed =
+      std::ceil(l.integer_bits + surplus + std::max(bits, 0.01) + params::kLevel0Slack);
   constexpr double kMostIntegerBits = 120;
-  if (more <= kMostIntegerBits)
-    text += "; or make the parameters with integer_bits=" + shown(more) +
-            ", if no larger numbers follow";
-  return text;
+  if (needed > kMostIntegerBits) return "";
+  return "; or make the parameters with integer_bits=" + shown(needed);
 }
 
-}  // namespace
+std::string with_more_room(const Params& params, double bits) {
+  const Literal& l = params.literal();
+  if (l.bootstrap) return "";
+  const double levels = std::max(1.0, std::ceil(bits / l.scale_bits));
+  std::string text = "; or make the parameters with depth=" + shown(l.depth + levels) +
+                     ", so that numbers 2^" + shown(levels * l.scale_bits) +
+                     " times as large have room here and in what follows";
+  if (const std::string wider = with_integer_bits(params, bits); !wider.empty()) {
+    text += wider + ", if no larger numbers follow";
+  }
+  return text;
+}
 
 double claimed_peak(double claim, double known) {
   require<InvalidArgument>(claim >= 0, [&] {
@@ -55,6 +56,21 @@ Ciphertext with_claim(Ciphertext result, double claim) {
 
 double largest_held(const Params& params, double scale, int level) {
   return std::exp2(params.level(level).log_q - 1 - std::log2(scale));
+}
+
+void require_peak(const Params& params, double peak, double scale, int level) {
+  const double held = largest_held(params, scale, level);
+  require<RangeExceeded>(peak < held, [&] {
+    std::string text = "numbers of up to " + shown(peak) + " are declared and level " +
+                       std::to_string(level) + " holds numbers below " + shown(held) +
+                       ": declare a smaller peak=";
+    int higher = level + 1;
+    while (higher <= params.top() && !(peak < largest_held(params, params.scale(higher), higher))) {
+      ++higher;
+    }
+    if (higher <= params.top()) text += ", encrypt with level=" + std::to_string(higher);
+    return text + with_integer_bits(params, std::log2(peak / held));
+  });
 }
 
 void require_range(const Params& params, const Estimate& result, double scale, int level) {
@@ -76,7 +92,10 @@ void require_range(const Params& params, const Estimate& result, double scale, i
     return "the result may be as large as " + shown(largest) + " and level " +
            std::to_string(level) + " holds numbers below " + shown(held) + ", which is " +
            shown(largest / held) + " times (" + shown(std::max(bits, 0.0)) +
-           " bits) less: " + advice(params, std::max(bits, 0.01));
+           " bits) less: scale the numbers down, declare a smaller peak= when you encrypt, or "
+           "claim "
+           "one with with_magnitude() if the operands are known to be smaller" +
+           with_more_room(params, std::max(bits, 0.01));
   });
 }
 
