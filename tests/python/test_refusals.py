@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -190,6 +191,67 @@ def test_objects_answer(one: World) -> None:
             getattr(thing, typed)
         assert isinstance(caught.value, jali.Error) and isinstance(caught.value, AttributeError)
         assert not hasattr(thing, typed) and getattr(thing, typed, 3) == 3
+
+
+def in_python() -> list[type]:
+    """The public classes that are written in Python, whose metaclass is ours; a named tuple cannot have one."""
+    return [
+        kind
+        for kind in public_classes()
+        if not kind.__module__.startswith("jali._jali") and not issubclass(kind, tuple)
+    ]
+
+
+def test_classes_themselves_answer() -> None:
+    for kind, typed, meant in (
+        (ckks.Client, "lod", "Client has no lod: did you mean load?"),
+        (ckks.Client, "frm_bytes", "if you mean from_bytes: from_secret_bytes"),
+        (ckks.Client, "sk", "the secret key stays inside"),
+        (tfhe.Client, "laod", "did you mean load?"),
+        (ckks.EncryptedArray, "reshap", "did you mean reshape"),
+        (ckks.Batcher, "curv", "did you mean curve?"),
+        (nn.Program, "lod", "did you mean load?"),
+        (tfhe, "Servr", "an Evaluator computes on the server"),
+        (ckks, "Clint", "did you mean Client?"),
+        (jali, "compil", "did you mean compile?"),
+    ):
+        with pytest.raises(NotOffered, match=meant):
+            getattr(kind, typed)
+    for kind in in_python():
+        name = next(name for name in refusals._public(kind) if len(name) > 4)
+        assert name in str(refusals.not_offered(kind, name[:-1]))
+        with pytest.raises(NotOffered):
+            getattr(kind, f"{name}_of_nobody")
+        assert not hasattr(kind, "_private") and not hasattr(kind, "__await__")
+        with pytest.raises(AttributeError, match=r"^type object") as caught:
+            kind._private  # type: ignore[attr-defined]  # noqa: B018
+        assert not isinstance(caught.value, jali.Error)
+
+
+def test_classes_of_the_extension_leave_it_to_python() -> None:
+    """nanobind's metaclass can be neither changed nor derived from.
+
+    Python suggests a name where it shows an error that nobody caught.
+    """
+    assert len(in_python()) > 20
+    for kind in public_classes():
+        if kind.__module__.startswith("jali._jali"):
+            with pytest.raises(AttributeError) as caught:
+                kind.frobnicate  # type: ignore[attr-defined]  # noqa: B018
+            assert (caught.value.obj, caught.value.name) == (kind, "frobnicate")
+
+
+def test_a_dataclass_that_is_being_made_is_not_answered() -> None:
+    @dataclass
+    class Half(metaclass=refusals.Answering):
+        field: int
+
+    before = refusals._says.cache_info()
+    assert not hasattr(Half, "fiel") and Half(1).field == 1
+    assert refusals._says.cache_info() == before
+    refusals.answer_names(Half)
+    with pytest.raises(NotOffered, match="dir"):
+        Half.fiel  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_what_python_and_notebooks_look_for_is_simply_not_there(one: World) -> None:

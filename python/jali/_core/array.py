@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from jali._core import checks
 from jali._core.numpy_calls import NumPyCalls
+from jali._core.refusals import Answering
 from jali.errors import InvalidArgument, NotPickled, Unsupported, WrongCall
 
 __all__ = [
@@ -116,7 +117,7 @@ def power(known: dict[int, Any], n: int) -> Any:
     return known[n]
 
 
-class Encrypted(NumPyCalls):
+class Encrypted(NumPyCalls, metaclass=Answering):
     """An encrypted vector (n,), or a batch of vectors (batch, n). Only its shape is public."""
 
     __slots__ = ()

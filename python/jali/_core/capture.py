@@ -7,6 +7,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from jali._core import checks
 from jali._core.log import logger
+from jali._core.refusals import Answering
 from jali.errors import InvalidArgument
 
 __all__ = ["BatchPoint", "Batcher", "Captured"]
@@ -47,7 +48,7 @@ def _callable(function: object) -> None:
         )
 
 
-class Captured(Generic[Array]):
+class Captured(Generic[Array], metaclass=Answering):
     """A function of encrypted arrays of fixed shapes. Evaluator.capture makes it.
 
     On a GPU it is one CUDA graph with memory of its own: a call costs one launch instead of one for every kernel. On a
@@ -104,7 +105,7 @@ class BatchPoint(NamedTuple):
     nbytes: int
 
 
-class Batcher(Generic[Array]):
+class Batcher(Generic[Array], metaclass=Answering):
     """One function of many values, in batches that suit the machine. Evaluator.batcher makes it.
 
     It tries batches of 1, 2, 4, ... on the work itself, as long as there is memory and the time for each ciphertext falls,

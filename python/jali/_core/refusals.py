@@ -19,13 +19,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from functools import cache, lru_cache, partial
-from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
 from jali.errors import NotOffered, Unsupported
 
 __all__ = [
+    "Answering",
     "answer",
     "answer_names",
     "is_refusal",
@@ -48,6 +48,7 @@ NAMES = ("names", "numpy")
 def tables(package: str) -> dict[str, dict[str, dict[str, str]]]:
     """The rows of a package: {"names", "operators" or "numpy": {class or module: {one name: sentence}}}."""
     import tomllib
+    from pathlib import Path
 
     file = Path(sys.modules[package].__file__ or "").with_name("refusals.toml")
     if not file.is_file():
@@ -176,6 +177,28 @@ def _missing(self: Any, name: str) -> Any:
             f"{kind.__name__!r} object has no attribute {name!r}", name=name, obj=self
         )
     raise not_offered(kind, name)
+
+
+class Answering(type):
+    """The metaclass of public classes, which answers names that are asked of the class itself, such as ckks.Client.lod.
+
+    The extension's classes cannot have it, since nanobind gives them one of its own: Python's message is their answer.
+    """
+
+
+def _missing_of_class(kind: type, name: str) -> NoReturn:
+    """Python calls it if an attribute of a class was not found."""
+    answers = any("__getattr__" in vars(base) for base in kind.__mro__)
+    # A dataclass that is being made asks for the defaults of its fields, and does not answer yet.
+    if name.startswith("_") or not answers:
+        raise AttributeError(
+            f"type object {kind.__name__!r} has no attribute {name!r}", name=name, obj=kind
+        )
+    raise not_offered(kind, name)
+
+
+# Outside the class, since type checkers would accept every attribute of the classes.
+Answering.__getattr__ = _missing_of_class  # type: ignore[attr-defined]
 
 
 class Answer:

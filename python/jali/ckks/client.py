@@ -14,6 +14,7 @@ import numpy.typing as npt
 from jali._core import checks
 from jali._core.arrays import as_numbers
 from jali._core.log import logger
+from jali._core.refusals import Answering
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import Ciphertext, EvaluationKeys, Params, PublicKey, ReleasePolicy
 from jali.ckks.array import EncryptedArray
@@ -33,7 +34,7 @@ MAX_BYTES = 1 << 29
 Function = Callable[..., EncryptedArray | Sequence[EncryptedArray]]
 
 
-class Client:
+class Client(metaclass=Answering):
     """Makes and holds the secret key. It is the only object here that can decrypt.
 
     The key cannot be pickled or printed. All methods may be called from several threads.
@@ -365,7 +366,7 @@ class Client:
         )
 
 
-class Encryptor:
+class Encryptor(metaclass=Answering):
     """Encrypts with a public key, for parties that send data and read none.
 
     Its ciphertexts take twice as many bytes as those of Client.encrypt, and have a little more noise.

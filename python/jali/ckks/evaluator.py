@@ -12,6 +12,7 @@ import numpy.typing as npt
 from jali._core import checks
 from jali._core.console import choices_text
 from jali._core.log import logger
+from jali._core.refusals import Answering
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import (
     Ciphertext,
@@ -54,7 +55,7 @@ def sum_rotations(count: int) -> list[int]:
     return [1 << k for k in range(count.bit_length() - 1)]
 
 
-class Evaluator:
+class Evaluator(metaclass=Answering):
     """Computes on ciphertexts with public keys.
 
     params: the client's parameters.

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali._core import checks, refusals
+from jali._core.refusals import Answering
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import Polynomial
 from jali.errors import InvalidArgument
@@ -55,7 +56,7 @@ __all__ = [
 ERROR = 2.0**-20
 
 
-class Function:
+class Function(metaclass=Answering):
     """A function of every number of an encrypted array. Made by the functions of this module.
 
     >>> f = functions.sigmoid((-4, 4))
@@ -123,7 +124,7 @@ class Function:
         return f"Function({self.name} on [{low:g}, {high:g}], max_error={self.max_error:.2g}, depth={self.depth})"
 
 
-class Maximum:
+class Maximum(metaclass=Answering):
     """The larger (or smaller) of two encrypted arrays, number by number. Made by ``maximum`` and ``minimum``.
 
     >>> f = functions.maximum(2.0)
@@ -168,7 +169,7 @@ class Maximum:
         return a.evaluator._maximum(self._core, a, b)
 
 
-class ArgMax:
+class ArgMax(metaclass=Answering):
     """Which of the numbers of an encrypted vector is the largest. Made by ``argmax``.
 
     >>> f = functions.argmax(4, 8, gap=0.5)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from jali._core.refusals import Answering
 from jali.errors import InvalidArgument
 
 __all__ = ["Array", "Graph", "Node", "Shape"]
@@ -23,7 +24,7 @@ Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Node:
+class Node(metaclass=Answering):
     """One operation: its name in the model, what it computes of which nodes, and the shape of the result."""
 
     name: str
@@ -48,7 +49,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Graph:
+class Graph(metaclass=Answering):
     """Nodes in the order of computation, and the names of those that are the results.
 
     stage: the name of the compiler's stage that made it.

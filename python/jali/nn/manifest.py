@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali._core.console import counted_text
+from jali._core.refusals import Answering
 from jali.ckks import Params
 from jali.errors import CorruptData, InvalidArgument
 from jali.nn import files
@@ -113,7 +114,7 @@ class Port:
 
 
 @dataclass(frozen=True, eq=False)
-class Manifest:
+class Manifest(metaclass=Answering):
     """See the module. lanes: how many examples one ciphertext holds.
 
     >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)

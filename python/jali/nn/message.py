@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from jali._core import schema
 from jali._core.console import counted_text
+from jali._core.refusals import Answering
 from jali.ckks import Ciphertext
 from jali.errors import CorruptData, InvalidArgument, LimitExceeded
 from jali.nn.manifest import Manifest, Port
@@ -20,7 +21,7 @@ MAX_BYTES = 1 << 31
 
 
 @dataclass(frozen=True, eq=False)
-class Message:
+class Message(metaclass=Answering):
     """Encrypted inputs or outputs.
 
     program: the fingerprint of the manifest. examples: how many there are. single: whether the batch's axis is left out at

@@ -16,6 +16,7 @@ from jali import ckks
 from jali import device as devices
 from jali._core import checks
 from jali._core.console import bytes_text, counted_text
+from jali._core.refusals import Answering
 from jali.errors import InvalidArgument, VersionError
 from jali.nn import files, stored
 from jali.nn.answers import Answers, Kept
@@ -72,7 +73,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class Program(metaclass=Answering):
     """What jali.compile returns.
 
     stages: the graph after every stage. memory: bytes for matrices. device: "cpu" or "cuda", for which it was planned. precision_bits: what was asked for. error: of every function, in units of its largest

@@ -12,6 +12,7 @@ from jali import ckks
 from jali._core import checks
 from jali._core.console import counted_text, one_text
 from jali._core.log import logger
+from jali._core.refusals import Answering
 from jali.ckks.client import encrypted
 from jali.errors import InvalidArgument, ParamsMismatch, WrongDecryption
 from jali.nn.execute import checked_examples
@@ -28,7 +29,7 @@ from jali.nn.serving import Batcher
 __all__ = ["Client", "Server"]
 
 
-class Client:
+class Client(metaclass=Answering):
     """The owner of the data. Program.client() makes one; elsewhere, it is made from the manifest alone.
 
     secret: a ckks.Client of the manifest's parameters, e.g. a loaded one; None makes a new key.
@@ -216,7 +217,7 @@ def _calibrated(port: Port) -> str:
     )
 
 
-class Server:
+class Server(metaclass=Answering):
     """The owner of the model. Program.server() makes one. It holds no secret, and may be used from several threads.
 
     record: whether a run is recorded for each batch of ciphertexts, and replayed. None stands for yes on a GPU whose memory holds all

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from jali._core import checks
 from jali._core.capture import BatchPoint
 from jali._core.log import logger
+from jali._core.refusals import Answering
 from jali.ckks import EncryptedArray
 from jali.errors import InvalidArgument, OutOfMemory, Unsupported
 from jali.nn.message import Message
@@ -25,7 +26,7 @@ _WORTH = 0.97  # part of the time for a ciphertext that the next batch must not 
 Chunk = tuple[Encrypted, ...]  # for every input, its ciphertexts, each of one vector
 
 
-class Batcher:
+class Batcher(metaclass=Answering):
     """A server for many requests of one client at once. Server.batcher makes it.
 
     Requests may hold any numbers of examples. Their ciphertexts lie side by side in batches of 1, 2, 4, ..: the batch grows on

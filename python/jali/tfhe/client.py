@@ -12,6 +12,7 @@ import numpy.typing as npt
 from jali._core import checks
 from jali._core.console import one_text
 from jali._core.log import logger
+from jali._core.refusals import Answering
 from jali._jali import tfhe as _tfhe
 from jali._jali.tfhe import Ciphertext, CompactCiphertext, EvaluationKeys, Params, PublicKey
 from jali.device import checked_threads
@@ -24,7 +25,7 @@ from jali.tfhe.integers import EncryptedIntegers
 __all__ = ["Client"]
 
 
-class Client:
+class Client(metaclass=Answering):
     """Makes and holds the secret key. It is the only object here that can decrypt.
 
     The key cannot be pickled or printed. All methods may be called from several threads.

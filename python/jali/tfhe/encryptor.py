@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from jali._core.refusals import Answering
 from jali._jali import tfhe as _tfhe
 from jali._jali.tfhe import CompactCiphertext, Params, PublicKey
 from jali.device import checked_threads
@@ -14,7 +15,7 @@ from jali.tfhe import values as numbers
 __all__ = ["Encryptor"]
 
 
-class Encryptor:
+class Encryptor(metaclass=Answering):
     """Encrypts with a client's public key, for owners of data who send it and read none.
 
     Several owners encrypt apart under one key. An evaluator of that client computes on all of their arrays together, and only the

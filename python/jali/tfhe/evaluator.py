@@ -11,6 +11,7 @@ import numpy.typing as npt
 from jali._core import checks
 from jali._core.console import counted_text
 from jali._core.log import logger
+from jali._core.refusals import Answering
 from jali._jali import tfhe as _tfhe
 from jali._jali.ckks import Trace
 from jali._jali.tfhe import Ciphertext, CompactCiphertext, EvaluationKeys, Params, Table
@@ -55,7 +56,7 @@ def _kind(x: EncryptedArray | EncryptedIntegers) -> str:
     return f"{'int' if x.is_signed else 'uint'}{x.bits}"
 
 
-class Evaluator:
+class Evaluator(metaclass=Answering):
     """Computes on encrypted arrays with the public keys of one client.
 
     params: the parameters of the client.
