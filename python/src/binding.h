@@ -126,6 +126,7 @@ void bind_values(nb::module_& m);
 void bind_client(nb::module_& m);
 void bind_explicit(nb::module_& m);
 void bind_circuits(nb::module_& m);
+void bind_polynomial(nb::module_& m);
 void bind_functions(nb::module_& m);
 void bind_evaluator(nb::module_& m);
 void bind_captured(nb::module_& m);

@@ -1,8 +1,7 @@
-// Matrix-vector products, linear transforms and polynomials.
+// Matrix-vector products and linear transforms.
 #include "circuits.h"
 
 #include <nanobind/stl/complex.h>
-#include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -10,16 +9,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
-#include <functional>
-#include <limits>
+#include <complex>
 #include <optional>
 #include <string>
 
 #include "arrays.h"
 #include "interrupts.h"
-#include "jali/approx/remez.h"
-#include "jali/approx/sampled.h"
 #include "jali/circuits/arrays.h"
 #include "methods.h"
 #include "refusals.h"
@@ -191,60 +186,6 @@ LinearTransform transform_from_matrix(nb::handle matrix, const Params& params,
           m.is_complex()};
 }
 
-Polynomial from_coefficients(const circuits::Polynomial& p) {
-  return {std::make_shared<const circuits::PolynomialPlan>(p)};
-}
-
-Polynomial from_measured(const approx::Measured& measured) {
-  circuits::Polynomial p = circuits::bounded_polynomial(measured.polynomial);
-  p.measured_error = measured.error;
-  return from_coefficients(p);
-}
-
-using RealFunction = std::function<double(double)>;
-
-/// What raises an error of arithmetic at a number is not finite there.
-approx::Function guarded(const RealFunction& f) {
-  return [&f](approx::Real x) -> approx::Real {
-    try {
-      return f(static_cast<double>(x));
-    } catch (nb::python_error& error) {
-      if (!error.matches(PyExc_ArithmeticError) && !error.matches(PyExc_ValueError)) throw;
-      return std::numeric_limits<approx::Real>::quiet_NaN();
-    }
-  };
-}
-
-Polynomial approximate(const RealFunction& f, std::size_t degree,
-                       std::pair<double, double> interval, bool minimax) {
-  require<InvalidArgument>(degree <= approx::kMostDegree, "the degree must be at most 4095");
-  require<InvalidArgument>(!minimax || degree <= approx::kMostRemezDegree,
-                           "the degree must be at most 255 with minimax=True");
-  const approx::Interval on{interval.first, interval.second};
-  return from_measured(minimax ? approx::minimax(guarded(f), on, degree)
-                               : approx::interpolate(guarded(f), on, degree));
-}
-
-Polynomial make_polynomial(nb::handle coefficients, const std::string& basis,
-                           std::optional<std::pair<double, double>> interval) {
-  const Vectors v(coefficients, "the coefficients");
-  require<InvalidArgument>(!v.batched(), "the coefficients must have one dimension");
-  circuits::Polynomial p;
-  require<InvalidArgument>(basis == "power" || basis == "chebyshev", [&] {
-    return "unknown basis \"" + basis + "\": use \"power\" or \"chebyshev\"";
-  });
-  p.basis = basis == "power" ? circuits::Basis::power : circuits::Basis::chebyshev;
-  if (interval) {
-    p.a = interval->first;
-    p.b = interval->second;
-    p.bounded = true;
-  }
-  std::vector<std::complex<double>> store;
-  const auto numbers = v.as_complex(store);
-  p.coefficients.assign(numbers.begin(), numbers.end());
-  return from_coefficients(p);
-}
-
 }  // namespace
 
 ckks::Storage storage_of(const std::string& name) {
@@ -269,7 +210,11 @@ void bind_circuits(nb::module_& m) {
                             R"(Says which element of a vector each slot of ciphertexts holds.
 
 Ciphertexts carry theirs (EncryptedArray.layout), and plans say which they take and give (MatVec.input_layout and
-output_layout).)");
+output_layout).
+
+>>> plan = ckks.MatVec(np.eye(3, 5), ckks.Params.create(depth=1))
+>>> plan.input_layout.size, plan.output_layout.size
+(5, 3))");
   refuse_constructor(layout,
                      "a Layout is not made by hand: a MatVec has input_layout and output_layout");
   layout.def_ro("size", &Layout::size, "Number of elements of the vector.")
@@ -301,7 +246,15 @@ output_layout).)");
 
 It uses extended diagonals with baby steps, giant steps and hoisting (Halevi and Shoup 2014; Yang, Kuppannagari,
 Kannan, Prasanna 2022). A cost model chooses the plan before any key is made. Give `rotations` to
-Client.evaluation_keys, encrypt pack(x), and apply the plan with Evaluator.matvec.)");
+Client.evaluation_keys, encrypt pack(x), and apply the plan with Evaluator.matvec.
+
+>>> matrix, x = np.arange(6.0).reshape(2, 3), [0.5, -1, 0.25]
+>>> client = ckks.Client(ckks.Params.create(depth=1))
+>>> plan = ckks.MatVec(matrix, client.params)
+>>> server = ckks.Evaluator(client.params, client.evaluation_keys(rotations=plan.rotations))
+>>> product = server.matvec(plan, server.bind(client.encrypt(plan.pack(x)[0])))
+>>> client.decrypt(product).round(3)
+array([-0.5 , -1.25]))");
   matvec
       .def("__init__",
            checked_method<MatVec*>(
@@ -428,7 +381,14 @@ Decrypt the outputs with length=params.slots. Raises InvalidArgument for other s
       R"(A plan for a linear map of the slots, given by its non-zero diagonals. It takes one level.
 
 Entry s of diagonal d is the factor of slot s + d (cyclically) of the input in slot s of the output. Give
-`rotations` to Client.evaluation_keys, and apply the plan with Evaluator.linear_transform.)");
+`rotations` to Client.evaluation_keys, and apply the plan with Evaluator.linear_transform.
+
+>>> client = ckks.Client(ckks.Params.create(depth=1))
+>>> swap = ckks.LinearTransform.from_matrix([[0, 1], [1, 0]], client.params)
+>>> server = ckks.Evaluator(client.params, client.evaluation_keys(rotations=swap.rotations))
+>>> x = server.bind(client.encrypt([0.5, -1.25], slots=2))
+>>> client.decrypt(server.linear_transform(swap, x)).round(3)
+array([-1.25,  0.5 ]))");
   transform
       .def("__init__",
            checked_method<LinearTransform*>(
@@ -510,89 +470,6 @@ Raises InvalidArgument for indices or lengths that do not fit, and DepthExhauste
       transform, "forget", 0, {}, [](const LinearTransform& p) { p.plan->forget(); },
       R"(Let go of the numbers of the diagonals, which take 16 bytes for each slot: once Evaluator.prepare has encoded them,
 nothing but a second call needs them, which is refused from then on. Raises InvalidArgument if nothing is prepared.)");
-
-  nb::class_<Polynomial> polynomial(
-      m, "Polynomial",
-      R"(A polynomial that is evaluated on every slot with the fewest levels (Paterson and Stockmeyer).
-
-Apply it with Evaluator.polynomial.)");
-  polynomial
-      .def("__init__",
-           checked_method<Polynomial*>(
-               {"Polynomial",
-                3,
-                {{"coefficients"}, {"basis", nb::str("power")}, {"interval", nb::none()}}},
-               [](Polynomial* self, nb::handle coefficients, const std::string& basis,
-                  std::optional<std::pair<double, double>> interval) {
-                 new (self) Polynomial(make_polynomial(coefficients, basis, interval));
-               }),
-           nb::sig("def __init__(self, coefficients: numpy.typing.ArrayLike, basis: str = 'power', "
-                   "interval: tuple[float, float] | None = None) -> None"),
-           R"(coefficients: constant first, of x^i ("power") or of T_i ("chebyshev").
-
-interval: (a, b), where inputs must lie: arrays that may hold other numbers are refused. The Chebyshev basis
-    is that of (2 x - a - b) / (b - a). None for any numbers, and the Chebyshev basis of [-1, 1].)")
-      .def_static(
-          "approximate",
-          checked({"Polynomial.approximate",
-                   3,
-                   {{"function"},
-                    {"degree"},
-                    {"interval", nb::make_tuple(-1.0, 1.0)},
-                    {"minimax", nb::bool_(false)}}},
-                  &approximate),
-          nb::sig("def approximate(function: collections.abc.Callable[[float], float], "
-                  "degree: int, interval: tuple[float, float] = (-1.0, 1.0), *, "
-                  "minimax: bool = False) -> Polynomial"),
-          R"(The polynomial of this degree, or less, that meets a function at the Chebyshev nodes of an interval.
-
-function: of a float, giving a float; it is called about five times the degree. It should be smooth: what is known
-    of it are values, so that the error is measured (measured_error) and not proven. jali.ckks.functions has proven
-    ones.
-minimax: the polynomial whose largest error is the least (Remez), of a degree up to 255, at some thousand calls.
-Coefficients that are rounding errors are 0: an even function's are even. Raises InvalidArgument where the
-function is not finite, and where the polynomial does not follow it, as next to a pole.)")
-      .def_prop_ro(
-          "degree", [](const Polynomial& p) { return p.plan->polynomial().degree(); },
-          "Its degree.")
-      .def_prop_ro(
-          "depth", [](const Polynomial& p) { return p.plan->depth_needed(); },
-          "Levels that it takes.")
-      .def_prop_ro(
-          "interval",
-          [](const Polynomial& p) {
-            const circuits::Polynomial& q = p.plan->polynomial();
-            return q.bounded ? std::optional(std::pair(q.a, q.b)) : std::nullopt;
-          },
-          "(a, b), where inputs must lie; None if they may lie anywhere.")
-      .def_prop_ro(
-          "max_error", [](const Polynomial& p) { return p.plan->polynomial().max_error; },
-          "No value in the interval is further from the function's, which is proven; None where it "
-          "is not.")
-      .def_prop_ro(
-          "measured_error", [](const Polynomial& p) { return p.plan->polynomial().measured_error; },
-          "The largest error that was seen at some thousand points; None for polynomials that "
-          "stand for no function.")
-      .def_prop_ro(
-          "coefficients", [](const Polynomial& p) { return p.plan->polynomial().coefficients; },
-          "Its coefficients, the constant first.")
-      .def_prop_ro(
-          "multiplications", [](const Polynomial& p) { return p.plan->multiplications(); },
-          "Products of ciphertexts.")
-      .def("__repr__", [](const Polynomial& p) {
-        return "Polynomial(degree=" + std::to_string(p.plan->polynomial().degree()) +
-               ", depth=" + std::to_string(p.plan->depth_needed()) + ")";
-      });
-  method(
-      polynomial, "__call__", 1, {{"x", std::nullopt, "complex"}},
-      [](const Polynomial& p, nb::handle x) {
-        std::complex<double> number;
-        if (PyUnicode_Check(x.ptr()) || PyBool_Check(x.ptr()) || !nb::try_cast(x, number)) {
-          refuse("x", "a number (Evaluator.polynomial(x, p) takes an encrypted array)", x);
-        }
-        return p.plan->polynomial()(number);
-      },
-      "Its value at a number.");
 }
 
 }  // namespace jali::python

@@ -343,7 +343,12 @@ releases: how many decryptions under this key will be released in all, repeated 
 statistical_bits: from 20 to 100. Someone who chooses the inputs and sees all releases can tell which of two
     computations with equal exact results was done with an advantage of at most 2^-statistical_bits.
 
-Raises InvalidArgument for values out of range.)");
+Raises InvalidArgument for values out of range.
+
+>>> client = ckks.Client(ckks.Params.create(depth=1, scale_bits=75, integer_bits=50))
+>>> policy = ckks.ReleasePolicy(origin="derived", releases=100)
+>>> client.release(client.encrypt([0.5, -1.25]), policy=policy).round(2)
+array([ 0.5 , -1.25]))");
   policy
       .def("__init__",
            checked_method<ckks::ReleasePolicy*>({"ReleasePolicy",
@@ -404,7 +409,11 @@ Raises InvalidArgument if the policy has no error_bound.)");
       R"(A bound on the part of every slot's error that depends on keys or on random draws, in message units.
 
 This is the part that release hides. If the ciphertext was read from bytes, the bound is what the sender claims. See
-worst_case_error.)");
+worst_case_error.
+
+>>> client = ckks.Client(ckks.Params.create(depth=1))
+>>> ckks.worst_case_noise(client.encrypt([0.5, -1.25])) < 1e-5
+True)");
   m.def(
       "worst_case_error",
       checked({"worst_case_error", 1, {{"ciphertext"}}}, &ckks::worst_case_error),
@@ -413,7 +422,12 @@ worst_case_error.)");
 
 It holds for all inputs that are as declared (magnitude=, peak=). It fails with probability at most 2^-128, plus the
 failure probability of any bootstrapping. It is infinity if no bound is known, for example if the input of a polynomial may
-leave its interval. If the ciphertext was read from bytes, the bound is what the sender claims.)");
+leave its interval. If the ciphertext was read from bytes, the bound is what the sender claims.
+
+>>> client = ckks.Client(ckks.Params.create(depth=1))
+>>> x = client.encrypt([0.5, -1.25])
+>>> bool(np.abs(client.decrypt(x) - [0.5, -1.25]).max() <= ckks.worst_case_error(x))
+True)");
   nb::class_<Client>(m, "ClientCore", "See jali.ckks.Client.")
       .def(nb::init<const Params&, int, const std::string&, bool>(), "params"_a, "threads"_a = 0,
            "device"_a = "cpu", "trace"_a = false, nogil())

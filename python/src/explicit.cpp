@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +43,13 @@ Digits hoist(const Explicit& e, const Ciphertext& a) {
   auto brought = std::make_unique<const Ciphertext>(bring(*e.server, a));
   Hoisted value = e->hoist(*brought);
   return {std::move(brought), std::move(value)};
+}
+
+/// For the texts of objects.
+std::string size_of(double scale, std::size_t bytes) {
+  char text[80];
+  std::snprintf(text, sizeof(text), "scale=2^%.2f, %zu bytes", std::log2(scale), bytes);
+  return text;
 }
 
 Packing rotated(const Ciphertext& a, int steps) {
@@ -129,19 +137,51 @@ CompactPlaintext encode_compact(const Server& server, nb::handle values, double 
 void bind_explicit(nb::module_& m) {
   using nogil = nb::gil_scoped_release;
 
-  nb::class_<Digits> digits(
-      m, "Hoisted", "The ModUp of a ciphertext's digits, computed once for many rotations.");
+  nb::class_<Digits> digits(m, "Hoisted",
+                            R"(The ModUp of a ciphertext's digits, computed once for many rotations.
+
+>>> client = ckks.Client(ckks.Params.create(depth=1))
+>>> by_hand = ckks.Evaluator(client.params, client.evaluation_keys(rotations=[1, 2])).explicit
+>>> digits = by_hand.hoist(client.encrypt([1, 2, 3]))
+>>> client.decrypt(by_hand.rotate_hoisted(digits, 1))[:2].round(3)
+array([2., 3.]))");
   refuse_constructor(digits, "a Hoisted is made by Evaluator.explicit.hoist(ciphertext)");
-  nb::class_<Diagonal> diagonal(m, "Diagonal", "A plaintext over the primes of a level and P.");
+  digits.def("__repr__", [](const Digits& d) {
+    return "Hoisted(level=" + std::to_string(d.value.source->level) + ", " +
+           size_of(d.value.source->scale, d.value.ext.bytes()) + ")";
+  });
+  nb::class_<Diagonal> diagonal(m, "Diagonal", R"(A plaintext over the primes of a level and P.
+
+>>> client = ckks.Client(ckks.Params.create(depth=1))
+>>> by_hand = ckks.Evaluator(client.params, client.evaluation_keys()).explicit
+>>> halves = by_hand.encode_diagonal(np.full(client.params.slots, 0.5), level=1, scale=client.params.scale)
+>>> half = by_hand.multiply_accumulate([by_hand.extend(client.encrypt([1, -3]))], [halves])
+>>> client.decrypt(by_hand.reduce_rescale(half)).round(3)
+array([ 0.5, -1.5]))");
   refuse_constructor(diagonal,
                      "a Diagonal is made by Evaluator.explicit.encode_diagonal(values, ...)");
-  diagonal.def_ro("scale", &Diagonal::scale, "Its scale.");
+  diagonal.def_ro("scale", &Diagonal::scale, "Its scale.").def("__repr__", [](const Diagonal& d) {
+    return "Diagonal(" + size_of(d.scale, d.poly.bytes()) + ")";
+  });
   nb::class_<Sum> extended(
-      m, "Extended", "A ciphertext over the primes of a level and P, before the division by P.");
+      m, "Extended", R"(A ciphertext over the primes of a level and P, before the division by P.
+
+>>> client = ckks.Client(ckks.Params.create(depth=1))
+>>> by_hand = ckks.Evaluator(client.params, client.evaluation_keys(rotations=[1])).explicit
+>>> digits = by_hand.hoist(client.encrypt([1, 2, 4]))
+>>> sums = by_hand.rotate_extended(digits, 0)
+>>> by_hand.add_extended(sums, by_hand.rotate_extended(digits, 1))
+>>> client.decrypt(by_hand.reduce(sums))[:2].round(3)
+array([3., 6.]))");
   refuse_constructor(extended, "an Extended is made by Evaluator.explicit.extend(ciphertext)");
   extended.def_prop_ro(
               "level", [](const Sum& s) { return s.value.level; }, "Its level.")
-      .def_prop_ro("scale", [](const Sum& s) { return s.value.scale; }, "Its scale.");
+      .def_prop_ro(
+          "scale", [](const Sum& s) { return s.value.scale; }, "Its scale.")
+      .def("__repr__", [](const Sum& s) {
+        return "Extended(level=" + std::to_string(s.value.level) + ", " +
+               size_of(s.value.scale, s.value.c0.bytes() + s.value.c1.bytes()) + ")";
+      });
 
   nb::class_<Explicit> type(
       m, "ExplicitEvaluator",
@@ -150,8 +190,19 @@ void bind_explicit(nb::module_& m) {
 Evaluator.explicit gives it. It takes and returns Ciphertext objects, and may be used from several threads. Two
 operands must have equal levels (drop_to) and, in sums, scales that are equal to within 2^-20 of themselves (adjust).
 Methods raise InvalidArgument for other levels, ScaleMismatch for other scales, DepthExhausted if no level is left,
-KeyMissing without the key that they need, and ParamsMismatch for objects of other parameters.)");
+KeyMissing without the key that they need, and ParamsMismatch for objects of other parameters.
+
+>>> client = ckks.Client(ckks.Params.create(depth=1))
+>>> by_hand = ckks.Evaluator(client.params, client.evaluation_keys()).explicit
+>>> square = by_hand.rescale(by_hand.relinearise(by_hand.square(client.encrypt([0.5, -1.5]))))
+>>> client.decrypt(square).round(3)
+array([0.25, 2.25]))");
   refuse_constructor(type, "an ExplicitEvaluator is Evaluator.explicit");
+  type.def("__repr__", [](const Explicit& e) {
+    return std::string("ExplicitEvaluator(") +
+           nb::repr(nb::cast(Params{e.server->params})).c_str() + ", engine='" + e.server->engine +
+           "')";
+  });
   type.def_prop_ro(
       "params", [](const Explicit& e) { return Params{e.server->params}; }, "Its parameters.");
   method(

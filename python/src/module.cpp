@@ -64,6 +64,7 @@ NB_MODULE(jali_bindings, m) {
   bind_client(ckks);
   bind_explicit(ckks);
   bind_circuits(ckks);
+  bind_polynomial(ckks);
   bind_functions(ckks);
   bind_evaluator(ckks);
   bind_captured(ckks);

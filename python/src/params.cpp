@@ -6,6 +6,7 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -58,16 +59,30 @@ struct Level {
 }  // namespace
 
 void bind_params(nb::module_& m) {
-  nb::class_<Level> level(m, "Level", "The moduli of one level of CKKS parameters.");
+  nb::class_<Level> level(m, "Level", R"(The moduli of one level of CKKS parameters.
+
+>>> params = ckks.Params.create(depth=2)
+>>> [len(params.level(number).primes) for number in (0, 1, 2)]
+[1, 2, 3])");
   refuse_constructor(level, "a Level is not made by hand: Params.level(number) gives it");
   level.def_ro("scale", &Level::scale, "The canonical scale of a ciphertext at this level.")
       .def_ro("log_q", &Level::log_q, "log2 of the product of its primes.")
-      .def_ro("primes", &Level::primes, "Indices into Params.primes.");
+      .def_ro("primes", &Level::primes, "Indices into Params.primes.")
+      .def("__repr__", [](const Level& l) {
+        char text[120];
+        std::snprintf(text, sizeof(text), "Level(log_q=%.1f, scale=2^%.2f, %zu primes)", l.log_q,
+                      std::log2(l.scale), l.primes.size());
+        return std::string(text);
+      });
 
   nb::class_<Params> type(m, "Params",
                           R"(CKKS parameters: immutable, validated, and safe to share.
 
-Make them with Params.create. The same arguments give the same parameters everywhere.)");
+Make them with Params.create. The same arguments give the same parameters everywhere.
+
+>>> params = ckks.Params.create(depth=3)
+>>> params.depth, params.security
+(3, 128))");
   refuse_constructor(type,
                      "parameters are made by Params.create(depth=...), with how many "
                      "multiplications follow one another, or by Params.preset(name)");
@@ -187,7 +202,10 @@ level, slots, batch: as in Client.encrypt. As bytes to send it takes about half 
       nb::sig("def max_log_qp(log_n: int, security: int = 128) -> float"),
       R"(The largest log2(PQ) that the security table allows for a ring degree, or 0 if it has no entry.
 
-The table is for ternary secrets, errors of standard deviation 3.19 and classical attacks (eprint 2024/463, Table 5.2).)");
+The table is for ternary secrets, errors of standard deviation 3.19 and classical attacks (eprint 2024/463, Table 5.2).
+
+>>> ckks.max_log_qp(14)
+430.0)");
 }
 
 }  // namespace jali::python

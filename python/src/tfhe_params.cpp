@@ -139,7 +139,11 @@ void bind_tfhe_params(nb::module_& m) {
                               R"(TFHE parameters: immutable, validated, and safe to share.
 
 A message is a whole number from 0 to 2^message_bits - 1. Sums may grow up to 2^(message_bits + carry_bits) - 1 before a
-look-up must bring them back. One more bit, the padding, lies above.)");
+look-up must bring them back. One more bit, the padding, lies above.
+
+>>> params = tfhe.Params.preset("message_2_carry_2")
+>>> params.message_bits, params.carry_bits, params.security
+(2, 2, 128))");
   refuse_constructor(
       type, "parameters are made by Params.preset(name); Params.presets() lists the names");
   type.def_static(

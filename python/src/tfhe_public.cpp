@@ -68,7 +68,13 @@ void bind_public_key(nb::module_& m) {
       m, "PublicKey",
       R"(A key that encrypts and does not decrypt, with which owners of data encrypt apart for one client.
 
-Client.public_key makes it, and Encryptor takes it.)");
+Client.public_key makes it, and Encryptor takes it.
+
+>>> client = tfhe.Client(tfhe.Params.preset("message_2_carry_2"))
+>>> sent = client.public_key().to_bytes()
+>>> key = tfhe.PublicKey.from_bytes(sent, client.params)
+>>> client.decrypt(tfhe.Encryptor(client.params, key).encrypt([1, 2, 3]))
+array([1, 2, 3]))");
   refuse_constructor(key, "a public key is made by Client.public_key()");
   const auto bytes = [](const TfhePublicKey& k) { return wire::to_bytes(*k.ptr); };
   add_to_bytes(key, bytes);
@@ -99,7 +105,12 @@ void bind_compact(nb::module_& m) {
       m, "CompactCiphertext",
       R"(An encrypted array of messages or of integers, under a public key. Encryptor.encrypt makes it.
 
-Evaluator.bind makes an encrypted array of it, and Client.decrypt decrypts it.)");
+Evaluator.bind makes an encrypted array of it, and Client.decrypt decrypts it.
+
+>>> client = tfhe.Client(tfhe.Params.preset("message_2_carry_2"))
+>>> sent = tfhe.Encryptor(client.params, client.public_key()).encrypt([1, 2, 3]).to_bytes()
+>>> client.decrypt(tfhe.CompactCiphertext.from_bytes(sent, client.params))
+array([1, 2, 3]))");
   refuse_constructor(
       compact, "compact ciphertexts are made by Encryptor.encrypt and Encryptor.encrypt_uint");
   const auto bytes = [](const TfheCompact& a) { return wire::to_bytes(a.block); };

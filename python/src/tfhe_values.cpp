@@ -66,7 +66,12 @@ void bind_tfhe_values(nb::module_& m) {
       m, "EvaluationKeys",
       R"(The public keys with which a server computes: bootstrapping and key switching.
 
-Client.evaluation_keys makes them.)");
+Client.evaluation_keys makes them.
+
+>>> client = tfhe.Client(tfhe.Params.preset("message_2_carry_2"))
+>>> keys = client.evaluation_keys()
+>>> keys.key_id == client.key_id
+True)");
   refuse_constructor(keys, "evaluation keys are made by Client.evaluation_keys()");
   refuse_methods(keys, {"__add__", "__radd__", "__or__", "__ror__"},
                  "evaluation keys are not joined: Client.evaluation_keys() makes all that a server "
@@ -128,7 +133,12 @@ Client.evaluation_keys makes them.)");
 
   nb::class_<TfheArray> array(
       m, "Ciphertext",
-      R"(An encrypted array of messages or of integers. Client.encrypt makes it.)");
+      R"(An encrypted array of messages or of integers. Client.encrypt makes it.
+
+>>> client = tfhe.Client(tfhe.Params.preset("message_2_carry_2"))
+>>> sent = client.encrypt([1, 2, 3]).to_bytes()
+>>> client.decrypt(tfhe.Ciphertext.from_bytes(sent, client.params))
+array([1, 2, 3]))");
   refuse_constructor(array, "ciphertexts are made by Client.encrypt and Client.encrypt_uint");
   method(
       array, "with_shape", 1, {{"shape"}},
@@ -186,7 +196,11 @@ Client.evaluation_keys makes them.)");
 params: the parameters of the values.
 values: the results, for 0, 1, 2, ...; each below 2^(message_bits + carry_bits). Values that are not listed must not occur.
 
-Evaluator.apply takes it. Raises InvalidArgument for results that do not fit.)");
+Evaluator.apply takes it. Raises InvalidArgument for results that do not fit.
+
+>>> square = tfhe.Table(tfhe.Params.preset("message_2_carry_2"), [0, 1, 4, 9])
+>>> square.count, square.values[:4]
+(1, [0, 1, 4, 9]))");
   table
       .def("__init__",
            checked_method<TfheTable*>(
@@ -220,7 +234,11 @@ rotation sees its input, so parameters must be made for it. Raises InvalidArgume
             const auto values = t.ptr->values(0);
             return std::vector<std::uint64_t>(values.begin(), values.end());
           },
-          "The results of its first function.");
+          "The results of its first function.")
+      .def("__repr__", [](const TfheTable& t) {
+        return "Table(params='" + t.ptr->params()->name() +
+               "', count=" + std::to_string(t.ptr->count()) + ")";
+      });
   share_copies(table);
 }
 

@@ -2,6 +2,8 @@
 
 #include <nanobind/stl/string.h>
 
+#include <string>
+
 #include "methods.h"
 #include "refusals.h"
 
@@ -33,7 +35,13 @@ void bind_trace(nb::module_& m) {
   nb::class_<Trace> trace(
       m, "Trace", R"(Every operation of the engine that an Evaluator or Client ran, in order.
 
-It holds names, shapes, bytes and times, but no data and nothing secret.)");
+It holds names, shapes, bytes and times, but no data and nothing secret.
+
+>>> client = ckks.Client(ckks.Params.create(depth=1))
+>>> server = ckks.Evaluator(client.params, client.evaluation_keys(), trace=True)
+>>> product = server.bind(client.encrypt([0.5])) ** 2
+>>> len(server.trace()) > 0
+True)");
   refuse_constructor(trace, "a Trace is what Evaluator(..., trace=True).trace() gives");
   method<nogil>(
       trace, "json_lines", 0, {}, [](const Trace& t) { return t.ptr->json_lines(); },
@@ -48,7 +56,10 @@ It holds names, shapes, bytes and times, but no data and nothing secret.)");
            nb::sig("def totals(self) -> dict[str, dict[str, float]]"),
            "The sums by operation: count, bytes_read, bytes_written, mults, stream_bytes, "
            "complex_butterflies, complex_products and seconds.")
-      .def("__len__", [](const Trace& t) { return t.ptr->size(); });
+      .def("__len__", [](const Trace& t) { return t.ptr->size(); })
+      .def("__repr__", [](const Trace& t) {
+        return "Trace(" + std::to_string(t.ptr->size()) + " operations)";
+      });
 }
 
 }  // namespace jali::python

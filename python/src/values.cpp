@@ -161,7 +161,12 @@ EvaluationKeys load_keys(nb::handle file, const Params& params, std::size_t max_
 }  // namespace
 
 void bind_values(nb::module_& m) {
-  nb::class_<ckks::Plaintext> plaintext(m, "Plaintext", "An encoded vector, or batch of vectors.");
+  nb::class_<ckks::Plaintext> plaintext(m, "Plaintext", R"(An encoded vector, or batch of vectors.
+
+>>> server = ckks.Evaluator(ckks.Params.create(depth=1))
+>>> encoded = server.explicit.encode([0.5, -1.25])
+>>> server.explicit.decode(encoded).real[:2].round(3)
+array([ 0.5 , -1.25]))");
   refuse_constructor(plaintext, "a Plaintext is made by Evaluator.explicit.encode(values)");
   share_copies(plaintext);
   add_bytes(plaintext);
@@ -190,7 +195,12 @@ void bind_values(nb::module_& m) {
 
   nb::class_<ckks::CompactPlaintext> compact(
       m, "CompactPlaintext",
-      "An encoded vector, or batch of vectors, as integers, which serve every level.");
+      R"(An encoded vector, or batch of vectors, as integers, which serve every level.
+
+>>> server = ckks.Evaluator(ckks.Params.create(depth=1))
+>>> compact = server.explicit.encode_compact([0.5, -1.25])
+>>> compact.nbytes < server.explicit.expand(compact).nbytes
+True)");
   refuse_constructor(compact,
                      "a CompactPlaintext is made by Evaluator.explicit.encode_compact(values)");
   share_copies(compact);
@@ -215,7 +225,12 @@ void bind_values(nb::module_& m) {
   nb::class_<ckks::Ciphertext> ciphertext(m, "Ciphertext",
                                           R"(An encrypted vector, or batch of vectors.
 
-It holds nothing secret. To compute with it, bind it to an Evaluator.)");
+It holds nothing secret. To compute with it, bind it to an Evaluator.
+
+>>> client = ckks.Client(ckks.Params.create(depth=1))
+>>> sent = client.encrypt([0.5, -1.25]).to_bytes()
+>>> client.decrypt(ckks.Ciphertext.from_bytes(sent, client.params)).round(3)
+array([ 0.5 , -1.25]))");
   refuse_constructor(ciphertext,
                      "a Ciphertext is made by Client.encrypt(values) or read by "
                      "Ciphertext.from_bytes(data, params)");
@@ -317,7 +332,12 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)");
                   nb::sig(load_signature("Ciphertext").c_str()), kLoad)
       .def("__repr__", &repr);
 
-  nb::class_<PublicKey> public_key(m, "PublicKey", "A key that encrypts and does not decrypt.");
+  nb::class_<PublicKey> public_key(m, "PublicKey", R"(A key that encrypts and does not decrypt.
+
+>>> client = ckks.Client(ckks.Params.create(depth=1))
+>>> sent = client.public_key().to_bytes()
+>>> ckks.PublicKey.from_bytes(sent, client.params).key_id == client.key_id
+True)");
   refuse_constructor(public_key, "a PublicKey is made by Client.public_key()");
   share_copies(public_key);
   const auto public_bytes = [](const PublicKey& k) { return wire::to_bytes(*k.ptr); };
@@ -367,7 +387,12 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)");
       "The rotations, each with the highest level at which it is used.");
 
   nb::class_<EvaluationKeys> keys(
-      m, "EvaluationKeys", "The public keys that an evaluator needs: relinearisation, rotations.");
+      m, "EvaluationKeys", R"(The public keys that an evaluator needs: relinearisation, rotations.
+
+>>> client = ckks.Client(ckks.Params.create(depth=1))
+>>> keys = client.evaluation_keys(rotations=[1, 2])
+>>> keys.has_relinearisation, keys.has_rotation(3)
+(True, True))");
   refuse_constructor(keys, "EvaluationKeys are made by Client.evaluation_keys(rotations=[...])");
   share_copies(keys);
   refuse_methods(keys, {"__add__", "__radd__", "__or__", "__ror__"},

@@ -8,7 +8,13 @@ import numpy
 import numpy.typing
 
 class Level:
-    """The moduli of one level of CKKS parameters."""
+    """
+    The moduli of one level of CKKS parameters.
+
+    >>> params = ckks.Params.create(depth=2)
+    >>> [len(params.level(number).primes) for number in (0, 1, 2)]
+    [1, 2, 3]
+    """
 
     def __init__(self, *_: object, **__: object) -> None: ...
     @property
@@ -23,11 +29,17 @@ class Level:
     def primes(self) -> list[int]:
         """Indices into Params.primes."""
 
+    def __repr__(self) -> str: ...
+
 class Params:
     """
     CKKS parameters: immutable, validated, and safe to share.
 
     Make them with Params.create. The same arguments give the same parameters everywhere.
+
+    >>> params = ckks.Params.create(depth=3)
+    >>> params.depth, params.security
+    (3, 128)
     """
 
     def __init__(self, *_: object, **__: object) -> None: ...
@@ -362,6 +374,9 @@ def max_log_qp(log_n: int, security: int = 128) -> float:
     The largest log2(PQ) that the security table allows for a ring degree, or 0 if it has no entry.
 
     The table is for ternary secrets, errors of standard deviation 3.19 and classical attacks (eprint 2024/463, Table 5.2).
+
+    >>> ckks.max_log_qp(14)
+    430.0
     """
 
 class Trace:
@@ -369,6 +384,12 @@ class Trace:
     Every operation of the engine that an Evaluator or Client ran, in order.
 
     It holds names, shapes, bytes and times, but no data and nothing secret.
+
+    >>> client = ckks.Client(ckks.Params.create(depth=1))
+    >>> server = ckks.Evaluator(client.params, client.evaluation_keys(), trace=True)
+    >>> product = server.bind(client.encrypt([0.5])) ** 2
+    >>> len(server.trace()) > 0
+    True
     """
 
     def __init__(self, *_: object, **__: object) -> None: ...
@@ -389,9 +410,17 @@ class Trace:
         """
 
     def __len__(self) -> int: ...
+    def __repr__(self) -> str: ...
 
 class Plaintext:
-    """An encoded vector, or batch of vectors."""
+    """
+    An encoded vector, or batch of vectors.
+
+    >>> server = ckks.Evaluator(ckks.Params.create(depth=1))
+    >>> encoded = server.explicit.encode([0.5, -1.25])
+    >>> server.explicit.decode(encoded).real[:2].round(3)
+    array([ 0.5 , -1.25])
+    """
 
     def __init__(self, *_: object, **__: object) -> None: ...
     def __copy__(self) -> Plaintext: ...
@@ -458,6 +487,11 @@ class Plaintext:
 class CompactPlaintext:
     """
     An encoded vector, or batch of vectors, as integers, which serve every level.
+
+    >>> server = ckks.Evaluator(ckks.Params.create(depth=1))
+    >>> compact = server.explicit.encode_compact([0.5, -1.25])
+    >>> compact.nbytes < server.explicit.expand(compact).nbytes
+    True
     """
 
     def __init__(self, *_: object, **__: object) -> None: ...
@@ -491,6 +525,11 @@ class Ciphertext:
     An encrypted vector, or batch of vectors.
 
     It holds nothing secret. To compute with it, bind it to an Evaluator.
+
+    >>> client = ckks.Client(ckks.Params.create(depth=1))
+    >>> sent = client.encrypt([0.5, -1.25]).to_bytes()
+    >>> client.decrypt(ckks.Ciphertext.from_bytes(sent, client.params)).round(3)
+    array([ 0.5 , -1.25])
     """
 
     def __init__(self, *_: object, **__: object) -> None: ...
@@ -646,7 +685,14 @@ class Ciphertext:
     def __repr__(self) -> str: ...
 
 class PublicKey:
-    """A key that encrypts and does not decrypt."""
+    """
+    A key that encrypts and does not decrypt.
+
+    >>> client = ckks.Client(ckks.Params.create(depth=1))
+    >>> sent = client.public_key().to_bytes()
+    >>> ckks.PublicKey.from_bytes(sent, client.params).key_id == client.key_id
+    True
+    """
 
     def __init__(self, *_: object, **__: object) -> None: ...
     def __copy__(self) -> PublicKey: ...
@@ -707,7 +753,14 @@ class KeyDemand:
         """The rotations, each with the highest level at which it is used."""
 
 class EvaluationKeys:
-    """The public keys that an evaluator needs: relinearisation, rotations."""
+    """
+    The public keys that an evaluator needs: relinearisation, rotations.
+
+    >>> client = ckks.Client(ckks.Params.create(depth=1))
+    >>> keys = client.evaluation_keys(rotations=[1, 2])
+    >>> keys.has_relinearisation, keys.has_rotation(3)
+    (True, True)
+    """
 
     def __init__(self, *_: object, **__: object) -> None: ...
     def __copy__(self) -> EvaluationKeys: ...
@@ -816,6 +869,11 @@ class ReleasePolicy:
         computations with equal exact results was done with an advantage of at most 2^-statistical_bits.
 
     Raises InvalidArgument for values out of range.
+
+    >>> client = ckks.Client(ckks.Params.create(depth=1, scale_bits=75, integer_bits=50))
+    >>> policy = ckks.ReleasePolicy(origin="derived", releases=100)
+    >>> client.release(client.encrypt([0.5, -1.25]), policy=policy).round(2)
+    array([ 0.5 , -1.25])
     """
 
     def __init__(
@@ -869,6 +927,10 @@ def worst_case_noise(ciphertext: Ciphertext) -> float:
 
     This is the part that release hides. If the ciphertext was read from bytes, the bound is what the sender claims. See
     worst_case_error.
+
+    >>> client = ckks.Client(ckks.Params.create(depth=1))
+    >>> ckks.worst_case_noise(client.encrypt([0.5, -1.25])) < 1e-5
+    True
     """
 
 def worst_case_error(ciphertext: Ciphertext) -> float:
@@ -878,6 +940,11 @@ def worst_case_error(ciphertext: Ciphertext) -> float:
     It holds for all inputs that are as declared (magnitude=, peak=). It fails with probability at most 2^-128, plus the
     failure probability of any bootstrapping. It is infinity if no bound is known, for example if the input of a polynomial may
     leave its interval. If the ciphertext was read from bytes, the bound is what the sender claims.
+
+    >>> client = ckks.Client(ckks.Params.create(depth=1))
+    >>> x = client.encrypt([0.5, -1.25])
+    >>> bool(np.abs(client.decrypt(x) - [0.5, -1.25]).max() <= ckks.worst_case_error(x))
+    True
     """
 
 class ClientCore:
@@ -964,21 +1031,49 @@ class EncryptorCore:
     ) -> Ciphertext: ...
 
 class Hoisted:
-    """The ModUp of a ciphertext's digits, computed once for many rotations."""
+    """
+    The ModUp of a ciphertext's digits, computed once for many rotations.
+
+    >>> client = ckks.Client(ckks.Params.create(depth=1))
+    >>> by_hand = ckks.Evaluator(client.params, client.evaluation_keys(rotations=[1, 2])).explicit
+    >>> digits = by_hand.hoist(client.encrypt([1, 2, 3]))
+    >>> client.decrypt(by_hand.rotate_hoisted(digits, 1))[:2].round(3)
+    array([2., 3.])
+    """
 
     def __init__(self, *_: object, **__: object) -> None: ...
+    def __repr__(self) -> str: ...
 
 class Diagonal:
-    """A plaintext over the primes of a level and P."""
+    """
+    A plaintext over the primes of a level and P.
+
+    >>> client = ckks.Client(ckks.Params.create(depth=1))
+    >>> by_hand = ckks.Evaluator(client.params, client.evaluation_keys()).explicit
+    >>> halves = by_hand.encode_diagonal(np.full(client.params.slots, 0.5), level=1, scale=client.params.scale)
+    >>> half = by_hand.multiply_accumulate([by_hand.extend(client.encrypt([1, -3]))], [halves])
+    >>> client.decrypt(by_hand.reduce_rescale(half)).round(3)
+    array([ 0.5, -1.5])
+    """
 
     def __init__(self, *_: object, **__: object) -> None: ...
     @property
     def scale(self) -> float:
         """Its scale."""
 
+    def __repr__(self) -> str: ...
+
 class Extended:
     """
     A ciphertext over the primes of a level and P, before the division by P.
+
+    >>> client = ckks.Client(ckks.Params.create(depth=1))
+    >>> by_hand = ckks.Evaluator(client.params, client.evaluation_keys(rotations=[1])).explicit
+    >>> digits = by_hand.hoist(client.encrypt([1, 2, 4]))
+    >>> sums = by_hand.rotate_extended(digits, 0)
+    >>> by_hand.add_extended(sums, by_hand.rotate_extended(digits, 1))
+    >>> client.decrypt(by_hand.reduce(sums))[:2].round(3)
+    array([3., 6.])
     """
 
     def __init__(self, *_: object, **__: object) -> None: ...
@@ -990,6 +1085,8 @@ class Extended:
     def scale(self) -> float:
         """Its scale."""
 
+    def __repr__(self) -> str: ...
+
 class ExplicitEvaluator:
     """
     Every CKKS operation by hand: it relinearises, rescales and changes levels only when asked.
@@ -998,9 +1095,16 @@ class ExplicitEvaluator:
     operands must have equal levels (drop_to) and, in sums, scales that are equal to within 2^-20 of themselves (adjust).
     Methods raise InvalidArgument for other levels, ScaleMismatch for other scales, DepthExhausted if no level is left,
     KeyMissing without the key that they need, and ParamsMismatch for objects of other parameters.
+
+    >>> client = ckks.Client(ckks.Params.create(depth=1))
+    >>> by_hand = ckks.Evaluator(client.params, client.evaluation_keys()).explicit
+    >>> square = by_hand.rescale(by_hand.relinearise(by_hand.square(client.encrypt([0.5, -1.5]))))
+    >>> client.decrypt(square).round(3)
+    array([0.25, 2.25])
     """
 
     def __init__(self, *_: object, **__: object) -> None: ...
+    def __repr__(self) -> str: ...
     @property
     def params(self) -> Params:
         """Its parameters."""
@@ -1181,6 +1285,10 @@ class Layout:
 
     Ciphertexts carry theirs (EncryptedArray.layout), and plans say which they take and give (MatVec.input_layout and
     output_layout).
+
+    >>> plan = ckks.MatVec(np.eye(3, 5), ckks.Params.create(depth=1))
+    >>> plan.input_layout.size, plan.output_layout.size
+    (5, 3)
     """
 
     def __init__(self, *_: object, **__: object) -> None: ...
@@ -1215,6 +1323,14 @@ class MatVec:
     It uses extended diagonals with baby steps, giant steps and hoisting (Halevi and Shoup 2014; Yang, Kuppannagari,
     Kannan, Prasanna 2022). A cost model chooses the plan before any key is made. Give `rotations` to
     Client.evaluation_keys, encrypt pack(x), and apply the plan with Evaluator.matvec.
+
+    >>> matrix, x = np.arange(6.0).reshape(2, 3), [0.5, -1, 0.25]
+    >>> client = ckks.Client(ckks.Params.create(depth=1))
+    >>> plan = ckks.MatVec(matrix, client.params)
+    >>> server = ckks.Evaluator(client.params, client.evaluation_keys(rotations=plan.rotations))
+    >>> product = server.matvec(plan, server.bind(client.encrypt(plan.pack(x)[0])))
+    >>> client.decrypt(product).round(3)
+    array([-0.5 , -1.25])
     """
 
     def __init__(
@@ -1336,6 +1452,13 @@ class LinearTransform:
 
     Entry s of diagonal d is the factor of slot s + d (cyclically) of the input in slot s of the output. Give
     `rotations` to Client.evaluation_keys, and apply the plan with Evaluator.linear_transform.
+
+    >>> client = ckks.Client(ckks.Params.create(depth=1))
+    >>> swap = ckks.LinearTransform.from_matrix([[0, 1], [1, 0]], client.params)
+    >>> server = ckks.Evaluator(client.params, client.evaluation_keys(rotations=swap.rotations))
+    >>> x = server.bind(client.encrypt([0.5, -1.25], slots=2))
+    >>> client.decrypt(server.linear_transform(swap, x)).round(3)
+    array([-1.25,  0.5 ])
     """
 
     def __init__(
@@ -1419,6 +1542,10 @@ class Polynomial:
     A polynomial that is evaluated on every slot with the fewest levels (Paterson and Stockmeyer).
 
     Apply it with Evaluator.polynomial.
+
+    >>> p = ckks.Polynomial([1, 0, 2])  # 1 + 2 x^2
+    >>> p(0.5), p.degree, p.depth
+    ((1.5+0j), 2, 2)
     """
 
     def __init__(

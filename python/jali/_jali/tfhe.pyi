@@ -17,6 +17,10 @@ class Params:
 
     A message is a whole number from 0 to 2^message_bits - 1. Sums may grow up to 2^(message_bits + carry_bits) - 1 before a
     look-up must bring them back. One more bit, the padding, lies above.
+
+    >>> params = tfhe.Params.preset("message_2_carry_2")
+    >>> params.message_bits, params.carry_bits, params.security
+    (2, 2, 128)
     """
 
     def __init__(self, *_: object, **__: object) -> None: ...
@@ -281,6 +285,11 @@ class EvaluationKeys:
     The public keys with which a server computes: bootstrapping and key switching.
 
     Client.evaluation_keys makes them.
+
+    >>> client = tfhe.Client(tfhe.Params.preset("message_2_carry_2"))
+    >>> keys = client.evaluation_keys()
+    >>> keys.key_id == client.key_id
+    True
     """
 
     def __init__(self, *_: object, **__: object) -> None: ...
@@ -339,6 +348,11 @@ class EvaluationKeys:
 class Ciphertext:
     """
     An encrypted array of messages or of integers. Client.encrypt makes it.
+
+    >>> client = tfhe.Client(tfhe.Params.preset("message_2_carry_2"))
+    >>> sent = client.encrypt([1, 2, 3]).to_bytes()
+    >>> client.decrypt(tfhe.Ciphertext.from_bytes(sent, client.params))
+    array([1, 2, 3])
     """
 
     def __init__(self, *_: object, **__: object) -> None: ...
@@ -440,6 +454,10 @@ class Table:
     values: the results, for 0, 1, 2, ...; each below 2^(message_bits + carry_bits). Values that are not listed must not occur.
 
     Evaluator.apply takes it. Raises InvalidArgument for results that do not fit.
+
+    >>> square = tfhe.Table(tfhe.Params.preset("message_2_carry_2"), [0, 1, 4, 9])
+    >>> square.count, square.values[:4]
+    (1, [0, 1, 4, 9])
     """
 
     def __init__(self, params: Params, values: Sequence[int]) -> None: ...
@@ -463,6 +481,7 @@ class Table:
     def values(self) -> list[int]:
         """The results of its first function."""
 
+    def __repr__(self) -> str: ...
     def __copy__(self) -> Table: ...
     def __deepcopy__(self, memo: object, /) -> Table: ...
     def __reduce__(self, *_: object, **__: object) -> NoReturn: ...
@@ -472,6 +491,12 @@ class PublicKey:
     A key that encrypts and does not decrypt, with which owners of data encrypt apart for one client.
 
     Client.public_key makes it, and Encryptor takes it.
+
+    >>> client = tfhe.Client(tfhe.Params.preset("message_2_carry_2"))
+    >>> sent = client.public_key().to_bytes()
+    >>> key = tfhe.PublicKey.from_bytes(sent, client.params)
+    >>> client.decrypt(tfhe.Encryptor(client.params, key).encrypt([1, 2, 3]))
+    array([1, 2, 3])
     """
 
     def __init__(self, *_: object, **__: object) -> None: ...
@@ -530,6 +555,11 @@ class CompactCiphertext:
     An encrypted array of messages or of integers, under a public key. Encryptor.encrypt makes it.
 
     Evaluator.bind makes an encrypted array of it, and Client.decrypt decrypts it.
+
+    >>> client = tfhe.Client(tfhe.Params.preset("message_2_carry_2"))
+    >>> sent = tfhe.Encryptor(client.params, client.public_key()).encrypt([1, 2, 3]).to_bytes()
+    >>> client.decrypt(tfhe.CompactCiphertext.from_bytes(sent, client.params))
+    array([1, 2, 3])
     """
 
     def __init__(self, *_: object, **__: object) -> None: ...

@@ -25,7 +25,13 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Node(metaclass=Answering):
-    """One operation: its name in the model, what it computes of which nodes, and the shape of the result."""
+    """One operation: its name in the model, what it computes of which nodes, and the shape of the result.
+
+    >>> graph = nn.trace(lambda x: x.reshape(2, 3) * 2, np.zeros(6))
+    >>> node = graph[graph.outputs[0]]
+    >>> node.op, node.shape, node.size
+    ('scale', (2, 3), 6)
+    """
 
     name: str
     op: str
@@ -53,6 +59,10 @@ class Graph(metaclass=Answering):
     """Nodes in the order of computation, and the names of those that are the results.
 
     stage: the name of the compiler's stage that made it.
+
+    >>> graph = nn.trace(lambda x: 2 * x + 1, np.zeros(3))
+    >>> [node.op for node in graph]
+    ['input', 'scale', 'scale']
     """
 
     nodes: tuple[Node, ...]

@@ -40,6 +40,9 @@ def loop(
     With arrays of NumPy, it computes what it says. In a function that jali.compile traces, it is one operation: its body is traced
     and planned once, and its matrices are encoded once for all iterations. If the first state is in the clear, for example zeros, the
     first iteration stands before the loop, because it needs fewer levels.
+
+    >>> nn.loop(lambda state, x: state / 2 + x, np.zeros(2), np.eye(2))
+    array([0.5, 1. ])
     """
     return _run(body, state, sequence, count, None)[0]
 
@@ -53,6 +56,11 @@ def scan(
 
     The second result has a first axis for the iterations. If the body returns (state, (array, ..)), it is a tuple of such arrays.
     Everything else is as of ``loop``.
+
+    >>> last, each = nn.scan(lambda state, x: (state / 2 + x, state), np.zeros(2), np.eye(2))
+    >>> each
+    array([[0., 0.],
+           [1., 0.]])
     """
     shown: list[Any] = []
 

@@ -32,6 +32,14 @@ class Batcher(metaclass=Answering):
     Requests may hold any numbers of examples. Their ciphertexts lie side by side in batches of 1, 2, 4, ..: the batch grows on
     the work itself as long as there is memory and the time for each ciphertext falls, and the best is kept for later calls. A batch
     that is refused for its memory (OutOfMemory) or its size (Unsupported) is halved. Threads take turns.
+
+    >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
+    >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
+    >>> client = program.client()
+    >>> batcher = program.server(client.evaluation_keys()).batcher(max_batch=1)
+    >>> [reply] = batcher([client.encrypt(examples[:1])])
+    >>> bool(np.allclose(client.decrypt(reply), 2 * examples[:1], atol=0.05))
+    True
     """
 
     def __init__(self, server: Server, max_batch: int | None = None) -> None:
