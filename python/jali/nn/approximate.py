@@ -438,7 +438,15 @@ def _chebyshev(node: Node, centre: float, reach: float, error: float) -> tuple[A
     try:
         found = APPROXIMATED[name](interval, error=error)
     except InvalidArgument as refused:
-        raise InvalidArgument(f"{node.name}: {refused}") from None
+        says = str(refused)
+        if (
+            "larger" in says
+        ):  # advice to choose a larger error, which follows from the precision here
+            says = (
+                f"{name} on [{interval[0]:g}, {interval[1]:g}] has no approximation that is exact enough: keep its numbers in a smaller interval, or ask for "
+                "fewer precision_bits"
+            )
+        raise InvalidArgument(f"{node.name}: {says}") from None
     if found.polynomial is None:
         raise InvalidArgument(
             f"{node.name}: {name} on [{interval[0]:g}, {interval[1]:g}] takes several polynomials: keep its "

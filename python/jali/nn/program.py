@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -374,50 +373,89 @@ def compiled(
     is to follow from them instead."""
     told = progress or Progress()
     told.at("fold", 0.02)
-    exact = every_value(graph, examples)
-    check_outputs(graph, exact)
-    told.at("calibrate", 0.06)
-    ranged = partial(
-        calibrate, examples=examples, margin=margin, proven=proven, input_ranges=input_ranges
-    )
-    changes, stages = simplified(
-        graph, examples, exact, lambda folded, values: ranged(folded, exact=values)
-    )
-    stages = {"trace": graph, **stages}
-    most = max(_MEASURED, _NUMBERS // sum(node.size for node in graph))
-    some = np.linspace(0, len(examples[0]) - 1, min(len(examples[0]), most)).astype(int)
-    chosen = [x[some] for x in examples]
-    outputs = {
-        name: exact[before][some]  # folding leaves out reshapes, also of outputs
-        for name, before in zip(stages["calibrate"].outputs, graph.outputs, strict=True)
-    }
-    results = exact[graph.outputs[0]]
-    del exact  # the values of all arrays, which may take gigabytes
+    ranging: dict[str, Any] = {"proven": proven, "input_ranges": input_ranges}
+    known = _Calibrated.of(graph, examples, told, margin=margin, **ranging)
     told.at("approximate", 0.2)
-    samples = Samples(stages["simplify"], chosen)
 
-    def at(bits: float, wide: int) -> tuple[Graph, float, Plan]:
-        functions, error = approximate(
-            stages["calibrate"], chosen, bits, traced=stages["simplify"], exact=outputs
-        )
+    def at(bits: float, wide: int, known: _Calibrated = known) -> tuple[Graph, float, Plan]:
+        functions, error = known.approximated(bits)
         how: dict[str, Any] = {"key_memory": key_memory, "insecure_ring": insecure_ring}
-        found = plan(functions, bits, wide, memory, device, samples=samples, progress=told, **how)
-        return functions, error, found
+        how |= {"samples": known.samples, "progress": told}
+        return functions, error, plan(functions, bits, wide, memory, device, **how)
+
+    def within(margin: float) -> tuple[Graph, float, Plan]:
+        narrower = _Calibrated.of(graph, examples, told, margin=margin, **ranging)
+        return at(precision_bits, lanes, narrower)
 
     def plan_of(made: tuple[Graph, float, Plan]) -> Plan:
         return made[2]
 
     counted = None
     if answers is None:
-        made = nearest(at, plan_of, precision_bits, lanes)
+        made = nearest(at, plan_of, precision_bits, lanes, within, margin)
     else:
-        precision_bits, made = by_default(at, plan_of, answers.bits(results, graph), lanes)
-        counted = answers.counted(results, precision_bits)
+        bits = answers.bits(known.results, graph)
+        precision_bits, made = by_default(at, plan_of, bits, lanes, within, margin)
+        counted = answers.counted(known.results, precision_bits)
         _warn_of_near(counted, precision_bits)
-    stages["approximate"], error, found = made
+    functions, error, found = made
     told.at("program", 1.0)
     _warn_of_made(found.machine, memory)
-    return Program.of(stages, found, precision_bits, error, device, changes, counted)
+    stages = {**known.stages, "approximate": functions}
+    return Program.of(stages, found, precision_bits, error, device, known.changes, counted)
+
+
+@dataclass
+class _Calibrated:
+    """A model with ranges for its arrays, and the examples on which errors are measured. results: of its first output, for all examples."""
+
+    stages: Mapping[str, Graph]
+    changes: Changes
+    chosen: Sequence[Array]
+    outputs: Mapping[str, Array]
+    results: Array
+    samples: Samples
+
+    def __post_init__(self) -> None:
+        self._made: dict[float, tuple[Graph, float]] = {}
+
+    @classmethod
+    def of(
+        cls,
+        graph: Graph,
+        examples: Sequence[Array],
+        told: Progress,
+        **how: Any,
+    ) -> _Calibrated:
+        """That of a traced graph. how: as calibrate takes it."""
+        exact = every_value(graph, examples)
+        check_outputs(graph, exact)
+        told.at("calibrate", 0.06)
+        changes, stages = simplified(
+            graph,
+            examples,
+            exact,
+            lambda folded, values: calibrate(folded, examples, exact=values, **how),
+        )
+        most = max(_MEASURED, _NUMBERS // sum(node.size for node in graph))
+        some = np.linspace(0, len(examples[0]) - 1, min(len(examples[0]), most)).astype(int)
+        chosen = [x[some] for x in examples]
+        outputs = {
+            name: exact[before][some]  # folding leaves out reshapes, also of outputs
+            for name, before in zip(stages["calibrate"].outputs, graph.outputs, strict=True)
+        }
+        # The values of other arrays, which may take gigabytes, are not kept.
+        results, samples = exact[graph.outputs[0]], Samples(stages["simplify"], chosen)
+        return cls({"trace": graph, **stages}, changes, chosen, outputs, results, samples)
+
+    def approximated(self, bits: float) -> tuple[Graph, float]:
+        """As approximate, for so many bits of precision."""
+        if bits not in self._made:
+            ranged, simple = self.stages["calibrate"], self.stages["simplify"]
+            self._made[bits] = approximate(
+                ranged, self.chosen, bits, traced=simple, exact=self.outputs
+            )
+        return self._made[bits]
 
 
 def _generator(rng: object) -> np.random.Generator:
