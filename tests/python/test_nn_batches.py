@@ -72,7 +72,7 @@ def test_some_networks_compile_or_say_what_does(
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore:there is no plan for")
-@pytest.mark.parametrize("k", range(24))
+@pytest.mark.parametrize("k", range(12))
 @pytest.mark.parametrize("network", [perceptron, attention])
 def test_networks_compile_or_say_what_does(
     network: Callable[[np.random.Generator], Network], k: int, rng: np.random.Generator
