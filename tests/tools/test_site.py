@@ -1,6 +1,7 @@
 """The check of the built site refuses what comes from another host, and nothing else."""
 
 import itertools
+import re
 import sys
 from pathlib import Path
 
@@ -52,3 +53,21 @@ def test_the_reference_has_what_arrays_inherit() -> None:
     for kind in (ckks.EncryptedArray, tfhe.EncryptedArray, tfhe.EncryptedIntegers):
         shown = list(itertools.takewhile(lambda base: base.__name__ not in ends, kind.__mro__))
         assert any("reshape" in vars(base) for base in shown) and Encrypted not in shown
+
+
+def test_pages_link_to_pages_that_the_site_has() -> None:
+    """Sphinx warns of links to Markdown files that are missing or outside docs/, and the site is built without warnings."""
+    docs = ROOT / "docs"
+    wrong, links = [], 0
+    for page in sorted(docs.rglob("*.md")):
+        if (
+            page == docs / "README.md" or "generated" in page.parts
+        ):  # these are not of the site, or made by its build
+            continue
+        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for target in re.findall(r"\]\(([^)#\s:]+\.md)(?:#[^)]*)?\)", text):
+            links += 1
+            there = (page.parent / target).resolve()
+            if not there.is_file() or not there.is_relative_to(docs):
+                wrong.append(f"{page.relative_to(ROOT)}: {target}")
+    assert links > 100 and not wrong, wrong
