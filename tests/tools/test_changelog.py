@@ -31,6 +31,17 @@ def test_a_version_is_a_page() -> None:
         assert lines[-1] == "" or lines[-1].endswith("[docs/security.md](docs/security.md).")
 
 
+def starts(text: str) -> set[str]:
+    """The first words of every entry, without the folders of links."""
+    return {re.sub(r"\]\([^)]*\)", "]", line)[:60] for line in re.findall(r"^- .*$", text, re.M)}
+
+
+def test_entries_are_in_the_changelog_or_in_the_diary() -> None:
+    """A merge may bring back the list that is the diary: take such entries out of the changelog."""
+    diary = starts((ROOT / "docs" / "development" / "diary.md").read_text(encoding="utf-8"))
+    assert len(diary) > 300 and not diary & starts(TEXT)
+
+
 def test_what_the_changelog_names_exists() -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", TEXT):
         assert (ROOT / target).is_file(), target
