@@ -47,7 +47,7 @@ CLASSES = {
 # These methods take nothing hostile. They return facts about an object, they make plans before any ciphertext is read,
 # or they take views in the engine's memory, which a prepared LinearTransform makes.
 EXEMPT = {
-    "Evaluator": {"params", "ring", "rotation", "rotated_sums"},
+    "Evaluator": {"params", "ring", "engine", "key_bytes", "rotation", "rotated_sums"},
     "AutoEvaluator": {"explicit_evaluator"},
     "ArrayEvaluator": {"explicit_evaluator"},
     "Program": {"arity", "bytes"},

@@ -12,7 +12,7 @@
 #include "jali/backend/engines.h"
 #include "jali/base/error.h"
 #include "jali/ckks/batcher.h"
-#include "jali/ckks/engine.h"
+#include "jali/ckks/make_ring.h"
 #include "jali/ckks/program.h"
 #include "jali/ckks/secret/decryptor.h"
 #include "jali/ckks/secret/encryptor.h"

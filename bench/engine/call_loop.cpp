@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "jali/base/error.h"
-#include "jali/ckks/engine.h"
+#include "jali/ckks/make_ring.h"
 #include "jali/ckks/range.h"
 #include "jali/ckks/secret/encryptor.h"
 #include "jali/rlwe/secret/key_generator.h"

@@ -16,6 +16,7 @@ from jali._core.refusals import of_module as _of_module
 from jali.errors import (
     AuthenticationError,
     CorruptData,
+    DeadlineExceeded,
     DepthExhausted,
     DeviceLost,
     Error,
@@ -46,6 +47,7 @@ __version__: str = build_info()["version"]
 __all__ = [
     "AuthenticationError",
     "CorruptData",
+    "DeadlineExceeded",
     "DepthExhausted",
     "DeviceLost",
     "Error",

@@ -30,7 +30,9 @@ class CallLoop:
 
     def __init__(self, params: bytes, device: str) -> None: ...
     def seconds(self, operation: str, count: int) -> float:
-        """The mean seconds of a call, over `count` calls of "add", "negate" or "track"."""
+        """
+        The mean seconds of a call, over `count` calls of "add", "negate" or "track".
+        """
 
 class EngineBench:
     """Checks, counts and times the engine's operations one by one."""

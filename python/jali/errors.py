@@ -10,6 +10,7 @@ from typing import ClassVar
 __all__ = [
     "AuthenticationError",
     "CorruptData",
+    "DeadlineExceeded",
     "DepthExhausted",
     "DeviceLost",
     "Error",
@@ -119,6 +120,10 @@ class LimitExceeded(Error):
     """An object larger than the declared limit."""
 
     code = "limit_exceeded"
+
+
+class DeadlineExceeded(LimitExceeded, TimeoutError):
+    """A run that was ended because its time was over."""
 
 
 class OutOfMemory(Error, MemoryError):

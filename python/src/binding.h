@@ -128,6 +128,7 @@ void bind_explicit(nb::module_& m);
 void bind_circuits(nb::module_& m);
 void bind_polynomial(nb::module_& m);
 void bind_functions(nb::module_& m);
+void bind_engine(nb::module_& m);
 void bind_evaluator(nb::module_& m);
 void bind_captured(nb::module_& m);
 void bind_trace(nb::module_& m);

@@ -19,9 +19,7 @@
 #include "arguments.h"
 #include "arrays.h"
 #include "circuits.h"
-#include "commit.h"
 #include "here.h"
-#include "interrupts.h"
 #include "jali/ckks/range.h"
 #include "log.h"
 #include "progress.h"
@@ -38,16 +36,24 @@ namespace {
 
 class Evaluator {
  public:
-  Evaluator(const Params& params, std::optional<EvaluationKeys> keys, const std::string& device,
-            int threads, bool trace, const backend::Variants& variants)
-      : Evaluator(build(params.ptr, std::move(keys), device, threads, trace, variants)) {}
+  Evaluator(const Engine& engine, std::optional<EvaluationKeys> keys)
+      : Evaluator(build(engine, std::move(keys))) {}
 
   /// An evaluator that finds out which keys a computation uses. keys: an empty set of the client's. device: also "dry", which
   /// computes nothing.
   static Evaluator recording(const EvaluationKeys& keys, const std::string& device, int threads) {
     const nb::gil_scoped_release release;
-    return Evaluator(build(keys.params, keys, device, threads, /*trace=*/false, {},
+    return Evaluator(build(make_engine(keys.params, device, threads, /*trace=*/false, {}), keys,
                            std::make_shared<ckks::KeyRecorder>()));
+  }
+  /// The same engine with the keys of another client.
+  Evaluator with_keys(std::optional<EvaluationKeys> keys) const {
+    return {static_cast<const Engine&>(*server_), std::move(keys)};
+  }
+  /// The bytes that its keys take in the memory of the device.
+  std::size_t key_bytes() const { return server_->evaluator->key_bytes(); }
+  nb::object exchange_checkpoint(nb::object function) const {
+    return server_->checkpoints->exchange(std::move(function));
   }
   KeyDemand demand() const {
     require<InternalError>(server_->recorder != nullptr,
@@ -202,44 +208,30 @@ class Evaluator {
                   "bootstrapping of %d slots has less than all of its keys: done with %d slots and "
                   "%.2f times the time",
                   slots, with, time);
-            })) {}
+            },
+            server_->plans)) {}
 
-  static std::shared_ptr<const Server> build(const ckks::ParamsPtr& params,
+  static std::shared_ptr<const Server> build(const Engine& engine,
                                              std::optional<EvaluationKeys> keys,
-                                             const std::string& device, int threads, bool trace,
-                                             const backend::Variants& variants,
                                              std::shared_ptr<ckks::KeyRecorder> recorder = {}) {
-    auto server = std::make_shared<Server>();
-    server->params = params;
-    if (recorder != nullptr && device == "dry") {
-      server->ring = ckks::make_dry_ring(*params, interrupts());
-    } else {
-      server->ring = ckks::make_ring(*params, device, threads == 0 ? default_threads() : threads,
-                                     variants, interrupts());
-    }
-    server->engine = server->ring->engine().name();
-    if (trace) {
-      server->trace = std::make_shared<backend::Trace>(commit());
-      server->ring = traced(server->ring, *params, server->trace);
-    }
-    server->probe = server->ring->scratch(64);
+    auto server = std::make_shared<Server>(engine);
     std::shared_ptr<const rlwe::EvaluationKeys> held;
     if (keys) {
-      require_same(*params, *keys->params, "the evaluation keys are");
+      require_same(*engine.params, *keys->params, "the evaluation keys are");
       held = keys->ptr;
     } else {
       auto none = std::make_shared<rlwe::EvaluationKeys>();
-      none->params = params;
+      none->params = engine.params;
       held = std::move(none);
     }
     if (recorder != nullptr) {
       server->recorder = recorder;
       server->evaluator =
-          std::make_shared<const ckks::Evaluator>(params, server->ring, held->key_id, recorder);
+          std::make_shared<const ckks::Evaluator>(engine.shared, held->key_id, recorder);
       return server;
     }
     server->evaluator = std::make_shared<const ckks::Evaluator>(
-        params, server->ring, held, [counters = server->counters](int steps, std::size_t parts) {
+        engine.shared, held, [counters = server->counters](int steps, std::size_t parts) {
           count(counters->fallbacks);
           const nb::gil_scoped_acquire gil;
           log_info("rotation by %d slots has no key of its own: composed of %d rotations", steps,
@@ -315,9 +307,12 @@ void bind_evaluator(nb::module_& m) {
           "shape", [](const ckks::ProductSum& a) { return shape_of(a); },
           nb::sig("def shape(self) -> tuple[int, ...]"), "(length,), or (batch, length).");
   nb::class_<Evaluator>(m, "EvaluatorCore", "See jali.ckks.Evaluator.")
-      .def(nb::init<const Params&, std::optional<EvaluationKeys>, const std::string&, int, bool,
-                    const backend::Variants&>(),
-           "params"_a, "keys"_a.none(), "device"_a, "threads"_a, "trace"_a, "variants"_a, nogil())
+      .def(nb::init<const Engine&, std::optional<EvaluationKeys>>(), "engine"_a, "keys"_a.none(),
+           nogil())
+      .def("with_keys", &Evaluator::with_keys, "keys"_a.none(), nogil())
+      .def_prop_ro("key_bytes", &Evaluator::key_bytes,
+                   "The bytes of its keys in the memory of the device.")
+      .def("exchange_checkpoint", &Evaluator::exchange_checkpoint, "function"_a.none())
       .def_static("recording", &Evaluator::recording, "keys"_a, "device"_a, "threads"_a)
       .def_prop_ro("demand", &Evaluator::demand, "The keys that were used so far.")
       .def_prop_ro("params", &Evaluator::params, "Its parameters.")

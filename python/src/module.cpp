@@ -66,6 +66,7 @@ NB_MODULE(jali_bindings, m) {
   bind_circuits(ckks);
   bind_polynomial(ckks);
   bind_functions(ckks);
+  bind_engine(ckks);
   bind_evaluator(ckks);
   bind_captured(ckks);
   nb::module_ tfhe = m.def_submodule(

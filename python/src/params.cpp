@@ -125,6 +125,17 @@ Make them with Params.create. The same arguments give the same parameters everyw
       .def_prop_ro(
           "dnum", [](const Params& p) { return p.ptr->dnum(); },
           "Digits of a key-switching key at the top level.")
+      .def(
+          "key_digits",
+          [](const Params& p, int level) {
+            return p.ptr->key_digits(checked_level(*p.ptr, level));
+          },
+          "level"_a,
+          "Digits of a key-switching key that serves this level and those below. Raises "
+          "InvalidArgument for a level that there is not.\n\n"
+          ">>> params = ckks.Params.create(depth=2)\n"
+          ">>> params.key_digits(2) == params.dnum\n"
+          "True")
       .def_prop_ro(
           "primes",
           [](const Params& p) {

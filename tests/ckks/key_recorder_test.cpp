@@ -16,8 +16,8 @@ TEST_P(KeyRecording, FindsTheKeysAndTheirLevels) {
   World w(GetParam(), {});
   const int top = w.params->depth();
   const auto recorder = std::make_shared<ckks::KeyRecorder>();
-  const auto blank =
-      std::make_shared<const ckks::Evaluator>(w.params, w.ring, w.sk->id(), recorder);
+  const auto blank = std::make_shared<const ckks::Evaluator>(ckks::Engine::make(w.params, w.ring),
+                                                             w.sk->id(), recorder);
   const auto compute = [&](const std::shared_ptr<const ckks::Evaluator>& e,
                            const ckks::Ciphertext& x) {
     const ckks::AutoEvaluator a(e);
@@ -61,7 +61,7 @@ TEST_P(KeyRecording, FindsTheKeysAndTheirLevels) {
 TEST_P(KeyRecording, NotesTheHighestLevelAndQuestions) {
   World w(GetParam(), {});
   const auto recorder = std::make_shared<ckks::KeyRecorder>();
-  const ckks::Evaluator e(w.params, w.ring, w.sk->id(), recorder);
+  const ckks::Evaluator e(ckks::Engine::make(w.params, w.ring), w.sk->id(), recorder);
   EXPECT_EQ(recorder->demand(), rlwe::KeyDemand());
   const auto low = w.encrypt(w.vector(), 0), high = w.encrypt(w.vector(), 1);
   e.rotate(low, 2), e.rotate(high, 2), e.rotate(low, 2);
@@ -74,7 +74,8 @@ TEST_P(KeyRecording, NotesTheHighestLevelAndQuestions) {
   EXPECT_EQ(recorder->demand().relinearise, rlwe::kNoKey);
   World other(GetParam(), {});
   EXPECT_THROW(e.rotate(other.encrypt(other.vector()), 1), KeyMismatch);
-  EXPECT_THROW(ckks::Evaluator(w.params, w.ring, w.sk->id(), nullptr), InvalidArgument);
+  EXPECT_THROW(ckks::Evaluator(ckks::Engine::make(w.params, w.ring), w.sk->id(), nullptr),
+               InvalidArgument);
 }
 
 INSTANTIATE_TEST_SUITE_P(Setups, KeyRecording, ::testing::ValuesIn(all_setups()),

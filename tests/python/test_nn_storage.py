@@ -167,7 +167,9 @@ def test_streamed_matrices_give_the_same_reply(served: Any) -> None:
     assert {k for kinds in machine.stored.values() for k in kinds} == {"streamed"}
     assert sum(machine.held_bytes.values()) == 0 < machine.bytes_of["streamed"]
     assert not machine.is_resident
-    server = nn.Server(machine, program.manifest, keys, threads=1, device="cpu")
+    deployment = nn.Deployment(machine, program.manifest, threads=1, device="cpu")
+    deployment.prepare()
+    server = deployment.server(keys)
     assert server(request).to_bytes() == want
 
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "jali/ckks/encoder.h"
-#include "jali/ckks/engine.h"
+#include "jali/ckks/make_ring.h"
 #include "jali/ckks/secret/decryptor.h"
 #include "jali/ckks/secret/encryptor.h"
 #include "jali/rlwe/secret/key_generator.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "jali/ckks/encoder.h"
-#include "jali/ckks/engine.h"
 #include "jali/ckks/evaluator.h"
+#include "jali/ckks/make_ring.h"
 #include "jali/ckks/secret/decryptor.h"
 #include "jali/ckks/secret/encryptor.h"
 #include "jali/rlwe/keys.h"

@@ -174,6 +174,15 @@ class Params:
     def dnum(self) -> int:
         """Digits of a key-switching key at the top level."""
 
+    def key_digits(self, level: int) -> int:
+        """
+        Digits of a key-switching key that serves this level and those below. Raises InvalidArgument for a level that there is not.
+
+        >>> params = ckks.Params.create(depth=2)
+        >>> params.key_digits(2) == params.dnum
+        True
+        """
+
     @property
     def primes(self) -> list[int]:
         """Every prime: those of Q, then the special ones."""
@@ -1722,6 +1731,33 @@ class ArgMaxCore:
     def __call__(self, x: Sequence[float]) -> list[float]:
         """What it gives for numbers."""
 
+class EngineCore:
+    """See jali.ckks.Engine."""
+
+    def __init__(
+        self, params: Params, device: str, threads: int, trace: bool, variants: Mapping[str, str]
+    ) -> None: ...
+    @property
+    def params(self) -> Params:
+        """Its parameters."""
+
+    @property
+    def engine(self) -> str:
+        """Backend and instruction set."""
+
+    @property
+    def threads(self) -> int:
+        """The number of threads that it computes with."""
+
+    @property
+    def bytes_in_use(self) -> int:
+        """The bytes of its pool that are in use."""
+
+    def exchange_checkpoint(self, function: object | None) -> object:
+        """
+        Sets the function that long work of this thread calls, or None; returns the one before.
+        """
+
 class ProductSum:
     """Products of ciphertexts that are still to be computed."""
 
@@ -1741,15 +1777,13 @@ class ProductSum:
 class EvaluatorCore:
     """See jali.ckks.Evaluator."""
 
-    def __init__(
-        self,
-        params: Params,
-        keys: EvaluationKeys | None,
-        device: str,
-        threads: int,
-        trace: bool,
-        variants: Mapping[str, str],
-    ) -> None: ...
+    def __init__(self, engine: EngineCore, keys: EvaluationKeys | None) -> None: ...
+    def with_keys(self, keys: EvaluationKeys | None) -> EvaluatorCore: ...
+    @property
+    def key_bytes(self) -> int:
+        """The bytes of its keys in the memory of the device."""
+
+    def exchange_checkpoint(self, function: object | None) -> object: ...
     @staticmethod
     def recording(keys: EvaluationKeys, device: str, threads: int) -> EvaluatorCore: ...
     @property

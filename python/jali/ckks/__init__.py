@@ -47,6 +47,7 @@ from jali.ckks import explicit, functions
 from jali.ckks.array import EncryptedArray
 from jali.ckks.captured import Batcher, BatchPoint, Captured
 from jali.ckks.client import Client, Encryptor
+from jali.ckks.engine import Engine
 from jali.ckks.evaluator import Evaluator, sum_rotations
 from jali.ckks.refusals import install as _install
 
@@ -64,6 +65,7 @@ __all__ = [
     "CompactPlaintext",
     "EncryptedArray",
     "Encryptor",
+    "Engine",
     "EvaluationKeys",
     "Evaluator",
     "Layout",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy.typing as npt
 
 from jali._core import checks
-from jali._core.console import choices_text
 from jali._core.log import logger
 from jali._core.refusals import Answering
 from jali._jali import ckks as _ckks
@@ -28,6 +28,7 @@ from jali.ckks.arguments import checked_iterations, checked_target, refuse_compl
 from jali.ckks.array import EncryptedArray
 from jali.ckks.captured import Batcher, Captured
 from jali.ckks.dense import DenseArray, dense, of_sum
+from jali.ckks.engine_core import made
 from jali.ckks.functions import checked_within
 from jali.ckks.joins import FUNCTIONS
 from jali.ckks.largest import argmax
@@ -35,7 +36,7 @@ from jali.ckks.moves import together
 from jali.ckks.operands import axes
 from jali.ckks.products import matmul
 from jali.ckks.view import View
-from jali.device import checked_threads, resolved, tuned
+from jali.device import checked_threads, resolved
 from jali.errors import InvalidArgument, Unsupported
 
 __all__ = ["Evaluator", "sum_rotations"]
@@ -76,8 +77,8 @@ class Evaluator(metaclass=Answering):
     >>> client = ckks.Client(ckks.Params.create(depth=1))
     >>> server = ckks.Evaluator(client.params, client.evaluation_keys(rotations=[1]))
     >>> x = server.bind(client.encrypt([0.5, -1.25]))
-    >>> client.decrypt(x * x + 0.25).round(3)
-    array([0.5  , 1.812])
+    >>> client.decrypt(x * x + 0.25).round(2)
+    array([0.5 , 1.81])
     """
 
     __slots__ = ("_core", "_noting", "_params", "_recording", "_variants")
@@ -95,25 +96,63 @@ class Evaluator(metaclass=Answering):
         checks.instance(params, Params, "params")
         if keys is not None:
             checks.instance(keys, EvaluationKeys, "keys", ": EvaluationKeys.from_bytes reads bytes")
-        self._params = params
+        core, chosen = made(params, device, threads, trace, variants)
+        self._start(params, chosen, _ckks.EvaluatorCore(core, keys))
+
+    def _start(
+        self, params: Params, variants: Mapping[str, str], core: _ckks.EvaluatorCore
+    ) -> None:
+        self._params, self._core, self._variants = params, core, dict(variants)
         self._recording: object = None  # while a function is recorded, an object for that recording
         self._noting = False  # whether it only finds out which keys are used
-        if variants is None:
-            device, variants = tuned(device, params.word, params.log_n)
-        else:
-            device = resolved(device)
-        self._variants = dict(variants)
-        self._core = _ckks.EvaluatorCore(
-            params, keys, device, checked_threads(threads), trace, self._variants
-        )
-        held = 0 if keys is None else keys.nbytes
         logger.info(
-            "evaluator made: engine %s, %d bytes of keys, %s", self.engine, held, repr(params)
+            "evaluator made: engine %s, %d bytes of keys, %s",
+            core.engine,
+            core.key_bytes,
+            repr(params),
         )
-        if self._variants:
-            logger.info("implementations: %s", choices_text(self._variants))
-        if threads is not None and self.threads < threads and self.device == "cpu":
-            logger.warning("%d threads were asked for and %d work", threads, self.threads)
+
+    def with_keys(self, keys: EvaluationKeys | None) -> Evaluator:
+        """An evaluator for another client on the same engine: device, memory, tables, and everything that was prepared for this one.
+
+        It takes the time and the memory of the client's keys. See Engine, also for the errors.
+
+        >>> params = ckks.Params.create(depth=1)
+        >>> one, other = ckks.Client(params), ckks.Client(params)
+        >>> server = ckks.Evaluator(params, one.evaluation_keys())
+        >>> x = server.with_keys(other.evaluation_keys()).bind(other.encrypt([0.5]))
+        >>> other.decrypt(x * x).round(3)
+        array([0.25])
+        """
+        if keys is not None:
+            checks.instance(keys, EvaluationKeys, "keys", ": EvaluationKeys.from_bytes reads bytes")
+        other = Evaluator.__new__(Evaluator)
+        other._start(self._params, self._variants, self._core.with_keys(keys))
+        return other
+
+    @property
+    def key_bytes(self) -> int:
+        """The bytes that its keys take in the memory of its device."""
+        return self._core.key_bytes
+
+    @contextmanager
+    def checkpoint(self, function: Callable[[], object] | None) -> Iterator[None]:
+        """While the block runs, `function` is called ten times a second by what this thread computes on this engine. If it raises, the work ends with that
+        exception, and leaves everything as if memory had run out. A run of a recorded function on a GPU is not interrupted.
+
+        >>> client = ckks.Client(ckks.Params.create(depth=1))
+        >>> server = ckks.Evaluator(client.params, client.evaluation_keys())
+        >>> calls = []
+        >>> with server.checkpoint(lambda: calls.append("called")):
+        ...     x = server.bind(client.encrypt([0.5])) + 1
+        >>> calls
+        ['called']
+        """
+        before = self._core.exchange_checkpoint(function)
+        try:
+            yield
+        finally:
+            self._core.exchange_checkpoint(before)
 
     @classmethod
     def _noting_keys(
@@ -129,11 +168,9 @@ class Evaluator(metaclass=Answering):
         keys are the same.
         """
         server = cls.__new__(cls)
-        server._params, server._recording, server._variants = params, None, {}
+        core = _ckks.EvaluatorCore.recording(keys, resolved(device), checked_threads(threads))
+        server._start(params, {}, core)
         server._noting = True
-        server._core = _ckks.EvaluatorCore.recording(
-            keys, resolved(device), checked_threads(threads)
-        )
         return server
 
     @property

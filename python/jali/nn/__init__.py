@@ -16,6 +16,7 @@ import sys as _sys
 from jali._core import refusals as _refusals
 from jali.nn import recorded, scalar
 from jali.nn.compile import compile, trace
+from jali.nn.deployment import Deployment
 from jali.nn.graph import Graph, Node
 from jali.nn.loops import loop, scan
 from jali.nn.manifest import Manifest
@@ -32,6 +33,7 @@ def __getattr__(name: str) -> object:
 __all__ = [
     "Batcher",
     "Client",
+    "Deployment",
     "Graph",
     "Manifest",
     "Message",

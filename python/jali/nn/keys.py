@@ -173,7 +173,7 @@ def key_sizes(params: Params, demand: Demand) -> KeySizes:
         counts = Counter(demand.levels)
         made = sum(count * key_bytes(params, level) for level, count in counts.items())
         sent = sum(count * sent_bytes(params, level) for level, count in counts.items())
-        return KeySizes(counts.total(), made, sent, 2 * made, 0)
+        return KeySizes(counts.total(), made, sent, 2 * (made - counts.total() * _SEED), 0)
     fewest, own = demand.bootstrap == "fewest", list(demand.rotations)
     choice, alone = _choice(params, demand), _choice(params, demand, own=False)
     packed = demand.packings
@@ -200,7 +200,7 @@ def word_bytes(params: Params) -> int:
 
 def key_bytes(params: Params, level: int) -> int:
     """The bytes in memory of one key-switching key for a level and those below, as the client makes it."""
-    words = digits(params, level) * (len(params.level(level).primes) + params.p_count)
+    words = params.key_digits(level) * (len(params.level(level).primes) + params.p_count)
     return words * 2 * params.slots * word_bytes(params) + _SEED
 
 
@@ -232,11 +232,11 @@ def sent_bytes(params: Params, level: int) -> int:
     """The bytes of this key in a message, where every residue takes as many bits as its prime."""
     used = [params.primes[k] for k in params.level(level).primes] + params.primes[params.q_count :]
     bits = sum(prime.bit_length() for prime in used)
-    return digits(params, level) * bits * 2 * params.slots // 8 + _SEED
+    return params.key_digits(level) * bits * 2 * params.slots // 8 + _SEED
 
 
 def digits(params: Params, level: int) -> int:
-    """A key has one polynomial over the primes of its level and the special ones for each digit."""
+    """About how many digits a key switch has at a level, for costs. Params.key_digits counts those of a key, which need not be of equal size."""
     return math.ceil(len(params.level(level).primes) / math.ceil(params.q_count / params.dnum))
 
 

@@ -22,6 +22,7 @@ from jali.nn.answers import Answers, Kept
 from jali.nn.approximate import approximate, approximated, promised
 from jali.nn.calibrate import MARGIN, calibrate, check_outputs
 from jali.nn.costs import Costs
+from jali.nn.deployment import MADE, Deployment, check_record
 from jali.nn.dumps import parameters_text, program_text, report_text
 from jali.nn.execute import check_alike, check_count, checked_examples, every_value, execute
 from jali.nn.expected import expected
@@ -248,13 +249,40 @@ class Program(metaclass=Answering):
         trace: bool = False,
         progress: Callable[[int, int], object] | None = None,
     ) -> Server:
-        """A server with a client's evaluation_keys(). Arguments as of nn.Server."""
-        how: dict[str, Any] = {"device": device, "threads": threads, "record": record}
-        how["progress"] = progress
-        return Server(self._machine(device), self.manifest, keys, trace=trace, **how)
+        """A server with a client's evaluation_keys(), on a deployment of its own. Arguments as of deploy and nn.Server."""
+        told = checked_progress(progress)
+        if trace:
+            check_record(record)
+        checks.instance(keys, ckks.EvaluationKeys, "keys", MADE)
+        deployment = self._deployment(device, threads, trace)
+        evaluator = deployment.evaluator(keys)  # which refuses keys before there is any work
+        deployment.prepare(told)
+        return deployment.server_of(evaluator, record)
+
+    def deploy(
+        self,
+        device: str = "auto",
+        *,
+        threads: int | None = None,
+        trace: bool = False,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Deployment:
+        """The model on a device, once: ``deployment.server(keys)`` is then cheap for each client.
+
+        device, threads, trace: as of nn.Deployment.
+        progress: called after each matrix is encoded, with how many are done and how many there are. If it raises, the work ends.
+        """
+        told = checked_progress(progress)
+        deployment = self._deployment(device, threads, trace)
+        deployment.prepare(told)
+        return deployment
+
+    def _deployment(self, device: str, threads: int | None, trace: bool) -> Deployment:
+        how: dict[str, Any] = {"device": device, "threads": threads, "trace": trace}
+        return Deployment(self._machine(device), self.manifest, **how)
 
     def _machine(self, device: str | None = None) -> Machine:
-        """One for each evaluator, because encoded matrices lie in the memory of its device. device: None stands for the kind for which it
+        """One for each deployment, because encoded matrices lie in the memory of its device. device: None stands for the kind for which it
         was planned. Only a GPU has memory apart from the host's."""
         streams = (self.device if device is None else devices.resolved(device)).startswith("cuda")
         return Machine(

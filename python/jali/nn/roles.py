@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -14,14 +15,13 @@ from jali._core.console import counted_text, one_text
 from jali._core.log import logger
 from jali._core.refusals import Answering
 from jali.ckks.client import encrypted
-from jali.errors import InvalidArgument, ParamsMismatch, WrongDecryption
+from jali.errors import DeadlineExceeded, InvalidArgument, ParamsMismatch, WrongDecryption
 from jali.nn.execute import checked_examples
 from jali.nn.graph import Array, Node
 from jali.nn.keys import MAX_KEY_BYTES, KeyCost, check_cost, key_cost, keys
 from jali.nn.lower import packed, unpacked
 from jali.nn.manifest import Manifest, Port
 from jali.nn.message import Message
-from jali.nn.progress import Counted, checked_progress
 from jali.nn.recording import Recording, lies, records
 from jali.nn.run import Encrypted, Machine
 from jali.nn.serving import Batcher
@@ -222,9 +222,6 @@ class Server(metaclass=Answering):
 
     record: whether a run is recorded for each batch of ciphertexts, and replayed. None stands for yes on a GPU whose memory holds all
         encoded matrices, and no elsewhere.
-    trace: whether ``server.evaluator.trace()`` keeps every operation, for ``jali simulate``. A run that is replayed has no operations to keep, so
-        that runs are not recorded then. Raises InvalidArgument for both.
-    progress: called after each matrix is encoded, with how many are done and how many there are. If it raises, the work ends.
 
     >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
     >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
@@ -238,32 +235,22 @@ class Server(metaclass=Answering):
         self,
         machine: Machine,
         manifest: Manifest,
-        keys: ckks.EvaluationKeys,
+        evaluator: ckks.Evaluator,
         *,
-        device: str = "auto",
-        threads: int | None = None,
         record: bool | None = None,
-        trace: bool = False,
-        progress: Counted | None = None,
     ) -> None:
-        told = checked_progress(progress)
-        made = ": a client's evaluation_keys() makes them, EvaluationKeys.from_bytes reads bytes"
-        checks.instance(keys, ckks.EvaluationKeys, "keys", made)
-        if trace and record:
-            raise InvalidArgument("a run that is replayed cannot be traced: leave out record=True")
-        if trace:
-            record = False
         self._machine, self._manifest = machine, manifest
-        self._evaluator = ckks.Evaluator(
-            manifest.params, keys, device, threads=threads, trace=trace
-        )
-        machine.prepare(self._evaluator, told)
-        recorded = records(machine, self._evaluator) if record is None else record
-        self._recording = Recording(machine, self._evaluator, manifest) if recorded else None
+        self._evaluator: ckks.Evaluator | None = evaluator
+        recorded = records(machine, evaluator) if record is None else record
+        self._recording = Recording(machine, evaluator, manifest) if recorded else None
 
     @property
     def evaluator(self) -> ckks.Evaluator:
         """What it computes with."""
+        if self._evaluator is None:
+            raise InvalidArgument(
+                "this server is closed: make another one with deployment.server(keys)"
+            )
         return self._evaluator
 
     @property
@@ -271,8 +258,29 @@ class Server(metaclass=Answering):
         """What its clients know of the program."""
         return self._manifest
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes that this client takes of the device's memory between two runs: its keys. A closed server has none.
+
+        Runs that are recorded on a GPU keep their arrays besides.
+        """
+        return 0 if self._evaluator is None else self._evaluator.key_bytes
+
+    def close(self) -> None:
+        """Lets go of the client's keys and recorded runs. Their memory is free as soon as no run uses them. Every other method raises InvalidArgument from then on.
+
+        >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
+        >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
+        >>> server = program.server(program.client().evaluation_keys())
+        >>> server.close()
+        >>> server.nbytes
+        0
+        """
+        self._evaluator = self._recording = None
+
     def __repr__(self) -> str:
-        return f"Server({self._manifest.params!r}, device='{self._evaluator.device}')"
+        at = "closed" if self._evaluator is None else f"device='{self._evaluator.device}'"
+        return f"Server({self._manifest.params!r}, {at})"
 
     def batcher(self, *, max_batch: int | None = None) -> Batcher:
         """This server for many requests of one client at once: ``replies = server.batcher()(requests)``. See Batcher.
@@ -281,12 +289,34 @@ class Server(metaclass=Answering):
         """
         return Batcher(self, max_batch)
 
-    def __call__(self, request: Message) -> Message:
-        """The encrypted results of encrypted examples."""
+    def __call__(
+        self,
+        request: Message,
+        *,
+        deadline: float | None = None,
+        checkpoint: Callable[[], object] | None = None,
+    ) -> Message:
+        """The encrypted results of encrypted examples.
+
+        deadline: a moment of time.monotonic() by which the run is ended with DeadlineExceeded, if it is not done.
+        checkpoint: called ten times a second during the run. If it raises, the run ends with that exception. Either leaves the server as it was.
+            A run that is replayed on a GPU ends only before it begins.
+        """
         self.check(request)
-        at_rest = partial(lies, self._evaluator)
-        taken = self._evaluator.bind if self._recording is None else at_rest
-        outputs = self.outputs([tuple(map(taken, array)) for array in request.arrays])
+        evaluator, recording = self.evaluator, self._recording
+        stop = _stop(deadline, checkpoint)
+        if stop is None:
+            return self._reply(evaluator, recording, request)
+        stop()
+        with evaluator.checkpoint(stop):
+            return self._reply(evaluator, recording, request)
+
+    def _reply(
+        self, evaluator: ckks.Evaluator, recording: Recording | None, request: Message
+    ) -> Message:
+        taken = evaluator.bind if recording is None else partial(lies, evaluator)
+        inputs = [tuple(map(taken, array)) for array in request.arrays]
+        outputs = self._machine(evaluator, *inputs) if recording is None else recording(inputs)
         arrays = tuple(tuple(x.ciphertext for x in output) for output in outputs)
         return Message(request.program, request.examples, request.single, arrays, is_reply=True)
 
@@ -311,5 +341,23 @@ class Server(metaclass=Answering):
     def outputs(self, inputs: list[Encrypted]) -> list[Encrypted]:
         """The outputs for bound inputs; if runs are recorded, by the recorded run for this batch. Its inputs may lie in any memory."""
         if self._recording is None:
-            return self._machine(self._evaluator, *inputs)
+            return self._machine(self.evaluator, *inputs)
         return self._recording(inputs)
+
+
+def _stop(
+    deadline: float | None, checkpoint: Callable[[], object] | None
+) -> Callable[[], object] | None:
+    """What ends a run: see Server.__call__."""
+    if deadline is None:
+        return checkpoint
+
+    def stop() -> None:
+        if time.monotonic() >= deadline:
+            raise DeadlineExceeded(
+                "the run was ended at its deadline: give it more time, or fewer examples at once"
+            )
+        if checkpoint is not None:
+            checkpoint()
+
+    return stop

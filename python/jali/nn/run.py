@@ -124,7 +124,7 @@ class Machine:
     def prepare(
         self, server: Evaluator, progress: Callable[[int, int], object] | None = None
     ) -> None:
-        """Encode the biases, and the matrices that memory allows for. The machine then belongs to this evaluator. progress: as of nn.Server."""
+        """Encode the biases, and the matrices that memory allows for. The machine then serves all evaluators of this one's engine. progress: as of Deployment.prepare."""
         self._matrices.prepare(server, progress)
         for node in self.graph:
             if node.op == "transform":

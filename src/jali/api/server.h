@@ -34,6 +34,7 @@
 #include "jali/ckks/encryptor.h"
 #include "jali/ckks/engine.h"
 #include "jali/ckks/evaluator.h"
+#include "jali/ckks/make_ring.h"
 #include "jali/ckks/packing.h"
 #include "jali/ckks/program.h"
 #include "jali/ckks/types.h"

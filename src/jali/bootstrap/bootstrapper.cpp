@@ -28,9 +28,14 @@ constexpr double kNear = 0x1p-46;
 }  // namespace
 
 Bootstrapper::Bootstrapper(std::shared_ptr<const ckks::Evaluator> evaluator, BootstrapPlan plan)
+    : Bootstrapper(std::move(evaluator), std::make_shared<BootstrapPlan>(std::move(plan))) {}
+
+Bootstrapper::Bootstrapper(std::shared_ptr<const ckks::Evaluator> evaluator,
+                           std::shared_ptr<BootstrapPlan> plan)
     : evaluator_(std::move(evaluator)), plan_(std::move(plan)) {
-  require<InvalidArgument>(evaluator_ != nullptr, "bootstrapping needs an evaluator");
-  require<ParamsMismatch>(evaluator_->params()->hash() == plan_.whole_->hash(),
+  require<InvalidArgument>(evaluator_ != nullptr && plan_ != nullptr,
+                           "bootstrapping needs an evaluator and a plan");
+  require<ParamsMismatch>(evaluator_->params()->hash() == plan_->whole_->hash(),
                           "the plan was made for other parameters than the evaluator's");
   require<KeyMissing>(evaluator_->has_encapsulation(),
                       "no keys for bootstrapping: make the keys with bootstrap=True");
@@ -39,32 +44,24 @@ Bootstrapper::Bootstrapper(std::shared_ptr<const ckks::Evaluator> evaluator, Boo
   const auto unchecked = [&](const ckks::ParamsPtr& params) {
     return std::make_shared<const ckks::Evaluator>(params, *evaluator_, /*checks_range=*/false);
   };
-  evaluator_ = unchecked(plan_.whole_);
-  inner_ = plan_.params_ == plan_.whole_ ? evaluator_ : unchecked(plan_.params_);
-  for (const auto& [steps, level] : plan_.rotation_levels()) {
+  evaluator_ = unchecked(plan_->whole_);
+  inner_ = plan_->params_ == plan_->whole_ ? evaluator_ : unchecked(plan_->params_);
+  for (const auto& [steps, level] : plan_->rotation_levels()) {
     circuits::require_rotation_keys(*evaluator_, {&steps, 1}, "bootstrapping", level);
   }
   require<KeyMissing>(
-      evaluator_->has_galois(ring::conjugation_element(plan_.params_->n()),
-                             plan_.conjugation_level()),
+      evaluator_->has_galois(ring::conjugation_element(plan_->params_->n()),
+                             plan_->conjugation_level()),
       "bootstrapping needs the key for conjugation at its own levels: make the keys with "
       "bootstrap=True");
   require<KeyMissing>(
-      evaluator_->has_relinearisation(plan_.relinearisation_level()),
+      evaluator_->has_relinearisation(plan_->relinearisation_level()),
       "bootstrapping needs the relinearisation key at its own levels: make the keys "
       "with bootstrap=True");
 }
 
 void Bootstrapper::prepare(const Progress& progress) {
-  const std::size_t total =
-      plan_.to_slots_->stages().size() + plan_.to_coefficients_->stages().size();
-  std::size_t done = 0;
-  const auto tell = [&] {
-    ++done;
-    if (progress) progress(done, total);
-  };
-  plan_.to_slots_->prepare(inner_->encoder(), tell);
-  plan_.to_coefficients_->prepare(inner_->encoder(), tell);
+  plan_->prepare(*evaluator_->engine(), progress);
 }
 
 namespace {
@@ -88,7 +85,7 @@ double circuit_error(const params::Estimate& e, std::size_t n) {
 
 // Brings x to level 0, at a scale close to entry_scale. `entered` gets the exact scale.
 Ciphertext Bootstrapper::enter(const Ciphertext& x, double& entered) const {
-  const double target = plan_.entry_scale_;
+  const double target = plan_->entry_scale_;
   if (x.level > 0) {
     entered = target;
     return evaluator_->adjust(x, 0, target);
@@ -113,11 +110,11 @@ Ciphertext Bootstrapper::enter(const Ciphertext& x, double& entered) const {
 // The trace to the subring of the packing: the sum over the automorphisms that fix it. On the subring it multiplies by
 // (N/2) / slots.
 Ciphertext Bootstrapper::trace(Ciphertext x) const {
-  const std::size_t slots = std::size_t{1} << plan_.options_.log_slots;
-  for (std::size_t r = slots; r < plan_.params_->slots(); r *= 2) {
+  const std::size_t slots = std::size_t{1} << plan_->options_.log_slots;
+  for (std::size_t r = slots; r < plan_->params_->slots(); r *= 2) {
     inner_->add_inplace(x, composed_rotate(*inner_, x, static_cast<int>(r)));
   }
-  x.log_slots = plan_.packed_log_slots();
+  x.log_slots = plan_->packed_log_slots();
   return x;
 }
 
@@ -125,50 +122,50 @@ Ciphertext Bootstrapper::trace(Ciphertext x) const {
 // has complex slots unless real and imaginary parts lie side by side. error_bound() counts the cosine's error.
 Ciphertext Bootstrapper::reduce(const Ciphertext& t, double scale, const Done& done) const {
   const auto& ev = *inner_;
-  const int weight = plan_.params_->bootstrap()->weight;
+  const int weight = plan_->params_->bootstrap()->weight;
   const Ciphertext turned = ev.conjugate(t);
   const Ciphertext real = ev.add(t, turned);
   done("conjugation", real);
-  if (plan_.side_by_side_ || (plan_.options_.real && plan_.input_level() > 0)) {
-    return plan_.reduction_.apply(ev, real, scale, weight, 0);
+  if (plan_->side_by_side_ || (plan_->options_.real && plan_->input_level() > 0)) {
+    return plan_->reduction_.apply(ev, real, scale, weight, 0);
   }
   // i (conj(t) - t) is twice the imaginary part.
   const Ciphertext both = ev.stack(real, ev.multiply_i(ev.sub(turned, t)));
-  const Ciphertext f = plan_.reduction_.apply(ev, both, scale, weight, 0);
+  const Ciphertext f = plan_->reduction_.apply(ev, both, scale, weight, 0);
   return ev.add(ev.vectors(f, 0, t.batch()), ev.multiply_i(ev.vectors(f, t.batch(), t.batch())));
 }
 
 void Bootstrapper::check(const Ciphertext& x) const {
-  ckks::require_range(*plan_.whole_, x.estimate, x.scale, x.level);
+  ckks::require_range(*plan_->whole_, x.estimate, x.scale, x.level);
   require<InvalidArgument>(x.parts.size() == 2, "bootstrapping takes two parts: relinearise first");
-  require<DepthExhausted>(x.level >= plan_.input_level(), [&] {
-    return "these parameters bootstrap from level " + std::to_string(plan_.input_level()) +
+  require<DepthExhausted>(x.level >= plan_->input_level(), [&] {
+    return "these parameters bootstrap from level " + std::to_string(plan_->input_level()) +
            " or above, and the ciphertext has level " + std::to_string(x.level) +
            ": bootstrap before the last levels are used";
   });
-  require<InvalidArgument>(x.estimate.message <= plan_.max_magnitude(), [&] {
+  require<InvalidArgument>(x.estimate.message <= plan_->max_magnitude(), [&] {
     return "the declared magnitude " + std::to_string(x.estimate.message) + " is more than the " +
-           std::to_string(plan_.max_magnitude()) +
+           std::to_string(plan_->max_magnitude()) +
            " that these parameters bootstrap: multiply the values by a constant below 1 before, "
            "and "
            "by its inverse afterwards";
   });
-  require<InvalidArgument>(x.estimate.peak <= params::kPeak * plan_.max_magnitude(), [&] {
+  require<InvalidArgument>(x.estimate.peak <= params::kPeak * plan_->max_magnitude(), [&] {
     return "numbers of up to " + std::to_string(x.estimate.peak) +
            ", which follow from what was declared, are more than the " +
-           std::to_string(params::kPeak * plan_.max_magnitude()) +
+           std::to_string(params::kPeak * plan_->max_magnitude()) +
            " that these parameters bootstrap: declare a smaller peak when encrypting, or, if the "
            "computed numbers are known to be smaller, say so with with_magnitude";
   });
   // At the lowest level nothing is divided, so a scale above the canonical one makes the numbers as much larger.
-  if (x.level > plan_.input_level()) return;
+  if (x.level > plan_->input_level()) return;
   const double usual =
-      plan_.input_level() == 0 ? plan_.entry_scale_ : plan_.params_->scale(x.level);
-  require<ScaleMismatch>(x.scale / usual * x.estimate.message <= plan_.max_magnitude(), [&] {
+      plan_->input_level() == 0 ? plan_->entry_scale_ : plan_->params_->scale(x.level);
+  require<ScaleMismatch>(x.scale / usual * x.estimate.message <= plan_->max_magnitude(), [&] {
     return "a scale of 2^" + std::to_string(std::log2(x.scale)) + " at level " +
            std::to_string(x.level) +
            " leaves too little room for bootstrapping: it takes up to 2^" +
-           std::to_string(std::log2(usual * plan_.max_magnitude() / x.estimate.message)) +
+           std::to_string(std::log2(usual * plan_->max_magnitude() / x.estimate.message)) +
            " for the declared magnitude";
   });
 }
@@ -178,20 +175,20 @@ int Bootstrapper::checked_target(int target_level, int iterations) const {
     return "iterations must be 1 to " + std::to_string(kMaxIterations) + ", not " +
            std::to_string(iterations);
   });
-  const int depth = plan_.params_->depth();
+  const int depth = plan_->params_->depth();
   // The sum of several results takes a level.
   const int most = iterations == 1 ? depth : depth - 1;
-  require<DepthExhausted>(iterations == 1 || plan_.input_level() < depth - 1, [&] {
+  require<DepthExhausted>(iterations == 1 || plan_->input_level() < depth - 1, [&] {
     return "iterated bootstrapping leaves one level less than the " + std::to_string(depth) +
            " of these parameters, and their next bootstrapping is due at level " +
-           std::to_string(plan_.input_level()) + ": take parameters with more levels";
+           std::to_string(plan_->input_level()) + ": take parameters with more levels";
   });
   require<InvalidArgument>(target_level <= most, [&] {
     return "target_level " + std::to_string(target_level) + " is above the " +
            std::to_string(most) + " levels that this bootstrapping restores: lower it";
   });
   if (target_level >= 0) return target_level;
-  return plan_.options_.target_level < 0 ? most : std::min(most, plan_.options_.target_level);
+  return plan_->options_.target_level < 0 ? most : std::min(most, plan_->options_.target_level);
 }
 
 Ciphertext Bootstrapper::apply(const Ciphertext& x, int target_level, const Done& done,
@@ -200,7 +197,7 @@ Ciphertext Bootstrapper::apply(const Ciphertext& x, int target_level, const Done
   const int target = checked_target(target_level, iterations);
   // If the reduction did not drop the imaginary parts, or not in all terms of the sum, they are dropped at the end:
   // x/2 + conj(x/2).
-  const bool halve = plan_.options_.real && (plan_.input_level() == 0 || iterations > 1);
+  const bool halve = plan_->options_.real && (plan_->input_level() == 0 || iterations > 1);
   Ciphertext y = restored(x, target, halve ? 0.5 : 1, done, iterations);
   if (halve) y = evaluator_->add(y, evaluator_->conjugate(y));
   known_as(y, x);
@@ -229,7 +226,7 @@ Ciphertext Bootstrapper::restored(const Ciphertext& x, int target, double factor
 std::size_t Bootstrapper::most_at_once(const Ciphertext& x) const {
   if (!evaluator_->ring()->memory().host_accessible()) return x.batch();
   constexpr std::size_t kTimes = 60, kLeast = 4, kBytes = std::size_t{256} << 20;
-  const std::size_t top = 2 * plan_.params_->q_count() * x.parts[0].row_bytes();
+  const std::size_t top = 2 * plan_->params_->q_count() * x.parts[0].row_bytes();
   return std::max(kLeast, kBytes / (kTimes * top));
 }
 
@@ -237,7 +234,7 @@ std::size_t Bootstrapper::most_at_once(const Ciphertext& x) const {
 std::pair<Ciphertext, Ciphertext> Bootstrapper::apply_pair(const Ciphertext& x, const Ciphertext& y,
                                                            int target_level, int iterations) const {
   const auto& ev = *evaluator_;
-  require<InvalidArgument>(!plan_.options_.real,
+  require<InvalidArgument>(!plan_->options_.real,
                            "a bootstrapping that drops imaginary parts serves no pairs: make one "
                            "with real = false");
   check(x);
@@ -276,8 +273,8 @@ std::pair<Ciphertext, Ciphertext> Bootstrapper::apply_pair(const Ciphertext& x, 
 Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor, const Done& done,
                                   int iterations) const {
   const auto& ev = *evaluator_;
-  const auto& params = *plan_.params_;
-  const int low = plan_.input_level();
+  const auto& params = *plan_->params_;
+  const int low = plan_->input_level();
   Ciphertext base;
   if (low == 0) {
     double entered = 0;
@@ -293,8 +290,8 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
   const double most = std::min(base.scale, top_scale) * 0x1p-21;
   const double base_scale = base.scale;
   // If the scale is not the usual one, the numbers that are reduced are larger by this factor.
-  const double drift = base_scale / (low == 0 ? plan_.entry_scale_ : params.scale(low));
-  const bool drop = plan_.options_.real && low > 0;
+  const double drift = base_scale / (low == 0 ? plan_->entry_scale_ : params.scale(low));
+  const bool drop = plan_->options_.real && low > 0;
   std::vector<Ciphertext> terms;
   double enlarged = 1;
   Ciphertext rest = ev.copy(base);
@@ -315,7 +312,7 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
     if (static_cast<int>(terms.size()) == iterations) break;
 
     const double error =
-        std::max(std::exp2(-bits), plan_.worst_sine_error(drift * message) / drift);
+        std::max(std::exp2(-bits), plan_->worst_sine_error(drift * message) / drift);
     const double k = std::floor(std::min(-std::log2(error) - 3, std::log2(most / enlarged)));
     if (k < 1) break;  // the scale holds no more precision
     // The next result measures the errors of this one and removes them, so they do not count as noise of the sum.
@@ -361,12 +358,12 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
 // the cosine's polynomial at rare integers. The series of arcsin is below 1.3 everywhere, and so no result is above 1.3 / (2 pi) turns.
 // Numbers of more than half a turn lie at other integers than their own.
 double Bootstrapper::reduction_error(double largest, double drift) const {
-  const bool raise_first = plan_.params_->bootstrap()->order == BootstrapOrder::raise_first;
-  const double turn = plan_.q0_ / plan_.entry_scale_, distance = drift * largest / turn;
-  const std::size_t coefficients = std::size_t{2} << plan_.options_.log_slots;
+  const bool raise_first = plan_->params_->bootstrap()->order == BootstrapOrder::raise_first;
+  const double turn = plan_->q0_ / plan_->entry_scale_, distance = drift * largest / turn;
+  const std::size_t coefficients = std::size_t{2} << plan_->options_.log_slots;
   // With slots_first a slot has the errors of its two parts, with raise_first those of all coefficients.
   const double parts = raise_first ? static_cast<double>(coefficients) : std::sqrt(2.0);
-  const auto& reduction = plan_.reduction_;
+  const auto& reduction = plan_->reduction_;
   double cosine = 0;
   if (distance <= 0.5) {
     cosine = largest_cosine_error(reduction, coefficients, distance, raise_first);
@@ -376,7 +373,7 @@ double Bootstrapper::reduction_error(double largest, double drift) const {
       cosine = std::max(cosine, parts * reduction.interpolation_error_at(i, 0.5));
     }
   }
-  const double sine = std::min(plan_.worst_sine_error(drift * largest),
+  const double sine = std::min(plan_->worst_sine_error(drift * largest),
                                drift * largest + parts * 1.3 / (2 * std::numbers::pi) * turn);
   return std::min((sine + turn * cosine) / drift, params::kUnbounded);
 }
@@ -384,11 +381,11 @@ double Bootstrapper::reduction_error(double largest, double drift) const {
 // The parts of the error that are not the circuit's noise, in message units: that of x, which comes through as it is, that of the
 // reduction, and the roundings of the matrices of slots to coefficients.
 double Bootstrapper::error_bound(const Ciphertext& x, double drift) const {
-  const auto& params = *plan_.params_;
+  const auto& params = *plan_->params_;
   const bool raise_first = params.bootstrap()->order == BootstrapOrder::raise_first;
   const double carried = x.estimate.error / x.scale, largest = x.estimate.peak + carried;
   return std::min(carried + reduction_error(largest, drift) +
-                      largest_matrix_error(*plan_.to_coefficients_, params, raise_first) * largest,
+                      largest_matrix_error(*plan_->to_coefficients_, params, raise_first) * largest,
                   params::kUnbounded);
 }
 
@@ -396,34 +393,34 @@ double Bootstrapper::error_bound(const Ciphertext& x, double drift) const {
 Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
                               const Done& done) const {
   const auto& ev = *inner_;
-  const auto& params = *plan_.params_;
+  const auto& params = *plan_->params_;
   const BootstrapLiteral& b = *params.bootstrap();
   double entered = 0;  // scale of the message at level 0
   Ciphertext low;
   if (b.order == BootstrapOrder::raise_first) {
     low = enter(x, entered);
-    low.params = plan_.params_;
-    low.log_slots = plan_.options_.log_slots;
+    low.params = plan_->params_;
+    low.log_slots = plan_->options_.log_slots;
     done("enter", low);
   } else {
-    const auto& dft = *plan_.to_coefficients_;
+    const auto& dft = *plan_->to_coefficients_;
     const double canonical = params.scale(dft.level());
     Ciphertext in =
         x.level > dft.level() ? evaluator_->adjust(x, dft.level(), canonical) : evaluator_->copy(x);
-    in.params = plan_.params_;
-    in.log_slots = plan_.options_.log_slots;
+    in.params = plan_->params_;
+    in.log_slots = plan_->options_.log_slots;
     // The matrices expect the canonical scale. A different scale is treated as a factor of the message.
-    entered = plan_.entry_scale_ * (in.scale / canonical);
+    entered = plan_->entry_scale_ * (in.scale / canonical);
     in.scale = canonical;
     // The numbers become coefficients. They may add up in the slots, but it is coefficients that wrap around the modulus.
-    low = dft.apply(ev, std::move(in), x.estimate.peak * (entered / plan_.entry_scale_));
+    low = dft.apply(ev, std::move(in), x.estimate.peak * (entered / plan_->entry_scale_));
     done("slots_to_coefficients", low);
   }
 
-  const auto& to_slots = *plan_.to_slots_;
-  Ciphertext raised = ev.raise(low, plan_.raised_level_);
+  const auto& to_slots = *plan_->to_slots_;
+  Ciphertext raised = ev.raise(low, plan_->raised_level_);
   // The reduction works on phase / q_0, so the scale becomes q_0, and the estimate describes these numbers.
-  raised.scale = plan_.q0_;
+  raised.scale = plan_->q0_;
   const double coefficient = std::sqrt((b.weight + 1) / 12.0);
   raised.estimate.message = coefficient * std::sqrt(static_cast<double>(params.n()));
   raised.estimate.peak = (b.range + 1) * static_cast<double>(params.n());
@@ -442,19 +439,19 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   made.noise = std::max(made.noise, made.error);
   made.error = std::min(made.error, circuit_error(made, params.n()));
   done("coefficients_to_slots", slots);
-  Ciphertext f = reduce(slots, plan_.mod_scale_ * factor * (plan_.q0_ / entered), done);
-  f.scale = plan_.mod_scale_;
+  Ciphertext f = reduce(slots, plan_->mod_scale_ * factor * (plan_->q0_ / entered), done);
+  f.scale = plan_->mod_scale_;
   // By how much the bound for the integers with the largest errors is above that of their average.
   const double uneven = std::max(f.estimate.error / circuit_error(f.estimate, params.n()), 1.0);
   // A coefficient is no larger than the largest slot, and a complex slot holds two of them.
   f.estimate.peak = 2 * factor * x.estimate.peak;
   done("reduction", f);
   if (b.order == BootstrapOrder::raise_first) {
-    const auto& dft = *plan_.to_coefficients_;
+    const auto& dft = *plan_->to_coefficients_;
     // The slots of f are the coefficients of the message.
-    const double numbers = std::ldexp(2.0, plan_.options_.log_slots);
+    const double numbers = std::ldexp(2.0, plan_->options_.log_slots);
     f.estimate.message =
-        factor * x.estimate.message * std::sqrt((plan_.side_by_side_ ? 1 : 2) / numbers);
+        factor * x.estimate.message * std::sqrt((plan_->side_by_side_ ? 1 : 2) / numbers);
     if (f.level > dft.level()) {
       f = ev.adjust(f, dft.level(), dft.stages().front().input_scale(), kNear);
     }
@@ -465,9 +462,9 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   f.estimate.lineage = {};
   f.estimate.message = factor * x.estimate.message;
   f.estimate.peak = factor * x.estimate.peak;
-  const double drift = entered / plan_.entry_scale_;
+  const double drift = entered / plan_->entry_scale_;
   const auto variance_of_sine = [&](double message, bool real, double peak, double degree = 1) {
-    const double error = plan_.sine_error(drift * message, drift * peak, real, degree);
+    const double error = plan_->sine_error(drift * message, drift * peak, real, degree);
     const double scaled = factor * error / drift * f.scale;
     return scaled * scaled / static_cast<double>(params.n());
   };
@@ -492,14 +489,14 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
       variance_of_sine(std::min(claim.message, peak), true,
                        x.estimate.claimed_largest(static_cast<double>(params.slots())),
                        params::degree_of(x.estimate.lineage));
-  const double parts = plan_.options_.real ? 2 : 1;
+  const double parts = plan_->options_.real ? 2 : 1;
   const auto together = [](double a, double b) { return a + b + 2 * std::sqrt(a) * std::sqrt(b); };
   f.estimate.set_claim(
       {0, parts * reduced.variance + together(claim.variance * squared, sine),
        parts * reduced.principal +
            together(claim.principal * squared, static_cast<double>(params.slots()) * sine)});
   if (target < params.depth()) f = ev.adjust(f, target, params.scale(target));
-  if (plan_.turn_ != 0) f = ev.rotate(f, plan_.turn_);
+  if (plan_->turn_ != 0) f = ev.rotate(f, plan_->turn_);
   f.params = evaluator_->params();
   return f;
 }

@@ -26,6 +26,7 @@ struct FewKeys {
   std::vector<circuits::Sequence> to_slots, to_coefficients;
   int trace = 4;
   int log_slots = -1;
+  bool operator==(const FewKeys&) const = default;
 };
 
 struct BootstrapperOptions {
@@ -41,6 +42,7 @@ struct BootstrapperOptions {
   /// less. It needs no further keys.
   int target_level = -1;
   std::optional<FewKeys> few{};  // replaces `minimum`
+  bool operator==(const BootstrapperOptions&) const = default;
 };
 
 circuits::ReductionOptions reduction_options(const params::BootstrapLiteral& literal);
@@ -64,6 +66,9 @@ class BootstrapPlan {
   int relinearisation_level() const { return conjugation_level(); }
   std::vector<int> rotations() const;
   std::size_t plaintext_bytes() const;  // that prepare() takes
+  /// Encodes the diagonals of all matrices in the memory of an engine of params(), and keeps them. Without this call, each is encoded whenever it is used. It must
+  /// not be called while another thread bootstraps by this plan. progress: called after each matrix.
+  void prepare(const ckks::Engine& engine, const Progress& progress = {});
   /// The lowest level of an input.
   int input_level() const { return params_->bootstrap()->input_level(); }
   /// The largest declared magnitude of a ciphertext, in message units, at least 1. Slots of this size lose at most 2^-10 of
@@ -140,10 +145,12 @@ class Bootstrapper {
  public:
   /// Throws KeyMissing, which names what is missing, and ParamsMismatch for an evaluator of other parameters.
   Bootstrapper(std::shared_ptr<const ckks::Evaluator> evaluator, BootstrapPlan plan);
+  /// The same by a plan that bootstrappers of other clients share, whose evaluators have the same engine.
+  Bootstrapper(std::shared_ptr<const ckks::Evaluator> evaluator,
+               std::shared_ptr<BootstrapPlan> plan);
 
-  const BootstrapPlan& plan() const { return plan_; }
-  /// Encodes all diagonals now and keeps them. Without this call, each is encoded whenever it is used. It must not be called
-  /// while another thread bootstraps. progress: called after each matrix.
+  const BootstrapPlan& plan() const { return *plan_; }
+  /// BootstrapPlan::prepare for the evaluator's engine.
   void prepare(const Progress& progress = {});
 
   using Done = bootstrap::Done;
@@ -190,7 +197,7 @@ class Bootstrapper {
 
   // evaluator_ is for the whole parameters, inner_ for the part of them that the plan uses.
   std::shared_ptr<const ckks::Evaluator> evaluator_, inner_;
-  BootstrapPlan plan_;
+  std::shared_ptr<BootstrapPlan> plan_;
 };
 
 }  // namespace jali::bootstrap

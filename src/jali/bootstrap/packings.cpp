@@ -39,9 +39,12 @@ int checked_slots(const Ciphertext& a, int log_slots) {
 
 }  // namespace
 
-Packings::Packings(std::shared_ptr<const ckks::Evaluator> evaluator, Fewer fewer)
+Packings::Packings(std::shared_ptr<const ckks::Evaluator> evaluator, Fewer fewer,
+                   std::shared_ptr<const Plans> plans)
     : evaluator_(std::move(evaluator)),
       fewer_(std::move(fewer)),
+      plans_(plans != nullptr ? std::move(plans)
+                              : std::make_shared<const Plans>(evaluator_->engine())),
       turns_("the set-up of bootstrapping", evaluator_->ring()->checkpoint()) {}
 
 Ciphertext Packings::apply(const Ciphertext& a, int target_level, int iterations,
@@ -89,12 +92,14 @@ std::shared_ptr<const Bootstrapper> Packings::made(const BootstrapperOptions& op
 
 std::shared_ptr<const Bootstrapper> Packings::make(BootstrapperOptions options,
                                                    const Progress& progress) const {
-  const auto construct = [&] {
-    return std::make_shared<Bootstrapper>(evaluator_, BootstrapPlan(evaluator_->params(), options));
-  };
+  std::shared_ptr<BootstrapPlan> plan;
   std::shared_ptr<Bootstrapper> fresh;
+  const auto construct = [&] {
+    plan = plans_->at(options);
+    fresh = std::make_shared<Bootstrapper>(evaluator_, plan);
+  };
   try {
-    fresh = construct();
+    construct();
   } catch (const KeyMissing&) {
     const int every = evaluator_->params()->log_n() - 1;
     const int own = options.log_slots < 0 ? every : options.log_slots;
@@ -114,9 +119,9 @@ std::shared_ptr<const Bootstrapper> Packings::make(BootstrapperOptions options,
       return made(options, progress);
     }
     options.few = found->few;
-    fresh = construct();
+    construct();
   }
-  fresh->prepare(progress);
+  plans_->prepare(plan, progress);
   return fresh;
 }
 

@@ -10,12 +10,13 @@
 #include <utility>
 
 #include "jali/base/turns.h"
-#include "jali/bootstrap/bootstrapper.h"
+#include "jali/bootstrap/plans.h"
 
 namespace jali::bootstrap {
 
 /// The bootstrappers of an evaluator, by number of slots, real or complex, and highest level. Each is made at its first use,
-/// with its matrices encoded, by one thread while others wait. All are kept, because captured functions read their matrices.
+/// with its matrices encoded, by one thread while others wait. All are kept, because captured functions read their matrices, which the evaluators
+/// of other clients may share (Plans).
 /// It uses the keys for the fastest bootstrapping if they are there, else the fastest way that its keys serve (key_sets.h), which may be
 /// bootstrapping with more slots. If there is none, KeyMissing says for how many slots keys are missing.
 ///
@@ -26,7 +27,9 @@ class Packings {
   /// many slots the keys serve it, and the time that this takes, over that with all keys (Served). If it throws, none is made.
   using Fewer = std::function<void(std::size_t slots, std::size_t with, double time)>;
 
-  explicit Packings(std::shared_ptr<const ckks::Evaluator> evaluator, Fewer fewer = {});
+  /// plans: those of the evaluator's engine; null for its own.
+  explicit Packings(std::shared_ptr<const ckks::Evaluator> evaluator, Fewer fewer = {},
+                    std::shared_ptr<const Plans> plans = {});
 
   /// real: whether imaginary parts are dropped; if it is empty, they are dropped if that costs less and the data is real.
   /// log_slots: with how many slots; -1: as many as `a` has. Fewer are for numbers that repeat after so many, which is what the caller
@@ -55,6 +58,7 @@ class Packings {
 
   const std::shared_ptr<const ckks::Evaluator> evaluator_;
   const Fewer fewer_;
+  const std::shared_ptr<const Plans> plans_;
   mutable Turns turns_;
   mutable std::map<std::tuple<int, bool, int>, std::shared_ptr<const Bootstrapper>> made_;
 };

@@ -215,6 +215,18 @@ std::size_t expanded_key_bytes(const ckks::Params& params, std::span<const Boots
   return 2 * (key_bytes(params, plans, rotations, conjugate) - seeds * sizeof(random::Seed));
 }
 
+void BootstrapPlan::prepare(const ckks::Engine& engine, const Progress& progress) {
+  const std::size_t total = to_slots_->stages().size() + to_coefficients_->stages().size();
+  std::size_t done = 0;
+  const auto tell = [&] {
+    ++done;
+    if (progress) progress(done, total);
+  };
+  const auto part = engine.part(params_);
+  to_slots_->prepare(part->encoder(), tell);
+  to_coefficients_->prepare(part->encoder(), tell);
+}
+
 std::size_t BootstrapPlan::plaintext_bytes() const {
   return to_slots_->plaintext_bytes() + to_coefficients_->plaintext_bytes();
 }

@@ -134,12 +134,12 @@ Ciphertext Evaluator::multiply_i(const Ciphertext& a) const {
 }
 
 Ciphertext Evaluator::multiply_monomial(const Ciphertext& a, std::size_t exponent) const {
-  Ciphertext out = impl_->turned(a, impl_->monomial(exponent));
+  Ciphertext out = impl_->turned(a, impl_->engine->monomial(exponent));
   // Slots that repeat are those of a polynomial in X^(N/2/slots).
   while (exponent % ((impl_->params->n() / 2) >> out.log_slots) != 0) ++out.log_slots;
   return out;
 }
 
-void Evaluator::prepare_monomial(std::size_t exponent) const { impl_->monomial(exponent); }
+void Evaluator::prepare_monomial(std::size_t exponent) const { impl_->engine->monomial(exponent); }
 
 }  // namespace jali::ckks

@@ -1,26 +1,54 @@
-// Makes the engine of a device, and a ring over it.
+// What the evaluators of all clients share: everything that depends on the parameters and the device, and on no key.
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <memory>
-#include <optional>
-#include <string>
+#include <mutex>
+#include <vector>
 
-#include "jali/backend/config.h"
-#include "jali/params/ckks_params.h"
+#include "jali/base/at_fork.h"
+#include "jali/ckks/encoder.h"
+#include "jali/params/noise.h"
 #include "jali/ring/poly.h"
+#include "jali/rlwe/key_switch.h"
 
 namespace jali::ckks {
 
-/// The ring of the primes of `params`, with an engine on `device`. device: see backend::make_engine. threads >= 1 is the CPU
-/// engine's number of threads; checkpoint: see ring::Ring. variants: std::nullopt for what jali tune found on this machine
-/// (backend::resolve, which also tells what to warn a user of), or backend::Variants{} for the engine's defaults. Throws
-/// NoDevice if this build or machine lacks the device.
-std::shared_ptr<const ring::Ring> make_ring(
-    const Params& params, const std::string& device = "cpu", int threads = 1,
-    std::optional<backend::Variants> variants = std::nullopt, Checkpoint checkpoint = {});
+/// A ring with the tables of encoding, key switching and noise for parameters. An evaluator is an engine and the keys of one
+/// client; what one of an engine's evaluators encodes serves all others. May be used from several threads.
+class Engine : public std::enable_shared_from_this<Engine> {
+ public:
+  static std::shared_ptr<const Engine> make(ParamsPtr params,
+                                            std::shared_ptr<const ring::Ring> ring);
 
-/// The ring for a dry run, whose engine computes nothing (backend/dry): results have the levels, scales and estimates that they
-/// would have on a device, and no numbers.
-std::shared_ptr<const ring::Ring> make_dry_ring(const Params& params, Checkpoint checkpoint = {});
+  const ParamsPtr& params() const { return params_; }
+  const std::shared_ptr<const ring::Ring>& ring() const { return ring_; }
+  const Encoder& encoder() const { return encoder_; }
+  const params::NoiseModel& noise() const { return noise_; }
+  const rlwe::KeySwitcher& switcher() const { return switcher_; }
+  /// X^(N/2), which is the imaginary unit in every slot, over all q primes in NTT form.
+  const ring::Poly& imaginary_unit() const { return imaginary_unit_; }
+  /// X^exponent, likewise, for an exponent below 2N; X^N is -1. It is made at its first use.
+  const ring::Poly& monomial(std::size_t exponent) const;
+
+  /// The engine of parameters that with_depth made from these, over the same ring. It is made at its first use. Throws
+  /// ParamsMismatch for others.
+  std::shared_ptr<const Engine> part(const ParamsPtr& part) const;
+
+ private:
+  Engine(ParamsPtr params, std::shared_ptr<const ring::Ring> ring);
+
+  const ParamsPtr params_;
+  const std::shared_ptr<const ring::Ring> ring_;
+  const Encoder encoder_;
+  const params::NoiseModel noise_;
+  const rlwe::KeySwitcher switcher_;
+  const ring::Poly imaginary_unit_;
+  mutable ForkSafe<std::mutex> monomials_mutex_;
+  mutable std::map<std::size_t, ring::Poly> monomials_;  // by their exponents
+  mutable ForkSafe<std::mutex> parts_mutex_;
+  mutable std::vector<std::shared_ptr<const Engine>> parts_;
+};
 
 }  // namespace jali::ckks

@@ -13,39 +13,6 @@
 
 namespace jali::ckks {
 
-/// X^exponent for an exponent below 2N, over all q primes, in NTT form. X^N is -1.
-static ring::Poly power_of_x(const Params& params, const ring::Ring& ring, std::size_t exponent) {
-  ring::Poly out = ring.zero(params.q_primes(), 1, ring::Form::coeff);
-  std::vector<std::int64_t> monomial(params.n(), 0);
-  monomial[exponent % params.n()] = exponent < params.n() ? 1 : -1;
-  ring.ops().from_int64(out.view(), monomial);
-  ring.to_ntt(out);
-  return out;
-}
-
-Evaluator::Impl::Impl(ParamsPtr p, std::shared_ptr<const ring::Ring> r,
-                      std::shared_ptr<const ExpandedKeys> k, Composed c)
-    : params(std::move(p)),
-      ring(std::move(r)),
-      encoder(params, ring),
-      noise(*params),
-      switcher(params, ring),
-      keys(std::move(k)),
-      composed(std::move(c)) {
-  // The imaginary unit: X^(N/2) is i in every slot, because zeta^(5^j N/2) = i.
-  imaginary_unit = power_of_x(*params, *ring, params->n() / 2);
-}
-
-const ring::Poly& Evaluator::Impl::monomial(std::size_t exponent) const {
-  require<InvalidArgument>(exponent < 2 * params->n(), "an exponent of X must be less than 2N");
-  const std::lock_guard lock(monomials_mutex);
-  auto known = monomials.find(exponent);
-  if (known == monomials.end()) {
-    known = monomials.emplace(exponent, power_of_x(*params, *ring, exponent)).first;
-  }
-  return known->second;
-}
-
 static std::shared_ptr<const ExpandedKeys> expanded(const Params& params, const ring::Ring& ring,
                                                     const rlwe::EvaluationKeys* keys) {
   auto out = std::make_shared<ExpandedKeys>();
@@ -232,25 +199,25 @@ void Evaluator::Impl::require_scale(double scale, int level) const {
   });
 }
 
-Evaluator::Evaluator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring,
+Evaluator::Evaluator(std::shared_ptr<const Engine> engine,
                      std::shared_ptr<const rlwe::EvaluationKeys> keys, Composed composed)
-    : impl_(std::make_unique<Impl>(params, ring, expanded(*params, *ring, keys.get()),
+    : impl_(std::make_unique<Impl>(engine, expanded(*engine->params(), *engine->ring(), keys.get()),
                                    std::move(composed))) {}
 
 Evaluator::Evaluator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring,
-                     const rlwe::KeyId& key_id, std::shared_ptr<KeyRecorder> recorder)
+                     std::shared_ptr<const rlwe::EvaluationKeys> keys, Composed composed)
+    : Evaluator(Engine::make(std::move(params), std::move(ring)), std::move(keys),
+                std::move(composed)) {}
+
+Evaluator::Evaluator(std::shared_ptr<const Engine> engine, const rlwe::KeyId& key_id,
+                     std::shared_ptr<KeyRecorder> recorder)
     : impl_(std::make_unique<Impl>(
-          params, ring, zero_keys(*params, *ring, key_id, std::move(recorder)), Composed())) {}
+          engine, zero_keys(*engine->params(), *engine->ring(), key_id, std::move(recorder)),
+          Composed())) {}
 
-static ParamsPtr checked_part(ParamsPtr part, const Params& of) {
-  require<ParamsMismatch>(part != nullptr && part->whole().hash() == of.hash(),
-                          "these are no part of the evaluator's parameters");
-  return part;
-}
-
-Evaluator::Evaluator(ParamsPtr part, const Evaluator& whole, bool checks_range)
-    : impl_(std::make_unique<Impl>(checked_part(std::move(part), *whole.impl_->params),
-                                   whole.impl_->ring, whole.impl_->keys, whole.impl_->composed)) {
+Evaluator::Evaluator(const ParamsPtr& part, const Evaluator& whole, bool checks_range)
+    : impl_(std::make_unique<Impl>(whole.impl_->engine->part(part), whole.impl_->keys,
+                                   whole.impl_->composed)) {
   impl_->checks_range = checks_range;
 }
 
@@ -259,6 +226,20 @@ Evaluator::~Evaluator() = default;
 void Evaluator::check(const Ciphertext& a) const { impl_->check_origin(a); }
 rlwe::KeyId Evaluator::key_id() const { return impl_->keys->key_id; }
 
+std::size_t Evaluator::key_bytes() const {
+  const ExpandedKeys& keys = *impl_->keys;
+  std::size_t bytes = keys.zeros.data.bytes();
+  if (keys.relinearisation) bytes += keys.relinearisation->data.bytes();
+  for (const auto& [element, key] : keys.galois) bytes += key.data.bytes();
+  if (const auto& e = keys.encapsulation) {
+    for (const auto* part : {&e->sparse_b, &e->sparse_a, &e->dense_b, &e->dense_a}) {
+      bytes += part->bytes();
+    }
+  }
+  return bytes;
+}
+
+const std::shared_ptr<const Engine>& Evaluator::engine() const { return impl_->engine; }
 const ParamsPtr& Evaluator::params() const { return impl_->params; }
 const std::shared_ptr<const ring::Ring>& Evaluator::ring() const { return impl_->ring; }
 const Encoder& Evaluator::encoder() const { return impl_->encoder; }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "jali/backend/rlwe_ops.h"
-#include "jali/ckks/encoder.h"
+#include "jali/ckks/engine.h"
 #include "jali/ckks/key_recorder.h"
 #include "jali/ckks/types.h"
 #include "jali/rlwe/keys.h"
@@ -75,17 +75,21 @@ class Evaluator {
   /// thread.
   using Composed = std::function<void(int steps, std::size_t parts)>;
 
+  /// The engine with the keys of a client. Evaluators of many clients may share an engine.
+  Evaluator(std::shared_ptr<const Engine> engine, std::shared_ptr<const rlwe::EvaluationKeys> keys,
+            Composed composed = {});
+  /// The same with an engine of its own.
   Evaluator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring,
             std::shared_ptr<const rlwe::EvaluationKeys> keys, Composed composed = {});
   /// An evaluator that finds out which keys a computation uses. It has none: it writes down each key that an operation, or
   /// has_rotation and the like, asks for, and computes with zeros in its place. Results have the levels, scales and bounds that they would have with keys,
   /// and meaningless numbers. No rotation is composed. key_id: that of the operands.
-  Evaluator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring, const rlwe::KeyId& key_id,
+  Evaluator(std::shared_ptr<const Engine> engine, const rlwe::KeyId& key_id,
             std::shared_ptr<KeyRecorder> recorder);
-  /// An evaluator for parameters that with_depth made from those of `whole`. It shares the keys and the engine of `whole`.
+  /// An evaluator for parameters that with_depth made from those of `whole`. It shares the keys and the ring of `whole`.
   /// checks_range: whether operations refuse results that their level may not hold. Only a circuit that guards its numbers by
   /// itself, as bootstrapping does, does without: it adds up more than bounds on slots know.
-  Evaluator(ParamsPtr part, const Evaluator& whole, bool checks_range = true);
+  Evaluator(const ParamsPtr& part, const Evaluator& whole, bool checks_range = true);
   ~Evaluator();
 
   /// Throws ParamsMismatch or KeyMismatch unless the ciphertext has the parameters and the key of this evaluator. Every
@@ -93,7 +97,11 @@ class Evaluator {
   void check(const Ciphertext& a) const;
   /// The secret key to which its keys belong; none if it has no keys.
   rlwe::KeyId key_id() const;
+  /// The bytes that its keys take in the memory of the device.
+  std::size_t key_bytes() const;
 
+  const std::shared_ptr<const Engine>& engine() const;
+  // The engine's.
   const ParamsPtr& params() const;
   const std::shared_ptr<const ring::Ring>& ring() const;
   const Encoder& encoder() const;

@@ -12,6 +12,7 @@
 
 #include "jali/base/at_fork.h"
 #include "jali/base/error.h"
+#include "jali/ckks/engine.h"
 #include "jali/ckks/evaluator.h"
 #include "jali/ckks/range.h"
 #include "jali/rlwe/key_switch.h"
@@ -40,25 +41,24 @@ struct ExpandedKeys {
 };
 
 struct Evaluator::Impl {
-  ParamsPtr params;
-  std::shared_ptr<const ring::Ring> ring;
-  Encoder encoder;
-  params::NoiseModel noise;
-  rlwe::KeySwitcher switcher;
+  std::shared_ptr<const Engine> engine;
+  // The engine's, by the names that formulas use.
+  const ParamsPtr& params = engine->params();
+  const std::shared_ptr<const ring::Ring>& ring = engine->ring();
+  const Encoder& encoder = engine->encoder();
+  const params::NoiseModel& noise = engine->noise();
+  const rlwe::KeySwitcher& switcher = engine->switcher();
+  const ring::Poly& imaginary_unit = engine->imaginary_unit();
+
   std::shared_ptr<const ExpandedKeys> keys;
   bool checks_range = true;
-  ring::Poly imaginary_unit;  // X^(N/2) over all q primes, NTT form
-  mutable ForkSafe<std::mutex> monomials_mutex;
-  mutable std::map<std::size_t, ring::Poly> monomials;  // likewise, by their exponents
   Composed composed;
   mutable ForkSafe<std::mutex> compositions_mutex;
   mutable std::map<std::pair<int, int>, std::vector<int>> compositions;  // by steps and level
 
-  Impl(ParamsPtr p, std::shared_ptr<const ring::Ring> r, std::shared_ptr<const ExpandedKeys> k,
-       Composed c);
+  Impl(std::shared_ptr<const Engine> e, std::shared_ptr<const ExpandedKeys> k, Composed c)
+      : engine(std::move(e)), keys(std::move(k)), composed(std::move(c)) {}
 
-  /// X^exponent over all q primes, NTT form, for an exponent below 2N. It is made once.
-  const ring::Poly& monomial(std::size_t exponent) const;
   /// The product with such a polynomial of modulus 1 in every slot.
   Ciphertext turned(const Ciphertext& a, const ring::Poly& monomial) const;
   /// See Evaluator::composition. Empty if there is none, or if nothing is to be rotated.
