@@ -16,7 +16,7 @@ namespace jali::python {
 using namespace nb::literals;
 
 Engine make_engine(const ckks::ParamsPtr& params, const std::string& device, int threads,
-                   bool trace, const backend::Variants& variants) {
+                   bool trace, const backend::Variants& variants, bool dry) {
   Engine made;
   made.params = params;
   made.checkpoints = std::make_shared<Checkpoints>();
@@ -24,7 +24,7 @@ Engine make_engine(const ckks::ParamsPtr& params, const std::string& device, int
     signals();
     (*checkpoints)();
   };
-  if (device == "dry") {
+  if (dry && device == "dry") {
     made.ring = ckks::make_dry_ring(*params, checkpoint);
   } else {
     made.ring = ckks::make_ring(*params, device, threads == 0 ? default_threads() : threads,

@@ -43,8 +43,9 @@ class Evaluator {
   /// computes nothing.
   static Evaluator recording(const EvaluationKeys& keys, const std::string& device, int threads) {
     const nb::gil_scoped_release release;
-    return Evaluator(build(make_engine(keys.params, device, threads, /*trace=*/false, {}), keys,
-                           std::make_shared<ckks::KeyRecorder>()));
+    return Evaluator(
+        build(make_engine(keys.params, device, threads, /*trace=*/false, {}, /*dry=*/true), keys,
+              std::make_shared<ckks::KeyRecorder>()));
   }
   /// The same engine with the keys of another client.
   Evaluator with_keys(std::optional<EvaluationKeys> keys) const {

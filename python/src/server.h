@@ -30,9 +30,9 @@ struct Engine {
   }
 };
 
-/// device: also "dry", which computes nothing.
+/// dry: whether the device may also be "dry", which computes nothing.
 Engine make_engine(const ckks::ParamsPtr& params, const std::string& device, int threads,
-                   bool trace, const backend::Variants& variants);
+                   bool trace, const backend::Variants& variants, bool dry = false);
 
 /// An engine with the keys of one client.
 struct Server : Engine {

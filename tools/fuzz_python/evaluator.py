@@ -24,12 +24,19 @@ def bind(c: Case) -> Any:
 @operation(
     "Evaluator.__init__", "Evaluator.params", "Evaluator.device", "Evaluator.engine", "Evaluator.threads",
     "Evaluator.variants", "Evaluator.explicit", "Evaluator.synchronize", "Evaluator.counters", "Evaluator.__repr__",
+    "Evaluator.with_keys", "Evaluator.key_bytes", "Evaluator.checkpoint", "ExplicitEvaluator.__repr__", "Engine.*",
 )  # fmt: skip
 def evaluator(c: Case) -> None:
     """What an evaluator says of itself; one with hostile arguments."""
     s = c.server
     assert repr(s) and s.device == "cpu" and s.engine and s.threads == 1 and s.variants == {}
     s.synchronize()
+    engine = ckks.Engine(c.world.params, "cpu", threads=1)
+    assert repr(engine) and engine.device == "cpu" and engine.bytes_in_use > 0
+    other = s.with_keys(None) if c.rare(0.5) else engine.with_keys(None)
+    assert other.key_bytes == 0 < s.key_bytes and repr(s.explicit)
+    with other.checkpoint(lambda: None):
+        pass
     assert all(count >= 0 for count in s.counters().values())
     if c.rare(0.2):
         ckks.Evaluator(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from jali._core import checks
+from jali._core.refusals import Answering
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import EvaluationKeys, Params
 from jali.ckks.engine_core import made
@@ -13,7 +14,7 @@ from jali.ckks.evaluator import Evaluator
 __all__ = ["Engine"]
 
 
-class Engine:
+class Engine(metaclass=Answering):
     """A device with tables for parameters, and without keys. The evaluators of many clients share one.
 
     Arguments and errors are those of Evaluator. ``Evaluator(params, keys, device)`` is the same as ``Engine(params, device).with_keys(keys)``.

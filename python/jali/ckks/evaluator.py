@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +28,7 @@ from jali.ckks.arguments import checked_iterations, checked_target, refuse_compl
 from jali.ckks.array import EncryptedArray
 from jali.ckks.captured import Batcher, Captured
 from jali.ckks.dense import DenseArray, dense, of_sum
-from jali.ckks.engine_core import made
+from jali.ckks.engine_core import Checked, made
 from jali.ckks.functions import checked_within
 from jali.ckks.joins import FUNCTIONS
 from jali.ckks.largest import argmax
@@ -135,8 +135,7 @@ class Evaluator(metaclass=Answering):
         """The bytes that its keys take in the memory of its device."""
         return self._core.key_bytes
 
-    @contextmanager
-    def checkpoint(self, function: Callable[[], object] | None) -> Iterator[None]:
+    def checkpoint(self, function: Callable[[], object] | None) -> AbstractContextManager[None]:
         """While the block runs, `function` is called ten times a second by what this thread computes on this engine. If it raises, the work ends with that
         exception, and leaves everything as if memory had run out. A run of a recorded function on a GPU is not interrupted.
 
@@ -148,11 +147,7 @@ class Evaluator(metaclass=Answering):
         >>> calls
         ['called']
         """
-        before = self._core.exchange_checkpoint(function)
-        try:
-            yield
-        finally:
-            self._core.exchange_checkpoint(before)
+        return Checked(self._core, function)
 
     @classmethod
     def _noting_keys(

@@ -13,7 +13,8 @@ std::shared_ptr<BootstrapPlan> Plans::at(const BootstrapperOptions& options) con
   const auto known = std::ranges::find(made_, options, &Made::options);
   if (known != made_.end()) return known->plan;
   auto plan = std::make_shared<BootstrapPlan>(engine_->params(), options);
-  return made_.emplace_back(options, std::move(plan)).plan;
+  made_.push_back({options, plan, false});
+  return plan;
 }
 
 void Plans::prepare(const std::shared_ptr<BootstrapPlan>& plan, const Progress& progress) const {

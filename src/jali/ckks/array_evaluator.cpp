@@ -337,7 +337,8 @@ void ArrayEvaluator::require_fits(const Ciphertext& a, double factor) const {
 // The constant is added to the products before they are rescaled, at the product of their scales. What a level holds
 // is less than half its modulus q in absolute value.
 void ArrayEvaluator::require_room(const ProductSum& a) {
-  const auto& [x, y] = a.products[0];
+  const ProductSum::Factor& x = a.products[0].first;
+  const ProductSum::Factor& y = a.products[0].second;
   const double scale_bits = std::log2(x->scale) + std::log2(y->scale);
   const double largest = std::max(std::abs(a.constant.real()), std::abs(a.constant.imag()));
   const double room = x->params->level(a.level()).log_q - 1 - scale_bits;
