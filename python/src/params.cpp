@@ -125,17 +125,6 @@ Make them with Params.create. The same arguments give the same parameters everyw
       .def_prop_ro(
           "dnum", [](const Params& p) { return p.ptr->dnum(); },
           "Digits of a key-switching key at the top level.")
-      .def(
-          "key_digits",
-          [](const Params& p, int level) {
-            return p.ptr->key_digits(checked_level(*p.ptr, level));
-          },
-          "level"_a,
-          "Digits of a key-switching key that serves this level and those below. Raises "
-          "InvalidArgument for a level that there is not.\n\n"
-          ">>> params = ckks.Params.create(depth=2)\n"
-          ">>> params.key_digits(2) == params.dnum\n"
-          "True")
       .def_prop_ro(
           "primes",
           [](const Params& p) {
@@ -156,6 +145,17 @@ Make them with Params.create. The same arguments give the same parameters everyw
         return Level{p.ptr->scale(level), l.log_q, {l.primes.begin(), l.primes.end()}};
       },
       "The moduli and the canonical scale of a level, 0 to depth.");
+  method(
+      type, "key_digits", 1, {{"level"}},
+      [](const Params& p, int level) {
+        require<InvalidArgument>(level >= 0, "levels begin at 0");
+        return p.ptr->key_digits(checked_level(*p.ptr, level));
+      },
+      "Digits of a key-switching key that serves this level and those below. Raises "
+      "InvalidArgument for a level that there is not.\n\n"
+      ">>> params = ckks.Params.create(depth=2)\n"
+      ">>> params.key_digits(2) == params.dnum\n"
+      "True");
   method(
       type, "key_bytes", 3,
       {{"rotations", nb::list()},

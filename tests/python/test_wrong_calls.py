@@ -68,6 +68,7 @@ def ckks_things(world: World) -> list[Any]:
         ckks.LinearTransform(params, {0: np.ones(params.slots)}),
         *(server.capture(lambda v: v + 1, x), server.batcher(lambda v: v + 1)),
         ckks.BatchPoint(1, 1.0, 1),
+        ckks.Engine(params, "cpu", threads=1),
     ]
 
 

@@ -174,15 +174,6 @@ class Params:
     def dnum(self) -> int:
         """Digits of a key-switching key at the top level."""
 
-    def key_digits(self, level: int) -> int:
-        """
-        Digits of a key-switching key that serves this level and those below. Raises InvalidArgument for a level that there is not.
-
-        >>> params = ckks.Params.create(depth=2)
-        >>> params.key_digits(2) == params.dnum
-        True
-        """
-
     @property
     def primes(self) -> list[int]:
         """Every prime: those of Q, then the special ones."""
@@ -197,6 +188,15 @@ class Params:
 
     def level(self, level: int) -> Level:
         """The moduli and the canonical scale of a level, 0 to depth."""
+
+    def key_digits(self, level: int) -> int:
+        """
+        Digits of a key-switching key that serves this level and those below. Raises InvalidArgument for a level that there is not.
+
+        >>> params = ckks.Params.create(depth=2)
+        >>> params.key_digits(2) == params.dnum
+        True
+        """
 
     def key_bytes(
         self, rotations: str | Sequence[int] = [], conjugate: bool = False, relinearise: bool = True

@@ -28,7 +28,7 @@ from jali.ckks.arguments import checked_iterations, checked_target, refuse_compl
 from jali.ckks.array import EncryptedArray
 from jali.ckks.captured import Batcher, Captured
 from jali.ckks.dense import DenseArray, dense, of_sum
-from jali.ckks.engine_core import Checked, made
+from jali.ckks.engine_core import Checked, checked_function, made
 from jali.ckks.functions import checked_within
 from jali.ckks.joins import FUNCTIONS
 from jali.ckks.largest import argmax
@@ -147,7 +147,7 @@ class Evaluator(metaclass=Answering):
         >>> calls
         ['called']
         """
-        return Checked(self._core, function)
+        return Checked(self._core, checked_function(function))
 
     @classmethod
     def _noting_keys(

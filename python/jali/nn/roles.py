@@ -15,6 +15,7 @@ from jali._core.console import counted_text, one_text
 from jali._core.log import logger
 from jali._core.refusals import Answering
 from jali.ckks.client import encrypted
+from jali.ckks.engine_core import checked_function
 from jali.errors import DeadlineExceeded, InvalidArgument, ParamsMismatch, WrongDecryption
 from jali.nn.execute import checked_examples
 from jali.nn.graph import Array, Node
@@ -349,8 +350,13 @@ def _stop(
     deadline: float | None, checkpoint: Callable[[], object] | None
 ) -> Callable[[], object] | None:
     """What ends a run: see Server.__call__."""
+    checked_function(checkpoint)
     if deadline is None:
         return checkpoint
+    if not isinstance(deadline, (int, float)) or isinstance(deadline, bool):
+        raise InvalidArgument(
+            f"deadline is a moment of time.monotonic(), not {checks.shown(deadline)}"
+        )
 
     def stop() -> None:
         if time.monotonic() >= deadline:
