@@ -13,6 +13,11 @@ import pytest
 import jali
 from jali import nn
 from jali.nn import scalar
+from jali.nn.approximate import approximate
+from jali.nn.calibrate import calibrate
+from jali.nn.execute import execute
+from jali.nn.expected import expected
+from jali.nn.fold import fold
 
 Function = Callable[..., Any]
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -161,3 +166,24 @@ def test_ranges_that_nothing_bounds_are_refused_with_the_way_out(rng: np.random.
         )
     with pytest.raises(jali.InvalidArgument, match='ranges is "seen" or "proven"'):
         jali.compile(f, calibration[0], calibration=calibration, ranges="both")
+
+
+@pytest.mark.parametrize("gain", [1.0, 3.0])
+def test_proven_ranges_hold_in_loops(gain: float, rng: np.random.Generator) -> None:
+    weights = gain * np.linalg.qr(rng.normal(size=(4, 4)))[0]
+
+    def network(x: Any) -> Any:
+        return nn.loop(lambda hidden, t: np.tanh(weights @ hidden + t), x[0], x[1:])
+
+    calibration = rng.uniform(-0.3, 0.3, (100, 6, 4))
+    folded = fold(nn.trace(network, calibration[0]))
+    ranged = calibrate(folded, [calibration], proven=True)
+    made, _ = approximate(ranged, [calibration], BITS)
+    low, high = (np.reshape(ranged.inputs[0].attrs[key], (6, 4)) for key in ("low", "high"))
+    shape = (1000, 6, 4)
+    corners = np.where(rng.random(shape) < 0.5, low, high)
+    inputs = np.concatenate([rng.uniform(low, high, shape), corners])
+    want, largest = (execute(folded, x)[0] for x in (inputs, calibration))
+    off = np.abs(expected(folded, made, [inputs])[0] - want).max()
+    # As exact as on the calibration, up to twice: errors are measured there.
+    assert off <= 2 * 2.0**-BITS * np.abs(largest).max()
