@@ -468,7 +468,7 @@ def test_bad_examples_are_refused() -> None:
         trace(network, torch.randn(3, 5))
     with pytest.raises(jali.InvalidArgument, match="first axis"):
         trace(network, torch.tensor(1.0))
-    with pytest.raises(jali.InvalidArgument, match="no example"):
+    with pytest.raises(jali.InvalidArgument, match="one example at least"):
         trace(network, torch.zeros(0, 6))
     with pytest.raises(jali.InvalidArgument, match="same number"):
         trace(Plain(lambda _, x, y: x + y), (torch.zeros(2, 6), torch.zeros(3, 6)))
