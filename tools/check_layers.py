@@ -15,7 +15,8 @@ Secrets: code that touches a secret key lies in folders secret/ and in libraries
 api/jali.h with jali_api, may include and link them, so that a program that only evaluates contains none of it.
 Python: at the top level, modules of python/jali import only the standard library, numpy and jali. Other packages are
 imported inside the function that needs them. Imports among the modules, also those inside functions, have no circle, and
-go from a part of PARTS to itself and to parts of smaller number. Imports for type checkers alone are not counted.
+go from a part of PARTS to itself and to parts of smaller number. Imports for type checkers alone are not counted, except in
+python/jali/compiler: its rooms import only themselves and rooms of smaller number in COMPILER, for type checkers, too.
 
 Usage: tools/check_layers.py [ROOT]. Prints one line for each violation; the exit status is 1 if there are any.
 """
@@ -87,13 +88,31 @@ PARTS = {
     "authenticated": 2,
     "ckks": 3,
     "tfhe": 3,
-    "nn": 4,
+    "compiler": 4,
     "simulate": 4,
     "cli.parser": 4,
-    "demo": 5,
-    "bench": 6,
-    "cli": 7,
+    "nn": 5,
+    "demo": 6,
+    "bench": 7,
+    "cli": 8,
 }
+# The rooms of python/jali/compiler, as of ROOMS: its folders, and the files beside them.
+COMPILER = {
+    "progress": 0,
+    "ir": 1,
+    "frontends": 2,
+    "passes": 2,
+    "cost": 3,
+    "layout": 4,
+    "noise": 5,
+    "runtime": 5,
+    "pipeline": 6,
+    "planning": 7,
+    "program": 8,
+    "driver": 9,
+    "compile": 10,
+}
+COMPILER_PACKAGE = "jali.compiler"
 
 SOURCES = (".h", ".cpp", ".cc", ".cu", ".cuh", ".inc")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"(jali/[^"]+)"', re.MULTILINE)
@@ -248,8 +267,10 @@ def module_name(file: Path, package: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def jali_imports(tree: ast.Module, name: str, is_package: bool, modules: set[str]) -> set[str]:
-    """The modules of the package that a module imports anywhere in its text."""
+def jali_imports(
+    tree: ast.Module, name: str, is_package: bool, modules: set[str], for_checkers: bool
+) -> set[str]:
+    """The modules of the package that a module imports anywhere in its text. for_checkers: also what it imports for type checkers alone."""
     found: set[str] = set()
     pending: list[ast.AST] = list(tree.body)
     while pending:
@@ -265,7 +286,11 @@ def jali_imports(tree: ast.Module, name: str, is_package: bool, modules: set[str
                 inner if (inner := f"{source}.{alias.name}") in modules else source
                 for alias in node.names
             }
-        elif isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+        elif (
+            isinstance(node, ast.If)
+            and ast.unparse(node.test).endswith("TYPE_CHECKING")
+            and not for_checkers
+        ):
             pending.extend(node.orelse)
         else:
             pending.extend(ast.iter_child_nodes(node))
@@ -278,6 +303,27 @@ def part(module: str) -> str:
     return max((p for p in PARTS if inner.startswith(f"{p}.")), key=len, default="")
 
 
+def compiler_room(module: str) -> str:
+    """The room of COMPILER to which a module belongs; empty for the package itself and for modules elsewhere."""
+    inner = module.removeprefix(f"{COMPILER_PACKAGE}.")
+    return "" if inner == module else inner.split(".")[0]
+
+
+def check_compiler(imports: dict[str, set[str]]) -> Iterator[str]:
+    """One violation for each module of the compiler without a room, and for each import from a room that may not be imported."""
+    for name, used in imports.items():
+        mine = compiler_room(name)
+        if mine and mine not in COMPILER:
+            yield f"python: {name} is in no room of COMPILER in tools/check_layers.py"
+            continue
+        for other in sorted(used) if mine else ():
+            theirs = compiler_room(other)
+            if other == COMPILER_PACKAGE:
+                yield f"python: {name} may not import {other}: name the module that has what it needs"
+            elif theirs in COMPILER and theirs != mine and COMPILER[theirs] >= COMPILER[mine]:
+                yield f"python: {name} may not import {other}; COMPILER in tools/check_layers.py has the order"
+
+
 def check_imports(root: Path) -> Iterator[str]:
     """One violation for each circle of imports, and for each import from a part that may not be imported."""
     package = root / "python" / "jali"
@@ -288,9 +334,11 @@ def check_imports(root: Path) -> Iterator[str]:
             name,
             file.name == "__init__.py",
             set(files),
+            for_checkers=bool(compiler_room(name)),
         )
         for name, file in files.items()
     }
+    yield from check_compiler(imports)
 
     for name, used in imports.items():
         mine = part(name)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from jali.nn.between import filled
-from jali.nn.choose import check_seen, lay_out
-from jali.nn.execute import execute
-from jali.nn.fold import fold
-from jali.nn.graph import Graph, Node
-from jali.nn.lower import Term, lower, packed
-from jali.nn.ops import made
+from jali.compiler.cost.layout_weights import Weights
+from jali.compiler.ir.execute import execute
+from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.traced_ops import made
+from jali.compiler.layout.choose_layouts import check_seen, lay_out
+from jali.compiler.layout.lower import lower
+from jali.compiler.layout.packing import packed
+from jali.compiler.layout.padding import filled
+from jali.compiler.layout.terms import Term
+from jali.compiler.passes.fold import fold
 from jali.nn.scalar import FUNCTIONS
-from jali.nn.weights import Weights
 
 __all__ = ["WEIGHTS", "check", "convolution", "slots_of"]
 

@@ -15,16 +15,16 @@ from jali.bench import demos
 from jali.bench.registry import Options
 from jali.cli import demo as command
 from jali.cli import demo_cifar, demo_compiled
+from jali.compiler.driver import compiled
+from jali.compiler.ir.execute import every_value, execute
+from jali.compiler.passes.approximate import approximated
+from jali.compiler.passes.calibrate import calibrate
+from jali.compiler.passes.composite import sign
+from jali.compiler.passes.execute_approximated import expected, scaled, unscaled
+from jali.compiler.passes.fold import fold
+from jali.compiler.planning.parameters import Ring
 from jali.demo import cifar, data
 from jali.nn import scalar
-from jali.nn.approximate import approximated
-from jali.nn.calibrate import calibrate
-from jali.nn.composite import sign
-from jali.nn.execute import every_value, execute
-from jali.nn.expected import expected, scaled, unscaled
-from jali.nn.fold import fold
-from jali.nn.parameters import Ring
-from jali.nn.program import compiled
 
 IMAGES, PUBLISHED = (
     shared("cifar10") / "cifar10_test_1000.npz",

@@ -12,13 +12,13 @@ from shared_data import needs, shared
 from jali import cli
 from jali.cli import demo as command
 from jali.cli import demo_compiled, demo_encoder
+from jali.compiler.driver import compiled
+from jali.compiler.ir.execute import every_value
+from jali.compiler.passes.calibrate import calibrate
+from jali.compiler.passes.fold import fold
+from jali.compiler.planning.parameters import Ring
 from jali.demo import encoder, sentences
 from jali.nn import Program, trace
-from jali.nn.calibrate import calibrate
-from jali.nn.execute import every_value
-from jali.nn.fold import fold
-from jali.nn.parameters import Ring
-from jali.nn.program import compiled
 
 DATA = shared("mr")
 

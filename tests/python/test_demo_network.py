@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from jali.compiler.ir.execute import execute
 from jali.demo import network
 from jali.demo.split import DIGITS, TEST, digits_test_indices
-from jali.nn.execute import execute
 
 
 def random_network(rng, *, side, kernel, maps, hidden, pad):

@@ -16,8 +16,8 @@ from jali.bench import demos, loops, matvec
 from jali.bench.registry import BENCHMARKS, Options
 from jali.cli import bench
 from jali.cli import demo as command
+from jali.compiler.frontends import workloads
 from jali.demo import helr, recurrent, sentences
-from jali.nn import workloads
 
 DATA = shared("mr")
 

@@ -12,7 +12,7 @@ from array_world import small
 
 import jali
 from jali import ckks
-from jali.nn import numpy_refusals, onnx_ops
+from jali.compiler.frontends import numpy_refusals, onnx_ops
 
 X = np.arange(12.0).reshape(3, 4)  # of a batch of one
 IMAGE = np.arange(32.0).reshape(1, 2, 4, 4) / 10

@@ -10,19 +10,20 @@ import pytest
 from slot_interpreter import WEIGHTS
 
 from jali import nn
+from jali.compiler.ir.graph import Graph, peak
+from jali.compiler.layout.execute_lowered import simulate
+from jali.compiler.layout.packing import packed, unpacked
+from jali.compiler.passes.amplify import LARGEST, amplified
+from jali.compiler.passes.approximate import approximated
+from jali.compiler.passes.calibrate import calibrate
+from jali.compiler.passes.fold import fold
+from jali.compiler.passes.levels import depth_of
+from jali.compiler.pipeline import lowered
+from jali.compiler.planning.dry_run import demanded
+from jali.compiler.planning.parameters import smallest
+from jali.compiler.program.verifiers import verify_graph
+from jali.compiler.runtime.interpreter import Machine
 from jali.nn import trace
-from jali.nn.amplify import LARGEST, amplified
-from jali.nn.approximate import approximated
-from jali.nn.calibrate import calibrate
-from jali.nn.fold import fold
-from jali.nn.graph import Graph
-from jali.nn.levels import depth_of
-from jali.nn.lower import packed, simulate, unpacked
-from jali.nn.parameters import smallest
-from jali.nn.run import Machine, peak
-from jali.nn.stages import lowered
-from jali.nn.trial import demanded
-from jali.nn.verifiers import verify_graph
 
 SLOTS = 512
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import jali
-from jali.nn.answers import Answers, answers_of
-from jali.nn.neighbours import by_default
+from jali.compiler.frontends.answers import Answers, answers_of
+from jali.compiler.planning.neighbours import by_default
 
 pytest.importorskip("sklearn")
 

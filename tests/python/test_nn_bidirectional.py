@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jali.nn import layers
-from jali.nn.approximate import approximated, scaled
-from jali.nn.calibrate import calibrate
-from jali.nn.execute import execute
-from jali.nn.fold import fold
-from jali.nn.recurrent import GATES, Cell, run
-from jali.nn.tracing import trace_function
-from jali.nn.unroll import unrolled
-from jali.nn.verifiers import verify_graph
+from jali.compiler.frontends import layers
+from jali.compiler.frontends.recurrent import GATES, Cell, run
+from jali.compiler.frontends.tracing import trace_function
+from jali.compiler.ir.execute import execute
+from jali.compiler.passes.approximate import approximated, scaled
+from jali.compiler.passes.calibrate import calibrate
+from jali.compiler.passes.fold import fold
+from jali.compiler.passes.unroll import unrolled
+from jali.compiler.program.verifiers import verify_graph
 
 FEATURES, UNITS = 2, 3
 

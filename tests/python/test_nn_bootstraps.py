@@ -11,9 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jali.nn import elimination
-from jali.nn.bootstraps import Placement, Problem, Stage, Undecided, passage, placed
-from jali.nn.elimination import NEVER, Table, minimised
+from jali.compiler.cost import elimination
+from jali.compiler.cost.elimination import NEVER, Table, minimised
+from jali.compiler.planning.bootstrap_search import (
+    Placement,
+    Problem,
+    Stage,
+    Undecided,
+    passage,
+    placed,
+)
 
 
 def oracle(problem: Problem) -> int | None:

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from jali.nn.copies import AddedToCopies, Copies, sums_slots
-from jali.nn.folded import FOLDED
-from jali.nn.graph import Array, Graph, Node
-from jali.nn.layout import Layout
-from jali.nn.lower import Term
-from jali.nn.ops import OPS
-from jali.nn.restored_noise import RestoredNoise
-from jali.nn.sparse import SparseMap
+from jali.compiler.ir.folded_ops import FOLDED
+from jali.compiler.ir.graph import Array, Graph, Node
+from jali.compiler.ir.sparse import SparseMap
+from jali.compiler.ir.traced_ops import OPS
+from jali.compiler.layout.layouts import Layout
+from jali.compiler.layout.terms import Term
+from jali.compiler.noise.bootstrap_noise import RestoredNoise
+from jali.compiler.noise.copies import AddedToCopies, Copies, sums_slots
 
 SIZE, COPIES, EXAMPLES = 16, 4, 4000
 TILED = Layout((SIZE,), SIZE * COPIES, SIZE)

@@ -17,14 +17,15 @@ import jali
 from jali import cli
 from jali import device as devices
 from jali.ckks import Evaluator, Params
-from jali.nn import elsewhere, measured, storage_costs, trace
-from jali.nn.approximate import approximated
-from jali.nn.calibrate import calibrate
-from jali.nn.costs import Costs, costs_of, counted, of_table
-from jali.nn.elimination import NEVER
-from jali.nn.fold import fold
-from jali.nn.graph import Node
-from jali.nn.stages import lowered
+from jali.compiler.cost import measured, other_devices, storage_costs
+from jali.compiler.cost.costs import Costs, costs_of, counted, of_table
+from jali.compiler.cost.elimination import NEVER
+from jali.compiler.ir.graph import Node
+from jali.compiler.passes.approximate import approximated
+from jali.compiler.passes.calibrate import calibrate
+from jali.compiler.passes.fold import fold
+from jali.compiler.pipeline import lowered
+from jali.nn import trace
 
 #: What every table has beside bootstrappings: operations on one ciphertext, and matrices.
 ALONE = ("rotation", "plain", "product", "matrix", *measured.STORED)
@@ -298,7 +299,7 @@ def test_tune_keeps_costs(cache: Path, capsys: pytest.CaptureFixture[str]) -> No
 def test_costs_of_elsewhere_are_those_of_their_source() -> None:
     """Every row is a record of a measurement on the device that is named."""
     root = Path(__file__).resolve().parents[2]
-    tables = tomllib.loads(elsewhere._FILE.read_text(encoding="utf-8"))["table"]
+    tables = tomllib.loads(other_devices._FILE.read_text(encoding="utf-8"))["table"]
     assert {table["device"] for table in tables} == {"cpu", "cuda"}
     for table in tables:
         lines = (root / table["source"]).read_text(encoding="utf-8").splitlines()
@@ -324,7 +325,7 @@ def test_a_gpu_that_was_not_measured_has_the_costs_of_another(cache: Path) -> No
 
     two, three = ring(11), ring(16)
     assert (two.dnum, three.dnum, two.word, three.word) == (2, 3, "w32", "w32")
-    table = elsewhere.whole_tables("cuda")["w32", 16]
+    table = other_devices.whole_tables("cuda")["w32", 16]
     assert costs_of(three, "cuda") == of_table(three, table)
     growth = [
         costs(three, "cuda").real[-1] / costs(two, "cuda").real[-1]
@@ -334,7 +335,7 @@ def test_a_gpu_that_was_not_measured_has_the_costs_of_another(cache: Path) -> No
     # Words and rings that were not measured are priced in the same unit, and by their bytes.
     wide = Params.create(4, 40.0, log_n=14, word="w64")
     assert costs_of(wide, "cuda").unit == "nanoseconds" and costs_of(wide, "cpu").unit == "bytes"
-    assert elsewhere.whole_tables("cpu") == {}
+    assert other_devices.whole_tables("cpu") == {}
     # What was measured here is better known.
     points: measured.Points = [(2, 1000), (60, 20_000)]
     if "cuda:0" in devices.available():
@@ -354,7 +355,7 @@ def test_without_a_measurement_stored_matrices_cost_what_they_do_on_another_devi
         params = Params.create(2, 30.0, word=word, log_n=log_n)
         found = costs_of(params, device)
         assert found.unit == ("bytes" if device == "cpu" else "nanoseconds")
-        table = elsewhere.table_near(device, word, nearest)
+        table = other_devices.table_near(device, word, nearest)
         want = storage_costs.shares(table)
         assert {name: getattr(found, name) for name in storage_costs.NAMES} == want
         n, resident = table["matrix"][0]

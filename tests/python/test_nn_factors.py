@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jali.nn.factors import Factors, factor_noise, gain_of_products
-from jali.nn.folded import FOLDED
-from jali.nn.graph import Graph, Node
+from jali.compiler.ir.folded_ops import FOLDED
+from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.noise.product_noise import Factors, factor_noise, gain_of_products
 
 N, K, M, EXAMPLES = 4, 16, 8, 400
 SHAPES = ((N, K), (K, M))

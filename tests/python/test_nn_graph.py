@@ -12,18 +12,20 @@ from hypothesis import strategies as st
 from slot_interpreter import WEIGHTS
 
 import jali
-from jali.nn import approximate as approximation
+from jali.compiler.ir.execute import every_value, execute
+from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.sparse import DenseMap, SparseMap
+from jali.compiler.ir.traced_ops import OPS, Linear, made, verify
+from jali.compiler.layout.choose_layouts import lay_out
+from jali.compiler.layout.execute_lowered import simulate
+from jali.compiler.layout.layouts import Gathered, Layout, Shared
+from jali.compiler.layout.lower import lower
+from jali.compiler.layout.packing import packed
+from jali.compiler.passes import approximate as approximation
+from jali.compiler.passes.approximate import approximate, scaled
+from jali.compiler.passes.calibrate import calibrate
+from jali.compiler.passes.fold import fold
 from jali.nn import scalar, trace
-from jali.nn.approximate import approximate, scaled
-from jali.nn.calibrate import calibrate
-from jali.nn.choose import lay_out
-from jali.nn.execute import every_value, execute
-from jali.nn.fold import fold
-from jali.nn.graph import Graph, Node
-from jali.nn.layout import Gathered, Layout, Shared
-from jali.nn.lower import lower, packed, simulate
-from jali.nn.ops import OPS, Linear, made, verify
-from jali.nn.sparse import DenseMap, SparseMap
 
 
 def one(op: str, of: tuple[int, ...], **attrs: Any) -> Graph:

@@ -16,9 +16,10 @@ import pytest
 
 import jali
 from jali import nn
-from jali.nn import files, recorded
-from jali.nn.keys import Demand, check_cost, key_cost
-from jali.nn.layout import Layout
+from jali.compiler.cost.keys import Demand, check_cost, key_cost
+from jali.compiler.layout.layouts import Layout
+from jali.compiler.program import container
+from jali.nn import recorded
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
@@ -36,16 +37,19 @@ def program() -> nn.Program:
 
 def lie(data: bytes, kind: str, change: Change) -> bytes:
     """A file whose document was changed by someone who knows the format."""
-    content, arrays = files.read(kind, data)
+    content, arrays = container.read(kind, data)
     content = json.loads(json.dumps(content))
     change(content)
-    return files.written(kind, content, arrays)
+    return container.written(kind, content, arrays)
 
 
 def of_document(document: bytes) -> bytes:
     """A file with this document, whatever it is, under the right hash."""
     digest = hashlib.sha256(document).digest()
-    return files._HEADER.pack(files._MAGIC, files._VERSION, len(document), digest) + document
+    return (
+        container._HEADER.pack(container._MAGIC, container._VERSION, len(document), digest)
+        + document
+    )
 
 
 def port(kind: str, **fields: Any) -> Change:
@@ -195,7 +199,7 @@ def small_graph(change: Change) -> bytes:
     ]  # fmt: skip
     content = {"nodes": nodes, "outputs": ["d"]}
     change(content)
-    return files.written("graph", content, [])
+    return container.written("graph", content, [])
 
 
 def test_shapes_of_a_small_graph_take_no_memory() -> None:
@@ -250,7 +254,7 @@ def test_loops_in_each_other_are_counted_together() -> None:
         loop = {"name": "s", "op": "loop", "inputs": ["h"], "attrs": attrs}
         body = {"nodes": [body["nodes"][0], loop], "outputs": ["s"]}
     with pytest.raises(jali.LimitExceeded, match="in all iterations of its loops"):
-        recorded.from_bytes(files.written("graph", body, []))
+        recorded.from_bytes(container.written("graph", body, []))
 
 
 def test_addresses_of_layouts_are_checked_without_listing_them(rng: np.random.Generator) -> None:
@@ -280,12 +284,12 @@ def test_matrices_are_counted_before_they_are_made() -> None:
 
     def wide(c: Any) -> None:
         c["graph"]["nodes"][0]["attrs"]["shape"] = [rows, 8]
-        inner, arrays = files.read("manifest", program.manifest.to_bytes())
+        inner, arrays = container.read("manifest", program.manifest.to_bytes())
         inner = json.loads(json.dumps(inner))
         for port in (*inner["inputs"], *inner["outputs"]):
             slots = program.params.slots // 64
             port.update(shape=[rows, 8], laid=[rows * 8], grid=[], gap=1, period=slots)
-        c["manifest"] = files.written(
+        c["manifest"] = container.written(
             "manifest", inner, [a[:1] if a.ndim == 1 and a.size == 32 else a for a in arrays]
         ).hex()
 
@@ -322,10 +326,10 @@ def test_many_hostile_files_fail_only_with_errors_of_jali() -> None:
 @pytest.mark.parametrize("share", [1e120, 1e200])
 def test_weights_that_overflow_are_refused(share: float, program: nn.Program) -> None:
     """Of a program that someone made: what is not finite is no matrix, and gives no warning of NumPy's."""
-    content, arrays = files.read("program", program.to_bytes())
+    content, arrays = container.read("program", program.to_bytes())
     changed = [a * share if a.shape == (3, 6) else a for a in arrays]
     with pytest.raises(jali.Error):
-        nn.Program.from_bytes(files.written("program", content, changed))
+        nn.Program.from_bytes(container.written("program", content, changed))
     content["ranges"]["v"]["largest"] = 10**400
     with pytest.raises(jali.CorruptData, match="largest: must be a number from 1e-100 to"):
-        nn.Program.from_bytes(files.written("program", content, arrays))
+        nn.Program.from_bytes(container.written("program", content, arrays))

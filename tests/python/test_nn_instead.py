@@ -11,7 +11,7 @@ import pytest
 
 import jali
 from jali._core import refusals
-from jali.nn.tracing import Traced
+from jali.compiler.frontends.tracing import Traced
 
 RNG = np.random.default_rng(17)
 ABOVE = RNG.uniform(0.5, 1.5, (40, 6))
@@ -209,7 +209,7 @@ def test_operators_of_onnx_have_a_way_on() -> None:
     pytest.importorskip("onnx")
     from onnx import TensorProto, helper, numpy_helper
 
-    from jali.nn.onnx_ops import INSTEAD
+    from jali.compiler.frontends.onnx_ops import INSTEAD
 
     def model(nodes: list[Any], constants: dict[str, Any]) -> Any:
         x, y = (helper.make_tensor_value_info(v, TensorProto.DOUBLE, ("n", 6)) for v in ("x", "y"))

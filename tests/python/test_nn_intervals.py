@@ -11,13 +11,14 @@ from positive_programs import draw
 
 import jali
 from jali import nn
-from jali.nn import files, scalar
-from jali.nn.calibrate import calibrate
-from jali.nn.clamps import inactive_clamps
-from jali.nn.execute import every_value
-from jali.nn.fold import fold
-from jali.nn.intervals import intervals, relied
-from jali.nn.tracing import trace_function
+from jali.compiler.frontends.tracing import trace_function
+from jali.compiler.ir.execute import every_value
+from jali.compiler.passes.calibrate import calibrate
+from jali.compiler.passes.fold import fold
+from jali.compiler.passes.inactive_clamps import inactive_clamps
+from jali.compiler.passes.intervals import intervals, relied
+from jali.compiler.program import container
+from jali.nn import scalar
 
 Function = Callable[..., Any]
 
@@ -176,7 +177,7 @@ def test_changes_that_are_none_are_refused(rng: np.random.Generator) -> None:
     program = jali.compile(
         lambda x, y: np.maximum(x, 0) + y, (x[0][0], x[1][0]), calibration=x, precision_bits=5
     )
-    content, arrays = files.read("program", program.to_bytes())
+    content, arrays = container.read("program", program.to_bytes())
     (name,) = content["changes"]
     for wrong in (
         {name: "inverse_sqrt"},
@@ -186,7 +187,7 @@ def test_changes_that_are_none_are_refused(rng: np.random.Generator) -> None:
         {"z": "zero"},
         3,
     ):
-        data = files.written("program", {**content, "changes": wrong}, arrays)
+        data = container.written("program", {**content, "changes": wrong}, arrays)
         with pytest.raises(jali.CorruptData, match="no program"):
             nn.Program.from_bytes(data)
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import jali
+from jali.compiler.ir.execute import execute
+from jali.compiler.passes.calibrate import calibrate
+from jali.compiler.passes.fold import fold
 from jali.nn import trace
-from jali.nn.calibrate import calibrate
-from jali.nn.execute import execute
-from jali.nn.fold import fold
 from jali.nn.scalar import APPROXIMATED, FUNCTIONS
 
 #: One number at a time, by the definition.

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from slot_interpreter import check, convolution
 
 import jali
-from jali.nn.choose import check_seen
-from jali.nn.diagonals import placed, steps
-from jali.nn.graph import Graph, Node
-from jali.nn.layout import Gathered, Layout, Shared, fitted
-from jali.nn.lower import packed
-from jali.nn.ops import made
-from jali.nn.sparse import SparseMap
+from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.sparse import SparseMap
+from jali.compiler.ir.traced_ops import made
+from jali.compiler.layout.choose_layouts import check_seen
+from jali.compiler.layout.diagonals import placed, steps
+from jali.compiler.layout.layouts import Gathered, Layout, Shared, fitted
+from jali.compiler.layout.packing import packed
 
 FUNCTIONS = st.sampled_from(["tanh", "sigmoid"])
 

@@ -9,10 +9,11 @@ import pytest
 from test_nn_program import encrypted
 
 import jali
-from jali.nn.graph import Graph, Node
-from jali.nn.leaks import leaks_of
-from jali.nn.lower import Term, simulate
-from jali.nn.program import Program
+from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.layout.execute_lowered import simulate
+from jali.compiler.layout.terms import Term
+from jali.compiler.noise.empty_slots import leaks_of
+from jali.compiler.program.program import Program
 
 EXAMPLES = 4000
 

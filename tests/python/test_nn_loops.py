@@ -16,17 +16,18 @@ from test_nn_program import assert_precise, encrypted
 
 import jali
 from jali import nn
+from jali.compiler.ir.execute import every_value, execute
+from jali.compiler.ir.graph import Graph
+from jali.compiler.ir.traced_ops import made, verify
+from jali.compiler.layout.execute_lowered import simulate
+from jali.compiler.layout.packing import packed, unpacked
+from jali.compiler.passes.approximate import approximate, approximated, scaled
+from jali.compiler.passes.calibrate import calibrate
+from jali.compiler.passes.execute_approximated import expected
+from jali.compiler.passes.fold import fold
+from jali.compiler.passes.unroll import unrolled
+from jali.compiler.pipeline import lowered
 from jali.nn import recorded, scalar, trace
-from jali.nn.approximate import approximate, approximated, scaled
-from jali.nn.calibrate import calibrate
-from jali.nn.execute import every_value, execute
-from jali.nn.expected import expected
-from jali.nn.fold import fold
-from jali.nn.graph import Graph
-from jali.nn.lower import packed, simulate, unpacked
-from jali.nn.ops import made, verify
-from jali.nn.stages import lowered
-from jali.nn.unroll import unrolled
 
 
 def example_of(f: Any, shapes: list[tuple[int, ...]], rng: np.random.Generator, n: int = 6) -> Any:

@@ -10,10 +10,10 @@ from test_nn_restored import Ring, bootstraps, compiled, largest, program_of
 from test_nn_workloads import ACTIVATION, GATE, cell_of, examples_of
 
 from jali import nn
-from jali.nn import workloads
-from jali.nn.layout import Skewed
-from jali.nn.parameters import needed_bits
-from jali.nn.trial import _share_of_copies
+from jali.compiler.frontends import workloads
+from jali.compiler.layout.layouts import Skewed
+from jali.compiler.planning.dry_run import _share_of_copies
+from jali.compiler.planning.parameters import needed_bits
 
 
 @pytest.mark.parametrize("kind", ["recurrent", "lstm", "training", "training on a large set"])

@@ -10,8 +10,9 @@ import pytest
 
 import jali
 from jali import nn
-from jali.nn import files, scalar
-from jali.nn.layout import Repeated
+from jali.compiler.layout.layouts import Repeated
+from jali.compiler.program import container
+from jali.nn import scalar
 
 Function = Callable[..., Any]
 
@@ -111,8 +112,8 @@ def test_an_output_of_which_numbers_lie_apart_survives_bytes(rng: np.random.Gene
     (again,) = nn.Manifest.from_bytes(program.manifest.to_bytes()).outputs
     assert again.layout == port.layout
     compare(lambda x, y: (x * y).sum(-1), [x, y], (x * y).sum(-1))
-    content, arrays = files.read("manifest", program.manifest.to_bytes())
+    content, arrays = container.read("manifest", program.manifest.to_bytes())
     for wrong in (0, -1, 1 << 40, 2.0, 3, "4"):
         content["outputs"][0]["copies"] = wrong
         with pytest.raises(jali.CorruptData, match="no manifest"):
-            nn.Manifest.from_bytes(files.written("manifest", content, arrays))
+            nn.Manifest.from_bytes(container.written("manifest", content, arrays))

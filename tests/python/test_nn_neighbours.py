@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jali
-from jali.nn.neighbours import nearest
+from jali.compiler.planning.neighbours import nearest
 
 
 @pytest.mark.filterwarnings("ignore:Stochastic")
@@ -55,12 +55,12 @@ def test_a_refusal_names_what_was_tried() -> None:
 
 def test_a_refusal_names_the_nearest_precision_that_compiles(rng: np.random.Generator) -> None:
     """That advice is true: it was tried."""
-    from jali.nn.planned import Plan
+    from jali.compiler.planning.plan import Plan
 
     found: list[Plan] = []
-    from jali.nn import program as programs
+    from jali.compiler import driver
 
-    real = programs.plan
+    real = driver.plan
 
     def at(bits: float, lanes: int) -> Plan:
         if bits > 7:
@@ -73,11 +73,11 @@ def test_a_refusal_names_the_nearest_precision_that_compiles(rng: np.random.Gene
         found.append(real(*arguments, **more))  # type: ignore[arg-type]
         return found[-1]
 
-    programs.plan = kept  # type: ignore[assignment]
+    driver.plan = kept  # type: ignore[assignment]
     try:
         jali.compile(lambda v: v @ weight, x[0], calibration=x, precision_bits=6)
     finally:
-        programs.plan = real
+        driver.plan = real
     with pytest.raises(
         jali.Unsupported, match=r"With precision_bits=6 it compiles: \d levels?, and keys of"
     ):
@@ -93,7 +93,7 @@ def test_a_dear_probability_names_the_cheaper_logits(
     x = rng.normal(size=(60, 4))
     model = linear.LogisticRegression().fit(x, x[:, 0] > 0.1)
     how = {"calibration": x, "precision_bits": 8}
-    monkeypatch.setattr(importlib.import_module("jali.nn.compile"), "_DEAR", 0)
+    monkeypatch.setattr(importlib.import_module("jali.compiler.compile"), "_DEAR", 0)
     with pytest.warns(UserWarning, match='with output="logits", of which the client computes'):
         dear = jali.compile(model, x[:1], output="probability", **how)
     cheap = jali.compile(model, x[:1], **how)

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from slot_interpreter import WEIGHTS
 
-from jali.nn.copies import AddedToCopies
-from jali.nn.graph import Graph, Node
-from jali.nn.layout import Layout, fitted
-from jali.nn.lower import Term
-from jali.nn.noise import Noises, gain_of
-from jali.nn.restored_noise import RestoredNoise
-from jali.nn.sparse import SparseMap
+from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.sparse import SparseMap
+from jali.compiler.layout.layouts import Layout, fitted
+from jali.compiler.layout.terms import Term, gain_of
+from jali.compiler.noise.array_noise import Noises
+from jali.compiler.noise.bootstrap_noise import RestoredNoise
+from jali.compiler.noise.copies import AddedToCopies
 
 SIZE = 64
 

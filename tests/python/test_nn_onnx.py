@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jali
+from jali.compiler.ir.execute import execute
+from jali.compiler.passes.fold import fold
 from jali.nn import trace
-from jali.nn.execute import execute
-from jali.nn.fold import fold
 
 pytest.importorskip("onnx")
 

@@ -14,12 +14,12 @@ from test_nn_program import assert_precise, encrypted
 
 import jali
 from jali import nn
+from jali.compiler.ir.execute import execute
+from jali.compiler.passes.approximate import approximated
+from jali.compiler.passes.calibrate import calibrate
+from jali.compiler.passes.fold import fold
+from jali.compiler.pipeline import lowered
 from jali.nn import Graph, recorded, trace
-from jali.nn.approximate import approximated
-from jali.nn.calibrate import calibrate
-from jali.nn.execute import execute
-from jali.nn.fold import fold
-from jali.nn.stages import lowered
 
 pytest.importorskip("onnx")
 

@@ -9,17 +9,17 @@ from slot_interpreter import WEIGHTS
 
 import jali
 from jali import ckks, nn
-from jali.nn import plan as planning
-from jali.nn.amplify import amplified
-from jali.nn.approximate import approximated
-from jali.nn.calibrate import calibrate
-from jali.nn.fold import fold
-from jali.nn.graph import Graph
-from jali.nn.levels import depth_of
-from jali.nn.outgrown import least_depth, outgrown, takes_ring
-from jali.nn.run import Machine
-from jali.nn.stages import lowered
-from jali.nn.trial import demanded
+from jali.compiler.ir.graph import Graph
+from jali.compiler.passes.amplify import amplified
+from jali.compiler.passes.approximate import approximated
+from jali.compiler.passes.calibrate import calibrate
+from jali.compiler.passes.fold import fold
+from jali.compiler.passes.levels import depth_of
+from jali.compiler.pipeline import lowered
+from jali.compiler.planning import planner as planning
+from jali.compiler.planning.dry_run import demanded
+from jali.compiler.planning.needs_bootstrapping import least_depth, outgrown, takes_ring
+from jali.compiler.runtime.interpreter import Machine
 
 SCALE = 27.0
 SLOTS = 1 << 9

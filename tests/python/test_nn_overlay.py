@@ -13,15 +13,17 @@ from hypothesis import strategies as st
 from slot_interpreter import WEIGHTS, check, convolution
 
 import jali
-from jali.nn import run
-from jali.nn.choose import lay_out
-from jali.nn.costs import counted
-from jali.nn.fold import fold
-from jali.nn.graph import Graph, Node
-from jali.nn.layout import Layout
-from jali.nn.lower import Term, lower, simulate
-from jali.nn.ops import made
-from jali.nn.overlay import joined, overlaid, price, sums_of
+from jali.compiler.cost.costs import counted
+from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.traced_ops import made
+from jali.compiler.layout.choose_layouts import lay_out
+from jali.compiler.layout.execute_lowered import simulate
+from jali.compiler.layout.layouts import Layout
+from jali.compiler.layout.lower import lower
+from jali.compiler.layout.overlay import joined, overlaid, price, sums_of
+from jali.compiler.layout.terms import Term
+from jali.compiler.passes.fold import fold
+from jali.compiler.runtime import interpreter
 
 
 @settings(max_examples=60, deadline=None)
@@ -224,7 +226,9 @@ def test_matrices_of_other_overlays_are_others(
         return [t for node in low if "terms" in node.attrs for t in node.attrs["terms"]]
 
     overlaid_, again = terms(), terms()
-    monkeypatch.setattr("jali.nn.lower.overlaid", lambda diagonals, *_: ((), diagonals))
+    monkeypatch.setattr(
+        "jali.compiler.layout.terms.overlaid", lambda diagonals, *_: ((), diagonals)
+    )
     plain = terms()
     assert any(t.turns for t in overlaid_) and not any(t.turns for t in plain)
     for a, b, c in zip(overlaid_, again, plain, strict=True):
@@ -257,7 +261,7 @@ def test_matrices_of_one_array_share_its_overlay(
     replies, rotations = [], []
     for shares in (True, False):
         if not shares:
-            monkeypatch.setattr(run._Overlay, "serves", lambda *_: False)
+            monkeypatch.setattr(interpreter._Overlay, "serves", lambda *_: False)
         server = program.server(keys, threads=1, device="cpu", record=False)
         replies.append(server(request))
         rotations.append(server.evaluator.counters()["rotations"])

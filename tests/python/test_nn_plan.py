@@ -8,15 +8,15 @@ from deep_networks import squares
 
 import jali
 from jali import ckks, nn
-from jali.nn import restoring as planning
-from jali.nn.approximate import approximated
-from jali.nn.calibrate import calibrate
-from jali.nn.fold import fold
-from jali.nn.graph import Graph
-from jali.nn.keys import word_bytes
-from jali.nn.matrices import Numbers
-from jali.nn.parameters import MORE_BITS, MOST_BITS, rings
-from jali.nn.run import Machine
+from jali.compiler.cost.keys import word_bytes
+from jali.compiler.ir.graph import Graph
+from jali.compiler.passes.approximate import approximated
+from jali.compiler.passes.calibrate import calibrate
+from jali.compiler.passes.fold import fold
+from jali.compiler.planning import bootstrapping_planner as planning
+from jali.compiler.planning.parameters import MORE_BITS, MOST_BITS, rings
+from jali.compiler.runtime.interpreter import Machine
+from jali.compiler.runtime.matrices import Numbers
 
 
 def deep(layers: int) -> Graph:
@@ -41,8 +41,8 @@ def test_the_most_precise_bootstrapping_is_the_most_precise_one_there_is() -> No
         create(MOST_BITS + 0.1)
 
 
-def restoring(device: str, layers: int = 16) -> planning.Restoring:
-    return planning.Restoring(deep(layers), 6, 1, 1 << 30, device, float("inf"), None)
+def restoring(device: str, layers: int = 16) -> planning.BootstrappingPlanner:
+    return planning.BootstrappingPlanner(deep(layers), 6, 1, 1 << 30, device, float("inf"), None)
 
 
 def test_more_precision_than_there_is_names_the_limit() -> None:

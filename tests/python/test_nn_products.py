@@ -15,20 +15,22 @@ from test_nn_program import assert_precise, encrypted
 
 import jali
 from jali import nn
+from jali.compiler.driver import compiled
+from jali.compiler.ir.execute import execute
+from jali.compiler.ir.graph import Graph
+from jali.compiler.ir.sparse import SparseMap
+from jali.compiler.ir.traced_ops import verify
+from jali.compiler.layout.execute_lowered import simulate
+from jali.compiler.layout.layouts import fitted
+from jali.compiler.layout.packing import packed, unpacked
+from jali.compiler.layout.product_factors import spread, windowed
+from jali.compiler.layout.terms import Term
+from jali.compiler.passes.approximate import approximated, scaled
+from jali.compiler.passes.calibrate import calibrate
+from jali.compiler.passes.fold import fold
+from jali.compiler.pipeline import lowered
+from jali.compiler.planning.parameters import Ring
 from jali.nn import encoders, recorded, trace
-from jali.nn.approximate import approximated, scaled
-from jali.nn.calibrate import calibrate
-from jali.nn.execute import execute
-from jali.nn.fold import fold
-from jali.nn.graph import Graph
-from jali.nn.layout import fitted
-from jali.nn.lower import Term, packed, simulate, unpacked
-from jali.nn.ops import verify
-from jali.nn.parameters import Ring
-from jali.nn.products import spread, windowed
-from jali.nn.program import compiled
-from jali.nn.sparse import SparseMap
-from jali.nn.stages import lowered
 
 
 def check_stages(f: Any, shapes: list[tuple[int, ...]], rng: np.random.Generator) -> Graph:

@@ -11,14 +11,16 @@ from test_nn_graph import convolution, residual_network
 
 import jali
 from jali import nn
-from jali.nn import approximate, run, scalar
-from jali.nn.approximate import NOISE_SHARE
-from jali.nn.execute import every_value
-from jali.nn.expected import expected
-from jali.nn.graph import Graph
-from jali.nn.keys import plain_bytes
-from jali.nn.ops import made
-from jali.nn.run import alike
+from jali.compiler.cost.keys import plain_bytes
+from jali.compiler.ir.execute import every_value
+from jali.compiler.ir.graph import Graph
+from jali.compiler.ir.traced_ops import made
+from jali.compiler.passes import approximate
+from jali.compiler.passes.approximate import NOISE_SHARE
+from jali.compiler.passes.execute_approximated import expected
+from jali.compiler.runtime import interpreter
+from jali.compiler.runtime.interpreter import alike
+from jali.nn import scalar
 
 
 def perceptron(rng: np.random.Generator, activation: Any, n: int = 10) -> Any:
@@ -104,7 +106,7 @@ def test_equal_work_of_ciphertexts_is_done_at_once(
     most: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every row of an array is multiplied with one matrix, which is encoded once; recorded or not, and for a batch of ciphertexts."""
-    monkeypatch.setattr(run, "_ON_A_CPU", most)
+    monkeypatch.setattr(interpreter, "_ON_A_CPU", most)
     w = rng.normal(size=(8, 8)) / 3
     x = rng.uniform(-1, 1, (40, 50, 8))
     f = lambda v: np.square(v @ w.T)[3] + 0.5 * v.sum(axis=0)  # noqa: E731

@@ -11,11 +11,12 @@ import pytest
 
 import jali
 from jali._core import console
-from jali.nn.graph import Graph
-from jali.nn.parameters import Ring
-from jali.nn.program import STAGES, Program, compiled
-from jali.nn.progress import Progress
-from jali.nn.tracing import trace_function
+from jali.compiler.driver import compiled
+from jali.compiler.frontends.tracing import trace_function
+from jali.compiler.ir.graph import Graph
+from jali.compiler.planning.parameters import Ring
+from jali.compiler.program.program import STAGES, Program
+from jali.compiler.progress import Progress
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ import pytest
 
 import jali
 from jali import nn
+from jali.compiler.ir.execute import execute
+from jali.compiler.passes.approximate import approximate
+from jali.compiler.passes.calibrate import calibrate
+from jali.compiler.passes.execute_approximated import expected
+from jali.compiler.passes.fold import fold
 from jali.nn import scalar
-from jali.nn.approximate import approximate
-from jali.nn.calibrate import calibrate
-from jali.nn.execute import execute
-from jali.nn.expected import expected
-from jali.nn.fold import fold
 
 Function = Callable[..., Any]
 Array = np.ndarray[Any, np.dtype[np.float64]]

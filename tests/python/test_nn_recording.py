@@ -12,8 +12,8 @@ import pytest
 
 import jali
 from jali import ckks
+from jali.compiler.program.captured_runs import lies, records
 from jali.errors import ParamsMismatch
-from jali.nn.recording import lies, records
 
 
 @pytest.fixture(scope="module")

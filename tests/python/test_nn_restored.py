@@ -14,23 +14,27 @@ from slot_interpreter import WEIGHTS
 import jali
 from jali import ckks, nn
 from jali._core.console import seconds_text
+from jali.compiler.cost.costs import Costs, counted
+from jali.compiler.cost.layout_weights import weights_of
+from jali.compiler.driver import compiled
+from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.traced_ops import OPS, made
+from jali.compiler.layout.execute_lowered import simulate
+from jali.compiler.layout.packing import packed
+from jali.compiler.noise import element_noise
+from jali.compiler.noise.copies import AddedToCopies
+from jali.compiler.noise.element_noise import Samples
+from jali.compiler.passes.approximate import approximated
+from jali.compiler.passes.calibrate import calibrate
+from jali.compiler.passes.fold import fold
+from jali.compiler.passes.levels import Levels, assign_levels, depth_of, levelled, levels_of
+from jali.compiler.pipeline import lowered
+from jali.compiler.planning import bootstrapping_planner
+from jali.compiler.planning.bootstrap_placement import best_levels, refusal, repeated_after, verify
+from jali.compiler.planning.parameters import Ring
+from jali.compiler.program import report
 from jali.errors import RangeExceeded
-from jali.nn import report, restoring, sampled, scalar
-from jali.nn.approximate import approximated
-from jali.nn.calibrate import calibrate
-from jali.nn.copies import AddedToCopies
-from jali.nn.costs import Costs, counted
-from jali.nn.fold import fold
-from jali.nn.graph import Graph, Node
-from jali.nn.levels import Levels, assign_levels, depth_of, levelled, levels_of
-from jali.nn.lower import packed, simulate
-from jali.nn.ops import OPS, made
-from jali.nn.parameters import Ring
-from jali.nn.placement import best_levels, refusal, repeated_after, verify
-from jali.nn.program import compiled
-from jali.nn.sampled import Samples
-from jali.nn.stages import lowered
-from jali.nn.weights import weights_of
+from jali.nn import scalar
 
 
 def rotations(rng: np.random.Generator, count: int, size: int) -> list[np.ndarray]:
@@ -193,7 +197,7 @@ def test_further_keys_are_made_if_they_save_enough(monkeypatch: pytest.MonkeyPat
     # Without room for the keys, or if they do not save enough, all arrays are bootstrapped with all slots.
     tight = program_of(f, x, 5, 5, key_memory=params.expanded_bootstrap_key_bytes() - 1)
     assert tight.manifest.demand.bootstrap not in ("all", "none")
-    monkeypatch.setattr(restoring, "_WORTH_KEYS", 0.9)
+    monkeypatch.setattr(bootstrapping_planner, "_WORTH_KEYS", 0.9)
     assert program_of(f, x, 5, 5).manifest.demand.packings == (0,)
 
 
@@ -225,7 +229,7 @@ def test_an_average_is_over_all_examples_if_there_are_few_outputs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Noise of a factor is in proportion to the other one, which is small in the examples that are drawn first."""
-    monkeypatch.setattr(sampled, "_MOST", 8)
+    monkeypatch.setattr(element_noise, "_MOST", 8)
     x = np.full((64, 2), 0.9)
     x[::8] = 0.01
     program = jali.compile(lambda v: v[:1] * v[1:], x[0], calibration=x, precision_bits=8)

@@ -7,7 +7,7 @@ import pytest
 
 from jali import ckks
 from jali.ckks import Evaluator
-from jali.nn.restored_noise import RestoredNoise, frequent_error
+from jali.compiler.noise.bootstrap_noise import RestoredNoise, frequent_error
 
 SLOTS, LOG_N, RUNS = 32, 12, 4
 

@@ -11,7 +11,8 @@ from test_nn_program import assert_precise, encrypted, perceptron
 
 import jali
 from jali import ckks, nn
-from jali.nn import files, scalar
+from jali.compiler.program import container
+from jali.nn import scalar
 
 
 def test_the_server_and_the_client_exchange_bytes(rng: np.random.Generator) -> None:
@@ -30,25 +31,25 @@ def test_the_server_and_the_client_exchange_bytes(rng: np.random.Generator) -> N
 def test_the_manifest_has_no_weights(rng: np.random.Generator) -> None:
     weights, x = rng.normal(size=(4, 50)), rng.uniform(-1, 1, (50, 50))
     program = jali.compile(lambda x: np.square(weights @ x), x[0], calibration=x)
-    _, arrays = files.read("manifest", program.manifest.to_bytes())
+    _, arrays = container.read("manifest", program.manifest.to_bytes())
     known = np.concatenate([a.ravel() for a in arrays])
     radius = program.stages["approximate"]["matmul"].attrs["radius"]
     for w in (weights, weights / radius):
         assert np.abs(known[:, None] - w.ravel()).min() > 1e-12
-    assert any(np.isin(weights, a).all() for a in files.read("program", program.to_bytes())[1])
+    assert any(np.isin(weights, a).all() for a in container.read("program", program.to_bytes())[1])
 
 
 def test_a_small_manifest_cannot_claim_large_arrays(rng: np.random.Generator) -> None:
     """Equal numbers are stored once, so that the size of a file bounds nothing."""
     x = rng.uniform(-1, 1, (50, 10))
     program = jali.compile(lambda v: np.square(v) * 0.5, x[0], calibration=x, input_range=(-1, 1))
-    content, arrays = files.read("manifest", program.manifest.to_bytes())
+    content, arrays = container.read("manifest", program.manifest.to_bytes())
     (port,) = content["inputs"]
     assert sum(a.size for a in arrays) < 200
     slots = program.params.slots // program.manifest.lanes
     large = {**port, "shape": [1 << 24], "laid": [1 << 24], "period": slots}
     many = [{**large, "name": f"x{k}"} for k in range(5)]
-    data = files.written("manifest", {**content, "inputs": many}, arrays)
+    data = container.written("manifest", {**content, "inputs": many}, arrays)
     with pytest.raises(jali.CorruptData, match="too many numbers"):
         nn.Manifest.from_bytes(data)
 

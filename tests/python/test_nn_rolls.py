@@ -9,19 +9,23 @@ from test_nn_workloads import cell_of
 
 import jali
 from jali import ckks
-from jali.nn import loop, trace, workloads
-from jali.nn.approximate import approximated
-from jali.nn.axes import rolled
-from jali.nn.calibrate import calibrate
-from jali.nn.choose import lay_out
-from jali.nn.execute import execute
-from jali.nn.fold import fold
-from jali.nn.layout import Layout, fitted, skewed
-from jali.nn.loop_graph import MOST_WHOLE, is_whole, multiple_of
-from jali.nn.lower import Term, lower, packed, simulate, unpacked
-from jali.nn.run import Machine, _times
-from jali.nn.sparse import SparseMap
-from jali.nn.unroll import shortened
+from jali.compiler.frontends import workloads
+from jali.compiler.ir.execute import execute
+from jali.compiler.ir.loop_graph import MOST_WHOLE, is_whole, multiple_of
+from jali.compiler.ir.sparse import SparseMap
+from jali.compiler.layout.axes import rolled
+from jali.compiler.layout.choose_layouts import lay_out
+from jali.compiler.layout.execute_lowered import simulate
+from jali.compiler.layout.layouts import Layout, fitted, skewed
+from jali.compiler.layout.lower import lower
+from jali.compiler.layout.packing import packed, unpacked
+from jali.compiler.layout.terms import Term
+from jali.compiler.passes.approximate import approximated
+from jali.compiler.passes.calibrate import calibrate
+from jali.compiler.passes.fold import fold
+from jali.compiler.passes.unroll import shortened
+from jali.compiler.runtime.interpreter import Machine, _times
+from jali.nn import loop, trace
 
 
 def moved(size: int, step: int, factor: float = 1.0) -> SparseMap:

@@ -11,7 +11,7 @@ from test_nn_program import assert_precise
 
 import jali
 from jali import nn
-from jali.nn.serving import Batcher
+from jali.compiler.program.batcher import Batcher
 from jali.simulate import Machine, schedule
 from jali.simulate import trace as traces
 from jali.simulate.lower import lower

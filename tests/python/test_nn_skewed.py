@@ -14,19 +14,22 @@ from test_nn_workloads import examples_of
 
 import jali
 from jali import nn
-from jali.nn import files, trace, workloads
-from jali.nn.approximate import approximated, scaled
-from jali.nn.calibrate import calibrate
-from jali.nn.fold import fold
-from jali.nn.graph import Graph, Node
-from jali.nn.layout import Layout, Repeated, Skewed, contents, fitted, skewed
-from jali.nn.levels import Levels, levelled
-from jali.nn.lower import Term, packed, simulate, unpacked
-from jali.nn.ops import made
-from jali.nn.placement import best_levels
-from jali.nn.program import _lowered_as
-from jali.nn.sparse import SparseMap
-from jali.nn.stages import lowered
+from jali.compiler.frontends import workloads
+from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.sparse import SparseMap
+from jali.compiler.ir.traced_ops import made
+from jali.compiler.layout.execute_lowered import simulate
+from jali.compiler.layout.layouts import Layout, Repeated, Skewed, contents, fitted, skewed
+from jali.compiler.layout.packing import packed, unpacked
+from jali.compiler.layout.terms import Term
+from jali.compiler.passes.approximate import approximated, scaled
+from jali.compiler.passes.calibrate import calibrate
+from jali.compiler.passes.fold import fold
+from jali.compiler.passes.levels import Levels, levelled
+from jali.compiler.pipeline import lowered, lowered_as
+from jali.compiler.planning.bootstrap_placement import best_levels
+from jali.compiler.program import container
+from jali.nn import trace
 
 
 def powers(least: int, most: int) -> st.SearchStrategy[int]:
@@ -177,7 +180,7 @@ def test_a_plan_takes_sums_apart_or_not(rng: np.random.Generator) -> None:
         packings = program.manifest.demand.packings
         levels, plan = best_levels(made_of["lower"], params, program.costs, packings)
         costs[apart] = plan.cost
-        again = _lowered_as(graph, params, 1, program.weights, levels)
+        again = lowered_as(graph, params, 1, program.weights, levels)
         assert str(again["levels"]) == str(levelled(made_of["lower"], levels))
     assert costs[True] != costs[False]
     mine = {node.name for node in program.stages["lower"]}
@@ -186,7 +189,7 @@ def test_a_plan_takes_sums_apart_or_not(rng: np.random.Generator) -> None:
     )["lower"]
     assert mine == {node.name for node in best}
     with pytest.raises(jali.InvalidArgument, match="another graph"):
-        _lowered_as(graph, params, 1, program.weights, Levels({"x": 3}, {}))
+        lowered_as(graph, params, 1, program.weights, Levels({"x": 3}, {}))
 
 
 def test_what_has_parts_is_no_part(rng: np.random.Generator) -> None:
@@ -257,7 +260,7 @@ def test_layouts_that_are_none_are_refused(
 ) -> None:
     """In a manifest from elsewhere: chunks that hold no row, too many ciphertexts or rows, and what is no number."""
     data = program[0].manifest.to_bytes()
-    content, arrays = files.read("manifest", data)
+    content, arrays = container.read("manifest", data)
     content["inputs"][0]["skew"] = skew
     with pytest.raises(jali.CorruptData, match="no manifest"):
-        nn.Manifest.from_bytes(files.written("manifest", content, arrays))
+        nn.Manifest.from_bytes(container.written("manifest", content, arrays))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jali
+from jali.compiler.ir.execute import execute
 from jali.nn import trace
-from jali.nn.execute import execute
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 

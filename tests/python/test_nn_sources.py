@@ -14,10 +14,11 @@ from test_nn_program import assert_precise, encrypted
 
 import jali
 from jali import nn
-from jali.nn import files, recorded, trace
-from jali.nn.execute import execute
-from jali.nn.fold import fold
-from jali.nn.graph import Graph
+from jali.compiler.ir.execute import execute
+from jali.compiler.ir.graph import Graph
+from jali.compiler.passes.fold import fold
+from jali.compiler.program import container
+from jali.nn import recorded, trace
 
 
 def logits(perceptron: Any, x: np.ndarray) -> np.ndarray:
@@ -386,9 +387,9 @@ def test_recorded_graphs_are_compiled(rng: np.random.Generator) -> None:
 
 def sealed(data: bytes, change: Any) -> bytes:
     """A file whose document was changed by someone who knows the format."""
-    content, arrays = files.read("graph", data)
+    content, arrays = container.read("graph", data)
     change(content)
-    return files.written("graph", content, arrays)
+    return container.written("graph", content, arrays)
 
 
 HOSTILE: list[Any] = [
@@ -426,13 +427,13 @@ def test_hostile_graphs_are_refused(k: int, rng: np.random.Generator) -> None:
 
 def test_what_could_not_be_read_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     content = {"text": "x" * 1000}
-    data = files.written("graph", content, [])
-    assert files.read("graph", data)[0] == content
-    monkeypatch.setattr(files, "_MAX_DOCUMENT", 1000)
+    data = container.written("graph", content, [])
+    assert container.read("graph", data)[0] == content
+    monkeypatch.setattr(container, "_MAX_DOCUMENT", 1000)
     with pytest.raises(jali.CorruptData):
-        files.read("graph", data)
+        container.read("graph", data)
     with pytest.raises(jali.LimitExceeded, match="smaller inputs"):
-        files.written("graph", content, [])
+        container.written("graph", content, [])
 
 
 def test_damaged_files_are_refused(rng: np.random.Generator) -> None:
@@ -453,8 +454,8 @@ def test_damaged_files_are_refused(rng: np.random.Generator) -> None:
 
 def test_documents_that_are_no_documents() -> None:
     for document in (b"", b"[]", b"{", b'{"kind": NaN}', b"[" * 100_000, b'{"kind": "graph"}'):
-        header = files._HEADER.pack(
-            files._MAGIC, 1, len(document), hashlib.sha256(document).digest()
+        header = container._HEADER.pack(
+            container._MAGIC, 1, len(document), hashlib.sha256(document).digest()
         )
         with pytest.raises(jali.CorruptData):
             recorded.from_bytes(header + document)
@@ -465,20 +466,20 @@ def test_documents_that_are_no_documents() -> None:
         {"kind": "graph", "arrays": [], "content": {"nodes": [], "outputs": deep}}
     )
     with pytest.raises(jali.CorruptData):
-        recorded.from_bytes(files.written("graph", {"nodes": [{"attrs": deep}]}, []))
+        recorded.from_bytes(container.written("graph", {"nodes": [{"attrs": deep}]}, []))
     assert document
 
 
 def test_manifests_of_hostile_servers_are_refused(rng: np.random.Generator) -> None:
     w, x = rng.normal(size=(3, 6)), rng.uniform(-1, 1, (40, 6))
     manifest = jali.compile(lambda v: w @ v, x[0], calibration=x).manifest.to_bytes()
-    content, arrays = files.read("manifest", manifest)
+    content, arrays = container.read("manifest", manifest)
 
     def refused(change: Any) -> None:
         copy = json.loads(json.dumps(content))
         change(copy)
         with pytest.raises(jali.Error):
-            nn.Manifest.from_bytes(files.written("manifest", copy, arrays))
+            nn.Manifest.from_bytes(container.written("manifest", copy, arrays))
 
     refused(lambda c: c.update(lanes=3))
     refused(lambda c: c.update(lanes=1 << 40))
@@ -530,12 +531,12 @@ def test_programs_are_saved_and_loaded(rng: np.random.Generator, tmp_path: Path)
 def test_hostile_programs_are_refused(rng: np.random.Generator) -> None:
     w, x = rng.normal(size=(3, 6)), rng.uniform(-1, 1, (40, 6))
     program = jali.compile(lambda x: np.square(w @ x), x[0], calibration=x)
-    content, arrays = files.read("program", program.to_bytes())
+    content, arrays = container.read("program", program.to_bytes())
 
     def changed(change: Any) -> bytes:
         copy = json.loads(json.dumps(content))
         change(copy)
-        return files.written("program", copy, arrays)
+        return container.written("program", copy, arrays)
 
     for change in (
         lambda c: c.pop("graph"),

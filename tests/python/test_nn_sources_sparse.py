@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jali
+from jali.compiler.ir.execute import execute
 from jali.nn import trace
-from jali.nn.execute import execute
 
 sparse = pytest.importorskip("scipy.sparse", reason="SciPy is not installed: pip install scipy")
 sklearn = pytest.importorskip("sklearn", reason="scikit-learn is not installed")

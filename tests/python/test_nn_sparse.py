@@ -9,13 +9,13 @@ import pytest
 from slot_interpreter import WEIGHTS, check
 
 import jali
-from jali.nn.diagonals import gathered
-from jali.nn.graph import Graph
-from jali.nn.layout import Layout, Repeated, Shared, fitted
-from jali.nn.leaks import leaks_of
-from jali.nn.lower import Term
-from jali.nn.ops import made
-from jali.nn.sparse import DenseMap, SparseMap
+from jali.compiler.ir.graph import Graph
+from jali.compiler.ir.sparse import DenseMap, SparseMap
+from jali.compiler.ir.traced_ops import made
+from jali.compiler.layout.diagonals import gathered
+from jali.compiler.layout.layouts import Layout, Repeated, Shared, fitted
+from jali.compiler.layout.terms import Term
+from jali.compiler.noise.empty_slots import leaks_of
 
 SHAPE = (300, 250)
 

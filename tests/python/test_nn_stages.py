@@ -15,12 +15,12 @@ from test_nn_restored import program_of, quadratic
 
 import jali
 from jali import nn
+from jali.compiler.cost.elimination import NEVER
+from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.planning.bootstrap_placement import problem_of
+from jali.compiler.planning.bootstrap_search import placed
+from jali.compiler.program.program import STAGES
 from jali.nn import scalar
-from jali.nn.bootstraps import placed
-from jali.nn.elimination import NEVER
-from jali.nn.graph import Graph, Node
-from jali.nn.placement import problem_of
-from jali.nn.program import STAGES
 
 
 def network(rng: np.random.Generator) -> Any:

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 import jali
 from jali import ckks, nn
 from jali.ckks import LinearTransform
+from jali.compiler.cost.keys import key_sizes
+from jali.compiler.driver import compiled
+from jali.compiler.planning.parameters import Ring
+from jali.compiler.runtime import storage as kinds_of
+from jali.compiler.runtime.interpreter import Machine
+from jali.compiler.runtime.storage import KINDS, Item, stored
 from jali.nn import scalar
-from jali.nn import storage as kinds_of
-from jali.nn.keys import key_sizes
-from jali.nn.parameters import Ring
-from jali.nn.program import compiled
-from jali.nn.run import Machine
-from jali.nn.storage import KINDS, Item, stored
 
 
 @st.composite

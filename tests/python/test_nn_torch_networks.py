@@ -13,9 +13,9 @@ import pytest
 from test_nn_program import assert_precise, encrypted
 
 import jali
+from jali.compiler.ir.execute import execute
+from jali.compiler.passes.fold import fold
 from jali.nn import recorded, trace
-from jali.nn.execute import execute
-from jali.nn.fold import fold
 
 torch = pytest.importorskip(
     "torch", reason="PyTorch is not installed: `make torch-test` installs it"

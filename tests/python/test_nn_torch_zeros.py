@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jali.compiler.ir.execute import execute
 from jali.nn import trace
-from jali.nn.execute import execute
 
 torch = pytest.importorskip(
     "torch", reason="PyTorch is not installed: `make torch-test` installs it"

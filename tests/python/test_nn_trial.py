@@ -9,15 +9,15 @@ import pytest
 from deep_networks import squares
 
 from jali import nn
+from jali.compiler.cost.keys import Demand
+from jali.compiler.driver import compiled
+from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.traced_ops import made
+from jali.compiler.planning.dry_run import DRY, Trial
+from jali.compiler.planning.parameters import Ring
+from jali.compiler.runtime.interpreter import Encrypted
 from jali.errors import Error, Unsupported
 from jali.nn import scalar
-from jali.nn.graph import Graph, Node
-from jali.nn.keys import Demand
-from jali.nn.ops import made
-from jali.nn.parameters import Ring
-from jali.nn.program import compiled
-from jali.nn.run import Encrypted
-from jali.nn.trial import DRY, Trial
 
 Facts = list[tuple[str, int, float, int, float]]
 

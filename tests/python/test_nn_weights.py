@@ -13,21 +13,22 @@ from slot_interpreter import WEIGHTS
 
 import jali
 from jali.ckks import Params
-from jali.nn import files, measured
-from jali.nn.approximate import approximated
-from jali.nn.calibrate import calibrate
-from jali.nn.choose import _Search
-from jali.nn.costs import Costs, counted
-from jali.nn.fold import fold
-from jali.nn.graph import Graph
-from jali.nn.layout import fitted
-from jali.nn.overlay import overlaid, price
-from jali.nn.products import spread
-from jali.nn.program import Program
-from jali.nn.sparse import SparseMap
-from jali.nn.stages import lowered
-from jali.nn.tracing import trace_function
-from jali.nn.weights import Weights, weights_of
+from jali.compiler.cost import measured
+from jali.compiler.cost.costs import Costs, counted
+from jali.compiler.cost.layout_weights import Weights, weights_of
+from jali.compiler.frontends.tracing import trace_function
+from jali.compiler.ir.graph import Graph
+from jali.compiler.ir.sparse import SparseMap
+from jali.compiler.layout.choose_layouts import _Search
+from jali.compiler.layout.layouts import fitted
+from jali.compiler.layout.overlay import overlaid, price
+from jali.compiler.layout.product_factors import spread
+from jali.compiler.passes.approximate import approximated
+from jali.compiler.passes.calibrate import calibrate
+from jali.compiler.passes.fold import fold
+from jali.compiler.pipeline import lowered
+from jali.compiler.program import container
+from jali.compiler.program.program import Program
 
 #: Of stored matrices, in thousandths of a product with a resident diagonal.
 STORED: dict[str, Any] = {"expanded": 2000, "streamed": 3000, "made": 20_000}
@@ -224,16 +225,16 @@ def test_measured_costs_choose_the_layouts_and_a_program_keeps_them(
 def test_a_program_without_weights_or_with_wrong_ones_is_refused(rng: np.random.Generator) -> None:
     x = rng.uniform(-1, 1, (40, 8))
     program = jali.compile(lambda v: 2.5 * v, x[0], calibration=x, input_range=(-1, 1))
-    content, arrays = files.read("program", program.to_bytes())
+    content, arrays = container.read("program", program.to_bytes())
     weights = content.pop("weights")
     with pytest.raises(jali.VersionError, match="compile the model again"):
-        Program.from_bytes(files.written("program", content, arrays))
+        Program.from_bytes(container.written("program", content, arrays))
     known = content["costs"]
     for without in ("added", "expanded", "streamed", "made"):
         before = {kind: row for kind, row in known.items() if kind != without}
         old = content | {"weights": weights, "costs": before}
         with pytest.raises(jali.VersionError, match="planned by other costs: compile the model"):
-            Program.from_bytes(files.written("program", old, arrays))
+            Program.from_bytes(container.written("program", old, arrays))
     for wrong in (None, [], {**weights, "switch": -5}, {"rotation": 5}):
         with pytest.raises(jali.CorruptData):
-            Program.from_bytes(files.written("program", content | {"weights": wrong}, arrays))
+            Program.from_bytes(container.written("program", content | {"weights": wrong}, arrays))

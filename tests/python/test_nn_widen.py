@@ -9,14 +9,14 @@ import pytest
 
 import jali
 from jali import nn
+from jali.compiler.frontends.tracing import trace_function
+from jali.compiler.ir.execute import every_value
+from jali.compiler.ir.graph import peak
+from jali.compiler.passes.approximate import approximate
+from jali.compiler.passes.calibrate import calibrate
+from jali.compiler.passes.fold import fold
+from jali.compiler.passes.widened_ranges import TooCoarse, widened
 from jali.nn import scalar
-from jali.nn.approximate import approximate
-from jali.nn.calibrate import calibrate
-from jali.nn.execute import every_value
-from jali.nn.fold import fold
-from jali.nn.run import peak
-from jali.nn.tracing import trace_function
-from jali.nn.widen import TooCoarse, widened
 
 W = np.random.default_rng(5).normal(size=(8, 6)) / 2
 V = np.random.default_rng(6).normal(size=(3, 8)) / 2

@@ -12,14 +12,15 @@ from test_nn_loops import check_stages
 from test_nn_program import assert_precise, encrypted
 
 import jali
-from jali.nn import trace, workloads
-from jali.nn.approximate import approximated
-from jali.nn.calibrate import calibrate
-from jali.nn.fold import fold
-from jali.nn.layout import Repeated, contents
-from jali.nn.lower import packed
-from jali.nn.stages import lowered
-from jali.nn.verifiers import verify_graph
+from jali.compiler.frontends import workloads
+from jali.compiler.layout.layouts import Repeated, contents
+from jali.compiler.layout.packing import packed
+from jali.compiler.passes.approximate import approximated
+from jali.compiler.passes.calibrate import calibrate
+from jali.compiler.passes.fold import fold
+from jali.compiler.pipeline import lowered
+from jali.compiler.program.verifiers import verify_graph
+from jali.nn import trace
 
 DATA = shared("mnist")
 

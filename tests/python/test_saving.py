@@ -279,7 +279,7 @@ def test_commands_refuse_devices(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_measured_costs_go_the_same_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from jali.nn import measured
+    from jali.compiler.cost import measured
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     folder = tmp_path / "jali"

@@ -8,9 +8,9 @@ import pytest
 import jali
 from jali import ckks
 from jali._core.console import counted_text, one_text
-from jali.nn.loops import _check_count
-from jali.nn.ops import made
-from jali.nn.plan import _OUTGROWN
+from jali.compiler.frontends.loops import _check_count
+from jali.compiler.ir.traced_ops import made
+from jali.compiler.planning.planner import _OUTGROWN
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,12 @@ GOOD = {
     "python/jali/__init__.py": "import numpy\nfrom . import _jali\n\ndef f():\n    import sklearn\n",
     "python/jali/low.py": "if TYPE_CHECKING:\n    from jali import high\n",
     "python/jali/middle.py": "from jali.low import f\n",
-    "python/jali/nn/graph.py": "from jali.ckks.array import x\n",
+    "python/jali/compiler/ir/graph.py": "from jali.ckks.array import x\n",
+    "python/jali/compiler/ir/node.py": "if TYPE_CHECKING:\n    from jali.compiler.ir.graph import x\n",
+    "python/jali/compiler/passes/fold.py": "from jali.compiler.ir import graph\n",
+    "python/jali/compiler/planning/plan.py": "from jali.compiler.passes.fold import x\n",
+    "python/jali/compiler/compile.py": "from jali.compiler.planning.plan import x\n",
+    "python/jali/nn/__init__.py": "from jali.compiler.compile import compile\n",
     "python/jali/ckks/array.py": "from jali.low import f\n",
     "python/jali/high.py": "from .middle import f\nfrom jali import low\n",
 }
@@ -133,10 +138,36 @@ def test_layers_accept_a_good_tree(tmp_path: Path) -> None:
         ("python/jali/low.py", "from . import middle\n", "jali.low imports jali.middle"),
         (
             "python/jali/ckks/y.py",
-            "import jali.nn.graph\n",
-            "jali.ckks.y may not import jali.nn.graph",
+            "import jali.compiler.ir.graph\n",
+            "jali.ckks.y may not import jali.compiler.ir.graph",
         ),
         ("python/jali/tfhe/y.py", "def f():\n    import jali.ckks.array\n", "jali.tfhe.y may not"),
+        (
+            "python/jali/compiler/ir/graph.py",
+            "from jali.compiler.passes import fold\n",
+            "jali.compiler.ir.graph may not import jali.compiler.passes.fold",
+        ),
+        (
+            "python/jali/compiler/passes/levels.py",
+            "if TYPE_CHECKING:\n    from jali.compiler.planning.plan import x\n",
+            "jali.compiler.passes.levels may not import jali.compiler.planning.plan",
+        ),
+        (
+            "python/jali/compiler/frontends/loops.py",
+            "from jali.compiler.passes.fold import x\n",
+            "jali.compiler.frontends.loops may not import jali.compiler.passes.fold",
+        ),
+        (
+            "python/jali/compiler/passes/fold.py",
+            "def f():\n    import jali.nn\n",
+            "jali.compiler.passes.fold may not import jali.nn",
+        ),
+        ("python/jali/compiler/cellar/x.py", "", "jali.compiler.cellar.x is in no room"),
+        (
+            "python/jali/compiler/ir/graph.py",
+            "from jali.compiler.ir.node import y\n",
+            "a circle",
+        ),
     ],
 )
 def test_layers_refuse(tmp_path: Path, file: str, text: str, what: str) -> None:

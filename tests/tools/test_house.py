@@ -45,9 +45,18 @@ def test_the_table_of_contributing_has_the_layers_of_the_check() -> None:
     assert {room: written.get(room) for room in here} == here
 
 
+def test_the_table_of_the_compiler_has_the_rooms_of_the_check() -> None:
+    table = ARCHITECTURE.split("<!-- rooms: compiler -->")[1].split("<!-- rooms: end -->")[0]
+    rows = re.findall(r"^\| (\d+) \| `([\w./]+)` \|", table, re.MULTILINE)
+    compiler = ROOT / "python" / "jali" / "compiler"
+    assert all((compiler / room).exists() for _, room in rows)
+    written = {room.removesuffix("/").removesuffix(".py"): int(number) for number, room in rows}
+    assert written == check_layers.COMPILER
+
+
 def test_every_file_of_the_walks_exists() -> None:
     walks = dict(WALK.findall(ARCHITECTURE))
-    assert {"product", "rotation"} <= set(walks)
+    assert {"product", "rotation", "compile"} <= set(walks)
     for name, walk in walks.items():
         files = re.findall(r"`((?:src|python)/[^`]+)`", walk)
         assert files, name

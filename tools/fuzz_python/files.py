@@ -22,9 +22,10 @@ import numpy as np
 import jali
 from fuzz_python.hostile import INTEGERS
 from jali import nn, tfhe
-from jali.nn import files, recorded, scalar
-from jali.nn.graph import Graph
-from jali.nn.ops import made
+from jali.compiler.ir.graph import Graph
+from jali.compiler.ir.traced_ops import made
+from jali.compiler.program import container
+from jali.nn import recorded, scalar
 from jali.tfhe import trees
 from jali.tfhe.trees import stored
 from jali.tfhe.trees.ensemble import NO, YES, Builder, Head, Question
@@ -184,8 +185,8 @@ def written(
                 end += 1
             document = document[:start] + literal + document[end:]
     body = document + b"".join(np.ascontiguousarray(a, "<f8").tobytes() for a in arrays)
-    header = files._HEADER.pack(
-        files._MAGIC, files._VERSION, len(document), hashlib.sha256(body).digest()
+    header = container._HEADER.pack(
+        container._MAGIC, container._VERSION, len(document), hashlib.sha256(body).digest()
     )
     return header + body
 
@@ -484,7 +485,7 @@ class FileCase:
 
 @functools.cache
 def _parsed(kind: str, data: bytes) -> tuple[str, list[Any]]:
-    content, arrays = files.read(kind, data)
+    content, arrays = container.read(kind, data)
     return json.dumps(content), arrays
 
 

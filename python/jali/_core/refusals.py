@@ -50,7 +50,7 @@ def tables(package: str) -> dict[str, dict[str, dict[str, str]]]:
     import tomllib
     from pathlib import Path
 
-    file = Path(sys.modules[package].__file__ or "").with_name("refusals.toml")
+    file = Path(__file__).parents[1].joinpath(*package.split(".")[1:], "refusals.toml")
     if not file.is_file():
         return {}
     return {
@@ -63,8 +63,10 @@ def tables(package: str) -> dict[str, dict[str, dict[str, str]]]:
 
 
 def _package(module: str) -> str:
-    """The package whose file has the rows of this module's classes: jali.ckks of jali.ckks.client and of jali._jali.ckks."""
-    return ".".join(module.replace("jali._jali", "jali").split(".")[:2])
+    """The package whose file has the rows of this module's classes, which is the one that users import: jali.ckks of jali.ckks.client and of
+    jali._jali.ckks, jali.nn of all modules of jali.compiler."""
+    known = module.replace("jali._jali", "jali").replace("jali.compiler", "jali.nn")
+    return ".".join(known.split(".")[:2])
 
 
 def _owners(thing: type | ModuleType) -> list[tuple[str, str]]:
@@ -79,8 +81,7 @@ def _rows(thing: type | ModuleType, kind: str) -> dict[str, str]:
     """The rows of a class or module. Those of a class come before those of its bases."""
     out: dict[str, str] = {}
     for package, owner in _owners(thing):
-        if package in sys.modules:
-            out = tables(package).get(kind, {}).get(owner, {}) | out
+        out = tables(package).get(kind, {}).get(owner, {}) | out
     return out
 
 

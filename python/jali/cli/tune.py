@@ -12,8 +12,8 @@ from jali._core.console import choices_text, seconds_text, table
 from jali._jali import device as _device
 from jali.bench.registry import WORDS, Options
 from jali.cli.parser import Parser
+from jali.compiler.cost import measured
 from jali.errors import InvalidArgument, NoDevice
-from jali.nn import measured
 
 __all__ = ["main", "tune"]
 

@@ -1,4 +1,4 @@
-"""The compiler: a trained model in, an encrypted program out.
+"""Compiled programs: a trained model in, an encrypted program out. This is the public face of jali.compiler.
 
     program = jali.compile(model, X[:1], calibration=X)
     client = program.client()                               # holds the secret key
@@ -14,16 +14,17 @@ from __future__ import annotations
 import sys as _sys
 
 from jali._core import refusals as _refusals
+from jali.compiler.frontends.loops import loop, scan
+from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.program.batcher import Batcher
+from jali.compiler.program.client import Client
+from jali.compiler.program.deployment import Deployment
+from jali.compiler.program.manifest import Manifest
+from jali.compiler.program.message import Message
+from jali.compiler.program.program import Program
+from jali.compiler.program.server import Server
 from jali.nn import recorded, scalar
 from jali.nn.compile import compile, trace
-from jali.nn.deployment import Deployment
-from jali.nn.graph import Graph, Node
-from jali.nn.loops import loop, scan
-from jali.nn.manifest import Manifest
-from jali.nn.message import Message
-from jali.nn.program import Program
-from jali.nn.roles import Client, Server
-from jali.nn.serving import Batcher
 
 
 def __getattr__(name: str) -> object:

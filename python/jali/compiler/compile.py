@@ -1,0 +1,381 @@
+"""jali.compile: a model in, an encrypted program out."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+import numpy as np
+
+from jali._core import checks
+from jali._core.console import bytes_text, counted_text, one_text
+from jali.compiler.driver import compiled
+from jali.compiler.frontends.answers import DEFAULT_BITS, answers_of
+from jali.compiler.frontends.from_onnx import is_onnx, loaded, trace_onnx
+from jali.compiler.frontends.from_sklearn import is_estimator, trace_estimator
+from jali.compiler.frontends.from_torch import is_module, trace_module
+from jali.compiler.frontends.tracing import trace_function
+from jali.compiler.ir.execute import checked_examples
+from jali.compiler.ir.graph import Array, Graph
+from jali.compiler.ir.traced_ops import verify
+from jali.compiler.passes.calibrate import MARGIN
+from jali.compiler.program.program import Program
+from jali.compiler.progress import Progress, Told
+from jali.errors import InvalidArgument, Unsupported
+from jali.tfhe import trees
+from jali.tfhe.trees.program import compiled as tree_program
+
+__all__ = ["compile", "trace"]
+
+_ONE = "If the first axis of the example is the batch, give example[0] in its place: a function takes one example"
+_FEW = 10  # fewer examples than this say little about ranges
+_DEAR = 1 << 30  # bytes of keys in a server
+_MEMORY = {"cpu": 4 << 30, "cuda": 16 << 30}
+
+
+def compile(
+    module: Any,
+    example: Any = None,
+    *,
+    calibration: Any = None,
+    precision_bits: float | None = None,
+    batch: int = 1,
+    device: str = "cpu",
+    memory: int | str | None = None,
+    margin: float = MARGIN,
+    ranges: str = "seen",
+    input_range: Any = None,
+    output: str = "logits",
+    progress: Told | None = None,
+) -> Program:
+    """The encrypted program of a trained model.
+
+        program = jali.compile(model, X[:1], calibration=X)
+        client = program.client()
+        server = program.server(client.evaluation_keys())
+        client.decrypt(server(client.encrypt(x)))
+
+    module: a module of PyTorch; a fitted estimator of scikit-learn (linear models, scalers, PCA, selections, pipelines, support vector machines, multi-layer perceptrons and others); a
+        model in ONNX, or the path of one; a recorded graph; or a function of arrays, which is called once.
+    example: arrays as the model takes them: a batch, or for a function, one example. A tuple for several arguments.
+    calibration: examples like those that will be encrypted, as batches (n, *shape), or an iterable of batches. They say
+        which numbers occur in the model; approximations and scales are made for these, and a margin. Batches that are tuples may
+        hold labels behind the inputs.
+    precision_bits: encrypted outputs differ from the model's by at most 2^-precision_bits of the largest output of the calibration. None stands for 10, and for
+        classifiers of scikit-learn for the fewest whole bits with which no answer of the calibration changes, the largest score or the side of a threshold: from 8 to 10 if
+        functions are approximated and there are 100 examples, and otherwise from 10 to 16. More than 10 are taken if they take no more levels. Program.summary says
+        how many answers may change all the same, because they are nearer to another one. The error is measured for approximations, on 256 examples of the calibration or, if the model is small, on all, and estimated for noise: for
+        the number that has most of it or, if the program bootstraps, as an average over numbers. The average then takes an eighth of the error at
+        six standard deviations, but numbers that have more than it may be off by more than was asked for. Program.summary says which of both it is. Six standard
+        deviations are exceeded seldom, but they are: about once in 100,000 numbers in tests, by 28% at most (docs/noise.md).
+    batch: how many examples one ciphertext holds; a power of two. More of them make no example slower, as long as an
+        array of the model fits the slots / batch that each example has.
+    device: "cpu" or "cuda", the kind of device for which parameters are chosen.
+    memory: bytes, as a number or as text such as "1.5 GB", that a server keeps matrices and the keys of bootstrapping in, in the memory of its device. Of the
+        matrices, those stay over all primes, which is fastest, for which this saves the most time; others are kept as integers, which takes several
+        times fewer bytes, and, on "cuda", in the memory of the host. What still does not fit is made from the weights and encoded at every
+        use. If not all keys fit beside the matrices as integers, the fastest that do are made, or the fewest; the plan knows how much longer a bootstrapping then
+        takes. None stands for all keys, and 4 GiB of matrices or, on "cuda", 16 GiB. Program.summary says what is stored how.
+    margin: how far ranges reach beyond what the calibration gave, at both ends, in units of its width.
+    ranges: "seen": arrays within the model have the ranges that the calibration gave, with the margin, or less where that is proven. Inputs that a client accepts may lead
+        out of them if they are not like those of the calibration; decryption refuses results that are out of theirs, but others may be wrong. "proven": all ranges follow
+        from those of the inputs, so that no input which a client accepts leads out of one. They are wider, which takes more levels, and not every model compiles.
+    input_range: (low, high) of the input's numbers, if you know it; of one number for all or one for each. For several inputs, a list
+        of these or None.
+    output: for classifiers of scikit-learn, "logits" or "probability". If keys take more than 1 GiB with "probability" and less with "logits", that is warned of.
+    progress: called when a stage begins, with its name, as Program.explain takes it, and about how much of the work is done, from 0 to 1. Layout,
+        lower, levels and parameters may begin several times, because plans are compared; the fraction never falls, and is 1 in the
+        last call. If it raises, the work ends.
+
+    Trees, forests, boosting and isolation forests are evaluated exactly, by look-ups of TFHE: see jali.tfhe.trees.compile, which also says what precision_bits
+    means for them. They need no example and no calibration, and the arguments from `batch` to `input_range` say nothing to them. Their program has the
+    same methods.
+
+    Raises Unsupported for what cannot be compiled: the sentence names it, and says what to put in its place. Raises
+    InvalidArgument for shapes that do not fit and for weights or examples that are not finite.
+
+    >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
+    >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
+    >>> program.precision_bits > 0
+    True
+    """
+    if trees.is_trees(module):
+        return cast(Any, _trees(module, example, precision_bits, output, progress))  # type: ignore[no-any-return]
+    if example is None:
+        raise InvalidArgument(
+            "example is missing: give arrays as the model takes them, such as X[:1]"
+        )
+    precision = DEFAULT_BITS if precision_bits is None else _precision(precision_bits)
+    by_answers = precision_bits is None and is_estimator(module)
+    lanes = checks.whole(batch, 1, "batch must be a power of two")
+    if lanes & (lanes - 1) or lanes > 1 << 15:
+        raise InvalidArgument(f"batch must be a power of two up to 32,768, not {batch}")
+    if device not in ("cpu", "cuda"):
+        raise InvalidArgument(
+            f'device is "cpu" or "cuda", the kind that the plan is for, not {checks.shown(device)}: device= of the server names the one that computes'
+        )
+    room = None if memory is None else checks.size(memory, "memory")
+    if not _is_number(margin) or not 0 <= margin <= 100:
+        raise InvalidArgument(f"margin must be a number from 0 to 100, not {checks.shown(margin)}")
+    if ranges not in ("seen", "proven"):
+        raise InvalidArgument(f'ranges is "seen" or "proven", not {checks.shown(ranges)}')
+    told = Progress(progress)
+    with told.raised():
+        told.at("trace", 0.0)
+        graph = trace(module, example, output=output)
+        examples = _examples(graph, example, calibration)
+        _warn_of_unused(graph)
+        declared = [input_range] if len(graph.inputs) == 1 else input_range
+        _check_ranges(declared, len(graph.inputs))
+        how: dict[str, Any] = {
+            "precision_bits": precision,
+            "lanes": lanes,
+            "margin": float(margin),
+            "proven": ranges == "proven",
+            "input_ranges": declared,
+            "memory": _MEMORY[device] if room is None else room,
+            "key_memory": float("inf") if room is None else None,
+            "device": device,
+        }
+        answers = answers_of(module, output) if by_answers else None
+        program = compiled(graph, examples, **how, progress=told, answers=answers)
+        if output == "probability":
+            _warn_of_dear(program, lambda: compiled(trace(module, example), examples, **how))
+        return program
+
+
+def _warn_of_dear(program: Program, of_logits: Callable[[], Program]) -> None:
+    """Warns if the program's keys take much and those of logits, which are compiled for it, less."""
+    keys = program.sizes().keys_expanded
+    if keys < _DEAR:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fewer = of_logits().sizes().keys_expanded
+    if fewer < keys:
+        warnings.warn(
+            f'keys take {bytes_text(keys)} in the server, and {bytes_text(fewer)} with output="logits", of which the client computes the '
+            "probabilities, scipy.special.expit(logits)",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _trees(
+    model: Any,
+    example: Any,
+    precision_bits: float | None,
+    output: str,
+    progress: Told | None,
+) -> trees.Program:
+    """The program of trees. An example, if one is given, is checked against the model."""
+    told = Progress(progress)
+    with told.raised():
+        told.at("trace", 0.0)
+        how = {"precision_bits": precision_bits, "output": output}
+        program = tree_program(model, **how, stacklevel=4)  # type: ignore[arg-type]
+        told.at("program", 1.0)
+    if example is not None:
+        rows = np.asarray(
+            example[0] if isinstance(example, tuple) and len(example) == 1 else example
+        )
+        program.manifest.table(rows[None] if rows.ndim == 1 else rows)
+    return program
+
+
+def trace(module: Any, example: Any, *, output: str = "logits") -> Graph:
+    """The graph of a model, before anything is done with it. Arguments as of ``compile``.
+
+    >>> graph = jali.nn.trace(lambda x: 2 * x, np.ones(3))
+    >>> isinstance(graph, jali.nn.Graph)
+    True
+    """
+    if isinstance(module, Graph):
+        return verify(module)
+    if output not in ("logits", "probability"):
+        raise InvalidArgument(f'output is "logits" or "probability", not {checks.shown(output)}')
+    if isinstance(module, type):
+        raise InvalidArgument(
+            f"{module.__name__} is a class: give an object of it, with weights that were trained"
+        )
+    if output != "logits" and not is_estimator(module):
+        raise InvalidArgument(
+            f"output={output!r} is for classifiers of scikit-learn: end the model with a sigmoid or a softmax"
+        )
+    given = example if isinstance(example, tuple) else (example,)
+    if is_module(module):
+        for value in given:
+            if not _numbers(value).size:
+                raise InvalidArgument(
+                    f"the example has the shape {np.shape(value)}, without a number: give a batch of one example at least, as X[:1] is"
+                )
+        return trace_module(module, given)
+    arrays = [_numbers(x) for x in given]
+    if not all(np.all(np.isfinite(x)) for x in arrays):
+        raise InvalidArgument("the example holds NaN or infinity: replace these numbers")
+    if is_onnx(module):
+        model = loaded(module)
+        return trace_onnx(model, [_inner(x) for x in arrays])
+    if is_estimator(module):
+        if len(arrays) != 1 or arrays[0].ndim not in (1, 2):
+            raise InvalidArgument("an estimator takes a matrix (examples, features)")
+        return trace_estimator(module, arrays[0].shape[-1], output)
+    if isinstance(module, (str, os.PathLike)):
+        raise InvalidArgument(
+            f"{os.fspath(module)}: a path must end with .onnx. Load what other files hold, and give the model"
+        )
+    if not callable(module):
+        raise Unsupported(
+            f"{one_text(type(module).__name__)} cannot be compiled: give a module of PyTorch, a fitted estimator of scikit-learn, a model "
+            "in ONNX, a recorded graph or a function of arrays"
+        )
+    _check_method(module)
+    try:
+        return trace_function(module, arrays)
+    except InvalidArgument as error:
+        if any(x.ndim < 2 for x in arrays):
+            raise
+        kind = type(error)
+        raise kind(f"{error}. {_ONE}") from None
+
+
+def _check_method(function: Any) -> None:
+    """Raises InvalidArgument for a method of a model, such as predict: the model itself is compiled."""
+    owner = getattr(function, "__self__", None)
+    if is_estimator(owner) or (is_module(owner) and not isinstance(owner, type)):
+        more = ' and output="probability"' if function.__name__ == "predict_proba" else ""
+        raise InvalidArgument(
+            f"the model itself is compiled: give the {type(owner).__name__}{more}, not its method {function.__name__}"
+        )
+
+
+def _numbers(value: Any) -> Array:
+    if is_module(value):  # a tensor of PyTorch
+        value = value.detach().cpu()
+        value = value.double() if value.is_floating_point() else value
+    checks.unmasked(value, "examples")
+    value = checks.dense(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InvalidArgument(
+            "the rows of an example differ in length: give every example the same shape"
+        ) from None
+    if array.dtype.kind not in "biuf":
+        found = f"an array of {array.dtype}" if hasattr(value, "dtype") else checks.shown(value)
+        raise InvalidArgument(
+            f"an example is an array of real numbers, with one for each argument of the model in a tuple, not {found}"
+        )
+    return array.astype(np.float64)
+
+
+def _nested(value: Any) -> bool:
+    """Whether it is a list of numbers, or of lists of them."""
+    inner = value
+    while isinstance(inner, list) and inner:
+        inner = inner[0]
+    return inner is not value and isinstance(inner, (int, float, np.number))
+
+
+def _inner(array: Array) -> tuple[int, ...]:
+    if array.ndim < 2:
+        raise InvalidArgument(
+            f"the example of a model in ONNX has the batch as its first axis, as X[:1] has; it has the shape {array.shape}"
+        )
+    return array.shape[1:]
+
+
+def _examples(graph: Graph, example: Any, calibration: Any) -> list[Array]:
+    """Examples (n, *shape) for every input."""
+    inputs, calibration = graph.inputs, checks.dense(calibration)
+    if calibration is None:
+        batches: Iterable[Any] = [example]
+    elif (
+        isinstance(calibration, tuple) or hasattr(calibration, "__array__") or _nested(calibration)
+    ):
+        batches = [calibration if isinstance(calibration, tuple) else (calibration,)]
+    elif isinstance(calibration, Iterable) and not isinstance(calibration, (str, bytes, dict)):
+        batches = calibration
+    else:
+        raise InvalidArgument(
+            f"calibration is an array of examples, a tuple of arrays, or an iterable of batches, not {checks.shown(calibration)}"
+        )
+    found: list[list[Array]] = [[] for _ in inputs]
+    for batch in batches:
+        if isinstance(batch, dict):
+            raise InvalidArgument(
+                f"a batch of the calibration is a dict of {', '.join(map(str, batch))}: give a tuple of arrays, in the order of the "
+                "model's inputs"
+            )
+        arrays = batch if isinstance(batch, (tuple, list)) else (batch,)
+        if len(arrays) < len(inputs):
+            raise InvalidArgument(
+                f"the model takes {counted_text(len(inputs), 'array')}, and a batch of the calibration has {len(arrays)}"
+            )
+        for node, values, into in zip(inputs, arrays, found, strict=False):
+            array = _numbers(values)
+            if array.ndim and not len(array):
+                continue  # of a loader, for example
+            if (1, *array.shape[1:]) == node.shape != array.shape:
+                raise InvalidArgument(
+                    f"the example of {node.name} has the shape {node.shape}, and those of the calibration have {array.shape[1:]}. {_ONE}"
+                )
+            into.append(checked_examples(node, array))
+    if not all(found):
+        raise InvalidArgument(
+            "the calibration holds no example: give a few hundred like those that will be encrypted"
+        )
+    examples = [np.concatenate(into) for into in found]
+    if len({len(x) for x in examples}) > 1:
+        raise InvalidArgument("the calibration has different numbers of examples for its inputs")
+    if len(examples[0]) < _FEW:
+        say = "says" if len(examples[0]) == 1 else "say"
+        warnings.warn(
+            f"the program is calibrated with {counted_text(len(examples[0]), 'example')}, which {say} little about the numbers that occur: pass "
+            "calibration= with a few hundred like those that will be encrypted",
+            UserWarning,
+            stacklevel=3,
+        )
+    return examples
+
+
+def _warn_of_unused(graph: Graph) -> None:
+    unused = [
+        n.name for n in graph.inputs if not graph.users(n.name) and n.name not in graph.outputs
+    ]
+    if unused:
+        warnings.warn(
+            f"no result depends on {', '.join(unused)}, which clients encrypt and send all the same: leave it out of the model's inputs",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _check_ranges(ranges: Any, inputs: int) -> None:
+    if ranges is not None and (not isinstance(ranges, (list, tuple)) or len(ranges) != inputs):
+        raise InvalidArgument("input_range needs one pair, or None, for each input, in a list")
+    for pair in ranges or ():
+        try:
+            count = 2 if pair is None else len([np.asarray(v, np.float64) for v in pair])
+        except (TypeError, ValueError):
+            count = 0
+        if count != 2:
+            raise InvalidArgument(
+                f"input_range is (low, high), of one number for all or one for each, not {checks.shown(pair)}"
+            )
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a real number of Python or NumPy."""
+    real = isinstance(value, (int, float, np.integer, np.floating))
+    return real and not isinstance(value, bool)
+
+
+def _precision(value: Any) -> float:
+    if not _is_number(value) or not 1 <= value <= 40:
+        raise InvalidArgument(
+            f"precision_bits must be a number from 1 to 40, not {checks.shown(value)}"
+        )
+    return float(value)

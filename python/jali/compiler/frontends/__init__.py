@@ -1,0 +1,1 @@
+"""Models in, traced graphs out: functions, PyTorch, scikit-learn, ONNX."""

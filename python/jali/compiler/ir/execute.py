@@ -1,0 +1,110 @@
+"""The clear interpreter: what a graph of any stage before lowering computes, in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from jali._core import checks
+from jali._core.console import counted_text
+from jali.compiler.ir.folded_ops import ELEMENTWISE, FOLDED
+from jali.compiler.ir.graph import Array, Graph, Node
+from jali.compiler.ir.loop_graph import at_step, inputs_at, parts_of
+from jali.compiler.ir.traced_ops import OPS
+from jali.errors import InvalidArgument
+
+__all__ = ["check_count", "checked_examples", "every_value", "execute", "iterations"]
+
+
+def checked_examples(node: Node, values: npt.ArrayLike) -> Array:
+    """Examples (batch, *shape) for an input. One example may come without the axis of the batch.
+
+    Raises InvalidArgument for other shapes, rows of different lengths, and numbers that are not finite.
+    """
+    values = checks.dense(values)
+    array = checks.as_array(
+        values,
+        f"{node.name} takes an array of numbers, and its rows differ in length: give every example the shape {node.shape}",
+    )
+    checks.unmasked(values, f"the numbers of {node.name}")
+    if array.dtype.kind not in "biuf":
+        raise InvalidArgument(
+            f"{node.name} takes real numbers, not an array of {checks.dtype_text(array)}: convert it, for example by astype(float)"
+        )
+    array = array.astype(np.float64)
+    if array.shape == node.shape:
+        array = array[None]
+    if array.shape[1:] != node.shape or not len(array):
+        raise InvalidArgument(
+            f"{node.name} takes examples of the shape {node.shape}, or a batch of them, not an array of "
+            f"{array.shape}"
+        )
+    if not np.all(np.isfinite(array)):
+        raise InvalidArgument(f"{node.name} holds NaN or infinity: replace these numbers")
+    return array
+
+
+def every_value(graph: Graph, inputs: Sequence[Array]) -> dict[str, Array]:
+    """The value (batch, *shape) of every node, for examples (batch, *shape) of every input."""
+    given = iter(inputs)
+    values: dict[str, Array] = {}
+    for node in graph:
+        if node.op == "input":
+            values[node.name] = next(given)
+            continue
+        sources = [values[name] for name in node.inputs]
+        if node.op in ELEMENTWISE:  # a folded graph has no reshapes: arrays of one size lie alike
+            sources = [x.reshape(-1, *node.shape) for x in sources]
+        if node.op == "loop":
+            values[node.name] = _looped(node, sources)
+            continue
+        op = FOLDED.get(node.op) or OPS[node.op]
+        values[node.name] = op.compute(sources, node.attrs)
+    return values
+
+
+def iterations(
+    node: Node, sources: Sequence[Array]
+) -> Iterator[tuple[Graph, list[Array], dict[str, Array]]]:
+    """For each iteration of a loop: its body, the arrays (batch, *shape) that the body takes, and the value of every node of it."""
+    body, states = node.attrs["body"], list(sources[: node.attrs["states"]])
+    for step in range(node.attrs["count"]):
+        inputs = [*states, *(sources[k] for k in inputs_at(node, step))]
+        inputs = [x.reshape(-1, *port.shape) for x, port in zip(inputs, body.inputs, strict=True)]
+        inside = at_step(body, step)
+        values = every_value(inside, inputs)
+        states = [values[name] for name in body.outputs[: len(states)]]
+        yield inside, inputs, values
+
+
+def _looped(node: Node, sources: Sequence[Array]) -> Array:
+    names = node.attrs["body"].outputs
+    each = [[values[name] for name in names] for _, _, values in iterations(node, sources)]
+    parts = [each[step][k] for k, step in parts_of(node.attrs)]
+    joined = np.concatenate([x.reshape(len(x), -1) for x in parts], axis=1)
+    return joined.reshape(-1, *node.shape)
+
+
+def check_count(graph: Graph, inputs: Sequence[object]) -> None:
+    """Raises InvalidArgument unless there is an array for every input."""
+    if len(inputs) != len(graph.inputs):
+        raise InvalidArgument(
+            f"the model takes {counted_text(len(graph.inputs), 'array')}, and was given {len(inputs)}"
+        )
+
+
+def check_alike(arrays: Sequence[Array]) -> None:
+    """Raises InvalidArgument unless all inputs have as many examples."""
+    if len({len(array) for array in arrays}) > 1:
+        raise InvalidArgument("give every input the same number of examples")
+
+
+def execute(graph: Graph, *inputs: npt.ArrayLike) -> list[Array]:
+    """The results (batch, *shape) for examples of every input. A folded graph leaves out a reshape at the end."""
+    check_count(graph, inputs)
+    arrays = [checked_examples(n, x) for n, x in zip(graph.inputs, inputs, strict=True)]
+    check_alike(arrays)
+    values = every_value(graph, arrays)
+    return [values[name] for name in graph.outputs]

@@ -1,0 +1,88 @@
+"""The clear interpreter of lowered graphs: what every slot holds, in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jali.compiler.ir.graph import Array, Graph, Node
+from jali.compiler.layout.layouts import Layout
+from jali.compiler.layout.overlay import monomial
+from jali.compiler.layout.terms import Term
+
+__all__ = ["simulate"]
+
+
+def simulate(graph: Graph, inputs: Sequence[Array]) -> dict[str, Array]:
+    """The slots (batch, ciphertexts, slots) of every node of a lowered graph, for packed inputs, in the clear."""
+    given, values = iter(inputs), dict[str, Array]()
+    for node in graph:
+        sources = [values[name] for name in node.inputs]
+        if node.op == "input":
+            values[node.name] = next(given)
+        elif node.op == "multiply":
+            values[node.name] = sources[0] * sources[1]
+        elif node.op == "products":
+            values[node.name] = _multiplied(sources, node)
+        elif node.op == "approximated":
+            values[node.name] = node.attrs["by"](sources[0])
+        elif node.op == "bootstrap":
+            values[node.name] = _restored(sources[0], node)
+        else:
+            terms = zip(node.attrs["terms"], sources, strict=True)
+            total = sum((_applied(term, x, node) for term, x in terms), start=np.zeros(()))
+            values[node.name] = total + node.attrs["bias"]
+    return values
+
+
+def _restored(values: Array, node: Node) -> Array:
+    """What a bootstrapping makes of slots: one with fewer slots than all gives each the mean of those that lie a period apart."""
+    if "slots" not in node.attrs:
+        return values
+    period = node.attrs["layout"].period
+    found = values.reshape(*values.shape[:-1], -1, period).mean(axis=-2)
+    return np.tile(found, values.shape[-1] // period)
+
+
+def _multiplied(sources: Sequence[Array], node: Node) -> Array:
+    terms = node.attrs["terms"]
+    half = len(terms) // 2
+    pairs = zip(terms[:half], terms[half:], strict=True)
+    y = sum(
+        (_applied(a, sources[0], node) * _applied(b, sources[1], node) for a, b in pairs),
+        start=np.zeros(()),
+    )
+    for step in node.attrs["sums"]:
+        y = y + np.roll(y, -step, axis=2)
+    return np.asarray(y)
+
+
+def _applied(term: Term, x: Array, node: Node) -> Array:
+    layout: Layout = node.attrs["layout"]
+    y = np.zeros((len(x), layout.ciphertexts, layout.slots), complex if term.turns else float)
+    if term.joined:
+        each = (np.roll(x[:, k], -step, axis=1) for k, step in enumerate(term.joined))
+        x = sum(each, start=np.zeros(()))[:, None]
+    for step in term.before:
+        x = x + np.roll(x, -step, axis=2)
+    overlay: npt.NDArray[np.inexact[Any]] = x
+    for step, exponent in zip(term.turns, term.monomials(), strict=True):
+        overlay = overlay + monomial(exponent, layout.slots) * np.roll(overlay, -step, axis=2)
+    for to in range(layout.ciphertexts):
+        if term.factor is not None:
+            taken = [0] if term.joined else list(term.taken(to))
+            y[:, to] = term.factor * np.roll(x[:, taken].sum(axis=1), -term.turn(to), axis=1)
+            continue
+        for from_, vectors in term.vectors(to):
+            for d, vector in vectors.items():
+                y[:, to] += vector * np.roll(overlay[:, from_], -d, axis=1)
+    for step in term.traced:
+        y = y + np.roll(y, -step, axis=2)
+    if term.turns:
+        y = 2 * y.real
+    for step in term.sums:
+        y = y + np.roll(y, -step, axis=2)
+    return y

@@ -1,0 +1,156 @@
+"""Two rewrites after layout: a sum of multiples becomes part of its only user, and what several users add of an array is added once.
+
+In training with momentum, w = v + c g is used by the next iteration alone, in v' = a w' + b w. If v' takes b v + b c g instead, the multiplications by b and by c are
+one, and v' lies a level higher. The sum g takes rotations and no level, so that it is computed once for all who multiply it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.loop_graph import factor_of, is_light
+from jali.compiler.ir.sparse import SparseMap
+
+if TYPE_CHECKING:
+    from jali.compiler.layout.terms import Term
+
+__all__ = ["has_parts", "shared_sums", "taken_apart"]
+
+
+def taken_apart(graph: Graph) -> Graph:
+    """The same graph after the stage layout, in which sums of multiples of arrays that lie as the only node does that uses them, which multiplies them
+    by a number, are part of that node. What has parts is none itself, so that sums do not grow with the iterations of a loop."""
+    nodes, parts = [], _parts(graph)
+    for node in graph:
+        if node.name not in parts:
+            nodes.append(_with_parts(node, parts) if _has(node, parts) else node)
+    return replace(graph, nodes=tuple(nodes))
+
+
+def has_parts(graph: Graph) -> bool:
+    """Whether taken_apart changes a graph."""
+    return bool(_parts(graph))
+
+
+def _parts(graph: Graph) -> dict[str, Node]:
+    users: dict[str, list[Node]] = {node.name: [] for node in graph}
+    for node in graph:
+        for name in set(node.inputs):
+            users[name].append(node)
+    found: dict[str, Node] = {}
+    for node in graph:
+        hidden = node.name not in graph.outputs and not _has(node, found)
+        if hidden and _is_part(node, users[node.name]):
+            found[node.name] = node
+    return found
+
+
+def _has(node: Node, parts: Container[str]) -> bool:
+    return any(name in parts for name in node.inputs)
+
+
+def _is_part(node: Node, users: Sequence[Node]) -> bool:
+    if node.op != "affine" or len(users) != 1 or users[0].op != "affine":
+        return False
+    (user,) = users
+    pairs = zip(user.inputs, user.attrs["maps"], strict=True)
+    factors = [factor_of(single) for name, single in pairs if name == node.name]
+    light = all(map(is_light, node.attrs["maps"])) and not np.any(node.attrs["bias"])
+    return light and len(factors) == 1 and factors[0] not in (None, 1.0) and _lie_alike(node, user)
+
+
+def _lie_alike(a: Node, b: Node) -> bool:
+    return bool(a.attrs["layout"] == b.attrs["layout"])
+
+
+def _with_parts(node: Node, parts: dict[str, Node]) -> Node:
+    maps: dict[str, SparseMap] = {}
+    for name, single in zip(node.inputs, node.attrs["maps"], strict=True):
+        inner: list[tuple[str, SparseMap]] = [(name, single)]
+        if name in parts:
+            factor = factor_of(single)
+            assert factor is not None
+            part = parts[name]
+            pairs = zip(part.inputs, part.attrs["maps"], strict=True)
+            inner = [(source, m.scaled(factor)) for source, m in pairs]
+        for source, m in inner:
+            maps[source] = maps[source] + m if source in maps else m
+    return replace(node.with_attrs(maps=tuple(maps.values())), inputs=tuple(maps))
+
+
+def shared_sums(graph: Graph) -> Graph:
+    """The same lowered graph, in which the sums of an array that several transforms take, each times its own number, are computed once, by nodes of their own."""
+    found: dict[tuple[object, ...], list[str]] = {}
+    for node in graph:
+        for name, term in _summed(node):
+            found.setdefault((name, *_kind(term)), []).append(node.name)
+    shared = {key for key, users in found.items() if len(users) > 1}
+    made: dict[tuple[object, ...], Node] = {}
+    names = {node.name for node in graph}
+    nodes: list[Node] = []
+    for node in graph:
+        inputs, terms = list(node.inputs), list(node.attrs.get("terms", ()))
+        gains = list(node.attrs.get("gains", ()))
+        for name, term in _summed(node):
+            key = (name, *_kind(term))
+            if key not in shared:
+                continue
+            if key not in made:
+                made[key] = _sum_of(graph[name], node, term, names)
+                names.add(made[key].name)
+                nodes.append(made[key])
+            k = inputs.index(name)
+            inputs[k], terms[k] = made[key].name, type(term)(term.factor)
+            gains[k] = (term.factor, True)
+        if inputs != list(node.inputs):
+            node = replace(
+                node.with_attrs(terms=tuple(terms), gains=tuple(gains)), inputs=tuple(inputs)
+            )
+        nodes.append(node)
+    return replace(graph, nodes=tuple(nodes))
+
+
+def _summed(node: Node) -> Iterator[tuple[str, Term]]:
+    """The inputs of a transform of which it takes a multiple of a sum in one ciphertext, with their terms."""
+    if node.op != "transform" or node.attrs["layout"].partial:
+        return
+    for name, term in zip(node.inputs, node.attrs["terms"], strict=True):
+        rotations = term.sums or term.joined
+        if term.factor is not None and not term.is_free and rotations and not term.turned:
+            yield name, term
+
+
+def _kind(term: Term) -> tuple[object, ...]:
+    return term.picked, term.joined, term.sums, term.target
+
+
+def _sum_of(source: Node, user: Node, term: Term, names: set[str]) -> Node:
+    """The node of a sum for a transform that takes a multiple of it. Its numbers have the scale of those that are added."""
+    assert term.factor is not None and term.single is not None
+    count = int(term.single.row_counts.max())
+    name = f"{source.name} summed"
+    while name in names:
+        name += "'"
+    most = {to: tuple(b / abs(term.factor) for b in bounds) for to, bounds in term.bounds.items()}
+    attrs = {
+        "layout": user.attrs["layout"],
+        "terms": (replace(term, factor=1.0, bounds=most),),
+        "gains": ((math.sqrt(count), False),),
+        "bias": np.zeros_like(user.attrs["bias"]),
+        "added": count,
+        "rms": min(float(source.attrs["rms"]) * count, float(count)),
+        "low": float(source.attrs["low"]) * count,
+        "high": float(source.attrs["high"]) * count,
+        "radius": source.attrs["radius"],
+        "centre": np.asarray(source.attrs["centre"]) * count,
+        "proven": source.attrs["proven"],
+        "folds": user.attrs.get("folds", ()),
+    }
+    attrs |= {k: user.attrs[k] for k in ("step",) if k in user.attrs}
+    return Node(name, "transform", (source.name,), user.shape, attrs)

@@ -1,0 +1,1 @@
+"""The noise of every array and of every number of a program."""

@@ -1,0 +1,250 @@
+"""The noise of every array of a program that bootstraps, from what each operation adds.
+
+The noise of an array is a sum of independent sources. A sum of multiples of arrays adds the multiples of each source, with their signs: in a
+recurrence such as (1 + m) w - m w', the errors of w and of its predecessor w' are nearly the same, and almost cancel. Behind matrices, products
+and functions, the noise of an input is a source of its own, larger by g, the root mean square of the derivative of a number of the result
+by those that it is computed from.
+
+A part of an array may be zeros, because a matrix leaves them there, and then has no noise behind a product. The noise of an array is a mean over its other numbers: a mean over all
+would be too small for those who take that part. A matrix has the noise of those columns alone whose numbers are not zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from jali.compiler.ir.graph import Array, Graph, Node
+from jali.compiler.ir.sparse import SparseMap
+from jali.compiler.noise.bootstrap_noise import RestoredNoise
+from jali.compiler.noise.copies import AddedToCopies, sums_slots
+from jali.compiler.noise.product_noise import gain_of_products
+
+__all__ = ["Noises"]
+
+_STEP = 2.0**-24  # of a difference quotient
+_SAMPLES = 1 << 14  # of the slope of a polynomial
+_Sources = Mapping[tuple[str, int], float]  # standard deviations, with signs, by node and input
+_Mask = npt.NDArray[np.bool_]
+
+
+class Noises:
+    """The standard deviations of the noise of the nodes of a graph with levels, one after the other. The attribute gains of a transform has for each
+    input by how much its noise grows, and whether the result holds a multiple of it, number by number."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._sources: dict[str, _Sources] = {}
+        self._own: dict[str, float] = {}
+        self._restored: dict[str, RestoredNoise] = {}
+        self._within: dict[str, tuple[float, float]] = {}
+        self._filled = _filled(graph)
+
+    def add(
+        self,
+        node: Node,
+        own: float,
+        restored: RestoredNoise | None = None,
+        within: tuple[float, float] = (0.0, 0.0),
+    ) -> float:
+        """The noise of a node that adds `own` to that of its inputs, which have to be there already.
+
+        restored: the parts of `own`, if the node is a bootstrapping. within: if it is a product of encrypted matrices, what is added to its
+        factors, which is part of `own`.
+        """
+        total: dict[tuple[str, int], float] = {(node.name, -1): own}
+        self._own[node.name] = own
+        self._restored[node.name], self._within[node.name] = restored or RestoredNoise(own), within
+        chain = self._chain(node)
+        if chain:
+            total |= self._of_composition(node, chain)
+            self._sources[node.name] = total
+            return _deviation(total)
+        for k, (gain, alike) in enumerate(self._gains(node)):
+            sources = self._sources[node.inputs[k]]
+            if not alike:
+                sources = {(node.name, k): _deviation(sources)}
+            for source, size in sources.items():
+                total[source] = total.get(source, 0.0) + gain * size
+        self._sources[node.name] = total
+        return _deviation(total)
+
+    def added(self, laid_out: Graph) -> dict[str, AddedToCopies]:
+        """What every node of the graph after the stage layout adds to what it computes from its inputs.
+
+        What a bootstrapping adds is counted where its input is computed, and what a shared sum adds where it is used.
+        """
+        there = {node.name for node in laid_out if node.name in self._own}
+        common, alone = dict.fromkeys(there, 0.0), dict.fromkeys(there, 0.0)  # variances
+        restored, repetitions = dict.fromkeys(there, RestoredNoise()), dict.fromkeys(there, 1)
+        for node in self._graph:
+            own = self._own[node.name] ** 2
+            source = node.inputs[0] if node.inputs else ""
+            if node.name in there:
+                (common if sums_slots(node) else alone)[node.name] += max(
+                    own - self._behind_factors(node), 0
+                )
+            elif node.op == "bootstrap" and source in there:
+                restored[source] = self._restored[node.name]
+                only = self._users(source) == [node] and source not in self._graph.outputs
+                if only and "slots" in node.attrs:
+                    layout = node.attrs["layout"]
+                    repetitions[source] = layout.slots // layout.period
+            else:
+                for user in self._users(node.name):
+                    for k, name in enumerate(user.inputs):
+                        if name == node.name:
+                            common[user.name] += self._gains(user)[k][0] ** 2 * own
+        root = math.sqrt
+        return {
+            k: AddedToCopies(
+                root(common[k]), root(alone[k]), restored[k], repetitions[k], self._within[k]
+            )
+            for k in there
+        }
+
+    def _behind_factors(self, node: Node) -> float:
+        """The part of the variance that a product adds which comes from the noise that it adds to its factors."""
+        first, second = self._within[node.name]
+        if first == second == 0:
+            return 0.0
+        sizes = [self._graph[name].attrs["rms"] for name in node.inputs]
+        return float(
+            gain_of_products(node) ** 2 * ((first * sizes[1]) ** 2 + (second * sizes[0]) ** 2)
+        )
+
+    def _users(self, name: str) -> list[Node]:
+        return [node for node in self._graph if name in node.inputs]
+
+    def _chain(self, node: Node) -> list[Node]:
+        """Of a product x s(x) with a composition s of fixed polynomials: its polynomials, and the bootstraps behind them, from the last. Empty
+        for other nodes."""
+        found: list[Node] = []
+        if node.op != "multiply" or node.inputs[0] == node.inputs[1]:
+            return found
+        name = node.inputs[1]
+        while name != node.inputs[0]:
+            inner = self._graph[name]
+            fixed = inner.op == "approximated" and inner.attrs["by"].fixed
+            if not fixed and inner.op != "bootstrap":
+                return []
+            found.append(inner)
+            (name,) = inner.inputs
+        return found
+
+    def _of_composition(self, node: Node, chain: Sequence[Node]) -> dict[tuple[str, int], float]:
+        """What reaches x s(x) from the noise of x, and from that of every step of s. The slope of s is large where x is small, so that their root mean
+        squares must not be multiplied. They are taken over normal numbers of x's size."""
+        x = np.linspace(-1, 1, _SAMPLES)
+        rms = float(self._graph[node.inputs[0]].attrs["rms"])
+        weights = np.exp(-0.5 * (x / max(rms, 2.0**-10)) ** 2)
+        steps = [n for n in reversed(chain) if n.op == "approximated"]
+        values = [x]
+        for step in steps:
+            values.append(np.clip(step.attrs["by"](values[-1]), -1, 1))
+
+        def mean(slopes: Array) -> float:
+            return math.sqrt(float((slopes**2 * weights).sum() / weights.sum()))
+
+        behind, slopes = {steps[-1].name: mean(x)}, np.ones_like(x)
+        for k in range(len(steps) - 1, -1, -1):
+            by, u = steps[k].attrs["by"], values[k]
+            slopes = slopes * (by(u + _STEP) - by(u - _STEP)) / (2 * _STEP)
+            if k:
+                behind[steps[k - 1].name] = mean(x * slopes)
+        of_x = _deviation(self._sources[node.inputs[0]])
+        found = {(node.name, 0): mean(x * slopes + values[-1]) * of_x}
+        for inner in chain:
+            stage = inner if inner.op == "approximated" else self._graph[inner.inputs[0]]
+            found[inner.name, -1] = behind[stage.name] * self._own[inner.name]
+        return found
+
+    def _gains(self, node: Node) -> Sequence[tuple[float, bool]]:
+        """For each input: by how much its noise grows, and whether the result holds a multiple of it, number by number."""
+        match node.op:
+            case "transform":
+                return [self._behind(node, k) for k in range(len(node.inputs))]
+            case "multiply":
+                first, second = map(self._rms, node.inputs)
+                if node.inputs[0] == node.inputs[1]:  # a square
+                    return [(2 * first, False)]
+                return [(second, False), (first, False)]
+            case "products":
+                first, second = (self._graph[name].attrs["rms"] for name in node.inputs)
+                gain = gain_of_products(node)
+                return [(gain * second, False), (gain * first, False)]
+            case "approximated":
+                return [(_slope(node), False)]
+        return [(1.0, True) for _ in node.inputs]
+
+    def _behind(self, node: Node, k: int) -> tuple[float, bool]:
+        """The gain of input k of a transform, if the noise of its source and of its result are means over the numbers that may be other than zero."""
+        gain: float
+        gain, alike = node.attrs["gains"][k]
+        source, result = self._filled[node.inputs[k]], self._filled[node.name]
+        single = node.attrs["terms"][k].single if "terms" in node.attrs else None
+        if alike or single is None:
+            return gain * math.sqrt(_share(source) / _share(result)), alike
+        squares = (
+            single.row_squares if source is None else single.squared(source.astype(np.float64))
+        )
+        return math.sqrt(float(np.sum(squares)) / (_share(result) * single.shape[0])), alike
+
+    def _rms(self, name: str) -> float:
+        """The root mean square of the numbers of an array that may be other than zero."""
+        return float(self._graph[name].attrs["rms"]) / math.sqrt(_share(self._filled[name]))
+
+
+def _filled(graph: Graph) -> dict[str, _Mask | None]:
+    """For every node, which of its numbers may be other than zero, by the matrices and products that compute it; None stands for all."""
+    found: dict[str, _Mask | None] = {}
+    for node in graph:
+        sources = [found[name] for name in node.inputs]
+        match node.op:
+            case "transform" if "terms" in node.attrs and not np.any(node.attrs["bias"]):
+                pairs = zip(node.attrs["terms"], sources, strict=True)
+                parts = [
+                    source if term.single is None else _reached(term.single, source)
+                    for term, source in pairs
+                ]
+                known = [part for part in parts if part is not None]
+                same = len({part.shape for part in known}) == 1
+                whole = len(known) < len(parts) or not same
+                found[node.name] = None if whole else _part(np.any(known, axis=0))
+            case "multiply":
+                known = [source for source in sources if source is not None]
+                found[node.name] = _part(np.all(known, axis=0)) if known else None
+            case "bootstrap":
+                found[node.name] = sources[0]
+            case _:
+                found[node.name] = None
+    return found
+
+
+def _reached(single: SparseMap, source: _Mask | None) -> _Mask | None:
+    """Which numbers behind a map may be other than zero."""
+    if source is None:
+        full = single.used_rows == single.shape[0]
+        return None if full else np.asarray(single.row_squares > 0)
+    return _part(single.squared(source.astype(np.float64)) > 0)
+
+
+def _part(filled: _Mask) -> _Mask | None:
+    return None if filled.all() else filled
+
+
+def _share(filled: _Mask | None) -> float:
+    return 1.0 if filled is None else max(1, int(np.count_nonzero(filled))) / len(filled)
+
+
+def _deviation(sources: _Sources) -> float:
+    return math.hypot(*sources.values())
+
+
+def _slope(node: Node) -> float:
+    """The root mean square of the slope of a function of numbers in [-1, 1]."""
+    x = np.linspace(-1, 1, _SAMPLES)
+    return float(np.sqrt(np.mean(np.gradient(node.attrs["by"](x), x) ** 2)))

@@ -1,0 +1,480 @@
+"""Approximation: functions become polynomials on [-1, 1], and every array is scaled into [-1, 1].
+
+An array of the new graph holds (true - centre) / radius, where centre and radius are attributes of its node. The matrices and
+polynomials absorb the factors, so they cost nothing. A polynomial on [-1, 1] takes one level less than on another
+interval, and numbers of size 1 lose the least to noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from jali import ckks
+from jali.compiler.ir.execute import every_value
+from jali.compiler.ir.graph import Array, Graph, Node
+from jali.compiler.ir.loop_graph import StepMap, is_whole, sizes_of
+from jali.compiler.ir.scalar import ABOVE_ZERO, APPROXIMATED, COMPOSITIONS, HOMOGENEOUS
+from jali.compiler.ir.sparse import SparseMap
+from jali.compiler.passes.composite import sign
+from jali.compiler.passes.execute_approximated import expected, scaled
+from jali.compiler.passes.loop_scales import (
+    LoopRadii,
+    fixed_by_loops,
+    inputs_at_start,
+    multiplies,
+    settled,
+)
+from jali.compiler.passes.widened_ranges import TooCoarse, widened
+from jali.errors import InvalidArgument
+
+__all__ = ["NOISE_SHARE", "Approximation", "approximate", "approximated", "promised", "scaled"]
+
+#: Which part of the error is left to the noise. The rest is for approximations, and for numbers that have more noise than the average.
+NOISE_SHARE = 1 / 8
+_CORNER_DEGREES = (2, 6, 14, 30, 62, 126, 254)
+LEAST_RMS = 2.0**-20  # a declared root mean square is above 0
+_SETTLED = 16  # how often the scales of loops are chosen again
+_ROUNDS = 24  # the errors of the functions are halved at most so many times
+_CACHED = 1 << 14  # numbers of which a polynomial is computed at a time
+_AT_ONCE = 1 << 22  # numbers in all arrays of the examples whose errors are measured at a time
+
+
+@dataclass(frozen=True)
+class Approximation:
+    """A function of numbers in [-1, 1] with values in the result's scale.
+
+    by: what computes it. error: how far the approximation may be off, in the result's scale; 0 for an exact polynomial. fixed: whether it
+    stays as it is, however exact the outputs have to be.
+    """
+
+    name: str
+    by: ckks.Polynomial | ckks.functions.Function
+    error: float
+    fixed: bool = False
+
+    @property
+    def depth(self) -> int:
+        """Levels that it takes."""
+        return self.by.depth
+
+    @property
+    def constant(self) -> bool:
+        """Whether it is a number, as few bits of precision may allow for. That takes no level."""
+        return isinstance(self.by, ckks.Polynomial) and self.by.degree == 0
+
+    @property
+    def multiplications(self) -> int:
+        """Products of ciphertexts that it takes."""
+        return self.by.multiplications
+
+    def __call__(self, x: Array) -> Array:
+        """Its value for clear numbers of any shape."""
+        if isinstance(self.by, ckks.Polynomial):
+            coefficients, flat = np.real(self.by.coefficients), np.ravel(x)
+            found = np.empty(flat.shape)
+            # The recurrence reads its numbers once for each coefficient.
+            for k in range(0, len(flat), _CACHED):
+                part = slice(k, k + _CACHED)
+                found[part] = np.polynomial.chebyshev.chebval(flat[part], coefficients)
+            return found.reshape(np.shape(x))
+        return np.asarray(self.by(x))
+
+    def __str__(self) -> str:
+        degree = f" of degree {self.by.degree}" if isinstance(self.by, ckks.Polynomial) else ""
+        return f"{self.name}{degree}, depth {self.depth}, error {self.error:.2g}"
+
+
+def approximate(
+    graph: Graph,
+    examples: Sequence[Array],
+    precision_bits: float,
+    *,
+    traced: Graph | None = None,
+    exact: Mapping[str, Array] | None = None,
+) -> tuple[Graph, float]:
+    """The graph on [-1, 1] with approximated functions, for a calibrated one, and the functions' error.
+
+    precision_bits: on the examples, no output is off by more than 7/8 of 2^-precision_bits of the output's largest number. The
+    rest is left to the noise, of which a bit costs less. Every function has the same error in units of its largest value; only the
+    compositions of scalar.COMPOSITIONS have their own.
+    traced: the graph before folding, which computes the same in less time. exact: the value of its outputs for the examples, if they are known.
+    Raises InvalidArgument, which names the function, where no approximation is found.
+    """
+    exact = every_value(graph, examples) if exact is None else exact
+    traced = traced or graph
+    parts = _Parts.of(traced, examples, [exact[name] for name in graph.outputs])
+    limit = error = (1 - NOISE_SHARE) * 2.0**-precision_bits
+    for round_ in range(_ROUNDS):
+        try:
+            made = approximated(graph, error)
+        except TooCoarse:
+            if round_ + 1 == _ROUNDS:
+                raise
+            error /= 2
+            continue
+        functions = [n for n in _every_node(made) if n.op == "approximated" and n.attrs["by"].error]
+        if not functions:
+            return promised(made, precision_bits), error
+        fixed = all(n.attrs["by"].fixed for n in functions)
+        off = parts.largest_error(traced, made, math.inf if fixed else limit)
+        if off <= limit:
+            return promised(made, precision_bits), error
+        if fixed:
+            raise InvalidArgument(
+                f"the polynomials of {functions[0].attrs['by'].name} leave errors of {off:.2g} of the largest output, or "
+                f"{-math.log2(off):.1f} bits: ask for fewer than {precision_bits:g} precision_bits, or take relu"
+            )
+        error /= 2
+    names = ", ".join(n.name for n in functions)
+    raise InvalidArgument(
+        f"no approximation of {names} keeps the outputs within {precision_bits:g} bits: ask for a smaller precision_bits"
+    )
+
+
+def _every_node(graph: Graph) -> Iterator[Node]:
+    """The nodes of a graph and of the bodies of its loops."""
+    for node in graph:
+        yield node
+        if node.op == "loop":
+            yield from _every_node(node.attrs["body"])
+
+
+def promised(graph: Graph, precision_bits: float) -> Graph:
+    """The graph whose outputs may lie beyond their ranges by the error that was promised."""
+    nodes = []
+    for node in graph:
+        if node.name in graph.outputs:
+            off = 2.0**-precision_bits * node.attrs["largest"] / float(np.min(node.attrs["radius"]))
+            node = node.with_attrs(beyond=node.attrs.get("beyond", 0.0) + off)
+        nodes.append(node)
+    return Graph(tuple(nodes), graph.outputs, graph.stage)
+
+
+@dataclass
+class _Parts:
+    """Examples on which errors are measured, a few at a time: examples of every input, and the exact values of every output."""
+
+    parts: list[tuple[list[Array], list[Array]]]
+
+    @classmethod
+    def of(cls, graph: Graph, examples: Sequence[Array], exact: Sequence[Array]) -> _Parts:
+        """Examples of the graph's inputs, and the values of its outputs for them."""
+        step = max(1, _AT_ONCE // sum(node.size for node in graph))
+        starts = range(0, len(examples[0]), step)
+        return cls(
+            [
+                ([x[k : k + step] for x in examples], [y[k : k + step] for y in exact])
+                for k in starts
+            ]
+        )
+
+    def largest_error(self, traced: Graph, graph: Graph, enough: float) -> float:
+        """The largest error of an output, in units of the output's largest number. If it is above `enough`, the examples that follow are left out. The
+        next call then begins with those that had it, which are likely to have large errors again."""
+        largest = 0.0
+        for k, (examples, exact) in enumerate(self.parts):
+            values = expected(traced, graph, examples)
+            for name, got, want in zip(graph.outputs, values, exact, strict=True):
+                off = float(np.abs(got.ravel() - want.ravel()).max()) / graph[name].attrs["largest"]
+                # Far outside of its interval, a polynomial may have no value.
+                largest = max(largest, off if math.isfinite(off) else math.inf)
+            if largest > enough:
+                self.parts.insert(0, self.parts.pop(k))
+                break
+        return largest
+
+
+def approximated(graph: Graph, error: float) -> Graph:
+    """The graph on [-1, 1] whose functions are off by at most `error` of their largest value. Raises TooCoarse."""
+    graph = widened(graph, error)
+    made = _settled(graph, error, sums=True)
+    return _settled(graph, error, sums=False) if multiplies(made) else made
+
+
+def _settled(graph: Graph, error: float, *, sums: bool) -> Graph:
+    """The graph with the scales of loops chosen again, as far as that changes anything."""
+    radii: dict[str, LoopRadii] = {}
+    made = _approximated(graph, error, radii)
+    for _ in range(_SETTLED):
+        better = settled(made, radii, sums=sums)
+        if better == radii:
+            break
+        made, radii = _approximated(graph, error, better), better
+    return made
+
+
+def _approximated(
+    graph: Graph,
+    error: float,
+    radii: dict[str, LoopRadii],
+    fixed: Mapping[str, float] | None = None,
+    given: Mapping[str, tuple[Array | float, Array | float]] | None = None,
+    path: str = "",
+) -> Graph:
+    """fixed: radii of some nodes, with centre 0. given: (centre, radius) of the inputs of a body."""
+    nodes: dict[str, Node] = {}
+    fixed = {**(fixed or {}), **fixed_by_loops(graph, radii, path)}
+
+    def scale(node: Node) -> tuple[Array | float, Array | float]:
+        if given and node.name in given:
+            return given[node.name]
+        return (0.0, fixed[node.name]) if node.name in fixed else _scale(node, graph)
+
+    for node in graph:
+        inputs = [nodes[name] for name in node.inputs]
+        if node.op == "affine":
+            argument = any(u.attrs.get("function") in ABOVE_ZERO for u in graph.users(node.name))
+            if argument:  # its interval does not touch 0
+                fixed.pop(node.name, None)
+            centre, radius = scale(node)
+            kept = None if argument or node.name in fixed else _copied_radius(node, inputs)
+            if kept is not None:
+                centre, radius = 0.0, kept
+            made = _affine(node, inputs, centre, radius)
+            made = made if kept is None else _beyond(made)
+            nodes[node.name] = _snapped(made) if node.name in fixed or kept else made
+        elif node.op == "multiply":
+            radius = inputs[0].attrs["radius"] * inputs[1].attrs["radius"]
+            nodes[node.name] = _beyond(_known(node, 0.0, radius))
+        elif node.op == "products":
+            largest = fixed.get(node.name) or max(abs(node.attrs["low"]), abs(node.attrs["high"]))
+            gain = float(inputs[0].attrs["radius"] * inputs[1].attrs["radius"] / largest)
+            known = _known(node, 0.0, largest, gain=node.attrs["gain"] * gain, free=True)
+            nodes[node.name] = known
+        elif node.op == "input":
+            nodes[node.name] = _known(node, *scale(node))
+        elif node.op == "loop":
+            body, outputs = node.attrs["body"], radii[path + node.name]
+            ports = zip(body.inputs, inputs_at_start(node, inputs), strict=True)
+            scales = {p.name: (n.attrs["centre"], n.attrs["radius"]) for p, n in ports}
+            inside = _approximated(
+                body, error, radii, outputs.of_body(body), scales, f"{path}{node.name}."
+            )
+            nodes[node.name] = _known(node, 0.0, outputs.of_result(node), body=inside)
+        elif node.attrs.get("function") in COMPOSITIONS:
+            nodes |= {n.name: n for n in _composition(node, inputs[0])}
+        else:
+            nodes[node.name] = _function(node, inputs[0], error, graph, fixed.get(node.name))
+    return Graph(tuple(nodes.values()), graph.outputs, "approximate")
+
+
+def _known(node: Node, centre: Array | float, radius: Array | float, **attrs: object) -> Node:
+    """The node with its scale, and its range and root mean square in that scale."""
+    low, high, mean, square = (node.attrs[k] for k in ("low", "high", "mean", "square"))
+    moved = np.mean((square - 2 * centre * mean + np.square(centre)) / np.square(radius))
+    dropped = ("low", "high", "mean", "square", "function", "coefficients")
+    kept = {k: v for k, v in node.attrs.items() if k not in dropped}
+    kept |= {"centre": centre, "radius": radius, **attrs}
+    if "beyond" in kept:
+        kept["beyond"] = float(np.max(kept["beyond"] / radius))
+    kept["low"] = float(np.min((low - centre) / radius))
+    kept["high"] = float(np.max((high - centre) / radius))
+    kept["rms"] = min(1.0, max(float(np.sqrt(max(moved, 0.0))), LEAST_RMS))
+    return Node(node.name, node.op, node.inputs, node.shape, kept)
+
+
+def _scale(node: Node, graph: Graph) -> tuple[Array | float, Array | float]:
+    """(centre, radius) of an array. Functions and matrices take any centre, products and ReLU take 0."""
+    if _shifts(node, graph):
+        return _scale(graph[node.inputs[0]], graph)
+    users = graph.users(node.name)
+    alike = [node, *(user for user in users if _shifts(user, graph))]
+    low, high = (
+        f([n.attrs[k] for n in alike], axis=0) for f, k in ((np.min, "low"), (np.max, "high"))
+    )
+    operations = {user.op for user in users}
+    if node.op != "input" or operations - {
+        "affine"
+    }:  # all but matrices need one scale for all numbers
+        low, high = np.min(low), np.max(high)
+    corners = any(user.attrs.get("function") in HOMOGENEOUS for user in users)
+    only_functions = bool(operations) and operations <= {"function", "polynomial"}
+    centred = {"multiply", "products", "loop"} & operations
+    if corners or centred or (node.op != "input" and not only_functions):
+        return 0.0, np.maximum(abs(low), abs(high))
+    return (low + high) / 2, (high - low) / 2
+
+
+def _shifts(node: Node, graph: Graph) -> bool:
+    """Whether it only adds constants to the result of matrices. In the same scale, that takes no level: x (x + b) takes one then."""
+    if node.op != "affine" or len(node.inputs) > 1 or not node.attrs["maps"][0].is_identity:
+        return False
+    source = graph[node.inputs[0]]
+    around_0 = all("multiply" in {user.op for user in graph.users(n.name)} for n in (node, source))
+    return source.op == "affine" and around_0
+
+
+def _affine(
+    node: Node, inputs: Sequence[Node], centre: Array | float, radius: Array | float
+) -> Node:
+    bias = node.attrs["bias"] - centre
+    maps = []
+    for source, single in zip(inputs, node.attrs["maps"], strict=True):
+        theirs = np.broadcast_to(source.attrs["centre"], (source.size,))
+        bias = bias + single(theirs[None])[0]
+        if np.ndim(radius) == np.ndim(source.attrs["radius"]) == 0:  # equal radii give exactly 1
+            maps.append(single.scaled(source.attrs["radius"] / radius))
+        else:
+            maps.append(single.scaled(1 / np.asarray(radius), source.attrs["radius"]))
+    return _known(node, centre, radius, maps=tuple(maps), bias=bias / radius)
+
+
+def _copied_radius(node: Node, inputs: Sequence[Node]) -> float | None:
+    """The radius of copies of all numbers of an array, or of a part of a loop's result, times a number: with the scale that these numbers have, the
+    copies cost no level."""
+    if len(inputs) != 1 or np.any(node.attrs["bias"]):
+        return None
+    (single,), (source,) = node.attrs["maps"], inputs
+    arrays = any(np.ndim(source.attrs[k]) for k in ("radius", "centre"))
+    if single.count != single.shape[0] or single.count != single.used_rows:
+        return None
+    if arrays and source.op != "loop":
+        return None
+    first = float(single.values[0])
+    if not np.all(single.values == first) or first <= 0:
+        return None
+    radius, centre = (
+        np.unique(np.broadcast_to(source.attrs[k], source.size)[single.cols])
+        for k in ("radius", "centre")
+    )
+    if len(radius) > 1 or np.any(centre):
+        return None
+    whole = single.used_cols == source.size
+    if source.op == "loop":
+        ends = np.cumsum(sizes_of(source.attrs))
+        part = int(np.searchsorted(ends, single.cols.min(), "right"))
+        start = ends[part - 1] if part else 0
+        whole = single.cols.max() < ends[part] and single.used_cols == ends[part] - start
+    return float(radius[0]) * first if whole else None
+
+
+def _beyond(node: Node) -> Node:
+    """A node whose radius is that of what it copies or multiplies. This may lie beyond it, by the errors of functions, and so does the node."""
+    low, high = node.attrs["low"], node.attrs["high"]
+    off = max(0.0, high - 1.0, -1.0 - low)
+    if not off:
+        return node
+    beyond = off + node.attrs.get("beyond", 0.0)
+    return node.with_attrs(low=max(low, -1.0), high=min(high, 1.0), beyond=beyond)
+
+
+def _snapped(node: Node) -> Node:
+    """The node; maps that multiply by one whole number up to rounding multiply by it, which takes no level."""
+    maps = []
+    for single in node.attrs["maps"]:
+        whole = np.rint(single.values[0]) if single.count else 0.0
+        near = np.all(np.abs(single.values - whole) < 2.0**-40 * whole) and is_whole(whole)
+        if near and not isinstance(single, StepMap):
+            values = np.full(single.count, whole)
+            single = SparseMap(single.rows, single.cols, values, single.shape)
+        maps.append(single)
+    return node.with_attrs(maps=tuple(maps))
+
+
+def _function(
+    node: Node, source: Node, error: float, graph: Graph, fixed: float | None = None
+) -> Node:
+    """A function or polynomial of (centre + reach t), for t in [-1, 1], in the result's scale.
+
+    fixed: a radius that the result must have, which is at least as large as its own.
+    """
+    centre, reach = source.attrs["centre"], source.attrs["radius"]
+    name = node.attrs.get("function", "polynomial")
+    by: ckks.Polynomial | ckks.functions.Function
+    middle, radius = map(float, _scale(node, graph))
+    if name in HOMOGENEOUS:
+        (by, off), middle, radius = _with_a_corner(name, error), 0.0, reach
+    else:
+        largest = max(abs(node.attrs["low"]), abs(node.attrs["high"]), np.finfo(float).tiny)
+        radius = max(radius, largest * 2.0**-20) + error * largest
+        if fixed is not None and fixed >= radius:
+            middle, radius = 0.0, fixed
+        coefficients, off = _chebyshev(node, centre, reach, error * largest)
+        coefficients[0] -= middle
+        by, off = _on_unit(coefficients / radius), off / radius
+    made = Node(node.name, "approximated", node.inputs, node.shape, node.attrs)
+    free = name not in HOMOGENEOUS or None
+    return _known(made, middle, radius, by=Approximation(name, by, off), free=free)
+
+
+def _composition(node: Node, source: Node) -> list[Node]:
+    """ReLU as x (1 + sign(x)) / 2: a node for each polynomial of the sign, and a product. So every one of them may be bootstrapped."""
+    name, reach = node.attrs["function"], source.attrs["radius"]
+    composite = sign(COMPOSITIONS[name])
+    made: list[Node] = []
+    for k, coefficients in enumerate(composite.stages, 1):
+        last = k == len(composite.stages)
+        series = coefficients / 2 if last else coefficients.copy()
+        series[0] += 0.5 * last  # the last one gives 0 or 1
+        error = composite.error / 2 if last else 0.0
+        by = Approximation(name, _on_unit(series), error, fixed=True)
+        bounds = {"low": 0.0 if last else -1.0, "high": 1.0, "rms": 1.0, "largest": 1.0}
+        attrs = {"centre": 0.0, "radius": 1.0, **bounds, "proven": source.attrs["proven"], "by": by}
+        before = made[-1].name if made else source.name
+        made.append(Node(f"{node.name} sign {k}", "approximated", (before,), node.shape, attrs))
+    product = replace(node, op="multiply", inputs=(source.name, made[-1].name))
+    known = _known(product, 0.0, reach)
+    off = composite.relu_error
+    widened = {"low": known.attrs["low"] - off, "high": known.attrs["high"] + off}
+    return [*made, known.with_attrs(**widened)]
+
+
+def _chebyshev(node: Node, centre: float, reach: float, error: float) -> tuple[Array, float]:
+    """The Chebyshev coefficients of a function or polynomial on centre +- reach, and how far they are off."""
+    if node.op == "polynomial":
+        inner = np.polynomial.Polynomial([centre, reach])
+        power = np.polynomial.Polynomial(node.attrs["coefficients"])(inner)
+        return np.asarray(np.polynomial.chebyshev.poly2cheb(power.coef), np.float64), 0.0
+    name = node.attrs["function"]
+    if name == "inverse" and centre < 0:  # 1 / x = -(1 / -x), and T_k(-t) = (-1)^k T_k(t)
+        mirrored, off = _chebyshev(node, -centre, reach, error)
+        return mirrored * -((-1.0) ** np.arange(len(mirrored))), off
+    interval = float(centre - reach), float(centre + reach)
+    try:
+        found = APPROXIMATED[name](interval, error=error)
+    except InvalidArgument as refused:
+        says = str(refused)
+        if (
+            "larger" in says
+        ):  # advice to choose a larger error, which follows from the precision here
+            says = (
+                f"{name} on [{interval[0]:g}, {interval[1]:g}] has no approximation that is exact enough: keep its numbers in a smaller interval, or ask for "
+                "fewer precision_bits"
+            )
+        raise InvalidArgument(f"{node.name}: {says}") from None
+    if found.polynomial is None:
+        raise InvalidArgument(
+            f"{node.name}: {name} on [{interval[0]:g}, {interval[1]:g}] takes several polynomials: keep its "
+            "numbers in a smaller interval"
+        )
+    return np.real(np.asarray(found.polynomial.coefficients)), found.max_error
+
+
+def _with_a_corner(
+    name: str, error: float
+) -> tuple[ckks.Polynomial | ckks.functions.Function, float]:
+    """ReLU or the modulus on [-1, 1], and its error.
+
+    One minimax polynomial of degree n is off by about 0.14 / n for ReLU. Up to degree 254 it takes fewer levels and products
+    than the composition of polynomials that has the same error.
+    """
+    least = (0.13 if name == "relu" else 0.26) / error
+    for degree in filter(lambda n: n >= least, _CORNER_DEGREES):
+        single = ckks.Polynomial.approximate(
+            lambda t: max(t, 0.0) if name == "relu" else abs(t), degree, minimax=True
+        )
+        assert single.measured_error is not None
+        if single.measured_error <= error:
+            return single, single.measured_error
+    composed = APPROXIMATED[name](1.0, error=error)
+    assert isinstance(composed, ckks.functions.Function)
+    return composed, composed.max_error
+
+
+def _on_unit(coefficients: Array) -> ckks.Polynomial:
+    """The polynomial with these Chebyshev coefficients on [-1, 1]."""
+    return ckks.Polynomial(coefficients, "chebyshev", (-1.0, 1.0))

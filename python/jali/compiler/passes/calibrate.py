@@ -1,0 +1,386 @@
+"""Calibration: between which numbers every array of the graph lies.
+
+The examples say it for inputs and for the results of matrices, with a margin. Where the matrix proves less from its inputs'
+ranges, the proof counts. Ranges of functions and products follow from those of what they take. If only proofs are to count, the ranges of all arrays
+follow from those of the inputs, by interval arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jali.compiler.ir.execute import every_value, iterations
+from jali.compiler.ir.folded_ops import FOLDED
+from jali.compiler.ir.graph import Array, Graph, Node
+from jali.compiler.ir.loop_graph import inputs_at, parts_of
+from jali.compiler.ir.scalar import ABOVE_ZERO, FUNCTIONS, undefined
+from jali.compiler.passes.function_domains import (
+    factors_of_arguments,
+    has_own,
+    shared_arguments,
+    with_own,
+)
+from jali.compiler.passes.intervals import products_range, relied
+from jali.errors import InvalidArgument
+
+__all__ = ["MARGIN", "Range", "affine_bounds", "calibrate", "check_outputs", "function_range"]
+
+#: How far a range reaches beyond what was seen, at both ends, in units of the width that was seen.
+MARGIN = 0.5
+_EQUAL = 2.0**-20
+_ROUNDED = 2.0**-40  # part of a bound by which roundings do not carry it over another one
+_LEAST, _MOST = 2.0**-50, 2.0**500  # of outputs; of all numbers, whose squares are doubles
+_SAMPLES = 4097  # of a function, to find its range; named functions have at most one turning point between them
+
+Range = tuple[float, float]
+
+
+def calibrate(
+    graph: Graph,
+    examples: Sequence[Array],
+    *,
+    margin: float = MARGIN,
+    proven: bool = False,
+    input_ranges: Sequence[tuple[Any, Any] | None] | None = None,
+    exact: Mapping[str, Array] | None = None,
+) -> Graph:
+    """The same graph; every node has the attributes low, high, mean and square (the mean of squares), for each number of an
+    input and for each array otherwise; largest, the largest modulus seen; and proven, which says whether the range follows
+    from those of the inputs alone.
+
+    proven: whether only proofs count: no array leaves its range then, whatever numbers in their ranges the inputs have.
+    input_ranges: for each input, (low, high) that the user knows, of one number for all or one for each; None for examples.
+    exact: the value of every node, if the traced graph has computed them, which takes less time.
+    Raises InvalidArgument, which names the node, for numbers that are not finite, and for ranges that proofs do not bound.
+    """
+    values = every_value(graph, examples) if exact is None else exact
+    declared = input_ranges or [None] * len(graph.inputs)
+    ranges: list[_Known] = []
+    factors = factors_of_arguments(graph)
+    for node, seen, pair in zip(graph.inputs, examples, declared, strict=True):
+        _check_finite(node, seen)
+        ranges.append((*_input_range(node, seen, pair, margin, factors[node.name]), True))
+    graph, room = with_own(graph, shared_arguments(graph)), math.inf if proven else margin
+    while True:
+        touching: set[str] = set()
+        made = _calibrated(graph, values, ranges, room, touching)
+        if not touching:
+            break
+        graph = with_own(graph, touching)
+    kept = _within_functions(made, ranges, examples, [pair is None for pair in declared])
+    return made if kept is ranges else _calibrated(graph, values, kept, room, touching)
+
+
+_Known = tuple[Array | float, Array | float, bool]  # low, high, proven
+
+
+def _within_functions(
+    made: Graph, ranges: list[_Known], examples: Sequence[Array], free: Sequence[bool]
+) -> list[_Known]:
+    """The ranges of inputs without those numbers that would lead a function of them out of its interval, as log(1 + x) for an x whose margin is larger
+    than that of 1 + x. Clients then refuse them. free: which inputs have no range that was declared."""
+    known, found, narrower = relied(made), list[_Known](), False
+    for node, seen, (low, high, _), is_free in zip(
+        made.inputs, examples, ranges, free, strict=True
+    ):
+        if is_free and node.name in known:
+            flat = seen.reshape(len(seen), -1)
+            least, most = known[node.name]
+            finite = (np.where(np.isfinite(end), np.abs(end), 0.0) for end in (least, most))
+            least, most = least + _ROUNDED * next(finite), most - _ROUNDED * next(finite)
+            low = np.maximum(low, np.minimum(least, flat.min(0)))
+            high = np.minimum(high, np.maximum(most, flat.max(0)))
+            narrower |= bool(np.any(low > node.attrs["low"]) or np.any(high < node.attrs["high"]))
+        found.append((low, high, True))
+    return found if narrower else ranges
+
+
+def _calibrated(
+    graph: Graph,
+    exact: Mapping[str, Array],
+    ranges: Sequence[_Known],
+    margin: float,
+    touching: set[str],
+) -> Graph:
+    """The graph for inputs with these ranges. exact: values of its nodes; what is not there is computed. margin: infinite if only proofs count. touching: takes the functions that are not defined
+    in the whole range of their argument, and need a copy of it, see jali.compiler.passes.function_domains."""
+    given, values = iter(ranges), dict(exact)
+    nodes: dict[str, Node] = {}
+    for node in graph:
+        if node.name not in values:  # nodes that folding adds around loops, and copies of arguments
+            values[node.name] = FOLDED[node.op].compute(
+                [values[name] for name in node.inputs], node.attrs
+            )
+        seen, sources = values[node.name], [nodes[name] for name in node.inputs]
+        _check_finite(node, seen)
+        low: Array | float
+        high: Array | float
+        if node.op == "loop":
+            given_values = [values[n] for n in node.inputs]
+            nodes[node.name] = _loop(node, sources, given_values, margin)
+            continue
+        if node.op == "input":
+            low, high, proven = next(given)
+        elif node.op == "products":
+            low, high = _widened(seen, margin)
+            proven = math.isinf(margin)
+            if proven:
+                low, high = products_range(node, list(map(_ends, sources)))
+        elif node.op == "affine":
+            named = {user.attrs.get("function") for user in graph.users(node.name)}
+            away = not named.isdisjoint(ABOVE_ZERO)
+            low, high, proven = _affine_range(node, nodes, seen, margin, away)
+        elif _is_undefined(node, sources) and not has_own(node):
+            touching.add(node.name)  # and the graph is calibrated once more
+            low, high = _widened(seen, min(margin, MARGIN))
+            proven = False
+        else:
+            low, high = _range(node, sources, margin)
+            proven = all(source.attrs["proven"] for source in sources)
+        if not (np.all(np.abs(low) <= _MOST) and np.all(np.abs(high) <= _MOST)):
+            raise InvalidArgument(
+                f'{node.name}: nothing proves that its numbers stay below {_MOST:.0e}, whatever the inputs are: take ranges="seen", or smaller ranges '
+                "of the inputs by input_range="
+            )
+        flat, axis = seen.reshape(len(seen), -1), 0 if node.op == "input" else None
+        nodes[node.name] = node.with_attrs(
+            low=low,
+            high=high,
+            mean=flat.mean(axis),
+            square=np.square(flat).mean(axis),
+            largest=max(float(np.abs(seen).max()), 2.0**-40),
+            proven=proven,
+        )
+    return Graph(tuple(nodes.values()), graph.outputs, "calibrate")
+
+
+def _loop(node: Node, sources: Sequence[Node], values: Sequence[Array], margin: float) -> Node:
+    """A loop whose body knows the ranges of all iterations together, and whose result has those of its parts."""
+    node = node.with_attrs(
+        body=with_own(node.attrs["body"], shared_arguments(node.attrs["body"], body=True))
+    )
+    while True:
+        touching: set[str] = set()
+        found = _iterations(node, sources, values, margin, touching)
+        if not touching:
+            break
+        node = node.with_attrs(body=with_own(node.attrs["body"], touching))
+    names = node.attrs["body"].outputs
+    parts = [found[step][names[k]] for k, step in parts_of(node.attrs)]
+    numbers = {
+        key: np.concatenate([np.broadcast_to(n.attrs[key], n.size) for n in parts])
+        for key in ("low", "high", "mean", "square")
+    }
+    body = node.attrs["body"]
+    merged = [n.with_attrs(**_merged([graph[n.name] for graph in found])) for n in body]
+    return node.with_attrs(
+        **numbers,
+        largest=max(n.attrs["largest"] for n in parts),
+        proven=all(n.attrs["proven"] for n in parts),
+        body=Graph(tuple(merged), body.outputs, "calibrate"),
+    )
+
+
+def _iterations(
+    node: Node, sources: Sequence[Node], values: Sequence[Array], margin: float, touching: set[str]
+) -> list[Graph]:
+    """The calibrated body of every iteration."""
+    known = [_known(n) for n in sources]
+    states, found = known[: node.attrs["states"]], list[Graph]()
+    for step, (body, inputs, inside) in enumerate(iterations(node, values)):
+        ranges = [*states, *(known[k] for k in inputs_at(node, step))]
+        ranges = [_of_size(r, port.size) for r, port in zip(ranges, body.inputs, strict=True)]
+        exact = {**inside, **{n.name: x for n, x in zip(body.inputs, inputs, strict=True)}}
+        found.append(_calibrated(body, exact, ranges, margin, touching))
+        states = [_known(found[-1][name]) for name in body.outputs[: len(states)]]
+    return found
+
+
+def _known(node: Node) -> _Known:
+    return node.attrs["low"], node.attrs["high"], node.attrs["proven"]
+
+
+def _of_size(known: _Known, size: int) -> _Known:
+    low, high, proven = known
+    return np.broadcast_to(low, size), np.broadcast_to(high, size), proven
+
+
+def _merged(nodes: Sequence[Node]) -> dict[str, Any]:
+    """What a node of a body knows over all iterations."""
+    found: dict[str, Any] = {
+        "low": np.min([n.attrs["low"] for n in nodes], axis=0),
+        "high": np.max([n.attrs["high"] for n in nodes], axis=0),
+        "mean": np.mean([n.attrs["mean"] for n in nodes], axis=0),
+        "square": np.mean([n.attrs["square"] for n in nodes], axis=0),
+        "largest": max(n.attrs["largest"] for n in nodes),
+        "proven": all(n.attrs["proven"] for n in nodes),
+    }
+    if nodes[0].op == "loop":
+        bodies = [n.attrs["body"] for n in nodes]
+        inner = [n.with_attrs(**_merged([body[n.name] for body in bodies])) for n in bodies[0]]
+        found["body"] = Graph(tuple(inner), bodies[0].outputs, "calibrate")
+    return found
+
+
+def check_outputs(graph: Graph, exact: Mapping[str, Array]) -> None:
+    """Raises InvalidArgument for an output whose numbers are all 0, or so small that nothing is left of them: its precision is told of the largest."""
+    for name in graph.outputs:
+        largest = float(np.abs(exact[name]).max())
+        if largest == 0:
+            raise InvalidArgument(
+                f"the output {name} is 0 for all examples of the calibration, and precision is told of the largest number: give examples for which it is "
+                "not, or leave it out of the model"
+            )
+        if largest < _LEAST:
+            raise InvalidArgument(
+                f"the numbers of the output {name} are at most {largest:.3g} in the calibration: multiply them by a constant in the model, so that "
+                "the largest is near 1"
+            )
+
+
+def _check_finite(node: Node, seen: Array) -> None:
+    if not np.all(np.isfinite(seen)):
+        raise InvalidArgument(
+            f"{node.name}: some examples of the calibration give NaN or infinity here: the function is not "
+            "defined for them, or its numbers are too large. Leave these examples out, or scale what is computed before it into the interval on which it is "
+            "defined"
+        )
+    if np.any(np.abs(seen) > _MOST):
+        raise InvalidArgument(
+            f"{node.name}: some examples of the calibration give numbers above {_MOST:.0e} here: divide by a constant before it, so that the largest is "
+            "near 1"
+        )
+
+
+def _input_range(
+    node: Node,
+    seen: Array,
+    declared: tuple[Any, Any] | None,
+    margin: float,
+    factors: npt.NDArray[np.bool_],
+) -> tuple[Array, Array]:
+    """What the client will accept, for each number.
+
+    A vector's numbers have ranges of their own, because features come in different units: each may lie outside of what was
+    seen by the margin times its width or the median feature's, whichever is more. Numbers of an array of more axes have one
+    range together.
+
+    factors: which numbers make a function undefined by being 0. If they were seen on one side of 0, their range lies there.
+    """
+    if declared is not None:
+        try:
+            low, high = (np.broadcast_to(np.asarray(v, np.float64), node.shape) for v in declared)
+        except ValueError:
+            shapes = " and ".join(str(np.shape(v)) for v in declared)
+            raise InvalidArgument(
+                f"the range of {node.name} has ends of the shapes {shapes}: give one number for all, or arrays of the shape {node.shape}"
+            ) from None
+        if not np.all(np.isfinite(low) & np.isfinite(high) & (low < high)):
+            raise InvalidArgument(f"the range of {node.name} needs finite numbers, low < high")
+        if np.any(seen < low) or np.any(seen > high):
+            raise InvalidArgument(
+                f"examples of the calibration lie outside of the range that was declared for {node.name}: widen input_range=, or leave them out"
+            )
+        low, high = low.ravel(), high.ravel()
+        if np.any(factors & (low <= 0) & (high >= 0)):
+            raise InvalidArgument(
+                f"the range that was declared for {node.name} holds 0, for which a function in the model has no value: declare one that lies above 0"
+            )
+        return low, high
+    axes = 0 if len(node.shape) == 1 else None
+    low, high = (np.broadcast_to(f(seen, axis=axes), node.shape).ravel() for f in (np.min, np.max))
+    width = high - low
+    room = np.maximum(width, np.median(width)) * margin
+    room[room == 0] = max(1.0, float(np.abs(seen).max())) * margin  # every example is the same
+    above, below = _towards_0(low, high, margin), -_towards_0(-high, -low, margin)
+    least = np.where(factors & (low > 0), np.maximum(low - room, above), low - room)
+    most = np.where(factors & (high < 0), np.minimum(high + room, below), high + room)
+    return least, most
+
+
+def _towards_0(low: Any, high: Any, margin: float) -> Array:
+    """The end of a range that leaves room below positive numbers on the scale of logarithms, on which it never reaches 0; NaN for others."""
+    with np.errstate(all="ignore"):
+        return np.asarray(low * (low / high) ** margin / (1 + margin))
+
+
+def _affine_range(
+    node: Node, nodes: dict[str, Node], seen: Array, margin: float, away: bool
+) -> tuple[float, float, bool]:
+    """The range of a matrix's result: what was seen, with room at both ends, or what is proven, if that is less.
+
+    away: whether a function of it is not defined at 0. The room on that side is then on the scale of logarithms.
+    """
+    sources = [(n.attrs["low"], n.attrs["high"]) for n in (nodes[name] for name in node.inputs)]
+    proven_low, proven_high = affine_bounds(node, sources)
+    low, high = _widened(seen, margin)
+    least, most = float(seen.min()), float(seen.max())
+    away = away and math.isfinite(margin)
+    if away and least > 0:
+        low = max(low, float(_towards_0(least, most, margin)))
+    if away and most < 0:
+        high = min(high, -float(_towards_0(-most, -least, margin)))
+    if low <= proven_low and proven_high <= high:
+        return proven_low, proven_high, all(nodes[n].attrs["proven"] for n in node.inputs)
+    return max(low, proven_low), min(high, proven_high), False
+
+
+def affine_bounds(
+    node: Node, sources: Sequence[tuple[Array | float, Array | float]]
+) -> tuple[float, float]:
+    """What the matrices prove of their result from (low, high) of what they take."""
+    least, largest = node.attrs["bias"], node.attrs["bias"]
+    for (low, high), single in zip(sources, node.attrs["maps"], strict=True):
+        a, b = single.bounds(low, high)
+        least, largest = least + a, largest + b
+    return float(least.min()), float(largest.max())
+
+
+def _widened(seen: Array, margin: float) -> Range:
+    """What was seen, with room at both ends."""
+    low, high = float(seen.min()), float(seen.max())
+    # Numbers that differ by roundings alone are one number, and a scale in which they differ would multiply by 2^50.
+    width = high - low if high - low > _EQUAL * max(abs(low), abs(high)) else 0.0
+    room = (width or max(1.0, abs(high))) * margin
+    return low - room, high + room
+
+
+def _range(node: Node, inputs: Sequence[Node], margin: float) -> Range:
+    """The range of a function or a product, from the ranges of what it takes."""
+    if _is_undefined(node, inputs):
+        name, (low, high) = node.attrs["function"], _ends(inputs[0])
+        raise InvalidArgument(
+            f"{node.name}: {name} is computed on an interval above 0, and its numbers may lie in "
+            f"[{low:.3g}, {high:.3g}] with the margin: add a constant to them, declare input_range=, or take a "
+            + ("smaller margin=" if math.isfinite(margin) else 'smaller margin= or ranges="seen"')
+        )
+    return function_range(node, list(map(_ends, inputs)))
+
+
+def _is_undefined(node: Node, inputs: Sequence[Node]) -> bool:
+    """Whether it is a function that has no value for some of its numbers."""
+    return node.op == "function" and undefined(node.attrs["function"], *_ends(inputs[0]))
+
+
+def _ends(node: Node) -> Range:
+    return float(np.min(node.attrs["low"])), float(np.max(node.attrs["high"]))
+
+
+def function_range(node: Node, ends: Sequence[Range]) -> Range:
+    """The range of a function or a product of numbers between these ends."""
+    if node.op == "multiply":
+        products = [a * b for a in ends[0] for b in ends[1]]
+        if node.inputs[0] == node.inputs[1]:
+            return (0.0 if ends[0][0] <= 0 <= ends[0][1] else min(products)), max(products)
+        return min(products), max(products)
+    x = np.linspace(*ends[0], _SAMPLES)
+    if node.op == "polynomial":
+        y = np.polynomial.polynomial.polyval(x, np.asarray(node.attrs["coefficients"]))
+    else:
+        y = FUNCTIONS[node.attrs["function"]](x)
+    return float(y.min()), float(y.max())

@@ -1,0 +1,239 @@
+"""Folding: neighbouring linear operations become one matrix, ``affine``, which costs one level whatever it is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from jali.compiler.ir.graph import Array, Graph, Node
+from jali.compiler.ir.loop_graph import StepMap, factor_of, is_light
+from jali.compiler.ir.products import operand, ordered
+from jali.compiler.ir.sparse import SparseMap
+from jali.compiler.ir.traced_ops import OPS, Linear
+
+__all__ = ["fold"]
+
+
+@dataclass
+class _Form:
+    """An array as sum_k maps[k] k + bias, where every k is a node of the folded graph."""
+
+    maps: dict[str, SparseMap]
+    bias: Array
+    folds: tuple[str, ...] = ()
+
+    @property
+    def node(self) -> str | None:
+        """The node that it is as it stands, if it is one."""
+        if len(self.maps) == 1 and not self.bias.any():
+            ((name, single),) = self.maps.items()
+            return name if single.is_identity else None
+        return None
+
+    @property
+    def is_cheap(self) -> bool:
+        """Whether it only moves and scales the numbers of one node. Its users then take it into their own matrices."""
+        single = next(iter(self.maps.values())) if len(self.maps) == 1 else None
+        return single is not None and single.used_rows == single.count
+
+
+def fold(graph: Graph, *, body: bool = False) -> Graph:
+    """The same function with nodes ``affine`` in the place of all linear operations.
+
+    A linear result that several nodes use is computed once and kept, unless it only moves and scales numbers. A reshape
+    disappears: what uses it takes the same numbers in the same order.
+
+    body: whether it is the body of a loop. The arrays that a loop takes, and the states that its body returns, are nodes of
+    their own, so that they can have the same scale and the same layout. They cost nothing where nothing has to change.
+    """
+    return _Folding(graph, body).graph()
+
+
+class _Folding:
+    """forms: what every node of the old graph is made of. sums: in a body, copies and sums of arrays times numbers that are kept as nodes; another
+    such sum may take them apart, and then costs one level as they do.
+    """
+
+    def __init__(self, old: Graph, body: bool) -> None:
+        self.old, self.body = old, body
+        self.nodes: list[Node] = []
+        self.names = {node.name for node in old}
+        self.forms: dict[str, _Form] = {}
+        self.pinned = (
+            self._pinned()
+        )  # arrays that are nodes of their own, because a product of matrices takes them
+        self.sums: dict[str, _Form] = {}
+
+    def graph(self) -> Graph:
+        """The folded graph."""
+        for node in self.old:
+            if node.op == "matmul":
+                self._products(node)
+            elif node.name in self.forms:
+                continue  # a move of a product's numbers
+            elif node.op == "by_step":
+                self.forms[node.name] = self._by_step(node)
+            elif isinstance(op := OPS[node.op], Linear):
+                self.forms[node.name] = form = self._composed(node, op)
+                users = len(self.old.users(node.name)) + (node.name in self.old.outputs)
+                if node.name in self.pinned:
+                    self.kept(node.name)
+                elif users > 1 and not form.is_cheap:
+                    if self.body and _is_light(form):
+                        self.sums[node.name] = form
+                    self.kept(node.name)
+            else:
+                self._added(node)
+        kept = self._own if self.body else self.kept
+        outputs = tuple(kept(name) for name in self.old.outputs)
+        return Graph(tuple(self.nodes), outputs, "fold").needed()
+
+    def _added(self, node: Node) -> None:
+        """A node that is no matrix."""
+        if node.op == "loop":
+            count = node.attrs["states"] + node.attrs["count"] * node.attrs["sequences"]
+            inputs = [
+                self._own(name) if k < count else self.kept(name)
+                for k, name in enumerate(node.inputs)
+            ]
+            node = node.with_attrs(body=fold(node.attrs["body"], body=True))
+        else:
+            inputs = list(map(self.kept, node.inputs))
+        self.nodes.append(replace(node, inputs=tuple(inputs)))
+        self.forms[node.name] = _itself(node)
+
+    def _pinned(self) -> set[str]:
+        found: set[str] = set()
+        for node in self.old:
+            for k in (0, 1) if node.op == "matmul" else ():
+                one = operand(self.old, node, k)
+                found |= {one.base, one.name}
+        return found
+
+    def _products(self, node: Node) -> None:
+        """A product of matrices, with the moves of operands and of the result that it takes in."""
+        sides = [operand(self.old, node, k) for k in (0, 1)]
+        last, order = ordered(self.old, node)
+        attrs = {
+            "shapes": tuple(self.old[name].shape for name in node.inputs),
+            "left": sides[0].places,
+            "right": sides[1].places,
+            "order": order,
+            "gain": sides[0].factor * sides[1].factor,
+            "shape": last.shape,
+        }
+        inputs = tuple(self.kept(side.name) for side in sides)
+        made = Node(last.name, "products", inputs, last.shape, attrs)
+        self.nodes.append(made)
+        while node is not last:
+            self.forms[node.name] = _itself(made)
+            (node,) = self.old.users(node.name)
+        self.forms[last.name] = _itself(made)
+
+    def kept(self, name: str) -> str:
+        """The name of a node of the new graph that computes this array."""
+        form = self.forms[name]
+        if form.node is not None:
+            return form.node
+        self.forms[name] = _itself(self._affine(name, name, form))
+        return name
+
+    def _own(self, name: str) -> str:
+        """The name of a new node that computes this array and that nothing else uses."""
+        uses = sum(n.inputs.count(name) for n in self.old) + self.old.outputs.count(name)
+        own, count = name, 1
+        while uses > 1 or self.forms[name].node is not None:
+            count += 1
+            own = f"{name}.{count}"
+            if own not in self.names:
+                break
+        self._affine(own, name, self.sums.get(name, self.forms[name]))
+        self.names.add(own)
+        return own
+
+    def _affine(self, name: str, of: str, form: _Form) -> Node:
+        shape = self.old[of].shape
+        attrs = {
+            "maps": tuple(form.maps.values()),
+            "bias": form.bias,
+            "shape": shape,
+            "folds": form.folds,
+        }
+        self.nodes.append(Node(name, "affine", tuple(form.maps), shape, attrs))
+        return self.nodes[-1]
+
+    def _by_step(self, node: Node) -> _Form:
+        """An array times the iteration's number."""
+        (name,) = node.inputs
+        form = self.sums.get(name, self.forms[name])
+        if not _is_light(form) or form.bias.any():
+            form = self.forms[self.kept(name)]
+        maps = {k: StepMap.of(m, node.attrs["factors"]) for k, m in form.maps.items()}
+        return _Form(dict(maps), np.zeros(node.size), (*form.folds, node.name))
+
+    def _composed(self, node: Node, op: Linear) -> _Form:
+        """A linear node in terms of what its inputs are made of."""
+        shapes = [self.old[name].shape for name in node.inputs]
+        outers = op.maps(shapes, node.attrs)
+        scales = all(factor_of(outer) is not None for outer in outers)
+        forms = []
+        for name in node.inputs:
+            form = self.sums.get(name, self.forms[name]) if scales else self.forms[name]
+            if not scales and any(isinstance(m, StepMap) for m in form.maps.values()):
+                form = self.forms[self.kept(name)]
+            forms.append(form)
+        if _clash(forms):
+            forms = [self.forms[self.kept(name)] for name in node.inputs]
+        bias = op.bias(shapes, node.attrs)
+        maps: dict[str, SparseMap] = {}
+        folds: tuple[str, ...] = ()
+        for form, outer in zip(forms, outers, strict=True):
+            folds += tuple(f for f in form.folds if f not in folds)
+            bias = bias + outer(form.bias[None])[0]
+            for source, single in form.maps.items():
+                both = _after(outer, single)
+                maps[source] = _sum(maps[source], both) if source in maps else both
+        return _Form(_used(maps), bias, (*folds, node.name))
+
+
+def _used(maps: dict[str, SparseMap]) -> dict[str, SparseMap]:
+    """The maps that have an entry, as those of a part of an array to which a source gives nothing have none. Constants keep one map."""
+    used = {name: m for name, m in maps.items() if m.count}
+    return used or dict(list(maps.items())[:1])
+
+
+def _itself(node: Node) -> _Form:
+    return _Form({node.name: SparseMap.identity(node.size)}, np.zeros(node.size))
+
+
+def _is_light(form: _Form) -> bool:
+    """Whether an array is made of copies and sums of others, each times one number. A part of an array, with zeros in the place of the rest, is neither."""
+    return all(is_light(m) and m.used_rows == m.shape[0] for m in form.maps.values())
+
+
+def _clash(forms: list[_Form]) -> bool:
+    """Whether a map that depends on the iteration would have to be added to another matrix."""
+    found: dict[str, SparseMap] = {}
+    for name, single in ((n, m) for form in forms for n, m in form.maps.items()):
+        other = found.setdefault(name, single)
+        if isinstance(other, StepMap) or isinstance(single, StepMap):
+            places = other.is_like(single) if isinstance(other, StepMap) else single.is_like(other)  # type: ignore[attr-defined]
+            if not (places and is_light(other) and is_light(single)):
+                return True
+    return False
+
+
+def _after(outer: SparseMap, single: SparseMap) -> SparseMap:
+    if isinstance(single, StepMap):
+        factor = factor_of(outer)
+        assert factor is not None
+        return single.scaled(factor)
+    return outer if single.is_identity else outer.after(single)
+
+
+def _sum(a: SparseMap, b: SparseMap) -> SparseMap:
+    if isinstance(a, StepMap) or isinstance(b, StepMap):
+        first, second = StepMap.of(a, 1.0), StepMap.of(b, 1.0)
+        return replace(first, factors=first.factors + second.factors)
+    return a + b

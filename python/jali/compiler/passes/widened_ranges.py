@@ -1,0 +1,101 @@
+"""Ranges that also hold when functions are replaced by approximations.
+
+Calibration says between which numbers the arrays of the exact graph lie, and some of these ranges are proven: a sum of ReLUs is never below 0. That
+of their approximations may be, by as much as each of them is off. So every range that follows from those of functions gets room for their errors. A
+range that was seen, not proven, has its margin for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from jali.compiler.ir.graph import Array, Graph, Node
+from jali.compiler.ir.scalar import COMPOSITIONS, HOMOGENEOUS, undefined
+from jali.compiler.passes.calibrate import affine_bounds, function_range
+from jali.compiler.passes.composite import sign
+from jali.compiler.passes.intervals import products_range
+from jali.errors import InvalidArgument
+
+__all__ = ["TooCoarse", "widened"]
+
+_SAME = 1e-9  # of a range's size: by less than that do equal bounds differ
+
+Range = tuple[Array | float, Array | float]
+
+
+class TooCoarse(InvalidArgument):
+    """With errors of this size, a function of numbers above 0 may be given others."""
+
+
+def widened(graph: Graph, error: float) -> Graph:
+    """The calibrated graph with ranges that hold if every function is off by at most `error` of its largest value.
+
+    Functions that keep the scale of what they take, and products, whose scale is that of their factors, may leave low and high: `beyond` says by how
+    much at most. Loops, and what they take, keep the ranges of all their iterations.
+    """
+    nodes: dict[str, Node] = {}
+    ranges: dict[str, Range] = {}  # of what is computed
+    for node in graph:
+        sources = [ranges[name] for name in node.inputs]
+        kept = any(user.op == "loop" for user in graph.users(node.name))
+        made, found = node, (node.attrs["low"], node.attrs["high"])
+        if node.op == "affine" and not kept:
+            found = _affine(node, graph, sources)
+            made = node.with_attrs(low=found[0], high=found[1])
+        elif node.op == "multiply" and not kept:
+            found = _product(node, sources)
+            own = _product(node, [(n.attrs["low"], n.attrs["high"]) for n in _of(nodes, node)])
+            beyond = max(0.0, own[0] - found[0], found[1] - own[1])
+            made = node.with_attrs(low=own[0], high=own[1], beyond=beyond)
+        elif node.op == "products" and node.attrs["proven"] and not kept:
+            found = products_range(node, [_ends(source) for source in sources])
+            made = node.with_attrs(low=found[0], high=found[1])
+        elif node.op in ("function", "polynomial") and not kept:
+            made, found = _function(node, sources[0], error)
+        nodes[node.name], ranges[node.name] = made, found
+    return Graph(tuple(nodes.values()), graph.outputs, graph.stage)
+
+
+def _of(nodes: Mapping[str, Node], node: Node) -> list[Node]:
+    return [nodes[name] for name in node.inputs]
+
+
+def _ends(source: Range) -> tuple[float, float]:
+    return float(np.min(source[0])), float(np.max(source[1]))
+
+
+def _affine(node: Node, graph: Graph, sources: Sequence[Range]) -> tuple[float, float]:
+    """The range of a matrix's result: where it was what is proven of the exact sources, it becomes what is proven of these."""
+    low, high = float(node.attrs["low"]), float(node.attrs["high"])
+    exact = [(n.attrs["low"], n.attrs["high"]) for n in (graph[name] for name in node.inputs)]
+    was, now = (affine_bounds(node, of) for of in (exact, sources))
+    near = _SAME * (high - low)
+    return (
+        min(low, now[0]) if abs(low - was[0]) <= near else low,
+        max(high, now[1]) if abs(high - was[1]) <= near else high,
+    )
+
+
+def _product(node: Node, sources: Sequence[Range]) -> tuple[float, float]:
+    return function_range(node, [_ends(source) for source in sources])
+
+
+def _function(node: Node, source: Range, error: float) -> tuple[Node, Range]:
+    """The node, and the range of what is computed."""
+    name, ends = node.attrs.get("function"), _ends(source)
+    if name is not None and undefined(name, *ends):
+        raise TooCoarse(
+            f"{node.name}: {name} is computed on an interval above 0, and errors of approximations lead to [{ends[0]:.3g}, {ends[1]:.3g}]: add a "
+            "constant to its numbers, or ask for more precision_bits"
+        )
+    low, high = function_range(node, [ends])
+    if node.op == "polynomial":
+        return node.with_attrs(low=low, high=high), (low, high)
+    if name in HOMOGENEOUS:
+        part = sign(COMPOSITIONS[name]).relu_error if name in COMPOSITIONS else error
+        off = part * max(map(abs, ends))
+        return node.with_attrs(low=low, high=high), (low - off, high + off)
+    off = error * max(abs(low), abs(high)) / (1 - error)
+    return node.with_attrs(low=low - off, high=high + off), (low - off, high + off)

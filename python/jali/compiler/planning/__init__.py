@@ -1,0 +1,1 @@
+"""Parameters, levels and bootstraps: the cheapest plan that is precise enough."""

@@ -1,0 +1,358 @@
+"""Planning with bootstrapping: the cheapest parameters, levels and bootstraps of a graph, for bootstrappings that are as precise as they must be.
+
+Ring and levels are those of the cheapest plan. A search begins with the bits of precision that an estimate needs, and asks for more or fewer after a trial run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from jali.ckks import Params
+from jali.compiler.cost.costs import Costs, costs_of
+from jali.compiler.cost.elimination import NEVER
+from jali.compiler.cost.keys import integer_bytes, kept_keys, key_curve
+from jali.compiler.cost.layout_weights import Weights, weights_of
+from jali.compiler.cost.measured import PRESETS, params_of
+from jali.compiler.ir.graph import Graph
+from jali.compiler.layout.layouts import Layout
+from jali.compiler.layout.scaled_sums import has_parts
+from jali.compiler.noise.element_noise import Samples
+from jali.compiler.passes.levels import Levels, levelled, taken
+from jali.compiler.passes.unroll import unrolled
+from jali.compiler.pipeline import STAGE, lowered
+from jali.compiler.planning.bootstrap_placement import best_levels, repeated_after
+from jali.compiler.planning.bootstrap_search import Undecided
+from jali.compiler.planning.dry_run import demanded
+from jali.compiler.planning.parameters import MOST_BITS, Bootstrapping, Ring, needed_bits, rings
+from jali.compiler.planning.plan import COARSE, FINE, MARGIN, WORTH, Plan, missing_bits, precise
+from jali.compiler.progress import Progress
+from jali.compiler.runtime.interpreter import Machine
+from jali.compiler.runtime.matrices import Numbers
+from jali.errors import InvalidArgument, RangeExceeded, Unsupported
+
+__all__ = ["BootstrappingPlanner"]
+
+_SPARE = 0.25  # bits beyond FINE that a plan with bootstrapping may leave before one with less precise bootstrappings is tried
+_CLOSER = 3  # such plans that are tried, each more precise than the one before
+_NEAR = 1  # levels by which the best number differs for other bits of precision
+_STEP = 3  # of the levels between two bootstrappings in the search for the best number
+_WORTH_KEYS = 1 / 50  # part of the cost that further keys of bootstrapping must save
+_PRICED = 1 / 40  # part of what is left to do that the levels of one of many parameters take
+
+
+def _likelier(one: Unsupported | None, other: Unsupported) -> Unsupported:
+    """Of the reasons why there is no plan with some parameters and with others, the one with which there may be a plan; else the last."""
+    return one if isinstance(one, Undecided) else other
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A plan with bootstrapping: its cost, the precision of bootstrappings in bits, parameters, levels, costs of operations, and whether sums are taken
+    apart."""
+
+    cost: int
+    bits: float
+    params: Params
+    levels: Levels
+    costs: Costs
+    apart: bool
+
+
+@dataclass
+class BootstrappingPlanner:
+    """Planning with bootstrapping. Lowered graphs are kept by the number of slots and by whether they may be bootstrapped, and numbers of diagonals
+    for all plans."""
+
+    graph: Graph
+    precision_bits: float
+    lanes: int
+    memory: float
+    device: str
+    key_memory: float | None
+    insecure_ring: Ring | None
+    samples: Samples | None = None
+    progress: Progress = field(default_factory=Progress)
+
+    def __post_init__(self) -> None:
+        self._lowered: dict[tuple[int, bool, bool], dict[str, Graph]] = {}
+        self._layouts: dict[int, dict[str, Layout]] = {}
+        self._weights: dict[int, Weights] = {}
+        self._integers: dict[int, int] = {}
+        self._made_rings: dict[float, list[Bootstrapping]] = {}  # which keep their parameters
+        self.numbers = Numbers()
+        self._flat = unrolled(self.graph)
+        self._needed = needed_bits(self._flat, self.precision_bits, average=True)
+
+    def weights(self, params: Params) -> Weights:
+        """Those of the ring of these parameters: of its preset or, where there is none, of the first parameters that are tried in it."""
+        if params.slots not in self._weights:
+            if params.log_n in PRESETS:
+                params = params_of(params.log_n, params.word)
+            self._weights[params.slots] = weights_of(costs_of(params, self.device), params)
+        return self._weights[params.slots]
+
+    def stages(self, params: Params, apart: bool = True) -> dict[str, Graph]:
+        """The stages after approximation without bootstrapping, which depend on the number of slots alone, and on whether sums are taken apart."""
+        kind = params.slots // self.lanes, params.bootstraps, apart
+        if kind not in self._lowered:
+            if not apart and not has_parts(self.stages(params)["layout"]):
+                self._lowered[kind] = self.stages(params)
+            else:
+                self._lowered[kind] = lowered(
+                    self.graph,
+                    kind[0],
+                    self.weights(params),
+                    bootstraps=kind[1],
+                    apart=apart,
+                    known=self._layouts,
+                    progress=self.progress,
+                )
+        return self._lowered[kind]
+
+    def _placed(
+        self,
+        params: Params,
+        costs: Costs,
+        packings: Sequence[int] = (0,),
+        both: bool = False,
+        below: int = NEVER,
+    ) -> tuple[Levels, int, bool]:
+        """The levels of the cheapest plan, its cost, and whether sums are taken apart in it. both: whether that is compared with a plan in which they are
+        not. It may be better, because the parts of a sum may have to be bootstrapped in its place. Otherwise that is done if there is no plan with sums
+        taken apart. Raises Unsupported if there is none that costs less than `below`."""
+        found: list[tuple[int, bool, Levels]] = []
+        refused: Unsupported | None = None
+        for apart in (True, False):
+            if found and not both:
+                break
+            graph = self.stages(params, apart)["lower"]
+            if apart or graph is not self.stages(params)["lower"]:
+                try:
+                    levels, plan = best_levels(graph, params, costs, packings, below)
+                except Unsupported as error:
+                    refused = _likelier(refused, error)
+                else:
+                    found.append((plan.cost, apart, levels))
+                    below = min(below, plan.cost)
+        if not found:
+            assert refused is not None
+            raise refused
+        cost, apart, levels = min(found, key=lambda one: one[0])
+        return levels, cost, apart
+
+    def _kept_keys(self, params: Params, packings: Sequence[int] = (0,)) -> tuple[str | int, float]:
+        """As kept_keys, for the memory of keys. If they share it with the matrices, these are integers, the smallest kind that needs no work of the
+        host."""
+        if self.key_memory is not None:
+            return kept_keys(params, self.key_memory, packings)
+        if params.slots not in self._integers:
+            each = {
+                digest: len(term.diagonals[pair])
+                for node in self.stages(params)["lower"]
+                for term in node.attrs.get("terms", ())
+                for pair, digest in term.digests.items()
+            }
+            self._integers[params.slots] = sum(each.values()) * integer_bytes(params)
+        room = max(0.0, self.memory - self._integers[params.slots])
+        return kept_keys(params, room, packings)
+
+    def _rings(self, bits: float) -> list[Bootstrapping]:
+        """The rings in which bootstrappings have so many bits of precision. Those of before have made some parameters, which takes time."""
+        if bits not in self._made_rings:
+            self._made_rings[bits] = rings(bits, self.lanes, self.device)
+        return self._made_rings[bits]
+
+    def _cheapest(self, bits: float, before: _Found | None = None) -> _Found:
+        """The cheapest plan whose bootstrappings have so many bits of precision, or on a GPU up to MORE_BITS more.
+
+        before: the best plan for about as many bits, from which this one does not differ by much.
+        """
+        found: list[_Found] = []
+        refused: Unsupported | None = None
+
+        def price(ring: Bootstrapping, levels: int) -> int:
+            nonlocal refused
+            params = ring.at(levels)
+            if params is None:
+                return NEVER
+            self.progress.some("levels", _PRICED)
+            costs = costs_of(params, self.device).slowed(self._kept_keys(params)[1])
+            below = min((plan.cost for plan in found), default=NEVER)
+            try:
+                placed, cost, apart = self._placed(params, costs, below=below)
+            except Unsupported as error:
+                refused = _likelier(refused, error)
+                return NEVER
+            found.append(_Found(cost, ring.bits(levels), params, placed, costs, apart))
+            return cost
+
+        if self.insecure_ring is not None:
+            ring = Bootstrapping(self.insecure_ring.log_n, bits, self.device, insecure=True)
+            price(ring, self.insecure_ring.levels)
+        elif bits <= MOST_BITS:
+            every = self._rings(bits)
+            near = None if before is None else before.params
+            for ring in every:
+                if near is not None and ring.log_n == near.log_n:
+                    levels = near.depth - near.bootstrap_level
+                    now = ring.at(levels)
+                    # With another word, or without security, other levels or another ring may be better now.
+                    if now is not None and now.word == near.word:
+                        self._climb(ring, price, levels)
+            for ring in every if not found else ():
+                self._search(ring, price)
+        if not found:
+            raise refused or Unsupported(
+                f"no secure parameters bootstrap to {bits:.0f} bits, and one bootstrapping has at most {MOST_BITS:.0f}: ask for fewer "
+                "precision_bits"
+            )
+        return self._whole(min(found, key=lambda plan: plan.cost))
+
+    def _whole(self, best: _Found) -> _Found:
+        """The best plan of its parameters, with sums taken apart or not, and with sparse bootstrappings."""
+        placed, cost, apart = self._placed(best.params, best.costs, both=True)
+        return self._sparser(_Found(cost, best.bits, best.params, placed, best.costs, apart))
+
+    def _sparser(self, full: _Found) -> _Found:
+        """The plan, or a cheaper one of the same parameters with keys for n slots, alone or beside those for all slots, where n is a number of slots
+        after which an array repeats that the plan bootstraps. Keys of more bytes than the plan has must save _WORTH_KEYS of its cost."""
+        best, params = full, full.params
+        low = self.stages(params, full.apart)["lower"]
+        every = params.slots
+        periods = {
+            repeated_after(low[name].attrs["layout"], every) for name in full.levels.restored
+        }
+        for packings in ((n, *more) for n in sorted(periods - {every}) for more in ((), (0,))):
+            which, slower = self._kept_keys(params, packings)
+            if which == "fewest":
+                continue  # they do not fit
+            costs = costs_of(params, self.device, [n for n in packings if n]).slowed(slower)
+            try:
+                levels, cost, apart = self._placed(
+                    params, costs, packings, both=True, below=best.cost
+                )
+            except Unsupported:
+                continue
+            more_keys = self._key_bytes(params, levels.packings) > self._key_bytes(params, (0,))
+            most = full.cost * (1 - _WORTH_KEYS) if more_keys else full.cost
+            if cost < min(best.cost, most):
+                best = _Found(cost, full.bits, params, levels, costs, apart)
+        return best
+
+    def _key_bytes(self, params: Params, packings: Sequence[int]) -> int:
+        """The bytes of the keys of bootstrapping that a plan with these packings has."""
+        which, _ = self._kept_keys(params, packings)
+        curve = key_curve(params, tuple(packings))
+        return which if isinstance(which, int) else curve[-1 if which == "all" else 0][0]
+
+    @property
+    def _least(self) -> int:
+        """The fewest levels between two bootstrappings with which every operation can be done."""
+        return max(1, *(taken(node, k) for node in self._flat for k in range(len(node.inputs))))
+
+    def _climb(
+        self, ring: Bootstrapping, price: Callable[[Bootstrapping, int], int], levels: int
+    ) -> None:
+        """Prices plans of a ring with numbers of levels near this one, and on from the best as long as more or fewer levels are better."""
+        prices: dict[int, int] = {}
+        while True:
+            for other in range(max(1, levels - _NEAR), levels + _NEAR + 1):
+                if other not in prices:
+                    prices[other] = price(ring, other)
+            best = min(prices, key=lambda other: (prices[other], abs(other - levels)))
+            if best == levels:
+                return
+            levels = best
+
+    def _search(self, ring: Bootstrapping, price: Callable[[Bootstrapping, int], int]) -> None:
+        """Prices plans of a ring with several numbers of levels between bootstrappings: every third, and those beside the best."""
+        least = self._least
+        most = ring.most(least)
+        if not most:
+            return
+        rough = sorted(range(most, least - 1, -_STEP))  # many levels are seldom better than few
+        prices = {levels: price(ring, levels) for levels in rough}
+        best = min(prices, key=lambda levels: prices[levels])
+        for levels in range(best - _STEP + 1, best + _STEP):
+            if levels != best and least <= levels <= most:
+                price(ring, levels)
+
+    def is_cheaper(self, other: Plan) -> bool:
+        """Whether a plan of about the same precision costs less than one without bootstrapping."""
+        params = other.machine.params
+        try:
+            found = self._cheapest(max(self._needed) + COARSE)
+            _, without = best_levels(self.stages(params)["lower"], params, other.costs)
+        except (Unsupported, InvalidArgument):
+            return False
+        same = found.costs.unit == other.costs.unit and found.params.word == params.word
+        return same and found.cost < WORTH * without.cost
+
+    def _tried(self, found: _Found) -> Plan:
+        """The plan after its trial run."""
+        self.progress.some("parameters", STAGE)
+        stages = dict(self.stages(found.params, found.apart))
+        weights = self.weights(found.params)
+        stages["levels"] = levelled(stages["lower"], found.levels)
+        bootstraps = any(node.op == "bootstrap" for node in stages["levels"])
+        packings, memory = found.levels.packings or (0,), self.memory
+        which, _ = self._kept_keys(found.params, packings)
+        if bootstraps and self.key_memory is None:
+            memory = max(0.0, memory - self._key_bytes(found.params, packings))
+        machine = Machine(
+            stages["levels"],
+            found.params,
+            self.lanes,
+            memory,
+            numbers=self.numbers,
+            costs=found.costs,
+            streams=self.device == "cuda",
+        )
+        if not bootstraps:
+            with contextlib.suppress(RangeExceeded):  # bounds on the noise may outgrow all numbers
+                demand = demanded(machine, laid_out=stages["layout"], samples=self.samples)[0]
+                return Plan(stages, machine, demand, found.costs, weights)
+            which = "none"
+        # A loop multiplies noise by the same matrices in every step, which turns it into the directions that they enlarge most. The noise of a softmax lies
+        # in the directions of the values that it weighs. The sums of squares of the rows of matrices do not tell.
+        turned = any(node.op == "products" for node in stages["levels"])
+        samples = self.samples if self.samples and (turned or self.samples.has_loops) else None
+        demand, machine.claims = demanded(
+            machine, which, found.bits, laid_out=stages["layout"], samples=samples
+        )
+        return Plan(stages, machine, demand, found.costs, weights)
+
+    def plan(self) -> Plan:
+        """The plan with the least precise bootstrappings that are precise enough."""
+        last: list[_Found] = []
+
+        def at(bits: float) -> Plan:
+            last.append(self._cheapest(bits, last[-1] if last else None))
+            return self._tried(last[-1])
+
+        enough = precise(at, max(self._needed) + COARSE, self._needed, self.precision_bits)
+        return self._fewer_bits(last[-1], enough) or enough
+
+    def _fewer_bits(self, found: _Found, enough: Plan) -> Plan | None:
+        """A cheaper plan with less precise bootstrappings that are precise enough, if the first has bits to spare: more were asked for to begin with, or
+        to have words of 32 bits."""
+        spare = -missing_bits(enough, self._needed) - FINE
+        if spare < _SPARE or self.insecure_ring is not None:
+            return None
+        bits = found.bits - spare
+        for _ in range(_CLOSER):
+            with contextlib.suppress(Unsupported, RangeExceeded):
+                fewer = self._cheapest(bits, found)
+                if fewer.cost >= found.cost or fewer.costs.unit != found.costs.unit:
+                    return None
+                plan = self._tried(fewer)
+                missing = missing_bits(plan, self._needed)
+                if missing <= 0:
+                    return plan
+                bits = fewer.bits + missing + MARGIN
+                if bits < found.bits:
+                    continue
+            return None
+        return None

@@ -1,0 +1,379 @@
+"""A run without keys: it computes meaningless numbers, at the levels and with the noise of right ones.
+
+It says which keys a program uses, how much noise its results have and how long it takes, before any key exists. If nobody asks for times,
+the run is a dry one: its engine does no arithmetic, and what ciphertexts carry beside their residues is the same.
+
+The estimates that ciphertexts carry are averages over all slots, also those between the numbers, and take the terms of a polynomial as
+independent. In the depth that bootstrapping allows for, the first makes them too small by bits and the second too large beyond all bounds. There, every
+operation is run on fresh inputs, for the noise that it adds to that of its inputs (jali.compiler.noise.array_noise). A bootstrapping is not run: its noise is that of the same circuit on a small ring. The program's
+ciphertexts carry these figures.
+
+Iterations of a loop that do the same work at the same levels are run once, and so are ciphertexts of an array.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from jali import ckks
+from jali.ckks import EncryptedArray, Evaluator
+from jali.compiler.cost.keys import Demand
+from jali.compiler.ir.graph import Array, Graph, Node, peak
+from jali.compiler.noise.array_noise import Noises
+from jali.compiler.noise.bootstrap_noise import RestoredNoise, frequent_error
+from jali.compiler.noise.element_noise import Added, Samples, by_rows
+from jali.compiler.noise.product_noise import factor_noise
+from jali.compiler.passes.levels import conjugated, levels_of, taken
+from jali.compiler.runtime.interpreter import Encrypted, Machine, alike
+from jali.errors import RangeExceeded
+
+__all__ = ["DRY", "Trial", "demanded"]
+
+#: The name of the engine that computes nothing. Levels, scales, estimates and keys are those of every other engine.
+DRY = "dry"
+
+_TWIN_LOG_N = (
+    10  # of the ring on which the noise of a bootstrapping is found; it hardly depends on the ring
+)
+
+
+_TINY = 2.0**-40
+
+
+class Trial:
+    """A server of a program that has zeros in the place of keys, and inputs for it.
+
+    restored_bits: the precision that was asked of a bootstrapping of these parameters; 0 for a program that does not bootstrap.
+    timed: whether ciphertexts of an array that take the same work are run all the same.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        device: str = DRY,
+        threads: int | None = 1,
+        restored_bits: float = 0.0,
+        timed: bool = False,
+    ) -> None:
+        self._timed = timed
+        self.machine, self._restored_bits = machine, restored_bits
+        self.noises: Noises | None = None
+        self._flat: Machine | None = None  # the machine with matrices that hold nearly nothing
+        self._precisions: dict[tuple[str, float, float, int], float] = {}
+        self._frequent: float | None = None  # see frequent_error
+        self.claims: dict[str, float] = {}
+        self.first: dict[str, str] = {}  # for every node, the one whose run stands for its own
+        self.seconds: dict[str, float] = {}  # of every node that was run alone, if timed
+        self._done: dict[tuple[object, ...], tuple[str, float]] = {}
+        self._fresh: dict[int, EncryptedArray] = {}  # zeros at every level
+        self._given: dict[
+            tuple[str, int, float], Encrypted
+        ] = {}  # by the array, its level and its size
+        self._client = ckks.Client(machine.params, threads=threads)
+        none = self._client._core.evaluation_keys([], False, False, [])
+        self.server = Evaluator._noting_keys(machine.params, none, device, threads)
+        self.requests: list[tuple[ckks.Ciphertext, ...]] = []
+        for node in machine.graph.inputs:
+            one = self._zeros(node, node.attrs["level"])
+            self.requests.append((one,) * node.attrs["layout"].ciphertexts)
+        self.inputs: list[Encrypted] = [
+            tuple(map(self.server.bind, request)) for request in self.requests
+        ]
+
+    def _zeros(self, node: Node, level: int) -> ckks.Ciphertext:
+        """Zeros that pass for the numbers of a node."""
+        zero, largest = np.zeros(self.machine.params.slots), _largest(node)
+        return self._client.encrypt(zero, level=level, magnitude=node.attrs["rms"], peak=largest)
+
+    def fresh(self, node: Node, level: int) -> Encrypted:
+        """Ciphertexts like those of a node, at a level, without what its computation adds."""
+        count: int = node.attrs["layout"].ciphertexts
+        key = node.name, level, node.attrs["rms"]
+        if key in self._given:  # so that users share what they would share in a run
+            return self._given[key]
+        if level not in self._fresh:
+            zero = np.zeros(self.machine.params.slots)
+            # What rounding to doubles adds is said to be in proportion to the magnitude.
+            ciphertext = self._client.encrypt(zero, level=level, magnitude=_TINY, peak=1.0)
+            self._fresh[level] = self.server.bind(ciphertext)
+        zeros = self._fresh[level].with_magnitude(node.attrs["rms"], peak=_largest(node))
+        self._given[key] = (zeros,) * count
+        return self._given[key]
+
+    def instead(self, node: Node, sources: Sequence[Encrypted]) -> Encrypted | None:
+        """The result of a node of a program that bootstraps: see the module."""
+        if self.noises is None:
+            return None
+        if node.op == "input":
+            fresh = self.fresh(node, node.attrs["level"])
+            self.noises.add(node, max(2.0**-x._expected_bits for x in fresh))
+            return None
+        restored = None
+        if node.op == "bootstrap":
+            found, restored = self.fresh(node, node.attrs["level"]), self._restored(node)
+            own = 2.0 ** -self._precision(node, node.attrs["rms"])
+        else:
+            found, own = self._run_alone(node)
+            share = _share_of_copies(node)
+            if share < 1:
+                own = _less_of_copies(own, self._floor(node), share)
+        deviation = self.noises.add(node, own, restored, self._within(node, own))
+        if deviation > 1:
+            raise RangeExceeded(f"{node.name} has more noise than its numbers have size")
+        bits = -math.log2(deviation)
+        self.claims[node.name] = bits
+        return self.machine.known(node, found, bits)
+
+    def added(self, graph: Graph, sizes: Mapping[str, float]) -> dict[str, Added]:
+        """What every node of a program without bootstrapping adds.
+
+        graph: the same after the stage layout, which has the matrices. sizes: see Samples. Products and functions add more beside larger
+        numbers, and count as if all were as large as the largest.
+        """
+        self._done.clear()
+        found: dict[str, Added] = {}
+        laid = {node.name for node in graph}
+        for node in self.machine.graph:
+            if node.op == "input":
+                fresh = self.fresh(node, node.attrs["level"])
+                own = max(2.0**-x._expected_bits for x in fresh)
+                found[node.name] = Added(own, own)
+                continue
+            largest = {} if node.op == "transform" else sizes
+            own, share = self._run_alone(node, largest)[1], _share_of_copies(node)
+            if share < 1:
+                own = _less_of_copies(own, self._floor(node, largest), share)
+            real: Array | float = own
+            has_maps = node.op == "transform" and node.name in laid  # else it is a shared sum
+            maps = graph[node.name].attrs["maps"] if has_maps else ()
+            if any(not single.is_even for single in maps):
+                layout = node.attrs["layout"]
+                floor = self._floor(node, largest)
+                real = by_rows(own, floor, maps, layout.addresses // layout.slots)
+            turned = bool(maps) and all(term.turns for term in node.attrs["terms"])
+            found[node.name] = Added(real, self._behind_overlays(node) if turned else real)
+        return found
+
+    def _behind_overlays(self, node: Node) -> float:
+        """The standard deviation of what rotations add behind the sums of overlays, after which the result is real."""
+        total = 0.0
+        for term in node.attrs["terms"]:
+            (x, *_), server = self.fresh(node, node.attrs["level"]), self.server
+            y = EncryptedArray(server, server.explicit.twice_real(x._settled(), 2.0))
+            for step in term.sums:
+                y = y + y.rotate(step * self.machine.lanes)
+            total = math.hypot(total, 2.0**-y._expected_bits)
+        return total
+
+    def _floor(self, node: Node, sizes: Mapping[str, float] | None = None) -> float:
+        """The noise that a transform adds whatever its matrices hold. Arguments as of _run_alone."""
+        if self._flat is None:
+            self._flat = self.machine.with_flat_matrices()
+        return self._run_alone(node, sizes, self._flat)[1]
+
+    def _run_alone(
+        self, node: Node, sizes: Mapping[str, float] | None = None, machine: Machine | None = None
+    ) -> tuple[Encrypted, float]:
+        """The result of a node for fresh inputs, and the noise that it adds. sizes: root mean squares of its inputs, instead of those that they
+        have. machine: what runs it."""
+        sources = [self.machine.graph[name] for name in node.inputs]
+        sources = [
+            source.with_attrs(rms=(sizes or {}).get(source.name, source.attrs["rms"]))
+            for source in sources
+        ]
+        levels = [source.attrs["level"] for source in sources]
+        work = (machine is not None, *_work(node, sources))
+        if work in self._done:
+            self.first[node.name], own = self._done[work]
+            return self.fresh(node, node.attrs["level"]), own
+        inputs = [self.fresh(*pair) for pair in zip(sources, levels, strict=True)]
+        count, share = node.attrs["layout"].ciphertexts, 1.0
+        if node.op == "products" and not self._timed:  # the others add as much noise as the first
+            share = len(node.attrs["terms"]) / 2
+            node = node.with_attrs(sampled=1)
+        stands = list(range(count)) if self._timed else _alike(node)
+        only = sorted(set(stands))
+        if self._timed:
+            self.server.synchronize()
+        start = time.perf_counter()
+        made = (machine or self.machine).node(self.server, node, inputs, only)
+        # What is put off is computed now. Windows are sums of slots, and the errors of key switches and roundings are independent from slot to slot.
+        if _adds_windows(node):
+            own = 2.0 ** -min(x._settled().independent_bits for x in made)
+        else:
+            own = 2.0 ** -min(x._expected_bits for x in made)
+        own *= math.sqrt(share)
+        if self._timed and machine is None:
+            self.server.synchronize()
+            self.seconds[node.name] = time.perf_counter() - start
+        run = dict(zip(only, made, strict=True))
+        self._done[work] = node.name, own
+        return tuple(run[k] for k in stands), own
+
+    def run(self, **options: object) -> list[Encrypted]:
+        """The outputs for its inputs. Options as of Machine."""
+        self._done.clear()
+        if self._restored_bits:
+            self.noises = Noises(self.machine.graph)
+        return self.machine(self.server, *self.inputs, instead=self.instead, **options)  # type: ignore[arg-type]
+
+    def _within(self, node: Node, own: float) -> tuple[float, float]:
+        """What a product of encrypted matrices adds to its factors, by what it adds if one of them or both are nearly 0."""
+        if node.op != "products":
+            return 0.0, 0.0
+        first, second = node.inputs
+        sizes = [self.machine.graph[name].attrs["rms"] for name in node.inputs]
+        runs = [
+            self._run_alone(node, tiny)[1]
+            for tiny in ({}, {first: _TINY}, {second: _TINY}, {first: _TINY, second: _TINY})
+        ]
+        whole, *alone, floor = (run * own / runs[0] for run in runs)
+        return factor_noise(node, sizes, whole, (alone[0], alone[1]), floor)
+
+    def _restored(self, node: Node) -> RestoredNoise:
+        """The parts of the noise that a bootstrapping adds."""
+        if self._frequent is None:
+            self._frequent = frequent_error(self.machine.params)
+        bits = self._precision(node, node.attrs["rms"]), self._precision(node, _TINY)
+        return RestoredNoise.of(2.0 ** -bits[0], 2.0 ** -bits[1], self._frequent)
+
+    def _precision(self, node: Node, size: float) -> float:
+        """The bits of precision of a bootstrapping of numbers of this root mean square: those of the same circuit on a small ring."""
+        rms = 2.0 ** math.ceil(math.log2(size))
+        largest = max(peak(node), node.attrs.get("most", 0.0), rms)
+        slots = node.attrs.get("slots", 0)
+        key = (node.attrs["kind"], rms, largest, slots)
+        if key not in self._precisions:
+            params = self.machine.params
+            twin = ckks.Params.create(
+                bootstrap=True,
+                precision_bits=self._restored_bits,
+                levels_after=params.depth - params.bootstrap_level,
+                log_n=_TWIN_LOG_N,
+                word=params.word,
+                security=0,
+                name="insecure_twin",
+            )
+            client = ckks.Client(twin, threads=1)
+            none = client._core.evaluation_keys([], False, False, [])
+            server = Evaluator._noting_keys(twin, none, DRY)
+            zeros = np.zeros(twin.slots)
+            x = server.bind(
+                client.encrypt(zeros, level=twin.bootstrap_level, magnitude=rms, peak=largest)
+            )
+            real = node.attrs["kind"] == "real"
+            packed = slots if slots < twin.slots else 0
+            y = (
+                x.bootstrap(real=True, slots=packed or None, repeats=packed > 0)
+                if real
+                else server.bootstrap_pair(x, x)[0]
+            )
+            self._precisions[key] = y._expected_bits
+        return self._precisions[key]
+
+
+def _adds_windows(node: Node) -> bool:
+    """Whether a node takes multiples of its sources and sums of windows alone, with masks and without other matrices."""
+    terms = node.attrs.get("terms", ())
+    return node.op == "transform" and all(t.factor is not None or t.before for t in terms)
+
+
+def _share_of_copies(node: Node) -> float:
+    """Estimates let each of the sums behind a transform's products double the variance. This is the part of that growth which is real.
+
+    A matrix that keeps one slot of a window leaves noise in this slot alone, and the sums copy it to the others. Estimates of ciphertexts are those of slots that
+    hold a number, and a sum adds two of them, as if the slots that are added held numbers, too. For rows with the sums of moduli r_i, the variance
+    of the sum of a window is sum_i r_i^2 v <= (sum_i r_i) max_i r_i v, and the bounds of a term have both.
+    """
+    shares = [
+        max((b[-1] / b[0] for b in term.bounds.values() if b[0] > 0), default=1.0)
+        / 2.0 ** len(term.sums)
+        if term.sums and term.factor is None and not term.turns
+        else 1.0
+        for term in node.attrs.get("terms", ())
+    ]
+    return max(shares, default=1.0)
+
+
+def _less_of_copies(own: float, floor: float, share: float) -> float:
+    """The standard deviation of what a transform adds, of which every slot gets `floor` by itself."""
+    return math.sqrt(floor**2 + max(own**2 - floor**2, 0.0) * share)
+
+
+def _largest(node: Node) -> float:
+    """No slot of the node's ciphertexts holds more."""
+    return max(peak(node), float(node.attrs.get("most", 1.0)))
+
+
+def _work(node: Node, sources: Sequence[Node]) -> tuple[object, ...]:
+    """What nodes have in common that do the same with numbers of the same size at the same levels."""
+    terms = [
+        (
+            *(t.factor, t.picked, t.sums, t.before, t.turned, t.joined),
+            *(tuple(t.digests.values()), tuple(t.bounds.items())),
+        )
+        for t in node.attrs.get("terms", ())
+    ]
+    sizes = [(n.attrs["level"], n.attrs["rms"], _largest(n)) for n in (node, *sources)]
+    count, by = node.attrs["layout"].ciphertexts, id(node.attrs.get("by"))
+    biases = tuple(bool(row.any()) for row in node.attrs.get("bias", ())) if terms else ()
+    return (node.op, count, by, *sizes, *terms, biases, node.inputs[1:] == node.inputs[:-1])
+
+
+def _alike(node: Node) -> list[int]:
+    """For each ciphertext of the result, the first one that takes the same work."""
+    count: int = node.attrs["layout"].ciphertexts
+    found = [0] * count
+    if node.op == "transform":
+        for group in alike(node, range(count)):
+            first: dict[bool, int] = {}
+            for to in group:
+                found[to] = first.setdefault(bool(node.attrs["bias"][to].any()), to)
+    return found
+
+
+def demanded(
+    machine: Machine,
+    bootstrap: str | int = "none",
+    restored_bits: float = 0.0,
+    laid_out: Graph | None = None,
+    samples: Samples | None = None,
+) -> tuple[Demand, dict[str, float]]:
+    """What a program needs of its keys, and the noise that it leaves; and the precision of nodes, as Machine takes it. Arguments as of
+    Demand and Trial.
+
+    laid_out: the graph after the stage layout. samples: with both, the noise of a program without bootstrapping is that of the number which has most,
+    and that of a program with bootstrapping is the mean that examples have if every node adds its noise to them.
+    """
+    trial = Trial(machine, DRY, 1, restored_bits)
+    outputs = trial.run()
+    products = [
+        node.attrs["level"] + taken(node)
+        for node in machine.graph
+        if node.op in ("multiply", "products", "approximated")
+    ]
+    rotations = dict(trial.server._core.demand.rotations)
+    slots = machine.params.slots
+    for step, level in machine.steps:
+        folded = (step + slots // 2 - 1) % slots - slots // 2 + 1  # in the shorter direction
+        rotations[folded] = max(level, rotations.get(folded, 0))
+    noise_bits = tuple(min(x._expected_bits for x in output) for output in outputs)
+    if samples is not None and laid_out is not None and trial.noises is not None:
+        noise_bits = samples.mean_noise_bits(laid_out, trial.noises.added(laid_out))
+    elif samples is not None and laid_out is not None:
+        added = trial.added(laid_out, samples.sizes(laid_out))
+        noise_bits = samples.noise_bits(laid_out, machine.graph, added)
+    demand = Demand(
+        rotations,
+        max(products, default=0),
+        noise_bits,
+        bootstrap,
+        restored_bits,
+        conjugated(machine.graph),
+        levels_of(machine.graph).packings or (0,),
+    )
+    return demand, trial.claims

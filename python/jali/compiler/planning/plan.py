@@ -1,0 +1,97 @@
+"""A plan with its parameters, what it reads and computes, and the search for one that is precise enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from jali.compiler.cost.costs import Costs
+from jali.compiler.cost.keys import Demand, digits, key_bytes, word_bytes
+from jali.compiler.cost.layout_weights import Weights
+from jali.compiler.ir.graph import Graph
+from jali.compiler.passes.levels import taken
+from jali.compiler.runtime.interpreter import Machine
+from jali.errors import InvalidArgument, RangeExceeded
+
+__all__ = ["COARSE", "FINE", "MARGIN", "WORTH", "Plan", "missing_bits", "precise"]
+
+_TRIES = 12
+COARSE = 3.0  # bits by which the scale grows if nothing is known of how far it is off
+MARGIN = 0.1  # bits of noise that a smaller scale is to leave
+FINE = 0.5  # bits by which it grows beyond what is missing
+WORTH = 0.75  # part of the bytes that are read; a larger ring also doubles the messages
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The graphs after layout, lower and levels, ready to run with parameters, the keys that a run needs, the costs of which levels and
+    bootstraps were chosen, and the weights of which layouts were."""
+
+    stages: Mapping[str, Graph]
+    machine: Machine
+    demand: Demand
+    costs: Costs
+    weights: Weights
+
+    @property
+    def bootstraps(self) -> bool:
+        """Whether an array is bootstrapped."""
+        return any(node.op == "bootstrap" for node in self.machine.graph)
+
+    @property
+    def read_bytes(self) -> int:
+        """The bytes of keys and matrices that a run reads, as a measure of its time on a GPU that is the same on every machine."""
+        read = sum(self.machine.encoded_bytes.values())
+        for level, switches in self._switches():
+            read += 2 * switches * key_bytes(self.machine.params, level)
+        return read
+
+    @property
+    def work(self) -> float:
+        """The bytes that a run's key switchings multiply, as a measure of its time on a CPU that is the same on every machine.
+
+        With k primes at a level, p special ones and d digits, a switching transforms k + d (k + p) + 2 (k + p) residues of every
+        coefficient, by log2(N) / 2 products each, and multiplies 2 d (k + p) by the key.
+        """
+        params, total = self.machine.params, 0.0
+        for level, switches in self._switches():
+            k, p = len(params.level(level).primes), params.p_count
+            d = digits(params, level)
+            each = (k + (d + 2) * (k + p)) * params.log_n / 2 + 2 * d * (k + p)
+            total += switches * each
+        return total * 2 * params.slots * word_bytes(params)
+
+    def _switches(self) -> Iterator[tuple[int, int]]:
+        """For every node, the level at which it switches keys, and how many times."""
+        machine, params = self.machine, self.machine.params
+        for node in machine.graph:
+            switches = machine.rotations.get(node.name, 0)
+            if "by" in node.attrs:
+                switches += node.attrs["by"].multiplications * node.attrs["layout"].ciphertexts
+            elif node.op in ("multiply", "products"):
+                switches += node.attrs["layout"].ciphertexts
+            yield min(params.depth, node.attrs["level"] + taken(node)), switches
+
+
+def missing_bits(found: Plan, needed: Sequence[float]) -> float:
+    """By how many bits the noise of a plan is too large."""
+    return max(n - b for n, b in zip(needed, found.demand.noise_bits, strict=True))
+
+
+def precise(
+    at: Callable[[float], Plan], bits: float, needed: list[float], precision_bits: float
+) -> Plan:
+    """The plan at the smallest number of bits, of a scale or of a bootstrapping, that leaves little enough noise."""
+    for _ in range(_TRIES):
+        try:
+            found = at(bits)
+        except RangeExceeded:  # the bounds on the noise are so large that numbers may leave [-1, 1]
+            bits += COARSE
+            continue
+        missing = missing_bits(found, needed)
+        if missing <= 0:
+            return found
+        bits += missing + FINE
+    raise InvalidArgument(
+        f"no scale leaves {precision_bits:g} bits of precision: ask for fewer precision_bits"
+    )

@@ -1,0 +1,1 @@
+"""Compiled programs: client, server, what they exchange, files and reports."""

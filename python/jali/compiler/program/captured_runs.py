@@ -1,0 +1,77 @@
+"""Recorded runs of a program on a server: one for every batch of its ciphertexts. On a GPU each is a CUDA graph."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Sequence
+
+from jali import ckks
+from jali.compiler.program.manifest import Manifest
+from jali.compiler.runtime.interpreter import Encrypted, Machine
+
+__all__ = ["Recording", "lies", "records"]
+
+_KEPT = 4  # for how many sizes of batch a recorded run is kept
+
+
+def records(machine: Machine, evaluator: ckks.Evaluator) -> bool:
+    """Whether a server records its runs unless it is told otherwise: on a GPU whose memory holds all encoded matrices."""
+    return evaluator.device == "cuda" and machine.is_resident
+
+
+def lies(evaluator: ckks.Evaluator, ciphertext: ckks.Ciphertext) -> ckks.EncryptedArray:
+    """A ciphertext where it lies, checked. A recorded run copies its inputs to its own place, wherever they are."""
+    if ciphertext.view is not None:
+        return evaluator.bind(ciphertext)
+    evaluator._core.check(ciphertext)
+    return ckks.EncryptedArray(evaluator, ciphertext)
+
+
+class Recording:
+    """The runs of a machine that belongs to an evaluator. It may be used from several threads."""
+
+    def __init__(self, machine: Machine, evaluator: ckks.Evaluator, manifest: Manifest) -> None:
+        self._machine, self._evaluator, self._manifest = machine, evaluator, manifest
+        self._lock = threading.Lock()
+        self._programs: dict[tuple[int, ...], ckks.Captured] = {}  # by the batch of the ciphertexts
+
+    def knows(self, inputs: Sequence[Encrypted]) -> bool:
+        """Whether the run for this batch is recorded."""
+        return inputs[0][0].shape[:-1] in self._programs
+
+    def __call__(self, inputs: Sequence[Encrypted]) -> list[Encrypted]:
+        """The outputs for inputs that may lie in any memory. The first run of a batch is recorded."""
+        flat = [x for array in inputs for x in array]
+        batch = flat[0].shape[:-1]
+        with self._lock:
+            program = self._programs.get(batch)
+            if program is None:
+                if len(self._programs) == _KEPT:
+                    del self._programs[next(iter(self._programs))]
+                program = self._programs[batch] = self._recorded(inputs)
+        found = program(*flat)
+        arrays = [found] if isinstance(found, ckks.EncryptedArray) else list(found)
+        return _split(arrays, [port.layout.ciphertexts for port in self._manifest.outputs])
+
+    def _recorded(self, inputs: Sequence[Encrypted]) -> ckks.Captured:
+        # The program refers to these two only. If it held self, neither would ever be freed.
+        machine, evaluator = self._machine, self._evaluator
+        counts = [port.layout.ciphertexts for port in self._manifest.inputs]
+        if self._manifest.demand.bootstrap != "none":
+            # This encodes the matrices of every bootstrapping. What it takes of memory is free again before the recording begins.
+            machine(evaluator, *(tuple(map(self._brought, array)) for array in inputs))
+        return evaluator.capture(
+            lambda *xs: [x for y in machine(evaluator, *_split(xs, counts)) for x in y],
+            *(x for array in inputs for x in array),
+        )
+
+    def _brought(self, x: ckks.EncryptedArray) -> ckks.EncryptedArray:
+        ciphertext = x._settled()
+        return x if self._evaluator._core.is_here(ciphertext) else self._evaluator.bind(ciphertext)
+
+
+def _split(arrays: Sequence[ckks.EncryptedArray], counts: Sequence[int]) -> list[Encrypted]:
+    """The arrays in groups of these sizes."""
+    ends = itertools.accumulate(counts)
+    return [tuple(arrays[end - n : end]) for n, end in zip(counts, ends, strict=True)]

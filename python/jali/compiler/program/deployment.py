@@ -1,0 +1,91 @@
+"""A program on a device: the model there, once, for the keys of any number of clients."""
+
+from __future__ import annotations
+
+from jali import ckks
+from jali._core import checks
+from jali._core.refusals import Answering
+from jali.compiler.program.manifest import Manifest
+from jali.compiler.program.server import Server
+from jali.compiler.progress import Counted, checked_progress
+from jali.compiler.runtime.interpreter import Machine
+from jali.errors import InvalidArgument
+
+__all__ = ["MADE", "Deployment", "check_record"]
+
+MADE = ": a client's evaluation_keys() makes them, EvaluationKeys.from_bytes reads bytes"
+
+
+class Deployment(metaclass=Answering):
+    """The encoded weights of a program in the memory of a device. Program.deploy makes it. It holds no secret and no client's keys.
+
+    device, threads: as of ckks.Evaluator.
+    trace: whether evaluators keep every operation, for ``jali simulate``. A run that is replayed has no operations to keep, so that runs are not recorded
+        then.
+
+    May be used from several threads.
+
+    >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
+    >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
+    >>> deployment = program.deploy()
+    >>> clients = [program.client() for _ in range(2)]
+    >>> servers = [deployment.server(client.evaluation_keys()) for client in clients]
+    >>> replies = [server(client.encrypt(examples[:1])) for client, server in zip(clients, servers)]
+    >>> [bool(abs(c.decrypt(r) - 2 * examples[:1]).max() < 0.01) for c, r in zip(clients, replies)]
+    [True, True]
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        manifest: Manifest,
+        *,
+        device: str = "auto",
+        threads: int | None = None,
+        trace: bool = False,
+    ) -> None:
+        self._machine, self._manifest, self._trace = machine, manifest, trace
+        self._engine = ckks.Engine(manifest.params, device, threads=threads, trace=trace)
+
+    @property
+    def manifest(self) -> Manifest:
+        """What its clients know of the program."""
+        return self._manifest
+
+    @property
+    def engine(self) -> ckks.Engine:
+        """What computes: its device, and the memory in use there."""
+        return self._engine
+
+    def __repr__(self) -> str:
+        return f"Deployment({self._manifest.params!r}, device='{self._engine.device}')"
+
+    def prepare(self, progress: Counted | None = None) -> None:
+        """Encodes the weights; Program.deploy has done so. progress: called after each matrix, with how many are done and how many there are. If it raises, the
+        work ends."""
+        self._machine.prepare(self._engine.with_keys(), checked_progress(progress))
+
+    def evaluator(self, keys: ckks.EvaluationKeys) -> ckks.Evaluator:
+        """The engine with a client's keys. Raises InvalidArgument for anything else, and ParamsMismatch for keys of another program's clients."""
+        checks.instance(keys, ckks.EvaluationKeys, "keys", MADE)
+        return self._engine.with_keys(keys)
+
+    def server(self, keys: ckks.EvaluationKeys, *, record: bool | None = None) -> Server:
+        """The server of a client. It takes the time and the memory of the client's keys alone. record: as of Server.
+
+        Raises the errors of ``evaluator``, and InvalidArgument for record=True if runs are traced.
+        """
+        return self.server_of(self.evaluator(keys), record)
+
+    def server_of(self, evaluator: ckks.Evaluator, record: bool | None = None) -> Server:
+        """The server of an evaluator of this deployment's engine."""
+        if self._trace:
+            check_record(record)
+            record = False
+        return Server(self._machine, self._manifest, evaluator, record=record)
+
+
+def check_record(record: bool | None) -> None:
+    """Raises InvalidArgument if runs that are traced are to be recorded."""
+    if record:
+        raise InvalidArgument("a run that is replayed cannot be traced: leave out record=True")

@@ -1,0 +1,442 @@
+"""The price list of a program: what it takes and how exact it is, layer by layer, before any key exists."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from jali import device as devices
+from jali._core.console import bytes_text, counted_text, seconds_text
+from jali.ckks.evaluator import Evaluator
+from jali.compiler.cost.keys import key_sizes, relative_time
+from jali.compiler.frontends.answers import Kept, kept_text
+from jali.compiler.ir.graph import Node
+from jali.compiler.planning.dry_run import Trial
+from jali.compiler.program.captured_runs import Recording, lies, records
+from jali.compiler.program.manifest import Manifest
+from jali.compiler.progress import Counted
+from jali.compiler.runtime.interpreter import Encrypted, Machine, restored
+from jali.compiler.runtime.storage import Kind
+
+__all__ = ["Layer", "Summary", "bootstraps_of", "kinds_text", "stored_text", "summarised"]
+
+_RUNS = 3
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One node of the lowered graph.
+
+    level: of its result. seconds: the least of three trial runs, for all examples of one ciphertext. If a server records its runs, the
+    time of a recorded run is divided among the layers in proportion to these. diagonals: products with encoded diagonals.
+    diagonal_bytes: of those that stay in the memory of the device. stored: the kinds of jali.compiler.runtime.storage in which they are. noise: the
+    standard deviation of the noise of its numbers, in the model's units. low, high: the range that was assumed for it; proven says
+    whether it follows from the inputs' ranges.
+    """
+
+    name: str
+    op: str
+    level: int
+    seconds: float
+    rotations: int
+    diagonals: int
+    diagonal_bytes: int
+    stored: tuple[Kind, ...]
+    noise: float
+    low: float
+    high: float
+    proven: bool
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What Program.summary gives. Times are in seconds, and for all `examples` of one ciphertext.
+
+    key_bytes: what the client makes, in memory. key_bytes_sent: in a message. key_bytes_expanded: in the server's memory.
+    diagonal_bytes: of all matrices in the memory of the device. stored_bytes: of those of every kind of jali.compiler.runtime.storage; streamed ones lie in the
+    memory of the host.
+    request_bytes, reply_bytes: of the messages of one run.
+    precision_bits: what was asked for: results are off by at most 2^-precision_bits of the largest output of the calibration. averaged: whether this
+    is promised for the average of the noise over numbers, not for the number that has most of it, as in all programs that bootstrap. answers: see Program.
+    constant_bytes: of the encoded biases. workspace_bytes: of the arrays that are in memory at once, and of what an operation takes for itself, at most. Both were
+    measured in the trial runs.
+    first_seconds: what the first call of a server takes: `seconds`, and beside them what is made once: the matrices of every kind of bootstrapping, tables and pools of
+    memory, and on a GPU the recording of the run. Each was measured in the trial runs. prepare_seconds come before it, when the server is made.
+    What it leaves out is what the operating system does for keys that no call has read yet.
+    bootstraps: bootstrappings of one ciphertext, or of two at once. sparse_bootstraps: those of them with fewer slots than all, of
+    numbers that repeat. bootstrap_seconds: their part of the time. bootstrap_key_bytes: what their
+    keys take in the server's memory, as a part of key_bytes_expanded. bootstrap_matrix_bytes: what the matrices of bootstrapping take on the device: there
+    are some for every level to which, and every number of slots with which, the program bootstraps. They were measured in the trial runs.
+    """
+
+    device: str
+    params: str
+    examples: int
+    depth: int
+    layers: tuple[Layer, ...]
+    seconds: float
+    prepare_seconds: float
+    keys: int
+    key_bytes: int
+    key_bytes_sent: int
+    key_bytes_expanded: int
+    diagonal_bytes: int
+    stored_bytes: Mapping[Kind, int]
+    constant_bytes: int
+    workspace_bytes: int
+    request_bytes: int
+    reply_bytes: int
+    precision_bits: float
+    bootstraps: int
+    sparse_bootstraps: int
+    bootstrap_seconds: float
+    bootstrap_key_bytes: int
+    bootstrap_matrix_bytes: int = 0
+    first_seconds: float = 0.0
+    averaged: bool = False
+    answers: Kept | None = None
+
+    @property
+    def device_bytes(self) -> int:
+        """What the server takes of the memory of its device: keys, matrices, those of bootstrapping, too, biases and arrays."""
+        matrices = self.diagonal_bytes + self.bootstrap_matrix_bytes
+        return self.key_bytes_expanded + matrices + self.constant_bytes + self.workspace_bytes
+
+    def __str__(self) -> str:
+        head = (
+            "layer",
+            "operation",
+            "level",
+            "time",
+            "rotations",
+            "diagonals",
+            "bytes",
+            "stored",
+            "noise",
+            "range",
+        )
+        rows = [head, *(_cells(layer) for layer in self.layers)]
+        widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
+        lines = [
+            "  "
+            + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+        return "\n".join(
+            [
+                f"{self.params} on {self.device}",
+                *lines,
+                f"{seconds_text(self.seconds)} for {counted_text(self.examples, 'example')}; {counted_text(self.depth, 'level')}; "
+                f"{seconds_text(self.prepare_seconds)} to encode the matrices, once",
+                f"{seconds_text(self.first_seconds)} for the first call, which makes the matrices of bootstrapping, tables and room in memory once",
+                *self._bootstraps(),
+                f"{counted_text(self.keys, 'key')}: {bytes_text(self.key_bytes_sent)} sent once, {bytes_text(self.key_bytes_expanded)} in the "
+                f"server; matrices {bytes_text(self.diagonal_bytes)}; biases {bytes_text(self.constant_bytes)}; arrays at most "
+                f"{bytes_text(self.workspace_bytes)}",
+                f"matrices: {stored_text(self.stored_bytes)}{self._made()}",
+                f"request {bytes_text(self.request_bytes)}, reply {bytes_text(self.reply_bytes)}; results to "
+                f"{self.precision_bits:g} bits of the largest output{kept_text(self.answers)}{self._averaged()}",
+                *self._ranges(),
+            ]
+        )
+
+    def _ranges(self) -> list[str]:
+        if all(layer.proven for layer in self.layers):
+            return [
+                "All ranges follow from the inputs' ranges: no input that clients accept leads out of one."
+            ]
+        return [
+            "A range marked ? was seen in the calibration and widened; others follow from the inputs' ranges. Inputs unlike the calibration may lead out of it,",
+            'of which decryption does not notice all: see Program.simulate, and ranges="proven" of jali.compile.',
+        ]
+
+    def _averaged(self) -> str:
+        if not self.averaged:
+            return ""
+        return ", by the average of the noise over numbers: single ones may have more"
+
+    def _made(self) -> str:
+        made = sum("made" in layer.stored for layer in self.layers)
+        if not made:
+            return ""
+        return f"; those of {counted_text(made, 'layer')} do not fit, and are made at every use: compile with more memory="
+
+    def _bootstraps(self) -> list[str]:
+        if not self.bootstraps:
+            return ["no bootstraps"]
+        times = counted_text(self.bootstraps, "bootstrap")
+        if self.sparse_bootstraps:
+            times += f" ({self.sparse_bootstraps} of them with fewer slots)"
+        return [
+            f"{times}, {seconds_text(self.bootstrap_seconds)} in all; their keys take "
+            f"{bytes_text(self.bootstrap_key_bytes)}, and their matrices {bytes_text(self.bootstrap_matrix_bytes)} in the server"
+        ]
+
+
+def stored_text(bytes_of: Mapping[Kind, int]) -> str:
+    """The bytes of every kind of matrices that there are."""
+    found = [f"{kind} {bytes_text(n)}" for kind, n in bytes_of.items() if n]
+    return ", ".join(found) or "none"
+
+
+def kinds_text(kinds: Sequence[Kind]) -> str:
+    """The kinds of the matrices of a node."""
+    return ", ".join(kinds) or "-"
+
+
+def _cells(layer: Layer) -> tuple[str, ...]:
+    return (
+        layer.name,
+        layer.op,
+        str(layer.level),
+        seconds_text(layer.seconds),
+        str(layer.rotations),
+        str(layer.diagonals),
+        bytes_text(layer.diagonal_bytes),
+        kinds_text(layer.stored),
+        f"{layer.noise:.1e}",
+        f"[{layer.low:.3g}, {layer.high:.3g}]{'' if layer.proven else '?'}",
+    )
+
+
+class _Memory:
+    """What work takes of a server's memory beside what is in use before and behind it."""
+
+    def __init__(self, server: Evaluator) -> None:
+        self._server = server
+        self._before = 0
+        self.lap()
+
+    def lap(self) -> int:
+        """The bytes since the last call."""
+        peak, now = self._server._core.take_peak(), self._server.counters()["bytes_in_use"]
+        taken = max(0, peak - max(now, self._before))
+        self._before = now
+        return taken
+
+
+class _Watch:
+    """Times every node of a run, and measures its memory."""
+
+    def __init__(self, trial: Trial) -> None:
+        self._synchronize = trial.server.synchronize
+        self.seconds: dict[str, float] = {}
+        self.noise_bits: dict[str, float] = {}
+        self.array_bytes: dict[str, int] = {}
+        self.temporary_bytes: dict[str, int] = {}
+        self._memory = _Memory(trial.server)
+        self._last = time.perf_counter()
+
+    def __call__(self, node: Node, value: Encrypted) -> None:
+        self.noise_bits[node.name] = min(
+            x._expected_bits for x in value
+        )  # it also computes what is put off
+        self._synchronize()
+        now = time.perf_counter()
+        self.seconds[node.name] = now - self._last
+        self.array_bytes[node.name] = sum(x._settled().nbytes for x in value)
+        self.temporary_bytes[node.name] = self._memory.lap()
+        self._last = time.perf_counter()
+
+
+def summarised(
+    machine: Machine,
+    manifest: Manifest,
+    precision_bits: float,
+    device: str,
+    threads: int | None,
+    progress: Counted | None = None,
+) -> Summary:
+    """The price list on a device of this machine, by trial runs there. progress: as of Program.summary."""
+    demand = manifest.demand
+    trial = Trial(machine, device, threads, demand.restored_bits, timed=True)
+    before = trial.server.counters()["bytes_in_use"]
+    start = time.perf_counter()
+    matrices = 0
+
+    def encoded(done: int, total: int) -> None:
+        nonlocal matrices
+        matrices = total
+        if progress is not None:
+            progress(done, total + 1 + _RUNS)
+
+    machine.prepare(trial.server, encoded)
+    trial.server.synchronize()
+    prepared = time.perf_counter() - start
+    held, kinds = machine.held_bytes, machine.stored
+    encoded_bytes = trial.server.counters()["bytes_in_use"] - before
+    constant_bytes = max(0, encoded_bytes - sum(held.values()))
+    start = time.perf_counter()
+    trial.run()  # makes tables and pools
+    trial.server.synchronize()
+    once = time.perf_counter() - start
+    slower = relative_time(manifest.params, demand)  # the trial has all keys
+    measured, restoring_bytes, temporary, made = _bootstraps(machine, trial)
+    least = float("inf")
+    restoring = {k: slower * s for k, s in measured.items()}
+    seconds: dict[str, list[float]] = {}
+    for k in range(_RUNS):
+        if progress is not None:
+            progress(matrices + 1 + k, matrices + 1 + _RUNS)
+        watch, start = _Watch(trial), time.perf_counter()
+        outputs = trial.run(watch=watch)
+        least = min(least, time.perf_counter() - start)
+        taken = watch.seconds | trial.seconds
+        taken |= {name: taken[one] for name, one in trial.first.items()}
+        for name, spent in (taken | restoring).items():
+            seconds.setdefault(name, []).append(spent)
+        temporary = watch.temporary_bytes | temporary
+        temporary |= {name: temporary[one] for name, one in trial.first.items()}
+    if progress is not None:
+        progress(matrices + 1 + _RUNS, matrices + 1 + _RUNS)
+    layers = tuple(
+        _layer(
+            machine,
+            node,
+            min(seconds[node.name]),
+            watch.noise_bits[node.name],
+            held.get(node.name, 0),
+            kinds.get(node.name, ()),
+        )
+        for node in machine.graph
+        if node.op != "input"
+    )
+    share = 1.0
+    once = max(0.0, once - least) + made
+    if records(machine, trial.server):
+        recorded, first = _recorded_seconds(trial, manifest)
+        once += first
+        total = recorded + (slower - 1) * sum(measured.values())
+        share = total / sum(layer.seconds for layer in layers)
+        layers = tuple(replace(layer, seconds=share * layer.seconds) for layer in layers)
+    params, sizes = manifest.params, key_sizes(manifest.params, demand)
+    return Summary(
+        device=f"{trial.server.engine} ({devices.name(device if device != 'auto' else devices.resolved(device))})",
+        params=repr(params),
+        examples=manifest.lanes,
+        depth=params.depth,
+        layers=layers,
+        seconds=sum(layer.seconds for layer in layers),
+        prepare_seconds=prepared,
+        keys=sizes.count,
+        key_bytes=sizes.made,
+        key_bytes_sent=sizes.sent,
+        key_bytes_expanded=sizes.expanded,
+        diagonal_bytes=sum(layer.diagonal_bytes for layer in layers),
+        stored_bytes=machine.bytes_of,
+        constant_bytes=constant_bytes,
+        workspace_bytes=_workspace(machine, watch.array_bytes, temporary),
+        request_bytes=sum(len(c.to_bytes()) for array in trial.requests for c in array),
+        reply_bytes=sum(len(x.ciphertext.to_bytes()) for array in outputs for x in array),
+        precision_bits=precision_bits,
+        bootstraps=sum(bootstraps_of(node) for node in machine.graph),
+        sparse_bootstraps=sum(bootstraps_of(n) for n in machine.graph if "slots" in n.attrs),
+        bootstrap_seconds=share * sum(restoring.values()),
+        bootstrap_key_bytes=sizes.bootstrap,
+        bootstrap_matrix_bytes=restoring_bytes,
+        averaged=demand.restored_bits > 0,
+        first_seconds=sum(layer.seconds for layer in layers) + once,
+    )
+
+
+def _recorded_seconds(trial: Trial, manifest: Manifest) -> tuple[float, float]:
+    """The time of a whole request to a server that records its runs: the least of three, with the transfer of its ciphertexts to the
+    device. A recorded run has no gaps between the launches of small operations. And what the first one takes beyond it, which is recorded."""
+    recording, server = Recording(trial.machine, trial.server, manifest), trial.server
+    spent = []
+    for _ in range(1 + _RUNS):
+        start = time.perf_counter()
+        recording([tuple(lies(server, c) for c in request) for request in trial.requests])
+        server.synchronize()
+        spent.append(time.perf_counter() - start)
+    return min(spent[1:]), max(0.0, spent[0] - min(spent[1:]))
+
+
+def bootstraps_of(node: Node) -> int:
+    """How often a node bootstraps: a pair counts once."""
+    if node.op != "bootstrap":
+        return 0
+    count: int = node.attrs["layout"].ciphertexts
+    return -(-count // 2) if node.attrs["kind"] == "pair" else count
+
+
+def _bootstraps(
+    machine: Machine, trial: Trial
+) -> tuple[dict[str, float], int, dict[str, int], float]:
+    """The time of every node ``bootstrap``, by one run for each kind, number of ciphertexts and of slots, and level; the bytes of all their matrices, which
+    stay on the device behind the first run of a kind; what every node takes for itself; and the time that the first runs take beyond others, which make the
+    matrices."""
+    total, once = 0, 0.0
+    found: dict[str, float] = {}
+    temporary: dict[str, int] = {}
+    known: dict[tuple[object, ...], tuple[float, int]] = {}
+    server, due = trial.server, machine.params.bootstrap_level
+    for node in machine.graph:
+        if node.op != "bootstrap":
+            continue
+        count, level = node.attrs["layout"].ciphertexts, node.attrs["level"]
+        key = (node.attrs["kind"], count, level, node.attrs.get("slots"))
+        if key not in known:
+            source = trial.fresh(node, due)
+            before, start = server.counters()["bytes_in_use"], time.perf_counter()
+            for x in restored(server, node, source):  # makes the matrices
+                x._settled()
+            del x
+            server.synchronize()
+            first = time.perf_counter() - start
+            total += max(0, server.counters()["bytes_in_use"] - before)
+            memory, start = _Memory(server), time.perf_counter()
+            for x in restored(server, node, source):
+                x._settled()
+            server.synchronize()
+            known[key] = time.perf_counter() - start, memory.lap()
+            once += max(0.0, first - known[key][0])
+        found[node.name], temporary[node.name] = known[key]
+    return found, total, temporary, once
+
+
+def _layer(
+    machine: Machine,
+    node: Node,
+    seconds: float,
+    noise_bits: float,
+    held: int,
+    kinds: tuple[Kind, ...],
+) -> Layer:
+    attrs = node.attrs
+    radius, centre = float(np.mean(attrs["radius"])), float(np.mean(attrs["centre"]))
+    return Layer(
+        name=node.name,
+        op=str(attrs["by"].name) if "by" in attrs else node.op,
+        level=attrs["level"],
+        seconds=seconds,
+        rotations=machine.rotations.get(node.name, 0),
+        diagonals=sum(term.count for term in attrs.get("terms", ())),
+        diagonal_bytes=held,
+        stored=kinds,
+        noise=radius * 2.0**-noise_bits,
+        low=attrs["low"] * radius + centre,
+        high=attrs["high"] * radius + centre,
+        proven=attrs["proven"],
+    )
+
+
+def _workspace(
+    machine: Machine, array_bytes: Mapping[str, int], temporary: Mapping[str, int]
+) -> int:
+    """The most bytes of arrays that are in use at once, and of what a node takes while it computes."""
+    graph = machine.graph
+    last = {name: k for k, node in enumerate(graph) for name in node.inputs}
+    last |= {name: len(graph) for name in graph.outputs}
+    last |= {node.name: len(graph) for node in graph.inputs}  # the server holds them to the end
+    most = 0
+    for k in range(len(graph)):
+        alive = [
+            n.name for n in graph.nodes[: k + 1] if last.get(n.name, -1) >= k or n is graph.nodes[k]
+        ]
+        own = temporary.get(graph.nodes[k].name, 0)
+        most = max(most, sum(array_bytes[name] for name in alive) + own)
+    return most

@@ -1,0 +1,208 @@
+"""What must hold after every stage of the compiler. A stage is a function from graph to graph; these are checks of its result alone.
+
+Each verifier raises InternalError, which names the stage and the node, if its graph is none that the stage may make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from jali._core.console import counted_text
+from jali.ckks import Params
+from jali.compiler.cost.costs import Costs
+from jali.compiler.cost.elimination import NEVER
+from jali.compiler.ir import traced_ops
+from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.loop_graph import sizes_of
+from jali.compiler.layout.choose_layouts import check_seen
+from jali.compiler.layout.layouts import Gathered, Layout
+from jali.compiler.passes.amplify import largest_of
+from jali.compiler.passes.levels import taken
+from jali.compiler.planning import bootstrap_placement
+from jali.compiler.program.manifest import Manifest
+from jali.errors import InternalError, InvalidArgument
+
+__all__ = ["GRAPHS", "verify_costs", "verify_graph", "verify_levels", "verify_manifest"]
+
+_FOLDED = frozenset({"input", "affine", "multiply", "products", "function", "polynomial", "loop"})
+_SCALED = frozenset({"input", "affine", "multiply", "products", "approximated", "loop"})
+_LOWERED = frozenset({"input", "transform", "multiply", "products", "approximated"})
+_BEYOND = 1 + 2.0**-9  # in its scale, a number is at most 1 and what approximations add
+
+Problems = Iterator[tuple[Node, str]]
+
+
+def verify_graph(stage: str, graph: Graph) -> None:
+    """Raises InternalError unless the graph is one after this stage: trace, fold, calibrate, approximate, layout, lower or levels."""
+    if graph.stage != stage:
+        raise InternalError(f"the graph after {stage} says that it is one after {graph.stage}")
+    for node, problem in GRAPHS[stage](graph):
+        raise InternalError(f"after {stage}, {node.name} {problem}")
+
+
+def _bodies(rules: Callable[[Graph], Problems]) -> Callable[[Graph], Problems]:
+    """The rules, also for the bodies of loops."""
+
+    def every(graph: Graph) -> Problems:
+        yield from rules(graph)
+        for node in graph:
+            if node.op == "loop":
+                yield from every(node.attrs["body"])
+
+    return every
+
+
+def _known(graph: Graph, operations: frozenset[str]) -> Problems:
+    for node in graph:
+        if node.op not in operations:
+            yield node, f"is {node.op}, which this stage does not have"
+
+
+def _traced(graph: Graph) -> Problems:
+    try:
+        traced_ops.verify(graph)
+    except InvalidArgument as error:
+        yield graph.nodes[-1], str(error)
+
+
+def _folded(graph: Graph) -> Problems:
+    yield from _known(graph, _FOLDED | _SCALED)
+    for node in graph:
+        if node.op == "affine":
+            for name, single in zip(node.inputs, node.attrs["maps"], strict=True):
+                if single.shape != (node.size, graph[name].size):
+                    yield (
+                        node,
+                        f"has a matrix of {single.shape} on the {graph[name].size} of {name}",
+                    )
+            if np.shape(node.attrs["bias"]) != (node.size,):
+                yield node, "has a bias of another size"
+        elif node.op == "loop" and sum(sizes_of(node.attrs)) != node.size:
+            yield node, "has another size than the parts of its result"
+
+
+def _calibrated(graph: Graph) -> Problems:
+    yield from _folded(graph)
+    for node in graph:
+        numbers = [node.attrs.get(k) for k in ("low", "high", "mean", "square", "largest")]
+        if any(v is None or not np.all(np.isfinite(v)) for v in numbers):
+            yield node, "has no finite range"
+        elif np.any(node.attrs["low"] > node.attrs["high"]):
+            yield node, "has an empty range"
+
+
+def _scales(graph: Graph) -> Problems:
+    for node in graph:
+        most = _BEYOND * (1.0 if graph.stage == "approximate" else largest_of(graph, node))
+        most *= node.attrs.get("added", 1)
+        if not np.all(np.asarray(node.attrs.get("radius", 0.0)) > 0):
+            yield node, "has no scale"
+        elif max(-node.attrs["low"], node.attrs["high"]) > most:
+            yield node, f"leaves [-1, 1]: [{node.attrs['low']:g}, {node.attrs['high']:g}]"
+        if (
+            node.op == "approximated"
+            and node.attrs["by"].depth < 1
+            and not node.attrs["by"].constant
+        ):
+            yield node, "has a polynomial that takes no level"
+
+
+def _approximated(graph: Graph) -> Problems:
+    yield from _known(graph, _SCALED)
+    yield from _folded(graph)
+    yield from _scales(graph)
+
+
+def _slots(layout: Layout) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """A slot for each number, or the numbers that some slot of a gathered input holds."""
+    return layout.table[layout.table >= 0] if isinstance(layout, Gathered) else layout.addresses
+
+
+def _laid(graph: Graph) -> Problems:
+    for node in graph:
+        layout = node.attrs.get("layout")
+        if layout is None:
+            yield node, "has no layout"
+        elif len(np.unique(_slots(layout))) != node.size:
+            yield node, "has not a slot for each number"
+    try:
+        check_seen(graph)
+    except InternalError as error:
+        yield graph.nodes[-1], str(error)
+
+
+def _layout(graph: Graph) -> Problems:
+    yield from _known(graph, _SCALED - {"loop"})
+    yield from _scales(graph)
+    yield from _laid(graph)
+
+
+def _lower(graph: Graph) -> Problems:
+    yield from _known(graph, _LOWERED)
+    yield from _scales(graph)
+    yield from _laid(graph)
+    for node in graph:
+        if node.op == "transform" and len(node.attrs["terms"]) != len(node.inputs):
+            yield node, "has not a matrix for each of its inputs"
+
+
+def _levels(graph: Graph) -> Problems:
+    yield from _known(graph, _LOWERED | {"bootstrap"})
+    yield from _laid(graph)
+    for node in graph:
+        level = node.attrs.get("level")
+        if type(level) is not int or level < 0:
+            yield node, "has no level"
+            continue
+        for k, name in enumerate(node.inputs if node.op != "bootstrap" else ()):
+            if graph[name].attrs["level"] < level + taken(node, k):
+                yield (
+                    node,
+                    f"takes {counted_text(taken(node, k), 'level')} of {name}, which has too few",
+                )
+
+
+#: The verifier of each stage that makes a graph.
+GRAPHS: Mapping[str, Callable[[Graph], Problems]] = {
+    "trace": _traced,
+    "simplify": _traced,
+    "fold": _bodies(_folded),
+    "calibrate": _bodies(_calibrated),
+    "approximate": _bodies(_approximated),
+    "layout": _layout,
+    "lower": _lower,
+    "levels": _levels,
+}
+
+
+def verify_levels(graph: Graph, params: Params) -> None:
+    """Raises InternalError unless the parameters have the levels of the graph, and do its bootstraps."""
+    for node in graph:
+        if node.attrs["level"] > params.depth:
+            raise InternalError(
+                f"the parameters have no level {node.attrs['level']} of {node.name}"
+            )
+    try:
+        bootstrap_placement.verify(graph, params)
+    except InvalidArgument as error:
+        raise InternalError(str(error)) from None
+
+
+def verify_costs(graph: Graph, costs: Costs) -> None:
+    """Raises InternalError unless every operation has a cost at its level."""
+    for node in graph:
+        if node.op != "bootstrap" and costs.of(node)[node.attrs["level"]] >= NEVER:
+            raise InternalError(f"{node.name} cannot be computed at level {node.attrs['level']}")
+
+
+def verify_manifest(manifest: Manifest, graph: Graph) -> None:
+    """Raises InternalError unless the client's inputs and outputs are those of the graph."""
+    ports: list[tuple[Any, Node]] = list(zip(manifest.inputs, graph.inputs, strict=True))
+    ports += zip(manifest.outputs, (graph[name] for name in graph.outputs), strict=True)
+    for port, node in ports:
+        mine = port.name, port.layout, port.level
+        if mine != (node.name, node.attrs["layout"], node.attrs["level"]):
+            raise InternalError(f"the client has {port.name} otherwise than the server")

@@ -1,0 +1,1 @@
+"""The encrypted interpreter: a graph with levels, on ciphertexts."""

@@ -1,0 +1,583 @@
+"""The encrypted interpreter: a graph with levels, on ciphertexts."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from jali import ckks
+from jali.ckks import EncryptedArray, Evaluator, Plaintext
+from jali.compiler.cost.costs import Costs
+from jali.compiler.ir.graph import Array, Graph, Node, peak
+from jali.compiler.ir.loop_graph import is_whole
+from jali.compiler.layout.choose_layouts import check_seen
+from jali.compiler.layout.terms import Term
+from jali.compiler.passes.levels import taken
+from jali.compiler.runtime.matrices import FlatMatrices, Matrices, Numbers
+from jali.compiler.runtime.storage import Kind
+from jali.errors import InvalidArgument
+
+__all__ = ["Encrypted", "Machine", "alike", "lowered_to", "restored"]
+
+#: Ciphertexts of one array that are computed at once: on a GPU, where launches bind small ones, and on a CPU, where the copies cost more than that
+#: gains (a rotation of 8 at N = 2^13 takes 1.5 times as long).
+_TOGETHER, _ON_A_CPU = 8, 1
+
+#: The ciphertexts of one array.
+Encrypted = tuple[EncryptedArray, ...]
+
+
+class Machine:
+    """A graph with its matrices planned for parameters, ready to run on an evaluator.
+
+    memory: bytes for matrices; see jali.compiler.runtime.matrices, also for costs and streams.
+    claims: for the nodes of a program that bootstraps, the precision in bits that their results are known to have. Ciphertexts carry estimates that grow with
+    every polynomial, far beyond the noise; a program that bootstraps would come to refuse its own results.
+    numbers: diagonals that machines of the same graph share; see jali.compiler.runtime.matrices.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        params: ckks.Params,
+        lanes: int,
+        memory: float,
+        claims: Mapping[str, float] | None = None,
+        numbers: Numbers | None = None,
+        costs: Costs | None = None,
+        streams: bool = False,
+    ) -> None:
+        self.graph, self.params, self.lanes, self.memory = graph, params, lanes, memory
+        self.claims: Mapping[str, float] = claims or {}
+        self._matrices = Matrices(params, lanes, memory, numbers, costs, streams)
+        self._biases: dict[tuple[int, int, int], Plaintext] = {}  # by the array, its level and row
+        self._last: _Overlay | None = None
+        for node in check_seen(graph):
+            if node.op in ("transform", "products"):
+                self._matrices.add(node)
+        self._matrices.settle()
+        self._open = _only_added(graph)
+
+    def with_flat_matrices(self) -> Machine:
+        """The same with matrices that add the least noise that any have with their diagonals; see FlatMatrices."""
+        other = copy.copy(self)
+        other._matrices = FlatMatrices(self._matrices)
+        return other
+
+    @property
+    def rotations(self) -> dict[str, int]:
+        """The rotations of every transform."""
+        return self._matrices.rotations
+
+    @property
+    def steps(self) -> set[tuple[int, int]]:
+        """The rotations of all products of matrices, each with its level."""
+        return self._matrices.steps
+
+    @property
+    def encoded_bytes(self) -> dict[str, int]:
+        """The bytes of every transform's matrices, if all were encoded."""
+        return self._matrices.encoded_bytes
+
+    @property
+    def held_bytes(self) -> dict[str, int]:
+        """The bytes of every transform's matrices that stay in the memory of the device."""
+        return self._matrices.held_bytes
+
+    @property
+    def bytes_of(self) -> dict[Kind, int]:
+        """The bytes of the matrices of every kind; see jali.compiler.runtime.storage."""
+        return self._matrices.bytes_of
+
+    @property
+    def least_bytes(self) -> int:
+        """With so many bytes of the device, no matrix has to be streamed or made at each use."""
+        return self._matrices.least_bytes
+
+    @property
+    def stored(self) -> dict[str, tuple[Kind, ...]]:
+        """The kinds of every transform's matrices."""
+        return self._matrices.stored
+
+    @property
+    def extra(self) -> dict[str, int]:
+        """What a run of every transform costs more than if all matrices were resident, in the unit of the costs."""
+        return self._matrices.extra
+
+    @property
+    def is_resident(self) -> bool:
+        """Whether all matrices stay in the memory of the device, so that a run may be recorded."""
+        return self._matrices.is_resident
+
+    def prepare(
+        self, server: Evaluator, progress: Callable[[int, int], object] | None = None
+    ) -> None:
+        """Encode the biases, and the matrices that memory allows for. The machine then serves all evaluators of this one's engine. progress: as of Deployment.prepare."""
+        self._matrices.prepare(server, progress)
+        for node in self.graph:
+            if node.op == "transform":
+                for term in node.attrs["terms"]:
+                    for exponent in term.monomials(self.lanes):
+                        server.explicit.prepare_monomial(exponent)
+                level = node.attrs["level"]
+                scale = self.params.level(level).scale
+                for to, bias in enumerate(node.attrs["bias"]):
+                    key = id(node.attrs["bias"]), level, to  # iterations of a loop share arrays
+                    if key not in self._biases and bias.any():
+                        slots = np.repeat(bias, self.lanes)
+                        self._biases[key] = server.explicit.encode(slots, level, scale)
+
+    def __call__(
+        self,
+        server: Evaluator,
+        *inputs: Encrypted,
+        watch: Callable[[Node, Encrypted], object] | None = None,
+        instead: Callable[[Node, Sequence[Encrypted]], Encrypted | None] | None = None,
+    ) -> list[Encrypted]:
+        """The outputs of the graph. watch: called with every node and its result, as soon as there is one. instead: called with every
+        node and its inputs; what it returns, if it is not None, is taken for the result."""
+        given = iter(inputs)
+        values: dict[str, Encrypted] = {}
+        self._last = None
+        last = {name: node.name for node in self.graph for name in node.inputs}
+        for node in self.graph:
+            sources = [values[name] for name in node.inputs]
+            found = next(given) if node.op == "input" else None
+            if instead is not None:
+                found = instead(node, sources) or found
+            values[node.name] = self.node(server, node, sources) if found is None else found
+            if watch is not None:
+                watch(node, values[node.name])
+            for name in set(node.inputs):
+                if last[name] == node.name and name not in self.graph.outputs:
+                    del values[name]  # its memory is free for what follows
+        self._last = None
+        return [values[name] for name in self.graph.outputs]
+
+    def node(
+        self,
+        server: Evaluator,
+        node: Node,
+        sources: Sequence[Encrypted],
+        only: Sequence[int] | None = None,
+    ) -> Encrypted:
+        """The result of a node for its inputs. only: which of its ciphertexts; None stands for all of them.
+
+        Products that are only added are not relinearised unless `only` asks for them, so that their sum is, once.
+        """
+        if node.name in self._open and only is None:
+            start = node.attrs["level"] + taken(node)
+            pairs = zip(*sources, strict=True)
+            return tuple(
+                lowered_to(server, a, start) * lowered_to(server, b, start) for a, b in pairs
+            )
+        which = list(range(node.attrs["layout"].ciphertexts)) if only is None else list(only)
+        if node.op == "bootstrap":
+            return self.known(node, restored(server, node, sources[0]))
+        if (copies := self._turned_copies(server, node, sources, which)) is not None:
+            return self.known(node, copies)
+        same = repeats(node, which)
+        others = [c for c in which if same[c] == c]
+        groups = alike(node, others) if node.op == "transform" else [others]
+        found: dict[int, EncryptedArray] = {}
+        most = self._most(server)
+        for group in groups:
+            for first in range(0, len(group), most):
+                part = group[first : first + most]
+                whole = self._whole(server, node, sources, part)
+                found |= zip(part, self._parts(server, node, whole, part), strict=True)
+        return tuple(found[same[c]] for c in which)
+
+    def _turned_copies(
+        self, server: Evaluator, node: Node, sources: Sequence[Encrypted], which: Sequence[int]
+    ) -> list[EncryptedArray] | None:
+        """All ciphertexts of a node that are the rotations of one: twice as many with every step. None for other nodes."""
+        if node.op != "transform" or len(node.attrs["terms"]) > 1 or node.attrs["bias"].any():
+            return None
+        (term,), ((first, *_), *_) = node.attrs["terms"], sources
+        if len(term.turned) < 2 or term.factor != 1 or list(which) != list(range(len(term.turned))):
+            return None
+        found = [lowered_to(server, first, node.attrs["level"])]
+        while len(found) < len(term.turned):
+            found += self._rotated(server, found, term.turned[len(found)])
+        return found
+
+    def _rotated(
+        self, server: Evaluator, values: Sequence[EncryptedArray], step: int
+    ) -> list[EncryptedArray]:
+        """All of them rotated by the same number of slots of a lane."""
+        most, found = self._most(server), list[EncryptedArray]()
+        for first in range(0, len(values), most):
+            part = values[first : first + most]
+            whole = together(server, part).rotate(step * self.lanes)
+            found += apart(server, whole, len(part))
+        return found
+
+    @staticmethod
+    def _most(server: Evaluator) -> int:
+        return _TOGETHER if server.device == "cuda" else _ON_A_CPU
+
+    def _joined(
+        self, server: Evaluator, term: Term, source: Encrypted, level: int, peak: float
+    ) -> EncryptedArray:
+        """The sum of all ciphertexts of the source, each rotated, of which no number is larger than `peak`: half as many with every step."""
+        left = [lowered_to(server, x, level) for x in source]
+        step = term.joined[1]
+        if not step:
+            return functools.reduce(operator.add, left)  # also of products that are still open
+        while len(left) > 1:
+            peak, moved = 2 * peak, self._rotated(server, left[1::2], step)
+            left = [_added(server, *pair, peak) for pair in zip(left[::2], moved, strict=True)]
+            step *= 2
+        return left[0]
+
+    def _whole(
+        self, server: Evaluator, node: Node, sources: Sequence[Encrypted], part: Sequence[int]
+    ) -> EncryptedArray:
+        """Some ciphertexts of a node's result, which take the same work, as the vectors of one; without the bias."""
+        if node.op == "transform":
+            return self._sum(server, node, sources, part)
+        if node.op == "products":
+            return together(server, [self._products(server, node, sources, c) for c in part])
+        start = node.attrs["level"] + taken(node)
+        level = {
+            name: lowered_to(server, together(server, [source[c] for c in part]), start)
+            for name, source in zip(node.inputs, sources, strict=True)
+        }
+        first, last = level[node.inputs[0]], level[node.inputs[-1]]
+        return first * last if node.op == "multiply" else _approximated(server, node, first)
+
+    def _parts(
+        self, server: Evaluator, node: Node, whole: EncryptedArray, part: Sequence[int]
+    ) -> Iterable[EncryptedArray]:
+        """The ciphertexts of a node, with the bias and with what is known of them."""
+        if node.op == "transform" and node.attrs["bias"][list(part)].any():
+            each = zip(apart(server, whole, len(part)), part, strict=True)
+            return self.known(node, [self._biased(server, node, x, c) for x, c in each])
+        (known,) = self.known(node, [whole])
+        return apart(server, known, len(part))
+
+    def known(
+        self, node: Node, found: Sequence[EncryptedArray], bits: float | None = None
+    ) -> Encrypted:
+        """The ciphertexts of a node with what is known of its numbers and their noise. bits: their precision, instead of the claim's."""
+        most = peak(node)
+        if node.attrs.get("most"):  # slots between the numbers may hold more
+            most = max(most, node.attrs["most"])
+        bits = self.claims.get(node.name) if bits is None else bits
+        made: dict[int, EncryptedArray] = {}  # copies of one ciphertext stay one
+        for x in found:
+            if id(x) not in made:
+                y = x if bits is None else x._with_precision(bits)
+                made[id(x)] = y.with_magnitude(node.attrs["rms"], peak=most)
+        return tuple(made[id(x)] for x in found)
+
+    def _sum(
+        self, server: Evaluator, node: Node, sources: Sequence[Encrypted], part: Sequence[int]
+    ) -> EncryptedArray:
+        """Some ciphertexts of the result of matrices, which are alike."""
+        total: EncryptedArray | None = None
+        # By the sums that follow overlays: products whose sum takes them once, and its bounds.
+        behind: dict[tuple[object, ...], tuple[EncryptedArray, list[float]]] = {}
+        for k, (term, source) in enumerate(zip(node.attrs["terms"], sources, strict=True)):
+            y = self._term(server, node, k, term, source, part)
+            if y is not None and term.turns:
+                bounds = self._bounds(node, term, node.inputs[k], part)
+                if term.behind in behind:
+                    other, others = behind[term.behind]
+                    bounds = [a + b for a, b in zip(bounds, others, strict=True)]
+                    y = _added(server, other, y, bounds[0])
+                behind[term.behind] = y, bounds
+            elif y is not None:
+                total = y if total is None else total + y
+        for term in node.attrs["terms"]:
+            if term.behind in behind:
+                y = self._summed(server, term, *behind.pop(term.behind))
+                total = y if total is None else total + y
+        if total is None:  # no number of these ciphertexts depends on the inputs
+            total = together(server, [sources[0][0]] * len(part)) * 0
+        return total
+
+    def _biased(
+        self, server: Evaluator, node: Node, total: EncryptedArray, to: int
+    ) -> EncryptedArray:
+        if not node.attrs["bias"][to].any():
+            return total
+        encoded = self._biases.get((id(node.attrs["bias"]), node.attrs["level"], to))
+        if encoded is None:
+            bias: Array = np.repeat(node.attrs["bias"][to], self.lanes)
+            return total + bias
+        total = lowered_to(server, total, encoded.level)
+        return EncryptedArray(server, server.explicit.add_plain(total._settled(), encoded))
+
+    def _products(
+        self, server: Evaluator, node: Node, sources: Sequence[Encrypted], to: int
+    ) -> EncryptedArray:
+        """Ciphertext `to` of a sum of products of copies. It is relinearised and rescaled once. A trial run takes the first products alone."""
+        terms = node.attrs["terms"]
+        half, total = len(terms) // 2, None
+        for k in range(node.attrs.get("sampled", half)):
+            pair = []
+            for side, number in ((0, k), (1, half + k)):
+                x = self._term(server, node, number, terms[number], sources[side], [to], side)
+                assert x is not None
+                pair.append(lowered_to(server, x, node.attrs["level"] + 1))
+            product = pair[0] * pair[1]
+            total = product if total is None else total + product
+        assert total is not None
+        for step in node.attrs["sums"]:
+            total = _added(server, total, total.rotate(step * self.lanes), peak(node))
+        return total
+
+    def _term(
+        self,
+        server: Evaluator,
+        node: Node,
+        k: int,
+        term: Term,
+        source: Encrypted,
+        part: Sequence[int],
+        side: int | None = None,
+    ) -> EncryptedArray | None:
+        """What a term adds to some ciphertexts, of overlays before the sums that follow. side: the number of its source, if it is not that of the term."""
+
+        def column(*which: int) -> EncryptedArray:
+            return together(server, [source[c] for c in which])
+
+        if term.factor is not None and term.picked is None:
+            return _times(server, column(*part), term.factor)
+        name = node.inputs[k if side is None else side]
+        source_peak = max(1.0, peak(self.graph[name]))
+        bounds = self._bounds(node, term, name, part)
+        y: EncryptedArray | None = None
+        level = node.attrs["level"] + (0 if term.is_free else 1)
+        if term.factor is not None:
+            y = self._combined(server, term, source, part, level, source_peak)
+            y = _times(server, y, term.factor)
+        joined: EncryptedArray | None = None
+        if term.factor is None and term.joined:
+            joined = self._joined(server, term, source, level, source_peak)
+            source_peak *= len(term.joined)
+        blocks = zip(*(term.columns(to) for to in part), strict=True)
+        for which, plan in zip(blocks, self._matrices.of(node.name, k, part[0]), strict=True):
+            one = [source[c] for c in which] if joined is None else [joined]
+            if term.turns:
+                x = self._overlay(server, node, term, one, source_peak)
+            else:
+                x = together(server, one)
+            if term.before:
+                x = lowered_to(server, x, level)
+            bound = source_peak
+            for step in term.before:
+                bound *= 2
+                x = _added(server, x, x.rotate(step * self.lanes), bound)
+            product = server.linear_transform(plan, x, peak=bounds[0])
+            y = product if y is None else y + product
+        return y if y is None or term.turns else self._summed(server, term, y, bounds)
+
+    def _bounds(self, node: Node, term: Term, source: str, part: Sequence[int]) -> list[float]:
+        """What no number of a term is larger than, before its sums and after each. Every bound is proven for sources within their peak. What lies between the numbers
+        of a source has no weight."""
+        largest = max(1.0, peak(self.graph[source]))
+        return [max(largest * b, 2.0**-20) for b in term.bounds.get(part[0], ())]
+
+    def _summed(
+        self, server: Evaluator, term: Term, y: EncryptedArray, bounds: Sequence[float]
+    ) -> EncryptedArray:
+        """The sums that follow the products of a term."""
+        for step in term.traced:
+            y = _added(server, y, y.rotate(step * self.lanes), bounds[0])
+        if term.turns:
+            y = EncryptedArray(server, server.explicit.twice_real(y._settled(), bounds[0]))
+        for step, bound in zip(term.sums, bounds[1:], strict=True):
+            y = _added(server, y, y.rotate(step * self.lanes), bound)
+        return y
+
+    def _combined(
+        self,
+        server: Evaluator,
+        term: Term,
+        source: Encrypted,
+        part: Sequence[int],
+        level: int,
+        peak: float,
+    ) -> EncryptedArray:
+        """What a term with a factor multiplies, for some ciphertexts: copies of ciphertexts of the source, of which no number is larger than `peak`, or
+        sums of them."""
+        if term.joined:
+            return self._joined(server, term, source, level, peak)
+        if term.turned:
+            copies = [lowered_to(server, source[term.taken(to)[0]], level) for to in part]
+            turns = [term.turn(to) * self.lanes for to in part]
+            moved = [x.rotate(turn) for x, turn in zip(copies, turns, strict=True)]
+            return together(server, moved)
+        columns = zip(*map(term.taken, part), strict=True)
+        first, *others = (
+            lowered_to(server, together(server, [source[c] for c in which]), level)
+            for which in columns
+        )
+        for count, other in enumerate(others, 2):
+            first = _added(server, first, other, peak * count)
+        return first
+
+    def _overlay(
+        self,
+        server: Evaluator,
+        node: Node,
+        term: Term,
+        sources: Sequence[EncryptedArray],
+        peak: float,
+    ) -> EncryptedArray:
+        """What the diagonals of a term take in the place of ciphertexts of its source, of which no number is larger than `peak`. The gates of a recurrent
+        cell have matrices of the same state, one after the other, so that the last overlay is kept."""
+        level = node.attrs["level"] + 1
+        same = self._last
+        if same is not None and same.serves(sources, level, term.turns, peak):
+            return lowered_to(server, same.made, level)
+        x = lowered_to(server, together(server, list(sources)), level)
+        for count, (step, exponent) in enumerate(
+            zip(term.turns, term.monomials(self.lanes), strict=True), 1
+        ):
+            turned = _turned(server, x, step * self.lanes, exponent)
+            x = _added(server, x, turned, peak * 2**count)
+        self._last = _Overlay(tuple(sources), level, term.turns, peak, x)
+        return x
+
+
+@dataclass(frozen=True, eq=False)
+class _Overlay:
+    """An overlay of ciphertexts, with what it depends on."""
+
+    sources: Encrypted
+    level: int
+    turns: tuple[int, ...]
+    peak: float
+    made: EncryptedArray
+
+    def serves(
+        self, sources: Sequence[EncryptedArray], level: int, turns: tuple[int, ...], peak: float
+    ) -> bool:
+        """Whether it is the same overlay of these very ciphertexts, at this level or above."""
+        same = [id(x) for x in self.sources] == [id(x) for x in sources]
+        return same and self.level >= level and (self.turns, self.peak) == (turns, peak)
+
+
+def _times(server: Evaluator, x: EncryptedArray, factor: float) -> EncryptedArray:
+    """x times a number. Whole numbers take no level."""
+    if not is_whole(factor):
+        return x * factor
+    if factor == 1:
+        return x
+    return EncryptedArray(server, server.explicit.multiply_integer(x._settled(), int(factor)))
+
+
+def _turned(server: Evaluator, x: EncryptedArray, step: int, exponent: int) -> EncryptedArray:
+    """x rotated, times X^exponent."""
+    rotated = x.rotate(step)._settled()
+    return EncryptedArray(server, server.explicit.multiply_monomial(rotated, exponent))
+
+
+def _only_added(graph: Graph) -> set[str]:
+    """The products of which nothing but the sum of all ciphertexts is used, as they are and once."""
+    found = set()
+    for node in graph:
+        for name, term in zip(node.inputs, node.attrs.get("terms", ()), strict=False):
+            level = node.attrs["level"] + (0 if term.is_free else 1)
+            added = term.joined and not any(term.joined) and graph[name].op == "multiply"
+            if added and graph[name].attrs["level"] == level and name not in graph.outputs:
+                found.add(name)
+    return {name for name in found if len(graph.users(name)) == 1}
+
+
+def alike(node: Node, which: Sequence[int]) -> list[list[int]]:
+    """The ciphertexts of the result of a transform, grouped by the work that they take but for the bias."""
+    found: dict[tuple[object, ...], list[int]] = {}
+    for to in which:
+        work: list[object] = []
+        for term in node.attrs["terms"]:
+            taken_ = len(term.taken(to)) if term.factor is not None else 0
+            matrices = tuple(term.digests[to, from_] for from_ in term.columns(to))
+            work += [taken_, matrices, term.bounds.get(to), term.turn(to)]
+        found.setdefault(tuple(work), []).append(to)
+    return list(found.values())
+
+
+def repeats(node: Node, which: Sequence[int]) -> dict[int, int]:
+    """For each of these ciphertexts of a node, the first one that is the same: copies of an array, which something multiplies."""
+    if node.op != "transform":
+        return {c: c for c in which}
+    first: dict[tuple[object, ...], int] = {}
+    found = {}
+    for to in which:
+        made: list[object] = [to] if node.attrs["bias"][to].any() else []
+        for term in node.attrs["terms"]:
+            made.append((term.taken(to), term.turn(to)) if term.factor is not None else (to,))
+        found[to] = first.setdefault(tuple(made), to)
+    return found
+
+
+def together(server: Evaluator, values: Sequence[EncryptedArray]) -> EncryptedArray:
+    """Ciphertexts as one with the vectors of all, at the lowest of their levels, so that a device computes with them at once."""
+    if len(values) == 1:
+        return values[0]
+    core, least = server._core, min(x.level for x in values)
+    level = [lowered_to(server, x, least)._settled() for x in values]
+    try:
+        return EncryptedArray(server, core.stack(level))
+    except InvalidArgument:  # what is known of their slots differs
+        return EncryptedArray(server, core.stack([core.with_view(x, None, False) for x in level]))
+
+
+def apart(server: Evaluator, value: EncryptedArray, count: int) -> list[EncryptedArray]:
+    """The inverse of ``together``."""
+    if count == 1:
+        return [value]
+    whole = value._settled()
+    each = whole.batch // count
+    return [
+        EncryptedArray(server, server._core.take(whole, list(range(k * each, (k + 1) * each))))
+        for k in range(count)
+    ]
+
+
+def _added(server: Evaluator, a: EncryptedArray, b: EncryptedArray, peak: float) -> EncryptedArray:
+    """The sum of two arrays at one level, of which no number is larger than `peak`."""
+    return EncryptedArray(server, server.explicit.add(a._settled(), b._settled(), peak))
+
+
+def restored(server: Evaluator, node: Node, source: Encrypted) -> Encrypted:
+    """The ciphertexts of a node ``bootstrap``: two at a time, and a last one alone."""
+    target, least = node.attrs["level"], min(x.level for x in source)
+    level = [lowered_to(server, x, least) for x in source]
+    found: list[EncryptedArray] = []
+    if node.attrs["kind"] == "pair":
+        for first, second in zip(level[::2], level[1::2], strict=False):
+            found += server.bootstrap_pair(first, second, target)
+    slots = node.attrs.get("slots")
+    # That they repeat is known from the node's layout, and checked when a program is loaded.
+    known = slots is not None
+    found += [
+        x.bootstrap(target, real=True, slots=slots, repeats=known) for x in level[len(found) :]
+    ]
+    return tuple(found)
+
+
+def lowered_to(server: Evaluator, x: EncryptedArray, level: int) -> EncryptedArray:
+    """x at a level that may be below its own, where products cost less and need smaller keys."""
+    if x.level == level:
+        return x
+    scale = server.params.level(level).scale
+    return EncryptedArray(server, server.explicit.adjust(x._settled(), level, scale))
+
+
+def _approximated(server: Evaluator, node: Node, x: EncryptedArray) -> EncryptedArray:
+    by = node.attrs["by"].by
+    if isinstance(by, ckks.Polynomial):
+        return server.polynomial(x, by, within=(-1.0, 1.0))
+    result: EncryptedArray = by(x, within=(-1.0, 1.0))
+    return result
