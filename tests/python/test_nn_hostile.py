@@ -333,3 +333,37 @@ def test_weights_that_overflow_are_refused(share: float, program: nn.Program) ->
     content["ranges"]["v"]["largest"] = 10**400
     with pytest.raises(jali.CorruptData, match="largest: must be a number from 1e-100 to"):
         nn.Program.from_bytes(container.written("program", content, arrays))
+
+
+@pytest.fixture(scope="module")
+def programs() -> list[nn.Program]:
+    """Functions, products, and a loop whose sums are taken apart."""
+    rng = np.random.default_rng(12)
+    a, x = rng.normal(size=(3, 6)) / 2, rng.uniform(-1, 1, (40, 6))
+
+    def descent(v: Any) -> Any:
+        return nn.loop(lambda w, u: (w + u, 0.5 * u - 0.1 * (w - v)), (v, v), count=4)[0]
+
+    models: list[Any] = [lambda v: np.tanh(a @ v) * (a @ v), descent]
+    return [jali.compile(f, x[0], calibration=x, input_range=(-2, 2)) for f in models]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("k", range(2))
+def test_extreme_numbers_of_a_file_give_no_warning(k: int, programs: list[nn.Program]) -> None:
+    """Of weights and of ranges, one array at a time: what is computed of them is finite, or the file is refused."""
+    content, arrays = container.read("program", programs[k].to_bytes())
+    ranges = list(content["ranges"].values())
+    ranges += [inner for one in ranges for inner in one.get("body", {}).values()]
+    changes = [[one[key]["array"] for key in ("low", "high")] for one in ranges]
+    changes += [[at] for at, array in enumerate(arrays) if array.size > 1]
+    loaded = refused = 0
+    for places in changes:
+        for value in (0.0, -1e-200, 1e99):
+            changed = [a * 0 + value if at in places else a for at, a in enumerate(arrays)]
+            try:
+                nn.Program.from_bytes(container.written("program", content, changed))
+                loaded += 1
+            except jali.Error:
+                refused += 1
+    assert refused and loaded

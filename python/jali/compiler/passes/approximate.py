@@ -21,6 +21,7 @@ from jali.compiler.ir.scalar import ABOVE_ZERO, APPROXIMATED, COMPOSITIONS, HOMO
 from jali.compiler.ir.sparse import SparseMap
 from jali.compiler.passes.composite import sign
 from jali.compiler.passes.execute_approximated import expected, scaled
+from jali.compiler.passes.limits import LEAST_RADIUS, MOST_FACTOR, divisible, outgrown
 from jali.compiler.passes.loop_scales import (
     LoopRadii,
     fixed_by_loops,
@@ -189,10 +190,18 @@ class _Parts:
 
 
 def approximated(graph: Graph, error: float) -> Graph:
-    """The graph on [-1, 1] whose functions are off by at most `error` of their largest value. Raises TooCoarse."""
+    """The graph on [-1, 1] whose functions are off by at most `error` of their largest value. Raises TooCoarse, and InvalidArgument for numbers that are
+    too small or too large beside those of which they are made."""
     graph = widened(graph, error)
     made = _settled(graph, error, sums=True)
-    return _settled(graph, error, sums=False) if multiplies(made) else made
+    made = _settled(graph, error, sums=False) if multiplies(made) else made
+    large = outgrown(made, MOST_FACTOR)
+    if large is not None:
+        raise InvalidArgument(
+            f"{large} multiply what is taken by more than 2^100, in units of the largest numbers: nothing would be left of it beside the noise. Multiply "
+            "by constants in the model, so that the numbers of all arrays are near 1"
+        )
+    return made
 
 
 def _settled(graph: Graph, error: float, *, sums: bool) -> Graph:
@@ -224,6 +233,14 @@ def _approximated(
             return given[node.name]
         return (0.0, fixed[node.name]) if node.name in fixed else _scale(node, graph)
 
+    def product(node: Node, inputs: Sequence[Node]) -> float:
+        radius = float(inputs[0].attrs["radius"] * inputs[1].attrs["radius"])
+        if radius < LEAST_RADIUS:
+            raise InvalidArgument(
+                f"{node.name}: its numbers are below {LEAST_RADIUS:.0e}: multiply by a constant before the product, so that the largest is near 1"
+            )
+        return radius
+
     for node in graph:
         inputs = [nodes[name] for name in node.inputs]
         if node.op == "affine":
@@ -238,11 +255,11 @@ def _approximated(
             made = made if kept is None else _beyond(made)
             nodes[node.name] = _snapped(made) if node.name in fixed or kept else made
         elif node.op == "multiply":
-            radius = inputs[0].attrs["radius"] * inputs[1].attrs["radius"]
-            nodes[node.name] = _beyond(_known(node, 0.0, radius))
+            nodes[node.name] = _beyond(_known(node, 0.0, product(node, inputs)))
         elif node.op == "products":
             largest = fixed.get(node.name) or max(abs(node.attrs["low"]), abs(node.attrs["high"]))
-            gain = float(inputs[0].attrs["radius"] * inputs[1].attrs["radius"] / largest)
+            largest = divisible(0.0, largest)
+            gain = product(node, inputs) / largest
             known = _known(node, 0.0, largest, gain=node.attrs["gain"] * gain, free=True)
             nodes[node.name] = known
         elif node.op == "input":
@@ -295,8 +312,10 @@ def _scale(node: Node, graph: Graph) -> tuple[Array | float, Array | float]:
     only_functions = bool(operations) and operations <= {"function", "polynomial"}
     centred = {"multiply", "products", "loop"} & operations
     if corners or centred or (node.op != "input" and not only_functions):
-        return 0.0, np.maximum(abs(low), abs(high))
-    return (low + high) / 2, (high - low) / 2
+        centre, radius = 0.0, np.maximum(abs(low), abs(high))
+    else:
+        centre, radius = (low + high) / 2, (high - low) / 2
+    return centre, radius if node.op == "input" else divisible(float(centre), float(radius))
 
 
 def _shifts(node: Node, graph: Graph) -> bool:
@@ -389,7 +408,7 @@ def _function(
     if name in HOMOGENEOUS:
         (by, off), middle, radius = _with_a_corner(name, error), 0.0, reach
     else:
-        largest = max(abs(node.attrs["low"]), abs(node.attrs["high"]), np.finfo(float).tiny)
+        largest = divisible(0.0, max(abs(node.attrs["low"]), abs(node.attrs["high"])))
         radius = max(radius, largest * 2.0**-20) + error * largest
         if fixed is not None and fixed >= radius:
             middle, radius = 0.0, fixed

@@ -26,6 +26,7 @@ from jali.compiler.passes.function_domains import (
     with_own,
 )
 from jali.compiler.passes.intervals import products_range, relied
+from jali.compiler.passes.limits import LARGEST, LEAST_WIDTH, MOST_WEIGHT, outgrown
 from jali.errors import InvalidArgument
 
 __all__ = ["MARGIN", "Range", "affine_bounds", "calibrate", "check_outputs", "function_range"]
@@ -34,7 +35,7 @@ __all__ = ["MARGIN", "Range", "affine_bounds", "calibrate", "check_outputs", "fu
 MARGIN = 0.5
 _EQUAL = 2.0**-20
 _ROUNDED = 2.0**-40  # part of a bound by which roundings do not carry it over another one
-_LEAST, _MOST = 2.0**-50, 2.0**500  # of outputs; of all numbers, whose squares are doubles
+_LEAST = 2.0**-50  # of outputs
 _SAMPLES = 4097  # of a function, to find its range; named functions have at most one turning point between them
 
 Range = tuple[float, float]
@@ -58,6 +59,11 @@ def calibrate(
     exact: the value of every node, if the traced graph has computed them, which takes less time.
     Raises InvalidArgument, which names the node, for numbers that are not finite, and for ranges that proofs do not bound.
     """
+    large = outgrown(graph, MOST_WEIGHT)
+    if large is not None:
+        raise InvalidArgument(
+            f"{large} are above {MOST_WEIGHT:.0e}: divide by a constant before, so that the largest is near 1"
+        )
     values = every_value(graph, examples) if exact is None else exact
     declared = input_ranges or [None] * len(graph.inputs)
     ranges: list[_Known] = []
@@ -142,9 +148,9 @@ def _calibrated(
         else:
             low, high = _range(node, sources, margin)
             proven = all(source.attrs["proven"] for source in sources)
-        if not (np.all(np.abs(low) <= _MOST) and np.all(np.abs(high) <= _MOST)):
+        if not (np.all(np.abs(low) <= LARGEST) and np.all(np.abs(high) <= LARGEST)):
             raise InvalidArgument(
-                f'{node.name}: nothing proves that its numbers stay below {_MOST:.0e}, whatever the inputs are: take ranges="seen", or smaller ranges '
+                f'{node.name}: nothing proves that its numbers stay below {LARGEST:.0e}, whatever the inputs are: take ranges="seen", or smaller ranges '
                 "of the inputs by input_range="
             )
         flat, axis = seen.reshape(len(seen), -1), 0 if node.op == "input" else None
@@ -250,9 +256,9 @@ def _check_finite(node: Node, seen: Array) -> None:
             "defined for them, or its numbers are too large. Leave these examples out, or scale what is computed before it into the interval on which it is "
             "defined"
         )
-    if np.any(np.abs(seen) > _MOST):
+    if np.any(np.abs(seen) > LARGEST):
         raise InvalidArgument(
-            f"{node.name}: some examples of the calibration give numbers above {_MOST:.0e} here: divide by a constant before it, so that the largest is "
+            f"{node.name}: some examples of the calibration give numbers above {LARGEST:.0e} here: divide by a constant before it, so that the largest is "
             "near 1"
         )
 
@@ -282,6 +288,10 @@ def _input_range(
             ) from None
         if not np.all(np.isfinite(low) & np.isfinite(high) & (low < high)):
             raise InvalidArgument(f"the range of {node.name} needs finite numbers, low < high")
+        if np.any(high - low < LEAST_WIDTH):
+            raise InvalidArgument(
+                f"the range of {node.name} is narrower than {LEAST_WIDTH:.0e}: multiply what you encrypt by a constant, so that the largest is near 1"
+            )
         if np.any(seen < low) or np.any(seen > high):
             raise InvalidArgument(
                 f"examples of the calibration lie outside of the range that was declared for {node.name}: widen input_range=, or leave them out"
@@ -298,6 +308,10 @@ def _input_range(
     room = np.maximum(width, np.median(width)) * margin
     room[room == 0] = max(1.0, float(np.abs(seen).max())) * margin  # every example is the same
     above, below = _towards_0(low, high, margin), -_towards_0(-high, -low, margin)
+    if np.any(room < LEAST_WIDTH):
+        raise InvalidArgument(
+            f"the numbers of {node.name} are below {LEAST_WIDTH:.0e} in all examples: multiply what you encrypt by a constant, so that the largest is near 1"
+        )
     least = np.where(factors & (low > 0), np.maximum(low - room, above), low - room)
     most = np.where(factors & (high < 0), np.minimum(high + room, below), high + room)
     return least, most

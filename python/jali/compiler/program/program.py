@@ -26,6 +26,7 @@ from jali.compiler.passes.approximate import approximated, promised
 from jali.compiler.passes.execute_approximated import expected
 from jali.compiler.passes.fold import fold
 from jali.compiler.passes.levels import conjugated, levels_of
+from jali.compiler.passes.limits import MOST_WEIGHT, outgrown, refusing_overflow
 from jali.compiler.passes.simplify import Changes, changed
 from jali.compiler.pipeline import lowered_as
 from jali.compiler.planning.bootstrap_placement import verify
@@ -48,7 +49,7 @@ from jali.compiler.program.verifiers import (
 from jali.compiler.progress import checked_progress
 from jali.compiler.runtime.interpreter import Machine
 from jali.compiler.runtime.storage import Kind
-from jali.errors import InvalidArgument, VersionError
+from jali.errors import CorruptData, InvalidArgument, VersionError
 
 __all__ = ["Program", "Sizes"]
 
@@ -335,10 +336,19 @@ class Program(metaclass=Answering):
         Raises CorruptData, VersionError for a program that this build would make otherwise, and LimitExceeded.
         """
         was = program_file.from_bytes(data, security, max_entries, log2_p_fail)
-        with np.errstate(over="ignore", invalid="ignore"):  # such products are refused here
-            simple = changed(was.graph, was.changes)
-            stages = {"trace": was.graph, "simplify": simple, "fold": fold(simple)}
-        program_file.check_folded(stages["fold"])
+        with refusing_overflow():
+            again = cls._made_again(was)
+        if not again.manifest.is_like(was.manifest):
+            raise VersionError(_OTHER)
+        return replace(again, manifest=was.manifest)
+
+    @classmethod
+    def _made_again(cls, was: program_file.Stored) -> Program:
+        simple = changed(was.graph, was.changes)
+        stages = {"trace": was.graph, "simplify": simple, "fold": fold(simple)}
+        large = outgrown(stages["fold"], MOST_WEIGHT)
+        if large is not None:
+            raise CorruptData(f"the bytes are no program: {large} are above {MOST_WEIGHT:.0e}")
         stages["calibrate"] = was.calibrated(stages["fold"])
         functions = approximated(stages["calibrate"], was.error)
         stages["approximate"] = promised(functions, was.precision_bits)
@@ -353,10 +363,7 @@ class Program(metaclass=Answering):
         machine = Machine(made["levels"], params, lanes, was.memory, was.claims, costs=was.costs)
         found = Plan(made, machine, was.manifest.demand, was.costs, was.weights)
         again = cls.of(stages, found, was.precision_bits, was.error, was.device, was.changes)
-        again = replace(again, answers=was.answers)
-        if not again.manifest.is_like(was.manifest):
-            raise VersionError(_OTHER)
-        return replace(again, manifest=was.manifest)
+        return replace(again, answers=was.answers)
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write to_bytes() to a path, which is replaced at once or not at all."""

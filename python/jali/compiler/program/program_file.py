@@ -19,12 +19,13 @@ from jali.compiler.ir.loop_graph import unrolled_count
 from jali.compiler.ir.traced_ops import entries
 from jali.compiler.passes.function_domains import functions_with_own, with_own
 from jali.compiler.passes.levels import Levels
+from jali.compiler.passes.limits import LARGEST, LEAST_WIDTH
 from jali.compiler.passes.simplify import KINDS, Changes, are_changes_of
 from jali.compiler.program import container, graph_file
 from jali.compiler.program.manifest import Manifest
 from jali.errors import CorruptData, LimitExceeded, VersionError
 
-__all__ = ["Stored", "check_folded", "from_bytes", "to_bytes"]
+__all__ = ["Stored", "from_bytes", "to_bytes"]
 
 _KIND = "program"
 _NEW = {"weights"}  # fields that programs of earlier versions do not have
@@ -34,9 +35,7 @@ _MOST_FOLDED, _FEW = 4, 64  # of so many nodes of the model, one at least has a 
 _LEAST_ERROR = 2.0**-50
 # Matrices are made from files that may be much smaller: one of a convolution has as many entries for each weight as there are places.
 _FEW_ENTRIES, _ENTRIES_A_BYTE, _ENTRY_BYTES = 1 << 25, 1 << 10, 24
-# Numbers in ranges are so small, and the ranges of inputs so wide, that squares and quotients of them are finite.
-_LARGEST, _LEAST_WIDTH, _MOST_WEIGHT = 1e100, 1e-50, 1e50
-_MOST = {"low": _LARGEST, "high": _LARGEST, "mean": _LARGEST, "square": _LARGEST**2}
+_MOST = {"low": LARGEST, "high": LARGEST, "mean": LARGEST, "square": LARGEST**2}
 _NUMBERS = ("low", "high", "mean", "square")  # for each number of an input, or one for all
 
 
@@ -257,31 +256,12 @@ def _checked(node: Node, ranges: Any) -> dict[str, Any]:
         numbers = {k: np.resize(v, shape) if v.shape == (1,) else v for k, v in numbers.items()}
     if any(v.shape != shape or np.abs(v).max() > _MOST[k] for k, v in numbers.items()):
         raise CorruptData(f"the program's range for {node.name} is none")
-    least = _LEAST_WIDTH if node.op == "input" else 0.0
+    least = LEAST_WIDTH if node.op == "input" else 0.0
     if not np.all(numbers["high"] - numbers["low"] >= least):
         raise CorruptData(f"the program's range for {node.name} is empty")
     if not shape:
         numbers = {k: float(v) for k, v in numbers.items()}
     return {**numbers, "largest": found["largest"], "proven": found["proven"]}
-
-
-def check_folded(graph: Graph) -> None:
-    """Raises CorruptData for matrices and biases whose numbers are not finite, or too large to be scaled and squared."""
-    for node in graph:
-        if node.op == "loop":
-            check_folded(node.attrs["body"])
-        for single in node.attrs.get("maps", ()):
-            largest = max(
-                (float(np.abs(p.values).max()) for p in single.pieces() if p.count), default=0.0
-            )
-            if not largest <= _MOST_WEIGHT:
-                raise CorruptData(
-                    f"the program's weights of {node.name} are too large: its numbers overflow"
-                )
-        if "bias" in node.attrs and not np.all(np.abs(node.attrs["bias"]) <= _MOST_WEIGHT):
-            raise CorruptData(
-                f"the program's bias of {node.name} is too large: its numbers overflow"
-            )
 
 
 def _array(value: Any) -> Array:
@@ -292,6 +272,6 @@ def _array(value: Any) -> Array:
 
 _RANGE = {
     **dict.fromkeys(_NUMBERS, _array),
-    "largest": schema.number(1 / _LARGEST, _LARGEST),
+    "largest": schema.number(1 / LARGEST, LARGEST),
     "proven": schema.flag,
 }

@@ -1,0 +1,67 @@
+"""How large and how small the numbers of a program may be, so that products, squares and quotients of them are finite. What is compiled and what a file
+may hold have the same limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from jali.compiler.ir.graph import Graph
+from jali.errors import CorruptData
+
+__all__ = [
+    "LARGEST",
+    "LEAST_RADIUS",
+    "LEAST_WIDTH",
+    "MOST_FACTOR",
+    "MOST_WEIGHT",
+    "divisible",
+    "outgrown",
+    "refusing_overflow",
+]
+
+LARGEST = 1e100  #: Of the numbers of any array.
+LEAST_WIDTH = 1e-50  #: Of the range of an input.
+LEAST_RADIUS = 1e-100  #: Of any array; that of a product is the product of two radii.
+MOST_WEIGHT = 1e50  #: Of matrices and biases, in the model's units.
+MOST_FACTOR = (
+    2.0**100
+)  #: Of matrices and biases between arrays on [-1, 1]. It multiplies noise, too.
+_ROUNDED = 2.0**-40
+
+
+def divisible(centre: float, radius: float) -> float:
+    """The radius, or a larger one if all numbers are the centre, or so near to it that they could not be divided by their radius."""
+    near = abs(centre) * _ROUNDED
+    if radius >= max(near, LEAST_WIDTH):
+        return radius
+    return near if near >= LEAST_WIDTH else 1.0
+
+
+def outgrown(graph: Graph, most: float) -> str | None:
+    """What has a number above `most`, or one that is not finite: "the weights of NAME" or "the bias of NAME". None if nothing has."""
+    for node in graph:
+        if node.op == "loop":
+            inside = outgrown(node.attrs["body"], most)
+            if inside is not None:
+                return inside
+        for single in node.attrs.get("maps", ()):
+            if not all(np.all(np.abs(piece.values) <= most) for piece in single.pieces()):
+                return f"the weights of {node.name}"
+        if not np.all(np.abs(node.attrs.get("bias", 0.0)) <= most):
+            return f"the bias of {node.name}"
+    return None
+
+
+@contextmanager
+def refusing_overflow() -> Iterator[None]:
+    """Arithmetic with numbers of a file: what overflows, divides by 0 or has no value raises CorruptData."""
+    try:
+        with np.errstate(over="raise", divide="raise", invalid="raise"):
+            yield
+    except ArithmeticError:  # FloatingPointError, OverflowError, ZeroDivisionError
+        raise CorruptData(
+            "the bytes are no program: its numbers are so large or so small that results are not finite"
+        ) from None
