@@ -49,10 +49,17 @@ def test_sums_are_exact(world: World, bits: int, signed: bool) -> None:
 
 def test_the_sum_of_ages(world: World) -> None:
     ages = world.server.bind(world.client.encrypt_uint([17, 42, 18, 90], bits=7))
-    for total in (ages.sum(), np.sum(ages), ages.reshape(2, 2).sum(axis=1).sum()):
+    for total in (
+        ages.sum(),
+        np.sum(ages),
+        np.add.reduce(ages),
+        ages.reshape(2, 2).sum(axis=1).sum(),
+    ):
         assert world.client.decrypt(total) == 167
     assert world.client.decrypt(ages.sum() // ages.size) == 41
     assert ages.sum().bits == 9
+    columns = np.add.reduce(ages.reshape(2, 2)), np.maximum.reduce(ages.reshape(2, 2), axis=1)  # type: ignore[call-overload]
+    assert [world.client.decrypt(c).tolist() for c in columns] == [[35, 132], [42, 90]]
     for wrapped in (ages.sum(bits=7), ages.sum(dtype="uint7"), np.sum(ages, dtype="uint7")):
         assert world.client.decrypt(wrapped) == 39
     with pytest.raises(jali.Unsupported, match=r"x\.sum\(\) // x\.size"):

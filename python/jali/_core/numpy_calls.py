@@ -68,6 +68,8 @@ REFLECTED = {
     np.greater_equal: "__le__",
 }
 
+#: ``ufunc.reduce`` is the method of this name, if the class has it.
+REDUCED = {np.add: "sum", np.maximum: "max", np.minimum: "min"}
 #: Functions of arrays that are the method of this name, if the class has it.
 METHODS: dict[Callable[..., Any], str] = {
     getattr(np, name): name
@@ -116,6 +118,10 @@ class NumPyCalls:
                 if result is not NotImplemented:
                     return result
         name = ufunc.__name__
+        if method == "reduce" and options.keys() <= {"axis", "keepdims", "dtype"}:
+            reduced = getattr(type(self), REDUCED.get(ufunc, ""), None)
+            if reduced is not None:
+                return reduced(self, options.pop("axis", 0), **options)
         if method != "__call__":
             raise self._refusal(f"{name}.{method}")
         if options:
