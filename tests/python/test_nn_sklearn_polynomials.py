@@ -15,6 +15,8 @@ pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -60,6 +62,21 @@ def test_likelihoods_and_distances() -> None:
     with pytest.warns(UserWarning, match="the client takes their roots"):
         graph = trace(means, x[:1])
     assert np.allclose(np.sqrt(execute(graph, x)[0]), means.transform(x))
+
+
+def test_quadratic_discriminants_and_kernel_ridges() -> None:
+    for load in (load_iris, load_breast_cancer):
+        x, y = load(return_X_y=True)
+        model = make_pipeline(StandardScaler(), QuadraticDiscriminantAnalysis(reg_param=0.1))
+        model.fit(x, y)
+        assert np.allclose(execute(trace(model, x[:1]), x)[0], model.decision_function(x))
+    x, y = (v[:60] for v in load_diabetes(return_X_y=True))
+    for kernel in ("linear", "rbf", "poly", "polynomial", "sigmoid"):
+        for target in (y, np.c_[y, x[:, 0]]):
+            ridge = make_pipeline(StandardScaler(), KernelRidge(kernel=kernel, alpha=0.5)).fit(
+                x, target
+            )
+            assert np.allclose(execute(trace(ridge, x[:1]), x)[0], ridge.predict(x))
 
 
 @pytest.mark.filterwarnings("ignore:KMeans")

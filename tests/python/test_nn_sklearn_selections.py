@@ -14,19 +14,35 @@ from jali.nn import trace
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 
-from sklearn.compose import ColumnTransformer
-from sklearn.cross_decomposition import PLSRegression
+from sklearn.cluster import FeatureAgglomeration
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.cross_decomposition import CCA, PLSRegression
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
-from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.ensemble import BaggingRegressor, VotingClassifier, VotingRegressor
+from sklearn.decomposition import (
+    PCA,
+    FactorAnalysis,
+    FastICA,
+    IncrementalPCA,
+    SparsePCA,
+    TruncatedSVD,
+)
+from sklearn.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
 from sklearn.feature_selection import RFE, SelectKBest, VarianceThreshold
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputRegressor
+from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.svm import SVC, SVR, LinearSVC
 
 DATA = {"iris": load_iris, "cancer": load_breast_cancer, "diabetes": load_diabetes}
@@ -73,6 +89,32 @@ LINEAR: dict[str, tuple[str, Any]] = {
     "regression": ("diabetes", SVR(kernel="linear")),
     "targets": ("targets", MultiOutputRegressor(Ridge())),
     "partial targets": ("targets", PLSRegression(2)),
+    "canonical": ("targets", CCA(1)),
+    "batches": ("iris", make_pipeline(IncrementalPCA(2, whiten=True), logistic())),
+    "factors": ("iris", make_pipeline(FactorAnalysis(2), logistic())),
+    "independent": ("iris", make_pipeline(FastICA(2, random_state=0), logistic())),
+    "not whitened": (
+        "iris",
+        make_pipeline(FastICA(whiten=False, fun="cube", tol=1, random_state=0), logistic()),
+    ),
+    "sparse components": ("iris", make_pipeline(SparsePCA(2, random_state=0), logistic())),
+    "projection": ("iris", make_pipeline(GaussianRandomProjection(3, random_state=0), logistic())),
+    "sparse projection": (
+        "cancer",
+        make_pipeline(SparseRandomProjection(9, random_state=0), logistic()),
+    ),
+    "pools": ("cancer", make_pipeline(FeatureAgglomeration(4), logistic())),
+    "stack": (
+        "diabetes",
+        StackingRegressor(
+            [("a", Ridge()), ("b", PLSRegression(2))], final_estimator=Ridge(), passthrough=True
+        ),
+    ),
+    "scaled target": (
+        "diabetes",
+        TransformedTargetRegressor(Ridge(), transformer=StandardScaler()),
+    ),
+    "scaled targets": ("targets", TransformedTargetRegressor(Ridge(), transformer=MinMaxScaler())),
 }
 
 
@@ -140,6 +182,43 @@ def test_votes_of_two_classes_are_a_probability() -> None:
         trace(hard, x[:1])
     for one in hard.estimators_:  # that is true
         assert np.allclose(execute(trace(one, x[:1]), x)[0], one.decision_function(x))
+
+
+@pytest.mark.parametrize("model", [MultinomialNB(), ComplementNB(), BernoulliNB(binarize=2.0)])
+@pytest.mark.filterwarnings("ignore:BernoulliNB. the client gives 0 and 1")
+def test_naive_bayes_of_counts_is_a_matrix(model: Any) -> None:
+    x, y = load_iris(return_X_y=True)
+    model.fit(x, y)
+    given = (x > 2).astype(float) if isinstance(model, BernoulliNB) else x
+    program = jali.compile(model, given[:1], calibration=given)
+    (got,) = execute(program.stages["trace"], given)
+    assert np.allclose(got, model.predict_joint_log_proba(x))
+
+
+def test_bags_of_other_estimators_than_trees() -> None:
+    """jali.compile took them for trees and refused them."""
+    x, y = load_breast_cancer(return_X_y=True)
+    x = StandardScaler().fit_transform(x)[:, :6]
+    bag = BaggingRegressor(Ridge(), 4, max_features=0.5, random_state=0).fit(x, y)
+    program = jali.compile(bag, x[:1], calibration=x)
+    assert np.allclose(program.clear(x), bag.predict(x))
+    classes = BaggingClassifier(LogisticRegression(), 3, max_features=0.5, random_state=0)
+    program = jali.compile(classes.fit(x, y), x[:1], calibration=x)
+    assert np.allclose(program.clear(x), classes.predict_proba(x)[:, 1])
+    iris, kinds = load_iris(return_X_y=True)
+    with pytest.raises(jali.Unsupported, match="let the client take the mean"):
+        jali.compile(classes.fit(iris, kinds), iris[:1], calibration=iris)
+
+
+def test_an_inverse_that_is_not_affine_is_left_to_the_client() -> None:
+    x, y = load_diabetes(return_X_y=True)
+    model = TransformedTargetRegressor(Ridge(), func=np.log, inverse_func=np.exp).fit(x, y)
+    with pytest.raises(jali.Unsupported, match="compile its regressor_"):
+        jali.compile(model, x[:1], calibration=x)
+    program = jali.compile(model.regressor_, x[:1], calibration=x)
+    assert np.allclose(
+        model.transformer_.inverse_transform(program.clear(x)[:, None])[:, 0], model.predict(x)
+    )
 
 
 def test_missing_numbers_stay_with_the_client() -> None:

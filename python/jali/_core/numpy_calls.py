@@ -69,7 +69,7 @@ REFLECTED = {
 }
 
 #: ``ufunc.reduce`` is the method of this name, if the class has it.
-REDUCED = {np.add: "sum", np.maximum: "max", np.minimum: "min"}
+REDUCED: dict[np.ufunc, str] = {np.add: "sum", np.maximum: "max", np.minimum: "min"}
 #: Functions of arrays that are the method of this name, if the class has it.
 METHODS: dict[Callable[..., Any], str] = {
     getattr(np, name): name

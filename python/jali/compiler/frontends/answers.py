@@ -68,7 +68,10 @@ def answers_of(model: Any, output: str) -> Answers | None:
     kind = type(model).__name__
     if output != "logits" or not (hasattr(model, "classes_") or kind == "OneClassSVM"):
         return None
-    if kind == "VotingClassifier":  # of two classes: the second one's probability
+    if kind in (
+        "VotingClassifier",
+        "BaggingClassifier",
+    ):  # of two classes: the second one's probability
         return Answers(largest=False, threshold=0.5)
     return Answers(largest=not _has_signs(model))
 

@@ -12,22 +12,18 @@ import numpy as np
 
 from jali._core import checks
 from jali._core.console import one_text
+from jali.compiler.frontends.sklearn_affine import AFFINE, matrix_of
 from jali.compiler.frontends.sklearn_ensembles import ENSEMBLES, ensemble
 from jali.compiler.frontends.sklearn_polynomials import (
     POLYNOMIALS,
     distances,
     kernel_machine,
+    kernel_ridge,
     likelihoods,
     monomials,
+    quadratic_discriminants,
 )
-from jali.compiler.frontends.sklearn_selections import (
-    AFFINE,
-    JOINED,
-    is_selection,
-    joined,
-    kept,
-    matrix_of,
-)
+from jali.compiler.frontends.sklearn_selections import JOINED, is_selection, joined, kept
 from jali.compiler.frontends.tracing import Builder
 from jali.compiler.ir.graph import Graph, Node
 from jali.errors import InvalidArgument, Unsupported
@@ -124,12 +120,6 @@ def _traced(
             raise Unsupported(f"{name}: clip=True cannot be compiled: fit the scaler without it")
         factor, offset = (np.array(numbers) for numbers in _SCALERS[kind](model, x.size))
         return builder.add(name, "scale", [x], factor=factor, offset=offset)
-    if kind == "PCA":
-        _fitted(model, name, "components_")
-        weight = model.components_
-        if model.whiten:
-            weight = weight / np.sqrt(model.explained_variance_)[:, None]
-        return _dense(builder, x, name, weight, -weight @ model.mean_)
     if kind in _LINEAR or kind in _CLASSIFIERS:
         _fitted(model, name, "coef_")
         y = _dense(builder, x, name, np.atleast_2d(checks.dense(model.coef_)), model.intercept_)
@@ -158,6 +148,9 @@ def _traced(
         y = _dense(builder, x, name, *matrix_of(model, last))
         single = y.shape == (1,) and last and getattr(model, "_predict_1d", False)
         return builder.add(f"{name}.score", "reshape", [y], shape=()) if single else y
+    if kind == "TransformedTargetRegressor":
+        _fitted(model, name, "regressor_")
+        return _untransformed(builder, x, model, name, output)
     if kind in ENSEMBLES:
         _fitted(model, name, "estimators_")
         return ensemble(builder, x, model, name, output, _traced)
@@ -195,9 +188,29 @@ def _polynomial(builder: Builder, x: Node, model: Any, name: str, output: str, l
         return distances(builder, x, model, name, last)
     if kind == "PolynomialFeatures":
         return monomials(builder, x, model, name)
+    if kind == "QuadraticDiscriminantAnalysis":
+        return quadratic_discriminants(builder, x, model, name)
+    if kind == "KernelRidge":
+        return kernel_ridge(builder, x, model, name)
     if kind == "GaussianNB":
         return _finished(builder, likelihoods(builder, x, model, name), name, output, kind)
     return _finished(builder, kernel_machine(builder, x, model, name), name, output, kind)
+
+
+def _untransformed(builder: Builder, x: Node, model: Any, name: str, output: str) -> Node:
+    """What a regressor predicts, as its target was before it was scaled."""
+    y = _traced(builder, x, model.regressor_, f"{name}.regressor", output)
+    scaler, kind = model.transformer_, type(model.transformer_).__name__
+    if kind == "FunctionTransformer" and scaler.inverse_func is None:
+        return y
+    if kind not in _SCALERS:
+        raise Unsupported(
+            f"{name}: the target was transformed by {one_text(kind)}, whose inverse cannot be compiled: compile its regressor_, and let the client apply "
+            "transformer_.inverse_transform to the results"
+        )
+    factor, offset = (np.array(numbers) for numbers in _SCALERS[kind](scaler, max(1, y.size)))
+    factor, offset = (1 / factor).reshape(y.shape), (-offset / factor).reshape(y.shape)
+    return builder.add(name, "scale", [y], factor=factor, offset=offset)
 
 
 def _discriminants(builder: Builder, x: Node, model: Any, name: str) -> Node:

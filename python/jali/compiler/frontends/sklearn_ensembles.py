@@ -21,6 +21,8 @@ ENSEMBLES = (
     "VotingRegressor",
     "VotingClassifier",
     "BaggingRegressor",
+    "BaggingClassifier",
+    "StackingRegressor",
 )
 
 #: Traces an estimator: (builder, x, model, name, output).
@@ -28,34 +30,58 @@ Traced = Callable[[Builder, Node, Any, str, str], Node]
 
 
 def ensemble(builder: Builder, x: Node, model: Any, name: str, output: str, traced: Traced) -> Node:
-    """decision_function of OneVsRestClassifier; predict of regressors; the second class's probability of a VotingClassifier of two classes, of which the client
-    compares with 1/2."""
+    """decision_function of OneVsRestClassifier; predict of regressors; the second class's probability of a VotingClassifier or a BaggingClassifier of two classes,
+    which the client compares with 1/2."""
     kind = type(model).__name__
     if kind == "VotingClassifier":
         return _votes(builder, x, model, name, traced)
+    if kind == "BaggingClassifier":
+        if len(model.classes_) != 2 or any(len(one.classes_) != 2 for one in model.estimators_):
+            raise Unsupported(
+                f"{name}: a BaggingClassifier of other estimators than trees is compiled with two classes: compile its estimators_ one by one, and let the "
+                "client take the mean"
+            )
+        return _bagged(builder, x, model, name, "probability", traced)
     if output != "logits":
         raise Unsupported(
             f'{name}: output="probability" cannot be compiled for {one_text(kind)}: leave it out, and compute the probabilities from the decrypted logits'
         )
     if kind == "BaggingRegressor":
-        parts = []
-        for k, (one, columns) in enumerate(
-            zip(model.estimators_, model.estimators_features_, strict=True)
-        ):
-            weight = np.zeros((len(columns), x.size))
-            weight[np.arange(len(columns)), columns] = 1.0
-            y = builder.add(f"{name}.columns{k}", "dense", [x], weight=weight, bias=None)
-            parts.append(traced(builder, y, one, f"{name}.{k}", output))
-        return _mean(builder, parts, name, None)
+        return _bagged(builder, x, model, name, output, traced)
     parts = [
         traced(builder, x, one, f"{name}.{k}", output) for k, one in enumerate(model.estimators_)
     ]
     if kind == "VotingRegressor":
         return _mean(builder, parts, name, model._weights_not_none)
-    if len(parts) == 1:
+    if len(parts) == 1 and kind != "StackingRegressor":
         return parts[0]
-    rows = [builder.add(f"{y.name}.row", "reshape", [y], shape=(1,)) for y in parts]
-    return builder.add(name, "concat", rows, axis=0)
+    joined = _row_of(builder, parts, name)
+    if kind != "StackingRegressor":
+        return joined
+    if model.passthrough:
+        joined = builder.add(f"{name}.passed", "concat", [joined, x], axis=0)
+    return traced(builder, joined, model.final_estimator_, f"{name}.final", output)
+
+
+def _row_of(builder: Builder, parts: list[Node], name: str) -> Node:
+    """The results one behind the other."""
+    rows = [
+        y if y.shape else builder.add(f"{y.name}.row", "reshape", [y], shape=(1,)) for y in parts
+    ]
+    return rows[0] if len(rows) == 1 else builder.add(name, "concat", rows, axis=0)
+
+
+def _bagged(builder: Builder, x: Node, model: Any, name: str, output: str, traced: Traced) -> Node:
+    """The mean of estimators that take some of the features each."""
+    parts = []
+    for k, (one, columns) in enumerate(
+        zip(model.estimators_, model.estimators_features_, strict=True)
+    ):
+        weight = np.zeros((len(columns), x.size))
+        weight[np.arange(len(columns)), columns] = 1.0
+        y = builder.add(f"{name}.columns{k}", "dense", [x], weight=weight, bias=None)
+        parts.append(traced(builder, y, one, f"{name}.{k}", output))
+    return _mean(builder, parts, name, None)
 
 
 def _votes(builder: Builder, x: Node, model: Any, name: str, traced: Traced) -> Node:

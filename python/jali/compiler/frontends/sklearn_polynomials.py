@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,15 @@ from jali.compiler.frontends.tracing import Builder
 from jali.compiler.ir.graph import Array, Node
 from jali.errors import Unsupported
 
-__all__ = ["POLYNOMIALS", "distances", "kernel_machine", "likelihoods", "monomials"]
+__all__ = [
+    "POLYNOMIALS",
+    "distances",
+    "kernel_machine",
+    "kernel_ridge",
+    "likelihoods",
+    "monomials",
+    "quadratic_discriminants",
+]
 
 #: Estimators that this module traces, with the attribute that fitting gives them.
 POLYNOMIALS = {
@@ -27,6 +36,8 @@ POLYNOMIALS = {
     "SVR": "dual_coef_",
     "NuSVR": "dual_coef_",
     "OneClassSVM": "dual_coef_",
+    "KernelRidge": "dual_coef_",
+    "QuadraticDiscriminantAnalysis": "means_",
 }
 
 
@@ -69,6 +80,41 @@ def likelihoods(builder: Builder, x: Node, model: Any, name: str) -> Node:
     )
 
 
+def quadratic_discriminants(builder: Builder, x: Node, model: Any, name: str) -> Node:
+    """decision_function of QuadraticDiscriminantAnalysis: for each class, or for two of them the difference,
+
+    log prior_i - 1/2 sum_k log s_ik - 1/2 sum_k ((x - mean_i) . r_ik)^2 / s_ik.
+    """
+    axes, shifts, halves, constants = [], [], [], []
+    for mean, rotation, widths, prior in zip(
+        model.means_, model.rotations_, model.scalings_, model.priors_, strict=True
+    ):
+        weight = np.asarray(rotation / np.sqrt(widths), np.float64).T
+        axes.append(weight)
+        shifts.append(-weight @ mean)
+        halves.append(np.full((1, len(weight)), -0.5))
+        constants.append(np.log(prior) - np.log(widths).sum() / 2)
+    away = builder.add(
+        f"{name}.axes", "dense", [x], weight=np.vstack(axes), bias=np.concatenate(shifts)
+    )
+    square = builder.add(f"{name}.squares", "multiply", [away, away])
+    total = np.zeros((len(halves), sum(h.size for h in halves)))
+    ends = np.cumsum([0, *(h.size for h in halves)])
+    for k, half in enumerate(halves):
+        total[k, ends[k] : ends[k + 1]] = half
+    bias = np.array(constants)
+    if len(halves) == 2:
+        y = builder.add(
+            f"{name}.difference",
+            "dense",
+            [square],
+            weight=total[1:] - total[:1],
+            bias=bias[1:] - bias[:1],
+        )
+        return builder.add(name, "reshape", [y], shape=())
+    return builder.add(name, "dense", [square], weight=total, bias=bias)
+
+
 def monomials(builder: Builder, x: Node, model: Any, name: str) -> Node:
     """What PolynomialFeatures transforms to. Every monomial is a product of as many numbers as the largest degree, of which some are 1, and these
     are multiplied in pairs."""
@@ -107,6 +153,26 @@ def kernel_machine(builder: Builder, x: Node, model: Any, name: str) -> Node:
         return builder.add(name, "dense", [x], weight=weight, bias=bias)
     kernel = _kernel(builder, x, model, f"{name}.kernel")
     return builder.add(name, "dense", [kernel], weight=weight, bias=bias)
+
+
+def kernel_ridge(builder: Builder, x: Node, model: Any, name: str) -> Node:
+    """predict of KernelRidge."""
+    vectors = np.array(checks.dense(model.X_fit_), np.float64)
+    weight = np.array(model.dual_coef_, np.float64).T.reshape(-1, len(vectors))
+    if model.kernel == "linear":
+        y = builder.add(f"{name}.score", "dense", [x], weight=weight @ vectors, bias=None)
+    else:
+        machine = SimpleNamespace(
+            kernel="poly" if model.kernel == "polynomial" else model.kernel,
+            support_vectors_=vectors,
+            _gamma=1 / x.size if model.gamma is None else model.gamma,
+            coef0=model.coef0,
+            degree=model.degree,
+        )
+        kernel = _kernel(builder, x, machine, f"{name}.kernel")
+        y = builder.add(f"{name}.score", "dense", [kernel], weight=weight, bias=None)
+    single = np.ndim(model.dual_coef_) == 1
+    return builder.add(name, "reshape", [y], shape=()) if single else y
 
 
 def _weights(model: Any) -> Array:

@@ -1,4 +1,4 @@
-"""Steps of scikit-learn that select, join or map features linearly: their matrices and their columns."""
+"""Steps of scikit-learn that select or join features."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jali._core import checks
-from jali._core.console import one_text
 from jali.compiler.frontends.tracing import Builder
-from jali.compiler.ir.graph import Array, Node
+from jali.compiler.ir.graph import Node
 from jali.errors import InvalidArgument, Unsupported
 
-__all__ = ["AFFINE", "JOINED", "columns_of", "is_selection", "joined", "kept", "matrix_of"]
+__all__ = ["JOINED", "columns_of", "is_selection", "joined", "kept"]
 
 Numbers = npt.NDArray[np.intp]  # of features
 
@@ -24,44 +22,6 @@ JOINED = ("ColumnTransformer", "FeatureUnion")
 
 #: Traces an estimator: (builder, x, model, name, whether it is the last step).
 Traced = Callable[[Builder, Node, Any, str], Node]
-
-
-def _svd(model: Any, last: bool) -> tuple[Any, Any]:
-    return model.components_, 0.0
-
-
-def _partial_least_squares(model: Any, last: bool) -> tuple[Any, Any]:
-    """The last step predicts; others transform."""
-    if last:
-        weight = np.asarray(model.coef_, np.float64)
-        return weight, model.intercept_ - weight @ model._x_mean
-    weight = (model.x_rotations_ / model._x_std[:, None]).T
-    return weight, -weight @ model._x_mean
-
-
-def _centroids(model: Any, last: bool) -> tuple[Any, Any]:
-    """Of a class, minus half the squared distance and the logarithm of its prior, without what all classes have in common: the largest is the nearest."""
-    if model.metric != "euclidean":
-        raise Unsupported(
-            f'NearestCentroid: the metric {one_text(str(model.metric))!r} cannot be compiled: fit with metric="euclidean"'
-        )
-    centroids = np.asarray(model.centroids_, np.float64)
-    priors = np.full(len(centroids), 1 / len(centroids))
-    priors = np.asarray(getattr(model, "class_prior_", priors))
-    if np.allclose(priors, 1 / len(centroids)):
-        return centroids, -(centroids**2).sum(axis=1) / 2
-    deviation = np.asarray(model.within_class_std_dev_, np.float64)
-    variance = np.where(deviation != 0, deviation, 1.0) ** 2
-    return centroids / variance, -(centroids**2 / variance).sum(axis=1) / 2 + np.log(priors)
-
-
-#: The matrix and the bias of a fitted estimator, with the attribute that fitting gives it.
-AFFINE: dict[str, tuple[str, Callable[[Any, bool], tuple[Any, Any]]]] = {
-    "TruncatedSVD": ("components_", _svd),
-    "PLSRegression": ("coef_", _partial_least_squares),
-    "PLSCanonical": ("coef_", _partial_least_squares),
-    "NearestCentroid": ("centroids_", _centroids),
-}
 
 
 def is_selection(model: Any) -> bool:
@@ -128,10 +88,3 @@ def joined(builder: Builder, x: Node, model: Any, name: str, traced: Traced) -> 
     if not parts:
         raise InvalidArgument(f"{name}: it keeps no feature")
     return parts[0] if len(parts) == 1 else builder.add(name, "concat", parts, axis=0)
-
-
-def matrix_of(model: Any, last: bool) -> tuple[Array, Array]:
-    """The matrix and the bias of an estimator in AFFINE."""
-    weight, bias = AFFINE[type(model).__name__][1](model, last)
-    weight = np.array(checks.dense(weight), np.float64)
-    return weight, np.broadcast_to(np.asarray(bias, np.float64).ravel(), (len(weight),)).copy()

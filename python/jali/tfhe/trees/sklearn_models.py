@@ -15,10 +15,11 @@ __all__ = ["KINDS", "from_sklearn", "kind_of"]
 
 
 def kind_of(model: Any) -> str | None:
-    """The name of its class, or of the class of scikit-learn's that it extends; None for what is not read here."""
+    """The name of its class, or of the class of scikit-learn's that it extends; None for what is not read here, and for bags of other estimators than trees."""
     for of in type(model).__mro__:
         if of.__name__ in _READERS and of.__module__.startswith("sklearn."):
-            return of.__name__
+            members = getattr(model, "estimators_", ()) if of.__name__.startswith("Bagging") else ()
+            return of.__name__ if all(hasattr(one, "tree_") for one in members) else None
     return None
 
 
