@@ -44,10 +44,22 @@ def test_numbers_that_no_file_may_hold_are_not_compiled() -> None:
         jali.compile(lambda v: v * 1e-20, X[0], calibration=X * 1e110)
     with pytest.raises(jali.InvalidArgument, match=r"the weights of scale are above 1e\+50"):
         jali.compile(lambda v: np.square(v * 1e60), X[0], calibration=X * 1e-45)
-    with pytest.raises(jali.InvalidArgument, match="below 1e-50 in all examples"):
+    with pytest.raises(jali.InvalidArgument, match="differ by less than 1e-50"):
         jali.compile(lambda v: v + 1, X[0], calibration=X * 1e-60)
     with pytest.raises(jali.InvalidArgument, match="narrower than 1e-50"):
         jali.compile(lambda v: v + 1, X[0], calibration=X * 0, input_range=(-1e-60, 1e-60))
+    with pytest.raises(jali.InvalidArgument, match=r"reaches beyond 1e\+100"):
+        jali.compile(lambda v: v + 1, X[0], calibration=X, input_range=(-1e200, 1e200))
     with pytest.raises(jali.InvalidArgument, match="its numbers are below 1e-100"):
         f = lambda v: np.square(np.square(1e-40 * v) * 1e-40) + v  # noqa: E731
         jali.compile(f, X[0], calibration=X)
+
+
+def test_a_margin_of_0_needs_numbers_that_differ() -> None:
+    assert jali.compile(lambda v: v + 1, X[0], calibration=X, margin=0).precision_bits > 0
+    same = np.c_[X[:, :2], np.full(len(X), 0.5)]
+    with pytest.raises(jali.InvalidArgument, match="give a margin above 0"):
+        jali.compile(lambda v: v + 1, X[0], calibration=same, margin=0)
+    assert jali.compile(lambda v: v + 1, X[0], calibration=same, margin=0.1).precision_bits > 0
+    found = jali.compile(lambda v: v + 1, X[0], calibration=same, margin=0, input_range=(-1, 1))
+    assert found.precision_bits > 0

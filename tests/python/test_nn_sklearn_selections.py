@@ -44,6 +44,7 @@ from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.svm import SVC, SVR, LinearSVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 DATA = {"iris": load_iris, "cancer": load_breast_cancer, "diabetes": load_diabetes}
 
@@ -210,6 +211,16 @@ def test_bags_of_other_estimators_than_trees() -> None:
         jali.compile(classes.fit(iris, kinds), iris[:1], calibration=iris)
 
 
+def test_means_of_trees_are_taken_by_the_client() -> None:
+    x, y = load_diabetes(return_X_y=True)
+    parts = [("a", DecisionTreeRegressor(max_depth=3)), ("b", Ridge())]
+    model = VotingRegressor(parts).fit(x, y)
+    with pytest.raises(jali.Unsupported, match="compile its estimators_ one by one"):
+        jali.compile(model, x[:1], calibration=x)
+    tree, line = (jali.compile(one, x[:1], calibration=x) for one in model.estimators_)
+    assert np.allclose((tree.clear(x) + line.clear(x)) / 2, model.predict(x))
+
+
 def test_an_inverse_that_is_not_affine_is_left_to_the_client() -> None:
     x, y = load_diabetes(return_X_y=True)
     model = TransformedTargetRegressor(Ridge(), func=np.log, inverse_func=np.exp).fit(x, y)
@@ -219,6 +230,22 @@ def test_an_inverse_that_is_not_affine_is_left_to_the_client() -> None:
     assert np.allclose(
         model.transformer_.inverse_transform(program.clear(x)[:, None])[:, 0], model.predict(x)
     )
+
+
+def test_tables_have_the_columns_of_the_model_in_its_order() -> None:
+    """Columns in another order gave wrong results without a word."""
+    pandas = pytest.importorskip("pandas")
+    x, y = load_iris(return_X_y=True, as_frame=True)
+    for model in (LogisticRegression(), DecisionTreeClassifier(max_depth=2)):
+        model.fit(x, y)
+        moved = x[list(reversed(x.columns))]
+        with pytest.raises(jali.InvalidArgument, match=r"in another order: give table\[list\("):
+            jali.compile(model, moved[:1], calibration=moved)
+        with pytest.raises(jali.InvalidArgument, match="other columns than the model was"):
+            jali.compile(model, x[:1], calibration=x.rename(columns=str.upper))
+        table = moved[list(model.feature_names_in_)]
+        assert isinstance(table, pandas.DataFrame)
+        assert jali.compile(model, table[:1], calibration=table).params is not None
 
 
 def test_missing_numbers_stay_with_the_client() -> None:

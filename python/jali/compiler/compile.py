@@ -101,6 +101,8 @@ def compile(
     >>> program.precision_bits > 0
     True
     """
+    for given in (example, calibration):
+        _check_columns(module, given)
     if trees.is_trees(module):
         return cast(Any, _trees(module, example, precision_bits, output, progress))  # type: ignore[no-any-return]
     if example is None:
@@ -285,6 +287,19 @@ def _inner(array: Array) -> tuple[int, ...]:
             f"the example of a model in ONNX has the batch as its first axis, as X[:1] has; it has the shape {array.shape}"
         )
     return array.shape[1:]
+
+
+def _check_columns(model: Any, table: Any) -> None:
+    """Raises InvalidArgument for a table whose columns are not those on which an estimator was fitted, in their order: programs know numbers by their places."""
+    if not (hasattr(table, "columns") and hasattr(model, "feature_names_in_")):
+        return
+    names, given = list(model.feature_names_in_), list(table.columns)
+    if names != given:
+        sorted_too = sorted(map(str, names)) == sorted(map(str, given))
+        raise InvalidArgument(
+            f"the table has {'the columns of the model in another order' if sorted_too else 'other columns than the model was fitted on'}: give "
+            "table[list(model.feature_names_in_)], and encrypt tables like that"
+        )
 
 
 def _examples(graph: Graph, example: Any, calibration: Any) -> list[Array]:

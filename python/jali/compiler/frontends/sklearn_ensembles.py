@@ -11,6 +11,7 @@ from jali._core.console import one_text
 from jali.compiler.frontends.tracing import Builder
 from jali.compiler.ir.graph import Node
 from jali.errors import Unsupported
+from jali.tfhe import trees
 
 __all__ = ["ENSEMBLES", "ensemble"]
 
@@ -33,6 +34,10 @@ def ensemble(builder: Builder, x: Node, model: Any, name: str, output: str, trac
     """decision_function of OneVsRestClassifier; predict of regressors; the second class's probability of a VotingClassifier or a BaggingClassifier of two classes,
     which the client compares with 1/2."""
     kind = type(model).__name__
+    if any(trees.is_trees(one) for one in model.estimators_):
+        raise Unsupported(
+            f"{name}: {one_text(kind)} of trees cannot be compiled: compile its estimators_ one by one, and let the client compute the rest from their results"
+        )
     if kind == "VotingClassifier":
         return _votes(builder, x, model, name, traced)
     if kind == "BaggingClassifier":

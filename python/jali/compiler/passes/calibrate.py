@@ -292,6 +292,10 @@ def _input_range(
             raise InvalidArgument(
                 f"the range of {node.name} is narrower than {LEAST_WIDTH:.0e}: multiply what you encrypt by a constant, so that the largest is near 1"
             )
+        if np.any(np.maximum(np.abs(low), np.abs(high)) > LARGEST):
+            raise InvalidArgument(
+                f"the range of {node.name} reaches beyond {LARGEST:.0e}: declare a smaller one, and divide what you encrypt by a constant"
+            )
         if np.any(seen < low) or np.any(seen > high):
             raise InvalidArgument(
                 f"examples of the calibration lie outside of the range that was declared for {node.name}: widen input_range=, or leave them out"
@@ -308,9 +312,10 @@ def _input_range(
     room = np.maximum(width, np.median(width)) * margin
     room[room == 0] = max(1.0, float(np.abs(seen).max())) * margin  # every example is the same
     above, below = _towards_0(low, high, margin), -_towards_0(-high, -low, margin)
-    if np.any(room < LEAST_WIDTH):
+    if np.any(width + room < LEAST_WIDTH):
         raise InvalidArgument(
-            f"the numbers of {node.name} are below {LEAST_WIDTH:.0e} in all examples: multiply what you encrypt by a constant, so that the largest is near 1"
+            f"some numbers of {node.name} are equal in all examples, or differ by less than {LEAST_WIDTH:.0e}: declare input_range=, give a margin above 0, or "
+            "multiply what you encrypt by a constant, so that the largest is near 1"
         )
     least = np.where(factors & (low > 0), np.maximum(low - room, above), low - room)
     most = np.where(factors & (high < 0), np.minimum(high + room, below), high + room)
