@@ -95,9 +95,9 @@ cpp-test: build ## the C++ tests
 	@$(call logged,$(call share,,$(FRESH) JALI_PROGRAMS=40000 )tools/ctest.sh $(RELEASE) $(JOBS) $(call share,-LE long)) \
 	  $(call or_say,repeat one test with $(RELEASE)/tests/ROOM/test_ROOM --gtest_filter=NAME)
 
-# Two processes, as many tests wait for one thread.
+# Two processes, as many tests wait for one thread. Threads of scikit-learn's OpenMP would wait for each other in a loop.
 py-test: build ## the Python tests
-	@$(call logged,$(WITH_SEEDS) $(call share,,$(FRESH) JALI_FUZZ_SECONDS=$(FUZZ_SECONDS) JALI_WHOLE_PROGRAMS=20000 )python -m pytest -n 2 --dist loadfile $(call share,-m 'not long')) \
+	@$(call logged,$(WITH_SEEDS) OMP_NUM_THREADS=1 $(call share,,$(FRESH) JALI_FUZZ_SECONDS=$(FUZZ_SECONDS) JALI_WHOLE_PROGRAMS=20000 )python -m pytest -n 2 --dist loadfile $(call share,-m 'not long')) \
 	  $(call or_say,repeat one test with .venv/bin/python -m pytest -k NAME)
 
 docs-test: build ## every code block of the documents and every script of examples/

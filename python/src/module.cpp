@@ -55,6 +55,12 @@ NB_MODULE(jali_bindings, m) {
                 "data: bytes | bytearray | memoryview) -> None"),
         "Write bytes to a path, which is replaced at once or stays as it was, or to a file opened "
         "with \"wb\". Raises FileError. See base/replace_file.h.");
+  m.def("check_replaceable",
+        checked({"check_replaceable", 1, {{"file"}}},
+                [](nb::handle file) { jali::check_replaceable(path_of(file, "a path")); }),
+        nb::sig("def check_replaceable(file: str | os.PathLike[str]) -> None"),
+        "Raises the FileError that replace_file raises before it writes, for callers that "
+        "work long before they write.");
   nb::module_ device = m.def_submodule("device", "The devices of this machine.");
   bind_device(device);
   nb::module_ ckks = m.def_submodule("ckks", "Encrypted vectors of real and complex numbers.");

@@ -167,7 +167,7 @@ def test_keys_within_a_budget_of_bytes(order: str) -> None:
 
 
 @pytest.mark.parametrize("order", ["raise_first", "slots_first"])
-@pytest.mark.parametrize("slots", [0, 256, 2])
+@pytest.mark.parametrize("slots", [0, pytest.param(256, marks=pytest.mark.long), 2])
 def test_every_set_of_keys_bootstraps(order: str, slots: int) -> None:
     params = make(order, log_n=10, word="w32")
     client = ckks.Client(params)

@@ -161,7 +161,8 @@ def test_presets() -> None:
     names = json.loads(run("params", "--preset", "list", "--json").stdout)
     assert names == jali.ckks.Params.presets() | jali.tfhe.Params.presets()
     assert len(names) == len(jali.ckks.Params.presets()) + len(jali.tfhe.Params.presets())
-    assert all(name in run("params", "--preset", "list").stdout for name in names)
+    listed = run("params", "--preset", "list").stdout
+    assert all(name in listed for name in names)
     facts = json.loads(run("params", "--preset", "n14_d7", "--json").stdout)
     assert facts["fingerprint"] == jali.ckks.Params.preset("n14_d7").fingerprint
     assert facts["security"] >= 128 and facts["scheme"] == "ckks"

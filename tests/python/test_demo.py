@@ -231,8 +231,8 @@ def test_wrong_arguments(arguments: list[str], words: str) -> None:
     ("arguments", "error"),
     [
         (["--device", "abacus"], jali.NoDevice),
-        (["--png", "missing/digits.png"], jali.InvalidArgument),
-        (["--png", "."], jali.InvalidArgument),
+        (["--png", "missing/digits.png"], jali.FileError),
+        (["--png", "."], jali.FileError),
     ],
 )
 def test_what_would_fail_at_the_end_fails_before_any_work(

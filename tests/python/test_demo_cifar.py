@@ -264,6 +264,7 @@ def test_relu_of_given_degrees_bootstraps_between_its_polynomials() -> None:
     assert np.array_equal(program.clear(x), again.clear(x))
 
 
+@pytest.mark.long
 def test_the_noise_of_relu_of_given_degrees_is_what_was_announced() -> None:
     """Of five layers. The slope of a sign is large where x is small: the product of both root mean squares would be off by many bits."""
     rng = np.random.default_rng()

@@ -55,6 +55,7 @@ def test_matrices_are_encoded_once_for_each_level_of_a_period(rng: np.random.Gen
     assert len({level for _, level in inner}) <= 6
 
 
+@pytest.mark.long
 def test_the_noise_of_a_loop_grows_in_the_directions_that_its_matrix_enlarges(
     rng: np.random.Generator,
 ) -> None:
@@ -80,7 +81,7 @@ def test_the_noise_of_a_loop_grows_in_the_directions_that_its_matrix_enlarges(
     assert abs(program.manifest.demand.noise_bits[0] - measured) < 0.8, measured
 
 
-@pytest.mark.parametrize("steps", [7, 24])
+@pytest.mark.parametrize("steps", [7, pytest.param(24, marks=pytest.mark.long)])
 def test_noise_of_windows_that_are_summed_masked_and_copied(
     steps: int, rng: np.random.Generator
 ) -> None:

@@ -75,6 +75,7 @@ def test_plans_for_a_gpu_have_words_of_32_bits() -> None:
     assert word_bytes(same.params) == 8 and same.bits == 16
 
 
+@pytest.mark.long
 def test_bits_that_have_other_words_take_other_levels() -> None:
     """With seven levels between two bootstrappings, words of 32 bits take 17.3 bits of precision, and with 16 levels 16.4: a search for
     fewer bits must not end where the one before did if nothing there has such words."""

@@ -343,6 +343,7 @@ def test_softmax_and_layer_normalisation(rng: np.random.Generator) -> None:
         assert_precise(program, encrypted(program, x[:3]), np.stack([f(v) for v in x[:3]]))
 
 
+@pytest.mark.long
 def test_attention(rng: np.random.Generator) -> None:
     """Products of encrypted matrices, and a softmax in between."""
     q, k, v = rng.normal(size=(3, 3, 3)) / 4

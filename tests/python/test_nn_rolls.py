@@ -100,6 +100,7 @@ def test_whole_factors_take_no_level(rng: np.random.Generator) -> None:
         assert (y * y).level == level - 1
 
 
+@pytest.mark.long
 def test_rolls_and_whole_factors_encrypted(rng: np.random.Generator) -> None:
     """Gates in one array, with rolls, whole factors, and terms of one sum that lie at different levels."""
     # Some weights and examples, about one draw in a hundred, need no whole factor that takes no level.

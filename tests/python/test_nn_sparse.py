@@ -203,6 +203,7 @@ def test_networks_of_large_matrices(outputs: int, rng: np.random.Generator) -> N
         assert isinstance(low["h"].attrs["terms"][0].single, DenseMap)
 
 
+@pytest.mark.long
 def test_memory_is_of_the_order_of_the_weights(rng: np.random.Generator) -> None:
     """Lists of the entries and of their places would take 20 times the bytes of the weights and more."""
     weights = rng.uniform(-1, 1, (2048, 3072)) / 64

@@ -156,7 +156,13 @@ SHARED: dict[str, tuple[Callable[..., ckks.EncryptedArray], Callable[..., Real],
 }
 
 
-@pytest.mark.parametrize("case", SHARED)
+#: Each product with a matrix of 512 rows takes a third of a second.
+LONG = ("equal rows turned and added", "a matrix of equal rows twice")
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(k, marks=pytest.mark.long) if k in LONG else k for k in SHARED]
+)
 def test_errors_that_slots_share_are_counted(case: str) -> None:
     """Sums took the errors of different slots for independent: a sum of n sums was claimed up to half log2 n bits too precise."""
     encrypted, plain, least = SHARED[case]

@@ -106,7 +106,13 @@ def test_sizes_are_those_that_are_stated(w: World, owner: tfhe.Encryptor) -> Non
         w.params.compact_ciphertext_bytes(2**63)
 
 
-@pytest.mark.parametrize("name", tfhe.Params.presets())
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long) if name == "message_4_carry_4" else name
+        for name in tfhe.Params.presets()
+    ],
+)
 def test_every_preset(name: str) -> None:
     params = tfhe.Params.preset(name)
     client = tfhe.Client(params)

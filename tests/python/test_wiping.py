@@ -19,7 +19,7 @@ import os, sys
 import numpy as np
 from jali import ckks
 
-params = ckks.Params.create(depth=3, scale_bits=40, word=sys.argv[1])
+params = ckks.Params.create(depth=3, scale_bits=40, word=sys.argv[1], log_n=12, security=0, name="insecure_wiping")
 client = ckks.Client(params, threads=2)
 server = ckks.Evaluator(params, client.evaluation_keys(relinearise=False), threads=1).explicit
 rng = np.random.default_rng()
@@ -110,9 +110,8 @@ def test_decrypted_numbers_do_not_stay_in_memory(word: str) -> None:
         [sys.executable, "-c", CLIENT, word], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as child:
         assert child.stdin and child.stdout
-        from jali import ckks
 
-        n = ckks.Params.create(depth=3, scale_bits=40, word=word).slots
+        n = 2048
         for what, bytes_ in [
             ("real", 8 * n),
             ("complex", 16 * n),

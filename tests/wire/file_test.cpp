@@ -140,8 +140,11 @@ TEST_F(Files, WhatIsNoFileIsRefused) {
   const auto nothing = [](const Sink&) { ADD_FAILURE(); };
   for (const fs::path& path : {folder / "", fs::path(), fs::path("/dev/null")}) {
     EXPECT_THROW(replace_file(path, Readers::umask, nothing), FileError) << path;
+    EXPECT_THROW(check_replaceable(path), FileError) << path;
   }
   EXPECT_THROW(replace_file(folder / "none/file", Readers::umask, nothing), FileError);
+  EXPECT_THROW(check_replaceable(folder / "none/file"), FileError);
+  check_replaceable(folder / "new");
   EXPECT_THROW(load_params(folder / "none"), FileError);
   EXPECT_THROW(load_params(folder / ""), FileError);
   EXPECT_EQ(folder.files(), 0u);

@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from jali._jali import replace_file
+from jali._jali import check_replaceable, replace_file
 from jali.errors import InvalidArgument
 
-__all__ = ["replace", "save_figure"]
+__all__ = ["check", "replace", "save_figure"]
 
 
 def replace(file: str | os.PathLike[str], data: bytes | bytearray | memoryview | str) -> None:
@@ -19,6 +19,11 @@ def replace(file: str | os.PathLike[str], data: bytes | bytearray | memoryview |
     Permissions of a file that is replaced are kept. Folders, devices and FIFOs are refused. See base/replace_file.h.
     """
     replace_file(file, data.encode() if isinstance(data, str) else data)
+
+
+def check(file: str | os.PathLike[str]) -> None:
+    """Raise the FileError that ``replace`` would raise for this path. Commands that work long before they write call it first."""
+    check_replaceable(file)
 
 
 def save_figure(figure: Any, file: str | os.PathLike[str], **how: Any) -> Path:

@@ -16,3 +16,8 @@ def replace_file(
     """
     Write bytes to a path, which is replaced at once or stays as it was, or to a file opened with "wb". Raises FileError. See base/replace_file.h.
     """
+
+def check_replaceable(file: str | os.PathLike[str]) -> None:
+    """
+    Raises the FileError that replace_file raises before it writes, for callers that work long before they write.
+    """

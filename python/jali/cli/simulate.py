@@ -9,9 +9,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from jali._core import packages
+from jali._core import files, packages
 from jali._core.console import seconds_text, table
-from jali._core.files import replace
 from jali.cli.parser import Parser
 from jali.errors import FileError, InvalidArgument, Unsupported
 from jali.simulate import allocations, comparison, gantt, programs, report, roofline
@@ -213,8 +212,8 @@ def _check_together(options: argparse.Namespace) -> None:
         raise InvalidArgument("--csv writes the points of a sweep: give --sweep, too")
     if options.plot and not options.sweep and options.allocate is None:
         raise InvalidArgument("--plot draws a sweep or an allocation: give --sweep or --allocate")
-    files = [f for name in ("csv", "gantt", "roofline", "plot") if (f := getattr(options, name))]
-    if len({file.resolve() for file in files}) < len(files):
+    paths = [f for name in ("csv", "gantt", "roofline", "plot") if (f := getattr(options, name))]
+    if len({path.resolve() for path in paths}) < len(paths):
         raise InvalidArgument("two options write the same file: give each a name of its own")
 
 
@@ -226,6 +225,7 @@ def _check_output(file: Path | None, *endings: str) -> None:
         raise InvalidArgument(f"{file}: give a name that ends in {' or '.join(endings)}")
     if not file.parent.is_dir():
         raise FileError(f"{file}: there is no folder {str(file.parent)!r}")
+    files.check(file)
     if file.suffix == ".png" and not packages.here("matplotlib"):
         raise Unsupported(f"plots need matplotlib: {packages.install('matplotlib')}")
 
@@ -257,7 +257,7 @@ def _show_sweep(points: list[Point], file: Path | None, as_json: bool) -> None:
     if file is not None:
         rows_of_points = io.StringIO(newline="")
         write_csv(points, rows_of_points)
-        replace(file, rows_of_points.getvalue())
+        files.replace(file, rows_of_points.getvalue())
         print(f"wrote {file}", file=sys.stderr)
     if as_json:
         for point, is_best in zip(points, best, strict=True):

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from jali import ckks, tfhe
-from jali._core.files import replace
+from jali._core import files
 from jali._jali.ckks import Trace
 from jali.cli.parser import Parser
 from jali.demo import data, network
@@ -111,10 +111,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.threads = 1
     if options.threads < 1:
         raise InvalidArgument("--threads must be at least 1")
+    if options.output is not None:
+        files.check(options.output)
     trace = PROGRAMS[options.program](options)
     if options.output is None:
         sys.stdout.write(trace.json_lines())
         return 0
-    replace(options.output, trace.json_lines())
+    files.replace(options.output, trace.json_lines())
     print(f"wrote {options.output}: {len(trace)} operations")
     return 0

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from jali._core import packages
-from jali._core.files import replace
-from jali.errors import InvalidArgument, Unsupported
+from jali._core import files, packages
+from jali.errors import Unsupported
 
 __all__ = ["check_png", "digits_text", "write_png"]
 
@@ -71,10 +69,7 @@ def _pillow() -> None:
 def check_png(path: Path) -> None:
     """Raises the errors of write_png that can be known before there is anything to draw."""
     _pillow()
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise InvalidArgument(
-            f"{path}: cannot write the picture: give a file in a folder that you may write to"
-        )
+    files.check(path)
 
 
 def write_png(
@@ -110,4 +105,4 @@ def write_png(
         draw.text((x + 4, y + cell - 1), caption, fill=color, font=font)
     picture = io.BytesIO()
     sheet.save(picture, format="PNG")
-    replace(path, picture.getvalue())
+    files.replace(path, picture.getvalue())

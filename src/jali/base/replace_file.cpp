@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -98,6 +99,21 @@ fs::path resolved(fs::path path) {
   return path;
 }
 
+/// The state of the file that is there already, if there is one. Throws FileError for what is no file.
+std::optional<struct stat> old_file(const fs::path& path) {
+  require<FileError>(!path.empty(), "an empty path names no file");
+  // The system follows the links of the path as it was given: it refuses those that others planted in a shared folder.
+  struct stat old{};
+  if (::stat(path.c_str(), &old) != 0) {
+    if (errno != ENOENT) fail_file(path, "written", errno);
+    return std::nullopt;
+  }
+  require<FileError>(S_ISREG(old.st_mode), [&] {
+    return path.string() + " cannot be written: it is a folder or a device, not a file";
+  });
+  return old;
+}
+
 }  // namespace
 
 void fail_file(const fs::path& path, const char* what, int error) {
@@ -107,19 +123,17 @@ void fail_file(const fs::path& path, const char* what, int error) {
 
 void replace_file(const fs::path& path, Readers readers,
                   const std::function<void(const Sink&)>& write) {
-  require<FileError>(!path.empty(), "an empty path names no file");
-  // The system follows the links of the path as it was given: it refuses those that others planted in a shared folder.
-  struct stat old{};
-  const bool exists = ::stat(path.c_str(), &old) == 0;
-  if (!exists && errno != ENOENT) fail_file(path, "written", errno);
-  require<FileError>(!exists || S_ISREG(old.st_mode), [&] {
-    return path.string() + " cannot be written: it is a folder or a device, not a file";
-  });
-  const bool kept = exists && readers == Readers::umask;
+  const std::optional<struct stat> old = old_file(path);
+  const bool kept = old && readers == Readers::umask;
   NewFile file(resolved(path), kept || readers == Readers::owner ? 0600 : 0666);
-  if (kept) file.take_access(old);
+  if (kept) file.take_access(*old);
   write([&](std::span<const std::uint8_t> bytes) { file.write(bytes); });
   file.give_name();
+}
+
+void check_replaceable(const fs::path& path) {
+  (void)old_file(path);
+  const NewFile probe(resolved(path), 0600);  // is removed again
 }
 
 }  // namespace jali

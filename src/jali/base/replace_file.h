@@ -27,6 +27,10 @@ enum class Readers {
 void replace_file(const std::filesystem::path& path, Readers readers,
                   const std::function<void(const Sink&)>& write);
 
+/// Throws the FileError that replace_file would throw before it calls `write`: for callers that work long before they write.
+/// It makes a new file in the folder for that, and removes it.
+void check_replaceable(const std::filesystem::path& path);
+
 /// "FILE cannot be written: No space left on device". error: a value of errno. Throws FileError.
 [[noreturn]] void fail_file(const std::filesystem::path& path, const char* what, int error);
 

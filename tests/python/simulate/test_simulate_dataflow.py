@@ -110,6 +110,7 @@ def test_jalis_own_plan_on_the_papers_hardware(rng: np.random.Generator) -> None
     assert max(least.values()) > 30 * result.seconds
 
 
+@pytest.mark.long
 def test_the_papers_own_dataflow_of_the_same_product() -> None:
     """The other row of docs/hardware.md."""
     machine = Machine.load("mv_set_bc")

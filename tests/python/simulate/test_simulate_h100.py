@@ -31,6 +31,7 @@ def bench() -> ModuleType:
     return module
 
 
+@pytest.mark.long
 def test_the_median_error_of_ckks_is_that_of_the_page() -> None:
     """Rotations and products are recorded and simulated anew; they are those of the record, whose bootstrappings take minutes to record."""
     b = bench()
@@ -116,6 +117,7 @@ def error(name: str, batch: int) -> float:
     return schedule(BootstrapProgram(sizes, batch)(machine), machine).seconds / seconds - 1
 
 
+@pytest.mark.long
 def test_the_errors_of_bootstrappings_are_those_of_the_page() -> None:
     one = [abs(error(*key)) for key, (sizes, _) in rows().items() if sizes.l_b == 1]
     more = [abs(error(*key)) for key, (sizes, _) in rows().items() if sizes.l_b > 1]

@@ -120,6 +120,7 @@ sys.exit(code)
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's /proc")
 def test_memory_of_a_quarter_of_a_million_steps() -> None:
     """A million steps may take 1 GB, and so a quarter of them 256 MB beside the interpreter's own 150 MB at most."""
