@@ -179,6 +179,7 @@ MISTAKES = {
     "nothing on the left of an array": Call(lambda w: {} * w.bind([[1.0, 2]]), "not {}"),
     "text below an array": Call(lambda w: w.bind([[1.0, 2]]) / "a", "not 'a'"),
     "an axis too many": Call(lambda w: w.bind([1.0, 2]).sum(axis=1), "axis 1 .* write count=1"),
+    "three axes too many": Call(lambda w: w.bind([1.0, 2]).sum(axis=3), "counted from 0 to 0"),
     "two axes too many": Call(lambda w: w.bind([1.0, 2]).sum(axis=2), "axis 2 .* write count=2"),
     "text magnitude": Call(lambda w: w.client.encrypt([1], magnitude="big"), "magnitude .*'big'"),
     "huge magnitude": Call(lambda w: w.client.encrypt([1], magnitude=10**400), "magnitude must"),

@@ -96,12 +96,11 @@ def exponent(value: Any) -> int:
 
     Raises InvalidArgument for anything else, and for numbers so large that no parameters have the depth.
     """
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise InvalidArgument(
-            "an exponent must be a whole number from 1: for other powers see Evaluator.polynomial"
+            f"an exponent must be a whole number from 1, not {checks.shown(value)}: for x ** 0.5, x ** -1 and x ** -0.5 write f(x), with f = "
+            "ckks.functions.sqrt((low, high)), inverse((low, high)) or inverse_sqrt((low, high))"
         )
-    if value < 1:
-        raise InvalidArgument(f"the exponent must be at least 1, not {checks.shown(value)}")
     if int(value).bit_length() > 200:  # no parameters have more levels
         raise InvalidArgument(
             f"no parameters have the depth for an exponent of {int(value).bit_length()} bits: use a smaller one"

@@ -325,8 +325,14 @@ class EncryptedArray(Shaped):
             axis, count = None, int(axis)
         if count is None:
             if isinstance(axis, (int, np.integer)) and axis >= len(self.shape):
+                counted = self.ndim == 1 and not axis & (axis - 1)
+                instead = (
+                    f"write count={axis} to sum over so many slots"
+                    if counted
+                    else f"they are counted from 0 to {self.ndim - 1}"
+                )
                 raise InvalidArgument(
-                    f"axis {axis} is out of range for an array of {counted_text(len(self.shape), 'axis', 'axes')}: write count={axis} to sum over so many slots"
+                    f"axis {axis} is out of range for an array of {counted_text(len(self.shape), 'axis', 'axes')}: {instead}"
                 )
             return self._dense().sum(axis, keepdims)
         if axis is not None or keepdims:
