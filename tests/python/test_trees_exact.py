@@ -523,3 +523,38 @@ def test_what_cannot_be_compiled_is_refused_with_advice_that_works(
         jali.compile(fitted, output="label")
     with pytest.raises(jali.InvalidArgument, match="example is missing"):
         jali.compile(lambda x: x)
+
+
+def test_labels_of_one_row_are_those_of_its_row() -> None:
+    """The scores of one row were taken for scores of several rows with two classes."""
+    rng = np.random.default_rng()
+    x = rng.normal(size=(60, 4))
+    y = np.digitize(x[:, 0], [-0.5, 0.5])
+    for model in (
+        ensemble.RandomForestClassifier(3, max_depth=2).fit(x, y),
+        ensemble.GradientBoostingClassifier(n_estimators=2).fit(x, y > 0),
+        ensemble.IsolationForest(n_estimators=3).fit(x),
+        tree.DecisionTreeRegressor(max_depth=2).fit(x, np.c_[y, x[:, 1]]),
+    ):
+        program = jali.compile(model)
+        found, want = program.simulate(x[:4]), model.predict(x[:4])
+        assert np.allclose(program.labels(found), want)
+        for row, label in zip(found, want, strict=True):
+            assert np.allclose(program.labels(row), label)
+        for wrong in ([[1, 2], [1]], "x", None, np.ones((2, 2, 2)), np.ones((3, 7)), found + 1j, found * np.nan):  # fmt: skip
+            with pytest.raises(jali.InvalidArgument, match="give what decrypt gave"):
+                program.labels(wrong)
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_is_no_table_of_real_numbers_is_refused() -> None:
+    """Complex numbers lost their imaginary parts, texts and dates were numbers, and rows of different lengths gave an error of NumPy's."""
+    x = np.linspace(-1, 1, 80).reshape(20, 4)
+    model = tree.DecisionTreeClassifier(max_depth=2).fit(x, x[:, 0] > 0)
+    program = jali.compile(model)
+    client = program.client(secret=tfhe.Client(program.params, threads=1))
+    for wrong in (x + 1j, x.astype(str), x.astype("M8[s]"), [[1, 2], [1]], "x"):
+        for call in (program.simulate, program.clear, client.encrypt, lambda rows: jali.compile(model, rows)):  # fmt: skip
+            with pytest.raises(jali.InvalidArgument, match="rows are no table of real numbers"):
+                call(wrong)
+    assert (program.clear(x.astype(object)) == program.clear(x)).all()

@@ -63,6 +63,7 @@ def axes(axis: Any, ndim: int) -> tuple[int, ...]:
         if not -ndim <= one < ndim:
             raise InvalidArgument(
                 f"axis {checks.shown(one)} is out of range for an array of {counted_text(ndim, 'axis', 'axes')}"
+                + (f": they are counted from 0 to {ndim - 1}" if ndim else "")
             )
         out.append(int(one) % ndim)
     if len(set(out)) != len(out):

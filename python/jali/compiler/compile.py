@@ -26,6 +26,7 @@ from jali.compiler.progress import Progress, Told
 from jali.errors import InvalidArgument, Unsupported
 from jali.tfhe import trees
 from jali.tfhe.trees.program import compiled as tree_program
+from jali.tfhe.trees.questions import table_of
 
 __all__ = ["compile", "trace"]
 
@@ -180,9 +181,7 @@ def _trees(
         program = tree_program(model, **how, stacklevel=4)  # type: ignore[arg-type]
         told.at("program", 1.0)
     if example is not None:
-        rows = np.asarray(
-            example[0] if isinstance(example, tuple) and len(example) == 1 else example
-        )
+        rows = table_of(example[0] if isinstance(example, tuple) and len(example) == 1 else example)
         program.manifest.table(rows[None] if rows.ndim == 1 else rows)
     return program
 

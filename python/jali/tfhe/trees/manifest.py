@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from jali._core import checks
 from jali._jali.tfhe import Params
 from jali.errors import InvalidArgument
 from jali.tfhe.trees import stored
@@ -21,6 +22,8 @@ from jali.tfhe.trees.ensemble import Floats, Head, Ints, Question, answered
 from jali.tfhe.trees.questions import table
 
 __all__ = ["Manifest"]
+
+_NO_RESULTS = "results are finite numbers, one or several of each row: give what decrypt gave"
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +90,21 @@ class Manifest:
         for (score, shift), column in zip(self.outputs, numbers.T, strict=True):
             total[score] += column.astype(np.int64) << shift
         return self.head.results(self.base + self.step * total.T, self.errors)
+
+    def labels(self, results: npt.ArrayLike) -> npt.NDArray[Any]:
+        """What the model's predict gives for results: of several rows, or of one row without the axis of the rows. Raises InvalidArgument for anything else."""
+        array = checks.as_array(results, _NO_RESULTS)
+        one = self.results(np.zeros((1, len(self.outputs)), np.int64)).shape[1:]
+        if array.dtype.kind not in "biuf" or not np.all(np.isfinite(array)):
+            raise InvalidArgument(_NO_RESULTS)
+        if array.shape != one and array.shape[1:] != one:
+            of_rows = f"(n, {one[0]})" if one else "(n,)"
+            raise InvalidArgument(
+                f"results have the shape {array.shape}, and those of n rows have {of_rows}: give what decrypt gave"
+            )
+        rows = np.asarray(array[None] if array.shape == one else array, np.float64)
+        labels = self.head.labels(rows, self.classes)
+        return np.asarray(labels[0]) if array.shape == one else labels
 
     def to_bytes(self) -> bytes:
         """Bytes from which from_bytes makes the same manifest. They are not authenticated."""

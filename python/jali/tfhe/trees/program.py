@@ -177,7 +177,7 @@ class Program:
 
     def labels(self, results: npt.ArrayLike) -> npt.NDArray[Any]:
         """As Client.labels."""
-        return self.manifest.head.labels(np.asarray(results, np.float64), self.manifest.classes)
+        return self.manifest.labels(results)
 
     def client(self, *, secret: tfhe.Client | None = None, threads: int | None = None) -> Client:
         """A client. It needs the manifest alone: Client(Manifest.from_bytes(..)) is the same elsewhere."""

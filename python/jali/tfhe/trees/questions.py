@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,9 @@ from jali._core.console import counted_text
 from jali.errors import InvalidArgument
 from jali.tfhe.trees.ensemble import REFUSED, Ensemble, Floats, Question, Tree
 
-__all__ = ["bins", "checked_edges", "quantile_edges", "table", "unbinned"]
+__all__ = ["bins", "checked_edges", "quantile_edges", "table", "table_of", "unbinned"]
+
+_NO_TABLE = "rows are no table of real numbers: encode texts and categories as for the fit, and give every row the same length"
 
 
 def quantile_edges(rows: npt.ArrayLike, bins: int) -> tuple[Floats, ...]:
@@ -49,6 +52,15 @@ def checked_edges(edges: Sequence[npt.ArrayLike], features: int) -> tuple[Floats
     return given
 
 
+def table_of(rows: npt.ArrayLike) -> npt.NDArray[Any]:
+    """The rows as an array. Raises InvalidArgument for rows of different lengths, and for what holds no real numbers."""
+    checks.unmasked(rows, "rows")
+    array = checks.as_array(checks.dense(rows), _NO_TABLE)
+    if array.dtype.kind not in "biufO":
+        raise InvalidArgument(_NO_TABLE)
+    return array
+
+
 def table(
     rows: npt.ArrayLike,
     compared_as: str = "float64",
@@ -57,17 +69,14 @@ def table(
     infinite: bool = False,
 ) -> Floats:
     """Rows whose numbers are rounded to a type. Raises InvalidArgument for what is no table of numbers, or has some that are not allowed."""
-    checks.unmasked(rows, "rows")
-    numbers = None
+    array, numbers = table_of(rows), None
     try:
         with np.errstate(over="ignore"):  # it is refused below
-            numbers = np.asarray(rows).astype(compared_as).astype(np.float64)
+            numbers = array.astype(compared_as).astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         pass  # NumPy's sentence may name a number: it is neither repeated nor kept beside the error
     if numbers is None:
-        raise InvalidArgument(
-            "rows are no table of real numbers: encode texts and categories as for the fit, and give every row the same length"
-        )
+        raise InvalidArgument(_NO_TABLE)
     if numbers.ndim != 2 or numbers.size == 0:
         raise InvalidArgument(
             f"rows have the shape {numbers.shape}: give (n, features) with at least one row"

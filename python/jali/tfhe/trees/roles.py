@@ -13,9 +13,9 @@ from jali._core import checks
 from jali._core.console import bytes_text, one_text
 from jali._jali.tfhe import EvaluationKeys
 from jali.errors import InvalidArgument, LimitExceeded, ParamsMismatch
-from jali.tfhe.trees.ensemble import Floats
 from jali.tfhe.trees.manifest import Manifest
 from jali.tfhe.trees.message import Message
+from jali.tfhe.trees.questions import table_of
 
 if TYPE_CHECKING:
     from jali.tfhe.trees.program import Program
@@ -88,8 +88,9 @@ class Client:
 
         Raises InvalidArgument, before anything is encrypted, for other shapes and for numbers that the model does not take.
         """
-        single = np.ndim(rows) == 1
-        numbers = self._manifest.inputs(np.asarray(rows)[None] if single else rows)
+        given = table_of(rows)
+        single = given.ndim == 1
+        numbers = self._manifest.inputs(given[None] if single else given)
         each, chunks = self._manifest.rows, []
         ends = np.cumsum(self._manifest.parts).tolist()
         for start in range(0, len(numbers), each):
@@ -119,10 +120,9 @@ class Client:
         return results[0] if reply.single else results
 
     def labels(self, results: npt.ArrayLike) -> npt.NDArray[Any]:
-        """What the model's predict gives, from what decrypt gave for several rows: names of classes, 1 and -1 for inliers and others, or, for
+        """What the model's predict gives, from what decrypt gave for several rows or for one: names of classes, 1 and -1 for inliers and others, or, for
         regressors, the results themselves."""
-        array: Floats = np.asarray(results, np.float64)
-        return self._manifest.head.labels(array, self._manifest.classes)
+        return self._manifest.labels(results)
 
 
 class Server:
