@@ -51,51 +51,45 @@ def compile(
     output: str = "logits",
     progress: Told | None = None,
 ) -> Program:
-    """The encrypted program of a trained model.
+    """The program of a trained model for encrypted inputs.
 
         program = jali.compile(model, X[:1], calibration=X)
         client = program.client()
         server = program.server(client.evaluation_keys())
         client.decrypt(server(client.encrypt(x)))
 
-    module: a module of PyTorch; a fitted estimator of scikit-learn (linear models, scalers, PCA, selections, pipelines, support vector machines, multi-layer perceptrons and others); a
-        model in ONNX, or the path of one; a recorded graph; or a function of arrays, which is called once.
-    example: arrays as the model takes them: a batch, or for a function, one example. A tuple for several arguments.
-    calibration: examples like those that will be encrypted, as batches (n, *shape), or an iterable of batches. They say
-        which numbers occur in the model; approximations and scales are made for these, and a margin. Batches that are tuples may
-        hold labels behind the inputs.
-    precision_bits: encrypted outputs differ from the model's by at most 2^-precision_bits of the largest output of the calibration. None stands for 10, and for
-        classifiers of scikit-learn for the fewest whole bits with which no answer of the calibration changes, the largest score or the side of a threshold: from 8 to 10 if
-        functions are approximated and there are 100 examples, and otherwise from 10 to 16. More than 10 are taken if they take no more levels. Program.summary says
-        how many answers may change all the same, because they are nearer to another one. The error is measured for approximations, on 256 examples of the calibration or, if the model is small, on all, and estimated for noise: for
-        the number that has most of it or, if the program bootstraps, as an average over numbers. The average then takes an eighth of the error at
-        six standard deviations, but numbers that have more than it may be off by more than was asked for. Program.summary says which of both it is. Six standard
-        deviations are exceeded seldom, but they are: about once in 100,000 numbers in tests, by 28% at most (docs/noise.md).
-    batch: how many examples one ciphertext holds; a power of two. More of them make no example slower, as long as an
-        array of the model fits the slots / batch that each example has.
-    device: "cpu" or "cuda", the kind of device for which parameters are chosen.
-    memory: bytes, as a number or as text such as "1.5 GB", that a server keeps matrices and the keys of bootstrapping in, in the memory of its device. Of the
-        matrices, those stay over all primes, which is fastest, for which this saves the most time; others are kept as integers, which takes several
-        times fewer bytes, and, on "cuda", in the memory of the host. What still does not fit is made from the weights and encoded at every
-        use. If not all keys fit beside the matrices as integers, the fastest that do are made, or the fewest; the plan knows how much longer a bootstrapping then
-        takes. None stands for all keys, and 4 GiB of matrices or, on "cuda", 16 GiB. Program.summary says what is stored how.
-    margin: how far ranges reach beyond what the calibration gave, at both ends, in units of its width.
-    ranges: "seen": arrays within the model have the ranges that the calibration gave, with the margin, or less where that is proven. Inputs that a client accepts may lead
-        out of them if they are not like those of the calibration; decryption refuses results that are out of theirs, but others may be wrong. "proven": all ranges follow
-        from those of the inputs, so that no input which a client accepts leads out of one. They are wider, which takes more levels, and not every model compiles.
-    input_range: (low, high) of the input's numbers, if you know it; of one number for all or one for each. For several inputs, a list
-        of these or None.
-    output: for classifiers of scikit-learn, "logits" or "probability". If keys take more than 1 GiB with "probability" and less with "logits", that is warned of.
-    progress: called when a stage begins, with its name, as Program.explain takes it, and about how much of the work is done, from 0 to 1. Layout,
-        lower, levels and parameters may begin several times, because plans are compared; the fraction never falls, and is 1 in the
-        last call. If it raises, the work ends.
+    module: a module of PyTorch, a fitted estimator of scikit-learn, a model in ONNX or its path, a
+        recorded graph, or a function of arrays, which is called once.
+    example: arrays as the model takes them: a batch, or for a function, one example. A tuple for
+        several arguments.
+    calibration: examples like those that will be encrypted, as batches (n, *shape), or an iterable
+        of batches. The ranges of all arrays follow from them. Batches that are tuples may hold
+        labels behind the inputs.
+    precision_bits: results differ from the model's by at most 2^-precision_bits of the largest
+        result of the calibration; docs/noise.md says how often that is exceeded. None stands for
+        10, and for classifiers of scikit-learn for as many as keep the answers of the calibration.
+    batch: how many examples one ciphertext holds, a power of two. More take no longer, as long as
+        an array of the model fits into the slots / batch that each example has.
+    device: "cpu" or "cuda", the kind of device that the plan is for.
+    memory: bytes of the server's device for matrices and keys of bootstrapping, as a number or as
+        "1.5 GB". With less, runs take longer. None stands for all keys and 4 GiB of matrices, or
+        16 GiB on "cuda".
+    margin: how far ranges reach beyond the calibration's, at both ends, in units of their width.
+    ranges: "seen" takes the ranges of the calibration; an input unlike it may lead to a wrong
+        result. "proven" takes ranges that no input leaves which a client accepts; they cost levels.
+    input_range: (low, high) of the input's numbers, if you know it: one pair for all numbers, or
+        one for each. A list of these, or None, for several inputs.
+    output: "logits" or "probability", for classifiers of scikit-learn.
+    progress: called as progress(stage, fraction) when a stage begins. The fraction of the work that
+        is done never falls. If the function raises, the work ends.
 
-    Trees, forests, boosting and isolation forests are evaluated exactly, by look-ups of TFHE: see jali.tfhe.trees.compile, which also says what precision_bits
-    means for them. They need no example and no calibration, and the arguments from `batch` to `input_range` say nothing to them. Their program has the
-    same methods.
+    Models of trees are computed exactly by TFHE, without an example or a calibration; see
+    jali.tfhe.trees.compile for the arguments that they take.
 
-    Raises Unsupported for what cannot be compiled: the sentence names it, and says what to put in its place. Raises
-    InvalidArgument for shapes that do not fit and for weights or examples that are not finite.
+    Raises Unsupported for what cannot be compiled, with what to put in its place, and
+    InvalidArgument for shapes that do not fit and for numbers that are not finite.
+
+    The guide docs/how-to/compile-a-model.md explains the arguments and runs an example of each.
 
     >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
     >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
