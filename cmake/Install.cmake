@@ -1,6 +1,6 @@
 # The C++ library for other projects: cmake --install BUILD --component cpp --prefix WHERE, then
 # find_package(jali) and target_link_libraries(... jali::jali), #include "jali/api/jali.h"; of a server, which holds no
-# secret key, jali::server and "jali/api/server.h". Kept out of
+# secret key, jali::server and "jali/api/server.h"; of the client of a compiled program, jali::client and "jali/api/client.h". Kept out of
 # the Python package, which installs everything that is not EXCLUDE_FROM_ALL.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
@@ -8,12 +8,13 @@ include(GNUInstallDirs)
 set(_targets jali_flags jali_base jali_approx jali_arith jali_random jali_device_core jali_device jali_backend_ops
              jali_backend_cpu jali_backend jali_backend_secret jali_ring jali_params jali_rlwe jali_rlwe_secret jali_lwe jali_lwe_secret
              jali_ckks jali_ckks_secret jali_tfhe jali_tfhe_secret jali_circuits jali_integers jali_bootstrap jali_bootstrap_secret jali_wire jali_wire_secret
-             jali_api_server jali_api)
+             jali_client jali_client_secret jali_api_server jali_api_secret jali_api)
 if(TARGET jali_backend_cuda)
   list(APPEND _targets jali_device_cuda jali_backend_cuda jali_backend_cuda_secret)
 endif()
 set_target_properties(jali_api PROPERTIES EXPORT_NAME jali)
 set_target_properties(jali_api_server PROPERTIES EXPORT_NAME server)
+set_target_properties(jali_api_secret PROPERTIES EXPORT_NAME client)
 install(TARGETS ${_targets} EXPORT jali COMPONENT cpp EXCLUDE_FROM_ALL
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT cpp EXCLUDE_FROM_ALL)
 install(EXPORT jali NAMESPACE jali:: FILE jaliTargets.cmake

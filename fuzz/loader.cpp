@@ -15,8 +15,10 @@
 #include <vector>
 
 #include "jali/base/error.h"
+#include "jali/client/message.h"
 #include "jali/wire/frame.h"
 #include "objects.h"
+#include "support.h"
 #include "tfhe_objects.h"
 
 namespace jali::fuzz {
@@ -53,6 +55,21 @@ struct World {
         return load(bytes, *ring, kLimits);
       });
     }
+    const auto manifest =
+        std::make_shared<client::Manifest>(testing::small_manifest(objects.params));
+    add("manifest", client::to_bytes(*manifest),
+        [](auto bytes) { return client::to_bytes(client::manifest_from_bytes(bytes, kLimits)); });
+    const auto holder = client::hold(objects.params, objects.ring, objects.sk);
+    add("message", client::to_bytes(testing::known_reply(*manifest, holder)),
+        [manifest, ring = objects.ring](auto bytes) {
+          try {
+            return client::to_bytes(
+                client::message_from_bytes(bytes, *manifest, client::fingerprint(*manifest),
+                                           client::Direction::reply, *ring, kLimits));
+          } catch (const InvalidArgument& error) {  // it is of another program, or a request
+            throw CorruptData(error.what());
+          }
+        });
   }
   explicit World(const tfhe::Literal& literal) {
     const testing::TfheObjects objects(literal);

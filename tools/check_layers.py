@@ -49,7 +49,8 @@ ROOMS = {
     "bootstrap": 8,
     "switching": 8,
     "wire": 9,
-    "api": 10,
+    "client": 10,
+    "api": 11,
 }
 # Rooms and files that serve every scheme and may name none.
 NEUTRAL = ("ring/", "rlwe/", "integers/", "device/", "wire/", "params/rlwe_params.")

@@ -48,6 +48,33 @@ TEST_P(KeySetsOf, AreACurveFromTheFewestKeysToAll) {
   }
 }
 
+// Which keys there are is the same with and without matrices.
+TEST_P(KeySetsOf, AreKnownWithoutMatrices) {
+  const auto params = ckks::Params::create(literal_of(GetParam()));
+  const std::vector<int> rotations{3, -70};
+  const auto compare = [&](const std::vector<int>& packings, const KeyChoice& choice,
+                           const KeySet& set, const std::vector<int>& wanted) {
+    std::vector<BootstrapPlan> plans;
+    for (std::size_t k = 0; k < packings.size(); ++k) {
+      plans.push_back(plan_of(params, packings[k], set.few.empty() ? std::nullopt : set.few[k]));
+    }
+    const KeyLevels expected = key_levels(*params, plans, wanted);
+    const KeyLevels found = key_levels(params, packings, rotations, choice);
+    EXPECT_EQ(found.rotations, expected.rotations);
+    EXPECT_EQ(found.conjugate, expected.conjugate);
+    EXPECT_EQ(found.relinearise, expected.relinearise);
+  };
+  for (const auto& packings : std::vector<std::vector<int>>{{9}, {3, 9}, {1}}) {
+    compare(packings, {}, {}, rotations);
+    const std::vector<int> powers{-64, -4, -2, 1, 2};
+    compare(packings, {true, {}}, key_sets(params, packings, powers).front(), powers);
+    const auto sets = key_sets(params, packings, rotations);
+    for (std::size_t k = 0; k < sets.size(); k += 1 + sets.size() / 2) {
+      compare(packings, {false, sets[k].bytes}, sets[k], rotations);
+    }
+  }
+}
+
 TEST_P(KeySetsOf, GiveTheSameResults) {
   const auto params = ckks::Params::create(literal_of(GetParam()));
   for (const int log_slots : {9, 4}) {

@@ -8,6 +8,7 @@
 #include "jali/ckks/secret/decryptor.h"
 #include "jali/ckks/secret/encryptor.h"
 #include "jali/ckks/secret/release.h"
+#include "jali/client/secret/client.h"
 #include "jali/lwe/secret/encrypt.h"
 #include "jali/lwe/secret/key_generator.h"
 #include "jali/lwe/secret/secret_key.h"
@@ -15,6 +16,7 @@
 #include "jali/rlwe/secret/secret_key.h"
 #include "jali/tfhe/secret/client.h"
 #include "jali/tfhe/secret/encryptor.h"
+#include "jali/wire/key_writer.h"
 #include "jali/wire/secret/secret_key.h"
 #include "jali/wire/secret/tfhe_secret_key.h"
 // IWYU pragma: end_exports

@@ -10,140 +10,17 @@
 #include <utility>
 
 #include "jali/base/error.h"
+#include "jali/bootstrap/key_parts.h"
 #include "jali/bootstrap/shape.h"
+#include "jali/ckks/key_rotations.h"
 
 namespace jali::bootstrap {
 namespace {
 
 using circuits::LevelCost;
-using circuits::Sequence;
 
 /// A set that is faster by less than this part is left out.
 constexpr double kWorth = 1.0 / 512;
-
-/// One way to do a part of the circuit.
-struct Way {
-  std::vector<int> rotations;
-  double cost = 0;
-  Sequence sequence{};  // of a matrix
-  int trace = 1;  // of the trace
-};
-
-/// A matrix or the trace of one packing. `all` is the way with all keys.
-struct Part {
-  int level = 0;
-  Way all;
-  std::vector<Way> few;
-};
-
-// Without an offset, because the diagonals of a HomomorphicDft are shifted to begin at 0.
-Part matrix(const ckks::Params& params, const circuits::DftOptions& dft, int level,
-            const std::vector<int>& diagonals, std::size_t slots) {
-  Part part{params.whole_level(level), {}, {}};
-  circuits::BsgsOptions options = dft.bsgs;
-  const auto way = [&](const std::vector<int>& indices) {
-    const auto plan = circuits::plan_bsgs(params, level, slots, {{indices}}, options);
-    return Way{plan.rotations(), plan.cost, options.sequence.value_or(Sequence{}), 1};
-  };
-  part.all = way(diagonals);
-  const int first = circuits::first_diagonal({diagonals.begin(), diagonals.end()}, slots);
-  std::vector<int> shifted;
-  for (int d : diagonals) {
-    shifted.push_back((d - first + static_cast<int>(slots)) % static_cast<int>(slots));
-  }
-  std::ranges::sort(shifted);
-  for (int babies = 1; babies < 2 * static_cast<int>(shifted.size()); babies *= 2) {
-    for (int own = 1; own <= babies; own *= 2) {
-      options.sequence = Sequence{babies, own};
-      part.few.push_back(way(shifted));
-    }
-  }
-  return part;
-}
-
-// A power of two without a key is composed of the next lower one that has a key.
-Part trace(const ckks::Params& params, int level, int log_slots, double launches) {
-  Part part{params.whole_level(level), {}, {}};
-  const double one = LevelCost(params, level).rotation() + launches;
-  for (const int stride : {1, 2, 4}) {
-    Way way;
-    way.trace = stride;
-    for (int k = 0; log_slots + k < params.log_n() - 1; ++k) {
-      if (k % stride == 0) way.rotations.push_back(1 << (log_slots + k));
-      way.cost += one * (1 << k % stride);
-    }
-    part.few.push_back(std::move(way));
-  }
-  part.all = part.few.front();
-  return part;
-}
-
-/// The matrices in the order in which FewKeys lists them, then the trace.
-std::vector<Part> parts_of(const ckks::Params& params, int log_slots) {
-  const Shape shape = shape_of(params, log_slots);
-  const std::size_t slots = std::size_t{1} << (log_slots + (shape.side_by_side ? 1 : 0));
-  std::vector<Part> out;
-  const auto add = [&](circuits::Dft direction, const circuits::DftOptions& dft) {
-    int level = dft.level;
-    for (const auto& diagonals :
-         circuits::dft_diagonals(direction, log_slots, dft.levels, shape.side_by_side)) {
-      out.push_back(matrix(params, dft, level--, diagonals, slots));
-    }
-  };
-  add(circuits::Dft::coefficients_to_slots, shape.to_slots);
-  add(circuits::Dft::slots_to_coefficients, shape.to_coefficients);
-  out.push_back(trace(params, shape.to_slots.level, log_slots, shape.to_slots.bsgs.launches));
-  return out;
-}
-
-FewKeys few_of(const ckks::Params& params, int log_slots, std::span<const Way* const> ways) {
-  const auto levels = static_cast<std::size_t>(shape_of(params, log_slots).to_slots.levels);
-  FewKeys out;
-  for (std::size_t k = 0; k + 1 < ways.size(); ++k) {
-    (k < levels ? out.to_slots : out.to_coefficients).push_back(ways[k]->sequence);
-  }
-  out.trace = ways.back()->trace;
-  return out;
-}
-
-/// The rotation that turns the result back, which every set but all keys needs: the sum of the shifts of all matrices.
-int turn_of(const ckks::Params& params, int log_slots) {
-  const Shape shape = shape_of(params, log_slots);
-  const std::size_t slots = std::size_t{1} << (log_slots + (shape.side_by_side ? 1 : 0));
-  long long shift = 0;
-  for (const auto& [direction, levels] :
-       {std::pair(circuits::Dft::coefficients_to_slots, shape.to_slots.levels),
-        std::pair(circuits::Dft::slots_to_coefficients, shape.to_coefficients.levels)}) {
-    for (const auto& d :
-         circuits::dft_diagonals(direction, log_slots, levels, shape.side_by_side)) {
-      shift += circuits::first_diagonal({d.begin(), d.end()}, slots);
-    }
-  }
-  return circuits::signed_rotation(shift, std::size_t{1} << log_slots);
-}
-
-/// What every set has in common: the conjugation and the modular reduction. real: of one number for each slot.
-double other_cost(const ckks::Params& params, int log_slots, bool real = false) {
-  const auto& b = *params.bootstrap();
-  const Shape shape = shape_of(params, log_slots);
-  const int level = shape.to_slots.level - shape.to_slots.levels;
-  double total = LevelCost(params, level).rotation() + shape.to_slots.bsgs.launches;
-  const auto switches = circuits::ModularReduction(reduction_options(b)).key_switches();
-  const double numbers = shape.side_by_side || real ? 1 : 2;
-  for (std::size_t k = 0; k < switches.size(); ++k) {
-    const LevelCost cost(params, level - static_cast<int>(k));
-    const double one = numbers * cost.rotation() + shape.to_slots.bsgs.launches;
-    total += static_cast<double>(switches[k]) * one;
-  }
-  return total;
-}
-
-void check_slots(const ckks::Params& params, int log_slots) {
-  require<InvalidArgument>(log_slots >= 1 && log_slots < params.log_n(), [&] {
-    return "bootstrapping serves 2 to 2^" + std::to_string(params.log_n() - 1) + " slots, not 2^" +
-           std::to_string(log_slots);
-  });
-}
 
 /// Rotations with the highest level at which each is used, and the expanded bytes of their keys.
 class Keys {
@@ -186,38 +63,6 @@ std::vector<Choice> best_of(std::vector<Choice> choices) {
     if (out.empty() || c.cost < out.back().cost) out.push_back(std::move(c));
   }
   return out;
-}
-
-/// The fastest way to bootstrap with exactly so many slots that the keys serve, and its predicted time.
-std::optional<std::pair<FewKeys, double>> served_by(const ckks::Evaluator& evaluator,
-                                                    int log_slots) {
-  const auto& params = *evaluator.params();
-  const auto served = [&](const Way& way, int level) {
-    return std::ranges::all_of(way.rotations,
-                               [&](int r) { return evaluator.has_rotation(r, level); });
-  };
-  const auto parts = parts_of(params, log_slots);
-  double cost = other_cost(params, log_slots);
-  if (std::ranges::all_of(parts, [&](const Part& p) { return served(p.all, p.level); })) {
-    for (const Part& part : parts) cost += part.all.cost;
-    return std::pair(FewKeys{{}, {}, 1}, cost);
-  }
-  if (const int turn = turn_of(params, log_slots); turn != 0) {
-    if (!evaluator.has_rotation(turn, params.depth())) return std::nullopt;
-    cost += LevelCost(params, params.depth()).rotation() +
-            shape_of(params, log_slots).to_slots.bsgs.launches;
-  }
-  std::vector<const Way*> ways;
-  for (const Part& part : parts) {
-    const Way* best = nullptr;
-    for (const Way& way : part.few) {
-      if (served(way, part.level) && (best == nullptr || way.cost < best->cost)) best = &way;
-    }
-    if (best == nullptr) return std::nullopt;
-    ways.push_back(best);
-    cost += best->cost;
-  }
-  return std::pair(few_of(params, log_slots, ways), cost);
 }
 
 /// The sets of the packings' own circuits, as key_sets() gives them, but each with the sum of the times of one bootstrapping of each packing, in
@@ -352,18 +197,32 @@ KeySet keys_within(const std::vector<KeySet>& sets, std::size_t memory) {
   return *best;
 }
 
-std::optional<Served> served(const ckks::Evaluator& evaluator, int log_slots) {
-  const auto& params = *evaluator.params();
-  check_slots(params, log_slots);
-  std::optional<Served> out;
-  for (int log = log_slots; log < params.log_n(); ++log) {
-    const auto found = served_by(evaluator, log);
-    if (!found || (out && found->second >= out->time)) continue;
-    out = {found->first, found->second};
-    out->few.log_slots = log;
+KeyLevels key_levels(const ckks::ParamsPtr& params, std::span<const int> log_slots,
+                     std::span<const int> rotations, const KeyChoice& choice) {
+  const ckks::Params& p = *params;
+  const bool fewest = choice.fewest && !choice.memory;
+  const auto wanted = ckks::key_rotations(
+      rotations, fewest ? ckks::RotationKeys::minimum : ckks::RotationKeys::each, p.slots());
+  KeySet set;
+  if (choice.memory) {
+    set = keys_within(key_sets(params, log_slots, wanted), *choice.memory);
+  } else if (fewest) {
+    set = key_sets(params, log_slots, wanted).front();
   }
-  if (out) {
-    out->time = std::max(1.0, out->time / predicted_time(evaluator.params(), log_slots, false));
+  KeyLevels out;
+  out.relinearise = p.depth();
+  const auto add = [&](int steps, int level) {
+    const int r = circuits::signed_rotation(steps, p.slots());
+    if (r != 0) out.rotations[r] = std::max(out.rotations[r], level);
+  };
+  for (const int r : wanted) add(r, p.depth());
+  for (std::size_t k = 0; k < log_slots.size(); ++k) {
+    check_slots(p, log_slots[k]);
+    const std::optional<FewKeys> few = set.few.empty() ? std::nullopt : set.few[k];
+    for (const auto& [steps, level] : rotation_levels(p, log_slots[k], few)) add(steps, level);
+    const int with = few && few->log_slots >= 0 ? few->log_slots : log_slots[k];
+    out.conjugate = std::max(out.conjugate, conjugation_level(p, with));
+    out.relinearise = std::max(out.relinearise, conjugation_level(p, with));
   }
   return out;
 }

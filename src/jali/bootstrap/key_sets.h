@@ -30,6 +30,18 @@ std::vector<KeySet> key_sets(const ckks::ParamsPtr& params, std::span<const int>
 /// The fastest set of at most `memory` bytes. Throws InvalidArgument, which names the fewest bytes, if there is none.
 KeySet keys_within(const std::vector<KeySet>& sets, std::size_t memory);
 
+/// Which of the sets is made: the one of all keys, or another.
+struct KeyChoice {
+  bool fewest =
+      false;  // the first; further rotations are then composed of rotations by powers of two
+  std::optional<std::size_t> memory{};  // the fastest of at most so many bytes
+};
+
+/// The keys for bootstrapping these packings and for further rotations, each with the highest level at which it is used: what key_levels() of
+/// the BootstrapPlans with the chosen keys says, without a matrix. Throws what key_sets and keys_within throw.
+KeyLevels key_levels(const ckks::ParamsPtr& params, std::span<const int> log_slots,
+                     std::span<const int> rotations, const KeyChoice& choice);
+
 /// The predicted time of one bootstrapping with all keys, counted as in KeySet and in the unit of circuits::LevelCost. It is for comparisons
 /// of packings. real: imaginary parts are dropped. Throws what key_sets throws.
 double predicted_time(const ckks::ParamsPtr& params, int log_slots, bool real);

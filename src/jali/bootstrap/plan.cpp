@@ -61,10 +61,6 @@ Descent descent(const ckks::Params& params, int top, int level, double scale, do
 
 }  // namespace
 
-circuits::ReductionOptions reduction_options(const BootstrapLiteral& b) {
-  return {b.range, b.degree, b.doublings, b.inverse_sine, b.weight};
-}
-
 BootstrapPlan::BootstrapPlan(ckks::ParamsPtr params, const BootstrapperOptions& options)
     : whole_(std::move(params)),
       params_(restored(whole_, options.target_level)),

@@ -2,7 +2,13 @@
 
 #include <algorithm>
 
+#include "jali/bootstrap/bootstrapper.h"
+
 namespace jali::bootstrap {
+
+circuits::ReductionOptions reduction_options(const params::BootstrapLiteral& b) {
+  return {b.range, b.degree, b.doublings, b.inverse_sine, b.weight};
+}
 
 Shape shape_of(const ckks::Params& params, int log_slots) {
   const auto& b = *params.bootstrap();

@@ -18,6 +18,9 @@ enum class Dft {
   coefficients_to_slots  // its inverse
 };
 
+/// The lengths of the butterflies of each matrix, in the order in which they are applied. Throws what dft_matrices throws.
+std::vector<std::vector<std::size_t>> dft_stages(Dft direction, int log_slots, int levels);
+
 /// The matrices of a DFT on n = 2^log_slots slots, in the order in which they are applied. Each is the product of
 /// consecutive stages, and their product is `factor` times the DFT. levels: from 1 to max(log_slots, 1). Throws
 /// InvalidArgument for other values, and unless factor is positive and log_slots is from 0 to 16.

@@ -19,44 +19,6 @@ std::size_t modulo(long long steps, std::size_t slots) {
 
 }  // namespace
 
-std::vector<int> power_rotations(std::size_t slots) {
-  std::vector<int> out;
-  for (std::size_t step = 1; 2 * step <= slots; step *= 2) {
-    out.push_back(static_cast<int>(step));
-    if (2 * step < slots) out.push_back(-static_cast<int>(step));
-  }
-  return out;
-}
-
-std::vector<int> binary_steps(int steps, std::size_t slots) {
-  auto near = static_cast<int>(modulo(steps, slots));
-  if (near > static_cast<int>(slots / 2)) near -= static_cast<int>(slots);
-  std::vector<int> out;
-  for (int bit = 1; bit <= std::abs(near); bit *= 2) {
-    if ((std::abs(near) & bit) != 0) out.push_back(near < 0 ? -bit : bit);
-  }
-  return out;
-}
-
-std::vector<int> composing_rotations(std::span<const int> rotations, std::size_t slots) {
-  std::set<int> all;
-  for (int r : rotations) {
-    for (int step : binary_steps(r, slots)) all.insert(step);
-  }
-  return {all.begin(), all.end()};
-}
-
-std::vector<int> key_rotations(std::span<const int> rotations, RotationKeys kind,
-                               std::size_t slots) {
-  if (kind == RotationKeys::minimum) return composing_rotations(rotations, slots);
-  std::vector<int> out(rotations.begin(), rotations.end());
-  if (kind == RotationKeys::powers) {
-    const std::vector<int> powers = power_rotations(slots);
-    out.insert(out.end(), powers.begin(), powers.end());
-  }
-  return out;
-}
-
 // A search in breadth over the numbers modulo `slots`. last[x] is the rotation that reached x first, and so on a shortest way.
 std::vector<int> fewest_rotations(int steps, std::span<const int> available, std::size_t slots) {
   const std::size_t target = modulo(steps, slots);

@@ -4,20 +4,9 @@
 
 #include "jali/backend/engines.h"
 #include "jali/backend/resolve.h"
+#include "jali/ckks/host_ring.h"
 
 namespace jali::ckks {
-
-namespace {
-
-backend::Config config_of(const Params& params) {
-  backend::Config config;
-  config.word = params.word();
-  config.n = params.n();
-  config.primes.assign(params.primes().begin(), params.primes().end());
-  return config;
-}
-
-}  // namespace
 
 std::shared_ptr<const ring::Ring> make_ring(const Params& params, const std::string& device,
                                             int threads, std::optional<backend::Variants> variants,
@@ -28,7 +17,7 @@ std::shared_ptr<const ring::Ring> make_ring(const Params& params, const std::str
   } else {
     chosen = backend::resolve(device, params.word(), params.log_n());
   }
-  backend::Config config = config_of(params);
+  backend::Config config = engine_config(params);
   config.threads = threads;
   config.variants = std::move(chosen.variants);
   return std::make_shared<const ring::Ring>(backend::make_engine(std::move(config), chosen.device),
@@ -36,7 +25,7 @@ std::shared_ptr<const ring::Ring> make_ring(const Params& params, const std::str
 }
 
 std::shared_ptr<const ring::Ring> make_dry_ring(const Params& params, Checkpoint checkpoint) {
-  return std::make_shared<const ring::Ring>(backend::make_dry_engine(config_of(params)),
+  return std::make_shared<const ring::Ring>(backend::make_dry_engine(engine_config(params)),
                                             std::move(checkpoint));
 }
 

@@ -11,6 +11,7 @@
 #include "jali/ckks/scale.h"
 #include "jali/random/prng.h"
 #include "jali/rlwe/keys.h"
+#include "jali/wire/ckks_body.h"
 #include "jali/wire/poly.h"
 #include "jali/wire/reader.h"
 #include "jali/wire/writer.h"
@@ -203,7 +204,14 @@ params::Lineage read_lineage(Reader& reader, std::size_t n) {
 
 }  // namespace
 
-Bytes to_bytes(const Ciphertext& x) {
+std::uint64_t ciphertext_bytes(const Ciphertext& x) {
+  const ckks::Params& params = params_of(x.params);
+  const std::uint64_t sent = x.seed ? 1 : x.parts.size();
+  return kShapeBytes + sizeof(x.key_id) + 144 + kViewBytes +
+         sent * packed_poly_bytes(params, params.level(x.level).primes, x.batch());
+}
+
+void write_ciphertext(Writer& writer, const Ciphertext& x) {
   const ckks::Params& params = params_of(x.params);
   const Shape shape{x.level, x.log_slots, x.batch(), x.scale};
   require<InvalidArgument>(
@@ -218,9 +226,6 @@ Bytes to_bytes(const Ciphertext& x) {
                                is_magnitude(x.estimate.noise),
                            "cannot write this ciphertext: its noise estimate is not finite");
   const std::size_t sent = x.seed ? 1 : x.parts.size();
-  Writer writer(kCkksCiphertext, params.hash(),
-                kShapeBytes + sizeof(x.key_id) + 144 + kViewBytes +
-                    sent * packed_poly_bytes(params, primes, shape.batch));
   write_shape(writer, shape, params);
   writer.raw(x.key_id.bytes);
   writer.u8(static_cast<std::uint8_t>(x.parts.size()));
@@ -261,15 +266,19 @@ Bytes to_bytes(const Ciphertext& x) {
   for (std::size_t i = 0; i < sent; ++i) {
     write_poly(writer, params, primes, shape.batch, x.parts[i]);
   }
+}
+
+Bytes to_bytes(const Ciphertext& x) {
+  const bool possible = x.params != nullptr && x.level >= 0 && x.level <= x.params->depth() &&
+                        x.batch() <= 0xffffffff;
+  Writer writer(kCkksCiphertext, params_of(x.params).hash(), possible ? ciphertext_bytes(x) : 0);
+  write_ciphertext(writer, x);
   return writer.finish();
 }
 
 // Ciphertexts that hide nothing are accepted. A circuit may have such results, e.g. 0 = x - x, and loading one discloses
 // nothing.
-template <>
-Ciphertext from_bytes(Input bytes, const ParamsPtr& params, const ring::Ring& ring,
-                      const Limits& limits) {
-  Reader reader = open_object(bytes, kCkksCiphertext, *params, ring, limits);
+Ciphertext read_ciphertext(Reader& reader, const ParamsPtr& params, const ring::Ring& ring) {
   const Shape shape = read_shape(reader, *params);
   const auto& primes = params->level(shape.level).primes;
   Ciphertext out;
@@ -326,11 +335,23 @@ Ciphertext from_bytes(Input bytes, const ParamsPtr& params, const ring::Ring& ri
   for (std::size_t i = 0; i < (seeded ? 1 : parts); ++i) {
     out.parts.push_back(read_poly(reader, ring, *params, primes, shape.batch));
   }
+  if (seeded) charge_poly(reader, ring, primes.size(), shape.batch);
+  return out;
+}
+
+void expand_ciphertext(Ciphertext& x, const ring::Ring& ring) {
+  if (!x.seed || x.parts.size() != 1) return;
+  x.parts.push_back(
+      rlwe::expand_uniform(ring, *x.seed, 0, x.params->level(x.level).primes, x.batch()));
+}
+
+template <>
+Ciphertext from_bytes(Input bytes, const ParamsPtr& params, const ring::Ring& ring,
+                      const Limits& limits) {
+  Reader reader = open_object(bytes, kCkksCiphertext, *params, ring, limits);
+  Ciphertext out = read_ciphertext(reader, params, ring);
   reader.finish();
-  if (seeded) {
-    charge_poly(reader, ring, primes.size(), shape.batch);
-    out.parts.push_back(rlwe::expand_uniform(ring, *out.seed, 0, primes, shape.batch));
-  }
+  expand_ciphertext(out, ring);
   return out;
 }
 

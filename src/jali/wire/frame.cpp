@@ -45,6 +45,8 @@ const char* object_name(Object object) noexcept {
     case Object::public_key: return "public key";
     case Object::switch_key: return "switching key";
     case Object::evaluation_keys: return "set of evaluation keys";
+    case Object::manifest: return "manifest";
+    case Object::message: return "message";
     case Object::secret_key: return "secret key";
   }
   return "kind of object that this build does not know";

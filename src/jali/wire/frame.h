@@ -33,7 +33,7 @@ inline constexpr std::size_t kFrameBytes = kHeaderBytes + kChecksumBytes;
 using Bytes = std::vector<std::uint8_t>;
 using ParamsHash = std::array<std::uint8_t, 32>;
 
-/// The kind of an object, which is the same for every scheme.
+/// The kind of an object, which is the same for every scheme. Manifests and messages are those of compiled programs (client/).
 enum class Object : std::uint8_t {
   params = 1,
   plaintext = 2,
@@ -41,6 +41,8 @@ enum class Object : std::uint8_t {
   public_key = 4,
   switch_key = 5,
   evaluation_keys = 6,
+  manifest = 8,
+  message = 10,
   secret_key = 16,
 };
 
@@ -61,7 +63,7 @@ const char* object_name(Object object) noexcept;
 struct Limits {
   /// A bound on the bytes read. It is also, separately, a bound on the memory of the loaded object, whose residues take up
   /// to 5 times the bytes sent. Both are checked before anything is allocated.
-  std::size_t max_bytes = std::size_t{1} << 32;
+  std::uint64_t max_bytes = std::uint64_t{1} << 32;
   /// The least security of parameters that are read, in bits: 128, 192 or 256, or 0 for any.
   int min_security = 128;
   /// The largest log2 of the probability that one bootstrapping with parameters that are read fails: that it gives a wrong

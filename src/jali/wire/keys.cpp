@@ -1,11 +1,13 @@
 #include "jali/wire/keys.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "jali/base/checked.h"
 #include "jali/base/error.h"
 #include "jali/wire/degenerate.h"
 #include "jali/wire/key_id.h"
+#include "jali/wire/key_writer.h"
 #include "jali/wire/poly.h"
 #include "jali/wire/reader.h"
 #include "jali/wire/writer.h"
@@ -13,6 +15,7 @@
 namespace jali::wire {
 
 using rlwe::EvaluationKeys;
+using rlwe::KeyDemand;
 using rlwe::KeyId;
 using rlwe::PublicKey;
 using rlwe::SwitchKey;
@@ -54,8 +57,8 @@ PublicKey from_bytes(Input bytes, const rlwe::ParamsPtr& params, const ring::Rin
 
 namespace {
 
-std::size_t switch_key_bytes(const rlwe::Params& params, int level = -1) {
-  return sizeof(random::Seed) +
+std::uint64_t switch_key_bytes(const rlwe::Params& params, int level = -1) {
+  return std::uint64_t{sizeof(random::Seed)} +
          packed_poly_bytes(params, params.key_primes(level), params.key_digits(level));
 }
 
@@ -110,9 +113,25 @@ namespace {
 enum KeysFlag : std::uint8_t { kRelinearisation = 1, kEncapsulation = 2, kLevels = 4 };
 constexpr std::uint16_t kEveryLevel = 0xffff;
 
-bool has_levels(const EvaluationKeys& keys) {
-  if (keys.relinearisation && keys.relinearisation->level >= 0) return true;
-  return std::ranges::any_of(keys.galois, [](const auto& k) { return k.second.level >= 0; });
+/// The level of a key as it is made and written: one for every level has -1.
+int made_level(const rlwe::Params& params, int level) { return level >= params.top() ? -1 : level; }
+
+bool has_levels(const KeyDemand& demand, const rlwe::Params& params) {
+  if (demand.relinearise != rlwe::kNoKey && made_level(params, demand.relinearise) >= 0)
+    return true;
+  return std::ranges::any_of(demand.galois,
+                             [&](const auto& k) { return made_level(params, k.second) >= 0; });
+}
+
+/// The demand that these keys serve.
+KeyDemand demand_of(const EvaluationKeys& keys) {
+  KeyDemand demand;
+  if (keys.relinearisation) demand.relinearise = keys.relinearisation->level;
+  for (const auto& [element, key] : keys.galois) {
+    demand.galois.emplace_hint(demand.galois.end(), element, key.level);
+  }
+  demand.encapsulation = keys.encapsulation.has_value();
+  return demand;
 }
 
 /// The level of the next key in a set that has levels.
@@ -155,76 +174,143 @@ rlwe::EncapsulationKeys read_encapsulation(Reader& reader, const rlwe::Params& p
 
 namespace {
 
-std::size_t keys_bytes(const EvaluationKeys& keys) {
-  const rlwe::Params& params = params_of(keys.params);
-  const std::size_t level = has_levels(keys) ? 2 : 0;
-  std::size_t bytes = sizeof(KeyId) + 5 + (keys.encapsulation ? encapsulation_bytes(params) : 0);
-  if (keys.relinearisation) bytes += level + switch_key_bytes(params, keys.relinearisation->level);
-  for (const auto& [element, key] : keys.galois) {
-    bytes = checked_add(bytes, 8 + level + switch_key_bytes(params, key.level));
+std::uint64_t payload_of(const KeyDemand& demand, const rlwe::Params& params) {
+  const std::uint64_t level = has_levels(demand, params) ? 2 : 0;
+  std::uint64_t bytes =
+      sizeof(KeyId) + 5 + (demand.encapsulation ? encapsulation_bytes(params) : 0);
+  if (demand.relinearise != rlwe::kNoKey) {
+    bytes += level + switch_key_bytes(params, made_level(params, demand.relinearise));
+  }
+  for (const auto& [element, highest] : demand.galois) {
+    bytes = checked_add(bytes, 8 + level + switch_key_bytes(params, made_level(params, highest)));
   }
   return bytes;
 }
 
+}  // namespace
+
+KeyWriter::KeyWriter(const rlwe::Params& params, const KeyId& id, const KeyDemand& demand,
+                     const Sink& sink)
+    : params_(params),
+      levels_(has_levels(demand, params)),
+      writer_(kEvaluationKeys, params.hash(), payload_of(demand, params), sink) {
+  write_key_id(writer_, id);
+  writer_.u8((demand.relinearise != rlwe::kNoKey ? kRelinearisation : 0) |
+             (demand.encapsulation ? kEncapsulation : 0) | (levels_ ? kLevels : 0));
+  writer_.u32(checked_cast<std::uint32_t>(demand.galois.size()));
+}
+
+void KeyWriter::key(const SwitchKey& key) {
+  if (levels_) writer_.u16(key.level < 0 ? kEveryLevel : static_cast<std::uint16_t>(key.level));
+  write_switch_key(writer_, key, params_);
+}
+
+void KeyWriter::relinearisation(const SwitchKey& key) { this->key(key); }
+
+void KeyWriter::galois(std::uint64_t element, const SwitchKey& key) {
+  writer_.u64(element);
+  this->key(key);
+}
+
+void KeyWriter::encapsulation(const rlwe::EncapsulationKeys& keys) {
+  write_encapsulation(writer_, keys, params_);
+}
+
+Bytes KeyWriter::finish(const Checkpoint& checkpoint) { return writer_.finish(checkpoint); }
+
+namespace {
+
 /// All bytes, or none of them if a sink gets them.
 Bytes written(const EvaluationKeys& keys, const Sink& sink, const Checkpoint& checkpoint) {
-  const rlwe::Params& params = params_of(keys.params);
-  const bool levels = has_levels(keys);
-  Writer writer(kEvaluationKeys, params.hash(), keys_bytes(keys), sink);
-  write_key_id(writer, keys.key_id);
-  writer.u8((keys.relinearisation ? kRelinearisation : 0) |
-            (keys.encapsulation ? kEncapsulation : 0) | (levels ? kLevels : 0));
-  const auto write_level = [&](const SwitchKey& key) {
-    if (levels) writer.u16(key.level < 0 ? kEveryLevel : static_cast<std::uint16_t>(key.level));
-  };
-  writer.u32(checked_cast<std::uint32_t>(keys.galois.size()));
-  if (keys.relinearisation) {
-    write_level(*keys.relinearisation);
-    write_switch_key(writer, *keys.relinearisation, params);
-  }
+  KeyWriter writer(params_of(keys.params), keys.key_id, demand_of(keys), sink);
+  if (keys.relinearisation) writer.relinearisation(*keys.relinearisation);
   for (const auto& [element, key] : keys.galois) {
     if (checkpoint) checkpoint();
-    writer.u64(element);
-    write_level(key);
-    write_switch_key(writer, key, params);
+    writer.galois(element, key);
   }
-  if (keys.encapsulation) write_encapsulation(writer, *keys.encapsulation, params);
+  if (keys.encapsulation) writer.encapsulation(*keys.encapsulation);
   return writer.finish(checkpoint);
 }
 
-EvaluationKeys read_keys(Reader reader, const rlwe::ParamsPtr& params, const ring::Ring& ring) {
-  EvaluationKeys out;
-  out.params = params;
-  out.key_id = read_key_id(reader);
+/// Reads a set of keys. each: what is done with each of them.
+template <class Each>
+void read_each(Reader& reader, const rlwe::Params& params, const ring::Ring& ring, Each& each) {
+  each.id(read_key_id(reader));
   const std::uint8_t flags = reader.u8();
   reader.check(flags <= (kRelinearisation | kEncapsulation | kLevels),
                "its kinds of keys are unknown");
   const bool levels = (flags & kLevels) != 0;
   const std::uint32_t count = reader.u32();
-  const std::size_t key_bytes = switch_key_bytes(*params, levels ? 0 : -1);  // of the smallest key
-  reader.check(count <= reader.remaining() / (8 + key_bytes), "it has fewer keys than it says");
-  if ((flags & kRelinearisation) != 0) {
-    const int level = levels ? read_key_level(reader, *params) : -1;
-    out.relinearisation = read_switch_key(reader, *params, ring, level);
-  }
+  const std::uint64_t least = switch_key_bytes(params, levels ? 0 : -1);  // of the smallest key
+  reader.check(count <= reader.remaining() / (8 + least), "it has fewer keys than it says");
+  bool some_level = false;
+  const auto read_one = [&] {
+    const int level = levels ? read_key_level(reader, params) : -1;
+    some_level = some_level || level >= 0;
+    return read_switch_key(reader, params, ring, level);
+  };
+  if ((flags & kRelinearisation) != 0) each.relinearisation(read_one());
   std::uint64_t last = 1;  // the identity needs no key
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t element = reader.u64();
-    reader.check(element % 2 == 1 && element < 2 * params->n(),
+    reader.check(element % 2 == 1 && element < 2 * params.n(),
                  "a Galois element is even or not below 2N");
     reader.check(element > last, "its Galois elements are not in order");
     last = element;
-    const int level = levels ? read_key_level(reader, *params) : -1;
-    out.galois.emplace_hint(out.galois.end(), element,
-                            read_switch_key(reader, *params, ring, level));
+    each.galois(element, read_one());
   }
-  reader.check(levels == has_levels(out),
+  reader.check(levels == some_level,
                "it states a level for each key although all keys serve every level");
-  if ((flags & kEncapsulation) != 0) {
-    out.encapsulation = read_encapsulation(reader, *params, ring);
-  }
+  if ((flags & kEncapsulation) != 0) each.encapsulation(read_encapsulation(reader, params, ring));
   reader.finish();
-  return out;
+}
+
+/// Keeps the keys.
+struct Kept {
+  EvaluationKeys keys;
+
+  void id(const KeyId& id) { keys.key_id = id; }
+  void relinearisation(SwitchKey key) { keys.relinearisation = std::move(key); }
+  void galois(std::uint64_t element, SwitchKey key) {
+    keys.galois.emplace_hint(keys.galois.end(), element, std::move(key));
+  }
+  void encapsulation(rlwe::EncapsulationKeys made) { keys.encapsulation = std::move(made); }
+};
+
+/// Forgets each key, whose memory the reader may spend again, and keeps what they are for.
+struct Forgotten {
+  Reader& reader;
+  CheckedKeys found;
+  std::uint64_t left = reader.memory_left();
+
+  void id(const KeyId& id) { found.key_id = id; }
+  void relinearisation(const SwitchKey& key) {
+    found.demand.relinearise = key.level;
+    reader.set_memory_left(left);
+  }
+  void galois(std::uint64_t element, const SwitchKey& key) {
+    found.demand.galois.emplace_hint(found.demand.galois.end(), element, key.level);
+    reader.set_memory_left(left);
+  }
+  void encapsulation(const rlwe::EncapsulationKeys&) { found.demand.encapsulation = true; }
+};
+
+EvaluationKeys read_keys(Reader reader, const rlwe::ParamsPtr& params, const ring::Ring& ring) {
+  Kept kept;
+  kept.keys.params = params;
+  read_each(reader, *params, ring, kept);
+  return std::move(kept.keys);
+}
+
+/// A stream of keys, which ends at checkpoints of the ring.
+FrameStream stream_of(const Source& source, const ring::Ring& ring, const Limits& limits,
+                      const Progress& progress) {
+  return FrameStream(
+      source, kEvaluationKeys, limits,
+      [checkpoint = ring.checkpoint(), progress](std::uint64_t done, std::uint64_t total) {
+        if (checkpoint) checkpoint();
+        if (progress) progress(done, total);
+      });
 }
 
 }  // namespace
@@ -233,7 +319,13 @@ Bytes to_bytes(const EvaluationKeys& keys, const Checkpoint& checkpoint) {
   return written(keys, {}, checkpoint);
 }
 
-std::size_t sent_bytes(const EvaluationKeys& keys) { return kFrameBytes + keys_bytes(keys); }
+std::uint64_t sent_bytes(const rlwe::Params& params, const KeyDemand& demand) {
+  return kFrameBytes + payload_of(demand, params);
+}
+
+std::uint64_t sent_bytes(const EvaluationKeys& keys) {
+  return sent_bytes(params_of(keys.params), demand_of(keys));
+}
 
 void write(const EvaluationKeys& keys, const Sink& sink, const Progress& progress,
            const Checkpoint& checkpoint) {
@@ -248,12 +340,17 @@ EvaluationKeys from_bytes(Input bytes, const rlwe::ParamsPtr& params, const ring
 
 EvaluationKeys read_keys(const Source& source, const rlwe::ParamsPtr& params,
                          const ring::Ring& ring, const Limits& limits, const Progress& progress) {
-  const Checkpoint& checkpoint = ring.checkpoint();
-  FrameStream stream(source, kEvaluationKeys, limits, [&](std::size_t done, std::size_t total) {
-    if (checkpoint) checkpoint();
-    if (progress) progress(done, total);
-  });
+  FrameStream stream = stream_of(source, ring, limits, progress);
   return read_keys(open_object(stream, *params, ring, limits), params, ring);
+}
+
+CheckedKeys check_keys(const Source& source, const rlwe::Params& params, const ring::Ring& ring,
+                       const Limits& limits, const Progress& progress) {
+  FrameStream stream = stream_of(source, ring, limits, progress);
+  Reader reader = open_object(stream, params, ring, limits);
+  Forgotten forgotten{reader, {}};
+  read_each(reader, params, ring, forgotten);
+  return std::move(forgotten.found);
 }
 
 }  // namespace jali::wire

@@ -30,8 +30,9 @@ Bytes to_bytes(const rlwe::PublicKey& key);
 Bytes to_bytes(const rlwe::SwitchKey& key, const rlwe::Params& params);
 /// checkpoint: called between keys.
 Bytes to_bytes(const rlwe::EvaluationKeys& keys, const Checkpoint& checkpoint = {});
-/// How many bytes to_bytes gives.
-std::size_t sent_bytes(const rlwe::EvaluationKeys& keys);
+/// How many bytes to_bytes gives, for keys and for those of a demand before they are made.
+std::uint64_t sent_bytes(const rlwe::EvaluationKeys& keys);
+std::uint64_t sent_bytes(const rlwe::Params& params, const rlwe::KeyDemand& demand);
 /// Gives the bytes of to_bytes to a sink. They never lie in memory together.
 void write(const rlwe::EvaluationKeys& keys, const Sink& sink, const Progress& progress = {},
            const Checkpoint& checkpoint = {});
@@ -61,5 +62,16 @@ rlwe::EvaluationKeys from_bytes(std::span<const std::uint8_t> bytes, const rlwe:
 rlwe::EvaluationKeys read_keys(const Source& source, const rlwe::ParamsPtr& params,
                                const ring::Ring& ring, const Limits& limits = {},
                                const Progress& progress = {});
+
+/// What a set of keys is for.
+struct CheckedKeys {
+  rlwe::KeyId key_id;  // of the secret to which they belong
+  rlwe::KeyDemand demand;  // which keys there are, each with its highest level; -1: every level
+};
+
+/// Reads keys as read_keys does and refuses what it refuses, but keeps none of them: one lies in memory at a time. For those who pass keys
+/// on or store them. limits.max_bytes bounds the bytes, and the memory of one key.
+CheckedKeys check_keys(const Source& source, const rlwe::Params& params, const ring::Ring& ring,
+                       const Limits& limits = {}, const Progress& progress = {});
 
 }  // namespace jali::wire

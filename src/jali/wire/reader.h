@@ -38,6 +38,9 @@ class Reader {
   /// Must be called before `bytes` of memory are allocated for the object. Throws LimitExceeded if all memory of the object
   /// together would exceed the limit.
   void charge(std::uint64_t bytes);
+  /// What is left of that memory; and again, after memory that was charged has been freed.
+  std::uint64_t memory_left() const { return memory_left_; }
+  void set_memory_left(std::uint64_t bytes) { memory_left_ = bytes; }
   /// Throws CorruptData with the reason `why` unless the condition holds.
   void check(bool condition, const char* why) const;
   [[noreturn]] void fail(const std::string& why) const;

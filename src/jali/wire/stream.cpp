@@ -66,10 +66,10 @@ Source source_of(std::istream& in) {
           std::nullopt};
 }
 
-Sink with_progress(Sink sink, Progress progress, std::size_t total) {
+Sink with_progress(Sink sink, Progress progress, std::uint64_t total) {
   if (!progress) return sink;
   return [sink = std::move(sink), progress = std::move(progress), total,
-          done = std::size_t{0}](std::span<const std::uint8_t> bytes) mutable {
+          done = std::uint64_t{0}](std::span<const std::uint8_t> bytes) mutable {
     sink(bytes);
     done += bytes.size();
     progress(done, total);
@@ -124,7 +124,7 @@ std::span<const std::uint8_t> FrameStream::next(std::size_t count) {
     hash_.update(fresh);
     unread_ -= more;
     filled_ = std::span(buffer_).first(kept + more);
-    if (progress_) progress_(static_cast<std::size_t>(total_ - unread_), total_);
+    if (progress_) progress_(total_ - unread_, total_);
   }
   const auto out = filled_.first(count);
   filled_ = filled_.subspan(count);

@@ -18,8 +18,9 @@ inline constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
 using jali::Sink;
 
-/// Called with how many bytes are done and how many there will be. If it throws, the work ends.
-using Progress = std::function<void(std::size_t done, std::size_t total)>;
+/// Called with how many bytes are done and how many there will be. If it throws, the work ends. The bytes of objects are counted with 64
+/// bits everywhere, also where memory has 32.
+using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 /// Gives the bytes of an object.
 struct Source {
@@ -34,7 +35,7 @@ Sink sink_to(std::ostream& out);
 Source source_of(std::istream& in);
 
 /// The sink, which also tells the progress. total: the bytes of the object.
-Sink with_progress(Sink sink, Progress progress, std::size_t total);
+Sink with_progress(Sink sink, Progress progress, std::uint64_t total);
 
 /// Reads the bytes of one object, and no byte after it. Memory grows with the bytes that come, not with what their header
 /// says. Only the header is checked; from_bytes checks the rest. Errors are those of open_frame.

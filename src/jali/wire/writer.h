@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "jali/base/checked.h"
 #include "jali/base/error.h"
 #include "jali/base/hash.h"
 #include "jali/wire/frame.h"
@@ -21,10 +22,11 @@ class BasicWriter {
  public:
   /// payload_bytes: how many bytes to reserve. A writer of secrets reserves all that it will write. A writer with a sink
   /// needs the exact number, because the header comes first.
-  BasicWriter(Kind kind, const ParamsHash& params_hash, std::size_t payload_bytes, Sink sink = {})
+  BasicWriter(Kind kind, const ParamsHash& params_hash, std::uint64_t payload_bytes, Sink sink = {})
       : sink_(std::move(sink)), expected_(payload_bytes) {
-    bytes_.reserve(kFrameBytes +
-                   (sink_ ? std::min(payload_bytes, 2 * kPieceBytes) : payload_bytes));
+    bytes_.reserve(kFrameBytes + (sink_ ? static_cast<std::size_t>(std::min<std::uint64_t>(
+                                              payload_bytes, 2 * kPieceBytes))
+                                        : checked_cast<std::size_t, LimitExceeded>(payload_bytes)));
     for (const char c : {'J', 'A', 'L', 'I'}) u8(static_cast<std::uint8_t>(c));
     u16(kFormatVersion);
     u8(static_cast<std::uint8_t>(kind.scheme));
@@ -79,7 +81,7 @@ class BasicWriter {
   Bytes bytes_;
   Sink sink_;
   Hash256 hash_;  // of what the sink has
-  std::size_t expected_, flushed_ = 0;
+  std::uint64_t expected_, flushed_ = 0;
 };
 
 using Writer = BasicWriter<>;

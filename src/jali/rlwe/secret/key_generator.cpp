@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "jali/base/error.h"
+#include "jali/rlwe/key_demand.h"
 
 namespace jali::rlwe {
 
@@ -140,26 +141,11 @@ EvaluationKeys KeyGenerator::evaluation_keys(const SecretKey& sk, std::span<cons
 EvaluationKeys KeyGenerator::evaluation_keys(const SecretKey& sk,
                                              const std::map<int, int>& rotations, int conjugate,
                                              int relinearise, const Progress& progress) {
-  // Rotations that are equal modulo the number of slots share a key, which serves the highest of their levels.
-  KeyDemand demand;
-  demand.relinearise = relinearise;
-  const auto add = [&](std::uint64_t element, int level) {
-    if (element == 1) return;
-    const auto [at, fresh] = demand.galois.emplace(element, level);
-    if (!fresh) at->second = at->second < 0 || level < 0 ? -1 : std::max(at->second, level);
-  };
-  for (const auto& [steps, level] : rotations) {
-    add(ring::galois_element(ring_->n(), steps), level);
-  }
-  if (conjugate != kNoKey) add(ring::conjugation_element(ring_->n()), conjugate);
-  return keys_for(sk, demand, progress);
+  return keys_for(sk, demand_of(ring_->n(), rotations, conjugate, relinearise), progress);
 }
 
-EvaluationKeys KeyGenerator::keys_for(const SecretKey& sk, const KeyDemand& demand,
-                                      const Progress& progress) {
-  EvaluationKeys keys;
-  keys.params = params_;
-  keys.key_id = sk.id();
+void KeyGenerator::make(const SecretKey& sk, const KeyDemand& demand, const Each& each,
+                        const Progress& progress) {
   const std::size_t total = demand.galois.size() + (demand.relinearise != kNoKey ? 1 : 0) +
                             (demand.encapsulation ? 1 : 0);
   std::size_t done = 0;
@@ -168,17 +154,29 @@ EvaluationKeys KeyGenerator::keys_for(const SecretKey& sk, const KeyDemand& dema
     if (progress) progress(done, total);
   };
   if (demand.relinearise != kNoKey) {
-    keys.relinearisation = relinearisation_key(sk, demand.relinearise);
+    each.relinearisation(relinearisation_key(sk, demand.relinearise));
     tell();
   }
   for (const auto& [element, level] : demand.galois) {
-    keys.galois.emplace(element, galois_key(element, sk, level));
+    each.galois(element, galois_key(element, sk, level));
     tell();
   }
   if (demand.encapsulation) {
-    keys.encapsulation = encapsulation_keys(sk);
+    each.encapsulation(encapsulation_keys(sk));
     tell();
   }
+}
+
+EvaluationKeys KeyGenerator::keys_for(const SecretKey& sk, const KeyDemand& demand,
+                                      const Progress& progress) {
+  EvaluationKeys keys;
+  keys.params = params_;
+  keys.key_id = sk.id();
+  make(sk, demand,
+       {[&](SwitchKey key) { keys.relinearisation = std::move(key); },
+        [&](std::uint64_t element, SwitchKey key) { keys.galois.emplace(element, std::move(key)); },
+        [&](EncapsulationKeys made) { keys.encapsulation = std::move(made); }},
+       progress);
   return keys;
 }
 

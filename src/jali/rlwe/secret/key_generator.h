@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,6 +38,16 @@ class KeyGenerator {
   /// rotations: numbers of slots, of any sign. 0 needs no key, and equal ones share one. Every key serves every level.
   EvaluationKeys evaluation_keys(const SecretKey& sk, std::span<const int> rotations,
                                  bool conjugate = false, bool relinearise = true);
+  /// What is done with each key of a demand: first the one for products, then those of Galois elements in ascending order, then those of
+  /// bootstrapping.
+  struct Each {
+    std::function<void(SwitchKey key)> relinearisation;
+    std::function<void(std::uint64_t element, SwitchKey key)> galois;
+    std::function<void(EncapsulationKeys keys)> encapsulation;
+  };
+  /// Makes the keys of a demand one by one, and keeps none. progress: called after each key.
+  void make(const SecretKey& sk, const KeyDemand& demand, const Each& each,
+            const Progress& progress = {});
   /// The keys of a demand, and no others. progress: called after each key.
   EvaluationKeys keys_for(const SecretKey& sk, const KeyDemand& demand,
                           const Progress& progress = {});

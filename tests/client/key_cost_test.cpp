@@ -1,0 +1,121 @@
+// The keys of a demand, of bootstrapping too, are known and counted before any is made.
+#include "jali/client/key_cost.h"
+
+#include <gtest/gtest.h>
+
+#include <ctime>
+
+#include "jali/base/error.h"
+#include "jali/bootstrap/key_sets.h"
+#include "jali/bootstrap/secret/evaluation_keys.h"
+#include "jali/ckks/host_ring.h"
+#include "jali/client/secret/client.h"
+#include "support.h"
+
+namespace jali::client {
+namespace {
+
+using namespace testing;
+
+ckks::ParamsPtr bootstrapping() {
+  ckks::Literal literal;
+  literal.name = "insecure_client";
+  literal.security = 0;
+  literal.log_n = 10;
+  literal.depth = 3;
+  literal.scale_bits = 45;
+  literal.word = Word::w52;
+  literal.bootstrap.emplace();
+  return ckks::Params::create(literal);
+}
+
+TEST(KeyCost, OfADemandWithoutBootstrapping) {
+  const auto params = ckks::Params::create(small_literal(Word::w32, 40, 3));
+  Demand demand;
+  demand.noise_bits = {20};
+  demand.rotations = {{0, 3}, {1, 0}, {1 - static_cast<int>(params->slots()), 2}, {5, 3}};
+  const auto keys = key_demand(params, demand);
+  EXPECT_EQ(keys.galois.size(), 2u) << "a rotation by 0 needs no key, and equal ones share one";
+  EXPECT_EQ(keys.galois.at(ring::galois_element(params->n(), 1)), 2);
+  EXPECT_EQ(keys.relinearise, rlwe::kNoKey);
+  demand.product = 2, demand.conjugation = 0;
+  const auto more = key_demand(params, demand);
+  EXPECT_EQ(more.relinearise, 2);
+  EXPECT_EQ(more.galois.at(ring::conjugation_element(params->n())), 0);
+  EXPECT_EQ(key_cost(*params, more).count, 4u);
+}
+
+TEST(KeyCost, OfBootstrappingIsThatOfThePlans) {
+  const auto params = bootstrapping();
+  const auto ring = ckks::make_host_ring(*params);
+  Demand demand;
+  demand.noise_bits = {12};
+  demand.rotations = {{3, 1}, {-70, 3}};
+  demand.product = 1;
+  demand.packings = {0, 16};
+  for (const BootstrapKeys kind :
+       {BootstrapKeys::all, BootstrapKeys::fewest, BootstrapKeys::within}) {
+    demand.bootstrap = kind;
+    demand.bootstrap_bytes = kind == BootstrapKeys::within ? std::uint64_t{1} << 40 : 0;
+    const auto keys = key_demand(params, demand);
+    const KeyCost cost = key_cost(*params, keys);
+    EXPECT_TRUE(keys.encapsulation);
+    bootstrap::BootstrapperOptions all, sparse;
+    sparse.log_slots = 4;
+    std::vector<int> rotations{3, -70};
+    if (kind == BootstrapKeys::fewest) {
+      const int packings[] = {9, 4};
+      rotations = {1, 2, -64, -4, -2};
+      const auto set = bootstrap::key_sets(params, packings, rotations).front();
+      all.few = set.few[0], sparse.few = set.few[1];
+    }
+    const bootstrap::BootstrapPlan plans[] = {{params, all}, {params, sparse}};
+    EXPECT_EQ(cost.made, bootstrap::key_bytes(*params, plans, rotations)) << static_cast<int>(kind);
+  }
+}
+
+TEST(KeyCost, KeysOfBootstrappingAreThoseOfThePlans) {
+  const auto params = bootstrapping();
+  const Holder holder = make_holder(params);
+  Manifest manifest = small_manifest(params);
+  manifest.demand.rotations = {{3, 1}};
+  manifest.demand.bootstrap = BootstrapKeys::all;
+  const Client client(manifest_from_bytes(to_bytes(manifest), kAnySecurity), holder);
+  wire::Bytes bytes;
+  client.make_keys(
+      [&](std::span<const std::uint8_t> piece) {
+        bytes.insert(bytes.end(), piece.begin(), piece.end());
+      },
+      kMostKeyBytes, {}, test_seed(3));
+  rlwe::KeyGenerator generator(params, holder.ring, test_seed(3));
+  const bootstrap::BootstrapPlan plans[] = {{params}};
+  const int rotations[] = {3};
+  EXPECT_EQ(bytes,
+            wire::to_bytes(bootstrap::evaluation_keys(generator, *holder.key, plans, rotations)));
+}
+
+TEST(KeyCost, RotationsBesideBootstrappingAreCountedBeforeItsKeys) {
+  const auto params = bootstrapping();
+  Demand demand;
+  demand.noise_bits = {12};
+  demand.bootstrap = BootstrapKeys::fewest;
+  for (int step = 1; step < static_cast<int>(params->slots()); ++step) demand.rotations[step] = 3;
+  const auto start = std::clock();
+  try {
+    checked_demand(params, demand, std::uint64_t{1} << 20);
+    ADD_FAILURE();
+  } catch (const LimitExceeded& error) {
+    EXPECT_NE(std::string(error.what()).find("and those of bootstrapping"), std::string::npos)
+        << error.what();
+  }
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 0.1);
+  demand.rotations = {{1, 3}};
+  const KeyCost cost = key_cost(*params, key_demand(params, demand));
+  EXPECT_NO_THROW(checked_demand(params, demand, cost.made));
+  EXPECT_THROW(checked_demand(params, demand, cost.made - 1), LimitExceeded);
+  demand.bootstrap = BootstrapKeys::within, demand.bootstrap_bytes = 1;
+  EXPECT_THROW(checked_demand(params, demand), InvalidArgument) << "less than the fewest keys take";
+}
+
+}  // namespace
+}  // namespace jali::client
