@@ -23,13 +23,16 @@ FORMS: dict[str, Callable[[Any, Any], Any]] = {
     "function": lambda m, x: torch.sigmoid(0 * m.l(x)) * x,
     "softmax": lambda m, x: torch.softmax(0 * m.l(x), -1) + x,
     "joined": lambda m, x: torch.cat([0 * x, x], -1),
+    "zeros like": lambda m, x: torch.tanh(torch.zeros_like(x) + m.l(x)),
+    "ones like": lambda m, x: torch.ones_like(x) - m.l(x),
+    "full like": lambda m, x: torch.full_like(x, 0.25) + m.l(x),
     "split": lambda m, x: torch.split(0 * x, 1, -1)[1] + x,
 }
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_zero_times_an_input(form: str) -> None:
-    """Each was a RuntimeError of PyTorch, which was given arrays of NumPy, or is a form of such."""
+    """Each was a RuntimeError of PyTorch, which was given arrays of NumPy, or is a form of such; constants of the shape of an input were refused."""
 
     class Module(torch.nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:

@@ -86,6 +86,17 @@ def _pow(x: Value, exponent: Value) -> Value:
     return x ** (int(power) if power.is_integer() else power)
 
 
+@_operator("full_like")
+def _full_like(x: Value, fill_value: Value, **_: Any) -> Value:
+    """A constant of the shape of x. What else PyTorch passes is its type and where it lies."""
+    value = float(clear(fill_value, "value"))
+    return x * 0.0 + value if isinstance(x, Traced) else np.full(np.shape(x), value)
+
+
+COMPUTING["zeros_like"] = lambda x, **_: _full_like(x, 0.0)
+COMPUTING["ones_like"] = lambda x, **_: _full_like(x, 1.0)
+
+
 def _named(name: str) -> Operator:
     return lambda x: x._function(name)
 
