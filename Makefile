@@ -141,7 +141,7 @@ NOT_LONG := -LE long
 
 # The brief share: the rooms that take bytes and addresses apart.
 ASAN := build/sanitize
-ASAN_TESTS = $(call share,base random device primes arith_reductions ring wire)
+ASAN_TESTS = $(call share,base random device primes arith_reductions ring wire client)
 .PHONY: asan
 asan: .venv/tools  # one build for the tests and the fuzzers
 	$(call sanitizing,$(ASAN),address;undefined,-DJALI_BUILD_FUZZ=ON,$(if $(ASAN_TESTS),$(ASAN_TESTS:%=test_%) fuzzers,all))
@@ -220,7 +220,7 @@ docs: build ## the site in build/site: the documents, what the examples print, t
 AARCH64 := build/aarch64
 AARCH64_FILTER = -*Fork*:Bootstrapper.EveryCombination:Failure.*:*MinimumKeys*:*ShippedCircuits*:*Bootstrappers.*:*TargetLevels*:Bootstrapper.LargeBatches*:$\
   *KeySets*:Combinations.*:BootstrapRequest.*:Iterated.*:*Draw*
-AARCH64_TESTS = base random device primes arith_reductions ring params noise wire backend_cpu ckks lwe tfhe circuits bootstrap
+AARCH64_TESTS = base random device primes arith_reductions ring params noise wire client backend_cpu ckks lwe tfhe circuits bootstrap
 aarch64: .venv/tools ## C++ tests for aarch64, run by an emulator; needs g++-aarch64-linux-gnu, qemu-user and libgtest-dev
 	@command -v aarch64-linux-gnu-g++ >/dev/null && command -v qemu-aarch64 >/dev/null \
 	  $(call or_say,it needs a compiler and an emulator (Debian: apt install g++-aarch64-linux-gnu qemu-user libgtest-dev))
