@@ -143,6 +143,12 @@ void bind_tfhe_evaluator(nb::module_& m) {
           "engine", [](const TfheEvaluator& e) { return e.engine(); },
           "Backend and instruction set.")
       .def_prop_ro(
+          "key_bytes",
+          [](const TfheEvaluator& e) {
+            return e->engine().rotation_key_bytes() + e->engine().switch_key_bytes();
+          },
+          "The bytes that its keys take in the memory of its device.")
+      .def_prop_ro(
           "transform", [](const TfheEvaluator& e) { return e.transform(); },
           "By which transforms blind rotations multiply: \"fft\" or \"ntt\".")
       .def_prop_ro(

@@ -721,6 +721,10 @@ class EvaluatorCore:
         """Backend and instruction set."""
 
     @property
+    def key_bytes(self) -> int:
+        """The bytes that its keys take in the memory of its device."""
+
+    @property
     def transform(self) -> str:
         """By which transforms blind rotations multiply: "fft" or "ntt"."""
 

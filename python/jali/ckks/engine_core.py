@@ -10,9 +10,8 @@ from jali._core.console import choices_text
 from jali._core.log import logger
 from jali._jali.ckks import EngineCore, EvaluatorCore, Params
 from jali.device import checked_threads, resolved, tuned
-from jali.errors import InvalidArgument
 
-__all__ = ["Checked", "checked_function", "made"]
+__all__ = ["Checked", "made"]
 
 
 def made(
@@ -36,15 +35,6 @@ def made(
     if threads is not None and core.threads < threads and on_cpu:
         logger.warning("%d threads were asked for and %d work", threads, core.threads)
     return core, dict(variants)
-
-
-def checked_function(function: Callable[[], object] | None) -> Callable[[], object] | None:
-    """A checkpoint. Raises InvalidArgument for what cannot be called."""
-    if function is not None and not callable(function):
-        raise InvalidArgument(
-            f"a checkpoint is a function without arguments, or None, not {checks.shown(function)}"
-        )
-    return function
 
 
 class Checked(AbstractContextManager[None]):

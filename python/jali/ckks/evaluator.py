@@ -13,6 +13,7 @@ import numpy.typing as npt
 from jali._core import checks
 from jali._core.log import logger
 from jali._core.refusals import Answering
+from jali._core.run_ends import checked_function
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import (
     Ciphertext,
@@ -28,7 +29,7 @@ from jali.ckks.arguments import checked_iterations, checked_target, refuse_compl
 from jali.ckks.array import EncryptedArray
 from jali.ckks.captured import Batcher, Captured
 from jali.ckks.dense import DenseArray, dense, of_sum
-from jali.ckks.engine_core import Checked, checked_function, made
+from jali.ckks.engine_core import Checked, made
 from jali.ckks.functions import checked_within
 from jali.ckks.joins import FUNCTIONS
 from jali.ckks.largest import argmax

@@ -128,6 +128,11 @@ class Evaluator(metaclass=Answering):
         """By which transforms its blind rotations multiply: "fft" or "ntt"."""
         return self._core.transform
 
+    @property
+    def key_bytes(self) -> int:
+        """The bytes that its keys take in the memory of its device, in the form in which the engine computes with them."""
+        return self._core.key_bytes
+
     def synchronize(self) -> None:
         """Wait until a GPU has done everything that it was asked to do. Operations return before they are done."""
         self._core.synchronize()

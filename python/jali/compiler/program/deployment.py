@@ -6,6 +6,7 @@ from jali import ckks
 from jali._core import checks
 from jali._core.refusals import Answering
 from jali.compiler.program.manifest import Manifest
+from jali.compiler.program.message import Message
 from jali.compiler.program.server import Server
 from jali.compiler.progress import Counted, checked_progress
 from jali.compiler.runtime.interpreter import Machine
@@ -64,6 +65,14 @@ class Deployment(metaclass=Answering):
         """Encodes the weights; Program.deploy has done so. progress: called after each matrix, with how many are done and how many there are. If it raises, the
         work ends."""
         self._machine.prepare(self._engine.with_keys(), checked_progress(progress))
+
+    def keys(self, data: bytes | bytearray | memoryview) -> ckks.EvaluationKeys:
+        """The keys that a client sent, from the bytes of evaluation_keys().to_bytes(). Raises the errors of ckks.EvaluationKeys.from_bytes."""
+        return ckks.EvaluationKeys.from_bytes(data, self._manifest.params)
+
+    def request(self, data: bytes | bytearray | memoryview) -> Message:
+        """The request that a client sent, from bytes. Raises the errors of nn.Message.request."""
+        return Message.request(data, self._manifest)
 
     def evaluator(self, keys: ckks.EvaluationKeys) -> ckks.Evaluator:
         """The engine with a client's keys. Raises InvalidArgument for anything else, and ParamsMismatch for keys of another program's clients."""

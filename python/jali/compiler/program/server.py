@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 
 from jali import ckks
-from jali._core import checks
 from jali._core.refusals import Answering
-from jali.ckks.engine_core import checked_function
+from jali._core.run_ends import stop_of
 from jali.compiler.program.batcher import Batcher
 from jali.compiler.program.captured_runs import Recording, lies, records
 from jali.compiler.program.manifest import Manifest
 from jali.compiler.program.message import Message
 from jali.compiler.runtime.interpreter import Encrypted, Machine
-from jali.errors import DeadlineExceeded, InvalidArgument
+from jali.errors import InvalidArgument
 
 __all__ = ["Server"]
 
@@ -107,7 +105,7 @@ class Server(metaclass=Answering):
         """
         self.check(request)
         evaluator, recording = self.evaluator, self._recording
-        stop = _stop(deadline, checkpoint)
+        stop = stop_of(deadline, checkpoint)
         if stop is None:
             return self._reply(evaluator, recording, request)
         stop()
@@ -146,26 +144,3 @@ class Server(metaclass=Answering):
         if self._recording is None:
             return self._machine(self.evaluator, *inputs)
         return self._recording(inputs)
-
-
-def _stop(
-    deadline: float | None, checkpoint: Callable[[], object] | None
-) -> Callable[[], object] | None:
-    """What ends a run: see Server.__call__."""
-    checked_function(checkpoint)
-    if deadline is None:
-        return checkpoint
-    if not isinstance(deadline, (int, float)) or isinstance(deadline, bool):
-        raise InvalidArgument(
-            f"deadline is a moment of time.monotonic(), not {checks.shown(deadline)}"
-        )
-
-    def stop() -> None:
-        if time.monotonic() >= deadline:
-            raise DeadlineExceeded(
-                "the run was ended at its deadline: give it more time, or fewer examples at once"
-            )
-        if checkpoint is not None:
-            checkpoint()
-
-    return stop

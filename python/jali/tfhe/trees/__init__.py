@@ -12,6 +12,8 @@ trees are added with their carries.
 
 from __future__ import annotations
 
+from jali.tfhe.trees.client import Client
+from jali.tfhe.trees.deployment import Deployment
 from jali.tfhe.trees.ensemble import Ensemble
 from jali.tfhe.trees.lightgbm_models import from_lightgbm
 from jali.tfhe.trees.manifest import Manifest
@@ -19,14 +21,15 @@ from jali.tfhe.trees.message import Message
 from jali.tfhe.trees.program import Program, Summary, compile
 from jali.tfhe.trees.questions import bins, quantile_edges
 from jali.tfhe.trees.read import is_trees
-from jali.tfhe.trees.roles import Client, Server
 from jali.tfhe.trees.rounded import rounded
+from jali.tfhe.trees.server import Server
 from jali.tfhe.trees.sklearn_models import KINDS
 from jali.tfhe.trees.xgboost_models import from_xgboost
 
 __all__ = [
     "KINDS",
     "Client",
+    "Deployment",
     "Ensemble",
     "Manifest",
     "Message",

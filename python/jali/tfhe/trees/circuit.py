@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -193,11 +193,18 @@ class Circuit:
                 last[source] = (1 << 60, 0)
         return last
 
-    def run(self, server: Evaluator, given: EncryptedArray) -> EncryptedArray:
-        """The outputs (rows, outputs) of encrypted inputs (rows, columns)."""
+    def run(
+        self,
+        server: Evaluator,
+        given: EncryptedArray,
+        stop: Callable[[], object] | None = None,
+    ) -> EncryptedArray:
+        """The outputs (rows, outputs) of encrypted inputs (rows, columns). stop: called before each wave; if it raises, the run ends."""
         last = self._last_uses()
         pool = _Pool(given, list(self.columns.values()))
         for wave, nodes in self._by_wave().items():
+            if stop is not None:
+                stop()
             forms = [form for node in nodes if (form := self._forms[node]) is not None]
             # All sums of a wave count as large as the largest, and every table has a value for that.
             longest = max(form.most for form in forms) + 1

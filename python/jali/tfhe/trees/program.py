@@ -20,12 +20,14 @@ from jali._jali.tfhe import EvaluationKeys, Params
 from jali.errors import InvalidArgument, Unsupported, VersionError
 from jali.tfhe.trees import stored
 from jali.tfhe.trees.circuit import Room
+from jali.tfhe.trees.client import Client
+from jali.tfhe.trees.deployment import Deployment
 from jali.tfhe.trees.ensemble import Ensemble, Floats
 from jali.tfhe.trees.manifest import Manifest
 from jali.tfhe.trees.plan import Plan, planned
 from jali.tfhe.trees.questions import checked_edges, unbinned
 from jali.tfhe.trees.read import ensemble_of
-from jali.tfhe.trees.roles import Client, Server
+from jali.tfhe.trees.server import Server
 
 __all__ = ["PRESET", "Program", "Summary", "compile", "compiled"]
 
@@ -193,6 +195,10 @@ class Program:
     ) -> Server:
         """A server with a client's evaluation_keys(). Arguments as of trees.Server."""
         return Server(self, keys, device=device, threads=threads, progress=progress)
+
+    def deploy(self, device: str = "auto", *, threads: int | None = None) -> Deployment:
+        """The program on a device, for the keys of any number of clients: ``deployment.server(keys)``. Arguments as of trees.Deployment."""
+        return Deployment(self, device=device, threads=threads)
 
     def summary(self, device: str = "auto", *, threads: int | None = None) -> Summary:
         """The price list. It makes a key of its own, forgets it, and measures some look-ups on the device, which takes some seconds.

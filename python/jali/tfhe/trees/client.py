@@ -1,9 +1,9 @@
-"""The two parties. The client has the manifest and the secret key, the server the program and public keys."""
+"""The owner of the rows, who has the manifest and the secret key."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +17,7 @@ from jali.tfhe.trees.manifest import Manifest
 from jali.tfhe.trees.message import Message
 from jali.tfhe.trees.questions import table_of
 
-if TYPE_CHECKING:
-    from jali.tfhe.trees.program import Program
-
-__all__ = ["Client", "Server"]
+__all__ = ["Client"]
 
 #: The bytes of keys that a client makes unless its user allows more: those of the largest preset are 3.4 GB.
 MAX_KEY_BYTES = 1 << 32
@@ -123,73 +120,3 @@ class Client:
         """What the model's predict gives, from what decrypt gave for several rows or for one: names of classes, 1 and -1 for inliers and others, or, for
         regressors, the results themselves."""
         return self._manifest.labels(results)
-
-
-class Server:
-    """The owner of the model. Program.server() makes one. It holds no secret, and may be used from several threads.
-
-    progress: called while the keys are prepared for the device.
-    """
-
-    def __init__(
-        self,
-        program: Program,
-        keys: EvaluationKeys,
-        *,
-        device: str = "auto",
-        threads: int | None = None,
-        progress: Callable[[int, int], Any] | None = None,
-    ) -> None:
-        self._program = program
-        self._evaluator = tfhe.Evaluator(
-            program.params, keys, device, threads=threads, progress=progress
-        )
-
-    @property
-    def evaluator(self) -> tfhe.Evaluator:
-        """What it computes with."""
-        return self._evaluator
-
-    @property
-    def manifest(self) -> Manifest:
-        """What its clients know of the program."""
-        return self._program.manifest
-
-    def check(self, request: Message) -> None:
-        """Raises InvalidArgument for what is no request of a client of this program."""
-        if not isinstance(request, Message):
-            raise InvalidArgument(
-                f"the server takes a Message, not {type(request).__name__}: Message.request reads bytes"
-            )
-        request.check(self.manifest, is_reply=False)
-
-    def __call__(self, request: Message) -> Message:
-        """The encrypted results of encrypted rows."""
-        return self.run(request, self.read(request))
-
-    def read(self, request: Message) -> list[tfhe.EncryptedArray]:
-        """The answers that the model uses, in the device's memory: (rows, answers) for each chunk."""
-        self.check(request)
-        return [self._read(chunk) for chunk in request.chunks]
-
-    def run(self, request: Message, answers: list[tfhe.EncryptedArray]) -> Message:
-        """The reply to a request whose answers were read."""
-        circuit = self._program.plan.circuit
-        chunks = tuple((circuit.run(self._evaluator, one).ciphertext,) for one in answers)
-        return Message(request.program, request.examples, request.single, chunks, is_reply=True)
-
-    def _read(self, chunk: tuple[tfhe.Ciphertext, ...]) -> tfhe.EncryptedArray:
-        place, begin, parts = set(self._program.used), 0, []
-        columns: list[int] = []
-        for one, width in zip(chunk, self.manifest.parts, strict=True):
-            here = range(begin, begin + width)
-            if not place.isdisjoint(here):
-                parts.append(self._evaluator.bind(one))
-                columns += here
-            begin += width
-        given = parts[0] if len(parts) == 1 else self._evaluator.concatenate(parts, axis=1)
-        where = {k: at for at, k in enumerate(columns)}
-        order = np.array([where[k] for k in self._program.used])
-        rows, width = given.shape
-        taken: tfhe.EncryptedArray = given._taken(np.arange(rows)[:, None] * width + order)
-        return taken

@@ -1,0 +1,48 @@
+"""What ends a run of a server before it is done: a deadline, or a function that raises."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from jali._core import checks
+from jali.errors import DeadlineExceeded, InvalidArgument
+
+__all__ = ["checked_function", "stop_of"]
+
+
+def checked_function(function: Callable[[], object] | None) -> Callable[[], object] | None:
+    """A checkpoint. Raises InvalidArgument for what cannot be called."""
+    if function is not None and not callable(function):
+        raise InvalidArgument(
+            f"a checkpoint is a function without arguments, or None, not {checks.shown(function)}"
+        )
+    return function
+
+
+def stop_of(
+    deadline: float | None, checkpoint: Callable[[], object] | None
+) -> Callable[[], object] | None:
+    """A function to call during a run, which raises DeadlineExceeded behind the deadline, and else calls the checkpoint; None for neither.
+
+    deadline: a moment of time.monotonic().
+
+    Raises InvalidArgument for a deadline that is no number, and a checkpoint that cannot be called.
+    """
+    checked_function(checkpoint)
+    if deadline is None:
+        return checkpoint
+    if not isinstance(deadline, (int, float)) or isinstance(deadline, bool):
+        raise InvalidArgument(
+            f"deadline is a moment of time.monotonic(), not {checks.shown(deadline)}"
+        )
+
+    def stop() -> None:
+        if time.monotonic() >= deadline:
+            raise DeadlineExceeded(
+                "the run was ended at its deadline: give it more time, or fewer examples at once"
+            )
+        if checkpoint is not None:
+            checkpoint()
+
+    return stop
