@@ -162,6 +162,7 @@ OF_EVALUATORS: dict[str, Call] = {
     "synchronize": lambda *_: SERVER.synchronize(),
     "trace": lambda *_: SERVER.trace(),
     "key_id": lambda *_: SERVER.key_id,
+    "key_bytes": lambda *_: SERVER.key_bytes,
     "params": lambda *_: SERVER.params,
 }
 REFUSED = {"__bool__", "__float__", "__complex__", "__int__", "__index__", "__array__", "__hash__"}
