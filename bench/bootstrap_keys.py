@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Times bootstrapping with sets of keys between the fewest and all. Prints one line of JSON for each, after its result was decrypted and
-compared, and appends it to a file.
+"""Times bootstrapping with sets of keys between the fewest and all. Prints one line of JSON for
+each, after its result was decrypted and compared, and appends it to a file.
 
 Usage: bench/bootstrap_keys.py PRESET WORD OUT.jsonl [cpu|cuda [BYTES ...]]
 """

@@ -2,7 +2,8 @@
 
     python bench/bootstrap_report.py NAME
 
-The file holds the lines that `bench_bootstrap --device cuda` printed. bench/pictures.py draws the chart.
+The file holds the lines that `bench_bootstrap --device cuda` printed. bench/pictures.py draws the
+chart.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ def sizes(rows: list[Row]) -> str:
 
 
 def stages(rows: list[Row]) -> str:
-    """A Markdown table with time, bytes, floor and fraction of each stage, for the rows that counted bytes."""
+    """A Markdown table with time, bytes, floor and fraction of each stage, for the rows that
+    counted bytes."""
     lines = [
         "| preset, word | stage | ms | GB | floor, ms | fraction |",
         "|---|---|---|---|---|---|",

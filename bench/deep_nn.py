@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Measures the encrypted Deep-NN networks, and simulates how often their answers are not those of the clear ones.
+"""Measures the encrypted Deep-NN networks, and simulates how often their answers are not those of
+the clear ones.
 
     python bench/deep_nn.py --images FILE --device cuda --batches 1 16 64 --limit 100
     python bench/deep_nn.py --images FILE --simulate 10
 
-Prints one JSON object a line. A measured line has the time of encrypted evaluation in the server, from bytes to bytes, and
-compares every score with the clear network's in the same run; the exit status is 1 if an answer differs. The first batch of each size
-is not counted. A simulated line adds the noise of the parameters to every sum of all images of the file, so many times.
+Prints one JSON object a line. A measured line has the time of encrypted evaluation in the server,
+from bytes to bytes, and compares every score with the clear network's in the same run; the exit
+status is 1 if an answer differs. The first batch of each size is not counted. A simulated line adds
+the noise of the parameters to every sum of all images of the file, so many times.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from jali.demo import data, deep_nn
 
 
 def measured(net: int, images: data.Images, batch: int, where: str) -> dict[str, Any]:
-    """One size of batch of one network, on all images, the last batch filled up from the beginning."""
+    """One size of batch of one network, on all images, the last batch filled up from the
+    beginning."""
     network = deep_nn.load(net)
     client = deep_nn.Client(network)
     server = deep_nn.Server(network, *client.public_bytes(), where)
@@ -100,7 +103,8 @@ def simulated(net: int, images: data.Images, draws: int) -> dict[str, Any]:
 
 
 def upper(count: int) -> float:
-    """The mean of a Poisson distribution that gives at most `count` with a probability of 5 percent."""
+    """The mean of a Poisson distribution that gives at most `count` with a probability of 5
+    percent."""
     low, high = 0.0, 3.0 * count + 10
     for _ in range(60):
         middle = (low + high) / 2

@@ -1,4 +1,5 @@
-"""Bytes and seconds of an encrypted matrix of a thousand rows by thirty columns, beside a batch of as many vectors.
+"""Bytes and seconds of an encrypted matrix of a thousand rows by thirty columns, beside a batch of
+as many vectors.
 
     python bench/encrypted_matrix.py [--threads 2]
 

@@ -1,9 +1,10 @@
-"""Measures the figures by which the GPU engine is judged, each beside its target, and checks every result in the run.
+"""Measures the figures by which the GPU engine is judged, each beside its target, and checks every
+result in the run.
 
     python bench/gpu_table.py [--device cuda] [--seconds S] [--images FILE] [--out FILE]
 
-Each JSON line has the fields of `jali bench --json`, and `what`, `value` in `unit`, `target` and `met`. FILE of --images
-is that of `jali demo mnist`; without it the mnist demo is left out.
+Each JSON line has the fields of `jali bench --json`, and `what`, `value` in `unit`, `target` and
+`met`. FILE of --images is that of `jali demo mnist`; without it the mnist demo is left out.
 """
 
 from __future__ import annotations
@@ -92,8 +93,8 @@ def ciphertexts(options: Options) -> Iterator[Line]:
 def tensorfhe(options: Options) -> Iterator[Line]:
     """HMULT a second at TensorFHE's sizes, log PQ 106, 214 and 430, at the best batch.
 
-    Each limb is a digit of its own. From N = 2^13 on, a second row groups limbs into fewer digits and takes P as
-    large as log PQ allows.
+    Each limb is a digit of its own. From N = 2^13 on, a second row groups limbs into fewer digits
+    and takes P as large as log PQ allows.
     """
     grouped = "log_n={},depth={},scale_bits={},dnum={},integer_bits=1,word=w32"
     for log_n, target, names in (
@@ -113,7 +114,8 @@ def tensorfhe(options: Options) -> Iterator[Line]:
 
 
 def gif_fhe(options: Options) -> Iterator[Line]:
-    """Key switching at dnum = L + 1 on 32-bit words, and the CRT and inverse CRT of Table IV of GIF-FHE.
+    """Key switching at dnum = L + 1 on 32-bit words, and the CRT and inverse CRT of Table IV of
+    GIF-FHE.
 
     The target of a CRT is a third of the published time.
     """

@@ -2,9 +2,10 @@
 
     python bench/pictures.py
 
-It writes docs/peers.png (Jali beside other libraries), docs/precision.png (precision against time of bootstrapping),
-docs/performance.png (time against level and ring), docs/batches.png (time of look-ups against their number) and docs/reuse.png (what an
-accelerator reads, by the models of jali.simulate). It needs matplotlib. No chart has more than six lines or marks.
+It writes docs/peers.png (Jali beside other libraries), docs/precision.png (precision against time
+of bootstrapping), docs/performance.png (time against level and ring), docs/batches.png (time of
+look-ups against their number) and docs/reuse.png (what an accelerator reads, by the models of
+jali.simulate). It needs matplotlib. No chart has more than six lines or marks.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ BOOTSTRAPPING = "h100-2026-11-22-bootstrap"
 SWITCHES = "h100-2026-11-22-switch"
 WORDS = "h100-2026-11-22-words"
 CPU = "2026-11-21-epyc-zen5-2c"
-# Time of look-ups against their number: one block a ciphertext, of a first version, and clusters of eight blocks.
+# Time of look-ups against their number: one block a ciphertext, of a first version, and clusters of
+# eight blocks.
 BATCHES, BATCHES_COMMIT = "tfhe-h100-2026-11-26-sets", "e3f168a"
 
 Row = dict[str, Any]
@@ -163,7 +165,8 @@ def peers_picture(pyplot: Any) -> None:
 
 
 def precision_picture(pyplot: Any) -> None:
-    """Draws precision against time, one mark for each preset, on the word that is fastest on a GPU."""
+    """Draws precision against time, one mark for each preset, on the word that is fastest on a
+    GPU."""
     figure, place = pyplot.subplots(figsize=(9, 5))
     _frame(
         place,
@@ -288,7 +291,8 @@ def batches_picture(pyplot: Any) -> None:
 
 
 def reuse_picture(pyplot: Any) -> None:
-    """Draws Figures 1 and 3 of the matrix-vector paper from the model: what is read from outside, by entity and by memory."""
+    """Draws Figures 1 and 3 of the matrix-vector paper from the model: what is read from outside,
+    by entity and by memory."""
     from jali.simulate import allocator, matvec
 
     product = matvec.Product(1024, 1024, matvec.published_sets()["Set-B"])

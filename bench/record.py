@@ -2,10 +2,11 @@
 
     python bench/record.py NAME [--images FILE] [--peers FOLDER] [--seconds S]
 
-Run it with a Python that has Jali, on a quiet machine. FILE is the .npz that tools/train/train_mnist.py was given. The
-mnist demo runs on its last images, which training never saw. --peers also runs bench/peers/compare.py, which installs
-the peers in FOLDER. Afterwards put NAME into
-RECORDS of bench/report.py, which fills the tables of the README and of docs/performance.md.
+Run it with a Python that has Jali, on a quiet machine. FILE is the .npz that
+tools/train/train_mnist.py was given. The mnist demo runs on its last images, which training never
+saw. --peers also runs bench/peers/compare.py, which installs the peers in FOLDER. Afterwards put
+NAME into RECORDS of bench/report.py, which fills the tables of the README and of
+docs/performance.md.
 """
 
 from __future__ import annotations

@@ -57,7 +57,8 @@ def load(name: str) -> list[Record]:
 
 
 def ms(seconds: float) -> str:
-    """A time with three digits, in seconds if it is at least one second, otherwise in milliseconds."""
+    """A time with three digits, in seconds if it is at least one second, otherwise in
+    milliseconds."""
     return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
 
 
@@ -133,7 +134,8 @@ def tree_rows(records: list[Record]) -> Iterator[Figure]:
 
 
 def gpu(records: list[Record]) -> Iterator[Figure]:
-    """What `make gpu-check` measures: bootstrappings of single ciphertexts, rotations, products and the mnist demo."""
+    """What `make gpu-check` measures: bootstrappings of single ciphertexts, rotations, products and
+    the mnist demo."""
     for r in records:
         if r.get("name") == "bootstrap" and r["batch"] == 1 and r.get("keys") == "all":
             p = r["params"]
@@ -181,8 +183,8 @@ def integer_runs(records: list[Record], operation: str, preset: str) -> list[Rec
 
 
 def integers(records: list[Record]) -> Iterator[Figure]:
-    """Rows for the sum and the product of encrypted integers of 64 bits with each preset: one alone, by the fastest kernels on
-    record, and the longest vectors."""
+    """Rows for the sum and the product of encrypted integers of 64 bits with each preset: one
+    alone, by the fastest kernels on record, and the longest vectors."""
     for operation, preset in itertools.product(("add", "multiply"), PRESETS):
         found = integer_runs(records, operation, preset)
         if not found:
@@ -197,8 +199,8 @@ def integers(records: list[Record]) -> Iterator[Figure]:
         yield Figure(about, figure, "bench_integers", one)
 
 
-#: The workloads that go through `jali.compile`, in the order of the table, and the options with which their demos read
-#: real inputs.
+#: The workloads that go through `jali.compile`, in the order of the table, and the options with
+#: which their demos read real inputs.
 INPUTS = {
     ("cifar", "squares"): "--images FILE",
     ("cifar", "relu_15_15_27"): "--images FILE",
@@ -210,14 +212,16 @@ INPUTS = {
 
 
 def workloads(records: list[Record]) -> dict[tuple[str, str | None], Record]:
-    """The last record of each workload that went through `jali.compile` with one example in a request."""
+    """The last record of each workload that went through `jali.compile` with one example in a
+    request."""
     alone = [r for r in records if "bootstraps" in r and (r["demo"] != "cifar" or r["batch"] == 1)]
     last = {(r["demo"], r.get("activation")): r for r in alone}
     return {kind: last[kind] for kind in INPUTS if kind in last}
 
 
 def answers(r: Record, alike: str) -> str:
-    """How many answers of a workload were those of the model in the clear, and how many were refused."""
+    """How many answers of a workload were those of the model in the clear, and how many were
+    refused."""
     count = r.get("images", r.get("sentences", 0))
     text = f"{round(r['agreement_with_plain'] * count)} of {count:,} {alike}"
     return text + (f", {r['refused']} refused" if r.get("refused") else "")

@@ -1,10 +1,14 @@
-"""Holds the model h100 to measurements: rotations, products and bootstrappings of bench/results on an H100 and an H200, in the word w32.
+"""Holds the model h100 to measurements: rotations, products and bootstrappings of bench/results on
+an H100 and an H200, in the word w32.
 
     python bench/simulate_h100.py [-o FILE] [RESULTS ...]
 
-For each measured row it records the same operation on the CPU, whose engine gets the same requests, lowers the trace and simulates it. An operation is
-simulated three times in a row (a bootstrapping twice), and the time of the last is taken: the measurements were of repeated operations, too. Of a batch one ciphertext is
-recorded, and the steps get its size. An H200 is an H100 with the memory that was measured on it. It prints one JSON object a row, and the median and the worst error of each GPU to standard error.
+For each measured row it records the same operation on the CPU, whose engine gets the same requests,
+lowers the trace and simulates it. An operation is simulated three times in a row (a bootstrapping
+twice), and the time of the last is taken: the measurements were of repeated operations, too. Of a
+batch one ciphertext is recorded, and the steps get its size. An H200 is an H100 with the memory
+that was measured on it. It prints one JSON object a row, and the median and the worst error of each
+GPU to standard error.
 """
 
 from __future__ import annotations
@@ -39,7 +43,8 @@ FILES = (
     "ranges-h200-2026-11-23",
     "energy-h200-2026-11-23",
 )
-# What differs from h100.toml: a copy reads and writes so many TB/s, as the floors of ranges-h200-2026-11-23.jsonl say.
+# What differs from h100.toml: a copy reads and writes so many TB/s, as the floors of
+# ranges-h200-2026-11-23.jsonl say.
 DEVICES: dict[str, dict[str, float]] = {"h100": {}, "h200": {"copy_tbs": 4.10}}
 REPEATS = {"rotate": 3, "hmult_relin_rescale": 3, "bootstrap": 2}
 PRESETS = ("n15_small", "n16_fast")  # the others take as long to record, and are like these
@@ -55,7 +60,8 @@ def operation(row: dict[str, Any]) -> tuple[str, str, int | None, int]:
 
 
 def measured(files: list[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows that can be compared, with their devices. Of what a device measured more than once, the last."""
+    """The rows that can be compared, with their devices. Of what a device measured more than once,
+    the last."""
     found: dict[Any, tuple[str, dict[str, Any]]] = {}
     for file in files:
         device = "h200" if "h200" in file.name else "h100"

@@ -1,10 +1,13 @@
-"""Measures how long `jali simulate` takes, and how much memory: for a million steps of a workload, and for the trace of a bootstrapping of CKKS.
+"""Measures how long `jali simulate` takes, and how much memory: for a million steps of a workload,
+and for the trace of a bootstrapping of CKKS.
 
     python bench/simulate_speed.py [-o FILE] [--trace TRACE]
 
-Each command runs in a process of its own, on one thread, with all that it prints by default: the schedule, the constants and the other mode. TRACE is of
-`jali trace bootstrap`; without it the preset n15_small is recorded first. Prints one JSON object a command: seconds by the clock (wall_s) and of the
-processor (cpu_s), which other programs on the machine disturb less, and the largest memory of the process.
+Each command runs in a process of its own, on one thread, with all that it prints by default: the
+schedule, the constants and the other mode. TRACE is of `jali trace bootstrap`; without it the
+preset n15_small is recorded first. Prints one JSON object a command: seconds by the clock (wall_s)
+and of the processor (cpu_s), which other programs on the machine disturb less, and the largest
+memory of the process.
 """
 
 from __future__ import annotations

@@ -27,7 +27,8 @@ weights = rng.uniform(-1, 1, params.slots)
 x = server.bind(client.encrypt(heights))
 y = server.bind(client.encrypt(weights))
 
-# Encrypted arrays are added and multiplied like NumPy arrays: with each other, with arrays and with numbers.
+# Encrypted arrays are added and multiplied like NumPy arrays: with each other, with arrays and with
+# numbers.
 results = {
     "x + y": (x + y, heights + weights),
     "x - 2 y": (x - 2 * y, heights - 2 * weights),
@@ -35,8 +36,8 @@ results = {
     "0.5 * x + array": (0.5 * x + weights, 0.5 * heights + weights),
 }
 for name, (encrypted, expected) in results.items():
-    # decrypt is for the key holder: the last bits of its result are noise that depends on the secret key. If you want
-    # to share a value, use release instead (docs/security.md).
+    # decrypt is for the key holder: the last bits of its result are noise that depends on the
+    # secret key. If you want to share a value, use release instead (docs/security.md).
     error = np.abs(client.decrypt(encrypted) - expected).max()
     print(f"{name:16} largest error {error:.1e} = 2^{np.log2(error):.1f}")
     assert error < 1e-6

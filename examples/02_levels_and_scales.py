@@ -15,17 +15,18 @@ for level in range(params.depth, -1, -1):
     entry = params.level(level)
     print(f"level {level}: log2 Q = {entry.log_q:6.1f}, scale = 2^{np.log2(entry.scale):.4f}")
 
-# Estimates of noise need to know how large the numbers are. Unless you declare another magnitude and peak, they
-# assume a root mean square of 1 and no number above 8. Both travel with the ciphertext in the clear, so they must
-# not depend on the data. These numbers are at most 1.1. If that were not declared, the estimate would have to allow for
-# 8th powers as large as 8^8.
+# Estimates of noise need to know how large the numbers are. Unless you declare another magnitude
+# and peak, they assume a root mean square of 1 and no number above 8. Both travel with the
+# ciphertext in the clear, so they must not depend on the data. These numbers are at most 1.1. If
+# that were not declared, the estimate would have to allow for 8th powers as large as 8^8.
 rng = np.random.default_rng()
 values = rng.choice([-1, 1], params.slots) * rng.uniform(0.9, 1.1, params.slots)
 x = server.bind(client.encrypt(values, peak=1.1))
 assert x.level == params.depth
 
-# A product takes one level. Its scale is the product of two scales, and rescaling divides it by the ratio of two
-# levels' moduli. Sums take no level. A sum of products costs only one relinearisation and one rescaling.
+# A product takes one level. Its scale is the product of two scales, and rescaling divides it by the
+# ratio of two levels' moduli. Sums take no level. A sum of products costs only one relinearisation
+# and one rescaling.
 square = x * x
 assert square.level == params.depth - 1
 total = x * x + x * 0.5 + 3
@@ -35,14 +36,15 @@ assert total.level == params.depth - 1
 cube = square * x
 assert cube.level == params.depth - 2
 
-# The order of products decides the depth. x^8 takes 3 levels as ((x^2)^2)^2, and 7 levels one factor at a time.
+# The order of products decides the depth. x^8 takes 3 levels as ((x^2)^2)^2, and 7 levels one
+# factor at a time.
 power = x
 for _ in range(3):
     power = power * power
 assert power.level == params.depth - 3
 
-# Every operation adds noise. A formula estimates it (docs/noise.md), and the measured error agrees with the
-# estimate.
+# Every operation adds noise. A formula estimates it (docs/noise.md), and the measured error agrees
+# with the estimate.
 for name, encrypted, expected in [
     ("x", x, values),
     ("x^2", square, values**2),

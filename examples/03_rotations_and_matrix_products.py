@@ -9,8 +9,8 @@ client = ckks.Client(params)
 rng = np.random.default_rng()
 
 # --- rotations and sums ---------------------------------------------------------------------------
-# Every rotation needs a key of its own, which takes several hundred kilobytes or some megabytes. Ask only for the
-# keys that the computation needs. Their size is known before they are made.
+# Every rotation needs a key of its own, which takes several hundred kilobytes or some megabytes.
+# Ask only for the keys that the computation needs. Their size is known before they are made.
 rotations = [1, -2, *ckks.sum_rotations(64)]
 print(f"keys for {len(set(rotations))} rotations: {params.key_bytes(rotations) / 1e6:.1f} MB")
 server = ckks.Evaluator(params, client.evaluation_keys(rotations, conjugate=True))
@@ -29,8 +29,9 @@ assert np.allclose(client.decrypt(z * z.conj()), 1, atol=1e-6)
 print("rotations, sums and conjugates agree")
 
 # --- two dense layers -----------------------------------------------------------------------------
-# A plan is made from the matrix and the parameters, before there are keys. It chooses which slots hold the vector
-# and which rotations to use. The second layer takes its input from the slots in which the first one leaves it.
+# A plan is made from the matrix and the parameters, before there are keys. It chooses which slots
+# hold the vector and which rotations to use. The second layer takes its input from the slots in
+# which the first one leaves it.
 first = rng.normal(size=(32, 100)) / 10
 second = rng.normal(size=(10, 32)) / 5
 bias = rng.normal(size=32) / 5
@@ -54,8 +55,9 @@ print(
 assert error < 1e-5
 
 # --- functions ------------------------------------------------------------------------------------
-# Any function that is not made of sums and products is approximated by a polynomial. This is the logistic function on
-# [-8, 8], in the Chebyshev basis. It takes the fewest levels that its degree allows.
+# Any function that is not made of sums and products is approximated by a polynomial. This is the
+# logistic function on [-8, 8], in the Chebyshev basis. It takes the fewest levels that its degree
+# allows.
 logistic = ckks.Polynomial.approximate(lambda t: 1 / (1 + np.exp(-t)), 31, (-8.0, 8.0))
 print(f"degree {logistic.degree}: {logistic.depth} levels, {logistic.multiplications} products")
 arguments = rng.uniform(-8, 8, params.slots)

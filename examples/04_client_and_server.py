@@ -1,7 +1,7 @@
 """Course 4: a client and a server in two processes that exchange bytes.
 
-The server process gets parameters, evaluation keys and ciphertexts. It never gets the secret key, which is needed to
-decrypt. It computes the mean and the variance of the client's numbers.
+The server process gets parameters, evaluation keys and ciphertexts. It never gets the secret key,
+which is needed to decrypt. It computes the mean and the variance of the client's numbers.
 """
 
 import multiprocessing
@@ -18,8 +18,8 @@ COUNT = 1024
 def serve(wire: Connection, key: bytes) -> None:
     """The server: it takes and sends bytes. `key` only seals replies; it cannot decrypt."""
     params = ckks.Params.from_bytes(wire.recv_bytes())
-    # Loading checks lengths before it takes memory, that every residue is below its prime, and that the object
-    # belongs to these parameters. If a check fails, it raises a jali.Error.
+    # Loading checks lengths before it takes memory, that every residue is below its prime, and that
+    # the object belongs to these parameters. If a check fails, it raises a jali.Error.
     keys = ckks.EvaluationKeys.from_bytes(wire.recv_bytes(), params)
     server = ckks.Evaluator(params, keys)
     request = wire.recv_bytes()
@@ -36,8 +36,8 @@ def main() -> None:
     client = ckks.Client(params)
     values = np.random.default_rng().normal(0.3, 0.5, COUNT)
 
-    # The server authenticates its replies with this key. An attacker on the wire does not have it, and so cannot
-    # replace a reply by another one.
+    # The server authenticates its replies with this key. An attacker on the wire does not have it,
+    # and so cannot replace a reply by another one.
     key = authenticated.new_key()
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     server = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs, key))

@@ -1,8 +1,8 @@
 """Course 6: computing without end.
 
 Every product takes a level, and levels run out. Bootstrapping restores them without decrypting: the
-server needs more evaluation keys, but no secret. Here a server squares complex numbers of modulus 1, so that their
-angles double, for as many steps as it likes.
+server needs more evaluation keys, but no secret. Here a server squares complex numbers of modulus
+1, so that their angles double, for as many steps as it likes.
 """
 
 import time
@@ -16,11 +16,12 @@ STEPS = 6
 
 def main() -> None:
     """A client that sends one ciphertext and a server that computes past its levels."""
-    # This is the smallest bootstrapping preset. docs/bootstrapping.md lists the others, which are best run on a GPU.
+    # This is the smallest bootstrapping preset. docs/bootstrapping.md lists the others, which are
+    # best run on a GPU.
     params = ckks.Params.preset("n15_small")
     client = ckks.Client(params)
-    # minimum=True makes at most one rotation key for each matrix, and one more. The keys take less memory than those
-    # of bootstrap=True alone, and bootstrapping is slower.
+    # minimum=True makes at most one rotation key for each matrix, and one more. The keys take less
+    # memory than those of bootstrap=True alone, and bootstrapping is slower.
     keys = client.evaluation_keys(bootstrap=True, minimum=True)
     server = ckks.Evaluator(params, keys)
     print(
@@ -30,8 +31,8 @@ def main() -> None:
     )
 
     values = np.exp(2j * np.pi * np.random.default_rng().uniform(size=params.slots))
-    # Bootstrapping refuses numbers that may be too large. peak=1.0 declares that no number has a modulus above 1. Then
-    # no product of them has.
+    # Bootstrapping refuses numbers that may be too large. peak=1.0 declares that no number has a
+    # modulus above 1. Then no product of them has.
     x = server.bind(client.encrypt(values, peak=1.0))
     for step in range(STEPS):
         if x.level == params.bootstrap_level:

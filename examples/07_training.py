@@ -1,4 +1,5 @@
-"""Course 7: logistic regression trained on encrypted data. The server sees no number, no label and no weight."""
+"""Course 7: logistic regression trained on encrypted data. The server sees no number, no label and
+no weight."""
 
 import numpy as np
 

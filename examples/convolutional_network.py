@@ -1,6 +1,8 @@
-"""The convolutional network of LoLa, FxHENN and GIF-FHE, compiled: a convolution, a square, a dense layer, a square, a dense layer.
+"""The convolutional network of LoLa, FxHENN and GIF-FHE, compiled: a convolution, a square, a dense
+layer, a square, a dense layer.
 
-`jali demo mnist --images FILE` is this network on MNIST's images of 28 x 28, and `jali demo digits` on those of scikit-learn, as here.
+`jali demo mnist --images FILE` is this network on MNIST's images of 28 x 28, and `jali demo digits`
+on those of scikit-learn, as here.
 """
 
 import numpy as np

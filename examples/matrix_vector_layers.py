@@ -1,6 +1,8 @@
-"""Single matrices times encrypted vectors: the seven layers of the matrix-vector paper's Table IV, at a sixteenth of their size.
+"""Single matrices times encrypted vectors: the seven layers of the matrix-vector paper's Table IV,
+at a sixteenth of their size.
 
-`jali bench matvec_compiled` has them in their size. It is the same line of jali.compile; the largest, 4,096 x 25,088, takes some gigabytes.
+`jali bench matvec_compiled` has them in their size. It is the same line of jali.compile; the
+largest, 4,096 x 25,088, takes some gigabytes.
 """
 
 import numpy as np

@@ -1,6 +1,8 @@
-"""A recurrent network and an LSTM that read encrypted sequences: the rows of an image, one part after the other.
+"""A recurrent network and an LSTM that read encrypted sequences: the rows of an image, one part
+after the other.
 
-`jali demo rnn` and `jali demo rnn --cell lstm` read sentences of up to 200 words with 128 units, and bootstrap on their way.
+`jali demo rnn` and `jali demo rnn --cell lstm` read sentences of up to 200 words with 128 units,
+and bootstrap on their way.
 """
 
 import numpy as np
@@ -19,7 +21,8 @@ rng = np.random.default_rng(4)
 
 
 def cell(units, gates):
-    """Weights of a cell. Yours belong here; these are drawn, and the client's last layer alone is trained."""
+    """Weights of a cell. Yours belong here; these are drawn, and the client's last layer alone is
+    trained."""
     inner = rng.normal(size=(gates * units, units)) * 0.5 / np.sqrt(units)
     outer = rng.normal(size=(gates * units, FEATURES)) * 1.5 / np.sqrt(FEATURES)
     return inner, outer, np.zeros(gates * units)

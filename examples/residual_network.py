@@ -1,6 +1,8 @@
-"""A residual network on encrypted images: blocks of ResNet at a small size, with squares in the place of ReLU.
+"""A residual network on encrypted images: blocks of ResNet at a small size, with squares in the
+place of ReLU.
 
-`jali demo cifar` is ResNet-20 (He et al. 2016) on colour images, with trained weights. It goes through the same jali.compile.
+`jali demo cifar` is ResNet-20 (He et al. 2016) on colour images, with trained weights. It goes
+through the same jali.compile.
 """
 
 import numpy as np
@@ -21,7 +23,8 @@ def kernel(outer, inner):
     return rng.normal(size=(outer, inner, 3, 3)) / np.sqrt(9 * inner)
 
 
-# Your weights belong here. These convolutions are drawn, and the last layer alone is trained, so that the example takes seconds.
+# Your weights belong here. These convolutions are drawn, and the last layer alone is trained, so
+# that the example takes seconds.
 first = kernel(8, 1)
 blocks = [(kernel(8, 8), kernel(8, 8)), (kernel(16, 8), kernel(16, 16))]
 

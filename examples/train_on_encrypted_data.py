@@ -13,7 +13,8 @@ from jali.nn import workloads
 ROWS, COLUMNS, ITERATIONS = 64, 8, 3
 X, y = load_breast_cancer(return_X_y=True)
 x = StandardScaler().fit_transform(X[:, : COLUMNS - 1]).clip(-2, 2) / 2
-# A row is an example with a 1 for the bias, times its label. A power of two of columns makes sums of rows cheap.
+# A row is an example with a 1 for the bias, times its label. A power of two of columns makes sums
+# of rows cheap.
 rows = np.c_[x, np.ones(len(x))] * np.where(y == 1, 1.0, -1.0)[:, None]
 rng = np.random.default_rng(19)
 rows = rng.permutation(rows)

@@ -1,6 +1,8 @@
-"""A layer of a transformer's encoder: attention with softmax, GELU and normalisations, on encrypted vectors.
+"""A layer of a transformer's encoder: attention with softmax, GELU and normalisations, on encrypted
+vectors.
 
-`jali demo encoder` is a trained network of two such layers, 128 features and 128 words, whose encrypted run is for a GPU.
+`jali demo encoder` is a trained network of two such layers, 128 features and 128 words, whose
+encrypted run is for a GPU.
 """
 
 import numpy as np
@@ -15,7 +17,8 @@ WIDTH, TOKENS, HEADS, HIDDEN = 8, 4, 2, 16
 rng = np.random.default_rng(12)
 sizes = dict.fromkeys(("query", "key", "value", "mixed"), (WIDTH, WIDTH))
 sizes |= {"inner": (HIDDEN, WIDTH), "outer": (WIDTH, HIDDEN)}
-# Your weights belong here: matrices (outputs, inputs) and biases, as encoders.encoder_layer names them.
+# Your weights belong here: matrices (outputs, inputs) and biases, as encoders.encoder_layer names
+# them.
 weights = {name: rng.normal(size=size) / np.sqrt(2 * size[1]) for name, size in sizes.items()}
 weights |= {f"{name}_bias": np.zeros(size[0]) for name, size in sizes.items()}
 weights |= {name: np.ones(WIDTH) for name in ("norm1", "norm2")}
@@ -39,7 +42,8 @@ print(
 )
 assert np.abs(expected - clear).max() < 2.0**-5 * 1.5 * np.abs(clear).max()
 
-# The same plan on a ring that is TOO SMALL TO BE SECURE, so that it runs here in seconds. With jali.compile's program, the lines are the same.
+# The same plan on a ring that is TOO SMALL TO BE SECURE, so that it runs here in seconds. With
+# jali.compile's program, the lines are the same.
 small = compiled(
     nn.trace(layer, x[0]),
     [x],

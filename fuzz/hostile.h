@@ -1,6 +1,6 @@
-// Objects with valid checksums and hostile content, described by a few bytes: what a loader accepts although
-// no honest program wrote it. Most fields are honest in most objects, so that operations get past their first
-// checks.
+// Objects with valid checksums and hostile content, described by a few bytes: what a loader accepts
+// although no honest program wrote it. Most fields are honest in most objects, so that operations
+// get past their first checks.
 #pragma once
 
 #include <algorithm>

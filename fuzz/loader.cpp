@@ -34,7 +34,8 @@ using namespace jali;
 constexpr wire::Limits kLimits{std::size_t{1} << 22,
                                0};  // the sets of parameters here are insecure
 
-/// Objects of one parameter set, of the kind of this target: a kind may have several valid examples.
+/// Objects of one parameter set, of the kind of this target: a kind may have several valid
+/// examples.
 struct World {
   struct Loader {
     wire::Bytes valid;
@@ -147,7 +148,8 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
       size = valid.size();
     }
   }
-  // A window is mutated and may grow or shrink: mostly where the fields are, at the start of the payload.
+  // A window is mutated and may grow or shrink: mostly where the fields are, at the start of the
+  // payload.
   const std::size_t payload = std::min(size, wire::kHeaderBytes);
   std::size_t from = payload;
   switch (below(4)) {

@@ -1,6 +1,7 @@
 // A driver for fuzz targets where the compiler has no libFuzzer: runs files, then mutations of what
 // it has seen, without coverage. The same options and file names as libFuzzer's, as far as they go:
-//   fuzz_NAME [-max_total_time=SECONDS] [-runs=N] [-seed=N] [-max_len=N] [-artifact_prefix=P] [FILE_OR_FOLDER...]
+//   fuzz_NAME [-max_total_time=SECONDS] [-runs=N] [-seed=N] [-max_len=N] [-artifact_prefix=P]
+//   [FILE_OR_FOLDER...]
 // Deterministic for given -seed and -runs.
 #include <algorithm>
 #include <chrono>
@@ -133,7 +134,8 @@ int main(int argc, char** argv) {
   const auto end = Clock::now() + std::chrono::duration<double>(seconds);
   Input input;
   for (std::uint64_t k = 0; runs > 0 ? k < runs : Clock::now() < end; ++k) {
-    // Mutations pile up for a while, then start again from a file or from the mutator's own examples.
+    // Mutations pile up for a while, then start again from a file or from the mutator's own
+    // examples.
     if (k % 8 == 0) input = corpus[generator() % corpus.size()];
     const std::size_t size = std::min(input.size(), max_size);
     input.resize(max_size);

@@ -1,4 +1,5 @@
-// Random inputs. They follow from the name of the test, like all entropy of a test program (tests/seeds).
+// Random inputs. They follow from the name of the test, like all entropy of a test program
+// (tests/seeds).
 #pragma once
 
 #include <gtest/gtest.h>

@@ -19,8 +19,8 @@ struct TfheShape {
   int message_bits = 2, carry_bits = 2;
 };
 
-/// Errors are so small that bootstrapping of sums fails with a probability below 2^-128 for the max_norm2 that the noise
-/// formulas give, but at most 50.
+/// Errors are so small that bootstrapping of sums fails with a probability below 2^-128 for the
+/// max_norm2 that the noise formulas give, but at most 50.
 inline tfhe::Literal insecure_literal(const TfheShape& shape = {}) {
   tfhe::Literal out;
   out.name = "insecure_test";

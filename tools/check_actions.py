@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Refuses actions of workflows that are not pinned by a commit: a tag can be moved to other code.
 
-`uses: OWNER/NAME@HASH  # TAG`, with the 40 hexadecimal digits of a commit. Actions of this repository (./) need none. A container is
-pinned by its digest, docker://IMAGE@sha256:...
+`uses: OWNER/NAME@HASH  # TAG`, with the 40 hexadecimal digits of a commit. Actions of this
+repository (./) need none. A container is pinned by its digest, docker://IMAGE@sha256:...
 
-Usage: tools/check_actions.py [ROOT]. Prints one line for each violation; the exit status is 1 if there are any.
+Usage: tools/check_actions.py [ROOT]. Prints one line for each violation; the exit status is 1 if
+there are any.
 """
 
 from __future__ import annotations

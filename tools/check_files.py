@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Refuses what must never be committed: big files, data sets, and paths of somebody's machine.
 
-Usage: tools/check_files.py [ROOT]. Prints one line for each violation; the exit status is 1 if there are any.
+Usage: tools/check_files.py [ROOT]. Prints one line for each violation; the exit status is 1 if
+there are any.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Refuses public methods of the evaluators that no file of their fuzz target calls: fuzz/operations, or fuzz/tfhe.
+"""Refuses public methods of the evaluators that no file of their fuzz target calls:
+fuzz/operations, or fuzz/tfhe.
 
-A target passes objects that a loader accepts to every operation. An operation that it does not call is not fuzzed.
+A target passes objects that a loader accepts to every operation. An operation that it does not call
+is not fuzzed.
 
-Usage: tools/check_fuzz.py [ROOT]. Prints one line for each violation; the exit status is 1 if there are any.
+Usage: tools/check_fuzz.py [ROOT]. Prints one line for each violation; the exit status is 1 if there
+are any.
 """
 
 from __future__ import annotations
@@ -17,9 +20,11 @@ import checking
 
 @dataclass(frozen=True)
 class Target:
-    """A fuzz target: its folder, the classes that it calls with their headers, and what it need not call.
+    """A fuzz target: its folder, the classes that it calls with their headers, and what it need not
+    call.
 
-    receivers: the expressions by which the target calls a class. Other classes have methods of the same names.
+    receivers: the expressions by which the target calls a class. Other classes have methods of the
+        same names.
     """
 
     folder: str
@@ -44,8 +49,9 @@ CLASSES = {
     "MatVec": "src/jali/circuits/matvec.h",
     "SlotSum": "src/jali/circuits/slot_sum.h",
 }
-# These methods take nothing hostile. They return facts about an object, they make plans before any ciphertext is read,
-# or they take views in the engine's memory, which a prepared LinearTransform makes.
+# These methods take nothing hostile. They return facts about an object, they make plans before any
+# ciphertext is read, or they take views in the engine's memory, which a prepared LinearTransform
+# makes.
 EXEMPT = {
     "Evaluator": {"params", "ring", "engine", "key_bytes", "rotation", "rotated_sums"},
     "AutoEvaluator": {"explicit_evaluator"},

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Reads how an extension module was linked and compiled: an attacker who can overrun a buffer shall find nothing to overwrite.
+"""Reads how an extension module was linked and compiled: an attacker who can overrun a buffer shall
+find nothing to overwrite.
 
-Of every module: addresses that the loader fills in are read-only before any code runs (RELRO, BIND_NOW), no stack is executable, and the
-code is not written to (no TEXTREL). Of those that were compiled with JALI_HARDEN: stacks are guarded (__stack_chk_fail), and functions that
-know the size of their buffer check it (_FORTIFY_SOURCE: __memcpy_chk and the like).
+Of every module: addresses that the loader fills in are read-only before any code runs (RELRO,
+BIND_NOW), no stack is executable, and the code is not written to (no TEXTREL). Of those that were
+compiled with JALI_HARDEN: stacks are guarded (__stack_chk_fail), and functions that know the size
+of their buffer check it (_FORTIFY_SOURCE: __memcpy_chk and the like).
 
-Usage: tools/check_hardening.py FILE... Prints one line for each violation; the exit status is 1 if there are any.
+Usage: tools/check_hardening.py FILE... Prints one line for each violation; the exit status is 1 if
+there are any.
 """
 
 from __future__ import annotations

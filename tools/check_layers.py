@@ -1,24 +1,27 @@
 #!/usr/bin/env python3
 """Checks that every part of Jali looks only at the parts below it.
 
-Rooms: a file of src/jali/ROOM may include "jali/OTHER/..." only if OTHER is ROOM itself or has a smaller number in
-ROOMS. Rooms of equal number may not include each other.
-Engines: the folders of backend/ may not include each other. Each may include backend/*.h. Only backend/NAME/ may
-include device/NAME/.
-Libraries: a room links, directly or through other rooms, every room that it includes. It may not link a room that it
-may not include.
+Rooms: a file of src/jali/ROOM may include "jali/OTHER/..." only if OTHER is ROOM itself or has a
+smaller number in ROOMS. Rooms of equal number may not include each other.
+Engines: the folders of backend/ may not include each other. Each may include backend/*.h. Only
+backend/NAME/ may include device/NAME/.
+Libraries: a room links, directly or through other rooms, every room that it includes. It may not
+link a room that it may not include.
 Tables: files in TABLES may include, directly or through other files, only the tables of operations
 (backend/NAME_ops.h) that TABLES gives them.
-Schemes: files of ring/, rlwe/, integers/, device/ and wire/ and params/rlwe_params.* may not name a scheme, unless the file's own
-name does (wire/ckks.cpp).
-Secrets: code that touches a secret key lies in folders secret/ and in libraries jali_ROOM_secret. Only these, and
-api/jali.h with jali_api, may include and link them, so that a program that only evaluates contains none of it.
-Python: at the top level, modules of python/jali import only the standard library, numpy and jali. Other packages are
-imported inside the function that needs them. Imports among the modules, also those inside functions, have no circle, and
-go from a part of PARTS to itself and to parts of smaller number. Imports for type checkers alone are not counted, except in
-python/jali/compiler: its rooms import only themselves and rooms of smaller number in COMPILER, for type checkers, too.
+Schemes: files of ring/, rlwe/, integers/, device/ and wire/ and params/rlwe_params.* may not name a
+scheme, unless the file's own name does (wire/ckks.cpp).
+Secrets: code that touches a secret key lies in folders secret/ and in libraries jali_ROOM_secret.
+Only these, and api/jali.h with jali_api, may include and link them, so that a program that only
+evaluates contains none of it. Python: at the top level, modules of python/jali import only the
+standard library, numpy and jali. Other packages are imported inside the function that needs them.
+Imports among the modules, also those inside functions, have no circle, and go from a part of PARTS
+to itself and to parts of smaller number. Imports for type checkers alone are not counted, except in
+python/jali/compiler: its rooms import only themselves and rooms of smaller number in COMPILER, for
+type checkers, too.
 
-Usage: tools/check_layers.py [ROOT]. Prints one line for each violation; the exit status is 1 if there are any.
+Usage: tools/check_layers.py [ROOT]. Prints one line for each violation; the exit status is 1 if
+there are any.
 """
 
 from __future__ import annotations
@@ -57,10 +60,11 @@ NEUTRAL = ("ring/", "rlwe/", "integers/", "device/", "wire/", "params/rlwe_param
 SCHEMES = re.compile("ckks|tfhe", re.IGNORECASE)
 # The header and the library that contain everything, also the code that touches secret keys.
 EVERYTHING = ("src/jali/api/jali.h", "api")
-# Folders inside a room that may not include each other: the engines, and the devices on which they compute.
+# Folders inside a room that may not include each other: the engines, and the devices on which they
+# compute.
 FOLDERS = {"backend": ("ref", "cpu", "cuda", "dry", "trace"), "device": ("cuda",)}
-# The tables of operations that files may reach, by the beginning of the file's path. The longest beginning counts.
-# A family of kernels that is not named here needs no table.
+# The tables of operations that files may reach, by the beginning of the file's path. The longest
+# beginning counts. A family of kernels that is not named here needs no table.
 TABLES = {
     "ring/": {"ring"},
     "rlwe/": {"ring", "rlwe"},
@@ -81,7 +85,8 @@ TABLES = {
     "backend/cuda/tfhe_cuda.cu": {"tfhe"},
     "backend/cuda/variants/": {"ring"},
 }
-# The parts of python/jali, as of ROOMS, by the beginning of the module's name. The longest beginning counts.
+# The parts of python/jali, as of ROOMS, by the beginning of the module's name. The longest
+# beginning counts.
 PARTS = {
     "errors": 0,
     "_core": 1,
@@ -124,7 +129,8 @@ LINK_CALL = re.compile(r"target_link_libraries\s*\(\s*jali_(\w+)([^)]*)\)")
 
 
 def place(path: str) -> tuple[str, str]:
-    """(room, folder) of a path "jali/..."; folder is "" for a file that is in no folder of FOLDERS, or in the room's secret/."""
+    """(room, folder) of a path "jali/..."; folder is "" for a file that is in no folder of FOLDERS,
+    or in the room's secret/."""
     parts = path.split("/")
     if len(parts) == 2:
         return "api", ""  # jali/jali.h
@@ -148,7 +154,8 @@ def allowed(user: tuple[str, str], used: tuple[str, str]) -> bool:
         return other_folder in ("", folder)
     if ROOMS[other] >= ROOMS[room]:
         return False
-    # Other rooms use the engines of backend/ through engines.h alone. A device is used by the engine of its name alone.
+    # Other rooms use the engines of backend/ through engines.h alone. A device is used by the
+    # engine of its name alone.
     return other_folder in ("", folder)
 
 
@@ -178,7 +185,8 @@ def check_tables(root: Path) -> Iterator[str]:
     }
 
     def ways(start: str) -> Iterator[list[str]]:
-        """For each file that `start` includes, directly or through others, one chain of includes to it."""
+        """For each file that `start` includes, directly or through others, one chain of includes to
+        it."""
         seen, pending = {start}, [[start]]
         for way in pending:
             for used in files.get(way[-1], ()):
@@ -224,7 +232,8 @@ def check_links(root: Path, includes: dict[str, set[str]]) -> Iterator[str]:
                     continue
                 used = target_place(dep)
                 links[user[0]].add(used[0])
-                # Engines are made through engines.h, so other rooms, and the library of backend/, may link them.
+                # Engines are made through engines.h, so other rooms, and the library of backend/,
+                # may link them.
                 seen_as = used if user[0] == used[0] and user[1] else (used[0], "")
                 if not allowed(user, seen_as):
                     yield f"{name}: jali_{target} may not link jali_{dep}"
@@ -271,7 +280,8 @@ def module_name(file: Path, package: Path) -> str:
 def jali_imports(
     tree: ast.Module, name: str, is_package: bool, modules: set[str], for_checkers: bool
 ) -> set[str]:
-    """The modules of the package that a module imports anywhere in its text. for_checkers: also what it imports for type checkers alone."""
+    """The modules of the package that a module imports anywhere in its text. for_checkers: also
+    what it imports for type checkers alone."""
     found: set[str] = set()
     pending: list[ast.AST] = list(tree.body)
     while pending:
@@ -305,13 +315,15 @@ def part(module: str) -> str:
 
 
 def compiler_room(module: str) -> str:
-    """The room of COMPILER to which a module belongs; empty for the package itself and for modules elsewhere."""
+    """The room of COMPILER to which a module belongs; empty for the package itself and for modules
+    elsewhere."""
     inner = module.removeprefix(f"{COMPILER_PACKAGE}.")
     return "" if inner == module else inner.split(".")[0]
 
 
 def check_compiler(imports: dict[str, set[str]]) -> Iterator[str]:
-    """One violation for each module of the compiler without a room, and for each import from a room that may not be imported."""
+    """One violation for each module of the compiler without a room, and for each import from a room
+    that may not be imported."""
     for name, used in imports.items():
         mine = compiler_room(name)
         if mine and mine not in COMPILER:
@@ -326,7 +338,8 @@ def check_compiler(imports: dict[str, set[str]]) -> Iterator[str]:
 
 
 def check_imports(root: Path) -> Iterator[str]:
-    """One violation for each circle of imports, and for each import from a part that may not be imported."""
+    """One violation for each circle of imports, and for each import from a part that may not be
+    imported."""
     package = root / "python" / "jali"
     files = {module_name(file, package): file for file in sorted(package.rglob("*.py"))}
     imports = {

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""Refuses operations of the tables (src/jali/backend/*_ops.h) that tests/gpu does not compare with the CPU's bits.
+"""Refuses operations of the tables (src/jali/backend/*_ops.h) that tests/gpu does not compare with
+the CPU's bits.
 
-The test cuda_levels_test.cpp runs operations at every level, in every word, batch and variant. It has to call every
-virtual function of a table as `o.engine.TABLE().NAME(`, where TABLE is the header's name without `_ops.h`. It has to
-call `capture`, which the engine itself offers, as `o.engine.capture(`.
+The test cuda_levels_test.cpp runs operations at every level, in every word, batch and variant. It
+has to call every virtual function of a table as `o.engine.TABLE().NAME(`, where TABLE is the
+header's name without `_ops.h`. It has to call `capture`, which the engine itself offers, as
+`o.engine.capture(`.
 
-The tables of TFHE stand beside an engine. tests/backend/tfhe_compare.h, which compares any of its engines with the oracle,
-and tfhe_support.h, which makes its keys, have to call each of its operations; tfhe_client_compare.h those under a secret key.
+The tables of TFHE stand beside an engine. tests/backend/tfhe_compare.h, which compares any of its
+engines with the oracle, and tfhe_support.h, which makes its keys, have to call each of its
+operations; tfhe_client_compare.h those under a secret key.
 
-Usage: tools/check_ops.py [ROOT]. Prints one line for each violation; the exit status is 1 if there are any.
+Usage: tools/check_ops.py [ROOT]. Prints one line for each violation; the exit status is 1 if there
+are any.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Checks that a built site needs no network: no script, style, font or picture comes from another host.
+"""Checks that a built site needs no network: no script, style, font or picture comes from another
+host.
 
-Usage: tools/check_site.py FOLDER. Prints one line for each violation; the exit status is 1 if there are any.
+Usage: tools/check_site.py FOLDER. Prints one line for each violation; the exit status is 1 if there
+are any.
 """
 
 from __future__ import annotations

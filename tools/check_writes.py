@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Refuses a second way of writing files: in what users install, base/replace_file.cpp alone opens files for writing.
+"""Refuses a second way of writing files: in what users install, base/replace_file.cpp alone opens
+files for writing.
 
-C++: src/jali and python/src may not open a file for writing or rename one, except in that file. Python: python/jali calls
-jali._core.files instead of open(.., "w"), Path.write_bytes, savefig(path) and the like.
+C++: src/jali and python/src may not open a file for writing or rename one, except in that file.
+Python: python/jali calls jali._core.files instead of open(.., "w"), Path.write_bytes, savefig(path)
+and the like.
 
-Usage: tools/check_writes.py [ROOT]. Prints one line for each violation; the exit status is 1 if there are any.
+Usage: tools/check_writes.py [ROOT]. Prints one line for each violation; the exit status is 1 if
+there are any.
 """
 
 from __future__ import annotations

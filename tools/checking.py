@@ -8,7 +8,8 @@ from pathlib import Path
 
 
 def run(name: str, check: Callable[[Path], Iterable[str]]) -> None:
-    """Runs `check` on the tree that the first argument names, or on this one, and prints a line for each violation.
+    """Runs `check` on the tree that the first argument names, or on this one, and prints a line for
+    each violation.
 
     Ends the program, with exit status 1 if there are violations.
     """

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Draws docs/house.svg, one row for each layer, from the layers of check_layers.py and the table of CONTRIBUTING.md.
+"""Draws docs/house.svg, one row for each layer, from the layers of check_layers.py and the table of
+CONTRIBUTING.md.
 
 python tools/draw_house.py          writes docs/house.svg
 python tools/draw_house.py --check  exit status 1 if docs/house.svg is not what it would write

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/hardware.md: what two papers print, beside what the models give (jali.simulate.comparison).
+"""Writes the tables of docs/hardware.md: what two papers print, beside what the models give
+(jali.simulate.comparison).
 
 A table stands between the lines  <!-- table: PAPER NAME -->  and  <!-- table: end -->.
 

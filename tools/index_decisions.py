@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Writes docs/development/decisions.md, the list of all decisions, from the titles of docs/decisions/*.md.
+"""Writes docs/development/decisions.md, the list of all decisions, from the titles of
+docs/decisions/*.md.
 
 python tools/index_decisions.py          writes it
-python tools/index_decisions.py --check  exit status 1 if it is not what it would write, or a title is wrong
+python tools/index_decisions.py --check  exit status 1 if it is not what it would write, or a title
+is wrong
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ Where there was a choice among alternatives, a page says what was decided, why, 
 
 
 def titles(root: Path) -> list[tuple[str, str, str]]:
-    """(file name, number, title) of each decision, in order. A title that does not fit is a ValueError."""
+    """(file name, number, title) of each decision, in order. A title that does not fit is a
+    ValueError."""
     found = []
     for file in sorted((root / FOLDER).glob("*.md")):
         first = file.read_text(encoding="utf-8").partition("\n")[0]

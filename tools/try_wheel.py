@@ -1,4 +1,5 @@
-"""What an installed wheel must do with NumPy alone. Run by tools/try_wheel.sh with the wheel's Python."""
+"""What an installed wheel must do with NumPy alone. Run by tools/try_wheel.sh with the wheel's
+Python."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ import check_hardening
 
 
 def check_instruction_sets() -> None:
-    """The engine sees what the kernel of the system names: a wheel that sees less is slow without a word."""
+    """The engine sees what the kernel of the system names: a wheel that sees less is slow without a
+    word."""
     words = {"ifma": "avx512ifma", "avx512": "avx512vl", "avx2": "avx2"}
     flags: set[str] = set()
     if sys.platform == "linux" and platform.machine() == "x86_64":
@@ -50,7 +52,8 @@ def check_computation(name: str) -> None:
 
 
 def check_errors() -> None:
-    """Errors cross from C++ to Python: what a C++ runtime that is linked in wrongly breaks first."""
+    """Errors cross from C++ to Python: what a C++ runtime that is linked in wrongly breaks
+    first."""
     params = ckks.Params.create(depth=1)
     try:
         ckks.Ciphertext.from_bytes(b"nothing", params)

@@ -1,12 +1,14 @@
-// Times bootstrapping and each of its stages, on a CPU or a GPU. Prints one JSON object in the form of
-// `jali bench --json`, and nothing before the result was decrypted and compared.
+// Times bootstrapping and each of its stages, on a CPU or a GPU. Prints one JSON object in the form
+// of `jali bench --json`, and nothing before the result was decrypted and compared.
 //   bench_bootstrap [--preset NAME] [--device cpu|cuda] [--word w32|w52|w64] [--batch B] [--reps R]
-//                   [--precision BITS] [--order raise_first|slots_first] [--cts LEVELS] [--stc LEVELS]
+//                   [--precision BITS] [--order raise_first|slots_first] [--cts LEVELS] [--stc
+//                   LEVELS]
 //                   [--dnum D] [--log-n N] [--minimum] [--target LEVEL]
 //                   [--threads T] [--stream] [--bytes] [--operations] [--profile] [--commit C]
 //
 //   --precision, --order, --cts, --stc, --dnum   replace what the preset says
-//   --log-n        takes the preset's precision, levels and digits on another ring, which is then not secure
+//   --log-n        takes the preset's precision, levels and digits on another ring, which is then
+//   not secure
 //   --minimum      uses the fewest keys
 //   --target       restores levels up to this one
 //   --stream       encodes diagonals at each use, which needs little memory
@@ -14,10 +16,10 @@
 //   --operations   times the operations one by one on a GPU too, not the recorded program
 //   --profile      prints the kernels of a bootstrapping on a GPU, sorted by their time, to stderr
 //
-// On a GPU the time of a bootstrapping is that of the recorded program. The time of a stage is that of its operations
-// one by one, with a wait at the end of the stage. The floor of a stage is the number of bytes that its operations read
-// and write, each operand and result once, divided by the rate of a copy. The exit status is 3 if the memory is too
-// small.
+// On a GPU the time of a bootstrapping is that of the recorded program. The time of a stage is that
+// of its operations one by one, with a wait at the end of the stage. The floor of a stage is the
+// number of bytes that its operations read and write, each operand and result once, divided by the
+// rate of a copy. The exit status is 3 if the memory is too small.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -77,7 +79,8 @@ ckks::ParamsPtr make_params(const Options& o) {
     ckks::Literal literal = params::bootstrap_literal(request, p.log_n);
     literal.dnum = o.dnum;
     if (o.log_n == 0) return ckks::Params::create(literal);
-    // The number of digits is the preset's. Without a bound on log PQ a single digit would be chosen.
+    // The number of digits is the preset's. Without a bound on log PQ a single digit would be
+    // chosen.
     const int digits = static_cast<int>(ckks::Params::create(literal)->dnum());
     request.security = 0;
     request.name = "insecure_" + o.preset;
@@ -93,7 +96,8 @@ struct Stage {
   double bytes = 0;
 };
 
-/// Adds the bytes that each stage's operations read and write. A second evaluator on a tracing engine records them.
+/// Adds the bytes that each stage's operations read and write. A second evaluator on a tracing
+/// engine records them.
 void count_bytes(const bootstrap::BootstrapPlan& plan,
                  const std::shared_ptr<const ring::Ring>& ring,
                  const std::shared_ptr<const rlwe::EvaluationKeys>& keys, const ckks::Ciphertext& x,
@@ -147,7 +151,8 @@ int run(const Options& o) {
       bootstrap::evaluation_keys(generator, *sk, {&plan, 1}));
   wait();
   const double keys_s = lap();
-  // Bytes in use in the engine's memory. The differences are what the expanded keys and the diagonals take.
+  // Bytes in use in the engine's memory. The differences are what the expanded keys and the
+  // diagonals take.
   const auto held = [&] { return static_cast<double>(ring->engine().pool()->bytes_in_use()); };
   const double before_keys = held();
   evaluator = std::make_shared<const ckks::Evaluator>(params, ring, keys);

@@ -1,5 +1,6 @@
-// Times the client's side and recorded programs on a GPU. Prints JSON lines in the form of `jali bench --json`.
-// The ciphertexts are compared with the CPU's before anything is printed of them. Usage: bench_gpu_programs [COMMIT].
+// Times the client's side and recorded programs on a GPU. Prints JSON lines in the form of `jali
+// bench --json`. The ciphertexts are compared with the CPU's before anything is printed of them.
+// Usage: bench_gpu_programs [COMMIT].
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -1,9 +1,12 @@
-// Sums and products of encrypted integers of 64 bits: the time of one, the throughput of vectors, and the host's share.
-//   bench_integers [--device cpu|cuda] [--preset NAME] [--threads T] [--batches 1,16,128,1024] [--seconds S] [--bits 64]
+// Sums and products of encrypted integers of 64 bits: the time of one, the throughput of vectors,
+// and the host's share.
+//   bench_integers [--device cpu|cuda] [--preset NAME] [--threads T] [--batches 1,16,128,1024]
+//   [--seconds S] [--bits 64]
 //     [--commit HASH]
-// For each operation and batch it prints one JSON object: the median, smallest and largest time of a call, and what a call
-// looks up. All results of the last call are decrypted; "wrong" counts those that differ, and the exit status is 1 if one does.
-// "host" objects tell the time that the host takes for a wave of look-ups on a machine that does nothing.
+// For each operation and batch it prints one JSON object: the median, smallest and largest time of
+// a call, and what a call looks up. All results of the last call are decrypted; "wrong" counts
+// those that differ, and the exit status is 1 if one does. "host" objects tell the time that the
+// host takes for a wave of look-ups on a machine that does nothing.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

@@ -1,9 +1,11 @@
 // Times the operations of the CPU engine of TFHE with real keys, and checks every result.
-//   bench_tfhe [--set NAME] [--isa ISA] [--transform fft|ntt] [--threads T] [--seconds S] [--batches 1,8,32]
+//   bench_tfhe [--set NAME] [--isa ISA] [--transform fft|ntt] [--threads T] [--seconds S]
+//   [--batches 1,8,32]
 //     [--commit HASH]
-// For each set of parameters, operation and batch it prints one JSON object. Times are processor time of the whole process
-// for the batch (with one thread: what one core works), so that other programs on the machine disturb them little.
-// "right" counts the results that decrypt to the value of the table; the exit status is 1 if one is wrong.
+// For each set of parameters, operation and batch it prints one JSON object. Times are processor
+// time of the whole process for the batch (with one thread: what one core works), so that other
+// programs on the machine disturb them little. "right" counts the results that decrypt to the value
+// of the table; the exit status is 1 if one is wrong.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -36,7 +38,8 @@ struct Set {
   int group = 1;
 };
 
-// The first two are those that tfhe-rs names PARAM_MESSAGE_2_CARRY_2 and the default of its booleans.
+// The first two are those that tfhe-rs names PARAM_MESSAGE_2_CARRY_2 and the default of its
+// booleans.
 const Set kSets[] = {
     {"message_2_carry_2", 918, 1, 2048, {23, 1}, {4, 4}, -19.8, -47.8, 16},
     {"boolean", 805, 3, 512, {10, 2}, {3, 5}, -17.4, -30, 4},

@@ -1,9 +1,10 @@
-// Prints a table of the error of bootstrapping after each of its stages, measured and predicted, on a small ring with
-// all slots in use.
+// Prints a table of the error of bootstrapping after each of its stages, measured and predicted, on
+// a small ring with all slots in use.
 //   bootstrap_errors [--log-n N] [--precision P] [--batch B] [--order raise_first] [--word w32]
-// An error is given in bits: -log2 of the standard deviation that it would have in the real part of a slot of the
-// result if all later stages were exact. Variances add, so that the error of one stage alone has the difference of the
-// variances after and before it. The order is slots_first, as in most presets, unless --order says raise_first.
+// An error is given in bits: -log2 of the standard deviation that it would have in the real part of
+// a slot of the result if all later stages were exact. Variances add, so that the error of one
+// stage alone has the difference of the variances after and before it. The order is slots_first, as
+// in most presets, unless --order says raise_first.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -57,9 +58,9 @@ int run(int log_n, double precision, std::size_t batch, params::BootstrapOrder o
     ring->to_coeff(poly);
     return ring::to_doubles(*ring, poly, scale);
   };
-  // m: the exact coefficients that are raised, with far more bits than any stage keeps. With raise_first they are the
-  // coefficients of the message. With slots_first they are its slots in bit-reversed order: slot k is
-  // m_k + i m_{k + N/2}.
+  // m: the exact coefficients that are raised, with far more bits than any stage keeps. With
+  // raise_first they are the coefficients of the message. With slots_first they are its slots in
+  // bit-reversed order: slot k is m_k + i m_{k + N/2}.
   const bool raise_first = order == params::BootstrapOrder::raise_first;
   std::vector<double> m(batch * n);
   if (raise_first) {
@@ -77,7 +78,8 @@ int run(int log_n, double precision, std::size_t batch, params::BootstrapOrder o
 
   double q0 = 1;
   for (PrimeIndex i : params->level(0).primes) q0 *= static_cast<double>(params->primes()[i]);
-  // The real part of a slot is a sum of N coefficients times cosines, so its variance is N/2 times a coefficient's.
+  // The real part of a slot is a sum of N coefficients times cosines, so its variance is N/2 times
+  // a coefficient's.
   const double slot = std::sqrt(static_cast<double>(n) / 2);
   const double sum = raise_first ? slot : 1;
   double entry = 0;  // the scale at level 0
@@ -118,8 +120,8 @@ int run(int log_n, double precision, std::size_t batch, params::BootstrapOrder o
     } else if (stage == "coefficients_to_slots" || stage == "reduction") {
       const bool reduced = stage == "reduction";
       const auto got = evaluator->encoder().decode(decryptor.decrypt(c));
-      // The slots hold x_k + i x_{k + N/2} in bit-reversed order, x the raised coefficients. Before the reduction they
-      // are divided by 2 (K + 1/4).
+      // The slots hold x_k + i x_{k + N/2} in bit-reversed order, x the raised coefficients. Before
+      // the reduction they are divided by 2 (K + 1/4).
       const double factor = reduced ? 1 : 2 * (b.range + 0.25) * (q0 / entry);
       for (std::size_t v_ = 0; v_ < batch; ++v_) {
         for (std::size_t k = 0; k < half; ++k) {

@@ -1,12 +1,14 @@
 // Runs thousands of bootstrappings and compares every slot of every result with the plain values.
-//   bootstrap_many [--device D] [--log-n N] [--count C] [--batch B] [--preset NAME [--word w32|w52|w64]]
+//   bootstrap_many [--device D] [--log-n N] [--count C] [--batch B] [--preset NAME [--word
+//   w32|w52|w64]]
 //     [--commit HASH]
-// For each configuration it prints one JSON object: how many bootstrappings ran, how many failed, the worst slot in
-// predicted standard deviations, and the measured and the predicted precision. A bootstrapping has failed if the error
-// of a slot exceeds 20 predicted standard deviations plus the bound of the sine's error.
-// Without --preset the configurations are the circuits of all presets on w32 and w52, and other orders, words, packings
-// and iterations, all on small rings that are not secure. With --preset it is that preset alone, in its own ring.
-// The exit status is 1 if any failed.
+// For each configuration it prints one JSON object: how many bootstrappings ran, how many failed,
+// the worst slot in predicted standard deviations, and the measured and the predicted precision. A
+// bootstrapping has failed if the error of a slot exceeds 20 predicted standard deviations plus the
+// bound of the sine's error. Without --preset the configurations are the circuits of all presets on
+// w32 and w52, and other orders, words, packings and iterations, all on small rings that are not
+// secure. With --preset it is that preset alone, in its own ring. The exit status is 1 if any
+// failed.
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -51,7 +53,8 @@ ckks::Literal small(BootstrapOrder order, Word word, double precision, int log_n
   return params::bootstrap_literal(request, log_n);
 }
 
-/// The circuit of a preset (its cosine, levels, head bits and digits) on a small ring, with fewer levels left.
+/// The circuit of a preset (its cosine, levels, head bits and digits) on a small ring, with fewer
+/// levels left.
 ckks::Literal small(const params::BootstrapPreset& p, Word word, int log_n) {
   auto literal = small(p.order, word, p.precision_bits, log_n, p.scale_bits, 1,
                        params::preset(p.name, word).bootstrap->cts_levels);
@@ -135,8 +138,9 @@ std::size_t run(const Configuration& c, const std::string& device, std::size_t c
   }
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const auto& b = *params->bootstrap();
-  // log2 of the bound on the probability that one application fails. If there are several, a later one corrects the
-  // sine's error that rare large integers leave after an earlier one; only integers beyond the range remain.
+  // log2 of the bound on the probability that one application fails. If there are several, a later
+  // one corrects the sine's error that rare large integers leave after an earlier one; only
+  // integers beyond the range remain.
   const double one = c.iterations > 1
                          ? params::log2_bootstrap_failure(b.weight, b.range, params->n())
                          : bootstrap::log2_beyond(*params, 20 * std::exp2(-predicted), log_slots);

@@ -1,4 +1,5 @@
-// The JSON objects that the benchmark programs print, one a line, in the form of `jali bench --json`.
+// The JSON objects that the benchmark programs print, one a line, in the form of `jali bench
+// --json`.
 #pragma once
 
 #include <cmath>

@@ -31,7 +31,8 @@ CallLoop::CallLoop(std::span<const std::uint8_t> params_bytes, const std::string
   other_ = encryptor.encrypt(encoded, {/*magnitude=*/1, /*peak=*/1});
 }
 
-// As ckks/sums.cpp: each operand is held against its level once more than it has to be, the result once.
+// As ckks/sums.cpp: each operand is held against its level once more than it has to be, the result
+// once.
 void CallLoop::track() const {
   const ckks::Ciphertext &a = operand_, &b = other_;
   const ckks::Params& params = *a.params;

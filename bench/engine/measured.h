@@ -1,4 +1,5 @@
-// What the benchmarks of engines share: the work that an operation cannot do without, and the times of repeated calls.
+// What the benchmarks of engines share: the work that an operation cannot do without, and the times
+// of repeated calls.
 #pragma once
 
 #include <functional>
@@ -20,9 +21,9 @@ struct Cost {
 /// The sum over all records.
 Cost cost_of(const backend::Trace& trace);
 
-/// Calls again and again for about `seconds`; each element is the seconds of one call. wait: waits until calls are done, if
-/// they return before; else empty. An element is then the mean of a group of calls that takes some milliseconds, with a wait
-/// at its end.
+/// Calls again and again for about `seconds`; each element is the seconds of one call. wait: waits
+/// until calls are done, if they return before; else empty. An element is then the mean of a group
+/// of calls that takes some milliseconds, with a wait at its end.
 std::vector<double> timed(const std::function<void()>& call, const std::function<void()>& wait,
                           double seconds);
 

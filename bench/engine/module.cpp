@@ -1,5 +1,5 @@
-// The extension module jali._jali_bench, with which jali.bench measures operations below the level of ciphertexts.
-// It is built beside jali._jali, which contains none of it.
+// The extension module jali._jali_bench, with which jali.bench measures operations below the level
+// of ciphertexts. It is built beside jali._jali, which contains none of it.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>

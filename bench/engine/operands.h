@@ -19,8 +19,8 @@
 
 namespace jali::bench {
 
-/// The shape of an operation's operands: polynomials over the `limbs` primes of Q, in digits of `alpha` limbs, and
-/// over the `special` primes of P.
+/// The shape of an operation's operands: polynomials over the `limbs` primes of Q, in digits of
+/// `alpha` limbs, and over the `special` primes of P.
 struct Shape {
   int log_n = 14;
   int limbs = 1;
@@ -30,7 +30,8 @@ struct Shape {
   int prime_bits = 0;  // 0: the largest that the word allows
 };
 
-/// The `count` largest primes below 2^bits that are 1 modulo 2 n. Throws InvalidArgument if there are fewer.
+/// The `count` largest primes below 2^bits that are 1 modulo 2 n. Throws InvalidArgument if there
+/// are fewer.
 std::vector<std::uint64_t> largest_primes(int bits, std::size_t n, std::size_t count);
 
 class Operands {
@@ -62,13 +63,14 @@ class Operands {
   backend::View result(std::span<const PrimeIndex> primes);
   /// Random residues that the operation changes in place, compared afterwards.
   backend::View changed(std::span<const PrimeIndex> primes);
-  /// Random residues over all primes for every digit, one digit behind the other, as mod_up writes them. If `written`,
-  /// they are compared after the operation.
+  /// Random residues over all primes for every digit, one digit behind the other, as mod_up writes
+  /// them. If `written`, they are compared after the operation.
   backend::View lifted(bool written);
   /// A random key: two polynomials over all primes for each digit.
   backend::KeyView key();
 
-  /// Fills the members that follow with random numbers in the host's memory, the same on every engine.
+  /// Fills the members that follow with random numbers in the host's memory, the same on every
+  /// engine.
   void host_operands();
   std::vector<std::int64_t> integers;
   std::vector<double> doubles;

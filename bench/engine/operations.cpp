@@ -49,7 +49,8 @@ std::vector<std::pair<View, View>> pairs(Operands& s, std::size_t count) {
   return out;
 }
 
-/// Makes the operands of a sum of two products, eight multiples and a constant. The result calls its argument with it.
+/// Makes the operands of a sum of two products, eight multiples and a constant. The result calls
+/// its argument with it.
 auto combination(Operands& s) {
   return [&s, factors = pairs(s, 4), terms = pairs(s, kTerms)](const auto& body) {
     std::vector<Combination::Product> products;
@@ -262,8 +263,8 @@ constexpr Operation kOperations[] = {
     {"unembed", "residues to slots in the host's memory (decoding)",
      [](Operands& s) -> Body {
        s.host_operands();
-       // The coefficients are as small as decryption gives them. Random residues would be as large as Q, which is
-       // beyond the range of doubles.
+       // The coefficients are as small as decryption gives them. Random residues would be as large
+       // as Q, which is beyond the range of doubles.
        const View x = s.empty(s.q);
        s.engine->ring().from_double(x, s.doubles);
        return [=, &s](const Engine& o) {

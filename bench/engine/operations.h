@@ -9,8 +9,8 @@
 
 namespace jali::bench {
 
-/// One call of an operation on operands that exist, on the engine that it is given: the operands' own, or one that
-/// traces it.
+/// One call of an operation on operands that exist, on the engine that it is given: the operands'
+/// own, or one that traces it.
 using Body = std::function<void(const backend::Engine&)>;
 
 struct Operation {

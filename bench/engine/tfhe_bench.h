@@ -19,8 +19,8 @@ namespace jali::bench {
 
 class TfheBench {
  public:
-  /// params: serialized parameters, of any security. Keys are made here, by `threads` threads, which also compute on a
-  /// CPU. transform: see backend::TfheConfig.
+  /// params: serialized parameters, of any security. Keys are made here, by `threads` threads,
+  /// which also compute on a CPU. transform: see backend::TfheConfig.
   TfheBench(std::span<const std::uint8_t> params, const std::string& device, int threads,
             const std::string& transform);
 

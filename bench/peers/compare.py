@@ -2,18 +2,20 @@
 
     python bench/peers/compare.py [lattigo] [seal] [matvec] [bootstrap] [tfhe] --work FOLDER
 
-bootstrap compares Lattigo's default set with 2^15 slots and Jali's preset that is at least as precise. It takes some
-minutes and 40 GB of memory. tfhe compares a NAND and a look-up with tfhe-rs, which takes a quarter of an hour to compile. Both run
-only if they are named.
+bootstrap compares Lattigo's default set with 2^15 slots and Jali's preset that is at least as
+precise. It takes some minutes and 40 GB of memory. tfhe compares a NAND and a look-up with tfhe-rs,
+which takes a quarter of an hour to compile. Both run only if they are named.
 
-Run it with a Python that has Jali. The peers are installed from their own registries into FOLDER, which is made and
-kept: Lattigo 6.2.0 as a Go module, which needs go on the PATH, TenSEAL, which contains SEAL, from PyPI, and tfhe-rs 1.8.2 as a
-crate, which needs cargo. Nothing is installed anywhere else. Every result is checked by decryption before it counts.
+Run it with a Python that has Jali. The peers are installed from their own registries into FOLDER,
+which is made and
+kept: Lattigo 6.2.0 as a Go module, which needs go on the PATH, TenSEAL, which contains SEAL, from
+PyPI, and tfhe-rs 1.8.2 as a crate, which needs cargo. Nothing is installed anywhere else. Every
+result is checked by decryption before it counts.
 
 For each comparison the program prints one JSON object:
   {"name", "peer", "params", "jali_s", "peer_s", "ratio", "jali_wall_s", "peer_wall_s", ...}
-jali_s and peer_s are the least processor time of all repetitions, which other work on the machine hardly disturbs.
-ratio is peer_s / jali_s. The wall times are given beside them.
+jali_s and peer_s are the least processor time of all repetitions, which other work on the machine
+hardly disturbs. ratio is peer_s / jali_s. The wall times are given beside them.
 """
 
 from __future__ import annotations
@@ -50,7 +52,8 @@ MATVEC = {"matvec_rnnt_fc0": "RNNT-FC0", "matvec_rnnt_lstm": "RNNT-LSTM"}
 
 
 class Peer:
-    """A peer's timing program, which reads lines "OPERATION REPS" and answers each with a line of JSON."""
+    """A peer's timing program, which reads lines "OPERATION REPS" and answers each with a line of
+    JSON."""
 
     def __init__(self, command: list[str], environment: dict[str, str]) -> None:
         taskset = shutil.which("taskset")
@@ -175,7 +178,8 @@ def product(layer: str, *, prepared: bool) -> tuple[ckks.Params, Callable[[], ob
 
 
 def bootstrapping(name: str) -> tuple[ckks.Params, Callable[[], object], float]:
-    """Jali's side of a bootstrapping, and the mean precision in bits of its real and imaginary parts.
+    """Jali's side of a bootstrapping, and the mean precision in bits of its real and imaginary
+    parts.
 
     Its result is checked first.
     """
@@ -193,7 +197,8 @@ def bootstrapping(name: str) -> tuple[ckks.Params, Callable[[], object], float]:
 
 
 def programmable(operation: str, preset: str) -> tuple[tfhe.Params, Callable[[], object]]:
-    """Jali's side of a NAND or of a look-up with its key switch, of one ciphertext. The result is checked first."""
+    """Jali's side of a NAND or of a look-up with its key switch, of one ciphertext. The result is
+    checked first."""
     params = tfhe.Params.preset(preset)
     client = tfhe.Client(params, threads=1)
     server = tfhe.Evaluator(params, client.evaluation_keys(), "cpu", threads=1)

@@ -1,7 +1,8 @@
 """Times CKKS operations of SEAL, through TenSEAL, on one thread.
 
-compare.py runs it in the peer's own environment. It reads lines "OPERATION REPS" and answers each with one line of
-JSON: {"op", "seconds": [...], "cpu_seconds": [...], "error": largest slot error of the result}.
+compare.py runs it in the peer's own environment. It reads lines "OPERATION REPS" and answers each
+with one line of JSON: {"op", "seconds": [...], "cpu_seconds": [...], "error": largest slot error of
+the result}.
 """
 
 import json
@@ -19,7 +20,8 @@ MATVEC = {"matvec_rnnt_fc0": (512, 1344), "matvec_rnnt_lstm": (1024, 2048)}  # (
 
 
 def primitives(rng):
-    """For each operation's name, a function that runs it and one that returns the largest error of the last result."""
+    """For each operation's name, a function that runs it and one that returns the largest error of
+    the last result."""
     n = 1 << LOG_N
     parms = seal.EncryptionParameters(seal.SCHEME_TYPE.CKKS)
     parms.set_poly_modulus_degree(n)

@@ -1,6 +1,7 @@
-// Bootstraps a second of a TFHE engine, as JSON lines. Keys and inputs are real: fresh secrets, normal noise of the set's
-// size. Every output of the timed batches is decrypted and compared, and the noise of the outputs is measured.
-// Usage: tfhe_bench [--device cuda|cpu] [--sets a,b] [--commit C] [--curve] [--seconds S] [--batch B]
+// Bootstraps a second of a TFHE engine, as JSON lines. Keys and inputs are real: fresh secrets,
+// normal noise of the set's size. Every output of the timed batches is decrypted and compared, and
+// the noise of the outputs is measured. Usage: tfhe_bench [--device cuda|cpu] [--sets a,b]
+// [--commit C] [--curve] [--seconds S] [--batch B]
 #include <atomic>
 #include <bit>
 #include <chrono>
@@ -37,9 +38,9 @@ struct Set {
   u64 p;  // messages, with a padding bit
 };
 
-// Dimensions and levels of strix_*: table IV of the Strix paper, which gives neither bases nor noise: those of the TFHE
-// library for i and ii, and others of the same kind. Those of 2_2 and 1_1: tfhe-rs's published constants, a uniform noise of
-// 2^b being one of 2^(b - 0.8).
+// Dimensions and levels of strix_*: table IV of the Strix paper, which gives neither bases nor
+// noise: those of the TFHE library for i and ii, and others of the same kind. Those of 2_2 and 1_1:
+// tfhe-rs's published constants, a uniform noise of 2^b being one of 2^(b - 0.8).
 const std::vector<Set>& sets() {
   static const std::vector<Set> all = {
       {"strix_i", 500, 1, 1024, 10, 2, 2, 8, Rotation::classic, 1, -15.3, -26.7, 2},
@@ -113,7 +114,8 @@ class Bench {
     make_keys();
   }
 
-  // Seconds of `runs` calls for a batch, after one that is not counted, and a check of what the last one wrote.
+  // Seconds of `runs` calls for a batch, after one that is not counted, and a check of what the
+  // last one wrote.
   struct Result {
     double seconds = 0, noise = 0, bias = 0;
     std::size_t wrong = 0, checked = 0;
@@ -260,7 +262,8 @@ class Bench {
         u64* const to = &ggsws[((step - first) * units + unit) * words + row * (set_.k + 1) * N];
         encrypt_glwe(r, to);
         const std::size_t c = row / levels, j = row % levels + 1;
-        // Adding m 2^(64 - j base) to polynomial c adds that times -S_c to the phase, or, if c = k, itself.
+        // Adding m 2^(64 - j base) to polynomial c adds that times -S_c to the phase, or, if c = k,
+        // itself.
         to[c * N] += m << (64 - j * static_cast<std::size_t>(set_.base));
       });
       engine_->prepare_rotation_key(rotation_key_.data(), ggsws.data(), first, now);
@@ -283,7 +286,8 @@ class Bench {
     });
     switch_key_ = device_->pool()->allocate(engine_->switch_key_bytes());
     engine_->prepare_switch_key(switch_key_.data(), rows.data());
-    // Table: coefficient i is f of the message whose box holds i; boxes have N / p coefficients around their centres.
+    // Table: coefficient i is f of the message whose box holds i; boxes have N / p coefficients
+    // around their centres.
     std::vector<u64> table(N);
     const std::size_t box = N / set_.p;
     for (std::size_t i = 0; i < N; ++i) {

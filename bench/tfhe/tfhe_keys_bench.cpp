@@ -1,6 +1,7 @@
-// The client's side of TFHE on a device, and the loading of keys, as JSON lines. With what was made, values are encrypted,
-// bootstrapped and decrypted, and every one is compared.
-// Usage: tfhe_keys_bench [--device cuda|cpu] [--presets a,b] [--values COUNT] [--runs R] [--threads T] [--commit C]
+// The client's side of TFHE on a device, and the loading of keys, as JSON lines. With what was
+// made, values are encrypted, bootstrapped and decrypted, and every one is compared. Usage:
+// tfhe_keys_bench [--device cuda|cpu] [--presets a,b] [--values COUNT] [--runs R] [--threads T]
+// [--commit C]
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

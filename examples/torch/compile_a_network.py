@@ -1,4 +1,5 @@
-"""A convolutional network as torchvision writes them, trained for a few seconds and compiled as it is. It needs PyTorch."""
+"""A convolutional network as torchvision writes them, trained for a few seconds and compiled as it
+is. It needs PyTorch."""
 
 import numpy as np
 import torch

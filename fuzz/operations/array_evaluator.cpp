@@ -1,4 +1,5 @@
-// ckks::ArrayEvaluator, in the order of its header, and then programs of its operations on known numbers.
+// ckks::ArrayEvaluator, in the order of its header, and then programs of its operations on known
+// numbers.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -28,8 +29,8 @@ Numbers numbers(Run& r, const std::vector<Complex>& v) {
   return {v, v.size() % batch == 0 ? batch : 1, r.in.once_in(3), r.in.once_in(2)};
 }
 
-/// A program of a few operations on two encrypted vectors. Each gives what it gives in the clear, within the claimed
-/// bound, or is refused.
+/// A program of a few operations on two encrypted vectors. Each gives what it gives in the clear,
+/// within the claimed bound, or is refused.
 class KnownProgram {
  public:
   explicit KnownProgram(Run& run)

@@ -41,8 +41,9 @@ std::vector<Complex> means(const std::vector<Complex>& v, std::size_t period) {
   return out;
 }
 
-/// Stops if the error is far above the deviation that is claimed of it: of eight slots, which share one key, 5 bits. The
-/// sine's error, which the claim counts for numbers of the declared size, is within that.
+/// Stops if the error is far above the deviation that is claimed of it: of eight slots, which share
+/// one key, 5 bits. The sine's error, which the claim counts for numbers of the declared size, is
+/// within that.
 void compare_rounded(const Run& r, const Honest& x) {
   compare(r, x);
   const double claimed = r.ev().noise().precision_bits(x.ciphertext.estimate, x.ciphertext.scale);

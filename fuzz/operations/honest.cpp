@@ -31,7 +31,8 @@ bool fits(const Run& r, const std::vector<Complex>& slots) {
     }
     largest = std::max(largest, std::abs(z));
   }
-  // No coefficient is larger than the largest slot. Primes and errors take less than half of the room.
+  // No coefficient is larger than the largest slot. Primes and errors take less than half of the
+  // room.
   return largest < std::exp2(r.world.o.params->literal().integer_bits - 2);
 }
 

@@ -1,11 +1,13 @@
-// The fuzz target of what comes after the loaders: hostile objects that a loader accepts go through every
-// operation, in any order. With JALI_FUZZ_BOOTSTRAP bootstrapping is among them.
+// The fuzz target of what comes after the loaders: hostile objects that a loader accepts go through
+// every operation, in any order. With JALI_FUZZ_BOOTSTRAP bootstrapping is among them.
 //
-// An input is a list of choices: parameters, objects (hostile.h), then operations with their arguments. Every
-// operation gives one jali::Error, or a result that is whole: its figures are numbers, its bytes are read
-// again to the same bytes, and it decrypts. Everything else stops the program.
+// An input is a list of choices: parameters, objects (hostile.h), then operations with their
+// arguments. Every operation gives one jali::Error, or a result that is whole: its figures are
+// numbers, its bytes are read again to the same bytes, and it decrypts. Everything else stops the
+// program.
 //
-// A new public method of an evaluator joins the file that is named for its class: tools/check_fuzz.py refuses its absence.
+// A new public method of an evaluator joins the file that is named for its class:
+// tools/check_fuzz.py refuses its absence.
 #include <algorithm>
 #include <random>
 

@@ -1,4 +1,5 @@
-// The client's side of TFHE: encryption and decryption; and an evaluator with keys that a peer sent.
+// The client's side of TFHE: encryption and decryption; and an evaluator with keys that a peer
+// sent.
 #include <algorithm>
 #include <cmath>
 #include <memory>

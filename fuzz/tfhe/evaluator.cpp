@@ -27,7 +27,8 @@ std::optional<Values> joined(const std::vector<const Known*>& all) {
   return out;
 }
 
-/// What a table that was accepted makes of values. Of values that it lacks, one may not have been accepted.
+/// What a table that was accepted makes of values. Of values that it lacks, one may not have been
+/// accepted.
 std::optional<Values> looked_up(const Known& a, std::span<const std::uint64_t> values) {
   return each(a, [&](std::uint64_t v) {
     if (v >= values.size()) stop("a value was looked up that the table does not have");

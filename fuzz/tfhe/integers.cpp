@@ -1,5 +1,5 @@
-// Exact integers on digits of TFHE. Operands are honest encryptions, fresh or rows that a peer sent; what is computed of the
-// former is compared with the same computation in the clear.
+// Exact integers on digits of TFHE. Operands are honest encryptions, fresh or rows that a peer
+// sent; what is computed of the former is compared with the same computation in the clear.
 #include <bit>
 #include <functional>
 
@@ -380,7 +380,8 @@ void refusals(Case& c) {
   }
 }
 
-// Rows that a peer sent hold anything. Results mean nothing, but there are no others than errors and results.
+// Rows that a peer sent hold anything. Results mean nothing, but there are no others than errors
+// and results.
 void foreign(Case& c) {
   const Integers x = c.foreign(), y = c.foreign();
   const auto largest = integers::largest_digits(x.type(), c.r.params().message_bits());

@@ -1,9 +1,11 @@
-// The fuzz target of the operations of TFHE. An input is a list of choices: parameters, vectors, then operations with their
-// arguments. Vectors are honest encryptions, or objects with valid checksums and hostile content that the loader accepts.
-// Every operation gives one jali::Error, or a result that is whole: it fits its parameters, its bytes are read again to the
-// same bytes, and, if all operands were honest, it decrypts to what the same operation gives in the clear.
+// The fuzz target of the operations of TFHE. An input is a list of choices: parameters, vectors,
+// then operations with their arguments. Vectors are honest encryptions, or objects with valid
+// checksums and hostile content that the loader accepts. Every operation gives one jali::Error, or
+// a result that is whole: it fits its parameters, its bytes are read again to the same bytes, and,
+// if all operands were honest, it decrypts to what the same operation gives in the clear.
 //
-// A new public method joins the file that is named for its class: tools/check_fuzz.py refuses its absence.
+// A new public method joins the file that is named for its class: tools/check_fuzz.py refuses its
+// absence.
 #include <algorithm>
 #include <random>
 

@@ -63,7 +63,8 @@ class TfheRun {
   /// Bytes with a valid checksum and hostile content; empty if the loader refuses them.
   std::optional<Known> hostile();
 
-  /// Looks at a result: its figures, its bytes, and its values. expected: modulo `modulus`, if all operands were known.
+  /// Looks at a result: its figures, its bytes, and its values. expected: modulo `modulus`, if all
+  /// operands were known.
   void keep(tfhe::Ciphertext x, std::optional<Values> expected, std::uint64_t modulus = 0);
   void settle();
   /// Of what honest operands gave: its check passes.
@@ -81,8 +82,8 @@ std::span<const TfheOperation> tfhe_evaluator_operations();
 std::span<const TfheOperation> tfhe_client_operations();
 std::span<const TfheOperation> tfhe_integer_operations();
 
-/// f of every element, and of the elements of two vectors, of which one may have a single one; empty if one is unknown,
-/// or if their sizes differ.
+/// f of every element, and of the elements of two vectors, of which one may have a single one;
+/// empty if one is unknown, or if their sizes differ.
 template <class F>
 std::optional<Values> each(const Known& a, const F& f) {
   if (!a.values) return std::nullopt;

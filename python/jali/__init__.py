@@ -1,7 +1,9 @@
 """Jali: fully homomorphic encryption.
 
-``jali.ckks`` computes on encrypted vectors of real or complex numbers, ``jali.tfhe`` on small integers and bits, exactly. ``jali.compile`` makes an
-encrypted program of a trained model. ``jali.simulate`` runs programs on models of accelerators. Every error that Jali raises is a ``jali.Error``.
+``jali.ckks`` computes on encrypted vectors of real or complex numbers, ``jali.tfhe`` on small
+integers and bits, exactly. ``jali.compile`` makes an encrypted program of a trained model.
+``jali.simulate`` runs programs on models of accelerators. Every error that Jali raises is a
+``jali.Error``.
 """
 
 from __future__ import annotations

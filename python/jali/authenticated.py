@@ -1,12 +1,15 @@
-"""Replies bound to their requests, for an honest server whose replies travel over a network that cannot be trusted.
+"""Replies bound to their requests, for an honest server whose replies travel over a network that
+cannot be trusted.
 
-Client and server share a key (``new_key``). The server seals each reply together with the request that it answers and
-its place among the answers. The client opens it with the same request and place. A reply that was changed, exchanged or
-replayed, or that was made without the key, is refused before it is read as a ciphertext. A valid reply proves nothing
-about what the server computed: whoever has the key can seal anything.
+Client and server share a key (``new_key``). The server seals each reply together with the request
+that it answers and its place among the answers. The client opens it with the same request and
+place. A reply that was changed, exchanged or replayed, or that was made without the key, is refused
+before it is read as a ciphertext. A valid reply proves nothing about what the server computed:
+whoever has the key can seal anything.
 
-The tag is HMAC-SHA256 over the fields below. Before each field comes its length in 8 bytes, so that no two lists of
-fields give the same bytes. The sealed bytes are the tag, 32 bytes, followed by the reply.
+The tag is HMAC-SHA256 over the fields below. Before each field comes its length in 8 bytes, so that
+no two lists of fields give the same bytes. The sealed bytes are the tag, 32 bytes, followed by the
+reply.
 """
 
 from __future__ import annotations
@@ -45,7 +48,8 @@ def seal_reply(key: Bytes, reply: Bytes, *, request: Bytes, place: str | int) ->
     request: all bytes of the request, or an identifier that is used only once under this key.
     place: which of the request's answers it is, as a name or an index.
 
-    Raises InvalidArgument for a key of another length than 32 bytes, and for arguments of other types.
+    Raises InvalidArgument for a key of another length than 32 bytes, and for arguments of other
+    types.
 
     >>> key = authenticated.new_key()
     >>> sealed = authenticated.seal_reply(key, b"reply", request=b"request", place=0)

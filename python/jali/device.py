@@ -25,9 +25,9 @@ def available() -> list[str]:
 def resolved(device: str) -> str:
     """ "cpu" or "cuda:K" for the name of a device; names of another kind as they are.
 
-    "auto" is what JALI_DEVICE names, else the first GPU that build and machine have, else the CPU. "cuda" is
-    "cuda:0". Warns of a GPU that is here and cannot be used. Raises InvalidArgument for what is no string, and for
-    "cuda:" followed by what is no number.
+    "auto" is what JALI_DEVICE names, else the first GPU that build and machine have, else the CPU.
+    "cuda" is "cuda:0". Warns of a GPU that is here and cannot be used. Raises InvalidArgument for
+    what is no string, and for "cuda:" followed by what is no number.
 
     >>> device.resolved("cpu")
     'cpu'
@@ -38,7 +38,8 @@ def resolved(device: str) -> str:
 
 
 def tuned(device: str, word: str, log_n: int) -> tuple[str, dict[str, str]]:
-    """As resolved, and the implementations by family that ``jali tune`` found fastest there for a word and a ring.
+    """As resolved, and the implementations by family that ``jali tune`` found fastest there for a
+    word and a ring.
 
     Warns of a tuning file that cannot be used, too; the engine's own choices serve then.
 
@@ -68,7 +69,8 @@ def _tell(device: str, name: str, warning: str) -> None:
 
 
 def _callers() -> int:
-    """How many frames lie between the caller of this function, included, and the first one outside of this package."""
+    """How many frames lie between the caller of this function, included, and the first one outside
+    of this package."""
     frame, count = sys._getframe(1), 0
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("jali."):
         frame, count = frame.f_back, count + 1

@@ -75,7 +75,8 @@ class RangeExceeded(Error):
 
 
 class WrongDecryption(Error):
-    """A decryption that is not what its ciphertext says: another key, or numbers beyond their range."""
+    """A decryption that is not what its ciphertext says: another key, or numbers beyond their
+    range."""
 
     code = "wrong_decryption"
 
@@ -87,7 +88,8 @@ class ParamsMismatch(Error):
 
 
 class KeyMismatch(Error):
-    """Objects that belong to different secret keys: two clients, or a client and another client's keys."""
+    """Objects that belong to different secret keys: two clients, or a client and another client's
+    keys."""
 
     code = "key_mismatch"
 

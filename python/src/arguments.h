@@ -1,4 +1,5 @@
-// Arguments that may have any Python type. They are checked one by one, so that an error names the wrong one.
+// Arguments that may have any Python type. They are checked one by one, so that an error names the
+// wrong one.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -17,7 +18,8 @@ namespace jali::python {
 
 namespace nb = nanobind;
 
-/// Raises an error of Python that has no class in C++. kind: its name in jali.errors, e.g. "WrongCall".
+/// Raises an error of Python that has no class in C++. kind: its name in jali.errors, e.g.
+/// "WrongCall".
 [[noreturn]] inline void raise_python(const char* kind, const std::string& message) {
   const nb::object type = nb::module_::import_("jali.errors").attr(kind);
   PyErr_SetString(type.ptr(), message.c_str());
@@ -31,7 +33,8 @@ namespace nb = nanobind;
                         nb::cast<std::string>(shown));
 }
 
-/// The value as an int, from a whole number of Python or NumPy; nothing for None. Throws InvalidArgument for anything else.
+/// The value as an int, from a whole number of Python or NumPy; nothing for None. Throws
+/// InvalidArgument for anything else.
 inline std::optional<int> whole(nb::handle value, const char* what) {
   if (value.is_none()) return std::nullopt;
   if (PyBool_Check(value.ptr()) || !PyIndex_Check(value.ptr())) {
@@ -48,7 +51,8 @@ inline std::optional<int> whole(nb::handle value, const char* what) {
   return static_cast<int>(number);
 }
 
-/// The value as a double, from a number of Python or NumPy; nothing for None. Throws InvalidArgument for anything else.
+/// The value as a double, from a number of Python or NumPy; nothing for None. Throws
+/// InvalidArgument for anything else.
 inline std::optional<double> real(nb::handle value, const char* what) {
   if (value.is_none()) return std::nullopt;
   const bool text = PyUnicode_Check(value.ptr()) || PyBytes_Check(value.ptr());
@@ -80,7 +84,8 @@ inline Word parsed_word(const std::string& name) {
   return *word;
 }
 
-/// peak 0 stands for 8 times the magnitude. Throws InvalidArgument for numbers that are not finite or out of range.
+/// peak 0 stands for 8 times the magnitude. Throws InvalidArgument for numbers that are not finite
+/// or out of range.
 inline jali::params::Declared checked_declared(double magnitude, double peak) {
   require<InvalidArgument>(std::isfinite(magnitude) && magnitude > 0,
                            "magnitude must be a positive number: the root mean square of this kind "

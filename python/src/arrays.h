@@ -13,12 +13,13 @@ namespace jali::python {
 
 namespace nb = nanobind;
 
-/// A checked, contiguous view of an array of Python: `batch` rows of `count` numbers. It holds a reference to the array, so
-/// it must be made and dropped with the interpreter's lock held. The spans may be read without the lock.
+/// A checked, contiguous view of an array of Python: `batch` rows of `count` numbers. It holds a
+/// reference to the array, so it must be made and dropped with the interpreter's lock held. The
+/// spans may be read without the lock.
 class Vectors {
  public:
-  /// Accepts what numpy.asarray accepts, in one or two dimensions, of booleans, integers, floats or complex numbers.
-  /// jali._core.arrays.as_vectors raises InvalidArgument for anything else.
+  /// Accepts what numpy.asarray accepts, in one or two dimensions, of booleans, integers, floats or
+  /// complex numbers. jali._core.arrays.as_vectors raises InvalidArgument for anything else.
   explicit Vectors(nb::handle values, const char* what = "values");
 
   bool is_complex() const { return complex_.is_valid(); }
@@ -40,8 +41,8 @@ class Vectors {
   bool batched_ = false;
 };
 
-/// A NumPy array of `batch` rows: of every row of `values`, the first `length` numbers, as complex numbers or as their real
-/// parts. It has one dimension if not `batched`.
+/// A NumPy array of `batch` rows: of every row of `values`, the first `length` numbers, as complex
+/// numbers or as their real parts. It has one dimension if not `batched`.
 nb::object to_numpy(std::span<const std::complex<double>> values, std::size_t batch,
                     std::size_t length, bool batched, bool complex_values);
 

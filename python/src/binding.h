@@ -1,4 +1,5 @@
-// What the source files of the binding share: handles to shared C++ objects, and their registration.
+// What the source files of the binding share: handles to shared C++ objects, and their
+// registration.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -26,15 +27,16 @@ namespace jali::python {
 
 namespace nb = nanobind;
 
-// Python holds these values. The shared pointers in them never point at Python objects, so any thread may drop them, with or
-// without the interpreter's lock.
+// Python holds these values. The shared pointers in them never point at Python objects, so any
+// thread may drop them, with or without the interpreter's lock.
 class Params {
  public:
   Params() = default;
   Params(ckks::ParamsPtr params) : ptr(std::move(params)) {}  // NOLINT: converts implicitly
 
   ckks::ParamsPtr ptr;
-  /// A ring for loading objects. It is made at the first call, and shared by all copies of this handle.
+  /// A ring for loading objects. It is made at the first call, and shared by all copies of this
+  /// handle.
   std::shared_ptr<const ring::Ring> ring() const;
 
  private:
@@ -57,12 +59,14 @@ struct PublicKey {
   ckks::ParamsPtr params;
 };
 
-/// Throws ParamsMismatch unless both are the same parameters. what: the subject of the message, e.g. "the ciphertext is".
+/// Throws ParamsMismatch unless both are the same parameters. what: the subject of the message,
+/// e.g. "the ciphertext is".
 void require_same(const ckks::Params& expected, const ckks::Params& given, const char* what);
 
 /// level or, if it is -1, the top one. Throws InvalidArgument outside -1 .. depth.
 int checked_level(const ckks::Params& params, int level);
-/// log2 of a number of slots; 0 stands for N/2. Throws InvalidArgument unless it is a power of two up to N/2.
+/// log2 of a number of slots; 0 stands for N/2. Throws InvalidArgument unless it is a power of two
+/// up to N/2.
 int checked_log_slots(const ckks::Params& params, std::int64_t slots);
 
 /// For which rotations keys are made, as Python says it: whole numbers, or "powers".
@@ -71,13 +75,15 @@ using Rotations = std::variant<std::string, std::vector<int>>;
 std::vector<int> key_rotations(const ckks::Params& params, const Rotations& rotations,
                                bool minimum = false);
 
-/// Which keys to bootstrap with: all, the fewest, or the fastest that fit into so many bytes together with the other keys.
+/// Which keys to bootstrap with: all, the fewest, or the fastest that fit into so many bytes
+/// together with the other keys.
 struct BootstrapKeys {
   bool minimum = false;
   std::optional<std::uint64_t> memory{};
 };
-/// One plan for each number of slots in `slots`; 0 stands for all slots. rotations, conjugate: the other keys. Throws
-/// InvalidArgument if the memory is too small for the fewest keys, or given together with minimum or without slots.
+/// One plan for each number of slots in `slots`; 0 stands for all slots. rotations, conjugate: the
+/// other keys. Throws InvalidArgument if the memory is too small for the fewest keys, or given
+/// together with minimum or without slots.
 std::vector<bootstrap::BootstrapPlan> bootstrap_plans(const ckks::ParamsPtr& params,
                                                       const std::vector<std::int64_t>& slots,
                                                       const BootstrapKeys& kind,
@@ -89,7 +95,8 @@ std::vector<bootstrap::KeySet> bootstrap_key_sets(const ckks::ParamsPtr& params,
                                                   const std::vector<int>& rotations,
                                                   bool conjugate);
 
-/// The shape of its view or, without one, (length,) or (batch, length): of a Ciphertext or a ProductSum.
+/// The shape of its view or, without one, (length,) or (batch, length): of a Ciphertext or a
+/// ProductSum.
 template <class T>
 nb::tuple shape_of(const T& a) {
   if (a.packing.view) {

@@ -13,8 +13,9 @@ namespace jali::python {
 
 namespace nb = nanobind;
 
-/// A view of any bytes-like object of Python, borrowed for as long as the view lives. It must be made and dropped with the
-/// interpreter's lock; it may be read without. Throws InvalidArgument for other objects.
+/// A view of any bytes-like object of Python, borrowed for as long as the view lives. It must be
+/// made and dropped with the interpreter's lock; it may be read without. Throws InvalidArgument for
+/// other objects.
 class BytesView {
  public:
   explicit BytesView(nb::handle object) {

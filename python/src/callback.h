@@ -21,7 +21,8 @@ class Callback {
   /// Needs the GIL.
   nb::object operator()(const nb::list& arguments) const { return function_(arguments); }
 
-  /// For Python's garbage collector: a function may refer, through its globals, to the object that holds it.
+  /// For Python's garbage collector: a function may refer, through its globals, to the object that
+  /// holds it.
   PyObject* function() const { return function_.ptr(); }
   void drop() { function_.reset(); }
 

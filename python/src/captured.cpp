@@ -21,7 +21,8 @@ namespace {
 
 using Function = nb::typed<nb::callable, nb::object(...)>;
 
-/// Calls the function with a list of ciphertexts; it returns a list of ciphertexts, of which the results are copies.
+/// Calls the function with a list of ciphertexts; it returns a list of ciphertexts, of which the
+/// results are copies.
 std::vector<Ciphertext> call(const Callback& function, const ckks::Evaluator& evaluator,
                              const nb::list& arguments) {
   const nb::object results = function(arguments);
@@ -39,8 +40,9 @@ class Captured {
     nb::gil_scoped_release release;
     const auto inputs = std::make_shared<std::vector<Ciphertext>>();
     for (const Ciphertext* a : examples) inputs->push_back(server_->evaluator->bring(*a));
-    // Python may keep what it is called with. On a CPU it gets copies, because a later run overwrites the inputs. On a GPU a copy
-    // would belong to the recorded graph, and be overwritten, too: so Python shares the inputs, and their memory is not taken twice.
+    // Python may keep what it is called with. On a CPU it gets copies, because a later run
+    // overwrites the inputs. On a GPU a copy would belong to the recorded graph, and be
+    // overwritten, too: so Python shares the inputs, and their memory is not taken twice.
     const bool share = !server_->ring->memory().host_accessible();
     captured_ = std::make_unique<ckks::Program>(
         server_->evaluator,
@@ -70,8 +72,8 @@ class Captured {
   std::unique_ptr<ckks::Program> captured_;
 };
 
-/// If a smaller batch may help against the error, throws it as an error of the core, so that its Batcher tries one.
-/// Otherwise it does nothing.
+/// If a smaller batch may help against the error, throws it as an error of the core, so that its
+/// Batcher tries one. Otherwise it does nothing.
 void rethrow_too_large(const nb::python_error& error) {
   const nb::object unsupported = nb::module_::import_("jali.errors").attr("Unsupported");
   const auto message = [&] { return std::string(nb::str(error.value()).c_str()); };

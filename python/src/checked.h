@@ -1,4 +1,5 @@
-// Functions whose wrong arguments are refused in a sentence that names them. nanobind would print all its signatures.
+// Functions whose wrong arguments are refused in a sentence that names them. nanobind would print
+// all its signatures.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -35,15 +36,18 @@ struct Parameter {
 /// The parameters of one function, in order.
 class Call {
  public:
-  /// name: e.g. "Params.create". positional: how many of the parameters may be given without their name.
+  /// name: e.g. "Params.create". positional: how many of the parameters may be given without their
+  /// name.
   Call(std::string name, std::size_t positional, std::vector<Parameter> parameters)
       : name_(std::move(name)), positional_(positional), parameters_(std::move(parameters)) {}
 
-  /// The argument of each parameter. Raises WrongCall if there are too many, too few or unknown ones.
+  /// The argument of each parameter. Raises WrongCall if there are too many, too few or unknown
+  /// ones.
   std::vector<nb::object> bind(const nb::args& args, const nb::kwargs& kwargs) const;
   /// "max_bytes of Ciphertext.from_bytes"
   std::string what(std::size_t parameter) const;
-  /// Raises WrongCall: the method was called on an object of another class. wanted: e.g. "a ckks.Ciphertext".
+  /// Raises WrongCall: the method was called on an object of another class. wanted: e.g. "a
+  /// ckks.Ciphertext".
   [[noreturn]] void refuse_self(const std::string& wanted) const;
   std::size_t positional() const { return positional_; }
   const std::vector<Parameter>& parameters() const { return parameters_; }
@@ -121,13 +125,15 @@ struct Wanted<std::optional<T>> {
 template <class T>
 inline constexpr bool kBound = nb::detail::is_base_caster_v<nb::detail::make_caster<T>>;
 
-/// The object within an object of Python; null if that is of another class, or was never constructed.
+/// The object within an object of Python; null if that is of another class, or was never
+/// constructed.
 template <class T>
 T* held(nb::handle object) {
   return nb::isinstance<T>(object) && nb::inst_ready(object) ? nb::inst_ptr<T>(object) : nullptr;
 }
 
-/// The argument as a T, or a reference to it if T is a class of this extension. Throws InvalidArgument for other types.
+/// The argument as a T, or a reference to it if T is a class of this extension. Throws
+/// InvalidArgument for other types.
 template <class T>
 decltype(auto) converted(const nb::object& value, const Call& call, std::size_t parameter) {
   using Plain = std::remove_cvref_t<T>;
@@ -197,7 +203,8 @@ auto checked(Call call, Work work) {
   };
 }
 
-/// A method whose first parameter is a Self&, or an __init__ whose first one is a Self*. Guard: as for nb::call_guard.
+/// A method whose first parameter is a Self&, or an __init__ whose first one is a Self*. Guard: as
+/// for nb::call_guard.
 template <class Self, class Guard = detail::NoGuard, class Work>
 auto checked_method(Call call, Work work) {
   if constexpr (std::is_pointer_v<Self>) {

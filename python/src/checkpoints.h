@@ -12,17 +12,19 @@
 
 namespace jali::python {
 
-/// One function for each thread. An engine's ring calls them, so that they end work that has begun on that engine.
+/// One function for each thread. An engine's ring calls them, so that they end work that has begun
+/// on that engine.
 class Checkpoints {
  public:
   Checkpoints() = default;
   Checkpoints(const Checkpoints&) = delete;
   ~Checkpoints();
 
-  /// Sets the calling thread's function, or none if it is None. Returns the one that it had. Needs the GIL.
-  nb::object exchange(nb::object function);
-  /// Calls the calling thread's function, if there is one, at most ten times a second. What it raises is thrown. Called without
+  /// Sets the calling thread's function, or none if it is None. Returns the one that it had. Needs
   /// the GIL.
+  nb::object exchange(nb::object function);
+  /// Calls the calling thread's function, if there is one, at most ten times a second. What it
+  /// raises is thrown. Called without the GIL.
   void operator()();
 
  private:

@@ -70,7 +70,8 @@ void require_laid(const Vectors& v, const ckks::Packing& lies, std::size_t slots
       "did: encrypt what pack() gives for these slots, or a copy of the array");
 }
 
-/// Encodes and encrypts an array with any encryptor. Encryption under the secret and the public key share it.
+/// Encodes and encrypts an array with any encryptor. Encryption under the secret and the public key
+/// share it.
 template <class Encrypt>
 ckks::Ciphertext encrypt_array(const ckks::ParamsPtr& params, const ckks::Encoder& encoder,
                                nb::handle values, int level, std::int64_t slots,
@@ -79,7 +80,8 @@ ckks::Ciphertext encrypt_array(const ckks::ParamsPtr& params, const ckks::Encode
                                const Encrypt& encrypt) {
   const Vectors v(values);
   level = checked_level(*params, level);
-  // Before anything is encoded: what is declared may be told, and how far the numbers themselves are out of range may not.
+  // Before anything is encoded: what is declared may be told, and how far the numbers themselves
+  // are out of range may not.
   ckks::require_peak(*params, peak, params->scale(level), level);
   const int log_slots = checked_log_slots(*params, slots);
   ckks::Packing packing = ckks::packing_of_fresh(v.count(), log_slots, v.batched(), v.is_complex());
@@ -213,7 +215,8 @@ class Client {
     return shown(values, c, length, complex_values);
   }
 
-  /// bootstrap: the numbers of slots of the values that will be bootstrapped; 0 stands for all slots.
+  /// bootstrap: the numbers of slots of the values that will be bootstrapped; 0 stands for all
+  /// slots.
   EvaluationKeys evaluation_keys(const Rotations& rotations, bool conjugate, bool relinearise,
                                  const std::vector<std::int64_t>& bootstrap, bool minimum,
                                  const std::optional<Progress>& progress,

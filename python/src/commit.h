@@ -3,7 +3,8 @@
 
 namespace jali::python {
 
-/// As `git describe --always --dirty` says it; "unknown" if the sources were no checkout. See cmake/commit.cmake.
+/// As `git describe --always --dirty` says it; "unknown" if the sources were no checkout. See
+/// cmake/commit.cmake.
 const char* commit();
 
 }  // namespace jali::python

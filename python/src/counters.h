@@ -6,8 +6,8 @@
 
 namespace jali::python {
 
-/// Calls that succeeded since the evaluator was made. One call counts once, whatever its batch and whatever it is made
-/// of: a bootstrapping does many rotations, and they do not count.
+/// Calls that succeeded since the evaluator was made. One call counts once, whatever its batch and
+/// whatever it is made of: a bootstrapping does many rotations, and they do not count.
 struct Counters {
   using Count = std::atomic<std::uint64_t>;
   Count additions = 0;         // of ciphertexts, numbers and arrays, and subtractions

@@ -39,8 +39,8 @@ class Evaluator {
   Evaluator(const Engine& engine, std::optional<EvaluationKeys> keys)
       : Evaluator(build(engine, std::move(keys))) {}
 
-  /// An evaluator that finds out which keys a computation uses. keys: an empty set of the client's. device: also "dry", which
-  /// computes nothing.
+  /// An evaluator that finds out which keys a computation uses. keys: an empty set of the client's.
+  /// device: also "dry", which computes nothing.
   static Evaluator recording(const EvaluationKeys& keys, const std::string& device, int threads) {
     const nb::gil_scoped_release release;
     return Evaluator(
@@ -72,14 +72,16 @@ class Evaluator {
     return Trace{server_->trace};
   }
 
-  /// Throws ParamsMismatch for other parameters, and KeyMismatch for another secret key. It is called when a value is bound.
+  /// Throws ParamsMismatch for other parameters, and KeyMismatch for another secret key. It is
+  /// called when a value is bound.
   void check(const Ciphertext& a) const {
     require_same(*server_->params, *a.params, "the ciphertext is");
     server_->evaluator->check(a);
   }
 
   bool on_host() const { return server_->ring->memory().host_accessible(); }
-  /// Whether a is in the memory of the device, where operations need it. bring copies there, send_back to the host.
+  /// Whether a is in the memory of the device, where operations need it. bring copies there,
+  /// send_back to the host.
   bool is_here(const Ciphertext& a) const { return server_->evaluator->is_here(a); }
   Ciphertext bring(const Ciphertext& a) const { return server_->evaluator->bring(a); }
   Ciphertext send_back(const Ciphertext& a) const { return server_->evaluator->send_back(a); }
@@ -259,7 +261,8 @@ class Evaluator {
   std::unique_ptr<bootstrap::Packings> bootstrap_;
 };
 
-/// The steps of the engine that a function of Python causes, as (name, seconds). On a GPU, a step is a kernel.
+/// The steps of the engine that a function of Python causes, as (name, seconds). On a GPU, a step
+/// is a kernel.
 std::vector<std::pair<std::string, double>> steps(const Evaluator& e, nb::callable function) {
   const auto captured = e.server().ring->engine().capture([&] {
     const nb::gil_scoped_acquire lock;
@@ -276,7 +279,8 @@ const ckks::ArrayEvaluator& part(const Evaluator& e, const ckks::ArrayEvaluator*
 }
 const Evaluator& part(const Evaluator& e, const Evaluator*) { return e; }
 
-/// An operation of ArrayEvaluator or of Evaluator as a method of Evaluator; counter: of its successful calls.
+/// An operation of ArrayEvaluator or of Evaluator as a method of Evaluator; counter: of its
+/// successful calls.
 template <auto operation, auto counter, class Object, class R, class... Args>
 auto forwarding(R (Object::*)(Args...) const) {
   return [](const Evaluator& e, Args... args) -> R {

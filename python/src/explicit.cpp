@@ -63,7 +63,8 @@ Ciphertext with(Ciphertext out, const Packing& packing) {
 
 constexpr const char* kEncoded = "Plaintext | CompactPlaintext";
 
-/// Calls work with the plaintext that b is, without the interpreter's lock. Throws InvalidArgument for another object.
+/// Calls work with the plaintext that b is, without the interpreter's lock. Throws InvalidArgument
+/// for another object.
 template <class Work>
 Ciphertext with_encoded(const Explicit& e, nb::handle b, const Work& work) {
   const auto* plain = held<Plaintext>(b);

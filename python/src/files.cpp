@@ -21,7 +21,8 @@ std::filesystem::path path_of(nb::handle file, const char* wanted) {
 
 namespace {
 
-/// Throws InvalidArgument for a stream that takes or gives no bytes. ability: "readable" or "writable"; mode: of open().
+/// Throws InvalidArgument for a stream that takes or gives no bytes. ability: "readable" or
+/// "writable"; mode: of open().
 void require_bytes(nb::handle file, const char* ability, const char* mode) {
   const auto refused = [&](const char* why) {
     throw InvalidArgument(std::string("the file is ") + why +

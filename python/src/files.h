@@ -25,15 +25,17 @@ inline constexpr const char* kSave = R"(Write to_bytes() to a path, or to a file
 
 A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.)";
 
-/// The path that a str, bytes or os.PathLike is. Throws InvalidArgument, which says that `wanted` must be given.
+/// The path that a str, bytes or os.PathLike is. Throws InvalidArgument, which says that `wanted`
+/// must be given.
 std::filesystem::path path_of(nb::handle file, const char* wanted);
 
-/// Calls write(sink) without the interpreter's lock. file: a path, which is replaced at once, or an object with write(bytes).
-/// Throws InvalidArgument for a stream of text, and for one that is closed or cannot be written, before it calls write.
+/// Calls write(sink) without the interpreter's lock. file: a path, which is replaced at once, or an
+/// object with write(bytes). Throws InvalidArgument for a stream of text, and for one that is
+/// closed or cannot be written, before it calls write.
 void save_to(nb::handle file, const std::function<void(const wire::Sink&)>& write);
 
-/// The source that reads an object with read(count). It may be used without the interpreter's lock. Throws InvalidArgument
-/// for a stream of text, and for one that is closed or cannot be read.
+/// The source that reads an object with read(count). It may be used without the interpreter's lock.
+/// Throws InvalidArgument for a stream of text, and for one that is closed or cannot be read.
 wire::Source source_of(nb::handle file);
 bool is_readable(nb::handle file);
 

@@ -1,4 +1,5 @@
-// Operands in the memory where they are needed: on an evaluator's device for operations, on the host for bytes.
+// Operands in the memory where they are needed: on an evaluator's device for operations, on the
+// host for bytes.
 #pragma once
 
 #include <optional>
@@ -19,14 +20,15 @@ inline bool is_here(const Server& s, const ckks::Plaintext& x) { return s.ring->
 inline bool is_here(const Server& s, const ckks::Diagonal& x) { return s.ring->holds(x.poly); }
 inline bool is_here(const Server& s, const ckks::Extended& x) { return s.ring->holds(x.c0); }
 
-/// A copy in the memory of the server's device. Throws ParamsMismatch for an object of other parameters.
+/// A copy in the memory of the server's device. Throws ParamsMismatch for an object of other
+/// parameters.
 ckks::Ciphertext bring(const Server& server, const ckks::Ciphertext& x);
 ckks::Plaintext bring(const Server& server, const ckks::Plaintext& x);
 ckks::Diagonal bring(const Server& server, const ckks::Diagonal& x);
 ckks::Extended bring(const Server& server, const ckks::Extended& x);
 
-/// An operand on the server's device. It is the object itself if that is there already, else a copy that lives as long as
-/// this.
+/// An operand on the server's device. It is the object itself if that is there already, else a copy
+/// that lives as long as this.
 template <class T>
 class Here {
  public:

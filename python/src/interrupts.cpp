@@ -13,8 +13,8 @@ namespace nb = nanobind;
 namespace {
 
 using Clock = std::chrono::steady_clock;
-/// Short enough for a person who waits, and long enough that other threads, which must release the interpreter for it, do
-/// not slow down.
+/// Short enough for a person who waits, and long enough that other threads, which must release the
+/// interpreter for it, do not slow down.
 constexpr Clock::duration kPeriod = std::chrono::milliseconds(100);
 
 unsigned long main_thread() {

@@ -7,7 +7,8 @@
 
 namespace jali::python {
 
-/// Python's logger.info(format, numbers...). Needs the interpreter's lock. Numbers alone, so that no secret gets there.
+/// Python's logger.info(format, numbers...). Needs the interpreter's lock. Numbers alone, so that
+/// no secret gets there.
 template <class... Numbers>
 void log_info(const char* format, Numbers... numbers) {
   static_assert((std::is_arithmetic_v<Numbers> && ...));

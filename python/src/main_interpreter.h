@@ -1,12 +1,14 @@
-// The extension serves the main interpreter of a process, and refuses the others before anything is registered in them.
+// The extension serves the main interpreter of a process, and refuses the others before anything is
+// registered in them.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 namespace jali::python {
 
-/// An exec slot. The binding's types and the caches of nanobind are of one interpreter: initialised in a second one, they
-/// would be lost to the first. Sets ImportError and returns -1 unless the calling interpreter is the main one.
+/// An exec slot. The binding's types and the caches of nanobind are of one interpreter: initialised
+/// in a second one, they would be lost to the first. Sets ImportError and returns -1 unless the
+/// calling interpreter is the main one.
 inline int require_main_interpreter(PyObject* /*module*/) {
   if (PyInterpreterState_GetID(PyInterpreterState_Get()) == 0) return 0;
   PyErr_SetString(
@@ -17,8 +19,9 @@ inline int require_main_interpreter(PyObject* /*module*/) {
   return -1;
 }
 
-/// The definition that a PyInit function returns, from that of NB_MODULE(inner). Python 3.11 and 3.12 call PyInit in the
-/// interpreter that imports, 3.13 and later in the main one, and then the exec slots in the other: both are guarded.
+/// The definition that a PyInit function returns, from that of NB_MODULE(inner). Python 3.11
+/// and 3.12 call PyInit in the interpreter that imports, 3.13 and later in the main one, and then
+/// the exec slots in the other: both are guarded.
 template <class Init>
 PyObject* only_in_the_main_interpreter(Init inner) {
   if (require_main_interpreter(nullptr) != 0) return nullptr;

@@ -1,4 +1,5 @@
-// Methods whose wrong arguments are refused in a sentence, with the signatures that Python shows: those of C++ in its words.
+// Methods whose wrong arguments are refused in a sentence, with the signatures that Python shows:
+// those of C++ in its words.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -86,8 +87,8 @@ std::string signature(const char* name, const Call& call) {
 
 }  // namespace detail
 
-/// Adds a method. positional: how many of the parameters may be given without their name. work: takes a T& and then the
-/// parameters. Guard, extras: as for nb::call_guard and class_::def.
+/// Adds a method. positional: how many of the parameters may be given without their name. work:
+/// takes a T& and then the parameters. Guard, extras: as for nb::call_guard and class_::def.
 template <class Guard = detail::NoGuard, class T, class Work, class... Extras>
 void method(nb::class_<T>& type, const char* name, std::size_t positional,
             std::vector<Parameter> parameters, Work work, const char* doc,

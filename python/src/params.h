@@ -1,4 +1,5 @@
-// The binding of ckks.Params, one function for each file that has a part of it; and what parameters of every scheme share.
+// The binding of ckks.Params, one function for each file that has a part of it; and what parameters
+// of every scheme share.
 #pragma once
 
 #include <nanobind/nanobind.h>

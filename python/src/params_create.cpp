@@ -85,7 +85,8 @@ Params create(const Asked& a) {
   return {params::create_for(kind, literal, checkpoint)};
 }
 
-/// Params.create with checks that name the wrong argument; nanobind would print the whole signature instead.
+/// Params.create with checks that name the wrong argument; nanobind would print the whole signature
+/// instead.
 Params create_checked(nb::handle depth, nb::handle scale_bits, nb::handle log_n, nb::handle word,
                       nb::handle security, nb::handle dnum, nb::handle integer_bits,
                       nb::handle name, nb::handle bootstrap, nb::handle precision_bits,
@@ -148,7 +149,8 @@ device: "cpu" or "cuda", the kind of device that will compute, wherever the call
     means: every device computes with every word.
 
 Raises InsecureParams or InvalidArgument, which say what would fit.)")
-      // What this overload says is done by the one above, which takes the arguments of both and refuses a mixture.
+      // What this overload says is done by the one above, which takes the arguments of both and
+      // refuses a mixture.
       .def_static(
           "create", [](const nb::args&, const nb::kwargs&) -> Params { throw nb::next_overload(); },
           nb::sig("def create(*, bootstrap: typing.Literal[True], "

@@ -11,7 +11,8 @@ namespace jali::python {
 
 using Progress = nb::typed<nb::callable, nb::object(std::size_t, std::size_t)>;
 
-/// A function that calls `progress` with the interpreter's lock. If `progress` raises, the operation ends.
+/// A function that calls `progress` with the interpreter's lock. If `progress` raises, the
+/// operation ends.
 inline std::function<void(std::size_t, std::size_t)> with_gil(
     const std::optional<Progress>& progress) {
   if (!progress) return {};

@@ -1,4 +1,5 @@
-// Calls that a class does not have, although many will try them: they are refused in a sentence that says what to do instead.
+// Calls that a class does not have, although many will try them: they are refused in a sentence
+// that says what to do instead.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -38,7 +39,8 @@ void refuse_methods(nb::class_<T>& type, std::initializer_list<const char*> name
   }
 }
 
-/// Copies of a value that never changes are the value itself. Pickles are refused, because they would be opened unchecked.
+/// Copies of a value that never changes are the value itself. Pickles are refused, because they
+/// would be opened unchecked.
 template <class T>
 void share_copies(nb::class_<T>& type) {
   const std::string name = nb::cast<std::string>(type.attr("__name__"));

@@ -1,4 +1,5 @@
-// What Engine and Evaluator objects of Python hold. An automatic and an explicit evaluator share one Server.
+// What Engine and Evaluator objects of Python hold. An automatic and an explicit evaluator share
+// one Server.
 #pragma once
 
 #include <memory>
@@ -44,11 +45,13 @@ struct Server : Engine {
   std::shared_ptr<Counters> counters = std::make_shared<Counters>();
 };
 
-/// Encodes values, (n,) or (batch, n), at (level, scale). Scale 0 stands for the level's canonical scale.
+/// Encodes values, (n,) or (batch, n), at (level, scale). Scale 0 stands for the level's canonical
+/// scale.
 ckks::Plaintext encode_array(const Server& server, nb::handle values, int level, double scale,
                              std::int64_t slots);
 
-/// Encodes values, (n,) or (batch, n), as integers at a scale. Scale 0 stands for the canonical scale of the top level.
+/// Encodes values, (n,) or (batch, n), as integers at a scale. Scale 0 stands for the canonical
+/// scale of the top level.
 ckks::CompactPlaintext encode_compact(const Server& server, nb::handle values, double scale,
                                       std::int64_t slots);
 

@@ -23,7 +23,8 @@ struct TfheParams {
 struct TfheKeys {
   std::shared_ptr<const lwe::EvaluationKeys> ptr;
 };
-/// An encrypted array: its elements in C order and, of each element of an integer, its digits, the lowest first.
+/// An encrypted array: its elements in C order and, of each element of an integer, its digits, the
+/// lowest first.
 struct TfheArray {
   tfhe::Ciphertext block;
   std::vector<std::size_t> shape;
@@ -49,10 +50,12 @@ struct TfheTable {
   std::shared_ptr<const tfhe::LookUpTable> ptr;
 };
 
-/// Throws ParamsMismatch unless both are the same parameters. what: the subject of the message, e.g. "the keys are".
+/// Throws ParamsMismatch unless both are the same parameters. what: the subject of the message,
+/// e.g. "the keys are".
 void require_same(const tfhe::Params& expected, const tfhe::Params& given, const char* what);
 
-/// A shape as Python shows it; and the shape, the kind of numbers and the parameters of an encrypted array, for its repr.
+/// A shape as Python shows it; and the shape, the kind of numbers and the parameters of an
+/// encrypted array, for its repr.
 nb::tuple shape_of(const std::vector<std::size_t>& shape);
 std::string described(const std::vector<std::size_t>& shape, int bits, bool is_signed,
                       const tfhe::Params& params);

@@ -37,8 +37,8 @@ inline Call tfhe_reader(const std::string& type, const char* method, const char*
           {{input}, {"params"}, {"max_bytes", nb::int_(wire::Limits{}.max_bytes)}}};
 }
 
-/// Adds from_bytes and load, of objects that lie in memory as a whole while they are read. of_bytes(span, params, limits) runs
-/// without the interpreter's lock.
+/// Adds from_bytes and load, of objects that lie in memory as a whole while they are read.
+/// of_bytes(span, params, limits) runs without the interpreter's lock.
 template <class T, class OfBytes>
 void add_readers(nb::class_<T>& type, OfBytes of_bytes) {
   const std::string name = nb::cast<std::string>(type.attr("__name__"));

@@ -67,7 +67,8 @@ class TfheClient {
     return {std::make_shared<const lwe::EvaluationKeys>(std::move(keys))};
   }
 
-  /// values: messages or, if bits is not 0, integers modulo 2^bits. shape: of the array that they are.
+  /// values: messages or, if bits is not 0, integers modulo 2^bits. shape: of the array that they
+  /// are.
   TfheArray encrypt(const Words& values, std::vector<std::size_t> shape, int bits, bool is_signed,
                     std::optional<std::uint64_t> largest) {
     const std::span<const std::uint64_t> words(values.data(), values.size());
@@ -89,7 +90,8 @@ class TfheClient {
   }
 
  private:
-  /// Messages, or integers modulo 2^64, with their signs, in memory that Python owns and that is wiped.
+  /// Messages, or integers modulo 2^64, with their signs, in memory that Python owns and that is
+  /// wiped.
   template <class Ciphertext>
   nb::object decrypted(const Ciphertext& block, const tfhe::Layout& layout, bool check) const {
     auto words = std::make_unique<SecretVector<std::uint64_t>>();

@@ -74,7 +74,8 @@ TfheArray linear(const TfheEvaluator& e, const std::vector<TfheArray>& inputs,
   matrix.constant = std::move(constant);
   return {e->linear(blocks, matrix), std::move(shape)};
 }
-/// The matrix of every group of `columns` elements. largest: promised, or none, and then the worst case must fit.
+/// The matrix of every group of `columns` elements. largest: promised, or none, and then the worst
+/// case must fit.
 TfheArray linear_rows(const TfheEvaluator& e, const TfheArray& a, std::size_t columns,
                       std::vector<std::uint32_t> begin, std::vector<std::uint32_t> column,
                       std::vector<std::int64_t> weight, std::vector<std::int64_t> constant,

@@ -39,7 +39,8 @@ std::vector<Wide> wides(const Words& words, bool is_signed) {
   return out;
 }
 
-/// Arithmetic on the integers of one evaluator. Results are vectors; the Python side gives them their shape.
+/// Arithmetic on the integers of one evaluator. Results are vectors; the Python side gives them
+/// their shape.
 class TfheIntegers {
  public:
   explicit TfheIntegers(const TfheEvaluator& evaluator)

@@ -22,7 +22,8 @@ inline SecretVector<std::uint64_t> digits_of(std::span<const std::uint64_t> word
   return out;
 }
 
-/// The messages or, of integers, the sums of their digits modulo 2^bits, with the sign in every bit above.
+/// The messages or, of integers, the sums of their digits modulo 2^bits, with the sign in every bit
+/// above.
 inline SecretVector<std::uint64_t> words_of(std::span<const std::uint64_t> digits,
                                             const tfhe::Layout& layout,
                                             const tfhe::Params& params) {

@@ -1,4 +1,5 @@
-// Those who encrypt for the holder of a secret key of TFHE: the compact public key, and what is encrypted under it.
+// Those who encrypt for the holder of a secret key of TFHE: the compact public key, and what is
+// encrypted under it.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>

@@ -27,7 +27,8 @@ namespace jali::python {
 
 namespace {
 
-/// At most 1.5 bits above what equal and normal numbers leave, if slots share no errors (docs/noise.md).
+/// At most 1.5 bits above what equal and normal numbers leave, if slots share no errors
+/// (docs/noise.md).
 double expected_bits(const ckks::Ciphertext& c) {
   constexpr double kMost = 8;  // 1.5 bits of a standard deviation
   params::Estimate expected = c.estimate;
@@ -74,7 +75,8 @@ T load(nb::handle file, const Params& params, std::size_t max_bytes) {
   });
 }
 
-/// The parameters of from_bytes and load. call: e.g. "Ciphertext.load"; first: the name of their first one.
+/// The parameters of from_bytes and load. call: e.g. "Ciphertext.load"; first: the name of their
+/// first one.
 Call of_bytes(const char* call, const char* first) {
   return {call, 2, {{first}, {"params"}, {"max_bytes", nb::int_(wire::Limits{}.max_bytes)}}};
 }

@@ -1,5 +1,5 @@
-// The program of a server. Everything arrives as bytes, is computed on, and leaves as bytes. server_symbols.cmake reads the
-// symbols of this program.
+// The program of a server. Everything arrives as bytes, is computed on, and leaves as bytes.
+// server_symbols.cmake reads the symbols of this program.
 #include "jali/api/server.h"
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Uses the library as a C++ program does: through one header, from parameters to a decrypted result.
+// Uses the library as a C++ program does: through one header, from parameters to a decrypted
+// result.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -8,8 +8,8 @@
 namespace jali::approx::testing {
 namespace {
 
-// Chebyshev's theorem: the best polynomial is the one whose error takes its largest value count + 1 times with alternating
-// signs. That says without Remez that no other is better.
+// Chebyshev's theorem: the best polynomial is the one whose error takes its largest value count + 1
+// times with alternating signs. That says without Remez that no other is better.
 std::size_t alternations(const std::vector<Interval>& on, const std::function<Real(Real)>& error,
                          Real near) {
   std::size_t found = 0;
@@ -73,8 +73,8 @@ TEST(Remez, EvenAndOdd) {
     expect_best({[](Real x) { return std::sin(x); }, nullptr, {{0, 3}}, degree, Parity::odd},
                 (degree + 1) / 2);
   }
-  // The best odd cubic for 1 on [a, 1] has a closed form for a = 1/2 with points a, x, 1: solved by hand,
-  // p = c x (3 - x^2 s) with p(a) = p(1) = 1 - e and the largest value 1 + e between.
+  // The best odd cubic for 1 on [a, 1] has a closed form for a = 1/2 with points a, x, 1: solved by
+  // hand, p = c x (3 - x^2 s) with p(a) = p(1) = 1 - e and the largest value 1 + e between.
   const double a = 0.5;
   const Series p = best_polynomial({one, nullptr, {{a, 1}}, 3, Parity::odd});
   const double s = 3 / (1 + a + a * a), top = 2 / std::sqrt(s), end = 3 - s;

@@ -63,7 +63,8 @@ TEST(Series, OfAPolynomialIsThatPolynomial) {
   EXPECT_EQ(even.degree(), 8u);
 }
 
-// T_m at a grid of its own size is where the bound of Ehlich and Zeller is sharp; random polynomials are below it.
+// T_m at a grid of its own size is where the bound of Ehlich and Zeller is sharp; random
+// polynomials are below it.
 TEST(Series, NoPolynomialIsAboveItsBound) {
   JALI_SEEDED(random);
   for (std::size_t degree : {1u, 2u, 5u, 16u, 33u, 100u}) {

@@ -48,8 +48,9 @@ TEST(Sign, IsAsExactAsItSays) {
   expect_sign(sign(1e-6, 1e-9, 0.01), 1e-6);
 }
 
-// Lee et al. measure comparisons of numbers in [0, 1]: alpha bits are a gap of 2^-alpha and an error of 2^(1 - alpha) of the
-// sign. For alpha = 4 one polynomial of degree 27 does it, five levels.
+// Lee et al. measure comparisons of numbers in [0, 1]: alpha bits are a gap of 2^-alpha and an
+// error of 2^(1 - alpha) of the sign. For alpha = 4 one polynomial of degree 27 does it, five
+// levels.
 TEST(Sign, TakesFewLevels) {
   EXPECT_EQ(sign(1, 0x1p-4, 0x1p-3).depth(), 5);
   EXPECT_EQ(sign(1, 0x1p-4, 0x1p-3).stages.size(), 1u);

@@ -120,8 +120,8 @@ TEST(Smooth, ProvenErrorsAreAboveWhatIsSeen) {
   }
 }
 
-// The proof does not rest on how the polynomial was made: any polynomial is bounded, and one that is spoiled where no node
-// of a coarse grid lies, too.
+// The proof does not rest on how the polynomial was made: any polynomial is bounded, and one that
+// is spoiled where no node of a coarse grid lies, too.
 TEST(Smooth, ProvenErrorsOfAnyPolynomial) {
   JALI_SEEDED(random);
   std::uniform_real_distribution<double> uniform(-1, 1);

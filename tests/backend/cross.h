@@ -1,6 +1,6 @@
 #pragma once
-// The fixture of the tests that compare cpu/ with the oracle bit for bit: every operation, word, instruction set and
-// thread count, on poisoned outputs.
+// The fixture of the tests that compare cpu/ with the oracle bit for bit: every operation, word,
+// instruction set and thread count, on poisoned outputs.
 #include <cmath>
 #include <utility>
 

@@ -1,4 +1,5 @@
-// Slots to residues and back: every CPU engine gives the bits of the definition, computed on the oracle.
+// Slots to residues and back: every CPU engine gives the bits of the definition, computed on the
+// oracle.
 #include <bit>
 #include <cmath>
 
@@ -99,8 +100,8 @@ TEST_P(CrossEmbedding, ResiduesOfSmallIntegersToSlots) {
   }
 }
 
-// Integers near plus and minus half the product of the first k primes, for every k. A decoder that uses only some primes
-// changes its path there.
+// Integers near plus and minus half the product of the first k primes, for every k. A decoder that
+// uses only some primes changes its path there.
 TEST_P(CrossEmbedding, ResiduesOfIntegersAtTheEndsOfARangeToSlots) {
   if (n() > 1024) return;
   for (const std::size_t limbs : {1, 2, 3, 5, 8}) {

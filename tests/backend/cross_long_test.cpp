@@ -1,5 +1,5 @@
-// Compares cpu/ with the oracle on sums so long that lazy reduction could overflow, and with several callers at once.
-// Tests what cpu/ refuses.
+// Compares cpu/ with the oracle on sums so long that lazy reduction could overflow, and with
+// several callers at once. Tests what cpu/ refuses.
 #include <atomic>
 #include <cmath>
 #include <functional>
@@ -11,7 +11,7 @@
 namespace jali::backend::test {
 namespace {
 
-// --- sums of many terms, which would overflow if they were reduced too late -----------------------
+// --- sums of many terms, which would overflow if they were reduced too late ----------------------
 
 class CrossLong : public testing::TestWithParam<Word> {
  protected:
@@ -101,8 +101,8 @@ TEST_P(CrossLong, WideBases) {
 }
 
 TEST_P(CrossLong, LiftsNearHalf) {
-  // For values within rounding error of D/2, the sum of doubles that rlwe_ops.h defines decides to which side they are
-  // lifted. Engines agree only if every rounding in that sum is the same.
+  // For values within rounding error of D/2, the sum of doubles that rlwe_ops.h defines decides to
+  // which side they are lifted. Engines agree only if every rounding in that sum is the same.
   const Engines engines({GetParam(), kN, primes_for(GetParam(), kN, 10), 1, ""});
   const Config& config = engines.config();
   for (const std::size_t limbs : {1, 2, 3, 5, 8}) {
@@ -112,7 +112,8 @@ TEST_P(CrossLong, LiftsNearHalf) {
     half.divide(2);
     Block x(config, digit, 1);
     for (std::size_t k = 0; k < kN; ++k) {
-      // D/2 plus or minus up to D 2^-46 ... D 2^-57. The rounding error of one to eight terms is below D 2^-49.
+      // D/2 plus or minus up to D 2^-46 ... D 2^-57. The rounding error of one to eight terms is
+      // below D 2^-49.
       Natural away = d;
       away.divide(u64{1} << (30 + below(rng_, 12)));
       away *= below(rng_, 1 << 16);
@@ -149,7 +150,7 @@ TEST_P(CrossLong, DigitsOfEveryLength) {
   }
 }
 
-// --- many callers ----------------------------------------------------------------------------------
+// --- many callers --------------------------------------------------------------------------------
 
 TEST_P(CrossLong, FourThreadsAtOnce) {
   const Engines engines({GetParam(), kN, primes_for(GetParam(), kN, 8), 1, ""});
@@ -195,7 +196,7 @@ TEST_P(CrossLong, FourThreadsAtOnce) {
   }
 }
 
-// --- what an engine refuses ------------------------------------------------------------------------
+// --- what an engine refuses ----------------------------------------------------------------------
 
 TEST(CpuConfig, Refused) {
   const Config good{Word::w64, 1024, primes_below(u64{1} << 61, 1024, 2), 1, ""};

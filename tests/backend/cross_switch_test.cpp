@@ -1,4 +1,5 @@
-// Compares cpu/ with the oracle: base conversion, key switching, and the sums that are computed together with it.
+// Compares cpu/ with the oracle: base conversion, key switching, and the sums that are computed
+// together with it.
 #include "cross.h"
 #include "jali/base/error.h"
 
@@ -26,7 +27,8 @@ TEST_P(Cross, RotatedSums) {
       for (std::size_t t = 0; t < 5; ++t) b.push_back(block(ext, t % 2 == 0 ? 1 : batch, fill));
       for (const std::size_t count : {1, 3, 20}) {
         if (large() && count > 3) continue;
-        // The sums have different lengths and use some operands several times; every other sum accumulates.
+        // The sums have different lengths and use some operands several times; every other sum
+        // accumulates.
         std::vector<std::vector<u32>> which(count);
         std::vector<std::vector<ConstView>> weights(count);
         for (std::size_t g = 0; g < count; ++g) {
@@ -166,7 +168,8 @@ TEST_P(Cross, KeyProductAndKeySwitch) {
           engine.rlwe().key_switch_add(out[0], out[1], x, c.digits, key.view(), c.ids, {c0, c1, s});
           return out;
         });
-        // The polynomial to switch is a sum of one or two products, with and without multiples and a constant.
+        // The polynomial to switch is a sum of one or two products, with and without multiples and
+        // a constant.
         PrimeList wide = c.x;
         if (wide.back() + 1u < kPrimes) wide.push_back(static_cast<PrimeIndex>(wide.back() + 1));
         const Block w0 = block(wide, batch, fill), w1 = block(wide, batch, fill);

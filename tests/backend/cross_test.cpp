@@ -1,4 +1,5 @@
-// Compares cpu/ with the oracle: transforms, elementwise operations, automorphisms, integers and sampling.
+// Compares cpu/ with the oracle: transforms, elementwise operations, automorphisms, integers and
+// sampling.
 #include "cross.h"
 
 #include "jali/random/prng.h"
@@ -60,8 +61,8 @@ TEST_P(Cross, ElementWise) {
       const std::string shape = describe("limbs", limbs, "batch", batch, "fill", fill);
       for (const auto& [name, op] : binaries) {
         engines_.expect_same(name + (" " + shape), [&, op = op](const Engine& engine) {
-          // Outputs: apart, apart with a broadcast b, out == a, out == b, all three the same, and out == a with a
-          // broadcast b.
+          // Outputs: apart, apart with a broadcast b, out == a, out == b, all three the same, and
+          // out == a with a broadcast b.
           std::vector<Block> out = {poison, poison, a, b, a, a};
           (engine.ring().*op)(out[0], a, b);
           (engine.ring().*op)(out[1], a, one);

@@ -32,7 +32,8 @@ class Engines {
   const Engine& ref() const { return *ref_; }
   const std::vector<std::shared_ptr<const Engine>>& cpu() const { return cpu_; }
 
-  /// run(engine) returns a vector of blocks. Those of every engine must equal the oracle's, bit for bit.
+  /// run(engine) returns a vector of blocks. Those of every engine must equal the oracle's, bit for
+  /// bit.
   template <class Run>
   void expect_same(const std::string& what, Run run) const {
     SCOPED_TRACE(what);

@@ -1,4 +1,5 @@
-// What tests of exact rotations need: single steps by keys of any words, and the largest products that there are.
+// What tests of exact rotations need: single steps by keys of any words, and the largest products
+// that there are.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -50,8 +51,8 @@ inline TorusBlock rotated(const TfheOps& engine, const TorusBlock& key,
   return out;
 }
 
-/// Batches of so many inputs, which repeat those of `in`, have the words of `want`, the rotations of `in`. As many accumulators
-/// as inputs.
+/// Batches of so many inputs, which repeat those of `in`, have the words of `want`, the rotations
+/// of `in`. As many accumulators as inputs.
 inline void expect_repeated(const TfheOps& engine, const TorusBlock& key,
                             const TorusBlock& accumulators, const TorusBlock& in,
                             const TorusBlock& want, std::initializer_list<std::size_t> counts) {
@@ -64,7 +65,8 @@ inline void expect_repeated(const TfheOps& engine, const TorusBlock& key,
   }
 }
 
-/// Configurations whose largest product is between 0.93 and 0.98 of what so many primes of 27 bits hold.
+/// Configurations whose largest product is between 0.93 and 0.98 of what so many primes of 27 bits
+/// hold.
 struct LargestProduct {
   TfheConfig config;
   u32 primes;
@@ -76,9 +78,10 @@ inline std::vector<LargestProduct> largest_products() {
           {one_step(Torus::t64, 12, 1024, {31, 1}), 4}};
 }
 
-/// Accumulators whose digits are all the largest, keys whose words are all the same, and exponents with which X^e - 1 is -2:
-/// then every product has the same sign, and their sum is the largest that there is. Of a classic rotation, whose difference is cut,
-/// the accumulator is half of that word, negative.
+/// Accumulators whose digits are all the largest, keys whose words are all the same, and exponents
+/// with which X^e - 1 is -2: then every product has the same sign, and their sum is the largest
+/// that there is. Of a classic rotation, whose difference is cut, the accumulator is half of that
+/// word, negative.
 inline void hold_largest(const TfheOps& engine) {
   const TfheConfig& config = engine.config();
   const std::size_t N = config.N.value;

@@ -1,5 +1,5 @@
-// The exact blind rotation of the GPU (backend/cuda/exact_rotation/), run on the host as the threads of its blocks run it, in a random
-// order in every phase.
+// The exact blind rotation of the GPU (backend/cuda/exact_rotation/), run on the host as the
+// threads of its blocks run it, in a random order in every phase.
 #include <algorithm>
 #include <numeric>
 
@@ -217,8 +217,9 @@ TEST_F(ExactRotation, HoldsTheLargestProducts) {
   }
 }
 
-// All digits are the largest, in the largest ring: sums of the forward transform that nobody reduces would leave their words. The
-// oracle would take minutes, so that the CPU's exact engine says what is right.
+// All digits are the largest, in the largest ring: sums of the forward transform that nobody
+// reduces would leave their words. The oracle would take minutes, so that the CPU's exact engine
+// says what is right.
 TEST_F(ExactRotation, HoldsTheLargestDigitsInTheLargestRing) {
   TfheConfig config = one_step(Torus::t64, 1, 1 << 16, {31, 1}, Rotation::block_binary, 2);
   config.transform = "ntt";

@@ -1,4 +1,5 @@
-// What the tests of both tracers share: copies, and the traces of vectors/traces, which the tests of the lowering read.
+// What the tests of both tracers share: copies, and the traces of vectors/traces, which the tests
+// of the lowering read.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Mathematical properties of operations, checked without another engine. All checks need at least 9 primes.
+// Mathematical properties of operations, checked without another engine. All checks need at least 9
+// primes.
 #pragma once
 
 #include <cmath>
@@ -11,7 +12,8 @@ namespace jali::backend::test {
 /// The number of limbs of each digit.
 using Digits = std::vector<u32>;
 
-/// intt(ntt(x)) = x; ntt(s x + y) = s ntt(x) + ntt(y); ntt gives the polynomial's values, by Horner's rule.
+/// intt(ntt(x)) = x; ntt(s x + y) = s ntt(x) + ntt(y); ntt gives the polynomial's values, by
+/// Horner's rule.
 inline void check_transforms(const Engine& engine, std::mt19937_64& rng) {
   const Config& config = engine.config();
   const std::size_t n = config.n;
@@ -39,7 +41,8 @@ inline void check_transforms(const Engine& engine, std::mt19937_64& rng) {
   EXPECT_TRUE(same(x, coefficients));
 }
 
-/// sigma_g sigma_h = sigma_gh; sigma_g sigma_(1/g) = 1; sigma_g on values agrees with X^j -> X^(jg) on coefficients.
+/// sigma_g sigma_h = sigma_gh; sigma_g sigma_(1/g) = 1; sigma_g on values agrees with X^j -> X^(jg)
+/// on coefficients.
 inline void check_automorphisms(const Engine& engine, std::mt19937_64& rng) {
   const Config& config = engine.config();
   const u64 order = 2 * config.n;
@@ -159,8 +162,8 @@ inline void check_scale_down(const Engine& engine, std::mt19937_64& rng) {
   }
 }
 
-/// key_switch is mod_up followed by key_product. An addend is added, and so is a tensor product. Accumulation adds to the
-/// output. sigma_g commutes with mod_up.
+/// key_switch is mod_up followed by key_product. An addend is added, and so is a tensor product.
+/// Accumulation adds to the output. sigma_g commutes with mod_up.
 inline void check_key_switch(const Engine& engine, std::mt19937_64& rng) {
   const Config& config = engine.config();
   const PrimeList x_primes = range(0, 5), ext_primes = {0, 1, 2, 3, 4, 7, 8};
@@ -260,8 +263,8 @@ inline void check_weighted_sums(const Engine& engine, std::mt19937_64& rng) {
   }
 }
 
-/// icrt(crt(x)) = x for every pair of methods; the methods agree; from_int64 and from_double give the residues of their
-/// integers.
+/// icrt(crt(x)) = x for every pair of methods; the methods agree; from_int64 and from_double give
+/// the residues of their integers.
 inline void check_integers(const Engine& engine, std::mt19937_64& rng) {
   const Config& config = engine.config();
   const std::size_t n = config.n, batch = 2;

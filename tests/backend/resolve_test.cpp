@@ -1,4 +1,5 @@
-// Tests which engine the name of a device means: the choices of the tuning file are added to device::resolve.
+// Tests which engine the name of a device means: the choices of the tuning file are added to
+// device::resolve.
 #include "jali/backend/resolve.h"
 
 #include <gtest/gtest.h>

@@ -3,7 +3,8 @@
 
 namespace jali::backend::test {
 
-/// Sanitizers make the oracle ten times slower, so the tests then use only the shapes that are needed to reach all code.
+/// Sanitizers make the oracle ten times slower, so the tests then use only the shapes that are
+/// needed to reach all code.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool kSanitized = true;
 #elif defined(__has_feature)

@@ -46,7 +46,8 @@ inline std::vector<u64> primes_below(u64 limit, std::size_t n, std::size_t count
   return primes;
 }
 
-/// `count` primes of a word: the largest that it holds, alternating with smaller ones of every size.
+/// `count` primes of a word: the largest that it holds, alternating with smaller ones of every
+/// size.
 inline std::vector<u64> primes_for(Word word, std::size_t n, std::size_t count) {
   const int top = word_prime_bits(word);
   int bottom = 1;
@@ -79,8 +80,8 @@ enum class Fill { random, zero, max, alternating, half };
 inline constexpr Fill kFills[] = {Fill::random, Fill::zero, Fill::max, Fill::alternating,
                                   Fill::half};
 
-/// A block of residues with memory of its own, exactly as long as its shape, so that a sanitizer sees every access
-/// beyond it. It is poisoned until it is filled.
+/// A block of residues with memory of its own, exactly as long as its shape, so that a sanitizer
+/// sees every access beyond it. It is poisoned until it is filled.
 class Block {
  public:
   Block(const Config& config, PrimeList primes, std::size_t batch, std::size_t blocks = 1)
@@ -172,8 +173,8 @@ class Block {
   std::unique_ptr<std::byte, Free> data_;
 };
 
-/// Element k of the transform of a row, by the definition: the value of the row's polynomial at psi^(2 k' + 1), where k'
-/// has the bits of k in reverse order.
+/// Element k of the transform of a row, by the definition: the value of the row's polynomial at
+/// psi^(2 k' + 1), where k' has the bits of k in reverse order.
 inline u64 transformed(const Block& coefficients, std::size_t limb, std::size_t batch,
                        std::size_t k, u64 psi) {
   const std::size_t n = coefficients.n();
@@ -206,7 +207,8 @@ inline testing::AssertionResult same(const Block& have, const Block& want) {
          << ": have " << have.at(first) << ", want " << want.at(first);
 }
 
-/// A key of random residues over all primes of a ring, ordered by (digit, part, prime, coefficient).
+/// A key of random residues over all primes of a ring, ordered by (digit, part, prime,
+/// coefficient).
 class Key {
  public:
   Key(const Config& config, std::size_t digits, std::mt19937_64& rng)
@@ -239,7 +241,8 @@ inline Natural product(const Config& config, const PrimeList& primes) {
   return p;
 }
 
-/// The integers in [0, Q) of a block in coefficient form, ordered by (batch, coefficient), by icrt of `engine`.
+/// The integers in [0, Q) of a block in coefficient form, ordered by (batch, coefficient), by icrt
+/// of `engine`.
 inline std::vector<Natural> integers(const Engine& engine, const Block& x,
                                      IcrtMethod method = IcrtMethod::product_sum) {
   const std::size_t words = product(engine.config(), x.primes()).words();

@@ -1,4 +1,5 @@
-// Holds an engine of the operations under a secret key against another: every operation, bit for bit.
+// Holds an engine of the operations under a secret key against another: every operation, bit for
+// bit.
 #pragma once
 
 #include <random>

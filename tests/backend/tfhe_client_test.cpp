@@ -1,4 +1,5 @@
-// Operations under a secret key: the oracle by the definitions of torus.h, and the CPU engine by the oracle.
+// Operations under a secret key: the oracle by the definitions of torus.h, and the CPU engine by
+// the oracle.
 #include <gtest/gtest.h>
 
 #include "../lwe/phases.h"

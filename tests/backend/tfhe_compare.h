@@ -13,13 +13,14 @@ namespace jali::backend::test {
 struct TfheExpectation {
   /// Every operation gives the oracle's bits.
   bool exact = false;
-  /// If it is not exact: the most that one step of the blind rotation may differ from the oracle's, as a standard deviation
-  /// of the phase on the torus. A single coefficient may differ by 8 times as much.
+  /// If it is not exact: the most that one step of the blind rotation may differ from the oracle's,
+  /// as a standard deviation of the phase on the torus. A single coefficient may differ by 8 times
+  /// as much.
   double product_error = 0;
   TfheNoise noise{};  // of the keys, if it is not to be small_noise
   u64 p = 4;  // messages; the encoding has a padding bit
-  /// Inputs of a batch beyond the 2 p messages. Of an engine that is not exact, a large batch is cheap, because the oracle
-  /// runs but one such batch.
+  /// Inputs of a batch beyond the 2 p messages. Of an engine that is not exact, a large batch is
+  /// cheap, because the oracle runs but one such batch.
   std::size_t more = 1;
   std::size_t copies = 1;  // of the inputs of the engine's bootstraps, see TfheRunner
 };
@@ -40,7 +41,8 @@ inline TorusBlock random_words(std::mt19937_64& rng, Torus torus, std::size_t co
   return block;
 }
 
-/// Words at which roundings and carries turn: 0, the largest, and neighbours of powers of two and of their sums.
+/// Words at which roundings and carries turn: 0, the largest, and neighbours of powers of two and
+/// of their sums.
 inline u64 edge_word(std::mt19937_64& rng, int bits) {
   const u64 power = u64{1} << (rng() % static_cast<u64>(bits));
   const u64 offset = rng() % 3 - 1;
@@ -123,8 +125,9 @@ inline void expect_same_extract(const TfheRunner& have, const TfheRunner& want,
   }
 }
 
-/// Ciphertexts of several dimensions, of words of 32 bits and of the torus, with words at which the digits turn, of which the
-/// last output takes what is left. The bits do not depend on what the key holds.
+/// Ciphertexts of several dimensions, of words of 32 bits and of the torus, with words at which the
+/// digits turn, of which the last output takes what is left. The bits do not depend on what the key
+/// holds.
 inline void expect_same_pack(const TfheRunner& have, const TfheRunner& want, std::mt19937_64& rng) {
   const TfheConfig& config = want.config();
   const std::size_t N = config.N.value;
@@ -279,8 +282,8 @@ inline void expect_values(const Way& way, const TfheSecret& secret, const TorusB
   }
 }
 
-/// The phase of the blind rotation of a clear table, without its noise: the table times X^(-p'), from the exponents that
-/// `switched` gives.
+/// The phase of the blind rotation of a clear table, without its noise: the table times X^(-p'),
+/// from the exponents that `switched` gives.
 inline std::vector<u64> rotated_table(const TfheConfig& config, const TfheSecret& secret,
                                       const u32* ciphertext, const TorusBlock& tables,
                                       std::size_t table, int log_many) {
@@ -329,9 +332,9 @@ inline double worst(std::span<const double> values) {
   return most;
 }
 
-/// blind_rotate of uniform accumulators by ciphertexts whose mask is 0 outside one step. Where all exponents of a step are
-/// 0, an engine adds exactly 0, so that the results differ by the external products of one step. The differences of the
-/// phases are returned.
+/// blind_rotate of uniform accumulators by ciphertexts whose mask is 0 outside one step. Where all
+/// exponents of a step are 0, an engine adds exactly 0, so that the results differ by the external
+/// products of one step. The differences of the phases are returned.
 inline std::vector<double> one_step_errors(const TfheRunner& have, const TfheRunner& want,
                                            const TfheSecret& secret, bool exact,
                                            std::mt19937_64& rng) {
@@ -401,9 +404,10 @@ inline void expect_rotations(const TfheRunner& have, const TfheRunner& want,
 
 }  // namespace detail
 
-/// Compares an engine with the oracle of the same configuration, with fresh keys. Exact operations agree in every bit.
-/// Bootstraps of every message give the table's value, and if the engine is exact, the oracle's bits. One step of the
-/// blind rotation differs in its phase by no more than is expected.
+/// Compares an engine with the oracle of the same configuration, with fresh keys. Exact operations
+/// agree in every bit. Bootstraps of every message give the table's value, and if the engine is
+/// exact, the oracle's bits. One step of the blind rotation differs in its phase by no more than is
+/// expected.
 inline TfheMeasured compare(const TfheOps& engine, const TfheOps& oracle,
                             const TfheExpectation& expect, std::mt19937_64& rng) {
   const TfheConfig& config = oracle.config();

@@ -46,8 +46,9 @@ TfheConfig complete(TfheConfig config) {
   return config;
 }
 
-// With complete gadgets and keys without noise, all that is left is the rounding of the modulus switch, which `switched`
-// gives: the result's phase is X^(-p') times the table in every bit of every coefficient.
+// With complete gadgets and keys without noise, all that is left is the rounding of the modulus
+// switch, which `switched` gives: the result's phase is X^(-p') times the table in every bit of
+// every coefficient.
 TEST(TfheRef, RotationsWithoutNoiseAreExact) {
   JALI_SEEDED(rng);
   for (const TfheConfig& small : small_configs(rng)) {
@@ -141,8 +142,9 @@ TEST(TfheRef, ExtractionsHaveThePhasesOfTheirCoefficients) {
   }
 }
 
-// With keys without noise the phase of the result is b' - sum_i s_i a'_i, with the words rounded to the gadget. So it is
-// within half a unit for every bit that is set, and half of 2^-32 for the body.
+// With keys without noise the phase of the result is b' - sum_i s_i a'_i, with the words rounded to
+// the gadget. So it is within half a unit for every bit that is set, and half of 2^-32 for the
+// body.
 TEST(TfheRef, KeySwitchesKeepPhases) {
   JALI_SEEDED(rng);
   for (TfheConfig config : small_configs(rng)) {
@@ -175,9 +177,9 @@ TEST(TfheRef, KeySwitchesKeepPhases) {
   }
 }
 
-// The variance is that of k N l digits of variance (2^(2 g) + 2) / 12 times the key's noise, and of the roundings. Of 400
-// ciphertexts it is off by sqrt(2 / 400) = 7%, and the key's own noise, of at least 1024 rows, by 4.5%: so that a factor of
-// 1.8 is more than 6 standard deviations.
+// The variance is that of k N l digits of variance (2^(2 g) + 2) / 12 times the key's noise, and of
+// the roundings. Of 400 ciphertexts it is off by sqrt(2 / 400) = 7%, and the key's own noise, of at
+// least 1024 rows, by 4.5%: so that a factor of 1.8 is more than 6 standard deviations.
 TEST(TfheRef, KeySwitchesAddTheNoiseOfTheirKey) {
   JALI_SEEDED(rng);
   TfheConfig config =

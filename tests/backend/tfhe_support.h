@@ -1,6 +1,7 @@
-// What tests of TFHE engines need: small configurations of every kind, secrets, encryption with a chosen noise, keys in
-// standard form, phases and tables. tfhe_compare.h holds an engine against the oracle. The sizes are far from secure.
-// All arithmetic is that of 64-bit words, whose low w bits are the torus's: independent of the engines.
+// What tests of TFHE engines need: small configurations of every kind, secrets, encryption with a
+// chosen noise, keys in standard form, phases and tables. tfhe_compare.h holds an engine against
+// the oracle. The sizes are far from secure. All arithmetic is that of 64-bit words, whose low w
+// bits are the torus's: independent of the engines.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,10 +27,10 @@ namespace jali::backend::test {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-// --- blocks of words ------------------------------------------------------------------------------
+// --- blocks of words -----------------------------------------------------------------------------
 
-/// `count` rows of `row` torus words in host memory: LWE ciphertexts (n + 1 words a row), GLWE ciphertexts ((k + 1) N),
-/// clear tables (N) or keys. Poisoned until it is written.
+/// `count` rows of `row` torus words in host memory: LWE ciphertexts (n + 1 words a row), GLWE
+/// ciphertexts ((k + 1) N), clear tables (N) or keys. Poisoned until it is written.
 class TorusBlock {
  public:
   TorusBlock() = default;
@@ -108,9 +109,10 @@ inline double real(Torus torus, u64 word) {
   return std::ldexp(static_cast<double>(centred(torus, word)), -torus_bits(torus));
 }
 
-// --- configurations and secrets -------------------------------------------------------------------
+// --- configurations and secrets ------------------------------------------------------------------
 
-/// The noise of keys that leaves bootstraps of the configurations below correct: standard deviations on the torus.
+/// The noise of keys that leaves bootstraps of the configurations below correct: standard
+/// deviations on the torus.
 struct TfheNoise {
   double rotation = 0;
   double switching = 0;
@@ -119,8 +121,9 @@ inline TfheNoise small_noise(Torus torus) {
   return {std::ldexp(1.0, torus == Torus::t64 ? -48 : -30), std::ldexp(1.0, -29)};
 }
 
-/// A configuration of small sizes, with n in 16 .. 40. Its gadgets have about 16 bits in all, so that a bootstrap with
-/// small_noise gives the right one of 8 values with 10 standard deviations to spare.
+/// A configuration of small sizes, with n in 16 .. 40. Its gadgets have about 16 bits in all, so
+/// that a bootstrap with small_noise gives the right one of 8 values with 10 standard deviations to
+/// spare.
 inline TfheConfig small_config(std::mt19937_64& rng, Torus torus, Rotation rotation, int group,
                                GlweDimension k, int levels, PolynomialSize N) {
   const auto from = [&](int least, int most) {
@@ -144,8 +147,8 @@ inline TfheConfig small_config(std::mt19937_64& rng, Torus torus, Rotation rotat
   return config;
 }
 
-/// Every kind of rotation with every group, and both toruses, k from 1 to 4, N from 256 to 1024 and 1 to 3 levels among
-/// them.
+/// Every kind of rotation with every group, and both toruses, k from 1 to 4, N from 256 to 1024 and
+/// 1 to 3 levels among them.
 inline std::vector<TfheConfig> small_configs(std::mt19937_64& rng) {
   struct Kind {
     Torus torus;
@@ -204,7 +207,7 @@ inline TfheSecret random_secret(const TfheConfig& config, std::mt19937_64& rng) 
   return secret;
 }
 
-// --- encryption and phases ------------------------------------------------------------------------
+// --- encryption and phases -----------------------------------------------------------------------
 
 /// A rounded normal variable of standard deviation `noise` on the torus, as a word.
 inline u64 noise_word(std::mt19937_64& rng, Torus torus, double noise) {
@@ -330,9 +333,10 @@ inline TorusBlock encrypt_ggsw(std::mt19937_64& rng, const TfheConfig& config,
   return out;
 }
 
-// --- keys -----------------------------------------------------------------------------------------
+// --- keys ----------------------------------------------------------------------------------------
 
-/// Evaluation keys in standard form: units() GGSW ciphertexts for each step, and the rows of the switching key.
+/// Evaluation keys in standard form: units() GGSW ciphertexts for each step, and the rows of the
+/// switching key.
 struct TfheKeys {
   TorusBlock rotation, switching;
 };
@@ -370,9 +374,10 @@ inline TfheKeys standard_keys(std::mt19937_64& rng, const TfheConfig& config,
   return keys;
 }
 
-// --- messages and tables --------------------------------------------------------------------------
+// --- messages and tables -------------------------------------------------------------------------
 
-/// Messages m in [0, p) lie at m / (2p) on the torus: the highest bit is the padding. p is a power of two.
+/// Messages m in [0, p) lie at m / (2p) on the torus: the highest bit is the padding. p is a power
+/// of two.
 inline u64 encoded(Torus torus, u64 m, u64 p) {
   return m << (torus_bits(torus) - std::countr_zero(2 * p));
 }
@@ -390,8 +395,9 @@ struct Tables {
   int log_many = 0;
 };
 
-/// One clear table of 2^log_many functions, each given by its p values in [0, 2p). Coefficient i holds function
-/// i mod 2^log_many of the message whose box begins half a box before its centre m N / p.
+/// One clear table of 2^log_many functions, each given by its p values in [0, 2p). Coefficient i
+/// holds function i mod 2^log_many of the message whose box begins half a box before its centre m N
+/// / p.
 inline std::vector<u64> table_polynomial(const TfheConfig& config, u64 p, int log_many,
                                          std::span<const std::vector<u64>> functions) {
   const std::size_t N = config.N.value, box = N / p;
@@ -437,20 +443,21 @@ inline Tables encrypted_tables(std::mt19937_64& rng, const TfheConfig& config,
   return tables;
 }
 
-/// What function j of the table gives for message m in [0, 2p): a value in [0, 2p). With the padding bit set, the
-/// negative.
+/// What function j of the table gives for message m in [0, 2p): a value in [0, 2p). With the
+/// padding bit set, the negative.
 inline u64 table_value(const Functions& f, std::size_t j, u64 m, u64 p) {
   return m < p ? f[j][m] : (2 * p - f[j][m - p]) % (2 * p);
 }
 
-// --- an engine with keys --------------------------------------------------------------------------
+// --- an engine with keys -------------------------------------------------------------------------
 
-/// Runs the operations of an engine on blocks in host memory, which are copied to its device and back. Outputs are poisoned
-/// before.
+/// Runs the operations of an engine on blocks in host memory, which are copied to its device and
+/// back. Outputs are poisoned before.
 class TfheRunner {
  public:
-  /// The engine must outlive it. The bootstrapping key is prepared in two ranges of steps, the later first. copies: bootstraps
-  /// take the inputs so often, and all must give the same; for engines whose kernels depend on the size of a batch.
+  /// The engine must outlive it. The bootstrapping key is prepared in two ranges of steps, the
+  /// later first. copies: bootstraps take the inputs so often, and all must give the same; for
+  /// engines whose kernels depend on the size of a batch.
   TfheRunner(const TfheOps& engine, const TfheKeys& keys, std::size_t copies = 1)
       : engine_(engine),
         copies_(copies),

@@ -1,4 +1,5 @@
-// The modulus switch, against exact arithmetic and by what it is for: the variance and the mean of the switched phase.
+// The modulus switch, against exact arithmetic and by what it is for: the variance and the mean of
+// the switched phase.
 #include "tfhe_compare.h"
 
 namespace jali::backend::test {
@@ -52,7 +53,8 @@ TEST(TfheSwitched, IsTheFormula) {
 }
 
 TEST(TfheSwitched, ByHand) {
-  // N = 256: t = 2^23. The mask's errors are 2^22 - 2^23, 2^22 - 1 and -1: their sum is -2, and half of it -1.
+  // N = 256: t = 2^23. The mask's errors are 2^22 - 2^23, 2^22 - 1 and -1: their sum is -2, and
+  // half of it -1.
   const u32 tie = u32{1} << 22;
   const std::vector<u32> in{tie, tie - 1, 0xFFFFFFFFu, tie - 1};
   std::vector<u32> out(4);
@@ -67,7 +69,8 @@ TEST(TfheSwitched, ByHand) {
 }
 
 TEST(TfheSwitched, ARoundedMeanOfHalfGoesUp) {
-  // One mask word with the error 1 or -1: half of it is 1/2, which goes to 1, or -1/2, which goes to 0.
+  // One mask word with the error 1 or -1: half of it is 1/2, which goes to 1, or -1/2, which goes
+  // to 0.
   const u32 tie = u32{1} << 22;
   std::vector<u32> out(2);
   const std::vector<u32> above{1, tie}, below{0xFFFFFFFFu, tie};
@@ -102,7 +105,8 @@ Errors measured(std::mt19937_64& rng, const TfheConfig& config, int samples) {
   return {mean, squares / samples - mean * mean};
 }
 
-// 4000 samples: a variance is off by a factor of 1 + 6.5 sqrt(2 / 4000) = 1.15 with probability below 10^-10.
+// 4000 samples: a variance is off by a factor of 1 + 6.5 sqrt(2 / 4000) = 1.15 with probability
+// below 10^-10.
 TEST(TfheSwitched, TheCompensationLowersTheVariance) {
   JALI_SEEDED(rng);
   struct Kind {
@@ -120,8 +124,8 @@ TEST(TfheSwitched, TheCompensationLowersTheVariance) {
     const Errors with = measured(rng, config, 4000);
     config.mean_bit = 0;
     const Errors without = measured(rng, config, 4000);
-    // Each rounding has the variance 1/12. Without compensation the mask's are weighted by the mean of s_i^2, which is that
-    // of s_i, and with it by the variance of s_i.
+    // Each rounding has the variance 1/12. Without compensation the mask's are weighted by the mean
+    // of s_i^2, which is that of s_i, and with it by the variance of s_i.
     const double n = 300, mean = kind.mean;
     const double raw = (1 + n * mean) / 12, compensated = (1 + n * mean * (1 - mean)) / 12;
     EXPECT_LT(without.variance, 1.15 * raw);

@@ -1,4 +1,5 @@
-// Digits, products of polynomials and external products of the oracle, against arithmetic of 128 bits and against phases.
+// Digits, products of polynomials and external products of the oracle, against arithmetic of 128
+// bits and against phases.
 #include "jali/backend/ref/tfhe.h"
 #include "jali/backend/ref/torus.h"
 #include "tfhe_compare.h"
@@ -17,8 +18,9 @@ i128 residue(i128 x, int bits) {
   return x;
 }
 
-/// The digits sum up to the closest multiple, the upper one of two. They are in range. Where the choice is between half the
-/// base and minus that, the digit above is even, which leaves one choice of all digits.
+/// The digits sum up to the closest multiple, the upper one of two. They are in range. Where the
+/// choice is between half the base and minus that, the digit above is even, which leaves one choice
+/// of all digits.
 template <class W>
 testing::AssertionResult digits_hold(W x, const Gadget& gadget) {
   const int w = sizeof(W) * 8, g = gadget.base_log;
@@ -155,7 +157,8 @@ u64 rounded(u64 x, int unit) {
   return unit == 0 ? x : (x + (u64{1} << (unit - 1))) >> unit << unit;
 }
 
-/// With keys without noise, the phase of GGSW(m) x c is m times the phase of c with its words rounded to the gadget, exactly.
+/// With keys without noise, the phase of GGSW(m) x c is m times the phase of c with its words
+/// rounded to the gadget, exactly.
 template <class W>
 void check_external_product(const TfheConfig& config, std::mt19937_64& rng) {
   SCOPED_TRACE(describe(config));

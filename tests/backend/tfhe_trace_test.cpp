@@ -113,10 +113,12 @@ TEST(TfheTrace, HandsKeysFromSeedsOn) {
   detail::expect_same_seeded_keys(*t.engine, rng);
   std::map<std::string, Record> by_name;
   for (const Record& r : t.trace->records()) by_name[r.op] = r;
-  // Bodies of 256 words of 8 bytes in 3 of 6 steps of 6 rows, and of one word of 4 bytes in 512 times 3 rows.
+  // Bodies of 256 words of 8 bytes in 3 of 6 steps of 6 rows, and of one word of 4 bytes in 512
+  // times 3 rows.
   EXPECT_EQ(by_name["prepare_seeded_rotation_key"].bytes_read, 3U * 6 * 256 * 8);
   EXPECT_EQ(by_name["prepare_seeded_switch_key"].bytes_read, 512U * 3 * 4);
-  // 3 words of 2 levels: ciphertexts of 3 polynomials of 256 words of 8 bytes, of which one is the body.
+  // 3 words of 2 levels: ciphertexts of 3 polynomials of 256 words of 8 bytes, of which one is the
+  // body.
   EXPECT_EQ(by_name["prepare_seeded_packing_key"].bytes_read, 3U * 2 * 256 * 8);
   EXPECT_EQ(by_name["prepare_seeded_packing_key"].bytes_written, 3U * 2 * 3 * 256 * 8);
   EXPECT_EQ(by_name["prepare_seeded_switch_key"].bytes_written,
@@ -145,8 +147,8 @@ TEST(TfheTrace, ShapesBytesAndArithmetic) {
   std::map<std::string, Record> by_name;
   for (const Record& r : t.trace->records()) by_name[r.op] = r;
 
-  // 6 steps. In each, 3 polynomials have 2 digits, and 3 come back: 9 transforms of 128 points, of 64 log2(128) butterflies;
-  // and 6 rows of 3 polynomials are multiplied.
+  // 6 steps. In each, 3 polynomials have 2 digits, and 3 come back: 9 transforms of 128 points, of
+  // 64 log2(128) butterflies; and 6 rows of 3 polynomials are multiplied.
   const u64 butterflies = 6U * 9 * 64 * 7, products = 6U * 6 * 3 * 128;
   const u64 table = 256 * 8, rows = 512U * 3, switch_key = rows * 7 * 4;
   const u64 rotation_key = 6U * 6 * 3 * 256 * 8;

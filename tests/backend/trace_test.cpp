@@ -224,8 +224,8 @@ TEST_F(TraceTest, ShapesBytesAndMultiplications) {
   EXPECT_EQ(by_name["tensor"].bytes_written, 18 * row);
   EXPECT_EQ(by_name["automorphism_ntt"].shape.list("galois"), (std::vector<u64>{5}));
 
-  // Digits of 2 and 1 limbs are lifted to 4 limbs: 3 inverse transforms, lifts from 2 to 2 and from 1 to 3 limbs, and 5
-  // transforms.
+  // Digits of 2 and 1 limbs are lifted to 4 limbs: 3 inverse transforms, lifts from 2 to 2 and from
+  // 1 to 3 limbs, and 5 transforms.
   const Record& up = by_name["mod_up"];
   const u64 up_mults = 3 * intt + kN * (2 + 4 + 2) + kN * (1 + 3 + 3) + 5 * ntt;
   EXPECT_EQ(up.mults, 2 * up_mults);
@@ -237,8 +237,8 @@ TEST_F(TraceTest, ShapesBytesAndMultiplications) {
   EXPECT_EQ(product.mults, 2U * 2 * 4 * 2 * kN);
   EXPECT_EQ(product.shape.list("galois"), (std::vector<u64>{3}));
   EXPECT_EQ(product.bytes_read, (16 + 2 * 2 * 4 + 2 * 8) * row);  // ext, key, accumulators
-  // The terms are one rotation and one ciphertext that is not rotated. Read are ext, c0 and c1, the key, the weights and
-  // the accumulators.
+  // The terms are one rotation and one ciphertext that is not rotated. Read are ext, c0 and c1, the
+  // key, the weights and the accumulators.
   EXPECT_EQ(by_name["rotated_sums"].mults, product.mults + 3 * residues + 4U * 4 * 2 * kN);
   EXPECT_EQ(by_name["rotated_sums"].shape.number("terms"), 2U);
   EXPECT_EQ(by_name["rotated_sums"].shape.list("galois"), (std::vector<u64>{5, 1}));
@@ -277,7 +277,8 @@ TEST_F(TraceTest, ShapesBytesAndMultiplications) {
   EXPECT_EQ(by_name["crt"].shape.number("terms"), 3U);
   EXPECT_EQ(by_name["icrt"].bytes_written, 3 * 2 * row);
   EXPECT_TRUE(by_name["icrt"].shape.list("primes_out").empty());
-  // The slots have 16 bytes each, in two vectors of 8 slots; the FFT has three stages of butterflies.
+  // The slots have 16 bytes each, in two vectors of 8 slots; the FFT has three stages of
+  // butterflies.
   EXPECT_EQ(by_name["embed"].mults, residues);
   EXPECT_EQ(by_name["embed"].complex_butterflies, 2U * 4 * 3);
   EXPECT_EQ(by_name["embed"].bytes_read, 2U * 8 * 16);

@@ -1,4 +1,5 @@
-// Locks for long work and locks that are held for a moment: re-entrance, waiting that can be ended, and forks.
+// Locks for long work and locks that are held for a moment: re-entrance, waiting that can be ended,
+// and forks.
 #include "jali/base/turns.h"
 
 #include <gtest/gtest.h>

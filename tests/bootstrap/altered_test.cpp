@@ -1,5 +1,6 @@
-// An attacker's view of decryption's check: replies computed from bootstrapped numbers that were damaged, made with another key, or are
-// not what they claim to be. Each is refused, and honest ones never are.
+// An attacker's view of decryption's check: replies computed from bootstrapped numbers that were
+// damaged, made with another key, or are not what they claim to be. Each is refused, and honest
+// ones never are.
 #include <bit>
 #include <functional>
 
@@ -36,7 +37,8 @@ void set(ring::Poly& p, std::size_t limb, std::size_t k, std::uint64_t x) {
   }
 }
 
-/// The ways to damage the residues of a ciphertext. Each leaves residues below their primes, as a loader demands.
+/// The ways to damage the residues of a ciphertext. Each leaves residues below their primes, as a
+/// loader demands.
 using Damage = std::function<void(World&, Ciphertext&)>;
 
 std::vector<std::pair<std::string, Damage>> damages() {
@@ -121,7 +123,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Attack{"raise_w32_14_few", BootstrapOrder::raise_first, Word::w32, 14, 1}),
     [](const auto& test_info) { return test_info.param.label; });
 
-// A magnitude and peak of 1 are claimed of numbers of 18. The result was 17.8, and its powers were returned, too.
+// A magnitude and peak of 1 are claimed of numbers of 18. The result was 17.8, and its powers were
+// returned, too.
 TEST(FalseClaims, AreRefusedAfterBootstrapping) {
   for (const auto order : {BootstrapOrder::slots_first, BootstrapOrder::raise_first}) {
     for (const int log_slots : {9, 1}) {
@@ -145,7 +148,8 @@ TEST(FalseClaims, AreRefusedAfterBootstrapping) {
   }
 }
 
-// Where the bound on the error is above the numbers, the check is with the range that was declared. Imaginary parts count, too.
+// Where the bound on the error is above the numbers, the check is with the range that was declared.
+// Imaginary parts count, too.
 TEST(FalseClaims, AreComparedWithTheRangeIfTheBoundSaysNothing) {
   World w({"range", Word::w52, 40, 3, precise(BootstrapOrder::slots_first, 2, 2, 40)}, {});
   const std::vector<Complex> v(w.params->slots(), 0.5);

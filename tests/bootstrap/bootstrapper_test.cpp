@@ -1,4 +1,5 @@
-// Tests bootstrapping through its public class. Results of every legal combination are compared with plain numbers.
+// Tests bootstrapping through its public class. Results of every legal combination are compared
+// with plain numbers.
 #include <cstring>
 #include <numeric>
 #include <string_view>
@@ -36,8 +37,8 @@ std::vector<Case> cases() {
   return out;
 }
 
-/// Expects that the result is as precise as predicted. If there are enough slots for an average, it may also not be much
-/// more precise.
+/// Expects that the result is as precise as predicted. If there are enough slots for an average, it
+/// may also not be much more precise.
 void expect_refreshed(World& world, const ckks::Ciphertext& y, const std::vector<Complex>& v) {
   const auto& params = *world.params;
   EXPECT_EQ(y.scale, params.scale(y.level));
@@ -75,7 +76,8 @@ TEST_P(Bootstrappers, EveryPackingLevelScaleAndBatch) {
       EXPECT_EQ(y.log_slots, log_slots);
       expect_refreshed(world, y, v);
     }
-    // A batch is bootstrapped to a chosen level. The result can be computed with and bootstrapped again.
+    // A batch is bootstrapped to a chosen level. The result can be computed with and bootstrapped
+    // again.
     auto v = world.vector(3 * slots);
     auto y = world.bootstrapper->apply(world.encrypt(v, lowest, 0, 3), lowest + 1);
     EXPECT_EQ(y.level, lowest + 1);
@@ -156,7 +158,8 @@ TEST(Bootstrapper, LargeBatchesOfPairsAreBootstrappedInParts) {
   }
 }
 
-/// Every weight of the secret, every order and word, some budgets of levels, and every kind of packing.
+/// Every weight of the secret, every order and word, some budgets of levels, and every kind of
+/// packing.
 TEST(Bootstrapper, EveryCombination) {
   struct Secret {
     int weight, range, degree, doublings;
@@ -199,8 +202,8 @@ TEST(Bootstrapper, RealSlots) {
   }
 }
 
-// A message of which one coefficient holds everything is the worst for the sine. Its error stays within the bound and
-// comes to within a tenth of it.
+// A message of which one coefficient holds everything is the worst for the sine. Its error stays
+// within the bound and comes to within a tenth of it.
 TEST(Bootstrapper, SineErrorIsBounded) {
   for (const auto order : {kRaise, kSlots}) {
     for (int inverse_sine : {1, 3}) {
@@ -219,8 +222,9 @@ TEST(Bootstrapper, SineErrorIsBounded) {
   }
 }
 
-// At the largest magnitude that is accepted, the sine changes a slot by at most 2^-10 of its value. With slots_first one
-// slot may be kPeak times as large as the others; it changes by less than a tenth.
+// At the largest magnitude that is accepted, the sine changes a slot by at most 2^-10 of its value.
+// With slots_first one slot may be kPeak times as large as the others; it changes by less than a
+// tenth.
 TEST(Bootstrapper, TakesMagnitudesThatTheSineHolds) {
   for (const auto order : {kRaise, kSlots}) {
     for (int inverse_sine : {1, 3, 5, 7}) {
@@ -256,7 +260,8 @@ TEST(Bootstrapper, TakesMagnitudesThatTheSineHolds) {
   EXPECT_EQ(BootstrapPlan(params).max_magnitude(), 1);
 }
 
-// The sine's error is what the estimate adds for it: of random numbers with slots_first, of equal ones with raise_first.
+// The sine's error is what the estimate adds for it: of random numbers with slots_first, of equal
+// ones with raise_first.
 TEST(Bootstrapper, SineErrorIsPredicted) {
   for (const auto& [order, log_slots] : {std::pair{kRaise, 6}, {kRaise, 9}, {kSlots, 9}}) {
     BootstrapLiteral b = precise(order, 2, 2);
@@ -269,14 +274,16 @@ TEST(Bootstrapper, SineErrorIsPredicted) {
     const auto y = world.bootstrapper->apply(world.encrypt(v, b.input_level(), 0, 1, magnitude));
     const double predicted = world.evaluator->noise().precision_bits(y.estimate, y.scale);
     const double measured = World::precision(world.decrypt(y), v);
-    // What is not known to be real is taken for real normal numbers, whose error is 2.5 bits above that of uniform complex ones.
+    // What is not known to be real is taken for real normal numbers, whose error is 2.5 bits above
+    // that of uniform complex ones.
     EXPECT_GT(measured, predicted - 0.5) << log_slots << " seed " << world.seed;
     EXPECT_LT(measured, predicted + 3) << log_slots << " seed " << world.seed;
   }
 }
 
-// With slots_first the sine's error depends on how large single parts of slots are. Real normal numbers have a larger one than
-// complex normal numbers of the same declared magnitude, and equal numbers a smaller one than both.
+// With slots_first the sine's error depends on how large single parts of slots are. Real normal
+// numbers have a larger one than complex normal numbers of the same declared magnitude, and equal
+// numbers a smaller one than both.
 TEST(Bootstrapper, SineErrorOfRealNumbersIsPredicted) {
   BootstrapLiteral b = precise(kSlots, 2, 2);
   b.inverse_sine = 1;

@@ -1,5 +1,5 @@
-// Draws random combinations of all options of a request and of an application. None may throw after its keys are made,
-// and each must be as precise as its estimate says and as was asked for.
+// Draws random combinations of all options of a request and of an application. None may throw after
+// its keys are made, and each must be as precise as its estimate says and as was asked for.
 #include "../backend/sanitized.h"
 #include "../seeded.h"
 #include "jali/ckks/bounds.h"
@@ -68,14 +68,16 @@ void expect_precise(World& world, const ckks::Ciphertext& y, const std::vector<C
   EXPECT_GT(World::precision(got, v), predicted - (many ? 1.5 : 5));
   EXPECT_LE(jali::testing::max_error(got, v), ckks::worst_case_error(y));
   EXPECT_NO_THROW(ckks::decrypt(*world.decryptor, world.evaluator->encoder(), y));
-  // The precision that was asked for is an expected one. Real numbers that are not known to be real have an error of the sine that is 2.5
-  // bits larger with an arcsin of degree 3, and 1.5 bits without one.
+  // The precision that was asked for is an expected one. Real numbers that are not known to be real
+  // have an error of the sine that is 2.5 bits larger with an arcsin of degree 3, and 1.5 bits
+  // without one.
   const bool arcsin = world.params->bootstrap()->inverse_sine > 1;
   params::Estimate independent = y.estimate;
   independent.message_shared = independent.variance_shared = 1;
   const double expected = world.evaluator->noise().precision_bits(independent, y.scale);
   EXPECT_GT(expected, asked - (v.size() > 4 ? 1.5 : 3) - (arcsin ? 2.5 : 1.6));
-  // The claim holds for equal numbers, too, of which some packings add up the errors (docs/noise.md says how many bits that costs).
+  // The claim holds for equal numbers, too, of which some packings add up the errors (docs/noise.md
+  // says how many bits that costs).
   EXPECT_GT(predicted, std::min(expected, kDoubles) - 9);
 }
 
@@ -155,7 +157,8 @@ TEST_P(DrawnCombinations, AreRightOrRefusedBeforeAnyKey) {
 // The test runs four times, each with a seed of its own.
 INSTANTIATE_TEST_SUITE_P(Draws, DrawnCombinations, ::testing::Range(0, 4));
 
-// With 32-bit words and few bits of precision, the modulus of level 0 may be 66 bits larger than a scale of 16 bits.
+// With 32-bit words and few bits of precision, the modulus of level 0 may be 66 bits larger than a
+// scale of 16 bits.
 TEST(Combinations, FewBitsEnterALargeModulus) {
   auto request = small_request(BootstrapOrder::raise_first, Word::w32, 7);
   request.cts_levels = 4;
@@ -168,8 +171,8 @@ TEST(Combinations, FewBitsEnterALargeModulus) {
   expect_precise(world, y, v, request.precision_bits);
 }
 
-// These combinations used to be refused after the keys were made: all levels of a DFT for few slots, with scales and
-// moduli far apart.
+// These combinations used to be refused after the keys were made: all levels of a DFT for few
+// slots, with scales and moduli far apart.
 TEST(Combinations, FewSlotsLeaveLevelsOver) {
   for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
     for (const Word word : {Word::w32, Word::w52, Word::w64}) {
@@ -195,8 +198,9 @@ TEST(Combinations, FewSlotsLeaveLevelsOver) {
   }
 }
 
-// In these cases sizes used to be too small. P' was below q_0 if the levels of slots to coefficients have about as many
-// bits as q_0. And a given scale let the error of an application be enlarged by less than the sizes assumed.
+// In these cases sizes used to be too small. P' was below q_0 if the levels of slots to
+// coefficients have about as many bits as q_0. And a given scale let the error of an application be
+// enlarged by less than the sizes assumed.
 TEST(Combinations, SizesMeetWhatIsAskedFor) {
   const auto expect = [](double precision, int stc_levels, int iterations, double scale_bits,
                          Word word) {
@@ -223,8 +227,8 @@ TEST(Combinations, SizesMeetWhatIsAskedFor) {
   }
 }
 
-// At the lowest level a scale above the canonical one makes numbers larger. This is counted as magnitude, and refused if
-// it exceeds what the sine accepts.
+// At the lowest level a scale above the canonical one makes numbers larger. This is counted as
+// magnitude, and refused if it exceeds what the sine accepts.
 TEST(Combinations, AScaleIsPartOfTheMagnitude) {
   for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
     World world(params::create_with_bootstrap(small_request(order, {}, 20)), {});

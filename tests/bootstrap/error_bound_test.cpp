@@ -1,5 +1,5 @@
-// The bound on the error of bootstrapped slots, from both sides: no error is above it, and it is small enough for a check of numbers
-// below 1.
+// The bound on the error of bootstrapped slots, from both sides: no error is above it, and it is
+// small enough for a check of numbers below 1.
 #include "jali/bootstrap/error_bound.h"
 
 #include <algorithm>
@@ -62,7 +62,8 @@ TEST_P(ErrorBound, HoldsAndIsOfUse) {
     const double bound = ckks::worst_case_error(y), error = max_error(w.decrypt(y), v);
     EXPECT_LE(error, bound);
     EXPECT_EQ(y.estimate.peak, peak);
-    // Averages for numbers of this peak and 256 deviations, twice that for rare and for many integers, and as much again for pairs.
+    // Averages for numbers of this peak and 256 deviations, twice that for rare and for many
+    // integers, and as much again for pairs.
     params::Estimate average = y.estimate;
     average.message_shared = average.variance_shared = 1;
     const double bits = w.evaluator->noise().precision_bits(average, y.scale);
@@ -143,7 +144,8 @@ TEST(RareIntegers, AreAsRareAsTheirDensityOrMore) {
   EXPECT_NEAR(log2_integer_beyond(32, 16), 1 - 32 - std::lgamma(33) / std::numbers::ln2, 1e-6);
 }
 
-// The sum of the errors at random integers, each drawn as a sum of uniform numbers, is never above the bound, and not far below.
+// The sum of the errors at random integers, each drawn as a sum of uniform numbers, is never above
+// the bound, and not far below.
 TEST(RareIntegers, SumsOfCosineErrorsAreBounded) {
   const circuits::ModularReduction reduction({16, 30, 3, 1, 32});
   std::mt19937_64 random(1);
@@ -170,8 +172,8 @@ TEST(RareIntegers, SumsOfCosineErrorsAreBounded) {
   EXPECT_LT(sum, largest + 4 * one);
 }
 
-// The roundings of the matrices that a bootstrapping has, as they are: |rho_d(i)|^2 summed over the diagonals of a stage. The bounds on
-// errors take it for at most 16 times its mean.
+// The roundings of the matrices that a bootstrapping has, as they are: |rho_d(i)|^2 summed over the
+// diagonals of a stage. The bounds on errors take it for at most 16 times its mean.
 TEST(MatrixRoundings, AreEvenlySpread) {
   for (const auto order : {kSlots, kRaise}) {
     World w({"matrices", Word::w52, 40, 5, precise(order, 3, 3, 40)}, {});
@@ -202,7 +204,8 @@ TEST(WorstSineError, HoldsAtEveryAngle) {
     b.inverse_sine = degree;
     const auto params = ckks::Params::create(literal_of({"sine", Word::w64, 45, 4, b}));
     const BootstrapPlan plan(params);
-    // Its bound is a power: the error of a number at the angle theta = 2 pi m / turn is c theta^(degree + 2).
+    // Its bound is a power: the error of a number at the angle theta = 2 pi m / turn is c
+    // theta^(degree + 2).
     const double q0 = std::exp2(params->level(0).log_q);
     const double turn =
         q0 / std::max(q0 * std::exp2(-b.ratio_bits), params->scale(0)) / (2 * std::numbers::pi);

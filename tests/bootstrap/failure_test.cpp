@@ -1,5 +1,5 @@
-// Counts how often whole bootstrappings are wrong, on rings, weights and ranges for which that happens often enough, and
-// compares the count with the bound that the parameters state.
+// Counts how often whole bootstrappings are wrong, on rings, weights and ranges for which that
+// happens often enough, and compares the count with the bound that the parameters state.
 #include "jali/bootstrap/failure.h"
 
 #include <algorithm>
@@ -25,8 +25,8 @@ Case rare(int weight, int range, int degree, int doublings) {
 struct Outcome {
   /// For each bootstrapping, the absolute errors of all real and imaginary parts.
   std::vector<std::vector<double>> errors;
-  /// An error that no right slot exceeds: 16 predicted standard deviations, which include the noise and the cosine's
-  /// error at frequent I, plus the bound of the sine's error.
+  /// An error that no right slot exceeds: 16 predicted standard deviations, which include the noise
+  /// and the cosine's error at frequent I, plus the bound of the sine's error.
   double noise = 0;
 };
 
@@ -57,8 +57,8 @@ std::size_t count_beyond(const std::vector<double>& errors, double error) {
       std::ranges::count_if(errors, [&](double e) { return !(e < error); }));
 }
 
-/// P(|I| >= i). P(I = n) is the density at n of a sum of h + 1 numbers that are uniform in [-1/2, 1/2), the
-/// Irwin-Hall distribution.
+/// P(|I| >= i). P(I = n) is the density at n of a sum of h + 1 numbers that are uniform in [-1/2,
+/// 1/2), the Irwin-Hall distribution.
 double exact_tail(int weight, int i) {
   const int terms = weight + 1;
   long double total = 0;
@@ -72,9 +72,9 @@ double exact_tail(int weight, int i) {
   return static_cast<double>(2 * total / std::tgamma(static_cast<long double>(terms)));
 }
 
-/// A bootstrapping of 2^log_slots slots is wrong if any of its |I| is at least i. Expects that `seen` wrong ones of
-/// `rounds` agree with the distribution of I. Expects that `log2_bound`, log2 of the stated bound on the probability, is
-/// above the exact value by less than 5, a factor of 32.
+/// A bootstrapping of 2^log_slots slots is wrong if any of its |I| is at least i. Expects that
+/// `seen` wrong ones of `rounds` agree with the distribution of I. Expects that `log2_bound`, log2
+/// of the stated bound on the probability, is above the exact value by less than 5, a factor of 32.
 void expect_as_often(std::size_t seen, std::size_t rounds, int weight, int i, int log_slots,
                      double log2_bound) {
   const double count = std::ldexp(2, log_slots);
@@ -86,8 +86,9 @@ void expect_as_often(std::size_t seen, std::size_t rounds, int weight, int i, in
   EXPECT_GT(std::log2(exact) + 5, log2_bound);
 }
 
-// In hundreds of whole bootstrappings the integers I leave the range now and then. Those bootstrappings are wrong, as
-// many as the distribution of I says, and all others are right in every slot.
+// In hundreds of whole bootstrappings the integers I leave the range now and then. Those
+// bootstrappings are wrong, as many as the distribution of I says, and all others are right in
+// every slot.
 TEST(Failure, WholeBootstrappingsAreLostAsOftenAsTheBoundSays) {
   const int weight = 16, range = 4;
   World world(rare(weight, range, 30, 1), {}, true);
@@ -102,8 +103,8 @@ TEST(Failure, WholeBootstrappingsAreLostAsOftenAsTheBoundSays) {
   expect_as_often(wrong, run.errors.size(), weight, range + 1, 9, log2_beyond(*world.params, 0.1));
 }
 
-// Rare integers inside the range cause larger errors, too, as often as stated. In this test the error of the cosine is
-// below 2^-8 if |I| <= 3, and above it otherwise.
+// Rare integers inside the range cause larger errors, too, as often as stated. In this test the
+// error of the cosine is below 2^-8 if |I| <= 3, and above it otherwise.
 TEST(Failure, RareIntegersAreOffAsOftenAsTheBoundSays) {
   const int weight = 16, log_slots = 3;
   World world(rare(weight, 5, 16, 2), {log_slots}, true);
@@ -116,8 +117,9 @@ TEST(Failure, RareIntegersAreOffAsOftenAsTheBoundSays) {
                   log2_beyond(*world.params, error, log_slots));
 }
 
-// For presets, log2_beyond(error) is the probability of the least |I| at which the error of the cosine exceeds `error`.
-// These |I| are in the table of docs/math/bootstrapping.md, whose errors are multiplied by 2^ratio_bits.
+// For presets, log2_beyond(error) is the probability of the least |I| at which the error of the
+// cosine exceeds `error`. These |I| are in the table of docs/math/bootstrapping.md, whose errors
+// are multiplied by 2^ratio_bits.
 TEST(Failure, OfPresetsIsThatOfTheirCosine) {
   const auto n16 = ckks::Params::create(params::preset("n16_fast"));
   const auto n15 = ckks::Params::create(params::preset("n15_small"));

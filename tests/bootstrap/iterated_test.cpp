@@ -18,8 +18,8 @@ double predicted(World& world, const ckks::Ciphertext& y) {
   return world.evaluator->noise().precision_bits(y.estimate, y.scale);
 }
 
-// Two applications give nearly twice the bits of one, and three nearly three times. The bits are as many as were asked
-// for and as the estimate says.
+// Two applications give nearly twice the bits of one, and three nearly three times. The bits are as
+// many as were asked for and as the estimate says.
 TEST(Iterated, MultipliesPrecision) {
   struct Try {
     BootstrapOrder order;
@@ -59,8 +59,8 @@ TEST(Iterated, MultipliesPrecision) {
   }
 }
 
-// One coefficient holds the whole message, so the sine's error is at its worst. The second application measures the
-// error and removes it.
+// One coefficient holds the whole message, so the sine's error is at its worst. The second
+// application measures the error and removes it.
 TEST(Iterated, MeasuresTheErrorOfTheSine) {
   for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
     World world(made(order, 35, 2, Word::w64), {});

@@ -1,4 +1,5 @@
-// Sets of keys between the fewest and all: their bytes, the order of their times, and the results with each.
+// Sets of keys between the fewest and all: their bytes, the order of their times, and the results
+// with each.
 #include "jali/bootstrap/key_sets.h"
 
 #include <map>
@@ -41,7 +42,8 @@ TEST_P(KeySetsOf, AreACurveFromTheFewestKeysToAll) {
     const BootstrapPlan fewest(params, {log_slots, false, /*minimum=*/true});
     const auto first = plan_of(params, log_slots, sets.front().few.at(0));
     EXPECT_EQ(first.rotation_levels(), fewest.rotation_levels());
-    // No key can be left out: each matrix needs its step, which is the first of its diagonals when they are shifted to begin at 0.
+    // No key can be left out: each matrix needs its step, which is the first of its diagonals when
+    // they are shifted to begin at 0.
     const auto& b = *params->bootstrap();
     EXPECT_LE(first.rotations().size(),
               static_cast<std::size_t>(b.cts_levels + b.stc_levels + 1 + (9 - log_slots + 3) / 4));
@@ -147,7 +149,8 @@ TEST(KeySets, TakeLessTimeWithFewerSlots) {
       EXPECT_THROW(predicted_time(params, bad, false), InvalidArgument);
     }
   }
-  // In the circuit of a preset, a few slots need less; keys for all slots take the time that their curve is measured in.
+  // In the circuit of a preset, a few slots need less; keys for all slots take the time that their
+  // curve is measured in.
   const auto params = ckks::Params::create(literal_of(cases()[0]));
   EXPECT_LT(predicted_time(params, 3, true), predicted_time(params, 9, true));
 }

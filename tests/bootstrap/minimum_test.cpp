@@ -1,4 +1,5 @@
-// With the fewest keys, results are the same within noise and the keys have a fraction of the bytes.
+// With the fewest keys, results are the same within noise and the keys have a fraction of the
+// bytes.
 #include "jali/bootstrap/key_sets.h"
 #include "jali/params/bootstrap_request.h"
 #include "support.h"
@@ -85,7 +86,8 @@ TEST(MinimumKeys, TakeAFractionOfTheBytes) {
   EXPECT_LT(bytes(fewest), 1.5e9);
 }
 
-// Few slots have a trace instead of large matrices. Once each of its rotations had a key, and they took 2.5 times as much as all slots do.
+// Few slots have a trace instead of large matrices. Once each of its rotations had a key, and they
+// took 2.5 times as much as all slots do.
 TEST(MinimumKeys, TakeNoMoreBytesForFewSlotsThanForAll) {
   const std::vector<int> wanted{1, -3, 64};
   for (const auto& preset : params::bootstrap_presets()) {

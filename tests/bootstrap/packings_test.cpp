@@ -1,4 +1,5 @@
-// Bootstrapping of ciphertexts of any packing. The bootstrapper of a packing is made once, for the keys that exist.
+// Bootstrapping of ciphertexts of any packing. The bootstrapper of a packing is made once, for the
+// keys that exist.
 #include "jali/bootstrap/packings.h"
 
 #include <cstddef>
@@ -100,7 +101,8 @@ TEST(Packings, UseTheKeysForMoreSlotsIfThereAreNoOthers) {
       EXPECT_GT(told, 0);
       const int first = told;
       for (const int log_slots : {1, 9}) packings.prepare(log_slots, false, tell);
-      // The fewest keys serve all slots alone, and their bootstrapper is made once. Among all keys are those of other ways.
+      // The fewest keys serve all slots alone, and their bootstrapper is made once. Among all keys
+      // are those of other ways.
       if (minimum) {
         EXPECT_EQ(told, first);
       }

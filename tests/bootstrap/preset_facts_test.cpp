@@ -1,5 +1,6 @@
-// A preset is read from the table [request] of src/jali/params/presets/NAME.toml. The other figures of that file and the
-// table of docs/bootstrapping.md are for readers; they are compared here with the parameters that the request gives.
+// A preset is read from the table [request] of src/jali/params/presets/NAME.toml. The other figures
+// of that file and the table of docs/bootstrapping.md are for readers; they are compared here with
+// the parameters that the request gives.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// Tests ModRaise under the sparse secret, and how often its integers leave the range of the reduction.
+// Tests ModRaise under the sparse secret, and how often its integers leave the range of the
+// reduction.
 #include "support.h"
 
 namespace jali::bootstrap::testing {
@@ -23,14 +24,15 @@ Case small(Word word, int weight, int range) {
   return c;
 }
 
-// The phase is that of level 0 plus q_0 times integers. Their variance is that of a sum of h + 1 numbers that are
-// uniform in [-1/2, 1/2).
+// The phase is that of level 0 plus q_0 times integers. Their variance is that of a sum of h + 1
+// numbers that are uniform in [-1/2, 1/2).
 TEST(Raise, AddsSmallMultiplesOfTheModulus) {
   for (const Word word : {Word::w64, Word::w52, Word::w32}) {
     for (const int weight : {4, 32}) {
       auto literal = literal_of(small(word, weight, 16));
       if (word == Word::w32) {
-        // With 32-bit words P' leaves so little noise that a double of a larger phase would not resolve it.
+        // With 32-bit words P' leaves so little noise that a double of a larger phase would not
+        // resolve it.
         literal.scale_bits = 40;
         literal.integer_bits = 8;
       }
@@ -80,8 +82,9 @@ TEST(Raise, RefusesWhatItCannotDo) {
   EXPECT_THROW(keygen.encapsulation_keys(keygen.secret_key()), InvalidArgument);
 }
 
-// With a range that is far too small, failures are frequent enough to count. Coefficients leave the range no more often
-// than the bound says, and no less often than a thirtieth of it, by which a Chernoff bound of such sums may overstate.
+// With a range that is far too small, failures are frequent enough to count. Coefficients leave the
+// range no more often than the bound says, and no less often than a thirtieth of it, by which a
+// Chernoff bound of such sums may overstate.
 TEST(Raise, LeavesSmallRangesAsOftenAsTheBoundSays) {
   const int weight = 16;
   World world(small(Word::w64, weight, 16), {});
@@ -104,7 +107,8 @@ TEST(Raise, LeavesSmallRangesAsOftenAsTheBoundSays) {
   }
 }
 
-// If a coefficient leaves the range, the whole bootstrapping is wrong: the error of a slot is far above all noise.
+// If a coefficient leaves the range, the whole bootstrapping is wrong: the error of a slot is far
+// above all noise.
 TEST(Raise, TooSmallARangeGivesWrongSlots) {
   Case c = small(Word::w64, 16, 2);
   c.bootstrap.degree = 62;  // with this degree the error grows quickly outside the range

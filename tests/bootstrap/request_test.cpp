@@ -25,8 +25,9 @@ TEST(BootstrapRequest, ReachesThePrecisionAskedFor) {
         const double predicted = world.evaluator->noise().precision_bits(y.estimate, y.scale);
         SCOPED_TRACE(std::to_string(precision) + " bits at log_n " + std::to_string(log_n) +
                      (order == BootstrapOrder::raise_first ? " raise_first" : " slots_first"));
-        // In a small ring the noise under one key differs from the average over keys. Of 12,000 keys at N = 2^10 the
-        // least precise was 0.15 bits below, and the standard deviation was 0.06 bits.
+        // In a small ring the noise under one key differs from the average over keys. Of 12,000
+        // keys at N = 2^10 the least precise was 0.15 bits below, and the standard deviation was
+        // 0.06 bits.
         EXPECT_GE(measured, precision - (log_n < 12 ? 0.3 : 0.1)) << world.seed;
         EXPECT_LE(measured, precision + 1.5) << world.seed;
         EXPECT_GT(measured, predicted - 1.5) << world.seed;
@@ -36,7 +37,8 @@ TEST(BootstrapRequest, ReachesThePrecisionAskedFor) {
   }
 }
 
-// The cosine is the cheapest of those whose error is at least a bit and a half below what the precision allows.
+// The cosine is the cheapest of those whose error is at least a bit and a half below what the
+// precision allows.
 TEST(BootstrapRequest, TakesNoDearerCosineThanThePrecisionNeeds) {
   constexpr std::pair<int, int> kCosines[] = {{24, 3}, {26, 3}, {28, 3}, {30, 3}, {50, 2}, {52, 2}};
   for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
@@ -63,8 +65,9 @@ TEST(BootstrapRequest, TakesNoDearerCosineThanThePrecisionNeeds) {
   }
 }
 
-// Requests for few bits would need scales and primes below the smallest that exist, so that q_0 is far larger than
-// necessary. Large scales need more than one prime at level 0. The precision is reached in both cases.
+// Requests for few bits would need scales and primes below the smallest that exist, so that q_0 is
+// far larger than necessary. Large scales need more than one prime at level 0. The precision is
+// reached in both cases.
 TEST(BootstrapRequest, ReachesFewBitsAndOddScales) {
   for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
     for (const Word word : {Word::w32, Word::w52, Word::w64}) {
@@ -84,7 +87,8 @@ TEST(BootstrapRequest, ReachesFewBitsAndOddScales) {
   }
 }
 
-// Two applications reach 40 bits at N = 2^16 within the security table, which also bounds the sparse secret's modulus.
+// Two applications reach 40 bits at N = 2^16 within the security table, which also bounds the
+// sparse secret's modulus.
 TEST(BootstrapRequest, FindsSecureParametersForTwoApplications) {
   params::BootstrapRequest request;
   request.order = params::BootstrapOrder::raise_first;

@@ -1,6 +1,6 @@
-// The circuits of the presets on small rings, in every combination of the sparse secret's weight, packing, levels, order
-// and word. They have head bits on 32-bit words, a cosine weighted by the density of the integers, and no arcsine with
-// slots_first.
+// The circuits of the presets on small rings, in every combination of the sparse secret's weight,
+// packing, levels, order and word. They have head bits on 32-bit words, a cosine weighted by the
+// density of the integers, and no arcsine with slots_first.
 #include "../backend/sanitized.h"
 #include "support.h"
 
@@ -52,8 +52,8 @@ TEST_P(ShippedCircuits, EveryCombination) {
                                            : log_slots > 1 ? 7
                                                            : 11))
               << "seed " << world.seed;
-          // With fewer levels or fewer slots the precision is a little below that of the whole preset. Complex numbers may be real
-          // normal ones, whose error is up to 1.5 bits larger.
+          // With fewer levels or fewer slots the precision is a little below that of the whole
+          // preset. Complex numbers may be real normal ones, whose error is up to 1.5 bits larger.
           EXPECT_GT(predicted, preset.precision_bits - (log_slots > 1 ? 1.5 : 3));
         }
       }

@@ -53,7 +53,8 @@ ckks::Ciphertext full(World& world, const std::vector<Complex>& v, int level) {
                                   declared);
 }
 
-/// Expects the numbers in all slots, as precise as predicted; with many of them, not much more precise either.
+/// Expects the numbers in all slots, as precise as predicted; with many of them, not much more
+/// precise either.
 void expect_near(World& world, const ckks::Ciphertext& y, const std::vector<Complex>& v,
                  std::size_t period) {
   EXPECT_EQ(y.log_slots, kLogSlots);
@@ -161,7 +162,8 @@ TEST(RepeatingNumbers, AreThePackingsToCheck) {
   expect_near(world, boot(), v, 16);
   expect_near(world, packings.apply_pair(x, x, -1, 1, 4).second, v, 16);
 
-  // Packings that say how the numbers lie are believed; one that says nothing leaves it to the caller.
+  // Packings that say how the numbers lie are believed; one that says nothing leaves it to the
+  // caller.
   x.packing = ckks::packing_of_tiling(10, {0, 16, 16, 1}, kSlots);
   EXPECT_EQ(boot().packing, x.packing);
   x.packing = ckks::packing_of_tiling(10, {0, 32, 32, 1}, kSlots);

@@ -1,4 +1,5 @@
-// Small rings with bootstrapping. They are not secure, they are quick, and otherwise they are like the presets.
+// Small rings with bootstrapping. They are not secure, they are quick, and otherwise they are like
+// the presets.
 #pragma once
 
 #include "../ckks/fixture.h"
@@ -68,7 +69,8 @@ inline params::BootstrapRequest small_request(BootstrapOrder order, std::optiona
   return request;
 }
 
-/// The circuit of a preset (its cosine, head bits and digits) on a small ring, with fewer levels left.
+/// The circuit of a preset (its cosine, head bits and digits) on a small ring, with fewer levels
+/// left.
 inline ckks::Literal shipped(const params::BootstrapPreset& p, BootstrapOrder order, Word word,
                              int cts_levels = 4, int stc_levels = 3, int log_n = 10) {
   auto request = small_request(order, word, p.precision_bits, log_n);
@@ -138,7 +140,8 @@ struct World {
     return evaluator->encoder().decode(decryptor->decrypt(c));
   }
 
-  /// The precision in bits: -log2 of the standard deviation of the error's real and imaginary parts.
+  /// The precision in bits: -log2 of the standard deviation of the error's real and imaginary
+  /// parts.
   static double precision(const std::vector<Complex>& got, const std::vector<Complex>& expected) {
     double sum = 0;
     for (std::size_t j = 0; j < got.size(); ++j) sum += std::norm(got[j] - expected[j]);

@@ -53,8 +53,8 @@ INSTANTIATE_TEST_SUITE_P(Cases, TargetLevels,
                                   std::string(word_name(std::get<1>(info.param)));
                          });
 
-// With rational levels, the parameters' part of every depth is as precise as the whole, estimated and measured. It is so
-// with the keys of the whole and with keys cut to the part.
+// With rational levels, the parameters' part of every depth is as precise as the whole, estimated
+// and measured. It is so with the keys of the whole and with keys cut to the part.
 class RationalTargetLevels : public ::testing::TestWithParam<BootstrapOrder> {};
 
 TEST_P(RationalTargetLevels, AreRight) {

@@ -1,4 +1,5 @@
-// Vectors that are brought from one layout into another keep their numbers, at the cost that was told before.
+// Vectors that are brought from one layout into another keep their numbers, at the cost that was
+// told before.
 #include "jali/circuits/arrangement.h"
 
 #include <bit>

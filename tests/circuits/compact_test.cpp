@@ -1,4 +1,5 @@
-// Matrices whose diagonals are kept as integers give the bits of those that are kept over all primes, in less memory.
+// Matrices whose diagonals are kept as integers give the bits of those that are kept over all
+// primes, in less memory.
 #include <cstring>
 
 #include "../seeded.h"

@@ -85,8 +85,9 @@ TEST(Dft, MatricesAreTheDftInEveryBudget) {
   }
 }
 
-// The butterflies of the stage with the widest stride wrap around n slots. The matrix of k stages among which it is has
-// 2^k diagonals instead of 2^(k+1) - 1, and it gets the larger share of the stages.
+// The butterflies of the stage with the widest stride wrap around n slots. The matrix of k stages
+// among which it is has 2^k diagonals instead of 2^(k+1) - 1, and it gets the larger share of the
+// stages.
 TEST(Dft, MatricesHaveFewDiagonals) {
   const auto counts = [](Dft direction, int log_slots, int levels) {
     std::vector<std::size_t> out;
@@ -128,7 +129,8 @@ TEST(Dft, RefusesWhatItCannotDo) {
 
 class HomomorphicDfts : public ::testing::TestWithParam<Scheme> {};
 
-// Each direction by itself leaves the plain transform in the slots, at every packing and with several budgets of levels.
+// Each direction by itself leaves the plain transform in the slots, at every packing and with
+// several budgets of levels.
 TEST_P(HomomorphicDfts, IsThePlainDft) {
   const Scheme& scheme = GetParam();
   const auto params = make_params(scheme);
@@ -158,7 +160,8 @@ TEST_P(HomomorphicDfts, IsThePlainDft) {
   }
 }
 
-// With sparse packing the real and imaginary parts are put side by side into twice the slots, and back.
+// With sparse packing the real and imaginary parts are put side by side into twice the slots, and
+// back.
 TEST_P(HomomorphicDfts, SideBySide) {
   const Scheme& scheme = GetParam();
   const auto params = make_params(scheme);

@@ -164,8 +164,8 @@ TEST(Domains, OneSidedIntervalsTakeTheCallersWord) {
   EXPECT_NEAR(world.decrypt(y)[3].real(), 0.5, 1.1e-3);
 }
 
-// Zeros behind a short vector are outside of an interval above 0: unless something stands there, what they become may
-// wrap around the modulus, and everything with it.
+// Zeros behind a short vector are outside of an interval above 0: unless something stands there,
+// what they become may wrap around the modulus, and everything with it.
 TEST(Domains, SlotsBehindTheVector) {
   World world({"domain", Word::w64, 45, 7, 10}, {});
   const auto f = inverse({0.5, 4}, 1e-4);
@@ -198,7 +198,8 @@ TEST(Functions, ZerosStayZerosWhereTheyAreMappedToSuch) {
   EXPECT_FALSE(step(1, 0.2, 0.1)->apply(*world.evaluator, c).packing.rest == 0);
 }
 
-// What is said of the numbers says nothing of the other slots, whose polynomials may be beyond all bounds.
+// What is said of the numbers says nothing of the other slots, whose polynomials may be beyond all
+// bounds.
 TEST(Domains, OtherSlotsHaveABoundOfTheirOwn) {
   World world({"beside", Word::w64, 45, 7, 10}, {});
   const auto f = smooth(approx::tanh(), {-1, 1}, {{}, 7, {}});
@@ -264,7 +265,7 @@ TEST(Functions, StepsSaveProducts) {
   for (const auto& f : {least, steps}) EXPECT_LE(f->facts().max_error, 1e-4);
 }
 
-// --- comparisons -----------------------------------------------------------------------------------
+// --- comparisons ---------------------------------------------------------------------------------
 
 TEST(Comparisons, TheLargerAndTheSmaller) {
   World world({"maximum", Word::w64, 48, 11, 10}, {});

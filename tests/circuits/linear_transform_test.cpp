@@ -51,8 +51,8 @@ void check(const Scheme& scheme, const Diagonals& diagonals, TransformOptions op
     expected.insert(expected.end(), part.begin(), part.end());
   }
   expect_near(world, y, expected, scheme.label);
-  // The estimate is not much larger than the noise either. It counts N coefficients; with sparse packing a slot contains
-  // the noise of only 2 * slots of them.
+  // The estimate is not much larger than the noise either. It counts N coefficients; with sparse
+  // packing a slot contains the noise of only 2 * slots of them.
   const double shown = std::sqrt(static_cast<double>(slots) / static_cast<double>(params->slots()));
   if (!transform.rotations().empty()) world.expect(y, expected, 0.5 * shown);
 }
@@ -91,7 +91,8 @@ TEST_P(LinearTransforms, FewestKeys) {
   }
 }
 
-// Every way to make the steps one after the other, with gaps in the diagonals, and none at the start.
+// Every way to make the steps one after the other, with gaps in the diagonals, and none at the
+// start.
 TEST_P(LinearTransforms, EverySequence) {
   std::vector<int> some{2, 4, 8};
   for (int d = 14; d < 40; d += 2) some.push_back(d);

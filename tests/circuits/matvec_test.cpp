@@ -98,7 +98,8 @@ void check(const Scheme& scheme, const Problem& p, MatVecOptions options = {}, b
     const auto packed = product.output_layout().pack(expected, batch);
     world.expect(y[0], {packed[0].begin(), packed[0].end()}, 0.35, 2.0);
   }
-  // Every slot that the layout names holds its output, not only the first for each; all other slots are zero.
+  // Every slot that the layout names holds its output, not only the first for each; all other slots
+  // are zero.
   const auto all = product.output_layout().pack(expected, batch);
   for (std::size_t o = 0; o < all.size(); ++o)
     expect_close(world, slots[o], all[o], tolerance, what + " in every slot");
@@ -195,7 +196,8 @@ TEST(MatVec, GivenInputLayouts) {
   }
 }
 
-// A dense layer, a square and a dense layer, like the networks of the demos, with no masks in between.
+// A dense layer, a square and a dense layer, like the networks of the demos, with no masks in
+// between.
 TEST(MatVec, LayersChain) {
   std::mt19937_64 random(jali::test::test_seed());
   struct Shape {
@@ -227,7 +229,8 @@ TEST(MatVec, LayersChain) {
   }
 }
 
-// The plan of the paper has m n / slots diagonals, and log2 of the number of chunks rotations that sum the chunks.
+// The plan of the paper has m n / slots diagonals, and log2 of the number of chunks rotations that
+// sum the chunks.
 TEST(MatVec, PlansOfThePaper) {
   const auto params = make_params({"plan", Word::w64, 45, 3, 14});
   struct Shape {
@@ -238,15 +241,16 @@ TEST(MatVec, PlansOfThePaper) {
     const MatVec product(std::vector<double>(s.m * s.n, 1.0), s.m, s.n, params);
     EXPECT_LE(product.plan().diagonal_count(), s.padded_m * s.padded_n / params->slots());
     const std::size_t d = product.plan().diagonal_count();
-    // Baby and giant steps need far fewer key switches than the paper's plan, which has one for each of d diagonals.
+    // Baby and giant steps need far fewer key switches than the paper's plan, which has one for
+    // each of d diagonals.
     EXPECT_LT(product.plan().full_key_switches() + product.plan().hoisted_key_switches(), d / 2);
     EXPECT_GT(product.plaintext_bytes(), d * params->n() * 8);
     EXPECT_GT(product.working_bytes(), 0u);
   }
 }
 
-// Keys for powers of two, or the fewest for the plan's rotations, serve every plan: prepared or not, hoisted once or twice,
-// with one output or several.
+// Keys for powers of two, or the fewest for the plan's rotations, serve every plan: prepared or
+// not, hoisted once or twice, with one output or several.
 TEST(MatVec, IsComposedOfTheKeysThatThereAre) {
   const auto params = make_params(kScheme);
   World powers(kScheme, ckks::power_rotations(params->slots()));

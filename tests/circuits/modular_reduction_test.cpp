@@ -7,7 +7,8 @@
 namespace jali::circuits::testing {
 namespace {
 
-// Every kind of reduction: wide and narrow ranges, a higher degree or more doublings, without and with an arcsine.
+// Every kind of reduction: wide and narrow ranges, a higher degree or more doublings, without and
+// with an arcsine.
 std::vector<ReductionOptions> kinds() {
   return {{16, 30, 3, 1}, {16, 62, 2, 1}, {12, 30, 3, 1}, {3, 14, 2, 1},
           {3, 40, 0, 1},  {16, 62, 2, 3}, {16, 62, 2, 5}, {12, 30, 3, 7}};
@@ -18,9 +19,9 @@ std::string name(const ReductionOptions& o) {
          " doublings " + std::to_string(o.doublings) + " arcsin " + std::to_string(o.inverse_sine);
 }
 
-// |cos - interpolant| is at most twice the sum of the Chebyshev coefficients that are left out, which are
-// 2 J_k(a) <= 2 (a/2)^k / k!. Each doubling makes the error at most four times as large. The error of the arcsine's
-// series is that of the first term left out.
+// |cos - interpolant| is at most twice the sum of the Chebyshev coefficients that are left out,
+// which are 2 J_k(a) <= 2 (a/2)^k / k!. Each doubling makes the error at most four times as large.
+// The error of the arcsine's series is that of the first term left out.
 TEST(ModularReduction, ErrorIsTheFormulas) {
   for (const auto& o : kinds()) {
     const ModularReduction f(o);
@@ -45,9 +46,9 @@ TEST(ModularReduction, ErrorIsTheFormulas) {
   }
 }
 
-// The interpolant is weighted by how often each integer occurs under a sparse secret. It is more exact at frequent
-// integers and less exact at rare ones: the error at an integer is about the average error divided by the fourth root of
-// the integer's density.
+// The interpolant is weighted by how often each integer occurs under a sparse secret. It is more
+// exact at frequent integers and less exact at rare ones: the error at an integer is about the
+// average error divided by the fourth root of the integer's density.
 TEST(ModularReduction, RareIntegersAreLessExact) {
   for (const auto& o : {ReductionOptions{16, 30, 3}, {16, 24, 3}, {16, 44, 2}, {12, 24, 3}}) {
     const ModularReduction even(o);
@@ -78,8 +79,8 @@ TEST(ModularReduction, RefusesWhatItCannotDo) {
 
 class ModularReductions : public ::testing::TestWithParam<Scheme> {};
 
-// The slots hold integers of the distribution that a raised ciphertext has, plus small messages. The result is f of
-// them, and the noise is neither much larger nor much smaller than the estimate.
+// The slots hold integers of the distribution that a raised ciphertext has, plus small messages.
+// The result is f of them, and the noise is neither much larger nor much smaller than the estimate.
 TEST_P(ModularReductions, ComputesItsFunction) {
   auto all = kinds();
   all.push_back({16, 30, 3, 1, 32});

@@ -25,7 +25,7 @@ Polynomial random_polynomial(std::mt19937_64& random, std::size_t degree, Basis 
   return p;
 }
 
-// --- plans in the clear ---------------------------------------------------------------------------
+// --- plans in the clear --------------------------------------------------------------------------
 
 // Runs the plan on plain numbers and checks the levels of all values.
 struct Simulator {
@@ -94,7 +94,8 @@ TEST(PolynomialPlan, FewProducts) {
   for (Basis basis : {Basis::power, Basis::chebyshev}) {
     for (std::size_t degree : {7u, 15u, 31u, 63u, 127u}) {
       const PolynomialPlan plan(random_polynomial(random, degree, basis));
-      // Paterson and Stockmeyer need about sqrt(2 d) + log2 d products; the optimal depth costs a few more.
+      // Paterson and Stockmeyer need about sqrt(2 d) + log2 d products; the optimal depth costs a
+      // few more.
       const double d = static_cast<double>(degree);
       EXPECT_LE(static_cast<double>(plan.multiplications()), std::sqrt(2 * d) + 2 * std::log2(d))
           << degree;
@@ -115,8 +116,8 @@ TEST(PolynomialPlan, RefusesWhatIsNoPolynomial) {
 
 // --- on ciphertexts ------------------------------------------------------------------------------
 
-// The error of p(x) is at most about |p'| times the error of x, plus the error of the evaluation. |p'| is at most
-// sum |p_i| i in the power basis and sum |p_i| i^2 in the Chebyshev basis.
+// The error of p(x) is at most about |p'| times the error of x, plus the error of the evaluation.
+// |p'| is at most sum |p_i| i in the power basis and sum |p_i| i^2 in the Chebyshev basis.
 double tolerance(const World& world, const ckks::Ciphertext& x, const ckks::Ciphertext& y,
                  const Polynomial& p) {
   double slope = 1;
@@ -210,8 +211,9 @@ TEST(Polynomial, Intervals) {
   }
 }
 
-// A polynomial is its own fit for all weights. For another function the residual times the square of the weight is
-// orthogonal to every polynomial of the degree, and the residual is small where the weight is large.
+// A polynomial is its own fit for all weights. For another function the residual times the square
+// of the weight is orthogonal to every polynomial of the degree, and the residual is small where
+// the weight is large.
 TEST(Polynomial, FitIsTheLeastSquares) {
   const auto weight = [](double x) { return std::exp(-2 * x * x); };
   const auto cube = chebyshev_fit([](double x) { return x * x * x - x; }, weight, -1, 3, 5);

@@ -1,5 +1,5 @@
-// Runs plans on plain numbers: for every split into baby and giant steps, the sum of rotated sums is the sum over the
-// diagonals.
+// Runs plans on plain numbers: for every split into baby and giant steps, the sum of rotated sums
+// is the sum over the diagonals.
 #include "jali/circuits/rotation_plan.h"
 
 #include <algorithm>
@@ -94,7 +94,8 @@ TEST(RotationPlan, ADenseMatrixTakesFewKeySwitches) {
   std::vector<int> all(slots);
   std::iota(all.begin(), all.end(), 0);
   const BsgsPlan plan = plan_bsgs(*params, 3, slots, {{all}}, {.hoisting = Hoisting::twice});
-  // With b baby steps there are b + slots/b key switches. For the best power of two b this is at most 2 sqrt(2 slots).
+  // With b baby steps there are b + slots/b key switches. For the best power of two b this is at
+  // most 2 sqrt(2 slots).
   const double root = std::sqrt(static_cast<double>(slots));
   EXPECT_LE(static_cast<double>(plan.full_key_switches()), 2 * root);
   EXPECT_LE(static_cast<double>(plan.hoisted_key_switches() + plan.full_key_switches()), 6 * root);

@@ -107,7 +107,8 @@ TEST(SlotSum, SaysWhatIsWrong) {
     SlotSum(params, 32, 16, -1, -1, 2).apply(*world.evaluator, c);
     FAIL() << "no KeyMissing";
   } catch (const KeyMissing& e) {
-    // Those by multiples of 64 are composed; 32 would take 32 rotations by 1, more than log2(slots).
+    // Those by multiples of 64 are composed; 32 would take 32 rotations by 1, more than
+    // log2(slots).
     EXPECT_NE(std::string(e.what()).find("rotations 32,"), std::string::npos) << e.what();
   }
   EXPECT_THROW(SlotSum(params, 1, 2, -1, 5).apply(*world.evaluator, c), InvalidArgument);

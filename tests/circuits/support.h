@@ -38,8 +38,9 @@ std::vector<T> rotate(const std::vector<T>& x, long long steps) {
   return out;
 }
 
-/// By the expected variance, |slot error| exceeds this with probability below 2^-40. The bound includes a factor of two
-/// for what the average-case estimate neglects, and the floating-point error of the oracle.
+/// By the expected variance, |slot error| exceeds this with probability below 2^-40. The bound
+/// includes a factor of two for what the average-case estimate neglects, and the floating-point
+/// error of the oracle.
 inline double bound(const World& world, const ckks::Ciphertext& c) {
   const double n = static_cast<double>(world.params->n());
   return 2 * params::slot_tail(world.params->log_n(), 40) * std::sqrt(n * c.estimate.variance) /

@@ -113,8 +113,9 @@ TEST_P(Arrays, RefuseFactorsThatWouldWrapAround) {
   EXPECT_THROW(e.multiply_numbers(a, Numbers{large}), InvalidArgument);
 }
 
-// Level 0 holds numbers below 2^(integer_bits - 1), to within a quarter of a bit. A larger constant is refused when it is
-// added, before any product is computed. Constants that are not refused give right results.
+// Level 0 holds numbers below 2^(integer_bits - 1), to within a quarter of a bit. A larger constant
+// is refused when it is added, before any product is computed. Constants that are not refused give
+// right results.
 TEST_P(Arrays, RefuseConstantsThatTheLevelDoesNotHold) {
   const auto x = w.vector(1, 5);
   const auto a = std::make_shared<const Ciphertext>(encrypt(x, 4, 1));

@@ -1,4 +1,5 @@
-// The automatic evaluator's results are right at all levels of the operands and with all work that they still owe.
+// The automatic evaluator's results are right at all levels of the operands and with all work that
+// they still owe.
 #include <cstring>
 #include <functional>
 
@@ -30,7 +31,8 @@ TEST_P(AutoEvaluatorTest, SumOfProductsOwesOneRelinearisation) {
   EXPECT_LT(max_error(w.decrypt(settled), expected), tolerance());
 }
 
-// A sum of products that is computed at once has the bits and the estimate of one that is computed step by step.
+// A sum of products that is computed at once has the bits and the estimate of one that is computed
+// step by step.
 TEST_P(AutoEvaluatorTest, ProductsToBeComputedGiveTheSameBits) {
   World w(GetParam(), {});
   const auto& e = *w.automatic;

@@ -1,5 +1,6 @@
-// Runs random programs. No result may be wrong without a word: no error may exceed its bound, no estimate may claim more
-// precision than the result has, and a program whose numbers may leave the range of their level is refused.
+// Runs random programs. No result may be wrong without a word: no error may exceed its bound, no
+// estimate may claim more precision than the result has, and a program whose numbers may leave the
+// range of their level is refused.
 #include <algorithm>
 #include <cstdlib>
 
@@ -14,8 +15,9 @@ int programs() {
   return text == nullptr ? 1500 : std::max(1, std::atoi(text));
 }
 
-/// Larger results are mostly high powers of normal numbers, and a few of their slots have nearly all of the error. Averages
-/// say little about them, so their precision is not compared; their bounds are.
+/// Larger results are mostly high powers of normal numbers, and a few of their slots have nearly
+/// all of the error. Averages say little about them, so their precision is not compared; their
+/// bounds are.
 constexpr double kUsual = 256;
 
 class BoundsTest : public ::testing::TestWithParam<Scheme> {};
@@ -56,9 +58,9 @@ TEST_P(BoundsTest, NoRandomProgramPassesItsBound) {
   EXPECT_LT(2 * refused, programs()) << "most programs stay within their range";
   EXPECT_GT(20 * refused, programs())
       << "some programs must leave their range, or this tests nothing";
-  // Two programs in 290,000 were seen to claim more than 3 bits too much, by 3.1 and 4.6 bits: high powers of normal numbers,
-  // whose error lies in a few slots. Before the average-case estimate treated sums and powers of equal numbers, it was one in
-  // 90, by up to 40 bits.
+  // Two programs in 290,000 were seen to claim more than 3 bits too much, by 3.1 and 4.6 bits: high
+  // powers of normal numbers, whose error lies in a few slots. Before the average-case estimate
+  // treated sums and powers of equal numbers, it was one in 90, by up to 40 bits.
   EXPECT_LE(optimistic, 1 + usual / 10000) << "seed " << w.seed;
   EXPECT_GT(at(0), -8) << "seed " << w.seed;
 }

@@ -1,4 +1,5 @@
-// Compact plaintexts: their expansion has the residues that encode gives, bit by bit, and operations take both alike.
+// Compact plaintexts: their expansion has the residues that encode gives, bit by bit, and
+// operations take both alike.
 #include "jali/ckks/compact.h"
 
 #include <cstring>

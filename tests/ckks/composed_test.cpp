@@ -22,7 +22,8 @@ std::size_t modulo(long long x, std::size_t slots) {
   return static_cast<std::size_t>((x % n + n) % n);
 }
 
-// The number of non-zero digits of the non-adjacent form of x, which is the fewest powers of two with signs.
+// The number of non-zero digits of the non-adjacent form of x, which is the fewest powers of two
+// with signs.
 int weight(std::size_t x) {
   int out = 0;
   for (; x != 0; x >>= 1) {

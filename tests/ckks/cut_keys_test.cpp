@@ -1,5 +1,5 @@
-// Keys made for the lower levels alone. They are right at those levels, they are refused above, and they have the
-// stated size.
+// Keys made for the lower levels alone. They are right at those levels, they are refused above, and
+// they have the stated size.
 #include <algorithm>
 
 #include "fixture.h"
@@ -14,7 +14,8 @@ TEST_P(CutKeys, ServeTheirLevelsAndNoOthers) {
   const auto& params = *w.params;
   const int top = params.depth();
   for (int cut = 0; cut < top; ++cut) {
-    // Steps 1 and -(slots - 1) are the same rotation, requested at two levels. Its one key serves the higher of them.
+    // Steps 1 and -(slots - 1) are the same rotation, requested at two levels. Its one key serves
+    // the higher of them.
     const int same = 1 - static_cast<int>(params.slots());
     auto keys = w.keygen->evaluation_keys(*w.sk, {{1, 0}, {same, cut}, {3, -1}}, cut, cut);
     EXPECT_EQ(keys.galois.size(), 3u);

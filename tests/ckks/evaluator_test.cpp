@@ -1,5 +1,6 @@
-// Compares every operation of the explicit evaluator with the same operation on plain numbers, at every level and for
-// every word. The measured noise may be neither much larger nor much smaller than the formula's.
+// Compares every operation of the explicit evaluator with the same operation on plain numbers, at
+// every level and for every word. The measured noise may be neither much larger nor much smaller
+// than the formula's.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -272,16 +273,16 @@ TEST_P(EvaluatorTest, DropAndAdjustKeepTheMessage) {
     EXPECT_EQ(adjusted.scale, scale);
     w.expect(adjusted, x, 0.8, 1.25);
     if (level + 2 > w.params->depth()) continue;
-    // The product was not rescaled. Dropping to the level just below would leave no room for the factor that adjusts
-    // the scale; dropping several levels does.
+    // The product was not rescaled. Dropping to the level just below would leave no room for the
+    // factor that adjusts the scale; dropping several levels does.
     const auto low = w.evaluator->adjust(product, level, scale);
     EXPECT_EQ(low.scale, scale);
     w.expect(low, squares, 0.5, 1.7);
   }
 }
 
-// Over many levels Q_a / Q_level is too large for a double. With 32-bit words the level just above `level` often has
-// primes that a's level lacks.
+// Over many levels Q_a / Q_level is too large for a double. With 32-bit words the level just above
+// `level` often has primes that a's level lacks.
 TEST_P(EvaluatorTest, DropAndAdjustReachAnyDepth) {
   Scheme deep = GetParam();
   deep.depth = 44;
@@ -326,8 +327,8 @@ TEST_P(EvaluatorTest, MismatchesAreErrors) {
   EXPECT_THROW(no_keys.conjugate(a), KeyMissing);
 }
 
-// Neither a hostile scale nor products that were never rescaled may lead to a scale that is infinite, zero or refused
-// by the loaders.
+// Neither a hostile scale nor products that were never rescaled may lead to a scale that is
+// infinite, zero or refused by the loaders.
 TEST_P(EvaluatorTest, ScalesThatHoldNoMessageAreRefused) {
   World w(GetParam(), {1});
   const auto& ev = *w.evaluator;
@@ -352,7 +353,8 @@ TEST_P(EvaluatorTest, ScalesThatHoldNoMessageAreRefused) {
   for (const double scale : {large.scale * 4, 0x1p-65, 0.0, double(INFINITY), double(NAN)}) {
     EXPECT_THROW(ev.combine_rescale(sum, top, scale), ScaleMismatch) << scale;
   }
-  // Products are multiplied without rescaling until the modulus has no more room; then they are refused.
+  // Products are multiplied without rescaling until the modulus has no more room; then they are
+  // refused.
   auto x = w.encrypt(w.vector(0.5), -1, -1, 1, {0.5, 0.75});
   for (int k = 0; k < 40; ++k) {
     try {
@@ -364,8 +366,9 @@ TEST_P(EvaluatorTest, ScalesThatHoldNoMessageAreRefused) {
   EXPECT_LE(std::log2(x.scale), w.params->level(top).log_q + 64);
 }
 
-// A sender may state any finite noise and magnitude, which can grow to infinity. Infinity times zero is NaN, and a
-// comparison with NaN is false, so a limit would never refuse it. No estimate may become NaN.
+// A sender may state any finite noise and magnitude, which can grow to infinity. Infinity times
+// zero is NaN, and a comparison with NaN is false, so a limit would never refuse it. No estimate
+// may become NaN.
 TEST_P(EvaluatorTest, EstimatesStayNumbers) {
   World w(GetParam(), {1});
   const auto& ev = *w.evaluator;

@@ -114,8 +114,9 @@ struct World {
     return ckks::decrypt(*decryptor, encoder(), c);
   }
 
-  /// The standard deviation of the real and imaginary parts of the slots' errors, measured divided by what is expected of the average
-  /// of slots whose numbers are independent. A claim is that of the slot with the most noise.
+  /// The standard deviation of the real and imaginary parts of the slots' errors, measured divided
+  /// by what is expected of the average of slots whose numbers are independent. A claim is that of
+  /// the slot with the most noise.
   double noise_ratio(const ckks::Ciphertext& c, const std::vector<Complex>& expected) {
     const auto got = decrypt(c);
     double sum = 0;
@@ -128,7 +129,8 @@ struct World {
     return measured / predicted;
   }
 
-  /// Expects that the decryption is right and that the ratio of measured to estimated noise lies between low and high.
+  /// Expects that the decryption is right and that the ratio of measured to estimated noise lies
+  /// between low and high.
   void expect(const ckks::Ciphertext& c, const std::vector<Complex>& expected, double low = 0.5,
               double high = 2.0) {
     const double ratio = noise_ratio(c, expected);

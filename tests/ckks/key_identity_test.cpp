@@ -1,5 +1,5 @@
-// Ciphertexts and keys of two secrets are never mixed: every operation refuses before it computes, and results carry the
-// name of their key.
+// Ciphertexts and keys of two secrets are never mixed: every operation refuses before it computes,
+// and results carry the name of their key.
 #include <functional>
 #include <memory>
 #include <string>

@@ -1,4 +1,5 @@
-// An evaluator without keys finds out which keys a computation uses, and keys made for these serve it.
+// An evaluator without keys finds out which keys a computation uses, and keys made for these serve
+// it.
 #include "jali/ckks/key_recorder.h"
 
 #include <algorithm>

@@ -17,7 +17,8 @@
 
 namespace jali::testing {
 
-/// The 64-bit words to look for. They are kept masked, so that the search does not find its own copies.
+/// The 64-bit words to look for. They are kept masked, so that the search does not find its own
+/// copies.
 class MemoryScan {
  public:
   /// Adds the words of a block of memory. Small words are left out, because they occur everywhere.
@@ -33,8 +34,9 @@ class MemoryScan {
   }
   std::size_t size() const { return masked_.size(); }
 
-  /// Counts the words that follow another of the words anywhere in writable memory; a single one may be chance. The
-  /// stack below this frame, to which finished functions saved registers, is cleared first and so not searched.
+  /// Counts the words that follow another of the words anywhere in writable memory; a single one
+  /// may be chance. The stack below this frame, to which finished functions saved registers, is
+  /// cleared first and so not searched.
   std::size_t found() const {
     clear_stack();
     std::vector<std::uint64_t> chunk(std::size_t{1} << 13);

@@ -71,7 +71,7 @@ TEST(Packing, OfNumbers) {
   EXPECT_FALSE(packing_of_moved(a.packing).rest == 0);
 }
 
-// --- how numbers lie --------------------------------------------------------------------------------------
+// --- how numbers lie -----------------------------------------------------------------------------
 
 constexpr int kLogSlots = 6;
 constexpr std::size_t kSlots = std::size_t{1} << kLogSlots;
@@ -137,7 +137,8 @@ Clear clear(Random& random, const Packing& packing) {
 
 std::vector<Complex> numbers_of(const Clear& a) { return from_slots(a.slots, 1, a.packing); }
 
-/// Every slot that is said to hold a number holds that of the first such slot, and no other is above what is said of the rest.
+/// Every slot that is said to hold a number holds that of the first such slot, and no other is
+/// above what is said of the rest.
 void expect_true(const Clear& a, const char* what, unsigned seed) {
   ASSERT_TRUE(is_possible(a.packing, kLogSlots)) << what << ", seed " << seed;
   const auto again = to_slots(numbers_of(a), 1, a.packing, kSlots);

@@ -72,8 +72,8 @@ TEST_P(CkksProgram, ItsFunctionCannotRunIt) {
   EXPECT_EQ(batcher->batch(), 0U);
 }
 
-// A checkpoint ends the making of keys, of an evaluator, and the run of a program before the k-th polynomial, for every
-// k.
+// A checkpoint ends the making of keys, of an evaluator, and the run of a program before the k-th
+// polynomial, for every k.
 TEST_P(CkksProgram, WorkThatACheckpointEndedIsDoneRightLater) {
   struct Ended {};
   World w(GetParam());
@@ -81,7 +81,8 @@ TEST_P(CkksProgram, WorkThatACheckpointEndedIsDoneRightLater) {
   const auto ring = ckks::make_ring(*w.params, "cpu", 2, backend::Variants{}, [&] {
     if (left >= 0 && left-- == 0) throw Ended();
   });
-  // Repeats the work, ended later each time, and returns the result of the first run that is not ended.
+  // Repeats the work, ended later each time, and returns the result of the first run that is not
+  // ended.
   const auto until_done = [&](const auto& work) {
     for (int k = 0;; ++k) {
       left = k;
@@ -221,7 +222,8 @@ TEST_P(CkksProgram, ABatchThatDoesNotFitIsHalved) {
     ckks::Batcher batcher(
         w.evaluator,
         [&](const Ciphertext& x) {
-          // A call takes as long for two as for one, so a batch of two is a gain and four are tried.
+          // A call takes as long for two as for one, so a batch of two is a gain and four are
+          // tried.
           std::this_thread::sleep_for(std::chrono::milliseconds(20));
           if (x.batch() > 2) {
             ++refused;

@@ -1,5 +1,5 @@
-// Runs random programs on ciphertexts and, in long double, on the plain numbers. Tests compare estimates and bounds of
-// the error with the difference.
+// Runs random programs on ciphertexts and, in long double, on the plain numbers. Tests compare
+// estimates and bounds of the error with the difference.
 #pragma once
 
 #include <complex>

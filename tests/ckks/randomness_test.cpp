@@ -1,5 +1,6 @@
-// Randomness is never used twice, neither by forked processes nor by copies of one state nor by threads. Whoever sees
-// two encryptions with the same randomness learns the difference of their messages.
+// Randomness is never used twice, neither by forked processes nor by copies of one state nor by
+// threads. Whoever sees two encryptions with the same randomness learns the difference of their
+// messages.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -30,7 +31,8 @@ std::size_t distinct(const std::vector<ForkedBytes>& all) {
   return texts.size();
 }
 
-/// Runs everything that draws randomness. The bytes of two runs are equal if and only if they drew the same.
+/// Runs everything that draws randomness. The bytes of two runs are equal if and only if they drew
+/// the same.
 class Draws {
  public:
   struct Draw {
@@ -161,12 +163,14 @@ TEST(Randomness, NoSeedRepeatsInThreads) {
   const auto zero =
       w.encoder().encode(std::vector<Complex>(w.params->slots()), 1, 0, w.params->scale(0));
   EXPECT_EQ(seeds_by_threads(*w.encryptor, zero, kThreads, kEach).size(), kThreads * kEach);
-  // An encryptor with a given seed uses the seed's expansion in order. No thread gets a part of it twice.
+  // An encryptor with a given seed uses the seed's expansion in order. No thread gets a part of it
+  // twice.
   ckks::SecretEncryptor seeded(w.sk, w.ring, random::os_seed());
   EXPECT_EQ(seeds_by_threads(seeded, zero, kThreads, kEach).size(), kThreads * kEach);
 }
 
-// Tests and the golden vectors rely on this: seeds follow from a given one by the rule of random::SeedSource.
+// Tests and the golden vectors rely on this: seeds follow from a given one by the rule of
+// random::SeedSource.
 TEST(Randomness, FollowsFromAGivenSeed) {
   World w(kSmall, {});
   const auto zero =

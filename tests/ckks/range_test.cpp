@@ -1,4 +1,5 @@
-// No number leaves the range of its level without a word: encryption and operations refuse it, and decryption compares.
+// No number leaves the range of its level without a word: encryption and operations refuse it, and
+// decryption compares.
 #include "jali/ckks/range.h"
 
 #include <algorithm>
@@ -155,7 +156,8 @@ TEST(RangeTest, AnotherKeyIsNoticed) {
   EXPECT_NO_THROW(ckks::decrypt(*other.decryptor, w.encoder(), c, ckks::Check::no));
 }
 
-// In one slot of a level-0 ciphertext garbage is within the range once in thousands; the other coefficients tell.
+// In one slot of a level-0 ciphertext garbage is within the range once in thousands; the other
+// coefficients tell.
 TEST(RangeTest, AnotherKeyIsNoticedInFewSlotsOfLargeNumbers) {
   World w(kDepth2, {}), other(kDepth2, {});
   for (int i = 0; i < 50; ++i) {

@@ -1,5 +1,5 @@
-// Released decryptions. The attack that recovers the key from raw decrypted values fails on released ones, even if the
-// reply was altered on its way.
+// Released decryptions. The attack that recovers the key from raw decrypted values fails on
+// released ones, even if the reply was altered on its way.
 #include "jali/ckks/secret/release.h"
 
 #include <cstring>
@@ -29,15 +29,16 @@ ReleasePolicy derived() {
   return policy;
 }
 
-/// The same ciphertext after it was written to bytes and loaded, so that all of it is what a sender claims.
+/// The same ciphertext after it was written to bytes and loaded, so that all of it is what a sender
+/// claims.
 ckks::Ciphertext received(World& w, const ckks::Ciphertext& c) {
   ckks::Ciphertext out = w.evaluator->copy(c);
   out.estimate.derived = false;
   return out;
 }
 
-// The attack of Li and Micciancio 2021. From the decoded slots of a fresh ciphertext the attacker rounds back to the
-// exact plaintext m', and m' - c0 = c1 s gives the key.
+// The attack of Li and Micciancio 2021. From the decoded slots of a fresh ciphertext the attacker
+// rounds back to the exact plaintext m', and m' - c0 = c1 s gives the key.
 bool key_is_recovered(World& w, const ckks::Ciphertext& c, const std::vector<Complex>& shown) {
   const auto guess = w.encoder().encode(shown, 1, c.level, c.scale);
   const auto& ops = w.ring->ops();
@@ -71,8 +72,8 @@ TEST(ReleaseTest, KeepsThePrecisionThatTheScaleHasLeft) {
   EXPECT_LT(max_error(shown, z), 8 * std);
 }
 
-// The 8 bytes of the reply's scale were changed. The noise, which is added to the scaled integers, would be 2^70 times
-// too small.
+// The 8 bytes of the reply's scale were changed. The noise, which is added to the scaled integers,
+// would be 2^70 times too small.
 TEST(ReleaseTest, AScaleThatIsNotTheLevelsIsRefused) {
   World w(wide(), {});
   auto c = received(w, w.encrypt(w.vector()));
@@ -127,8 +128,8 @@ TEST(ReleaseTest, ABoundIsDerivedOnlyFromWhatWasComputedHere) {
   EXPECT_THROW(release(w, mixed_product, derived()), InvalidArgument);
 }
 
-// Somebody claims errors of 2^-200 and hopes that the noise that hides them becomes smaller, at once or in products. What they had
-// before is what is hidden, whatever it comes from.
+// Somebody claims errors of 2^-200 and hopes that the noise that hides them becomes smaller, at
+// once or in products. What they had before is what is hidden, whatever it comes from.
 TEST(ReleaseTest, AClaimedPrecisionMakesNoNoiseSmaller) {
   World w(wide(), {});
   const ckks::ArrayEvaluator arrays(w.evaluator);
@@ -179,8 +180,9 @@ TEST(ReleaseTest, AClaimedPrecisionMakesNoNoiseSmaller) {
   }
 }
 
-// Products multiply noise by numbers. Numbers of 1 that are claimed to be 2^-20 would be hidden by 2^20 times too little, and a
-// difference of two such products is within its range, so that no comparison sees it.
+// Products multiply noise by numbers. Numbers of 1 that are claimed to be 2^-20 would be hidden by
+// 2^20 times too little, and a difference of two such products is within its range, so that no
+// comparison sees it.
 TEST(ReleaseTest, NoBoundIsDerivedFromAClaimedPeak) {
   World w(wide(), {});
   const ckks::ArrayEvaluator arrays(w.evaluator);
@@ -280,9 +282,9 @@ TEST(ReleaseTest, FloodingHasTheStatedDeviation) {
               7 / std::sqrt(rounds * 32.0));
 }
 
-// Of two computations with equal exact results, one has the error d and the other the error -d, as large as the bound
-// allows. The best distinguisher compares likelihoods, that is the signs of the summed projections on d. Its advantage
-// stays below the stated one.
+// Of two computations with equal exact results, one has the error d and the other the error -d, as
+// large as the bound allows. The best distinguisher compares likelihoods, that is the signs of the
+// summed projections on d. Its advantage stays below the stated one.
 TEST(ReleaseTest, TheAdvantageIsWhatIsStated) {
   World w(wide(), {});
   const std::size_t slots = 8, releases = 4;

@@ -1,5 +1,6 @@
-// When an encryption or the making of a key is done, nothing that opens it may be left in the process's memory. Who
-// knows v has c0 - v b = m + e0. Who knows e gets the key from one known message, since a s = m + e - b.
+// When an encryption or the making of a key is done, nothing that opens it may be left in the
+// process's memory. Who knows v has c0 - v b = m + e0. Who knows e gets the key from one known
+// message, since a s = m + e - b.
 #include <cstring>
 #include <functional>
 
@@ -12,8 +13,8 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// Adds the small numbers that `stream` of a seed gives: the bytes of the stream, the numbers, and the polynomial in
-/// both forms.
+/// Adds the small numbers that `stream` of a seed gives: the bytes of the stream, the numbers, and
+/// the polynomial in both forms.
 void add_small(Secrets& secrets, const std::string& name, const World& w, backend::Small kind,
                const random::Seed& seed, std::uint64_t stream, std::span<const PrimeIndex> primes) {
   secrets.add_stream(name, seed, stream);

@@ -1,5 +1,6 @@
-// Numbers that were encrypted or decrypted are gone from memory once they are handed over. The tests read all memory of
-// this process, as an attacker with a core dump or an out-of-bounds read would.
+// Numbers that were encrypted or decrypted are gone from memory once they are handed over. The
+// tests read all memory of this process, as an attacker with a core dump or an out-of-bounds read
+// would.
 #include <cstring>
 
 #include "../seeded.h"
@@ -34,7 +35,8 @@ TEST(MemoryScan, FindsWhatIsKeptOrFreedAsItIs) {
   EXPECT_EQ(scan.found(), 0U);
 }
 
-// Messages and garbage are decrypted at every level, with two threads, with full and with sparse packing.
+// Messages and garbage are decrypted at every level, with two threads, with full and with sparse
+// packing.
 TEST_P(WipingTest, DecryptionLeavesNothing) {
   if (backend::test::kSanitized) GTEST_SKIP() << kNotSearched;
   World w(GetParam(), {}, "cpu", 2);
@@ -78,7 +80,8 @@ TEST_P(WipingTest, EncryptionLeavesNothingOfTheMessage) {
   learn(scan, real);
   const int top = w.params->depth();
   const double scale = w.params->scale(top);
-  // The second magnitude is near the largest that the level holds, for which the encoder takes another path.
+  // The second magnitude is near the largest that the level holds, for which the encoder takes
+  // another path.
   for (const double magnitude :
        {1.0, std::exp2(w.params->level(top).log_q - std::log2(scale) - 5)}) {
     for (auto& z : values) z *= magnitude;

@@ -1,5 +1,5 @@
-// A client encrypts the numbers of a manifest's inputs, and refuses what it must not send; it decrypts replies, and refuses those that mean
-// nothing.
+// A client encrypts the numbers of a manifest's inputs, and refuses what it must not send; it
+// decrypts replies, and refuses those that mean nothing.
 #include "jali/client/secret/client.h"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,8 @@ TEST_F(Clients, CiphertextsAreThoseOfTheEncryptor) {
   const Examples inputs[] = {{x, 6}, {y, 6}};
   const Message request = client.encrypt(inputs);
   EXPECT_NO_THROW(check(request, manifest, fingerprint(manifest), Direction::request));
-  // The same, number by number: slot k lanes + b of vector c is number contents[k] of example 4 c + b, of 6; the last is repeated.
+  // The same, number by number: slot k lanes + b of vector c is number contents[k] of example 4 c +
+  // b, of 6; the last is repeated.
   ckks::SecretEncryptor encryptor(o.sk, o.ring, test_seed(5));
   const ckks::Encoder encoder(o.params, o.ring);
   const std::vector<double>* given[] = {&x, &y};

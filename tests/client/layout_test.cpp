@@ -1,5 +1,5 @@
-// Layouts against what the compiler lays: vectors/client/layouts.txt has layouts, each with its ciphertexts and the first 8 bytes of the
-// SHA-256 of its contents (docs/format.md), or "refused".
+// Layouts against what the compiler lays: vectors/client/layouts.txt has layouts, each with its
+// ciphertexts and the first 8 bytes of the SHA-256 of its contents (docs/format.md), or "refused".
 #include "jali/client/layout.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
-// Writes vectors/client: a manifest, the secret key of its client, and a reply with known numbers, from fixed seeds and under insecure
-// parameters. tests/client/vectors_test.cpp and tests/api/client.c read them. Usage: make_client_vectors FOLDER
+// Writes vectors/client: a manifest, the secret key of its client, and a reply with known numbers,
+// from fixed seeds and under insecure parameters. tests/client/vectors_test.cpp and
+// tests/api/client.c read them. Usage: make_client_vectors FOLDER
 #include <fstream>
 #include <iostream>
 #include <string>

@@ -191,7 +191,8 @@ TEST(Manifest, ThatIsSmallCannotClaimLargeArrays) {
   EXPECT_LT(allocated_bytes() - before, std::size_t{1} << 20);
 }
 
-// Whatever a manifest says, a number near the end of what decryption can give is beyond what the output allows.
+// Whatever a manifest says, a number near the end of what decryption can give is beyond what the
+// output allows.
 TEST(Manifest, CannotSwitchOffTheRangeCheckOfDecryption) {
   const ckks::Params& params = *objects().params;
   const double room = std::exp2(params.level(0).log_q - std::log2(params.scale(0)) - 1);

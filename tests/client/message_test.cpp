@@ -1,4 +1,5 @@
-// Messages of another program, another direction or other arrays are refused, as are bytes that were changed.
+// Messages of another program, another direction or other arrays are refused, as are bytes that
+// were changed.
 #include "jali/client/message.h"
 
 #include <gtest/gtest.h>
@@ -106,7 +107,8 @@ TEST_F(Messages, ThatWereChangedAreRefused) {
   const wire::Bytes valid = to_bytes(message);
   EXPECT_THROW(message_from_bytes(valid, manifest, print, Direction::request, *o.ring, {1000}),
                LimitExceeded);
-  // The announcement of a message is checked before its ciphertexts are read, so that those errors are of the caller's kind.
+  // The announcement of a message is checked before its ciphertexts are read, so that those errors
+  // are of the caller's kind.
   const auto judge = [&](const wire::Bytes& bytes) {
     try {
       return judged("message", bytes, [&] {

@@ -32,7 +32,8 @@ inline client::Port port(std::string name, client::Layout layout, int level) {
   return out;
 }
 
-/// Two inputs, one of them gathered in two ciphertexts, and two outputs, one of them on a grid. 4 lanes.
+/// Two inputs, one of them gathered in two ciphertexts, and two outputs, one of them on a grid. 4
+/// lanes.
 inline client::Manifest small_manifest(const ckks::ParamsPtr& params) {
   client::Manifest m;
   m.params = params;
@@ -92,7 +93,8 @@ inline client::Message reply_with(const client::Manifest& manifest, const client
   return out;
 }
 
-/// The reply of vectors/client, for 6 examples: number i of y is i / 36, and z is a quarter of the example minus 1.
+/// The reply of vectors/client, for 6 examples: number i of y is i / 36, and z is a quarter of the
+/// example minus 1.
 inline client::Message known_reply(const client::Manifest& manifest, const client::Holder& holder) {
   std::vector<double> y(6 * 18), z(6);
   for (std::size_t k = 0; k < y.size(); ++k) y[k] = static_cast<double>(k % 18) / 36;

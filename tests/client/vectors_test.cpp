@@ -53,8 +53,9 @@ TEST(ClientVectors, AreReadAndWrittenAgain) {
   }
 }
 
-// Replies of programs that jali.compile made, with the results that Python's client gave for them: results.f64, output after output. Their
-// parameters are secure; the keys of their clients are here, so nothing that they encrypt is secret.
+// Replies of programs that jali.compile made, with the results that Python's client gave for them:
+// results.f64, output after output. Their parameters are secure; the keys of their clients are
+// here, so nothing that they encrypt is secret.
 TEST(ClientVectors, OfCompiledProgramsGiveTheResultsOfPython) {
   for (const std::string folder : {"dense/", "several/"}) {
     SCOPED_TRACE(folder);

@@ -93,7 +93,8 @@ TEST_P(GpuBootstrap, GivesTheBitsOfTheCpu) {
         jali::testing::kMagnitude);
   };
 
-  // Operation by operation: with diagonals that are encoded as they are used (batch 1), then with encoded diagonals.
+  // Operation by operation: with diagonals that are encoded as they are used (batch 1), then with
+  // encoded diagonals.
   for (const std::size_t batch : {std::size_t{1}, std::size_t{3}}) {
     if (batch == 3) gpu.prepare();
     const Ciphertext x = fresh(batch);

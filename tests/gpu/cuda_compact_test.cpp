@@ -1,4 +1,5 @@
-// Compact plaintexts on the GPU: the CPU's bits, from integers in the GPU's memory and from the host's, also in recorded programs.
+// Compact plaintexts on the GPU: the CPU's bits, from integers in the GPU's memory and from the
+// host's, also in recorded programs.
 #include "jali/circuits/linear_transform.h"
 #include "support.h"
 

@@ -67,8 +67,8 @@ TEST_P(GpuEvaluator, RandomProgramsGiveTheSameBits) {
         case 11: what = "sum", out = {cpu.sum(a.host, 8), gpu.sum(a.device, 8)}; break;
         default: what = "normalise", out = {cpu.normalise(a.host), gpu.normalise(a.device)}; break;
       }
-    } catch (
-        const RangeExceeded&) {  // it would leave its level: on both engines, as estimates are equal
+    } catch (const RangeExceeded&) {  // it would leave its level: on both engines, as estimates are
+                                      // equal
       target = renew();
       continue;
     }

@@ -1,4 +1,5 @@
-// Faults that are rare on a real GPU: memory that runs out, launches that fail, a device that is lost.
+// Faults that are rare on a real GPU: memory that runs out, launches that fail, a device that is
+// lost.
 #include <atomic>
 #include <map>
 #include <regex>

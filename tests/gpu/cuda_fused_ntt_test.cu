@@ -1,5 +1,6 @@
-// Transforms with a caller's load and store, between different blocks: the load multiplies by a factor for each limb, the
-// store adds. They give the bits of the CPU engine's operations one after the other.
+// Transforms with a caller's load and store, between different blocks: the load multiplies by a
+// factor for each limb, the store adds. They give the bits of the CPU engine's operations one after
+// the other.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -1,5 +1,6 @@
-// CRT and its inverse on the GPU: known integers to the CPU engine's residues and back, in host memory and in
-// the engine's own. For integers near multiples of the modulus, a quotient in doubles cannot decide.
+// CRT and its inverse on the GPU: known integers to the CPU engine's residues and back, in host
+// memory and in the engine's own. For integers near multiples of the modulus, a quotient in doubles
+// cannot decide.
 #include "../seeded.h"
 #include "gpu_ops.h"
 #include "jali/base/error.h"

@@ -1,5 +1,5 @@
-// Every operation of the tables at every level with every variant, in batches of 1, 3 and 64: the bits of the CPU.
-// tools/check_ops.py checks that every operation of the tables is called here.
+// Every operation of the tables at every level with every variant, in batches of 1, 3 and 64: the
+// bits of the CPU. tools/check_ops.py checks that every operation of the tables is called here.
 #include <cmath>
 #include <cstring>
 #include <functional>

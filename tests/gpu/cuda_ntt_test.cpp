@@ -1,4 +1,5 @@
-// Every variant of the transform against the CPU engine, bit for bit. Skipped with a message if there is no GPU.
+// Every variant of the transform against the CPU engine, bit for bit. Skipped with a message if
+// there is no GPU.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -79,7 +80,8 @@ class GpuNtt : public ::testing::TestWithParam<Case> {
     return data;
   }
   static bool never_chosen(const std::string& name) { return name == "dense" || name == "tensor"; }
-  /// f(engine) for every variant that the engine may choose, or that it never chooses (backend/cuda/variants/).
+  /// f(engine) for every variant that the engine may choose, or that it never chooses
+  /// (backend/cuda/variants/).
   template <class F>
   void each_variant(bool others, F&& f) {
     for (const auto& family : backend::cuda_variants()) {

@@ -1,4 +1,5 @@
-// Programs on the GPU: a graph gives the bits of the CPU in every run, whatever else runs at the same time.
+// Programs on the GPU: a graph gives the bits of the CPU in every run, whatever else runs at the
+// same time.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -213,7 +214,8 @@ TEST_P(GpuProgram, BatchesGiveWhatOneByOneGives) {
   EXPECT_GT(batcher.curve().size(), 1U);  // larger batches were tried
 }
 
-// Each doubling of the batch halves the time a ciphertext, also beside other work on the GPU: the cap alone ends the growth.
+// Each doubling of the batch halves the time a ciphertext, also beside other work on the GPU: the
+// cap alone ends the growth.
 TEST(GpuPrograms, ABatchIsChosenFromTheMemoryOfTheEngine) {
   JALI_NEEDS_GPU();
   World w(all_setups().front());

@@ -1,4 +1,5 @@
-// Samplers whose first launch makes too few words, which almost never happens: the rest comes from the same stream.
+// Samplers whose first launch makes too few words, which almost never happens: the rest comes from
+// the same stream.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +32,8 @@ TEST(CudaSampling, ShortLaunchesGiveTheSameBits) {
   for (auto& byte : seed) byte = static_cast<std::uint8_t>(random());
   const int log_n = 14;
   const std::size_t n = std::size_t{1} << log_n, batch = 2;
-  // Words have 4 bytes for primes below 2^32, and 8 above. Just above a power of two almost half of them are rejected.
+  // Words have 4 bytes for primes below 2^32, and 8 above. Just above a power of two almost half of
+  // them are rejected.
   backend::Config config{Word::w64, n, {}, 2, ""};
   for (const int bits : {30, 33, 60}) {
     std::uint64_t q = (std::uint64_t{1} << bits) + 1;

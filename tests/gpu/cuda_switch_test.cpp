@@ -100,7 +100,8 @@ TEST_P(GpuSwitch, KeySwitching) {
       cpu->rlwe().combine_key_switch(acc0.cpu(), acc1.cpu(), {{&on_cpu, 1}}, s, digits, ck, ids);
       gpu->rlwe().combine_key_switch(acc0.gpu(), acc1.gpu(), {{&on_gpu, 1}}, s, digits, gk, ids);
       same(acc0, "one product 0"), same(acc1, "one product 1");
-      // Operands of the level's primes and of more. A single product is computed as it is added, several go through memory.
+      // Operands of the level's primes and of more. A single product is computed as it is added,
+      // several go through memory.
       auto w0 = fresh(all_primes()), w1 = fresh(all_primes());
       for (const auto& [p, m, constant] :
            {std::tuple{1u, 0u, true}, {1u, 1u, true}, {1u, 1u, false}, {2u, 2u, true}}) {
@@ -287,7 +288,8 @@ TEST_P(GpuSwitchWide, KeySwitching) {
     partitions.insert(partitions.end(),
                       {{10, 9, 8, 7}, {16, 15, 3}, {17, 17}, {31, 3}, {32, 2}, {kLimbs}});
   }
-  // Other variants, if they have kernels for such digits; on long rows those of base conversion alone.
+  // Other variants, if they have kernels for such digits; on long rows those of base conversion
+  // alone.
   const bool narrow = cpu->config().word == Word::w32;
   const auto variants = every_variant(n <= (1u << 14) ? "" : narrow ? "conversion" : "none");
   for (const auto& digits : partitions) {

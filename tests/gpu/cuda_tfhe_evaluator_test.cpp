@@ -1,4 +1,5 @@
-// TFHE's evaluator on the GPU: every operation by value, batches of many sizes, threads, and functions that are recorded.
+// TFHE's evaluator on the GPU: every operation by value, batches of many sizes, threads, and
+// functions that are recorded.
 #include <gtest/gtest.h>
 
 #include <atomic>

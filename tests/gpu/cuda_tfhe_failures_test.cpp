@@ -48,8 +48,8 @@ struct Counted {
   friend void PrintTo(const Counted& x, std::ostream* out) { *out << x.name; }
 };
 
-/// At rates of 2^-5 and 2^-9. In large polynomials, whose look-ups take milliseconds, at 2^-5 alone, and at 2^-3 in the largest,
-/// so that 200 failures and more are seen in few look-ups.
+/// At rates of 2^-5 and 2^-9. In large polynomials, whose look-ups take milliseconds, at 2^-5
+/// alone, and at 2^-3 in the largest, so that 200 failures and more are seen in few look-ups.
 std::vector<Counted> counted() {
   std::vector<Counted> out;
   for (const char* name :

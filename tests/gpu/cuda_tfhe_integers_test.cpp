@@ -1,5 +1,5 @@
-// Integers on a GPU: recorded circuits play back what they computed at first, on new operands; a GPU with little memory; and every
-// operation at every preset.
+// Integers on a GPU: recorded circuits play back what they computed at first, on new operands; a
+// GPU with little memory; and every operation at every preset.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -74,7 +74,8 @@ class CudaTfheIntegers : public testing::Test {
 TEST_F(CudaTfheIntegers, RecordedCircuitsComputeTheSame) {
   JALI_SEEDED(rng);
   open();
-  // A circuit is recorded when it is asked for a second time: the sum and the product of one number, then those of five.
+  // A circuit is recorded when it is asked for a second time: the sum and the product of one
+  // number, then those of five.
   for (int run = 0; run < 4; ++run) {
     check(rng, 1);
     EXPECT_EQ(machine_->recorded(), run == 0 ? 0u : run == 1 ? 2u : 4u);
@@ -123,7 +124,8 @@ class CudaTfheIntegersAtPreset : public testing::TestWithParam<std::string> {
     expect_all(tfhe::Params::create(tfhe::preset(GetParam())), device::gpu_device({}), widths,
                wanted);
   }
-  /// A few operations if a look-up takes milliseconds, and fewer still in the largest rings: all would take more than five minutes.
+  /// A few operations if a look-up takes milliseconds, and fewer still in the largest rings: all
+  /// would take more than five minutes.
   void expect_bytes() {
     const std::size_t n = tfhe::preset(GetParam()).N.value;
     expect({8}, n > 16384 ? is_one_of_the_fewest : n > 2048 ? is_one_of_a_few : nullptr);

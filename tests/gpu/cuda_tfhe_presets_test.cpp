@@ -1,5 +1,6 @@
-// Every preset on the GPU: every value through random tables with keys that the GPU made, the bits of the CPU's exact engine
-// for the sets with the largest polynomials, and look-ups in parts if there is little memory.
+// Every preset on the GPU: every value through random tables with keys that the GPU made, the bits
+// of the CPU's exact engine for the sets with the largest polynomials, and look-ups in parts if
+// there is little memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +28,7 @@ std::shared_ptr<const backend::TfheOps> engine_of(const ParamsPtr& params,
   return backend::make_cuda_tfhe(params->config(), device);
 }
 
-// --- every value of every preset ------------------------------------------------------------------
+// --- every value of every preset -----------------------------------------------------------------
 
 std::vector<std::string> names() {
   std::vector<std::string> out;
@@ -56,7 +57,7 @@ TEST_P(CudaTfhePreset, LooksUpEveryValue) {
 INSTANTIATE_TEST_SUITE_P(Presets, CudaTfhePreset, ::testing::ValuesIn(names()),
                          [](const auto& info) { return info.param; });
 
-// --- the bits of the largest ----------------------------------------------------------------------
+// --- the bits of the largest ---------------------------------------------------------------------
 
 class CudaTfheLargest : public ::testing::TestWithParam<const char*> {
  protected:
@@ -65,8 +66,8 @@ class CudaTfheLargest : public ::testing::TestWithParam<const char*> {
   }
 };
 
-// The sizes and gadgets of a preset with the transform "ntt" on both. So few steps that the CPU takes seconds: each does the
-// same. The keys are random words.
+// The sizes and gadgets of a preset with the transform "ntt" on both. So few steps that the CPU
+// takes seconds: each does the same. The keys are random words.
 TEST_P(CudaTfheLargest, HasTheBitsOfTheCpusExactEngine) {
   using namespace backend;
   using namespace backend::test;
@@ -92,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(Presets, CudaTfheLargest,
                          ::testing::Values("message_3_carry_3", "strix_iv", "message_4_carry_4"),
                          [](const auto& info) { return std::string(info.param); });
 
-// --- in parts -------------------------------------------------------------------------------------
+// --- in parts ------------------------------------------------------------------------------------
 
 /// Counts launches of kernels.
 class Launches final : public device::Faults {
@@ -118,8 +119,9 @@ class CudaTfheParts : public ::testing::Test {
   }
 };
 
-// On one device everything fits at once. On the other, accumulators of all inputs do not: it takes several parts, and gives the
-// same values, for one table, for a table for each input, and for several tables on one rotation.
+// On one device everything fits at once. On the other, accumulators of all inputs do not: it takes
+// several parts, and gives the same values, for one table, for a table for each input, and for
+// several tables on one rotation.
 TEST_F(CudaTfheParts, LookUpsGiveTheSameInLittleMemory) {
   JALI_SEEDED(rng);
   for (const Order order : {Order::switch_first, Order::bootstrap_first}) {
@@ -166,8 +168,9 @@ TEST_F(CudaTfheParts, LookUpsGiveTheSameInLittleMemory) {
       }
       return taken;
     };
-    // A ciphertext has 16 KiB: operands and results that live at once have at most 400 MB. With the accumulators and the
-    // digits of key switching, which have 140 KB a look-up, there would be no room for all.
+    // A ciphertext has 16 KiB: operands and results that live at once have at most 400 MB. With the
+    // accumulators and the digits of key switching, which have 140 KB a look-up, there would be no
+    // room for all.
     const int at_once = launches(0), in_parts = launches(std::size_t{700} << 20);
     EXPECT_GT(in_parts, at_once);
   }

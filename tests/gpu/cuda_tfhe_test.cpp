@@ -1,4 +1,5 @@
-// The CUDA engine of TFHE against the oracle: exact operations bit for bit, bootstraps by value and noise.
+// The CUDA engine of TFHE against the oracle: exact operations bit for bit, bootstraps by value and
+// noise.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -19,19 +20,22 @@ class CudaTfhe : public testing::Test {
   std::shared_ptr<device::Device> device_;
 };
 
-// The rounding of a step in the phase: about 2^-51 of a product of digits below B/2 with words, of (k + 1) l N terms.
+// The rounding of a step in the phase: about 2^-51 of a product of digits below B/2 with words, of
+// (k + 1) l N terms.
 double transform_error(const TfheConfig& c) {
   const double N = static_cast<double>(c.N.value), k1 = static_cast<double>(c.k.value + 1);
   const double terms = k1 * c.rotation_gadget.levels * N, secret = std::sqrt(1 + (k1 - 1) * N / 2);
   return std::ldexp(std::sqrt(terms) * secret / 12, c.rotation_gadget.base_log - 51);
 }
 
-// What one step may differ by. The transform's rounding. Digits that lie at -B/2 instead of B/2: a share of 2^-g of all, or
-// one, which changes what noise they meet. Accumulators of 32 bits. All of it is multiplied by the secret in the phase. Words of 64 bits are rounded to 32 before
-// digits are cut. What is half a digit in 32 bits is rounded up and down in turn, so that a share of 2^(levels g - 33) of the digits is
-// the other neighbour, which is 2^(-levels g) by itself. Words of 32 bits have such ties in the oracle, too, which rounds them up: that is
-// 2^-33 on average, and with the k N / 2 bits of the secret that are 1, whose signs the negacyclic product turns one after the other,
-// the phase has a mean from -k N / 2 to k N / 2 times 2^-33.
+// What one step may differ by. The transform's rounding. Digits that lie at -B/2 instead of B/2: a
+// share of 2^-g of all, or one, which changes what noise they meet. Accumulators of 32 bits. All of
+// it is multiplied by the secret in the phase. Words of 64 bits are rounded to 32 before digits are
+// cut. What is half a digit in 32 bits is rounded up and down in turn, so that a share of 2^(levels
+// g - 33) of the digits is the other neighbour, which is 2^(-levels g) by itself. Words of 32 bits
+// have such ties in the oracle, too, which rounds them up: that is 2^-33 on average, and with the k
+// N / 2 bits of the secret that are 1, whose signs the negacyclic product turns one after the
+// other, the phase has a mean from -k N / 2 to k N / 2 times 2^-33.
 double product_error(const TfheConfig& c) {
   const double B = std::ldexp(1.0, c.rotation_gadget.base_log);
   const double N = static_cast<double>(c.N.value), k1 = static_cast<double>(c.k.value + 1);
@@ -49,15 +53,17 @@ double product_error(const TfheConfig& c) {
   return 2 * (units * (transform + ties + narrow) + neighbour);
 }
 
-// What the first step of a rotation may differ by, whose accumulator is a table. A table has long runs of equal words, so that
-// nearly all of its energy, and of the transform's rounding, lies in the lowest frequencies. There a secret of bits is
-// 2 sqrt(N) / pi times as large as on average. Measured in 12 rotations on a CPU and a GPU, with N of 2^14 and 2^16: up to
-// sqrt(N) / 6 times the transform's error.
+// What the first step of a rotation may differ by, whose accumulator is a table. A table has long
+// runs of equal words, so that nearly all of its energy, and of the transform's rounding, lies in
+// the lowest frequencies. There a secret of bits is 2 sqrt(N) / pi times as large as on average.
+// Measured in 12 rotations on a CPU and a GPU, with N of 2^14 and 2^16: up to sqrt(N) / 6 times the
+// transform's error.
 double table_error(const TfheConfig& c) {
   return transform_error(c) * std::sqrt(static_cast<double>(c.N.value)) / 4;
 }
 
-/// The oracle. In polynomials so large that it would take hours, the CPU's exact engine, which has its bits.
+/// The oracle. In polynomials so large that it would take hours, the CPU's exact engine, which has
+/// its bits.
 std::unique_ptr<TfheOps> oracle(TfheConfig config, bool large) {
   config.transform = "ntt";
   return large ? make_cpu_tfhe(config) : make_ref_tfhe(config);
@@ -84,7 +90,8 @@ TEST_F(CudaTfhe, AgreesWithTheOracleOnSmallSets) {
   for (const TfheConfig& config : small_configs(rng)) expect_agrees(config, device_, rng);
 }
 
-// Sizes that have kernels of their own in double precision, with few steps, so that the oracle can follow.
+// Sizes that have kernels of their own in double precision, with few steps, so that the oracle can
+// follow.
 std::vector<TfheConfig> common_sizes() {
   struct Size {
     std::size_t k, N;
@@ -123,7 +130,8 @@ std::vector<TfheConfig> common_sizes() {
   return configs;
 }
 
-// A test for each size, so that a run can be cut into parts: the oracle takes minutes for all of them.
+// A test for each size, so that a run can be cut into parts: the oracle takes minutes for all of
+// them.
 class CudaTfheSize : public CudaTfhe, public testing::WithParamInterface<std::size_t> {};
 
 TEST_P(CudaTfheSize, AgreesWithTheOracle) {
@@ -153,8 +161,8 @@ TEST_F(CudaTfhe, SaysWhichTransformItTakes) {
   }
 }
 
-// Batches that fill a block in part, whole, and in several rounds; every result of a repeated input is the same. Kernels for few
-// ciphertexts round otherwise than those for many.
+// Batches that fill a block in part, whole, and in several rounds; every result of a repeated input
+// is the same. Kernels for few ciphertexts round otherwise than those for many.
 TEST_F(CudaTfhe, EveryBatchGivesWhatOneGives) {
   JALI_SEEDED(rng);
   TfheConfig config = small_config(rng, Torus::t64, Rotation::classic, 1, GlweDimension(1), 1,
@@ -190,7 +198,8 @@ TfheConfig config_of_200_steps(Rotation rotation, std::mt19937_64& rng) {
   return config;
 }
 
-// The keys of 200 steps are summed in several parts if there are many ciphertexts, in one part if there is one.
+// The keys of 200 steps are summed in several parts if there are many ciphertexts, in one part if
+// there is one.
 TEST_F(CudaTfhe, EveryBatchOfSummedKeysGivesWhatOneGives) {
   JALI_SEEDED(rng);
   for (const Rotation rotation : {Rotation::multi_bit, Rotation::block_binary}) {
@@ -263,7 +272,8 @@ TEST_F(CudaTfhe, SummedKeysGiveTheSameInLittleMemory) {
     device::Buffer key = device->pool()->allocate(cuda->rotation_key_bytes());
     cuda->prepare_rotation_key(key.data(), keys.rotation.data(), 0, config.steps());
     const device::Buffer data = block(table.data);
-    // Few, by clusters, and many: with the least batch that may take the kernel for many if that one takes summed keys.
+    // Few, by clusters, and many: with the least batch that may take the kernel for many if that
+    // one takes summed keys.
     for (const std::size_t count : {std::size_t{3}, 4 * cuda->width()}) {
       SCOPED_TRACE(count);
       std::vector<u64> messages(count), words(count);
@@ -393,7 +403,7 @@ TEST_F(CudaTfhe, GraphsRecordSummedKeys) {
   }
 }
 
-// --- the transform "ntt", which is exact ------------------------------------------------------------
+// --- the transform "ntt", which is exact ---------------------------------------------------------
 
 class CudaTfheExact : public CudaTfhe {
  protected:
@@ -466,8 +476,8 @@ TEST_F(CudaTfheExact, HoldsTheLargestProducts) {
   for (const LargestProduct& one : largest_products()) hold_largest(*engine(one.config));
 }
 
-// The whole of message_2_carry_2 and of a set of 32 bits, and rotations by several bits: the bits of the CPU's exact engine, in
-// batches that do not fill the blocks evenly.
+// The whole of message_2_carry_2 and of a set of 32 bits, and rotations by several bits: the bits
+// of the CPU's exact engine, in batches that do not fill the blocks evenly.
 TEST_F(CudaTfheExact, GivesTheCpusBitsInEveryBatch) {
   JALI_SEEDED(rng);
   TfheConfig large = one_step(Torus::t64, 1, 2048, {23, 1});
@@ -493,7 +503,8 @@ TEST_F(CudaTfheExact, GivesTheCpusBitsInEveryBatch) {
   }
 }
 
-// The error of one step: the FFT's is there, within what product_error allows; that of integers is none.
+// The error of one step: the FFT's is there, within what product_error allows; that of integers is
+// none.
 TEST_F(CudaTfheExact, HasNoErrorWhereTheFourierTransformHasOne) {
   JALI_SEEDED(rng);
   for (TfheConfig config :

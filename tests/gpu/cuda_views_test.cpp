@@ -1,4 +1,5 @@
-// Batches of thousands: as many rows as launches take give the CPU's bits; more rows are refused before any work.
+// Batches of thousands: as many rows as launches take give the CPU's bits; more rows are refused
+// before any work.
 #include <atomic>
 #include <functional>
 #include <utility>
@@ -118,7 +119,8 @@ class GpuTooManyRows : public GpuOps {
     gpu = backend::make_cuda_engine(cpu->config(), {.faults = asked});
     pool = device::Pool::create(false, gpu->memory());
   }
-  /// Says how many rows there are, how many there may be and how large parts of the batch are to be.
+  /// Says how many rows there are, how many there may be and how large parts of the batch are to
+  /// be.
   void refused(const char* what, const std::function<void()>& work, std::size_t batch,
                std::size_t limbs) {
     const int before = asked->calls;

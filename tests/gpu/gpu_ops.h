@@ -91,11 +91,13 @@ class GpuOps : public ::testing::TestWithParam<Case> {
     random.seed(seed);
   }
 
-  /// Whether a variant is one of backend/cuda/variants/, which the engine never chooses. Only long tests run them.
+  /// Whether a variant is one of backend/cuda/variants/, which the engine never chooses. Only long
+  /// tests run them.
   static bool never_chosen(const std::string& family, const std::string& name) {
     return family == "ntt" && (name == "dense" || name == "tensor");
   }
-  /// The engine's own choice, and an engine for every other variant that it may choose: of one family, if it is named.
+  /// The engine's own choice, and an engine for every other variant that it may choose: of one
+  /// family, if it is named.
   struct Variant {
     std::string name;
     std::unique_ptr<backend::Engine> engine;

@@ -1,5 +1,5 @@
-// Every operation against plain integers, for every message space, for both ways of carries, with encrypted and clear
-// operands.
+// Every operation against plain integers, for every message space, for both ways of carries, with
+// encrypted and clear operands.
 #include "jali/integers/arithmetic.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,8 @@ namespace {
 
 using Numbers = std::vector<Wide>;
 
-/// Message bits, and how many look-ups take as long as one: 1 makes carries go one by one, many make trees.
+/// Message bits, and how many look-ups take as long as one: 1 makes carries go one by one, many
+/// make trees.
 struct Setting {
   int m;
   std::size_t wave;
@@ -47,7 +48,8 @@ class Operations : public ::testing::TestWithParam<Setting> {
     return out;
   }
 
-  /// The operation on encrypted pairs, and with either side clear: each for itself, and one for all.
+  /// The operation on encrypted pairs, and with either side clear: each for itself, and one for
+  /// all.
   template <class Operation, class Oracle>
   void check_pairs(IntegerType type, const Operation& operation, const Oracle& oracle,
                    std::size_t count = 30) {

@@ -1,6 +1,6 @@
-// A machine whose digits are clear, and which checks what a real one cannot: that no look-up meets a number outside its
-// space or noise above its budget, and that outputs are digits. It counts look-ups and how deep they are. Values are in
-// halves, as tables and constants are.
+// A machine whose digits are clear, and which checks what a real one cannot: that no look-up meets
+// a number outside its space or noise above its budget, and that outputs are digits. It counts
+// look-ups and how deep they are. Values are in halves, as tables and constants are.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -103,8 +103,8 @@ class ClearMachine final : public Machine {
   std::size_t available_;
 };
 
-/// A space of m message and m carry bits, whose budget is that of the sum of as many messages as it holds, each of which
-/// comes with the weight of that sum: ((2^p - 1) / (2^m - 1))^2.
+/// A space of m message and m carry bits, whose budget is that of the sum of as many messages as it
+/// holds, each of which comes with the weight of that sum: ((2^p - 1) / (2^m - 1))^2.
 inline Space space_of(int m, std::size_t wave = 1, int max_log_many = 2, bool negacyclic = true) {
   const double terms = double((1 << 2 * m) - 1) / ((1 << m) - 1);
   return {m, m, terms * terms, max_log_many, negacyclic, wave};

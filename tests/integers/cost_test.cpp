@@ -1,5 +1,6 @@
-// Look-ups and depth of every operation on 64 bits in digits of 2 message and 2 carry bits: the table of
-// docs/math/integers.md. A number that gets smaller is good news, and goes into both; one that gets larger needs a reason.
+// Look-ups and depth of every operation on 64 bits in digits of 2 message and 2 carry bits: the
+// table of docs/math/integers.md. A number that gets smaller is good news, and goes into both; one
+// that gets larger needs a reason.
 #include <gtest/gtest.h>
 
 #include <functional>

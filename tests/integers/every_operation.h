@@ -1,5 +1,5 @@
-// Every operation on integers, with encrypted and clear operands, run at once and recorded (tfhe::Program), against plain
-// integers. The CPU's tests and the GPU's share it.
+// Every operation on integers, with encrypted and clear operands, run at once and recorded
+// (tfhe::Program), against plain integers. The CPU's tests and the GPU's share it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -327,7 +327,8 @@ class EveryOperation {
   std::vector<Operation> all_;
 };
 
-/// Operands with the edges of the type; the clear ones have a 0 and numbers of both signs, if there are.
+/// Operands with the edges of the type; the clear ones have a 0 and numbers of both signs, if there
+/// are.
 inline Operands operands_of(IntegerType type, std::mt19937_64& rng) {
   const auto any = [&] { return modulo(static_cast<Wide>(rng()), type); };
   Operands out{type, {}, {}, {}, 0};
@@ -355,7 +356,8 @@ inline bool is_one_of_the_fewest(const std::string& name) {
   return std::ranges::find(fewest, name) != std::end(fewest);
 }
 
-/// Runs those of `wanted`, if it is given, and records and plays them if `recorded`. Returns how many.
+/// Runs those of `wanted`, if it is given, and records and plays them if `recorded`. Returns how
+/// many.
 inline std::size_t expect_every_operation(IntegerWorld& w, IntegerType type, bool recorded,
                                           std::mt19937_64& rng,
                                           bool (*wanted)(const std::string&) = nullptr) {

@@ -1,4 +1,5 @@
-// Integers at the presets, with keys of their own, on the CPU engine. tests/gpu runs every operation at every preset.
+// Integers at the presets, with keys of their own, on the CPU engine. tests/gpu runs every
+// operation at every preset.
 #include <gtest/gtest.h>
 
 #include "../seeded.h"

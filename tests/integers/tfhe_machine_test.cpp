@@ -1,4 +1,5 @@
-// Integers on TFHE: small parameters of every kind, recorded circuits, and devices with little memory.
+// Integers on TFHE: small parameters of every kind, recorded circuits, and devices with little
+// memory.
 #include "jali/integers/tfhe_machine.h"
 
 #include <gtest/gtest.h>
@@ -122,7 +123,8 @@ TEST(TfheMachine, TakesNoMoreMemoryThanThereIs) {
   const Numbers u = random_numbers(rng, count), v = random_numbers(rng, count);
   const Integers x = w.encrypt(u, u8), y = w.encrypt(v, u8);
   const std::size_t vector = count * 4 * world.params->ciphertext_bytes();
-  // Room for the result, and for a quarter of it: products of all integers at once would take many times as much.
+  // Room for the result, and for a quarter of it: products of all integers at once would take many
+  // times as much.
   world.engine->device()->pool()->trim();
   world.memory->most = world.memory->used + vector + vector / 4 + (1 << 20);
   EXPECT_EQ(w.decrypt(w.arithmetic.multiply(x, y)), each(u, v, std::multiplies<Wide>()));

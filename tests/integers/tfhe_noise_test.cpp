@@ -1,4 +1,5 @@
-// The noise that is followed through circuits: of operands that have nothing in common, and of those that do.
+// The noise that is followed through circuits: of operands that have nothing in common, and of
+// those that do.
 #include "jali/integers/tfhe_noise.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +26,8 @@ struct NoiseRows final : Rows {
 
 const History& history_of(const Rows& rows) { return static_cast<const NoiseRows&>(rows).history; }
 
-/// Follows the noise and computes nothing else. It counts the circuits whose operands must be made independent.
+/// Follows the noise and computes nothing else. It counts the circuits whose operands must be made
+/// independent.
 class NoiseMachine final : public Machine {
  public:
   explicit NoiseMachine(const Space& space) : space_(space) {}
@@ -82,7 +84,8 @@ class NoiseMachine final : public Machine {
   mutable int apart_ = 0;
 };
 
-/// What parameters of m message and m carry bits allow: every combination of messages that fits the range.
+/// What parameters of m message and m carry bits allow: every combination of messages that fits the
+/// range.
 Space space_of(int m, std::size_t wave) {
   return {.message_bits = m,
           .carry_bits = m,
@@ -129,14 +132,16 @@ std::string text(const std::set<std::string>& names) {
   return out;
 }
 
-// Builders count as if the digits of operands were independent. Where they are, the count holds, and costs nothing.
+// Builders count as if the digits of operands were independent. Where they are, the count holds,
+// and costs nothing.
 TEST(TfheNoise, OfIndependentDigitsIsAsBuildersCountIt) {
   JALI_SEEDED(rng);
   for (int m = 1; m <= 4; ++m) {
     for (const std::size_t wave : {std::size_t{1}, std::size_t{4096}}) {
       for (const IntegerType type : {IntegerType{8, false}, {13, true}, {32, false}}) {
         SCOPED_TRACE(std::to_string(m) + " bits a digit, " + std::to_string(type.bits) + " bits");
-        // Where a divisor is 0, the quotient is clear: its digits have no errors that could tell look-ups apart.
+        // Where a divisor is 0, the quotient is clear: its digits have no errors that could tell
+        // look-ups apart.
         auto found = run_all(space_of(m, wave), type, false, rng);
         found.erase("divide by clear ones");
         found.erase("divide and truncate by clear ones");

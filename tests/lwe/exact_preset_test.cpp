@@ -1,4 +1,5 @@
-// A blind rotation by exact transforms through every step of the largest preset, whose key would take 13 GB at once.
+// A blind rotation by exact transforms through every step of the largest preset, whose key would
+// take 13 GB at once.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -21,7 +22,8 @@ namespace {
 
 using Words = std::vector<std::uint64_t>;
 
-// The rotation is cut: an engine for some steps rotates what the one before it left. Each takes a key of its own.
+// The rotation is cut: an engine for some steps rotates what the one before it left. Each takes a
+// key of its own.
 TEST(ExactPresetLong, RotatesThroughEveryStep) {
   JALI_SEEDED(rng);
   constexpr std::size_t kPart = 11, kSamples = 64;
@@ -36,7 +38,8 @@ TEST(ExactPresetLong, RotatesThroughEveryStep) {
   const auto engine = backend::make_cpu_tfhe(config);
   device::Pool& pool = *engine->device()->pool();
 
-  // A table of a random function of 8 bits, which nobody has encrypted, and a random exponent for each step.
+  // A table of a random function of 8 bits, which nobody has encrypted, and a random exponent for
+  // each step.
   Words table(N);
   const std::size_t box = N / params->value_modulus();
   for (std::size_t i = 0; i < N; ++i) {
@@ -81,8 +84,8 @@ TEST(ExactPresetLong, RotatesThroughEveryStep) {
     EXPECT_LT(std::abs(error), tfhe::half_box(params->literal())) << "coefficient " << where[i];
     squares += error * error;
   }
-  // The mean square of 64 normal errors lies within these bounds with a probability above 1 - 1e-8. There is no rounding of
-  // transforms.
+  // The mean square of 64 normal errors lies within these bounds with a probability above 1 - 1e-8.
+  // There is no rounding of transforms.
   const tfhe::RotationNoise noise = tfhe::NoiseModel(params->literal()).blind_rotation();
   const double expected = noise.key + noise.rounding;
   EXPECT_GT(squares / kSamples, 0.2 * expected);

@@ -1,4 +1,5 @@
-// External products and CMuxes: values, bits against a blind rotation, noise from both sides of its formula, and what is refused.
+// External products and CMuxes: values, bits against a blind rotation, noise from both sides of its
+// formula, and what is refused.
 #include "jali/lwe/external_product.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +48,8 @@ Words phase_of(const GlweBlock& x, std::size_t i, const SecretKey& secret) {
   return test::glwe_phase(x.data.data(), x.torus, x.k.value, x.N.value, i, secret.large());
 }
 
-/// Every message in a row of coefficients, and again until the polynomials are full; `shift` further on.
+/// Every message in a row of coefficients, and again until the polynomials are full; `shift`
+/// further on.
 Words messages(const Params& params, std::size_t polynomials, std::size_t shift) {
   Words out(polynomials * params.N().value);
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -188,7 +190,8 @@ TEST(ExternalProduct, ChainedAreABlindRotation) {
       }
       expect_equal_bits(acc, rotated(*exact));
 
-      // The transforms in double precision round, so that there the noise is another one of the same size.
+      // The transforms in double precision round, so that there the noise is another one of the
+      // same size.
       const Words a = phase_of(acc, 0, secret), b = phase_of(rotated(*fourier), 0, secret);
       const double bound =
           10 * std::sqrt(2 * tfhe::NoiseModel(params->literal()).blind_rotation().total());
@@ -238,9 +241,11 @@ TEST(ExternalProduct, HasTheNoiseOfTheFormula) {
       }
       const tfhe::RotationNoise noise = tfhe::NoiseModel(literal).external_product(bit);
       const double expected = noise.key + noise.rounding;  // there are no transforms
-      // If roundings prevail, the coefficients of one polynomial are not independent. Roundings are multiplied by the secret, whose bits have a mean of 1/2.
-      // Half of the secret's energy is in that mean, and of this half a part of 8/pi^2 lies in one complex frequency. So the mean square of one polynomial
-      // has a relative deviation of about 4/pi^2 = 0.41, and the mean of 512 polynomials one of 1.8%. The 16 keys leave about as much: 2.5% together.
+      // If roundings prevail, the coefficients of one polynomial are not independent. Roundings are
+      // multiplied by the secret, whose bits have a mean of 1/2. Half of the secret's energy is in
+      // that mean, and of this half a part of 8/pi^2 lies in one complex frequency. So the mean
+      // square of one polynomial has a relative deviation of about 4/pi^2 = 0.41, and the mean of
+      // 512 polynomials one of 1.8%. The 16 keys leave about as much: 2.5% together.
       EXPECT_GT(squares / samples, 0.8 * expected);
       EXPECT_LT(squares / samples, 1.2 * expected);
     }

@@ -84,8 +84,9 @@ TEST(Packing, PutsCiphertextsIntoCoefficients) {
       const tfhe::NoiseModel model(literal);
       // The key's errors alone: `square` 0 leaves the roundings out.
       const double expected = model.packing(literal.rotation_gadget, params->dimension(), 0, count);
-      // The coefficients of one result are nearly independent; digits and errors are averages of many, so that 3776
-      // coefficients have a variance within a quarter of the mean with a probability above 1 - 1e-9.
+      // The coefficients of one result are nearly independent; digits and errors are averages of
+      // many, so that 3776 coefficients have a variance within a quarter of the mean with a
+      // probability above 1 - 1e-9.
       EXPECT_GT(measured, 0.75 * expected);
       EXPECT_LT(measured, 1.25 * expected);
       EXPECT_LT(

@@ -58,8 +58,9 @@ inline std::vector<std::uint64_t> glwe_phase(const void* data, backend::Torus to
   return out;
 }
 
-/// Checks that errors look like TUniform(bits): none beyond 2^bits, the mean 0, and the variance (2^(2 bits + 1) + 1) / 6,
-/// each within 6.5 standard deviations, which a correct sampler leaves with a probability below 1e-9.
+/// Checks that errors look like TUniform(bits): none beyond 2^bits, the mean 0, and the variance
+/// (2^(2 bits + 1) + 1) / 6, each within 6.5 standard deviations, which a correct sampler leaves
+/// with a probability below 1e-9.
 inline void expect_tuniform(const std::vector<std::int64_t>& errors, int bits) {
   const double edge = std::ldexp(1.0, bits), n = static_cast<double>(errors.size());
   double sum = 0, squares = 0;

@@ -1,4 +1,5 @@
-// docs/security.md: secrets have no implicit copies and no printing; the name of a key is drawn at random.
+// docs/security.md: secrets have no implicit copies and no printing; the name of a key is drawn at
+// random.
 #include "jali/lwe/secret/secret_key.h"
 
 #include <gtest/gtest.h>

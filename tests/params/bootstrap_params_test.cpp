@@ -71,8 +71,9 @@ TEST(BootstrapParams, LevelsLieAboveTheComputation) {
   }
 }
 
-// Presets with 32-bit words: every level has the bits that were asked for, whatever primes it exchanges. PQ and the modulus
-// of the sparse secret stay within their bounds. No word wastes many limbs.
+// Presets with 32-bit words: every level has the bits that were asked for, whatever primes it
+// exchanges. PQ and the modulus of the sparse secret stay within their bounds. No word wastes many
+// limbs.
 TEST(BootstrapParams, PresetsServe32BitWordsToo) {
   for (const char* name : {"n16_fast", "n16_precise", "n16_real", "n15_small", "n17_deep"}) {
     BootstrapRequest request;
@@ -186,8 +187,8 @@ TEST(BootstrapParams, RefuseWhatCannotWork) {
   });
 }
 
-// In secure parameters PQ keeps to the table, and the sparse secret has a modulus and a bound of its own. A range that
-// fails too often is refused.
+// In secure parameters PQ keeps to the table, and the sparse secret has a modulus and a bound of
+// its own. A range that fails too often is refused.
 TEST(BootstrapParams, HoldTheSecurityOfEveryKey) {
   ckks::Literal l;
   l.log_n = 15;

@@ -1,5 +1,5 @@
-// tools/estimator/presets.json lists the keys that the presets hand out. It is input for a job that runs elsewhere, so
-// this test compares it with the presets.
+// tools/estimator/presets.json lists the keys that the presets hand out. It is input for a job that
+// runs elsewhere, so this test compares it with the presets.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -8,8 +8,8 @@
 
 namespace jali::test {
 
-/// Of `count` look-ups or phases, `failed` left their box. predicted: that number by the formulas. least: by the formulas without
-/// the terms that are upper bounds.
+/// Of `count` look-ups or phases, `failed` left their box. predicted: that number by the formulas.
+/// least: by the formulas without the terms that are upper bounds.
 struct Failures {
   double failed = 0, count = 0, predicted = 0, least = predicted;
 
@@ -19,9 +19,10 @@ struct Failures {
     predicted += other.predicted;
     least += other.least;
   }
-  /// share: the standard deviation of the predicted number over the keys that were drawn, as a share of it. At least 200
-  /// failures must be seen, and their number must lie within 6.5 standard deviations of the predictions: a right formula
-  /// is refused with a probability below 1e-10. Reports carry the interval of 99 % for the rate of failures.
+  /// share: the standard deviation of the predicted number over the keys that were drawn, as a
+  /// share of it. At least 200 failures must be seen, and their number must lie within 6.5 standard
+  /// deviations of the predictions: a right formula is refused with a probability below 1e-10.
+  /// Reports carry the interval of 99 % for the rate of failures.
   void expect_as_predicted(double share, const std::string& name = "") const {
     EXPECT_GE(failed, 200) << name;
     const auto deviation = [&](double x) { return std::sqrt(x + std::pow(share * x, 2)); };

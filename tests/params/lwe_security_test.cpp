@@ -71,8 +71,8 @@ TEST(LweSecurity, GrowsWithDimensionAndNoise) {
   }
 }
 
-// tfhe-rs publishes this key at 128 bits and more; the estimator's weakest attack said 134.88 in another run. The same key
-// at another modulus is the same to a hundredth of a bit.
+// tfhe-rs publishes this key at 128 bits and more; the estimator's weakest attack said 134.88 in
+// another run. The same key at another modulus is the same to a hundredth of a bit.
 TEST(LweSecurity, PublishedKeys) {
   EXPECT_NEAR(lwe_security(1, 918, log2_noise(13, 32)), 134.88, 0.05);
   EXPECT_NEAR(lwe_security(1, 918, log2_noise(45, 64)), 134.88, 0.05);

@@ -1,5 +1,5 @@
-// Compares the noise formulas with simulations on plain integers. They are independent of the lattice code: schoolbook
-// products modulo X^N + 1, 128-bit moduli, N = 1024.
+// Compares the noise formulas with simulations on plain integers. They are independent of the
+// lattice code: schoolbook products modulo X^N + 1, 128-bit moduli, N = 1024.
 #include "jali/params/noise.h"
 
 #include <gtest/gtest.h>
@@ -132,9 +132,9 @@ class Noise : public testing::Test {
   }
 };
 
-// There are 40 trials of 1024 coefficients. The relative standard deviation of a measured variance is 0.7% from the number
-// of coefficients, and up to 0.9% from the few polynomials (secrets, key errors) that the coefficients of a trial share. 6%
-// is five times both together.
+// There are 40 trials of 1024 coefficients. The relative standard deviation of a measured variance
+// is 0.7% from the number of coefficients, and up to 0.9% from the few polynomials (secrets, key
+// errors) that the coefficients of a trial share. 6% is five times both together.
 constexpr int kTrials = 40;
 constexpr double kTolerance = 0.06;
 
@@ -192,7 +192,8 @@ TEST_F(Noise, Rescale) {
   EXPECT_DOUBLE_EQ(model.rescale(in, 100).message, 3);
 }
 
-/// The error of switching x from s' to s, with keys that are made and used on integers modulo P Q_l.
+/// The error of switching x from s' to s, with keys that are made and used on integers modulo P
+/// Q_l.
 Real switch_error(const ckks::Params& params, int level, Random& random) {
   const rlwe::Level& l = params.level(level);
   Int q = 1, p = 1;
@@ -285,7 +286,8 @@ TEST_F(Noise, KeySwitchWithDigitsOfTwoPrimes) {
 TEST_F(Noise, Products) {
   const auto params = small_params(1, 25, 5, 1);
   const NoiseModel model(*params);
-  // Messages of root mean square 0.7 and 1.9 at scales 2^25 and 2^22. Parseval's theorem gives their coefficients.
+  // Messages of root mean square 0.7 and 1.9 at scales 2^25 and 2^22. Parseval's theorem gives
+  // their coefficients.
   const double sa = 0x1p25, sb = 0x1p22;
   // In the last case e1 e2 matters.
   const std::vector<std::pair<Estimate, Estimate>> cases = {
@@ -360,7 +362,8 @@ TEST_F(Noise, ClaimsOfSumsDependOnWhatSlotsShare) {
   // Two encryptions.
   a.lineage = lineage_of(1), b.lineage = lineage_of(2);
   EXPECT_DOUBLE_EQ(model.add(a, b).claim().variance, 200);
-  // Terms of a circuit that accounts for what they share. Equal errors would have (10 + 10)^2, of which two slots share half.
+  // Terms of a circuit that accounts for what they share. Equal errors would have (10 + 10)^2, of
+  // which two slots share half.
   a.lineage = b.lineage = lineage_of_term();
   EXPECT_DOUBLE_EQ(model.add(a, b).claim().variance, 200);
   a.set_claim({3, 100, 150}), b.set_claim({4, 100, 150});
@@ -461,8 +464,8 @@ TEST_F(Noise, SlotsPrecisionAndTails) {
   const NoiseModel model(*params);
   const Estimate estimate{3000, 1};
   const double scale = 0x1p25;
-  // A vector leaves the bound with probability at most 2^-3. So at most 75 of 600 vectors are expected to, and the standard
-  // deviation of that number is 8.
+  // A vector leaves the bound with probability at most 2^-3. So at most 75 of 600 vectors are
+  // expected to, and the standard deviation of that number is 8.
   const double slot = std::sqrt(static_cast<double>(kN) * estimate.variance) / scale;
   const double bound = slot_tail(params->log_n(), 3) * slot;
   constexpr int kVectors = 600;
@@ -487,8 +490,8 @@ TEST_F(Noise, SlotsPrecisionAndTails) {
   EXPECT_GT(slot_tail(params->log_n(), kSourceBits) * slot, most);
 }
 
-// Whether a phase stays below half of the modulus is the comparison of logarithms, also next to powers of two, and no bound
-// that is unknown fits.
+// Whether a phase stays below half of the modulus is the comparison of logarithms, also next to
+// powers of two, and no bound that is unknown fits.
 TEST_F(Noise, WhatFitsALevelIsBelowHalfItsModulus) {
   const auto phase_fits = [](double phase, double log_q) {
     Estimate estimate;
@@ -511,7 +514,8 @@ TEST_F(Noise, WhatFitsALevelIsBelowHalfItsModulus) {
   EXPECT_TRUE(phase_fits(0, 2));
   EXPECT_FALSE(phase_fits(kUnbounded, 1e6));
   EXPECT_FALSE(phase_fits(std::nan(""), 1e6));
-  // An error counts with its bound, or with 1024 standard deviations if that is less; one without a bound fits nowhere.
+  // An error counts with its bound, or with 1024 standard deviations if that is less; one without a
+  // bound fits nowhere.
   const auto error_fits = [](double error, double variance, double log_q) {
     Estimate estimate{variance, 1, 0x1p20, error};
     return fits(estimate, kN, 1, log_q);

@@ -30,7 +30,8 @@ ckks::Literal literal(int depth, double scale_bits, int log_n = 0, std::optional
   return l;
 }
 
-/// Checks what every set of parameters must satisfy. Everything is recomputed from the object alone.
+/// Checks what every set of parameters must satisfy. Everything is recomputed from the object
+/// alone.
 void check(const ckks::Params& p) {
   const std::uint64_t m = 2 * p.n();
   const std::set<std::uint64_t> distinct(p.primes().begin(), p.primes().end());
@@ -135,8 +136,8 @@ TEST(Params, EveryWordScaleAndRing) {
             std::to_string(log_n) + " depth " + std::to_string(l.depth) + " scale " +
             std::to_string(scale_bits) + " integer_bits " + std::to_string(integer_bits);
         SCOPED_TRACE(trace);
-        // Primes = 1 mod 2N near the scale are N ln(2^scale) apart. If those that are needed spread over more than some per
-        // cent, it is right to refuse.
+        // Primes = 1 mod 2N near the scale are N ln(2^scale) apart. If those that are needed spread
+        // over more than some per cent, it is right to refuse.
         const double spread = (l.depth + 2) * std::exp2(log_n - scale_bits) * scale_bits;
         const bool scarce = spread > 0.02 || scale_bits < log_n + 8 ||
                             (word == Word::w32 && (log_n >= 16 || scale_bits < log_n + 10));
@@ -179,8 +180,8 @@ TEST(Params, ScalesStayClose) {
   for (int depth : {10, 20, 30}) {
     EXPECT_LE(ckks::Params::create(literal(depth, 40, 16, Word::w32))->max_scale_drift(), 0.1);
   }
-  // Every rescale corrects the error of the one before. With one prime a level near 40 bits, scales therefore differ from
-  // 2^40 by no more than the distance between primes.
+  // Every rescale corrects the error of the one before. With one prime a level near 40 bits, scales
+  // therefore differ from 2^40 by no more than the distance between primes.
   EXPECT_LE(ckks::Params::create(literal(30, 40, 16))->max_scale_drift(), 1e-3);
 }
 
@@ -380,8 +381,8 @@ TEST(Real, AgreesWithTheMathematicsLibrary) {
 
 using test::hex;
 
-// Literals travel instead of primes, so the primes that they make are part of the format. If these hashes change, every
-// stored object breaks.
+// Literals travel instead of primes, so the primes that they make are part of the format. If these
+// hashes change, every stored object breaks.
 TEST(Params, KnownAnswers) {
   struct Known {
     int depth;

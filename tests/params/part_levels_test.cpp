@@ -1,4 +1,5 @@
-// Parameters that have fewer levels of a computation below those of bootstrapping: parts of the whole.
+// Parameters that have fewer levels of a computation below those of bootstrapping: parts of the
+// whole.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -131,8 +132,9 @@ TEST(PartLevels, AreAFunctionOfTheWholeAndTheDepth) {
   EXPECT_EQ(ckks::Params::create(preset("n16_d30"))->with_depth(3), nullptr);
 }
 
-// Few parameters of create_with_bootstrap lack a part. As a rule it is the one with one level less, because there are hardly
-// any 32-bit primes of a size that leaves out just one level's bits, or the levels have few bits.
+// Few parameters of create_with_bootstrap lack a part. As a rule it is the one with one level less,
+// because there are hardly any 32-bit primes of a size that leaves out just one level's bits, or
+// the levels have few bits.
 TEST(PartLevels, NearlyAllThatCanBeBuiltHaveThem) {
   int parts = 0, none = 0;
   for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {

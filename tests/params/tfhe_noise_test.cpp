@@ -1,6 +1,7 @@
-// The noise formulas of TFHE against published parameter sets, and against variances measured with the oracle engine. Keys
-// have exactly the mean share of set bits, so that few keys are needed. A variance that is measured from m independent values
-// is off by sqrt(2/m) of itself; bounds are 6.5 standard deviations, so that a test fails by chance less than once in 10^10 draws.
+// The noise formulas of TFHE against published parameter sets, and against variances measured with
+// the oracle engine. Keys have exactly the mean share of set bits, so that few keys are needed. A
+// variance that is measured from m independent values is off by sqrt(2/m) of itself; bounds are 6.5
+// standard deviations, so that a test fails by chance less than once in 10^10 draws.
 #include "jali/params/tfhe_noise.h"
 
 #include <algorithm>
@@ -38,8 +39,8 @@ Literal published(std::size_t n, Gadget rotation, Gadget switching) {
   return out;
 }
 
-/// log2 of the failure as tfhe-rs's documentation computes it: the box is symmetric, the rounding of the body counts as
-/// noise, and the error of the transform is nearly nothing.
+/// log2 of the failure as tfhe-rs's documentation computes it: the box is symmetric, the rounding
+/// of the body counts as noise, and the error of the transform is nearly nothing.
 double published_failure(const Literal& set, double rotation) {
   const NoiseModel noise(set);
   const double unit = 1.0 / 4096;
@@ -48,7 +49,8 @@ double published_failure(const Literal& set, double rotation) {
   return log2_erfc(half_box(set) / std::sqrt(2 * variance));
 }
 
-// The sets of tfhe-rs for 2 bits of message and carry, and the failure that its documentation states for them.
+// The sets of tfhe-rs for 2 bits of message and carry, and the failure that its documentation
+// states for them.
 TEST(TfheNoise, PublishedSetsHaveTheirPublishedFailure) {
   const Literal classic = published(918, {23, 1}, {4, 4});
   const RotationNoise noise = NoiseModel(classic).blind_rotation();
@@ -57,7 +59,8 @@ TEST(TfheNoise, PublishedSetsHaveTheirPublishedFailure) {
   EXPECT_GT(log2_p_fail(classic), -129.6);
   EXPECT_LT(log2_p_fail(classic), -126.5);
 
-  // Multi-bit with groups of 4. Its bundle has 2^g GGSW ciphertexts and no factor X^e - 1, so that half the noise is left.
+  // Multi-bit with groups of 4. Its bundle has 2^g GGSW ciphertexts and no factor X^e - 1, so that
+  // half the noise is left.
   const Literal multi = published(920, {22, 1}, {3, 5});
   const RotationNoise step = NoiseModel(multi).external_product(1);
   EXPECT_NEAR(published_failure(multi, 230 * (16 * step.key + step.rounding)), -134.3, 2.5);
@@ -70,7 +73,7 @@ TEST(TfheNoise, Log2ErfcAgreesWithLongDoubles) {
   }
 }
 
-// --- measured variances ---------------------------------------------------------------------------
+// --- measured variances --------------------------------------------------------------------------
 
 /// A mean square, and how many values it is of.
 struct Measured {
@@ -90,8 +93,9 @@ void expect_near(const Measured& measured, double formula, double values) {
   EXPECT_LT(measured.variance(), formula * (1 + share));
 }
 
-/// Keys of exactly the mean weight, in random order. Every pattern of a multi-bit or block group occurs equally often, for
-/// which the number of groups has to be a multiple of the number of patterns.
+/// Keys of exactly the mean weight, in random order. Every pattern of a multi-bit or block group
+/// occurs equally often, for which the number of groups has to be a multiple of the number of
+/// patterns.
 TfheSecret balanced_secret(const TfheConfig& config, std::mt19937_64& rng) {
   TfheSecret out;
   out.large.resize(config.large().value);
@@ -126,7 +130,8 @@ TfheConfig config_of(Rotation rotation, int group, std::size_t n, Torus torus, s
   return out;
 }
 
-/// Keys with normal errors of the variances of TUniform(lwe_noise_bits) and TUniform(glwe_noise_bits).
+/// Keys with normal errors of the variances of TUniform(lwe_noise_bits) and
+/// TUniform(glwe_noise_bits).
 TfheNoise deviations(const TfheConfig& config, int lwe_noise_bits, int glwe_noise_bits) {
   const NoiseModel model(config, lwe_noise_bits, glwe_noise_bits);
   return {std::sqrt(model.fresh_large()), std::sqrt(model.fresh_small())};
@@ -134,7 +139,8 @@ TfheNoise deviations(const TfheConfig& config, int lwe_noise_bits, int glwe_nois
 
 TEST(TfheNoise, KeySwitchIsAsPredicted) {
   JALI_SEEDED(rng);
-  // In the first the errors of the key dominate, in the second the rounding to 2 x 3 bits, in the third both count.
+  // In the first the errors of the key dominate, in the second the rounding to 2 x 3 bits, in the
+  // third both count.
   const struct {
     Torus torus;
     Gadget gadget;
@@ -165,7 +171,8 @@ TEST(TfheNoise, KeySwitchIsAsPredicted) {
   }
 }
 
-/// The variance of the coefficients of rotated accumulators, which were uniform: one value for each rotation.
+/// The variance of the coefficients of rotated accumulators, which were uniform: one value for each
+/// rotation.
 std::vector<double> rotated(const TfheConfig& config, int glwe_noise_bits, int keys,
                             std::size_t count, std::mt19937_64& rng) {
   std::vector<double> out;
@@ -216,14 +223,8 @@ TEST(TfheNoise, BlindRotationIsAsPredicted) {
       {Rotation::multi_bit, 2, 16, 1, Torus::t64, {15, 2}, 30, 24},
       {Rotation::multi_bit, 3, 24, 1, Torus::t64, {10, 1}, 10, 24},
       {Rotation::block_binary, 2, 24, 1, Torus::t64, {15, 2}, 30, 24},
-      {Rotation::block_binary,
-       3,
-       24,
-       1,
-       Torus::t64,
-       {10, 1},
-       10,
-       120},  // few roundings, each counts
+      {Rotation::block_binary, 3, 24, 1, Torus::t64, {10, 1}, 10, 120},  // few roundings, each
+                                                                         // counts
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(std::to_string(static_cast<int>(c.rotation)) + ", group " +
@@ -231,13 +232,15 @@ TEST(TfheNoise, BlindRotationIsAsPredicted) {
     const TfheConfig config = config_of(c.rotation, c.group, c.n, c.torus, c.k, c.gadget, {4, 3});
     const std::vector<double> measured = rotated(config, c.noise_bits, c.keys, 2, rng);
     const RotationNoise formula = NoiseModel(config, 2, c.noise_bits).blind_rotation();
-    // The oracle's products are exact. The first step finds a table whose mask is 0, so that only its body counts.
+    // The oracle's products are exact. The first step finds a table whose mask is 0, so that only
+    // its body counts.
     const double steps = static_cast<double>(config.steps());
     const double mask = static_cast<double>(c.k) / static_cast<double>(c.k + 1);
     const double predicted =
         formula.key * (steps - mask) / steps + formula.rounding * (steps - 1) / steps;
-    // Coefficients of one rotation are not independent, because all go through the same secret. So the rotations, which are,
-    // say themselves how exact their mean is; a normal number exceeds 6.5 standard errors less than once in 10^10.
+    // Coefficients of one rotation are not independent, because all go through the same secret. So
+    // the rotations, which are, say themselves how exact their mean is; a normal number exceeds 6.5
+    // standard errors less than once in 10^10.
     double mean = 0, square = 0;
     const double count = static_cast<double>(measured.size());
     for (const double x : measured) mean += x / count;
@@ -322,7 +325,7 @@ TEST(TfheNoise, PackingIsAsPredicted) {
   expect_near(measured, model.packing(gadget, LweDimension(from), 0.5, count), measured.count);
 }
 
-// --- the transform --------------------------------------------------------------------------------
+// --- the transform -------------------------------------------------------------------------------
 
 using Complex = std::complex<double>;
 
@@ -336,7 +339,8 @@ Complex twist(std::size_t j, std::size_t N) {
   return root_of_unity(static_cast<std::int64_t>(j), N);
 }
 
-/// The folded transform: x_i + i x_(i+M), twisted by exp(i pi j / N), through a radix-2 transform of M = N/2 points.
+/// The folded transform: x_i + i x_(i+M), twisted by exp(i pi j / N), through a radix-2 transform
+/// of M = N/2 points.
 void transform(std::vector<Complex>& x, int sign) {
   const std::size_t M = x.size();
   for (std::size_t i = 1, j = 0; i < M; ++i) {
@@ -396,12 +400,13 @@ TEST(TfheNoise, TransformErrorIsBoundedAndNotFarBelow) {
   }
 }
 
-// --- failures -------------------------------------------------------------------------------------
+// --- failures ------------------------------------------------------------------------------------
 
-// The amplification: noise so large that some percent of the phases leave their box, counted behind the oracle's key switch
-// and modulus switch. The formula has to give their number. It maps back to the noise of the presets as far as the phase is
-// normal out to 13 standard deviations, which no count can show: it is a sum of hundreds of independent bounded terms, whose
-// tails are lighter than normal.
+// The amplification: noise so large that some percent of the phases leave their box, counted behind
+// the oracle's key switch and modulus switch. The formula has to give their number. It maps back to
+// the noise of the presets as far as the phase is normal out to 13 standard deviations, which no
+// count can show: it is a sum of hundreds of independent bounded terms, whose tails are lighter
+// than normal.
 TEST(TfheNoise, AmplifiedFailuresAreAsPredicted) {
   JALI_SEEDED(rng);
   const double half_box = 1.0 / 16;
@@ -435,8 +440,8 @@ TEST(TfheNoise, AmplifiedFailuresAreAsPredicted) {
   }
   found.predicted =
       found.count * std::exp2(model.log2_p_fail(Order::switch_first, norm2, half_box));
-  // At 2 to 3 standard deviations a share x more variance gives about 3x more failures. The variance varies with the key's
-  // 8 * 1024 errors by sqrt(2 / 8192), which is 1.6 percent.
+  // At 2 to 3 standard deviations a share x more variance gives about 3x more failures. The
+  // variance varies with the key's 8 * 1024 errors by sqrt(2 / 8192), which is 1.6 percent.
   found.expect_as_predicted(0.05);
 }
 
@@ -450,7 +455,8 @@ TEST(TfheNoise, LargestNormIsWhereTheFailureIs) {
   EXPECT_EQ(model.largest_norm2(Order::switch_first, -300, 1.0 / 64), 0);
 }
 
-// Averaged over the weights of keys, some more than with the mean weight, and less than if all blocks were set.
+// Averaged over the weights of keys, some more than with the mean weight, and less than if all
+// blocks were set.
 TEST(TfheNoise, BlockKeysAreAveragedOverTheirWeights) {
   Literal set = published(840, {23, 1}, {3, 6});
   set.rotation = Rotation::block_binary;

@@ -73,8 +73,8 @@ TEST(TfhePresets, TheFileIsWhatTheToolPrints) {
       << "write the second into src/jali/params/presets/tfhe.toml";
 }
 
-// The search finds no set that costs less by more than the error of the model, but for two, which docs/tfhe-parameters.md names
-// with these ratios.
+// The search finds no set that costs less by more than the error of the model, but for two, which
+// docs/tfhe-parameters.md names with these ratios.
 TEST(TfhePresets, TheSearchFindsNothingMuchCheaper) {
   const std::map<std::string, double> known{{"message_1_carry_1", 1.32},
                                             {"message_1_carry_1_block", 1.22}};

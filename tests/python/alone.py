@@ -1,4 +1,5 @@
-"""Runs scripts in processes of their own, because they fork, run out of memory or are interrupted."""
+"""Runs scripts in processes of their own, because they fork, run out of memory or are
+interrupted."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def right(client, server):
 
 
 def run(script: str, seconds: float = 120, **environment: str) -> str:
-    """Returns what the script prints. If it fails or does not end in time, the test fails and shows its output."""
+    """Returns what the script prints. If it fails or does not end in time, the test fails and shows
+    its output."""
     process = subprocess.Popen(
         [sys.executable, "-c", COMMON + textwrap.dedent(script)],
         stdout=subprocess.PIPE,

@@ -25,7 +25,8 @@ class Exact:
 
 
 def function_within(x: Any, size: float, bound: float) -> Any:
-    """A polynomial that is made for numbers of up to `bound`, of numbers of up to `size`. Far outside it is beyond all bounds."""
+    """A polynomial that is made for numbers of up to `bound`, of numbers of up to `size`. Far
+    outside it is beyond all bounds."""
     if isinstance(x, np.ndarray):
         return np.polynomial.chebyshev.chebval(x / bound, STEEP)
     p = ckks.Polynomial(STEEP, "chebyshev", (-bound, bound))
@@ -103,7 +104,8 @@ class ArrayProgram(Program):
         more = [("bootstrap", lambda x, _: x)] * 6 if self.w.bootstraps else []
         size = 1.25 * max(float(np.abs(a.vectors).max()), 2.0**-10)
         bound = size * self.pick([1.0, 1.0, 4.0])
-        # An encrypted matrix of hundreds of rows is no case of its own, and its product takes minutes.
+        # An encrypted matrix of hundreds of rows is no case of its own, and its product takes
+        # minutes.
         few = max([*a.vectors.shape, *b.vectors.shape, 0]) <= 100
         product = [("matmul", lambda x, y: x @ y)] * few
         return [

@@ -33,8 +33,8 @@ class World:
     cache: dict[str, Any] = field(default_factory=dict)
 
     def bind(self, values: Any, **options: Any) -> ckks.EncryptedArray:
-        """Encrypts values and binds them to the server. Most tests use numbers of up to 1.5, so that their powers fit
-        the lowest level."""
+        """Encrypts values and binds them to the server. Most tests use numbers of up to 1.5, so
+        that their powers fit the lowest level."""
         if "magnitude" not in options and np.abs(values).max(initial=0) <= 1.5:
             options.setdefault("peak", 1.5)
         return self.server.bind(self.client.encrypt(values, **options))
@@ -71,7 +71,8 @@ def one() -> World:
 
 @pytest.fixture(autouse=True, scope="session")
 def _untuned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Gives the session a cache folder of its own, so that a user's tuned choices have no effect."""
+    """Gives the session a cache folder of its own, so that a user's tuned choices have no
+    effect."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -79,8 +80,8 @@ def _untuned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def seed(request: pytest.FixtureRequest) -> int:
-    """The seed of this test, from which its entropy follows. A failure shows it. It also seeds NumPy's global generator, which
-    scikit-learn uses."""
+    """The seed of this test, from which its entropy follows. A failure shows it. It also seeds
+    NumPy's global generator, which scikit-learn uses."""
     kept: int | None = getattr(request, "param", None)
     seed = seeds.seed_of(seeds.name_of(request.node)) if kept is None else kept
     print(f"JALI_TEST_SEED={seed}")
@@ -141,7 +142,8 @@ def assert_close(
     error = got - expected
     parts = np.concatenate([error.real.ravel(), error.imag.ravel()][: 1 + np.iscomplexobj(got)])
     count = independent or parts.size
-    # The mean of `count` squares exceeds its expectation by this factor with probability e^-24 (Laurent, Massart).
+    # The mean of `count` squares exceeds its expectation by this factor with probability e^-24
+    # (Laurent, Massart).
     chance = 1 + 2 * np.sqrt(24 / count) + 48 / count
     limit = 2.0 ** -(value.precision_bits - slack_bits) * np.sqrt(chance)
     rms = np.sqrt(np.mean(parts**2))

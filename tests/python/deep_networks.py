@@ -12,7 +12,8 @@ __all__ = ["squares"]
 def squares(
     layers: int, rng: np.random.Generator | None = None
 ) -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
-    """A function with squares one behind the other, and examples for it. Without rng they are the same in every run, so that plans can be compared."""
+    """A function with squares one behind the other, and examples for it. Without rng they are the
+    same in every run, so that plans can be compared."""
     rng = np.random.default_rng(3) if rng is None else rng
     matrices = [np.linalg.qr(rng.normal(size=(8, 8)))[0] for _ in range(layers)]
 

@@ -1,6 +1,8 @@
-"""Random programs on positive numbers, as data scientists write them: quotients, roots, logarithms, products, squares, sums and norms.
+"""Random programs on positive numbers, as data scientists write them: quotients, roots, logarithms,
+products, squares, sums and norms.
 
-Every program is defined wherever its inputs are positive, so that no compiler has a reason to refuse it but its depth.
+Every program is defined wherever its inputs are positive, so that no compiler has a reason to
+refuse it but its depth.
 """
 
 from __future__ import annotations

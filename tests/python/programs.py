@@ -1,8 +1,9 @@
 """Random programs of encrypted arrays, as a user might write them, right or wrong.
 
-Parameters, clients, keys, magnitudes, layouts, batches and operations are drawn. Beside every encrypted value lies what its
-slots should hold, computed by NumPy. The rule that every program is held to: its result is what NumPy gives, within what the
-ciphertext claims, or it is refused with an error of Jali's. Anything else is wrong without a word.
+Parameters, clients, keys, magnitudes, layouts, batches and operations are drawn. Beside every
+encrypted value lies what its slots should hold, computed by NumPy. The rule that every program is
+held to: its result is what NumPy gives, within what the ciphertext claims, or it is refused with an
+error of Jali's. Anything else is wrong without a word.
 """
 
 from __future__ import annotations
@@ -21,26 +22,31 @@ from jali import ckks
 
 Array = npt.NDArray[Any]
 
-#: How many bits a root mean square may exceed the claim, besides chance. Estimates of single operations are this much off.
+#: How many bits a root mean square may exceed the claim, besides chance. Estimates of single
+#: operations are this much off.
 MARGIN = 0.25
 #: One world of so many can bootstrap, which takes some 50 ms.
 BOOTSTRAPPING = 20
-#: A true claim exceeds `chance` with a probability of about e^-28: in the 400 programs of `make test` less than once in 10^9 runs.
+#: A true claim exceeds `chance` with a probability of about e^-28: in the 400 programs of `make
+#: test` less than once in 10^9 runs.
 RARE = 28.0
 
 
 def chance(count: float) -> float:
-    """By which factor the mean of ``count`` squared errors may exceed its expectation, except with probability e^-RARE.
+    """By which factor the mean of ``count`` squared errors may exceed its expectation, except with
+    probability e^-RARE.
 
-    The largest source of noise is r s, with a rounding r and the secret key s. In a slot both are complex normal numbers, so
-    that the real part of their product has Laplace's distribution: it exceeds t deviations with probability exp(-sqrt(2) t),
-    and its square has the variance 5. The first term is that of many slots, the second one is the largest of them.
+    The largest source of noise is r s, with a rounding r and the secret key s. In a slot both are
+    complex normal numbers, so that the real part of their product has Laplace's distribution: it
+    exceeds t deviations with probability exp(-sqrt(2) t), and its square has the variance 5. The
+    first term is that of many slots, the second one is the largest of them.
     """
     return 1 + np.sqrt(10 * RARE / count) + (RARE + np.log(count)) ** 2 / (2 * count)
 
 
 def spread_of(values: Array) -> float:
-    """In how many of its numbers an array has its squares: all if they are equal, one if it is much larger than the others."""
+    """In how many of its numbers an array has its squares: all if they are equal, one if it is much
+    larger than the others."""
     squares = np.abs(values[~np.isnan(values)]) ** 2
     top = squares.max(initial=0)
     if not top > 0:
@@ -121,7 +127,8 @@ class Program:
         self.as_declared = True  # whether the inputs have the root mean squares that were declared
 
     def run(self) -> Outcome:
-        """Draws a program, runs it, and compares its result with NumPy's. It goes on without what is refused."""
+        """Draws a program, runs it, and compares its result with NumPy's. It goes on without what
+        is refused."""
         for _ in range(int(self.rng.integers(1, 4))):
             self.attempt(self.input)
         if self.values:
@@ -154,7 +161,8 @@ class Program:
         self.independent = min(self.independent, spread_of(value.vectors))
 
     def numbers(self, *shape: int) -> tuple[Array, float]:
-        """Numbers of a drawn kind and size, and the largest modulus of this kind (infinite if there is none)."""
+        """Numbers of a drawn kind and size, and the largest modulus of this kind (infinite if there
+        is none)."""
         rng = self.rng
         size = float(2.0 ** self.pick([-4, -2, 0, 0, 0, 1, 3, 6, 11]))
         kind = self.pick(["normal", "uniform", "signs", "equal", "complex", "positive"])
@@ -181,7 +189,8 @@ class Program:
             raise AssertionError("its own bytes are refused") from error
 
     def trouble(self, value: Any) -> str:
-        """What is wrong with a result, compared with NumPy's: "" if it is right within what it claims."""
+        """What is wrong with a result, compared with NumPy's: "" if it is right within what it
+        claims."""
         if self.rng.integers(40) == 0 and np.nan_to_num(value.vectors).any():
             self.w.stranger.decrypt(value.array)
             return "a stranger's key decrypts it without a word"
@@ -217,5 +226,6 @@ class Program:
         return ""
 
     def crest(self, want: Array) -> float:
-        """How much more noise the largest number may have than the average: noise is proportional to numbers in products."""
+        """How much more noise the largest number may have than the average: noise is proportional
+        to numbers in products."""
         return float(np.sqrt(want.size / max(1.0, min(self.independent, want.size))))

@@ -1,14 +1,15 @@
 """Seeds that follow from names, so that a test does the same in every run.
 
-Python's own entropy follows from the seed, and with it every generator that is made without one, such as ``np.random.default_rng()``.
-`make py-test` also preloads a library (tests/seeds) that does the same for the entropy of C and C++: for keys and
-noise, which are fresh in a pytest without that library.
+Python's own entropy follows from the seed, and with it every generator that is made without one,
+such as ``np.random.default_rng()``. `make py-test` also preloads a library (tests/seeds) that does
+the same for the entropy of C and C++: for keys and noise, which are fresh in a pytest without that
+library.
 
     JALI_TEST_SEED=N        gives every test the seed N, which repeats a failure
     JALI_FRESH_SEEDS=1      draws a fresh seed for every test, as `make check` does
 
-A test that fails with a fresh seed adds a line to build/findings/seeds.txt. Move it to tests/kept_seeds.txt, and the test runs with that
-seed, too, from then on.
+A test that fails with a fresh seed adds a line to build/findings/seeds.txt. Move it to
+tests/kept_seeds.txt, and the test runs with that seed, too, from then on.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ def seed_of(name: str) -> int:
 
 
 def name_of(test: pytest.Item) -> str:
-    """The file and the name of a test, as in test_arrays.py::test_sums[w32]. Parameters may have a space, which becomes an underscore."""
+    """The file and the name of a test, as in test_arrays.py::test_sums[w32]. Parameters may have a
+    space, which becomes an underscore."""
     return test.nodeid.rpartition("/")[2].replace(" ", "_")
 
 
@@ -85,8 +87,8 @@ def start(seed: int) -> None:
 
 @contextlib.contextmanager
 def named(name: str) -> Iterator[None]:
-    """Draws what is made within from a seed of this name, and then goes on with the seed of the running test: for what several
-    tests share, and the first of them makes."""
+    """Draws what is made within from a seed of this name, and then goes on with the seed of the
+    running test: for what several tests share, and the first of them makes."""
     inputs = _inputs.getstate()
     keys = _process.jali_test_entropy_state() if _PRELOADED else 0
     start(seed_of(name))

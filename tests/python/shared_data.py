@@ -10,7 +10,8 @@ __all__ = ["needs", "shared"]
 
 
 def shared(name: str) -> Path:
-    """The file or folder shared/data/NAME beside the repository, or beside the nearest folder around it that has one."""
+    """The file or folder shared/data/NAME beside the repository, or beside the nearest folder
+    around it that has one."""
     folders = Path(__file__).resolve().parents[2:]
     places = [folder / "shared" / "data" / name for folder in folders]
     return next((path for path in places if path.exists()), places[1])

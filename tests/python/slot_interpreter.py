@@ -1,4 +1,5 @@
-"""Lowered graphs on slots in the clear, by an interpreter that shares no code with the compiler's."""
+"""Lowered graphs on slots in the clear, by an interpreter that shares no code with the
+compiler's."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ def convolution(
 
 
 def units(term: Term, slots: int, lanes: int) -> list[np.ndarray]:
-    """The values of the overlay's monomials: slot s is the point exp(2 pi i 5^s / 2N), for N = 2 slots."""
+    """The values of the overlay's monomials: slot s is the point exp(2 pi i 5^s / 2N), for N = 2
+    slots."""
     points = np.array([pow(5, s, 4 * slots) for s in range(slots)], object)
     return [
         np.exp(2j * np.pi * np.array(points * e % (4 * slots), float) / (4 * slots))
@@ -43,7 +45,8 @@ def units(term: Term, slots: int, lanes: int) -> list[np.ndarray]:
 
 
 def slots_of(graph: Graph, inputs: list[np.ndarray]) -> dict[str, np.ndarray]:
-    """The slots (ciphertexts, slots) of every node, for inputs (lanes, size): number k of lane b of a window is in slot k lanes + b."""
+    """The slots (ciphertexts, slots) of every node, for inputs (lanes, size): number k of lane b of
+    a window is in slot k lanes + b."""
     values: dict[str, np.ndarray] = {}
     given_inputs = iter(inputs)
     for node in graph:

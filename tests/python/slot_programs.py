@@ -74,7 +74,8 @@ class SlotProgram(Program):
     # --- operations -------------------------------------------------------------------------------
 
     def operation(self) -> Value:
-        """Three times out of four its first operand is the newest value, so that programs become deep."""
+        """Three times out of four its first operand is the newest value, so that programs become
+        deep."""
         a = self.values[-1] if self.rng.integers(4) else self.pick(self.values)
         b = self.pick(self.values)
         name = self.pick(sorted(OPERATIONS))
@@ -99,7 +100,8 @@ class SlotProgram(Program):
         return Value(array, slots, shown, batched)
 
     def with_array(self, a: Value, f: Callable[[Any, Any], Any]) -> Value:
-        """With an array in the clear of any length, also of one that does not fit: it is refused, or right."""
+        """With an array in the clear of any length, also of one that does not fit: it is refused,
+        or right."""
         most = self.w.slots
         length = self.pick(
             [a.shown, a.shown, a.shown, 1, most, int(self.rng.integers(1, most + 1))]
@@ -117,8 +119,8 @@ class SlotProgram(Program):
                 slots[:, : a.shown] = vectors
                 return self.mapped(a, array, slots)
         elif length != a.shown:
-            # NumPy broadcasts a vector of one number; it refuses other lengths. So may Jali. Or it takes the numbers for those
-            # of so many slots, and the result has as many.
+            # NumPy broadcasts a vector of one number; it refuses other lengths. So may Jali. Or it
+            # takes the numbers for those of so many slots, and the result has as many.
             shown = int(array.shape[-1])
             if a.shown == 1 and length > 1:
                 vectors = f(a.slots[:, :1], v)
@@ -126,7 +128,8 @@ class SlotProgram(Program):
                 slots[:, :length] = vectors
                 return Value(array, slots, shown, a.batched)
             a = Value(a.array, a.slots, shown, a.batched)
-        # A vector that repeats meets an array that repeats likewise; whether it does is not known here.
+        # A vector that repeats meets an array that repeats likewise; whether it does is not known
+        # here.
         beyond = np.nan if np.isnan(a.slots).any() else 0
         whole = np.full((*v.shape[:-1], self.w.slots), beyond, v.dtype)
         whole[..., :length] = v
@@ -158,7 +161,8 @@ class SlotProgram(Program):
         return m.real
 
     def product_of_matrix(self, a: Value, m: Array, array: ckks.EncryptedArray) -> Value:
-        """What the user means: the matrix times the vector that decryption would show. Slots beyond it are not known."""
+        """What the user means: the matrix times the vector that decryption would show. Slots beyond
+        it are not known."""
         want = a.slots[:, : a.shown] @ m.T
         # The errors of equal rows are equal: of so many directions are those of the product.
         self.independent = min(self.independent, spread_of(np.linalg.svd(m, compute_uv=False)))
@@ -200,7 +204,8 @@ class SlotProgram(Program):
         return self.mapped(a, array, y)
 
     def function_within(self, a: Value, _: Value) -> Value:
-        """A polynomial on an interval that holds the numbers that are shown, but perhaps not those of other slots."""
+        """A polynomial on an interval that holds the numbers that are shown, but perhaps not those
+        of other slots."""
         known = a.slots[:, : a.shown]
         size = 1.25 * max(float(np.abs(known[~np.isnan(known)]).max(initial=0)), 2.0**-10)
         c = self.rng.normal(size=int(self.rng.integers(4, 8)))
@@ -236,7 +241,8 @@ class SlotProgram(Program):
         return [(repr(f), f)]
 
     def larger(self, a: Value, b: Value) -> Value:
-        """The larger or the smaller of two. It is known up to the error of the function, so that no program goes on with it."""
+        """The larger or the smaller of two. It is known up to the error of the function, so that no
+        program goes on with it."""
         bound = self.pick([0.5, 1.0, 4.0])
         least = bool(self.rng.integers(2))
         make = functions.minimum if least else functions.maximum
@@ -269,7 +275,8 @@ class SlotProgram(Program):
             raise AssertionError(f"an error of {off:.3g}, where {error:.3g} and noise are claimed")
 
     def restored(self, a: Value, _: Value) -> Value:
-        """Bootstrapping. A claim that numbers repeat is true, or refused where Jali knows better."""
+        """Bootstrapping. A claim that numbers repeat is true, or refused where Jali knows
+        better."""
         options: dict[str, Any] = self.pick([{}, {}, {"iterations": 2}, {"target_level": 1}])
         fewer = self.pick([0, 0, 2, 4, a.array.slots // 2])
         if 2 <= fewer < a.array.slots:
@@ -280,7 +287,8 @@ class SlotProgram(Program):
             self.independent = min(self.independent, fewer)
         self.steps.append(str(options))
         array = a.array.bootstrap(**options)
-        # Numbers above 1 lose a part that grows with them, which a peak of 8 times the magnitude lets pass.
+        # Numbers above 1 lose a part that grows with them, which a peak of 8 times the magnitude
+        # lets pass.
         return self.mapped(a, array, a.slots)
 
     def together(self, a: Value, b: Value) -> Value:
@@ -290,7 +298,8 @@ class SlotProgram(Program):
         return self.mapped(same[-1], results[-1], same[-1].slots ** 2 + 1)
 
     def claimed(self, a: Value, _: Value) -> Value:
-        """A claim that is true, or one that is too small by far and shows at decryption, if the numbers are not noise."""
+        """A claim that is true, or one that is too small by far and shows at decryption, if the
+        numbers are not noise."""
         known = np.abs(a.slots[~np.isnan(a.slots)])
         largest = float(known.max(initial=0))
         if self.rng.integers(6) or largest < 8 * ckks.worst_case_error(a.array.ciphertext):
@@ -342,10 +351,12 @@ OPERATIONS: dict[str, Callable[[SlotProgram, Value, Value], Value]] = {
 
 
 class KeyedProgram(SlotProgram):
-    """A function of one vector or batch, whose server has only the keys that were made for it (``evaluation_keys(for_=)``)."""
+    """A function of one vector or batch, whose server has only the keys that were made for it
+    (``evaluation_keys(for_=)``)."""
 
     def run(self) -> Outcome:
-        """What the client's recording of the function accepts, the server must compute, with these keys."""
+        """What the client's recording of the function accepts, the server must compute, with these
+        keys."""
         self.attempt(self.input)
         if not self.values:
             return self.outcome()
@@ -376,5 +387,6 @@ class KeyedProgram(SlotProgram):
         return self.outcome()
 
 
-#: Operations that use nothing but their operands. Key material is the evaluator's, and no number is decrypted.
+#: Operations that use nothing but their operands. Key material is the evaluator's, and no number is
+#: decrypted.
 KEYED = [name for name in OPERATIONS if name not in ("larger", "argmax", "map", "claim", "bytes")]

@@ -65,7 +65,8 @@ def test_every_operator(world: World, rng: np.random.Generator, complex_values: 
     ]
     for i, (value, expected) in enumerate(results):
         print("result", i)
-        # The factors of a power have the same error, but the estimate assumes that they are independent.
+        # The factors of a power have the same error, but the estimate assumes that they are
+        # independent.
         assert_close(world, value, expected, slack_bits=2)
 
 
@@ -144,7 +145,8 @@ MOVES: dict[str, Callable[[Any, Any, Any, float], Any]] = {
 )
 @given(data=st.data())
 def test_random_programs(world: World, data: st.DataObject) -> None:
-    """A program has a few steps; each applies a random operator to random values that were made before."""
+    """A program has a few steps; each applies a random operator to random values that were made
+    before."""
     seed = data.draw(st.integers(0, 2**32 - 1), label="seed")
     rng = np.random.default_rng(seed)
     batch = data.draw(st.sampled_from([None, 2]), label="batch")
@@ -171,6 +173,6 @@ def test_random_programs(world: World, data: st.DataObject) -> None:
         if np.abs(expected).max() < 64:  # larger numbers do not fit the modulus at level 0
             hidden.append(made)
             plain.append(expected)
-    # Several operands may have the same error, but the estimate assumes that they are independent. In six
-    # steps this can make the estimate a few bits too good.
+    # Several operands may have the same error, but the estimate assumes that they are independent.
+    # In six steps this can make the estimate a few bits too good.
     assert_close(world, hidden[-1], plain[-1], slack_bits=3)

@@ -1,4 +1,5 @@
-"""Replies computed from bootstrapped numbers: damaged ones and false claims are refused, and honest ones never are."""
+"""Replies computed from bootstrapped numbers: damaged ones and false claims are refused, and honest
+ones never are."""
 
 from __future__ import annotations
 
@@ -150,7 +151,8 @@ def test_the_bound_of_bootstrapped_numbers_is_of_use(some: World) -> None:
 
 
 def test_release_after_bootstrapping_hides_the_worst_case(some: World) -> None:
-    """The product of worst cases, and not the smaller bound on the error, which takes errors for independent."""
+    """The product of worst cases, and not the smaller bound on the error, which takes errors for
+    independent."""
     numbers = np.ones(some.slots or some.params.slots)
     y = some.encrypt(numbers, peak=1.0).bootstrap()
     bound = ckks.worst_case_noise(y.ciphertext)

@@ -333,7 +333,8 @@ def test_views_in_bytes_are_checked(s: Small) -> None:
             core.with_view(whole, (axes, first, period), False)
 
 
-# --- any program -------------------------------------------------------------------------------------
+# --- any program
+# -------------------------------------------------------------------------------------
 
 SIDES = st.integers(1, 24)
 PROGRAM_SHAPES = st.lists(SIDES, min_size=1, max_size=3).filter(lambda s: math.prod(s) <= 1500)
@@ -341,7 +342,8 @@ PROGRAM_SHAPES = st.lists(SIDES, min_size=1, max_size=3).filter(lambda s: math.p
 
 @st.composite
 def programs(draw: Any) -> tuple[tuple[int, ...], list[tuple[str, Any]]]:
-    """A shape and some operations, whose arguments are drawn as fractions of what the shape allows."""
+    """A shape and some operations, whose arguments are drawn as fractions of what the shape
+    allows."""
     shape = tuple(draw(PROGRAM_SHAPES))
     names = [
         "slice",
@@ -493,7 +495,8 @@ def test_variance_of_complex_numbers() -> None:
     assert np.allclose(client.decrypt(x.var(axis=1)), v.var(axis=1), atol=1e-4)
 
 
-#: Parts of the rows [0.5, -0.25, 0.125, 30], [0.25, 0.5, -0.5, -20] and [40, 9, 10, 11], and what is computed from such parts.
+#: Parts of the rows [0.5, -0.25, 0.125, 30], [0.25, 0.5, -0.5, -20] and [40, 9, 10, 11], and what
+#: is computed from such parts.
 PARTS: dict[str, Any] = {
     "columns": lambda a: a[:2, :3],
     "every other column": lambda a: a[:2, ::2],

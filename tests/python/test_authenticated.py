@@ -30,7 +30,8 @@ def sealed(key: bytes) -> bytes:
 
 
 def refused(key: bytes, sealed: bytes, request: bytes = REQUEST, place: str | int = PLACE) -> None:
-    """Asserts that opening raises the one error, whose message contains neither the key nor the bytes."""
+    """Asserts that opening raises the one error, whose message contains neither the key nor the
+    bytes."""
     with pytest.raises(jali.AuthenticationError) as caught:
         authenticated.open_reply(key, sealed, request=request, place=place)
     assert isinstance(caught.value, jali.Error) and caught.value.code == "authentication"
@@ -116,7 +117,8 @@ def test_another_key_is_refused(key: bytes, sealed: bytes) -> None:
 def test_a_request_is_no_reply(key: bytes, sealed: bytes) -> None:
     refused(key, REQUEST)
     refused(key, hashlib.sha256(REQUEST).digest() + REQUEST)
-    # Tags that the same key made for another purpose are no replies either: of the reply alone, or of both.
+    # Tags that the same key made for another purpose are no replies either: of the reply alone, or
+    # of both.
     for message in (REPLY, REQUEST, REQUEST + REPLY, REQUEST + PLACE.encode() + REPLY):
         refused(key, hmac.digest(key, message, "sha256") + REPLY)
     # A sealed reply is sent back as the request of the next one.

@@ -1,4 +1,5 @@
-"""The benchmarks run, check their results and print the fields that are promised. No time is asserted."""
+"""The benchmarks run, check their results and print the fields that are promised. No time is
+asserted."""
 
 from __future__ import annotations
 
@@ -123,7 +124,8 @@ def test_every_operation_of_the_engine_is_a_benchmark() -> None:
     tables = (Path(__file__).parents[2] / "src" / "jali" / "backend").glob("*_ops.h")
     # TFHE's table is no table of this engine.
     waist = "".join(header.read_text() for header in tables if header.stem != "tfhe_ops")
-    # Operations write to their outputs and return nothing. Functions that return something describe the engine.
+    # Operations write to their outputs and return nothing. Functions that return something describe
+    # the engine.
     operations = set(re.findall(r"^  virtual void (\w+)\(", waist, re.MULTILINE))
     assert {"ntt", "combine", "embed", *MEASURED_AS} <= operations
     expected = {name for op in operations for name in MEASURED_AS.get(op, {op})}
@@ -398,7 +400,8 @@ def test_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "batch": 2,
         "log_n": 0,
     }
-    # For each N the plot shows the row with the most limbs, and the faster one if two rows have the same.
+    # For each N the plot shows the row with the most limbs, and the faster one if two rows have the
+    # same.
     at = [(12, 3, 2.0), (13, 6, 8.0), (13, 6, 5.0), (14, 11, 9.0), (14, 3, 1.0)]
     made = [
         {
@@ -478,7 +481,8 @@ def test_a_floor_counts_work() -> None:
     assert seconds(mults=1e6, stream_bytes=2e6, complex_butterflies=3e6) == pytest.approx(
         one + 2 * stream + 3 * butterflies
     )
-    # The floor is the longer of memory time and computing time: first with many bytes, then with one byte.
+    # The floor is the longer of memory time and computing time: first with many bytes, then with
+    # one byte.
     moving = floors.of(Work(bytes=1e9), "w64", "cpu/portable", 1)
     assert moving.seconds > 0 and moving.kind.startswith(floors.IN_MEMORY)
     assert seconds(bytes=1e9, mults=1) == moving.seconds
@@ -515,14 +519,15 @@ def test_work_of_the_clients_side(word: str) -> None:
     assert encode.stream_bytes == decode.stream_bytes == 0
     assert encode.complex_butterflies == decode.complex_butterflies == complex_butterflies
     assert encode.bytes >= batch * (16 * params.slots + limbs * n * 4)
-    # The stream gives the uniform half a, and 8 bytes for each coefficient of the error. Beside the encoding there are
-    # the error's transforms and the product a s.
+    # The stream gives the uniform half a, and 8 bytes for each coefficient of the error. Beside the
+    # encoding there are the error's transforms and the product a s.
     encrypt = found["encrypt"].work
     assert encrypt.stream_bytes == batch * (uniform + 8 * n)
     assert encrypt.mults == encode.mults + batch * limbs * (transform + n)
     assert encrypt.complex_butterflies == complex_butterflies
     assert found["decrypt"].work.mults == decode.mults + batch * limbs * n  # c1 s
-    # For each digit the stream gives a uniform half and an error over all primes; their transforms are the least work.
+    # For each digit the stream gives a uniform half and an error over all primes; their transforms
+    # are the least work.
     keygen, digits = found["keygen"].work, params.dnum
     assert keygen.stream_bytes == digits * (sum(wide) * n + 8 * n)
     assert keygen.mults > digits * every * (transform + n)

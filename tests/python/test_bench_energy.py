@@ -1,4 +1,5 @@
-"""Energy from counters that tests make up: the arithmetic, counters that wrap, stand still or go back, and machines without any."""
+"""Energy from counters that tests make up: the arithmetic, counters that wrap, stand still or go
+back, and machines without any."""
 
 from __future__ import annotations
 
@@ -282,7 +283,8 @@ def test_the_table_of_tensorfhe(
 
 
 def test_rows_of_the_table_have_evaluators_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two for each row, one after the other: what the one before keeps on a GPU is gone when the next is made."""
+    """Two for each row, one after the other: what the one before keeps on a GPU is gone when the
+    next is made."""
     alive: list[int] = []
     made: list[weakref.ref[ckks.Evaluator]] = []
 

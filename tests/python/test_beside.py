@@ -1,4 +1,5 @@
-"""What lies in the slots beside the elements of an array: what is known of it is true, and what is said of the elements does not touch it."""
+"""What lies in the slots beside the elements of an array: what is known of it is true, and what is
+said of the elements does not touch it."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def deep() -> Small:
 
 
 def cancelling(*shape: int) -> Any:
-    """Numbers of about +-0.9 whose sums along every axis are small, while sums of some of the terms are large."""
+    """Numbers of about +-0.9 whose sums along every axis are small, while sums of some of the terms
+    are large."""
     signs = np.ones(shape)
     for k, count in enumerate(shape):
         half = np.where(np.arange(count) < count // 2, 1.0, -1.0)
@@ -156,7 +158,8 @@ def check_rest(x: Any) -> None:
 
 
 def steep(x: Any, size: float) -> Any:
-    """T_7(x / size): at most 1 for numbers of up to `size`, and millions of times as large for numbers ten times as large."""
+    """T_7(x / size): at most 1 for numbers of up to `size`, and millions of times as large for
+    numbers ten times as large."""
     if isinstance(x, (np.ndarray, np.generic)):
         return np.cos(7 * np.arccos(np.clip(x / size, -1, 1)))
     return x.evaluator.polynomial(x, seventh(size), within=(-size, size))
@@ -192,7 +195,8 @@ def check(source: str, derived: list[str]) -> None:
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_what_is_said_of_numbers_says_nothing_of_what_lies_beside_them(source: str) -> None:
-    """A share of all pairs of a source and a form, such that every form is tried of a dozen sources."""
+    """A share of all pairs of a source and a form, such that every form is tried of a dozen
+    sources."""
     shift = [*SOURCES].index(source)
     check(source, [name for k, name in enumerate(DERIVED) if (k + shift) % 3 == 0])
 
@@ -242,7 +246,8 @@ def test_a_claim_of_sums_is_refused_if_other_sums_lie_beside_them() -> None:
 
 @pytest.mark.parametrize("order", ["raise_first", "slots_first"])
 def test_bootstrapping_behind_a_function_of_sums(order: str) -> None:
-    """Polynomials of partial sums of 3.6 were in the other slots, and bootstrapping mixed them into all."""
+    """Polynomials of partial sums of 3.6 were in the other slots, and bootstrapping mixed them into
+    all."""
     params = bootstrap_world.make(order, log_n=10, levels_after=6, word="w64")
     client = ckks.Client(params, threads=1)
     keys = client.evaluation_keys("powers", bootstrap=True)

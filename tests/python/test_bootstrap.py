@@ -1,4 +1,5 @@
-"""What bootstrapping gives from Python, and how precisely, on small rings that are not secure. Its keys: test_bootstrap_keys.py."""
+"""What bootstrapping gives from Python, and how precisely, on small rings that are not secure. Its
+keys: test_bootstrap_keys.py."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ def pair(request: pytest.FixtureRequest) -> tuple[ckks.Client, ckks.Evaluator]:
     keys = client.evaluation_keys([1], bootstrap=[params.slots, 8])
     assert keys.nbytes == params.bootstrap_key_bytes([1], slots=[0, 8])
     wanted = {1, *params.bootstrap_rotations(), *params.bootstrap_rotations(8)}
-    # The keys are cut to their levels, so they are smaller than whole keys. One more rotation is counted in place of
-    # the keys of the sparse secret.
+    # The keys are cut to their levels, so they are smaller than whole keys. One more rotation is
+    # counted in place of the keys of the sparse secret.
     assert keys.nbytes < params.key_bytes([*wanted, params.slots // 2 - 1], True)
     keys = ckks.EvaluationKeys.from_bytes(keys.to_bytes(), params)
     assert ckks.Params.from_bytes(params.to_bytes(), security=0) == params
@@ -75,7 +76,8 @@ def test_every_word(word: str, order: str, slots: int | None) -> None:
     assert y.precision_bits > 20.5  # numbers above 1 lose more
     error = client.decrypt(y) - v
     measured = -np.log2(np.sqrt(np.mean(np.abs(error) ** 2) / 2))
-    # With raise_first and few slots, random numbers have up to four bits more than equal ones, for which the claim is.
+    # With raise_first and few slots, random numbers have up to four bits more than equal ones, for
+    # which the claim is.
     more = 5 if order == "raise_first" and slots else 3
     assert y.precision_bits - 1.5 < measured < y.precision_bits + more
 
@@ -116,7 +118,8 @@ def test_fewer_levels_cost_less(word: str) -> None:
 
 
 def test_magnitudes_up_to_the_limit(pair: tuple[ckks.Client, ckks.Evaluator]) -> None:
-    # docs/math/bootstrapping.md, "Range": the sine's error for numbers of size m is m 2^-10 (m / most)^2.
+    # docs/math/bootstrapping.md, "Range": the sine's error for numbers of size m is m 2^-10 (m /
+    # most)^2.
     client, server = pair
     level, most = client.params.bootstrap_level, client.params.bootstrap_max_magnitude
     assert most > 16
@@ -137,7 +140,8 @@ def test_magnitudes_up_to_the_limit(pair: tuple[ckks.Client, ckks.Evaluator]) ->
 
 @pytest.mark.parametrize("order", ["raise_first", "slots_first"])
 def test_equal_numbers_are_no_less_precise_than_is_claimed(order: str) -> None:
-    """With raise_first one coefficient holds all of such a message, for which the sine's error is largest. 9.4 bits too many were claimed."""
+    """With raise_first one coefficient holds all of such a message, for which the sine's error is
+    largest. 9.4 bits too many were claimed."""
     params = make(order)
     client = ckks.Client(params)
     server = ckks.Evaluator(params, client.evaluation_keys(bootstrap=[2, 8, 64, params.slots]))
@@ -163,7 +167,8 @@ def test_equal_numbers_are_no_less_precise_than_is_claimed(order: str) -> None:
 
 
 def test_real_normal_numbers_are_no_less_precise_than_is_claimed() -> None:
-    """Their sine's error is 1.5 bits above that of complex normal numbers of the same magnitude. Sizes at which it decides."""
+    """Their sine's error is 1.5 bits above that of complex normal numbers of the same magnitude.
+    Sizes at which it decides."""
     params = make("slots_first")
     client = ckks.Client(params)
     server = ckks.Evaluator(params, client.evaluation_keys(bootstrap=True))
@@ -343,7 +348,8 @@ def test_real_values_alone_and_in_pairs(pair: tuple[ckks.Client, ckks.Evaluator]
 @pytest.mark.parametrize("slots", [2, 8, None])
 @pytest.mark.parametrize("minimum", [False, True])
 def test_every_combination(word: str, order: str, slots: int | None, minimum: bool) -> None:
-    """Combines targets, several applications, pairs, real and complex data, few slots and the fewest keys."""
+    """Combines targets, several applications, pairs, real and complex data, few slots and the
+    fewest keys."""
     params = make(order, word=word, precision_bits=14, levels_after=4, iterations=2, log_n=10)
     client = ckks.Client(params)
     rng = np.random.default_rng()

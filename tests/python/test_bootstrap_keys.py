@@ -1,4 +1,5 @@
-"""Keys of bootstrapping: which are made, how many bytes they take, and what each set of them can do."""
+"""Keys of bootstrapping: which are made, how many bytes they take, and what each set of them can
+do."""
 
 from __future__ import annotations
 
@@ -198,14 +199,16 @@ def test_what_is_no_budget_of_bytes() -> None:
 
 
 def test_the_curve_of_the_fast_preset() -> None:
-    """The fewest keys are those that the preset always had, and most of the way to all keys costs little."""
+    """The fewest keys are those that the preset always had, and most of the way to all keys costs
+    little."""
     params = ckks.Params.preset("n16_fast", word="w32")
     curve = params.bootstrap_key_curve()
     assert curve[0][0] == 839909376 and curve[-1] == (4959764480, 1.0)
     assert params.bootstrap_rotations(minimum=True) == [-3070, 1, 8, 32, 128, 1024, 2048]
     assert min(time for size, time in curve if size <= 1.5e9) < 1.25
     assert min(time for size, time in curve if size <= 2.5e9) < 1.1
-    # With the fewest keys, few slots are bootstrapped as all slots are. With more keys they never take longer.
+    # With the fewest keys, few slots are bootstrapped as all slots are. With more keys they never
+    # take longer.
     for slots in (2, 16, 4096):
         few = params.bootstrap_key_curve(slots=[slots])
         assert few[0][0] == curve[0][0]

@@ -1,4 +1,5 @@
-"""Every object is the same after it was written to bytes and loaded. Other bytes are refused with a clear error."""
+"""Every object is the same after it was written to bytes and loaded. Other bytes are refused with a
+clear error."""
 
 from __future__ import annotations
 
@@ -80,7 +81,8 @@ def test_a_fresh_ciphertext_travels_at_half_the_size(one: World) -> None:
 
 
 def test_the_sizes_of_keys(world: World) -> None:
-    """nbytes is what they take in memory, sent_bytes what to_bytes gives; docs/format.md says how bytes are packed."""
+    """nbytes is what they take in memory, sent_bytes what to_bytes gives; docs/format.md says how
+    bytes are packed."""
     params, keys = world.params, world.client.evaluation_keys(rotations=[1, 2])
     word = 4 if params.word == "w32" else 8
     row = sum((q - 1).bit_length() for q in params.primes) / (8 * word * len(params.primes))
@@ -92,7 +94,8 @@ def test_the_sizes_of_keys(world: World) -> None:
 
 
 def test_the_documented_share_that_packing_saves() -> None:
-    """docs/bootstrapping.md says it of the presets; keys of fewer levels have primes of the same sizes."""
+    """docs/bootstrapping.md says it of the presets; keys of fewer levels have primes of the same
+    sizes."""
     text = " ".join((DOCS / "bootstrapping.md").read_text(encoding="utf-8").split())
     found = re.search(
         r"take (\d+) to (\d+)% less than this with w32, and (\d+) to (\d+)% less", text
@@ -309,7 +312,8 @@ def test_two_processes(world: World, rng: np.random.Generator) -> None:
 
 
 def resealed(data: bytes, at: int, form: str, value: Any) -> bytes:
-    """The object with a changed field in its payload and a valid checksum, which anybody can make."""
+    """The object with a changed field in its payload and a valid checksum, which anybody can
+    make."""
     changed = bytearray(data)
     struct.pack_into(form, changed, 48 + at, value)
     changed[-16:] = hashlib.sha256(changed[:-16]).digest()[:16]
@@ -333,7 +337,8 @@ def test_vectors_are_no_longer_than_their_slots(one: World) -> None:
 
 
 def test_bytes_say_from_which_encryption_a_result_comes(one: World) -> None:
-    """docs/security.md: everybody who sees a request and a result can tell whether the one was computed from the other."""
+    """docs/security.md: everybody who sees a request and a result can tell whether the one was
+    computed from the other."""
     first, other = (one.bind([0.5, 0.25]) for _ in range(2))
 
     def parts(x: ckks.EncryptedArray) -> set[bytes]:
@@ -353,12 +358,14 @@ def test_bytes_of_the_same_operations_differ_in_lineage_and_residues_alone(one: 
     a, b = ((3.0 * x).rotate(1).ciphertext.to_bytes() for x in (small, large))
     assert len(a) == len(b)
     differ = [i for i in range(len(a)) if a[i] != b[i]]
-    # Behind the header of 48 bytes: 78 of fields, among which nothing differs, and then the lineage.
+    # Behind the header of 48 bytes: 78 of fields, among which nothing differs, and then the
+    # lineage.
     assert min(differ) >= 48 + 78, differ[:8]
 
 
 def test_results_of_unknown_lineage_are_read_as_they_were_written() -> None:
-    """Sums and products with matrices may be the same numbers as any others, also after they were moved, raised or added."""
+    """Sums and products with matrices may be the same numbers as any others, also after they were
+    moved, raised or added."""
     params = ckks.Params.create(depth=3, log_n=10, security=0, name="insecure_lineage")
     client = ckks.Client(params, threads=1)
     server = ckks.Evaluator(params, client.evaluation_keys("powers", conjugate=True), threads=1)

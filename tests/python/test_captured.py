@@ -290,7 +290,8 @@ def test_a_function_that_changes_is_refused():
 
 
 def test_what_a_function_keeps_of_its_inputs_outlives_it(world):
-    """On a CPU it also keeps its numbers when the function runs again; on a GPU it belongs to the recording."""
+    """On a CPU it also keeps its numbers when the function runs again; on a GPU it belongs to the
+    recording."""
     client, server = world
     rng, kept = np.random.default_rng(), []
 

@@ -133,7 +133,8 @@ def test_linear_transform(world: World, rng: np.random.Generator) -> None:
 
 
 def test_storages_give_the_same_bytes(world: World, rng: np.random.Generator) -> None:
-    """Diagonals over all primes, as integers and streamed; of numbers that repeat, one period is kept."""
+    """Diagonals over all primes, as integers and streamed; of numbers that repeat, one period is
+    kept."""
     params, n = world.params, world.params.slots
     for period in (n, 4):
         diagonals = {d: np.tile(rng.uniform(-1, 1, period), n // period) for d in (0, 1, -3)}

@@ -1,4 +1,5 @@
-"""Claims of precision that an attacker would try: equal numbers, numbers at the ends of intervals, repeated bootstraps, powers after bytes."""
+"""Claims of precision that an attacker would try: equal numbers, numbers at the ends of intervals,
+repeated bootstraps, powers after bytes."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ BUMPS = WEIGHTS[:, None] / 100 + np.exp(-((np.remainder(INDEX + 256, 512) - 256.
 LOG_NORMAL = np.exp(np.random.default_rng(5).normal(size=512) * 1.2)
 LARGEST = int(LOG_NORMAL.argmax())
 HEAVY_ROWS = np.random.default_rng(6).normal(size=(512, 512)) / 30 * LOG_NORMAL[:, None]
-# A matrix that gathers one of its rows in one number, which is GATHERED times as large as the numbers of the row.
+# A matrix that gathers one of its rows in one number, which is GATHERED times as large as the
+# numbers of the row.
 HADAMARD = np.array([[(-1.0) ** (i & j).bit_count() for j in range(512)] for i in range(512)])
 HADAMARD /= np.sqrt(512)
 TONE, GATHERED = 7, np.sqrt(512)
@@ -379,7 +381,8 @@ CASES: dict[str, Case] = {
 }
 
 
-#: Each of 40 products with a matrix of 512 rows takes a third of a second. Two of these cases are in every run.
+#: Each of 40 products with a matrix of 512 rows takes a third of a second. Two of these cases are
+#: in every run.
 LONG = {
     "products with a matrix that gathers its input",
     "a matrix of equal columns",
@@ -421,7 +424,8 @@ def test_claims_hold_for_what_an_attacker_tries(case: str) -> None:
         squares.append(np.mean(np.square(client.decrypt(y) - clear(v))))
         claims.append(y.precision_bits)
     measured = -0.5 * np.log2(np.mean(squares))
-    # The root mean square of 20 errors that are one error in all slots is within 0.6 bits of the truth.
+    # The root mean square of 20 errors that are one error in all slots is within 0.6 bits of the
+    # truth.
     assert np.mean(claims) < measured + 0.6
 
 

@@ -65,7 +65,8 @@ def renamed(x: ckks.Ciphertext, key_id: bytes) -> ckks.Ciphertext:
 def test_other_keys_decrypt_nothing(one: World) -> None:
     """A client with the same parameters and another key is told so, and gets no numbers.
 
-    If the bytes name no key, or a false one, it sees numbers spread over the whole modulus, and is told so."""
+    If the bytes name no key, or a false one, it sees numbers spread over the whole modulus, and is
+    told so."""
     stranger, x = ckks.Client(one.params), one.client.encrypt([0.5])
     for check in (True, False):
         with pytest.raises(jali.KeyMismatch, match="another secret key"):
@@ -171,7 +172,8 @@ def test_a_release_believes_no_claim(wide: World) -> None:
 
 
 def test_a_reply_with_another_scale_or_error_is_not_released(wide: World) -> None:
-    """The reply's 8 bytes of scale, or of error, would set the noise. Too little noise would reveal the key."""
+    """The reply's 8 bytes of scale, or of error, would set the noise. Too little noise would reveal
+    the key."""
     x = wide.bind([0.5], peak=1.0)
     blob = bytearray(x.ciphertext.to_bytes())
     declared = ckks.ReleasePolicy(

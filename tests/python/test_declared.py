@@ -100,7 +100,8 @@ def test_even_numbers_are_not_warned_of(one: World, count: int, kind: str) -> No
 
 @pytest.mark.parametrize("numbers", [1, 1j])
 def test_few_large_numbers_among_small_ones_are_warned_of(one: World, numbers: complex) -> None:
-    """They are within what is declared, but their powers are far larger than those of normal numbers."""
+    """They are within what is declared, but their powers are far larger than those of normal
+    numbers."""
     values = np.zeros(one.params.slots) * numbers
     values[::64] = 8 * numbers
     with pytest.warns(UserWarning, match="far larger than the others") as caught:

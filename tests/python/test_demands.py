@@ -1,4 +1,5 @@
-"""What is demanded of parameters when they are loaded: security, and how seldom a bootstrapping fails."""
+"""What is demanded of parameters when they are loaded: security, and how seldom a bootstrapping
+fails."""
 
 from __future__ import annotations
 

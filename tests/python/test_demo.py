@@ -44,7 +44,8 @@ def random_images(name: str, count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("name", ["digits", "mnist"])
 def test_server_computes_the_network(name: str) -> None:
-    """One image and a batch go to the server and back as bytes, as precisely as is promised. The images are random."""
+    """One image and a batch go to the server and back as bytes, as precisely as is promised. The
+    images are random."""
     model, known = network.load(name), random_images(name, 80)
     program = model.program(known)
     assert (program.params.log_n, program.params.word, program.params.depth) == (13, "w32", 5)
@@ -109,7 +110,8 @@ def test_digits_command_for_people(capsys: pytest.CaptureFixture[str], tmp_path:
 def test_the_first_request_is_left_out_of_the_mean(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a clock that runs 100 seconds in the first request, as one that records the program, and a second in any other."""
+    """By a clock that runs 100 seconds in the first request, as one that records the program, and a
+    second in any other."""
     pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     answered = command._Session._answer
     asked: list[int] = []
@@ -144,7 +146,8 @@ def test_the_first_request_is_left_out_of_the_mean(
 
 
 def test_mnist_files(tmp_path: Path) -> None:
-    """An .npz file, a pair of IDX files and a pair of gzipped IDX files all give the same images."""
+    """An .npz file, a pair of IDX files and a pair of gzipped IDX files all give the same
+    images."""
     images, labels = random_images("mnist", 5), np.arange(5, dtype=np.uint8)
     npz = tmp_path / "digits.npz"
     np.savez(npz, images=images, labels=labels)

@@ -1,4 +1,5 @@
-"""jali demo cifar: residual networks in the clear against sums written out, and small ones encrypted."""
+"""jali demo cifar: residual networks in the clear against sums written out, and small ones
+encrypted."""
 
 from __future__ import annotations
 
@@ -189,8 +190,8 @@ def test_accuracies_on_test_images() -> None:
 
 @pytest.mark.parametrize("degrees", [(3,), (7, 15), (15, 15, 27)])
 def test_signs_are_compositions_of_best_polynomials(degrees: tuple[int, ...]) -> None:
-    """By Chebyshev's theorem: the error of each polynomial takes its largest modulus with alternating signs at one point more than it has
-    coefficients."""
+    """By Chebyshev's theorem: the error of each polynomial takes its largest modulus with
+    alternating signs at one point more than it has coefficients."""
     found = sign(degrees)
     low = found.gap
     for k, (coefficients, degree) in enumerate(zip(found.stages, degrees, strict=True)):
@@ -266,7 +267,8 @@ def test_relu_of_given_degrees_bootstraps_between_its_polynomials() -> None:
 
 @pytest.mark.long
 def test_the_noise_of_relu_of_given_degrees_is_what_was_announced() -> None:
-    """Of five layers. The slope of a sign is large where x is small: the product of both root mean squares would be off by many bits."""
+    """Of five layers. The slope of a sign is large where x is small: the product of both root mean
+    squares would be off by many bits."""
     rng = np.random.default_rng()
     x = rng.uniform(-1, 1, (100, 8))
     matrices = [np.linalg.qr(rng.normal(size=(8, 8)))[0] for _ in range(6)]
@@ -315,8 +317,9 @@ def test_a_small_residual_network_bootstraps() -> None:
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
-    """Weights of a small network with squares, and small images. The largest scores of drawn networks differ by orders of magnitude from image to
-    image; in this one the first two images have scores as large as the others, so that their errors can be told by them."""
+    """Weights of a small network with squares, and small images. The largest scores of drawn
+    networks differ by orders of magnitude from image to image; in this one the first two images
+    have scores as large as the others, so that their errors can be told by them."""
     rng = np.random.default_rng()
     weights, images = tmp_path / "weights.npz", tmp_path / "images.npz"
     largest = np.zeros(60)
@@ -340,7 +343,8 @@ def test_demo(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    # Scores of a network that learned nothing lie close together, so that more bits than the demo's are needed for all answers to agree.
+    # Scores of a network that learned nothing lie close together, so that more bits than the demo's
+    # are needed for all answers to agree.
     monkeypatch.setitem(demo_cifar._BITS, True, 10)
     weights = str(files[0])
     kept = str(tmp_path / "program.jali")
@@ -370,7 +374,8 @@ def test_demo(
 def test_several_images_in_a_ciphertext(
     files: tuple[Path, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Four images, two in each of two ciphertexts that a request holds side by side: all answers are right, each at its place."""
+    """Four images, two in each of two ciphertexts that a request holds side by side: all answers
+    are right, each at its place."""
     monkeypatch.setitem(demo_cifar._BITS, True, 10)
     words = _words(files)
     words += ["--count", "8", "--batch", "4", "--pack", "2"]

@@ -13,7 +13,8 @@ from jali.cli.demo_compiled import Session
 
 
 def session(json: bool = True) -> Session:
-    """Half the squares of numbers that were all small in the calibration, and may be ten times as large."""
+    """Half the squares of numbers that were all small in the calibration, and may be ten times as
+    large."""
     x = np.random.default_rng(5).uniform(-0.1, 0.1, (50, 4))
     options = Namespace(json=json, device="cpu", program=None, threads=1)
     return Session(

@@ -1,4 +1,5 @@
-"""NN-20, NN-50 and NN-100: in the clear against another way to compute them, and encrypted against the clear."""
+"""NN-20, NN-50 and NN-100: in the clear against another way to compute them, and encrypted against
+the clear."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def digits(count: int) -> np.ndarray:
 
 
 def plain(depth: int, images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scores by the definition, from the file's own numbers, and of which images every sum has room."""
+    """Scores by the definition, from the file's own numbers, and of which images every sum has
+    room."""
     with np.load(WEIGHTS / f"nn{depth}.npz") as file:
         net = {name: file[name].astype(np.int64) for name in file.files if name != "about"}
     x = np.pad(images >= 128, ((0, 0), (1, 1), (1, 1))).astype(np.int64)
@@ -131,8 +133,8 @@ def test_look_ups_have_the_noise_that_steps_were_chosen_for() -> None:
     server = tfhe.Evaluator(params, client.evaluation_keys(), "cpu")
     fresh = server.bind(client.encrypt(np.zeros(count, np.int64), largest=1))
     values = client.decrypt(server.apply(list(range(1024)), fresh + 512), check=False)
-    # floor(x + 3/4) is x + 1/4 and a rounding. The mean of 200 squares has a deviation of 0.1. A wrong result happens once in 10^7 draws;
-    # keys differ by 2%.
+    # floor(x + 3/4) is x + 1/4 and a rounding. The mean of 200 squares has a deviation of 0.1. A
+    # wrong result happens once in 10^7 draws; keys differ by 2%.
     ratio = np.square(values - 512).mean() / (deep_nn.look_up_variance(0) + 1 / 16 + 1 / 12)
     assert 0.5 < ratio < 1.7
 

@@ -33,7 +33,8 @@ def test_a_sentence_fills_all_places() -> None:
     assert np.array_equal(vectors[1, :, 0], vectors[1, :, 3])  # nothing is known of it
     # The same word at other places, up to the last one.
     assert len({tuple(column) for column in vectors[2].T}) == 4
-    # The normalisation is the client's: weight and bias of it taken away, mean 0 and variance 1 are left.
+    # The normalisation is the client's: weight and bias of it taken away, mean 0 and variance 1 are
+    # left.
     weight, bias = network.norm
     plain = (vectors - bias[:, None]) / weight[:, None]
     assert np.allclose(plain.mean(1), 0, atol=1e-9) and np.allclose(plain.var(1), 1, atol=1e-3)
@@ -66,7 +67,8 @@ def test_it_tells_praise_from_blame() -> None:
 @needs(DATA)
 @pytest.mark.long
 def test_few_sentences_leave_the_ranges_of_the_calibration() -> None:
-    """Their results would be refused. With 64 sentences in the calibration there were four times as many."""
+    """Their results would be refused. With 64 sentences in the calibration there were four times as
+    many."""
     network, (train, held) = encoder.load(), sentences.load(DATA)
     known, others = (
         network.embedded(s.texts[:count], encoder.TOKENS)

@@ -51,7 +51,8 @@ def test_plain_network_is_the_textbook_one():
 
 @pytest.mark.parametrize(("name", "shape"), [("digits", (16, 4, 4)), ("mnist", (5, 5, 5))])
 def test_shipped_weights(name, shape):
-    """The weights have the shapes of the papers, and values in the ranges for which the parameters are made."""
+    """The weights have the shapes of the papers, and values in the ranges for which the parameters
+    are made."""
     model = network.load(name)
     assert model.conv_weight.shape == shape
     if name == "mnist":

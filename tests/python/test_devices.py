@@ -1,7 +1,7 @@
 """Operands and results are copied between host and device automatically, and the bits are the same.
 
-The device is "cpu/apart" (the CPU with memory of its own) on every machine, and also the GPU if there is one.
-JALI_DEVICE=cuda runs all other tests on a GPU.
+The device is "cpu/apart" (the CPU with memory of its own) on every machine, and also the GPU if
+there is one. JALI_DEVICE=cuda runs all other tests on a GPU.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ def on_both(
 def test_explicit_operations_move_their_operands(
     world: World, device: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Both runs must have the same ciphertexts, so the second run is given those that the first run encrypted.
+    # Both runs must have the same ciphertexts, so the second run is given those that the first run
+    # encrypted.
     made: list[ckks.Ciphertext] = []
     seed = int(rng.integers(2**63))
 
@@ -204,7 +205,8 @@ def test_a_gpu_that_cannot_be_used_is_named(
         assert ckks.Evaluator(one.params, device="cpu").device == "cpu"
         if not _jali.device.cuda_trouble():
             devices.resolved("auto")
-    # The warning comes from the core (tests/device/resolve_test.cpp) and points to the line that named the device.
+    # The warning comes from the core (tests/device/resolve_test.cpp) and points to the line that
+    # named the device.
     says = "computing on the CPU, though there is a GPU: no code for it"
     monkeypatch.setattr(_jali.device, "resolve", lambda *_: ("cpu", {}, says))
     with pytest.warns(RuntimeWarning, match=says) as caught:

@@ -1,4 +1,5 @@
-"""The documents' doors lead everywhere: every guide is named, and everything that a docstring names has a page in the reference."""
+"""The documents' doors lead everywhere: every guide is named, and everything that a docstring names
+has a page in the reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Objects in files: written at once or not at all, read from paths, file objects and bytes, without trust."""
+"""Objects in files: written at once or not at all, read from paths, file objects and bytes, without
+trust."""
 
 from __future__ import annotations
 
@@ -83,7 +84,8 @@ def test_streams_that_carry_no_bytes_are_refused_for_tfhe(tmp_path: Path) -> Non
 
 
 def check_streams(thing: Any, load: Callable[[Any], Any], folder: Path) -> None:
-    """Streams of text, closed ones, and those of the other direction are neither written nor read."""
+    """Streams of text, closed ones, and those of the other direction are neither written nor
+    read."""
     path, text = folder / "thing", io.StringIO("text")
     path.write_text("kept")
     with path.open("a") as file, tempfile.NamedTemporaryFile("w+", dir=folder) as temporary:

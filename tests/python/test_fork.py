@@ -46,7 +46,8 @@ def seed(client: ckks.Client) -> slice:
 
 
 def by_workers(work: Callable[[], bytes]) -> list[bytes]:
-    """The results of `work`, called EACH times in each of WORKERS processes that were forked at the same time."""
+    """The results of `work`, called EACH times in each of WORKERS processes that were forked at the
+    same time."""
 
     def run(end: Connection) -> None:
         end.send([work() for _ in range(EACH)])

@@ -1,4 +1,5 @@
-"""A product of encrypted matrices is computed by the formulation with the least work, which is counted before it starts."""
+"""A product of encrypted matrices is computed by the formulation with the least work, which is
+counted before it starts."""
 
 from __future__ import annotations
 
@@ -204,7 +205,8 @@ def test_a_long_product_is_told_of_before_it_starts(
 def test_keys_for_a_product_serve_the_formulation_that_is_taken(
     world: Traced, rng: np.random.Generator
 ) -> None:
-    """Where keys are found out, no rotation is composed. Where only these keys are, the same formulation has the least work."""
+    """Where keys are found out, no rotation is composed. Where only these keys are, the same
+    formulation has the least work."""
     client = world.small.client
     for shape, function in (
         ((40, 3), lambda x: x.T @ x),

@@ -211,7 +211,8 @@ def test_a_batch_and_a_short_vector(deep: Deep) -> None:
 
 
 def test_what_lies_beside_the_numbers_is_masked(deep: Deep) -> None:
-    """A function whose interval does not hold 0 takes slices, and vectors with anything behind them, at one level more."""
+    """A function whose interval does not hold 0 takes slices, and vectors with anything behind
+    them, at one level more."""
     f = functions.inverse((0.5, 4), error=1e-2)
     v = np.array([[0.5, 1.0, 3.0], [2.0, 2.5, 0.7]])
     table = deep.bind(v, magnitude=2, peak=3.0)

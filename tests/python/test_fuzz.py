@@ -1,6 +1,8 @@
-"""Runs the fuzzer of the Python package briefly, and checks that it leaves out nothing that is public.
+"""Runs the fuzzer of the Python package briefly, and checks that it leaves out nothing that is
+public.
 
-A longer run is JALI_FUZZ_SECONDS=60 python -m pytest tests/python/test_fuzz.py, or tools/fuzz_python itself.
+A longer run is JALI_FUZZ_SECONDS=60 python -m pytest tests/python/test_fuzz.py, or
+tools/fuzz_python itself.
 """
 
 from __future__ import annotations
@@ -105,7 +107,8 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_hostile_programs() -> None:
-    """Hostile programs fail only with jali.Error. A failure prints the seed, the steps and the command to repeat them."""
+    """Hostile programs fail only with jali.Error. A failure prints the seed, the steps and the
+    command to repeat them."""
     # The brief run tries the same programs each time; the longer one explores.
     seed = [] if "JALI_FUZZ_SECONDS" in os.environ else ["--seed", "1"]
     done = run("--seconds", SECONDS, *seed)
@@ -115,7 +118,8 @@ def test_hostile_programs() -> None:
 
 @pytest.mark.parametrize("target", ["traces", "machines"])
 def test_hostile_files_of_the_simulator(target: str) -> None:
-    """Changed traces and machine files are refused with a sentence, or run to a report whose accounts close."""
+    """Changed traces and machine files are refused with a sentence, or run to a report whose
+    accounts close."""
     long = ["--seconds", SECONDS] if "JALI_FUZZ_SECONDS" in os.environ else []
     done = run(target, *(long or ["--seed", "1", "--cases", "150"]))
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,7 +1,9 @@
-"""More than a hundred calls that a newcomer guesses: each does what NumPy's does, or is refused in a sentence of ours.
+"""More than a hundred calls that a newcomer guesses: each does what NumPy's does, or is refused in
+a sentence of ours.
 
-CALLS is the list for a vector, ROW_CALLS for an array of several axes. ``works`` names the clear result; ``refused`` the words of the sentence that matter; ``either`` both, for
-arrays whose abilities still grow; ``python`` the words of Python's own error, where nothing can be hooked in.
+CALLS is the list for a vector, ROW_CALLS for an array of several axes. ``works`` names the clear
+result; ``refused`` the words of the sentence that matter; ``either`` both, for arrays whose
+abilities still grow; ``python`` the words of Python's own error, where nothing can be hooked in.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ R = np.arange(24.0).reshape(4, 6) / 24
 
 @dataclass(frozen=True)
 class Expected:
-    """What a call must do. result: compared after decryption; None for any. words: of the refusal, as a pattern."""
+    """What a call must do. result: compared after decryption; None for any. words: of the refusal,
+    as a pattern."""
 
     result: Any = None
     words: str = ""
@@ -58,7 +61,8 @@ def python(words: str) -> Expected:
 
 
 def unfit(words: str) -> Expected:
-    """A call that does not fit the signature: Python's own error, which names the function and the argument."""
+    """A call that does not fit the signature: Python's own error, which names the function and the
+    argument."""
     return Expected(words=rf"^[\w.]+\(\) .*{words}", works=False, by_python=True)
 
 

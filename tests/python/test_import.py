@@ -56,7 +56,8 @@ def test_command_line_without_extras() -> None:
 
 
 def test_recorded_graphs_are_compiled_and_served() -> None:
-    """Without the packages that models come from: a graph is read, calibrated, compiled, saved, loaded and run."""
+    """Without the packages that models come from: a graph is read, calibrated, compiled, saved,
+    loaded and run."""
     done = run("""
         import numpy as np
         import jali

@@ -1,4 +1,5 @@
-"""Long work reacts to Ctrl-C and every other signal while it runs, and an interruption damages nothing."""
+"""Long work reacts to Ctrl-C and every other signal while it runs, and an interruption damages
+nothing."""
 
 from __future__ import annotations
 
@@ -91,7 +92,8 @@ def test_signals_are_heard_while_the_core_works() -> None:
 
 
 def test_what_was_interrupted_works_on() -> None:
-    """Every kind of work is interrupted at random moments, many times. Then all of them still give right results."""
+    """Every kind of work is interrupted at random moments, many times. Then all of them still give
+    right results."""
     run(
         WORLD
         + dedent("""

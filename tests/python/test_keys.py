@@ -21,7 +21,8 @@ def other() -> ckks.Client:
     return ckks.Client(PARAMS)
 
 
-# --- identity ---------------------------------------------------------------------------------------------------------
+# --- identity
+# ---------------------------------------------------------------------------------------------------------
 
 
 def test_everything_of_a_client_has_its_name(client, other):
@@ -89,7 +90,8 @@ def test_another_client_decrypts_nothing(client, other):
         other.release(client.encrypt([0.5], level=2), policy=policy)
 
 
-# --- rotations ----------------------------------------------------------------------------------------------------------
+# --- rotations
+# ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +125,8 @@ def test_powers_serve_every_rotation(client, server, powers):
 
 
 def test_what_the_keys_say_is_what_rotate_does(client):
-    """has_rotation(3) was False where x.rotate(3) worked; rotate(-1) failed where powers of two would do."""
+    """has_rotation(3) was False where x.rotate(3) worked; rotate(-1) failed where powers of two
+    would do."""
     upward = client.evaluation_keys([1 << k for k in range(12)])
     few = client.evaluation_keys([512])
     for keys in (upward, few):
@@ -205,7 +208,8 @@ def test_progress_of_ordinary_keys(client):
         client.evaluation_keys([1], progress=stop)
 
 
-# --- keys for functions -------------------------------------------------------------------------------------------------
+# --- keys for functions
+# -------------------------------------------------------------------------------------------------
 
 
 def test_keys_for_a_function_are_exactly_those_that_it_uses(client):

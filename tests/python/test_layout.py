@@ -335,7 +335,8 @@ def test_packed_arrays_that_were_changed_are_refused(room: Room, v: Any) -> None
 
 
 def _program(room: Room, choose: random.Random) -> tuple[int, int]:
-    """A program of random operations, then every plan: how many products were right, and how many refused."""
+    """A program of random operations, then every plan: how many products were right, and how many
+    refused."""
     client, numbers = room.client, np.random.default_rng(choose.randrange(2**32))
     plans = (room.cheapest, room.natural, room.repeated)
     plan = choose.choice(plans)

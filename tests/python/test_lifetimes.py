@@ -1,4 +1,5 @@
-"""Values are freed as soon as their last user drops them; none waits for Python's garbage collector."""
+"""Values are freed as soon as their last user drops them; none waits for Python's garbage
+collector."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ HEAVY = (
 
 @pytest.fixture
 def garbage() -> Iterator[Callable[[], list[object]]]:
-    """Returns a function that finds the objects in unreachable cycles that were made since the test began."""
+    """Returns a function that finds the objects in unreachable cycles that were made since the test
+    began."""
     gc.collect()
     gc.disable()
     gc.set_debug(gc.DEBUG_SAVEALL)

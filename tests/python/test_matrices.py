@@ -1,4 +1,5 @@
-"""Products of matrices and vectors, of which one or both are encrypted, give what NumPy gives, or are refused."""
+"""Products of matrices and vectors, of which one or both are encrypted, give what NumPy gives, or
+are refused."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def test_products_with_matrices_in_the_clear(s: Small) -> None:
 @pytest.mark.parametrize("slots", [2, 4, 8])
 @pytest.mark.parametrize("rows", [1, 2, 5])
 def test_matrices_whose_rows_fill_the_vectors(s: Small, slots: int, rows: int) -> None:
-    """A rotation by a positive number of slots and one by a negative number may then be the same one."""
+    """A rotation by a positive number of slots and one by a negative number may then be the same
+    one."""
     a = uniform(rows, slots)
     x = s.server.bind(s.client.encrypt(a, peak=1, slots=slots))
     for columns in (1, slots - 1, slots):

@@ -1,4 +1,5 @@
-"""If memory runs out, jali.OutOfMemory is raised with a clear message, and everything works afterwards."""
+"""If memory runs out, jali.OutOfMemory is raised with a clear message, and everything works
+afterwards."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ from alone import run
 
 
 def test_every_step_says_that_memory_is_short() -> None:
-    """Repeats each kind of work under several limits, and keeps the results until no memory is left."""
+    """Repeats each kind of work under several limits, and keeps the results until no memory is
+    left."""
     out = run(
         """
         import resource

@@ -1,4 +1,5 @@
-"""What refusals of compiled models and of CKKS arrays advise is code, and the code gives what was asked for."""
+"""What refusals of compiled models and of CKKS arrays advise is code, and the code gives what was
+asked for."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ IMAGE = np.arange(32.0).reshape(1, 2, 4, 4) / 10
 
 
 def linear(function: Callable[[Any], Any], shape: tuple[int, ...]) -> Any:
-    """The matrix M of the sentence: row i has what the function gives for an example that is 1 at its number i."""
+    """The matrix M of the sentence: row i has what the function gives for an example that is 1 at
+    its number i."""
     units = np.eye(int(np.prod(shape))).reshape(-1, 1, *shape)
     return np.stack([np.asarray(function(unit)).reshape(-1) for unit in units])
 
@@ -183,7 +185,8 @@ def test_a_comparison_of_encrypted_numbers_says_what_gives_zero_and_one() -> Non
 
 
 def test_more_room_is_found_in_one_step() -> None:
-    """Sums on the lowest level grew out of integer_bits=10, and then out of each number of bits that its error advised."""
+    """Sums on the lowest level grew out of integer_bits=10, and then out of each number of bits
+    that its error advised."""
 
     def program(depth: int, **more: Any) -> None:
         params = ckks.Params.create(

@@ -1,4 +1,5 @@
-"""Amplified factors of products: the same results, from larger numbers with less noise beside them, at the same depth."""
+"""Amplified factors of products: the same results, from larger numbers with less noise beside them,
+at the same depth."""
 
 from __future__ import annotations
 
@@ -70,7 +71,8 @@ def test_results_are_the_same(sizes: tuple[int, ...], rng: np.random.Generator) 
 
 
 def test_squares_behind_and_before_matrices_lose_less_to_noise(rng: np.random.Generator) -> None:
-    """A rescaling adds the same to numbers that are larger. About a bit is left once all other noise is counted."""
+    """A rescaling adds the same to numbers that are larger. About a bit is left once all other
+    noise is counted."""
     f, x = layers(rng, 64, 64, 64), rng.uniform(-1, 1, (100, 64))
     flat = approximation(f, x)
     bits = []
@@ -102,7 +104,8 @@ def test_what_others_see_stays_within_its_range(rng: np.random.Generator) -> Non
 
 
 def test_numbers_stay_small_enough_for_a_level(rng: np.random.Generator) -> None:
-    """Rare large numbers: the root mean square is tiny, and factors grow by no more than is allowed."""
+    """Rare large numbers: the root mean square is tiny, and factors grow by no more than is
+    allowed."""
     w = rng.normal(size=(32, 32)) / 32
     x = rng.uniform(-1, 1, (200, 32)) * 2.0**-12
     x[0] = 1

@@ -1,4 +1,5 @@
-"""The precision that a classifier gets if nobody asks for one: no answer of the calibration changes."""
+"""The precision that a classifier gets if nobody asks for one: no answer of the calibration
+changes."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ def answers(results: np.ndarray) -> np.ndarray:
     ],
 )
 def test_no_answer_of_the_calibration_changes(load: Any, model: Any) -> None:
-    """Products and sums of encrypted numbers get more bits than 10 for it, as they take no more levels."""
+    """Products and sums of encrypted numbers get more bits than 10 for it, as they take no more
+    levels."""
     model, x = fitted(load, model)
     program = jali.compile(model, x[:1], calibration=x)
     plain = jali.compile(model, x[:1], calibration=x, precision_bits=10)
@@ -77,7 +79,8 @@ def test_wide_margins_take_fewer_bits() -> None:
 
 @pytest.mark.parametrize("way", [Answers(True), Answers(False), Answers(False, 0.5)])
 def test_errors_within_the_margin_change_no_answer(way: Answers, rng: np.random.Generator) -> None:
-    """The largest error that is promised, in the worst direction, and one that is twice the margin."""
+    """The largest error that is promised, in the worst direction, and one that is twice the
+    margin."""
     results = rng.normal(0.3, 1, (200, 5))
     largest = np.abs(results).max()
     read = (lambda v: v.argmax(1)) if way.largest else (lambda v: v > way.threshold)
@@ -94,7 +97,8 @@ def test_errors_within_the_margin_change_no_answer(way: Answers, rng: np.random.
 
 @pytest.mark.parametrize("load", [load_breast_cancer, load_iris])
 def test_near_ties_are_counted_and_told_of(load: Any) -> None:
-    """No precision keeps the answer of an example on the threshold, or with two classes alike: the others are kept."""
+    """No precision keeps the answer of an example on the threshold, or with two classes alike: the
+    others are kept."""
     x, y = load(return_X_y=True)
     x = StandardScaler().fit_transform(x)
     model = LogisticRegression(fit_intercept=False).fit(x, y)

@@ -1,4 +1,5 @@
-"""Random networks with every number of examples in a ciphertext and every precision: each compiles, or its refusal names a setting with which it does."""
+"""Random networks with every number of examples in a ciphertext and every precision: each compiles,
+or its refusal names a setting with which it does."""
 
 from __future__ import annotations
 
@@ -82,7 +83,8 @@ def test_networks_compile_or_say_what_does(
 
 @pytest.mark.parametrize(("least", "setting"), [(2e-5, "margin=0.125"), (1e-4, "precision_bits=4")])
 def test_intervals_that_are_too_large(least: float, setting: str) -> None:
-    """Inverses of numbers up to 1, whose interval the margin extends to far smaller ones. The nearest setting that compiles is named, and does."""
+    """Inverses of numbers up to 1, whose interval the margin extends to far smaller ones. The
+    nearest setting that compiles is named, and does."""
     x = np.geomspace(least, 1, 300)[:, None]
     network: Network = (lambda v: 1 / v), x
     with pytest.raises(

@@ -1,4 +1,5 @@
-"""Recurrent networks of both directions that give one position or several: parts of loops that a result does not take."""
+"""Recurrent networks of both directions that give one position or several: parts of loops that a
+result does not take."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ def cells(kind: str, rng: np.random.Generator) -> list[Cell]:
 
 
 def network(pair: list[Cell], directions: int, read: Any) -> Any:
-    """What PyTorch's layers of one or two directions give at a position, at several, or as their last states."""
+    """What PyTorch's layers of one or two directions give at a position, at several, or as their
+    last states."""
 
     def f(x: Any) -> Any:
         each = [run(c, x, reverse=k == 1) for k, c in enumerate(pair[:directions])]
@@ -51,7 +53,8 @@ READ = (0, "middle", -1, slice(0, None, 2), "last states", "last state backwards
 def test_positions_are_read(
     kind: str, directions: int, steps: int, rng: np.random.Generator
 ) -> None:
-    """In all stages up to layouts; a first or last position was a ValueError from three steps on."""
+    """In all stages up to layouts; a first or last position was a ValueError from three steps
+    on."""
     pair, x = cells(kind, rng), rng.normal(size=(20, steps, FEATURES))
     for read in READ:
         at = steps // 2 if read == "middle" else read

@@ -24,7 +24,8 @@ from jali.compiler.planning.bootstrap_search import (
 
 
 def oracle(problem: Problem) -> int | None:
-    """The least cost by HiGHS: a number from {0, 1} for each array, its level, and the level to which and the way in which it is restored."""
+    """The least cost by HiGHS: a number from {0, 1} for each array, its level, and the level to
+    which and the way in which it is restored."""
     optimize = pytest.importorskip("scipy.optimize")
     choices = [
         (k, level, above, way)
@@ -145,7 +146,8 @@ def any_graph(rng: np.random.Generator, size: int, depth: int) -> list[Stage]:
 
 
 def repeated(rng: np.random.Generator, steps: int, depth: int, states: int = 1) -> list[Stage]:
-    """A loop: a client's input, an array that all iterations take, and a body that is the same in each of them."""
+    """A loop: a client's input, an array that all iterations take, and a body that is the same in
+    each of them."""
     words = Stage("words", (), (0,) * (depth + 1))
     shared = replace(random_stage(rng, "shared", ["words"], depth), restored=())
     body = [random_stage(rng, "part", ["shared"], depth)]
@@ -183,8 +185,9 @@ def test_plans_are_as_cheap_as_the_exact_solver_s(seed: int, kind: object) -> No
 @settings(max_examples=6, deadline=None)
 @given(st.integers(0, 2**32))
 def test_plans_of_loops_are_as_cheap_as_the_exact_solver_s(seed: int) -> None:
-    """Also if the values of an array that all iterations take are passed through by intervals, as they are in long loops. With as
-    many intervals as it takes: beyond _MOST of them, a plan may cost more, and its bound says so."""
+    """Also if the values of an array that all iterations take are passed through by intervals, as
+    they are in long loops. With as many intervals as it takes: beyond _MOST of them, a plan may
+    cost more, and its bound says so."""
     rng = np.random.default_rng(seed)
     steps, depth = int(rng.integers(3, 6)), int(rng.integers(3, 5))
     problem = Problem(tuple(repeated(rng, steps, depth)), depth, int(rng.integers(0, 2)))
@@ -207,7 +210,8 @@ def test_plans_of_loops_are_as_cheap_as_the_exact_solver_s(seed: int) -> None:
     ],
 )
 def test_a_search_that_gives_up_does_not_say_that_there_is_no_plan(limit: int, says: str) -> None:
-    """With a single interval, or with tables of one variable, one problem in 30 has a plan and is given up: of 1,000, none with probability 1e-15."""
+    """With a single interval, or with tables of one variable, one problem in 30 has a plan and is
+    given up: of 1,000, none with probability 1e-15."""
     rng = np.random.default_rng()
     few = {"_MOST": 0, "_MANY": 4, "_LARGE": 0} if limit > 1 else {"_MOST": 200}
     for _ in range(1000):
@@ -233,7 +237,8 @@ def minima_of(problem: Problem) -> int:
 
 
 def lstm(steps: int, depth: int) -> Problem:
-    """Six levels a step, two states, and gates that all take the state and a part of an array of all steps."""
+    """Six levels a step, two states, and gates that all take the state and a part of an array of
+    all steps."""
 
     def stage(name: str, cost: int, *inputs: tuple[str, int]) -> Stage:
         costs = tuple(cost * (level + 5) for level in range(depth + 1))
@@ -259,13 +264,15 @@ def lstm(steps: int, depth: int) -> Problem:
 
 
 def test_an_lstm_is_planned_by_its_period() -> None:
-    """Its plan is exact, and three times as many steps take hardly more tables: the search may pass through other intervals."""
+    """Its plan is exact, and three times as many steps take hardly more tables: the search may pass
+    through other intervals."""
     short, long = (minima_of(lstm(steps, 20)) for steps in (40, 120))
     assert long < 1.5 * short
 
 
 def test_long_loops_cost_powers_of_one_iteration() -> None:
-    """One state: the least costs of n iterations are the nth power of those of one, with minima in the place of sums."""
+    """One state: the least costs of n iterations are the nth power of those of one, with minima in
+    the place of sums."""
     rng = np.random.default_rng()
     depth, steps = 6, 70
     body = [random_stage(rng, f"n{k}", [f"n{k - 1}"], depth, 1.0) for k in range(1, 4)]
@@ -290,7 +297,8 @@ def test_long_loops_cost_powers_of_one_iteration() -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32))
 def test_small_tables_say_how_far_the_plan_may_be_off(seed: int) -> None:
-    """With tables of three variables at most, entangled graphs have plans between the bound and the stated cost."""
+    """With tables of three variables at most, entangled graphs have plans between the bound and the
+    stated cost."""
     rng = np.random.default_rng(seed)
     problem = Problem(tuple(any_graph(rng, 10, 5)), 5, 1)
 
@@ -325,7 +333,8 @@ def deep(length: int, depth: int, boot: int) -> Problem:
 
 
 def test_a_path_by_hand() -> None:
-    """13 levels between two bootstraps, 16 after the last: the figures of docs/bootstrapping.md's n16_fast."""
+    """13 levels between two bootstraps, 16 after the last: the figures of docs/bootstrapping.md's
+    n16_fast."""
     for length, count in ((16, 0), (17, 1), (29, 1), (30, 2), (42, 2), (43, 3)):
         plan = placed(deep(length, 16, 1000))
         assert plan is not None and len(plan.restored) == count
@@ -377,7 +386,8 @@ def test_resnet_20_takes_two_bootstraps() -> None:
     plan = placed(residual(9, 16, 10**6))
     assert plan is not None and plan.cost == plan.bound
     assert len(plan.restored) == 2
-    # 39 levels: a cut lies where a single array is alive, after the sum of a block or after its activation.
+    # 39 levels: a cut lies where a single array is alive, after the sum of a block or after its
+    # activation.
     assert all(
         name.startswith(("join", "act")) and not name.endswith("a") for name in plan.restored
     )

@@ -67,7 +67,8 @@ def estimated(
 
 
 def drawn(graph: Graph, added: Mapping[str, AddedToCopies], rng: np.random.Generator) -> float:
-    """The same noise of one copy, with every copy in an array of its own. A map that is not a multiple of the identity takes the first copy."""
+    """The same noise of one copy, with every copy in an array of its own. A map that is not a
+    multiple of the identity takes the first copy."""
     values: dict[str, Array] = {}
     for node in graph:
         own, shape = added.get(node.name, AddedToCopies()), (COPIES, EXAMPLES, SIZE)

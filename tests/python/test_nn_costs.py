@@ -33,7 +33,8 @@ ALONE = ("rotation", "plain", "product", "matrix", *measured.STORED)
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Gives the test a cache folder of its own; returns the path of the file of costs, which does not exist yet."""
+    """Gives the test a cache folder of its own; returns the path of the file of costs, which does
+    not exist yet."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return tmp_path / "jali" / "costs.json"
 
@@ -99,7 +100,8 @@ def test_costs_lie_between_those_that_were_measured() -> None:
 
 
 def test_a_product_that_is_added_costs_what_its_sum_takes_longer() -> None:
-    """Of a sum of products, one is relinearised and rescaled. Without such sums it counts as a product with a diagonal."""
+    """Of a sum of products, one is relinearised and rescaled. Without such sums it counts as a
+    product with a diagonal."""
     params = small()
     first, last = (len(params.level(k).primes) for k in (1, params.depth))
     table: measured.Table = {k: [(first, 1000), (last, 2000)] for k in measured.NEEDED}
@@ -115,7 +117,8 @@ def test_a_product_that_is_added_costs_what_its_sum_takes_longer() -> None:
 
 
 def test_more_digits_cost_what_those_with_the_most_digits_took() -> None:
-    """Costs by the number of primes alone made plans whose key switchings had 30 digits, and took twice as long as planned."""
+    """Costs by the number of primes alone made plans whose key switchings had 30 digits, and took
+    twice as long as planned."""
     known, deep = measured.params_of(15, "w32"), measured.deep_of(15, "w32")
     assert deep is not None and deep.dnum > 4 * known.dnum
     between = Params.create(
@@ -195,7 +198,8 @@ def test_fewer_slots_are_counted_by_the_bytes_of_their_keys() -> None:
 
 
 def test_matrices_and_several_ciphertexts_cost_their_share() -> None:
-    """A matrix of 32 diagonals takes 10 rotations one by one; eight ciphertexts are rotated at once."""
+    """A matrix of 32 diagonals takes 10 rotations one by one; eight ciphertexts are rotated at
+    once."""
     table: measured.Table = {k: [(2, 100), (8, 100)] for k in ALONE}
     table |= {"matrix": [(4, 2100), (8, 1050)], "rotations": [(4, 240), (8, 160)]}
     table |= {"real": [(8, 5000)], "pair": [(8, 6000)]}
@@ -239,7 +243,8 @@ def test_what_is_kept_is_what_plans_read(cache: Path) -> None:
 
 
 def test_plans_of_rings_that_were_not_measured_are_compared_in_the_same_unit(cache: Path) -> None:
-    """If one plan were priced in nanoseconds and another in bytes, the one in nanoseconds would win however slow it is."""
+    """If one plan were priced in nanoseconds and another in bytes, the one in nanoseconds would win
+    however slow it is."""
     points: measured.Points = [(2, 1000), (40, 20_000)]
     table: measured.Table = dict.fromkeys(measured.NEEDED, points)
     measured.keep("cpu", "w32", 13, table)
@@ -316,7 +321,8 @@ def test_costs_of_elsewhere_are_those_of_their_source() -> None:
 
 
 def test_a_gpu_that_was_not_measured_has_the_costs_of_another(cache: Path) -> None:
-    """By the bytes that it reads, a bootstrapping with three digits would take much longer beside one with two than it does."""
+    """By the bytes that it reads, a bootstrapping with three digits would take much longer beside
+    one with two than it does."""
 
     def ring(levels: int) -> Params:
         return Params.create(

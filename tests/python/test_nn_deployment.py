@@ -1,4 +1,5 @@
-"""Deployments: many clients of one program on one device, each with keys of its own and nothing else."""
+"""Deployments: many clients of one program on one device, each with keys of its own and nothing
+else."""
 
 from __future__ import annotations
 

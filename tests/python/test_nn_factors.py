@@ -1,4 +1,5 @@
-"""Noise that products of encrypted matrices add to their factors: against noise that is added to them."""
+"""Noise that products of encrypted matrices add to their factors: against noise that is added to
+them."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ def test_noise_of_a_factor_lies_in_the_directions_of_the_other(rng: np.random.Ge
     off = factors(Y, product(a, b)) - product(a, b)
     want = 3.0 * 0.01 * np.sqrt(np.square(b[0]).sum(axis=0))  # by column
     assert np.sqrt(np.square(off).mean(axis=(0, 1))) == pytest.approx(want, rel=0.15)
-    # Columns of b that are alike have the same noise: its rank is that of b, not that of the result.
+    # Columns of b that are alike have the same noise: its rank is that of b, not that of the
+    # result.
     covariance = np.cov(off[:, 0].T)
     assert covariance == pytest.approx(9e-4 * b[0].T @ b[0], abs=0.2 * covariance[0, 0])
     assert not factors._factors  # they are not needed any more

@@ -1,4 +1,5 @@
-"""The compiler's graphs in the clear: operations, folding, calibration, approximation and layouts, each against an oracle."""
+"""The compiler's graphs in the clear: operations, folding, calibration, approximation and layouts,
+each against an oracle."""
 
 from __future__ import annotations
 
@@ -135,7 +136,8 @@ def test_sparse_maps_compose_like_matrices(rng: np.random.Generator) -> None:
 def test_bounds_of_a_map_are_reached_and_not_exceeded(
     rows: int, columns: int, density: float, rng: np.random.Generator
 ) -> None:
-    """For one interval of all numbers, and for an interval of each. The larger map is kept as a matrix."""
+    """For one interval of all numbers, and for an interval of each. The larger map is kept as a
+    matrix."""
     a = rng.normal(size=(rows, columns)) * (rng.random((rows, columns)) < density)
     single = SparseMap.dense(a)
     assert isinstance(single, DenseMap) == (rows == 300)
@@ -321,7 +323,8 @@ def networks(rng: np.random.Generator) -> Iterator[tuple[Any, tuple[int, ...]]]:
 
 @pytest.mark.parametrize("slots", [8, 32, 128])
 def test_slots_compute_what_the_graph_computes(slots: int, rng: np.random.Generator) -> None:
-    """Rotations and diagonals, over one ciphertext or several, and no number where none should be."""
+    """Rotations and diagonals, over one ciphertext or several, and no number where none should
+    be."""
     for f, shape in networks(rng):
         x = rng.uniform(-1, 1, (40, *shape))
         graph, _ = approximate(calibrate(fold(trace(f, x[0])), [x]), [x], 10.0)
@@ -353,7 +356,8 @@ def check_slots(graph: Graph, slots: int, x: np.ndarray) -> Graph:
 
 @pytest.mark.parametrize("slots", [16, 64, 512])
 def test_sums_of_an_input_have_copies(slots: int, rng: np.random.Generator) -> None:
-    """Sums along the rows of an input that is used once, which then meet every number of the row."""
+    """Sums along the rows of an input that is used once, which then meet every number of the
+    row."""
     x = rng.uniform(-1, 1, (20, 3, 4))
     for f in (
         lambda v: np.broadcast_to(np.square(v.sum(axis=1, keepdims=True)), (3, 4)),
@@ -376,7 +380,8 @@ def convolution(x: Node, rng: np.random.Generator, name: str, channels: int, str
 
 
 def residual_network(rng: np.random.Generator) -> Graph:
-    """A residual block, a convolution with a stride, a mean and a dense layer, with squares in between."""
+    """A residual block, a convolution with a stride, a mean and a dense layer, with squares in
+    between."""
     x = made("x", "input", [], {"shape": (2, 8, 8)})
     a = convolution(x, rng, "a", 4, 1)
     b = made("b", "multiply", [a, a], {})
@@ -423,14 +428,16 @@ def test_a_convolution_of_the_input_takes_one_diagonal_a_ciphertext(
     lowered = check_slots(scaled_graph, 4096, x)
     assert isinstance(lowered["x"].attrs["layout"], Gathered)
     (term,) = lowered["a"].attrs["terms"]
-    # 18 entries in a row, in 4,096 / 256 windows of two ciphertexts, whose sum takes four rotations.
+    # 18 entries in a row, in 4,096 / 256 windows of two ciphertexts, whose sum takes four
+    # rotations.
     assert (term.count, len(term.sums)) == (2, 4)
     few = check_slots(scaled_graph, 256, x)  # 18 ciphertexts would be too many
     assert not isinstance(few["x"].attrs["layout"], Gathered)
 
 
 def test_copies_share_the_rows_of_a_matrix(rng: np.random.Generator) -> None:
-    """Copies of 32 numbers compute a chunk of the 64 rows each, by as many diagonals as a chunk has rows, instead of by 32."""
+    """Copies of 32 numbers compute a chunk of the 64 rows each, by as many diagonals as a chunk has
+    rows, instead of by 32."""
     a, b = rng.normal(size=(64, 32)) / 4, rng.normal(size=(3, 64)) / 4
     x = rng.uniform(-1, 1, (9, 32))
 
@@ -451,7 +458,8 @@ def test_copies_share_the_rows_of_a_matrix(rng: np.random.Generator) -> None:
 @settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_slots_of_random_networks(data: st.DataObject) -> None:
-    """Convolutions over one or two axes, strides, groups, pools, squares, sums of branches and dense layers, in any order."""
+    """Convolutions over one or two axes, strides, groups, pools, squares, sums of branches and
+    dense layers, in any order."""
     draw = data.draw
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     axes = draw(st.sampled_from([1, 2]))

@@ -1,4 +1,5 @@
-"""Files and manifests of someone who lies: they are refused before any work, and no check of a client relies on them."""
+"""Files and manifests of someone who lies: they are refused before any work, and no check of a
+client relies on them."""
 
 from __future__ import annotations
 
@@ -203,7 +204,8 @@ def small_graph(change: Change) -> bytes:
 
 
 def test_shapes_of_a_small_graph_take_no_memory() -> None:
-    """Each of these nodes has 67 million numbers. The file has fewer than 1 KB, and took a gigabyte before."""
+    """Each of these nodes has 67 million numbers. The file has fewer than 1 KB, and took a gigabyte
+    before."""
     data = small_graph(lambda _: None)
     tracemalloc.start()
     try:
@@ -258,7 +260,8 @@ def test_loops_in_each_other_are_counted_together() -> None:
 
 
 def test_addresses_of_layouts_are_checked_without_listing_them(rng: np.random.Generator) -> None:
-    """The largest address and whether two are equal, against the list, for layouts of random shapes, gaps and grids."""
+    """The largest address and whether two are equal, against the list, for layouts of random
+    shapes, gaps and grids."""
     for _ in range(500):
         axes = int(rng.integers(0, 3))
         shape = tuple(int(n) for n in rng.integers(1, 7, axes + 1))
@@ -271,7 +274,8 @@ def test_addresses_of_layouts_are_checked_without_listing_them(rng: np.random.Ge
 
 
 def test_matrices_are_counted_before_they_are_made() -> None:
-    """A small file can stand for matrices of any size: here a dense layer on each of 4 rows becomes one on each of 2^20."""
+    """A small file can stand for matrices of any size: here a dense layer on each of 4 rows becomes
+    one on each of 2^20."""
     rng = np.random.default_rng(5)
     w, x = rng.normal(size=(8, 8)) / 8, rng.uniform(-1, 1, (20, 4, 8))
     program = jali.compile(lambda v: v @ w.T, x[0], calibration=x, input_range=(-1, 1), batch=64)
@@ -305,7 +309,8 @@ def test_matrices_are_counted_before_they_are_made() -> None:
 
 
 def hunted(first: int, last: int) -> None:
-    """Changed files of the fuzzer: manifests, programs, recorded graphs, questions of trees and messages. A failure prints its number and steps."""
+    """Changed files of the fuzzer: manifests, programs, recorded graphs, questions of trees and
+    messages. A failure prints its number and steps."""
     for number in range(first, last):
         steps: list[str] = []
         try:
@@ -325,7 +330,8 @@ def test_many_hostile_files_fail_only_with_errors_of_jali() -> None:
 
 @pytest.mark.parametrize("share", [1e120, 1e200])
 def test_weights_that_overflow_are_refused(share: float, program: nn.Program) -> None:
-    """Of a program that someone made: what is not finite is no matrix, and gives no warning of NumPy's."""
+    """Of a program that someone made: what is not finite is no matrix, and gives no warning of
+    NumPy's."""
     content, arrays = container.read("program", program.to_bytes())
     changed = [a * share if a.shape == (3, 6) else a for a in arrays]
     with pytest.raises(jali.Error):
@@ -351,7 +357,8 @@ def programs() -> list[nn.Program]:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("k", range(2))
 def test_extreme_numbers_of_a_file_give_no_warning(k: int, programs: list[nn.Program]) -> None:
-    """Of weights and of ranges, one array at a time: what is computed of them is finite, or the file is refused."""
+    """Of weights and of ranges, one array at a time: what is computed of them is finite, or the
+    file is refused."""
     content, arrays = container.read("program", programs[k].to_bytes())
     ranges = list(content["ranges"].values())
     ranges += [inner for one in ranges for inner in one.get("body", {}).values()]

@@ -1,4 +1,5 @@
-"""What errors say to write in the place of what is not compiled: it is compiled here, and gives what the operation would give."""
+"""What errors say to write in the place of what is not compiled: it is compiled here, and gives
+what the operation would give."""
 
 from __future__ import annotations
 
@@ -96,7 +97,8 @@ def agrees(
     examples: np.ndarray,
     tolerance: float = 1e-9,
 ) -> None:
-    """A program of what is written gives what is wanted: in the clear up to the tolerance, and with approximations and noise as it promises."""
+    """A program of what is written gives what is wanted: in the clear up to the tolerance, and with
+    approximations and noise as it promises."""
     program = jali.compile(written, examples[0], calibration=examples, precision_bits=6)
     clear = program.clear(examples)
     want = np.array([wanted(x) for x in examples])

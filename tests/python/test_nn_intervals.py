@@ -1,4 +1,5 @@
-"""Intervals of arrays: what interval arithmetic says, what functions rely on, and which clamps never act."""
+"""Intervals of arrays: what interval arithmetic says, what functions rely on, and which clamps
+never act."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ Function = Callable[..., Any]
 
 W = np.array([[0.5, -1.0, 0.3], [1.5, 0.2, -0.7]])
 
-#: Functions of three numbers whose intervals have some form: signs, squares, turning points, roots of polynomials.
+#: Functions of three numbers whose intervals have some form: signs, squares, turning points, roots
+#: of polynomials.
 MODELS: dict[str, Function] = {
     "matrix": lambda x: W @ x + 1,
     "product": lambda x: (W @ x)[:1] * x,
@@ -70,7 +72,8 @@ def test_turning_points_are_where_they_are_said_to_be(name: str) -> None:
 
 
 def test_functions_rely_on_their_arguments(rng: np.random.Generator) -> None:
-    """Carried back through shifts, squares and roots, to every number of the input that an argument is made of."""
+    """Carried back through shifts, squares and roots, to every number of the input that an argument
+    is made of."""
     x = rng.uniform(0.5, 1, (50, 3))
     graph = fold(trace_function(lambda v: np.log(np.sqrt(v[1:] ** 2) + 1), [np.zeros(3)]))
     known = calibrate(graph, [x], margin=0.25)
@@ -142,7 +145,8 @@ ACTIVE: dict[str, Function] = {
 
 @pytest.mark.parametrize("name", ACTIVE)
 def test_clamps_that_may_act_stay(name: str, rng: np.random.Generator) -> None:
-    """The margin counts: at the ends of what the client encrypts, the result is that of the clamp."""
+    """The margin counts: at the ends of what the client encrypts, the result is that of the
+    clamp."""
     f = ACTIVE[name]
     x, y = pair(rng)
     if name == "seen positive":  # by chance, as of most data: the range allows for others
@@ -160,7 +164,8 @@ def test_clamps_that_may_act_stay(name: str, rng: np.random.Generator) -> None:
 
 
 def test_a_clamp_on_which_another_relies_stays(rng: np.random.Generator) -> None:
-    """ReLU6 of a matrix's result: the bound at 6 goes, because the ReLU beside it is approximated on a small interval, and the ReLU stays."""
+    """ReLU6 of a matrix's result: the bound at 6 goes, because the ReLU beside it is approximated
+    on a small interval, and the ReLU stays."""
     x = rng.uniform(-0.4, 0.4, (64, 3))
     graph = fold(
         trace_function(lambda v: np.minimum(np.maximum(3.5 * (W @ v), 0), 6) + v[:2], [np.zeros(3)])
@@ -192,7 +197,8 @@ def test_changes_that_are_none_are_refused(rng: np.random.Generator) -> None:
             nn.Program.from_bytes(data)
 
 
-#: Functions of positive vectors that were refused, because an argument was scaled around 0 or its margin reached there.
+#: Functions of positive vectors that were refused, because an argument was scaled around 0 or its
+#: margin reached there.
 POSITIVE: dict[str, Function] = {
     "quotient by a square": lambda x, y: x[:1] / (x[1:] * x[1:]),
     "x log x": lambda x, y: x * np.log(x),
@@ -213,7 +219,8 @@ ENCRYPTED = ("root of a product", "inverse of negative numbers", "an argument th
 
 @pytest.mark.parametrize("name", POSITIVE)
 def test_functions_of_positive_numbers(name: str, rng: np.random.Generator) -> None:
-    """From bytes, some encrypted. Clients take no numbers for which a factor of an argument is 0."""
+    """From bytes, some encrypted. Clients take no numbers for which a factor of an argument is
+    0."""
     f = POSITIVE[name]
     x, y = rng.uniform(0.3, 1.5, (2, 64, 3))
     program = jali.compile(f, (x[0], y[0]), calibration=(x, y), precision_bits=6)
@@ -247,7 +254,8 @@ def test_a_declared_range_that_holds_0_is_refused(rng: np.random.Generator) -> N
 
 
 def test_clients_refuse_what_leaves_the_interval_of_a_function(rng: np.random.Generator) -> None:
-    """log(1 + x) had a smaller margin than x, and numbers between both gave wrong results without a word."""
+    """log(1 + x) had a smaller margin than x, and numbers between both gave wrong results without a
+    word."""
     x = rng.uniform(0.1, 2, (64, 5))
     program = jali.compile(lambda v: np.log(1 + v[1:]), x[0], calibration=x, precision_bits=6)
     (port,) = program.manifest.inputs

@@ -25,7 +25,8 @@ FUNCTIONS = st.sampled_from(["tanh", "sigmoid"])
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_random_networks(data: st.DataObject) -> None:
-    """Convolutions with strides, dense maps, squares, functions, sums, branches that join, concatenations and slices.
+    """Convolutions with strides, dense maps, squares, functions, sums, branches that join,
+    concatenations and slices.
 
     A sigmoid leaves 1/2 in the slots between the numbers."""
     draw = data.draw
@@ -82,7 +83,8 @@ def test_random_networks(data: st.DataObject) -> None:
 def test_sums_behind_functions(
     shape: tuple[int, ...], function: str, rng: np.random.Generator
 ) -> None:
-    """Of rows, of columns and of everything, in ciphertexts whose windows the numbers fill or do not fill."""
+    """Of rows, of columns and of everything, in ciphertexts whose windows the numbers fill or do
+    not fill."""
     nodes = [made("x", "input", [], {"shape": shape})]
     nodes.append(made("f", "function", nodes, {"function": function}))
     nodes.append(made("g", "combine", [nodes[1]], {"weights": (0.5,)}))
@@ -98,7 +100,8 @@ def test_sums_behind_functions(
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_diagonals_compute_any_matrix(data: st.DataObject) -> None:
-    """A random matrix between any two layouts of a source that repeats or lies in shares, and of a result."""
+    """A random matrix between any two layouts of a source that repeats or lies in shares, and of a
+    result."""
     draw = data.draw
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     slots, n, m = 256, draw(st.integers(2, 60)), draw(st.integers(2, 60))
@@ -142,7 +145,8 @@ def test_diagonals_compute_any_matrix(data: st.DataObject) -> None:
 
 
 def pair(act: Any, slots: int, channels: int, rng: np.random.Generator) -> tuple[int, int, Graph]:
-    """The diagonals of two convolutions that keep the shape, with an activation between them, and their graph."""
+    """The diagonals of two convolutions that keep the shape, with an activation between them, and
+    their graph."""
     x = made("x", "input", [], {"shape": (channels, 8, 8)})
     a = made("a", "multiply", [x, x], {})  # so that the input lies as any array
     b = convolution("b", a, rng, channels)
@@ -163,7 +167,8 @@ def tanh(name: str, x: Node) -> Node:
 
 @pytest.mark.parametrize("act", [square, tanh])
 def test_copies_share_the_work_of_every_convolution(act: Any, rng: np.random.Generator) -> None:
-    """With R copies, one diagonal of an overlay stands for 2 R of the matrix, before squares and before functions."""
+    """With R copies, one diagonal of an overlay stands for 2 R of the matrix, before squares and
+    before functions."""
     whole = 9 * 8  # places of the kernel times distances between channels
     for copies in (1, 2, 4):
         first, second, low = pair(act, 512 * copies, 8, rng)
@@ -173,7 +178,8 @@ def test_copies_share_the_work_of_every_convolution(act: Any, rng: np.random.Gen
 
 
 def test_an_input_in_shares_takes_the_fewest_diagonals(rng: np.random.Generator) -> None:
-    """A dense matrix of 32 x 256 has 8,192 entries, so that with 1,024 slots 8 diagonals are the fewest."""
+    """A dense matrix of 32 x 256 has 8,192 entries, so that with 1,024 slots 8 diagonals are the
+    fewest."""
     x = made("x", "input", [], {"shape": (256,)})
     y = made("y", "dense", [x], {"weight": rng.normal(size=(32, 256)), "bias": None})
     low = check(Graph((x, y), ("y",)), 1024, 1, rng)
@@ -182,7 +188,8 @@ def test_an_input_in_shares_takes_the_fewest_diagonals(rng: np.random.Generator)
 
 
 def test_phases_of_an_image_take_one_ciphertext(rng: np.random.Generator) -> None:
-    """The convolution of LoLa: 5 x 5 with a stride of 2. Nine diagonals, as many as a phase has places under the kernel."""
+    """The convolution of LoLa: 5 x 5 with a stride of 2. Nine diagonals, as many as a phase has
+    places under the kernel."""
     x = made("x", "input", [], {"shape": (1, 28, 28)})
     attrs = {"weight": rng.normal(size=(5, 1, 5, 5)), "bias": rng.normal(size=5), "groups": 1}
     attrs |= {"stride": (2, 2), "padding": ((0, 1), (0, 1)), "dilation": (1, 1)}

@@ -1,4 +1,5 @@
-"""Noise of slots in which a row has no entry, against noise that is drawn in every slot and carried through what a server computes there."""
+"""Noise of slots in which a row has no entry, against noise that is drawn in every slot and carried
+through what a server computes there."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ def overlaid(rng: np.random.Generator, rows: int, columns: int) -> Program:
 
 
 def variances(program: Program, noise: Any) -> tuple[Term, np.ndarray, np.ndarray]:
-    """The last matrix's term, its squares, and the variances of its numbers for noise in the slots of its source."""
+    """The last matrix's term, its squares, and the variances of its numbers for noise in the slots
+    of its source."""
     graph = program.stages["levels"]
     last = graph[graph.outputs[0]].with_attrs(bias=0.0)
     before = graph[last.inputs[0]]
@@ -45,8 +47,10 @@ def variances(program: Program, noise: Any) -> tuple[Term, np.ndarray, np.ndarra
 def test_an_overlay_mixes_noise(
     rows: int, columns: int, alike: bool, rng: np.random.Generator
 ) -> None:
-    """All noise is in the copies of one number of the source. Real numbers have complex noise. With one turn there is a single pair, and nothing is bounded: what is
-    mixed in is what the formula says, be it little, as in some rows of 12 x 12 numbers. With more turns the mean over angles is bounded.
+    """All noise is in the copies of one number of the source. Real numbers have complex noise. With
+    one turn there is a single pair, and nothing is bounded: what is mixed in is what the formula
+    says, be it little, as in some rows of 12 x 12 numbers. With more turns the mean over angles is
+    bounded.
     """
     program = overlaid(rng, rows, columns)
     number = int(rng.integers(columns))
@@ -71,7 +75,8 @@ def test_an_overlay_mixes_noise(
 
 
 def test_even_noise_is_counted_once(rng: np.random.Generator) -> None:
-    """If all slots have the same noise, an overlay takes the real and the imaginary part of as much as its matrix has entries for."""
+    """If all slots have the same noise, an overlay takes the real and the imaginary part of as much
+    as its matrix has entries for."""
     program = overlaid(rng, 24, 40)
 
     def noise(layout: Any) -> np.ndarray:

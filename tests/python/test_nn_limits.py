@@ -1,4 +1,5 @@
-"""The sizes of numbers: arrays of zeros are computed, and what is compiled has the limits of what files may hold."""
+"""The sizes of numbers: arrays of zeros are computed, and what is compiled has the limits of what
+files may hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Loops: traced, recorded, folded, calibrated and approximated as one operation, and computed on ciphertexts.
+"""Loops: traced, recorded, folded, calibrated and approximated as one operation, and computed on
+ciphertexts.
 
 The oracle is the same function on arrays of NumPy, where nn.loop is a loop of Python.
 """
@@ -94,7 +95,8 @@ def test_stages_of_recurrent_networks(data: st.DataObject) -> None:
 @settings(max_examples=12, deadline=None)
 @given(st.data())
 def test_stages_of_loops_with_several_states(data: st.DataObject) -> None:
-    """Two states that exchange places, arrays from outside, a sequence in the clear, and a list of arrays."""
+    """Two states that exchange places, arrays from outside, a sequence in the clear, and a list of
+    arrays."""
     draw = data.draw
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     size, steps = draw(st.integers(1, 5)), draw(st.integers(2, 4))
@@ -195,7 +197,8 @@ def test_the_scale_of_a_state_costs_no_level(rng: np.random.Generator) -> None:
 
     graph = check_stages(f, [(5,)], rng)
     depth = [max(n.attrs["level"] for n in lowered(graph, 64, WEIGHTS)["levels"])]
-    # In each iteration a matrix, a cubic polynomial of two levels and a product; and before the loop, a matrix.
+    # In each iteration a matrix, a cubic polynomial of two levels and a product; and before the
+    # loop, a matrix.
     assert depth == [4 * (1 + 2 + 1) + 1]
 
 
@@ -292,7 +295,8 @@ def test_two_states_and_a_sequence_in_the_clear_encrypted(rng: np.random.Generat
 def test_errors_of_functions_within_loops_are_measured(
     gain: float, rng: np.random.Generator
 ) -> None:
-    """Also if the only functions are in the body: every iteration multiplies their errors by up to the gain."""
+    """Also if the only functions are in the body: every iteration multiplies their errors by up to
+    the gain."""
     weights = gain * np.linalg.qr(rng.normal(size=(4, 4)))[0]
 
     def network(x: Any) -> Any:

@@ -1,4 +1,5 @@
-"""Loops that bootstrap, on a small ring that is not secure: recurrent networks and training, against the clear."""
+"""Loops that bootstrap, on a small ring that is not secure: recurrent networks and training,
+against the clear."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ def test_loops_bootstrap(kind: str, rng: np.random.Generator) -> None:
 
 
 def test_matrices_are_encoded_once_for_each_level_of_a_period(rng: np.random.Generator) -> None:
-    """A step takes three levels and six lie between bootstraps, so that ten steps use the matrix at few levels."""
+    """A step takes three levels and six lie between bootstraps, so that ten steps use the matrix at
+    few levels."""
     weights, x = cell_of(8, 1, 4, rng), rng.uniform(-1, 1, (100, 10, 4))
     f = lambda x: workloads.recurrent(x, *weights, activation=(0, 0.9, 0, -0.1))  # noqa: E731
     program = program_of(f, x, 5, 6)
@@ -59,8 +61,8 @@ def test_matrices_are_encoded_once_for_each_level_of_a_period(rng: np.random.Gen
 def test_the_noise_of_a_loop_grows_in_the_directions_that_its_matrix_enlarges(
     rng: np.random.Generator,
 ) -> None:
-    """The matrix leaves one direction of 8 as it is and nearly nothing of the others. By the sums of the squares of its rows, noise would
-    become a third in every step."""
+    """The matrix leaves one direction of 8 as it is and nearly nothing of the others. By the sums
+    of the squares of its rows, noise would become a third in every step."""
     width, steps = 8, 64
     _, outer, bias = cell_of(width, 1, 4, rng)
     x = rng.uniform(-1, 1, (100, steps, 4))
@@ -85,10 +87,11 @@ def test_the_noise_of_a_loop_grows_in_the_directions_that_its_matrix_enlarges(
 def test_noise_of_windows_that_are_summed_masked_and_copied(
     steps: int, rng: np.random.Generator
 ) -> None:
-    """A step of training sums products over windows of 128 slots, keeps one slot of each window and copies it to the others. If all of
-    these slots held noise of the mask, the plan would have two bits more of it than there is. A bootstrapping takes the mean of four
-    copies. If their noise counted as common, 24 steps would have one bit more of it than there is. If the copies' noise counted as
-    each copy's own behind the bootstrapping, too, it would be two bits less."""
+    """A step of training sums products over windows of 128 slots, keeps one slot of each window and
+    copies it to the others. If all of these slots held noise of the mask, the plan would have two
+    bits more of it than there is. A bootstrapping takes the mean of four copies. If their noise
+    counted as common, 24 steps would have one bit more of it than there is. If the copies' noise
+    counted as each copy's own behind the bootstrapping, too, it would be two bits less."""
     rows = np.split(examples_of(12, 128, 60, rng), 3, axis=1)
     train = lambda *r: workloads.logistic_regression(list(r), steps)  # noqa: E731
     program = compiled(

@@ -1,4 +1,5 @@
-"""Products of encrypted matrices with encrypted vectors, as NumPy writes them, from the bytes of a manifest and a program."""
+"""Products of encrypted matrices with encrypted vectors, as NumPy writes them, from the bytes of a
+manifest and a program."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ Function = Callable[..., Any]
 
 
 def compare(function: Function, arrays: list[np.ndarray], want: np.ndarray, **how: Any) -> None:
-    """The decrypted results of the first examples, with a client and a server made from bytes, against what is wanted of all."""
+    """The decrypted results of the first examples, with a client and a server made from bytes,
+    against what is wanted of all."""
     program = jali.compile(
         function, tuple(x[0] for x in arrays), calibration=tuple(arrays), precision_bits=9, **how
     )
@@ -46,7 +48,8 @@ def test_a_vector_times_a_matrix(rng: np.random.Generator) -> None:
     compare(lambda x, w: x @ w, [x, w], np.einsum("ei,eij->ej", x, w), batch=4)
 
 
-#: What stands around such products in programs, for a matrix (4, 3), vectors of 3 and of 4 numbers; and the same by einsum and arithmetic.
+#: What stands around such products in programs, for a matrix (4, 3), vectors of 3 and of 4 numbers;
+#: and the same by einsum and arithmetic.
 AROUND: dict[str, tuple[Function, Function]] = {
     "plus a vector": (lambda w, x, b: w @ x + b, lambda w, x, b: np.einsum("ij,j->i", w, x) + b),
     "and back": (
@@ -68,7 +71,8 @@ AROUND: dict[str, tuple[Function, Function]] = {
 
 @pytest.mark.parametrize("name", AROUND)
 def test_what_stands_around_products(name: str, rng: np.random.Generator) -> None:
-    """An input that is copied to lie as another array does may have another shape than that: each of these was an IndexError."""
+    """An input that is copied to lie as another array does may have another shape than that: each
+    of these was an IndexError."""
     function, oracle = AROUND[name]
     arrays = [rng.uniform(-1, 1, (40, *shape)) for shape in ((4, 3), (3,), (4,))]
     compare(function, arrays, np.stack([oracle(*one) for one in zip(*arrays, strict=True)]))
@@ -104,7 +108,8 @@ def test_shapes_that_do_not_fit_are_refused(rng: np.random.Generator) -> None:
 
 
 def test_an_output_of_which_numbers_lie_apart_survives_bytes(rng: np.random.Generator) -> None:
-    """A client from the bytes of such a manifest read other slots, and had wrong numbers without a word."""
+    """A client from the bytes of such a manifest read other slots, and had wrong numbers without a
+    word."""
     x, y = rng.uniform(-1, 1, (2, 40, 3, 4))
     program = jali.compile(lambda x, y: (x * y).sum(-1), (x[0], y[0]), calibration=(x, y))
     (port,) = program.manifest.outputs

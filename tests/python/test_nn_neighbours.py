@@ -1,4 +1,5 @@
-"""Plans that were refused by accident: what a neighbour of the asked-for plan makes possible, and what refusals then name."""
+"""Plans that were refused by accident: what a neighbour of the asked-for plan makes possible, and
+what refusals then name."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from jali.compiler.planning.neighbours import nearest
 
 @pytest.mark.filterwarnings("ignore:Stochastic")
 def test_bounds_on_errors_do_not_refuse_a_network() -> None:
-    """Bounds on the errors of the composition of a ReLU are hundreds of times its errors, and level 0 had no room for them with 16 and 32 examples in a ciphertext."""
+    """Bounds on the errors of the composition of a ReLU are hundreds of times its errors, and level
+    0 had no room for them with 16 and 32 examples in a ciphertext."""
     pytest.importorskip("sklearn")
     from sklearn.datasets import load_breast_cancer
     from sklearn.neural_network import MLPClassifier

@@ -1,4 +1,5 @@
-"""Noise of programs that bootstrap: against noise that is drawn at random and carried through the same sums."""
+"""Noise of programs that bootstrap: against noise that is drawn at random and carried through the
+same sums."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ def recurrence(steps: int, momentum: float) -> Graph:
 
 
 def test_errors_of_neighbours_in_a_recurrence_cancel(rng: np.random.Generator) -> None:
-    """With independent noises, 32 steps would multiply them by 10^10; the sums of what each step adds grow by 1 / (1 - 0.9) at most."""
+    """With independent noises, 32 steps would multiply them by 10^10; the sums of what each step
+    adds grow by 1 / (1 - 0.9) at most."""
     steps, momentum = 32, 0.9
     graph = recurrence(steps, momentum)
     noises = Noises(graph)
@@ -79,7 +81,8 @@ def test_the_noise_of_a_sum_that_two_take_is_one(rng: np.random.Generator) -> No
 
 
 def test_noise_beside_zeros_is_not_averaged(rng: np.random.Generator) -> None:
-    """y = (m x) x, where the mask m keeps a quarter: the noise of y in that quarter is not that of all of it, which is half of it."""
+    """y = (m x) x, where the mask m keeps a quarter: the noise of y in that quarter is not that of
+    all of it, which is half of it."""
     kept = SIZE // 4
     mask = SparseMap.gather(np.r_[np.arange(kept), np.full(SIZE - kept, -1)], SIZE)
     layout = fitted((SIZE,), SIZE)
@@ -99,7 +102,8 @@ def test_noise_beside_zeros_is_not_averaged(rng: np.random.Generator) -> None:
 
 
 def test_what_nodes_add_is_counted_where_the_laid_out_graph_has_them() -> None:
-    """s = 3 x is a shared sum and b a bootstrapping of x: neither is a node of the graph after the stage layout."""
+    """s = 3 x is a shared sum and b a bootstrapping of x: neither is a node of the graph after the
+    stage layout."""
     identity = SparseMap.identity(SIZE)
     x = Node("x", "input", (), (SIZE,), {})
     b = Node("b", "bootstrap", ("x",), (SIZE,), {})

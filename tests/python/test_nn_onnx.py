@@ -1,4 +1,5 @@
-"""Operations of ONNX, each against ONNX's own evaluator, and those that would be computed wrongly and are refused."""
+"""Operations of ONNX, each against ONNX's own evaluator, and those that would be computed wrongly
+and are refused."""
 
 from __future__ import annotations
 
@@ -163,7 +164,8 @@ def test_transposed_convolutions(data: st.DataObject) -> None:
 @settings(max_examples=10, deadline=None)
 @given(st.data())
 def test_attention_with_heads(data: st.DataObject) -> None:
-    """As exported: shapes computed from the input's, a mask of minus infinity, products of encrypted batches of matrices."""
+    """As exported: shapes computed from the input's, a mask of minus infinity, products of
+    encrypted batches of matrices."""
     from onnx.helper import make_node
 
     draw = data.draw
@@ -295,7 +297,8 @@ def test_models_that_are_not_whole_are_refused(
 
 @pytest.mark.parametrize("shape", [(), (1,), (3,), (1, 3), (1, 1)])
 def test_biases_are_of_features(shape: tuple[int, ...], rng: np.random.Generator) -> None:
-    """One that differs between the rows of a batch is none, also if there are as many rows as features."""
+    """One that differs between the rows of a batch is none, also if there are as many rows as
+    features."""
     from onnx.helper import make_node
 
     node = make_node("Gemm", ["x", "w", "b"], ["y"], name="layer", beta=0.5)

@@ -1,4 +1,5 @@
-"""Recurrent layers of ONNX, compiled as loops: against ONNX's own evaluator, and against their definition, one example after the other."""
+"""Recurrent layers of ONNX, compiled as loops: against ONNX's own evaluator, and against their
+definition, one example after the other."""
 
 from __future__ import annotations
 
@@ -69,7 +70,8 @@ def steps_of(
 def defined(
     kind: str, x: np.ndarray, parts: dict[str, Any], reverses: list[bool], after: bool = False
 ) -> list[np.ndarray]:
-    """Y (examples, steps, directions, units), Y_h and Y_c (examples, directions, units) for x (examples, steps, features)."""
+    """Y (examples, steps, directions, units), Y_h and Y_c (examples, directions, units) for x
+    (examples, steps, features)."""
     units = parts["R"].shape[2]
     rows = []
     for example in x:
@@ -100,7 +102,8 @@ def agrees(graph: Graph, x: np.ndarray, wanted: list[np.ndarray]) -> Graph:
 @settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_layers_agree_with_onnx(data: st.DataObject) -> None:
-    """As exporters write them: the batch is turned behind the steps, and back; the last state is an output, too."""
+    """As exporters write them: the batch is turned behind the steps, and back; the last state is an
+    output, too."""
     from onnx.helper import make_node
     from onnx.reference import ReferenceEvaluator
 
@@ -171,7 +174,8 @@ def test_layers_agree_with_their_definition(data: st.DataObject) -> None:
 
 
 def stacked(rng: np.random.Generator, steps: int = 4) -> tuple[Any, Any]:
-    """Two layers, of which the second takes every state of the first, and what they give for (examples, steps, 3)."""
+    """Two layers, of which the second takes every state of the first, and what they give for
+    (examples, steps, 3)."""
     from onnx.helper import make_node
 
     first, second = weights("GRU", 4, 3, 1, rng), weights("RNN", 3, 4, 1, rng)

@@ -26,7 +26,8 @@ SLOTS = 1 << 9
 
 
 def network(rng: np.random.Generator, layers: int) -> Graph:
-    """Squares or products of branches one behind the other, after the stage approximate. The rows of matrices have different sizes."""
+    """Squares or products of branches one behind the other, after the stage approximate. The rows
+    of matrices have different sizes."""
     size = int(rng.choice([4, 8, 16]))
     kinds = rng.integers(3, size=layers)
     matrices = np.linalg.qr(rng.normal(size=(layers, 2, size, size)))[0]
@@ -78,7 +79,8 @@ def test_deep_squares_are_certain_to_fail_and_shallow_ones_are_not() -> None:
 
 
 def test_functions_and_free_copies_count_as_little_as_they_can() -> None:
-    """Numbers that are copied and doubled take no level, and an identity in front of a function has no bound that grows."""
+    """Numbers that are copied and doubled take no level, and an identity in front of a function has
+    no bound that grows."""
     x = np.random.default_rng(5).uniform(-1, 1, (50, 8))
 
     def f(v: np.ndarray) -> np.ndarray:
@@ -91,7 +93,8 @@ def test_functions_and_free_copies_count_as_little_as_they_can() -> None:
 
 
 def test_rings_have_the_levels_that_the_table_allows_for() -> None:
-    """Where no ring below 2^15 is said to do, there are none; and the parameters of the next depths need 2^15."""
+    """Where no ring below 2^15 is said to do, there are none; and the parameters of the next depths
+    need 2^15."""
     for bits in (25.0, 31.0, 40.0):
         most = ckks.max_log_qp(14, 128)
         depth = next(k for k in range(1, 60) if takes_ring(k, bits, 15))
@@ -103,7 +106,8 @@ def test_rings_have_the_levels_that_the_table_allows_for() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_what_is_certain_to_fail_is_not_tried(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plan is the same, byte by byte, as one that tries it first. On a CPU the two have other words, and the costs of the first in a ring are the weights of its layouts."""
+    """The plan is the same, byte by byte, as one that tries it first. On a CPU the two have other
+    words, and the costs of the first in a ring are the weights of its layouts."""
     f, x = squares(20)
     tried = []
     demanded = planning.demanded

@@ -64,7 +64,8 @@ def test_an_overlay_computes_what_the_diagonals_do(data: st.DataObject) -> None:
 
 
 def test_turns_are_those_that_leave_the_fewest_diagonals() -> None:
-    """The distances of a 3 x 3 convolution of 8 channels on 16 x 16 pixels, and sets in which nothing can be paired."""
+    """The distances of a 3 x 3 convolution of 8 channels on 16 x 16 pixels, and sets in which
+    nothing can be paired."""
     grid = [(c * 256 + y * 16 + x) % 2048 for c in range(8) for y in (-1, 0, 1) for x in (-1, 0, 1)]
     for copies, most in ((1, 36), (2, 18), (4, 9)):
         turns, left = overlaid({(0, 0): np.array(grid)}, 2048, copies, WEIGHTS)
@@ -84,7 +85,8 @@ def test_turns_are_those_that_leave_the_fewest_diagonals() -> None:
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_random_convolutions(data: st.DataObject) -> None:
-    """Of one and two axes, with strides, padding, dilation and groups, behind each other, in many sizes of ciphertexts."""
+    """Of one and two axes, with strides, padding, dilation and groups, behind each other, in many
+    sizes of ciphertexts."""
     draw = data.draw
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     axes, per_group = draw(st.integers(1, 2)), draw(st.integers(1, 3))
@@ -119,7 +121,8 @@ def test_random_convolutions(data: st.DataObject) -> None:
 
 
 def residual(rng: np.random.Generator, width: int, size: int) -> Graph:
-    """The convolutions of ResNet-20, with squares; shortcuts between stages take every second pixel and add channels of zeros."""
+    """The convolutions of ResNet-20, with squares; shortcuts between stages take every second pixel
+    and add channels of zeros."""
     nodes: list[Node] = []
 
     def add(node: Node) -> Node:
@@ -153,10 +156,12 @@ def counts(low: Graph) -> dict[str, list[int]]:
 
 
 def test_diagonals_of_a_small_residual_network(rng: np.random.Generator) -> None:
-    """4, 8 and 16 channels; 1,024 slots hold 4 copies of the first stage's arrays, 8 of the second's and 16 of the third's."""
+    """4, 8 and 16 channels; 1,024 slots hold 4 copies of the first stage's arrays, 8 of the
+    second's and 16 of the third's."""
     low = lower(lay_out(fold(residual(rng, 4, 8)), 1024, WEIGHTS), WEIGHTS)
     found = counts(low)
-    # Of 36 distances between channels and pixels in the first stage, 98 in the second and 225 in the third:
+    # Of 36 distances between channels and pixels in the first stage, 98 in the second and 225 in
+    # the third:
     assert found["0a"] == [9] and found["0 sum"] == [9, 0]
     # A turn that leaves 8 of 14 saves a fifth of a rotation, and is not worth its noise.
     assert found["4a"] == [14] and found["4 sum"] == [14, 0]
@@ -166,7 +171,8 @@ def test_diagonals_of_a_small_residual_network(rng: np.random.Generator) -> None
 
 @pytest.mark.long
 def test_diagonals_of_resnet_20(rng: np.random.Generator) -> None:
-    """In 32,768 slots, of a ring of 65,536. Every diagonal was one of its own before overlays: 4,535."""
+    """In 32,768 slots, of a ring of 65,536. Every diagonal was one of its own before overlays:
+    4,535."""
     low = lower(lay_out(fold(residual(rng, 16, 32)), 1 << 15, WEIGHTS), WEIGHTS)
     found = counts(low)
     assert found["0a"] == [36] and found["0 sum"] == [36, 0]
@@ -176,7 +182,8 @@ def test_diagonals_of_resnet_20(rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("batch", [1, 4])
 def test_encrypted_overlays(batch: int, rng: np.random.Generator) -> None:
-    """Two convolutions, decrypted; from a file as well, and not from one whose keys have no conjugation."""
+    """Two convolutions, decrypted; from a file as well, and not from one whose keys have no
+    conjugation."""
     a, b = rng.normal(size=(4, 2, 3, 3)) / 4, rng.normal(size=(2, 4, 3, 3)) / 5
     nodes = [made("x", "input", [], {"shape": (2, 6, 6)})]
     for k, weight in enumerate((a, b)):
@@ -205,7 +212,8 @@ def test_encrypted_overlays(batch: int, rng: np.random.Generator) -> None:
         off = client.decrypt(server(client.encrypt(some))) - program.clear(some)
         assert np.abs(off).max() <= 2.0**-12 * largest
         squares.append((off.reshape(batch, -1) / port.radius) ** 2)
-    # The noise that is announced is that of the number with the most, of which few examples tell no more than this.
+    # The noise that is announced is that of the number with the most, of which few examples tell no
+    # more than this.
     worst = np.sqrt(np.concatenate(squares).mean(axis=0).max())
     assert 0.3 < worst * 2 ** program.manifest.demand.noise_bits[0] < 2.0
     again = jali.nn.Program.from_bytes(program.to_bytes())
@@ -218,7 +226,8 @@ def test_encrypted_overlays(batch: int, rng: np.random.Generator) -> None:
 def test_matrices_of_other_overlays_are_others(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server keeps one matrix for equal hashes, so that equal numbers under different overlays need different ones."""
+    """A server keeps one matrix for equal hashes, so that equal numbers under different overlays
+    need different ones."""
     graph = fold(residual(rng, 4, 8))
 
     def terms() -> list[Term]:
@@ -240,7 +249,8 @@ def test_matrices_of_other_overlays_are_others(
 def test_matrices_of_one_array_share_its_overlay(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As the gates of a recurrent cell do. The result is the same to the bit, with fewer rotations; and another array has another overlay."""
+    """As the gates of a recurrent cell do. The result is the same to the bit, with fewer rotations;
+    and another array has another overlay."""
     a, b, c = rng.normal(size=(3, 16, 16)) / 8
 
     def f(x: Any, y: Any) -> Any:

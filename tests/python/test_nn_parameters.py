@@ -1,4 +1,5 @@
-"""Parameters of compiled programs: how much noise they may have, how much room, and what the choice among them costs."""
+"""Parameters of compiled programs: how much noise they may have, how much room, and what the choice
+among them costs."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ def layers(rng: np.random.Generator, *sizes: int) -> Any:
 def test_six_deviations_of_the_noise_are_within_the_promise(
     sizes: tuple[int, ...], rng: np.random.Generator
 ) -> None:
-    """Exact programs have nothing but noise. Over many numbers, its deviation is known to a tenth."""
+    """Exact programs have nothing but noise. Over many numbers, its deviation is known to a
+    tenth."""
     f, x = layers(rng, *sizes), rng.uniform(-1, 1, (300, sizes[0]))
     program = jali.compile(f, x[0], calibration=x, precision_bits=7)
     want = np.stack([f(v) for v in x[:80]])
@@ -105,19 +107,21 @@ NOISY = {
 def test_six_deviations_of_every_number_are_within_the_promise(
     kind: str, rng: np.random.Generator
 ) -> None:
-    """Nothing but noise is in an exact program's results. In most of these, nearly all of it is in one number of each array, with which a
-    mean over numbers has little to do."""
+    """Nothing but noise is in an exact program's results. In most of these, nearly all of it is in
+    one number of each array, with which a mean over numbers has little to do."""
     f, x, bits = NOISY[kind](rng), rng.uniform(-1, 1, (400, 16)), 9
     program = jali.compile(f, x[0], calibration=x, precision_bits=bits, batch=32)
     want = np.stack([f(v) for v in x[:256]])
     off = (encrypted(program, x[:256]) - want).reshape(256, -1)
     (name,) = program.stages["calibrate"].outputs
     promise = 2.0**-bits * program.stages["calibrate"][name].attrs["largest"]
-    # A slot's noise is larger where the secret key's polynomial is, so that tails are heavier than those of normal numbers: of 1,024 numbers, the largest error
-    # exceeded the promise in one of a hundred runs (docs/noise.md).
+    # A slot's noise is larger where the secret key's polynomial is, so that tails are heavier than
+    # those of normal numbers: of 1,024 numbers, the largest error exceeded the promise in one of a
+    # hundred runs (docs/noise.md).
     assert np.abs(off).max() <= 1.5 * promise
     assert np.mean(np.abs(off) > promise) <= 0.01
-    # The estimate is that of the worst number, and not of a bound far above it, unless few examples have most of the noise.
+    # The estimate is that of the worst number, and not of a bound far above it, unless few examples
+    # have most of the noise.
     worst = np.sqrt(np.mean(off**2, axis=0)).max()
     radius = float(program.stages["levels"][name].attrs["radius"])
     claimed = radius * 2.0 ** -program.manifest.demand.noise_bits[0]
@@ -128,7 +132,8 @@ def test_six_deviations_of_every_number_are_within_the_promise(
 
 @pytest.mark.parametrize("bits", [6, 12])
 def test_the_network_of_lola_takes_a_small_ring(bits: int) -> None:
-    """As small as a program by hand takes. Brighter images than those of the calibration leave its ranges, which decryption says; level 0 holds their results all the same."""
+    """As small as a program by hand takes. Brighter images than those of the calibration leave its
+    ranges, which decryption says; level 0 holds their results all the same."""
     graph = network.load("mnist").graph()
     images = random_images("mnist", 60)
     images = images[images.any((1, 2))]  # the logits of an empty one are large
@@ -148,14 +153,16 @@ def test_the_network_of_lola_takes_a_small_ring(bits: int) -> None:
     reply = server(client.encrypt(bright[first : first + 1]))
     with pytest.raises(jali.WrongDecryption, match="outside of the ranges of the calibration"):
         client.decrypt(reply)
-    # The promise is one for numbers within the ranges. Squares of larger ones have more noise, so this is held to their own size.
+    # The promise is one for numbers within the ranges. Squares of larger ones have more noise, so
+    # this is held to their own size.
     got = client.decrypt(reply, check=False)
     assert np.abs(got - want[first]).max() <= 2.0**-bits * np.abs(want[first]).max()
 
 
 @pytest.mark.parametrize("beyond", [100, 5000])
 def test_level_0_holds_what_a_matrix_may_give(beyond: float, rng: np.random.Generator) -> None:
-    """The terms of a sum cancel in all examples of the calibration. In others they need not, and intervals allow for that."""
+    """The terms of a sum cancel in all examples of the calibration. In others they need not, and
+    intervals allow for that."""
     signs = np.tile([1.0, -1.0], 32)
     x = rng.uniform(-1, 1, (300, 1)) * np.ones((300, 64))
     x[:, ::2] *= 1 + rng.uniform(-1, 1, (300, 32)) / beyond

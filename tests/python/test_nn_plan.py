@@ -51,7 +51,8 @@ def test_more_precision_than_there_is_names_the_limit() -> None:
 
 
 def test_a_gpu_has_words_of_32_bits_for_the_fewest_more_bits_of_precision() -> None:
-    """At 15.6 bits of precision no number of levels has enough primes of 32 bits. How many more bits it takes differs."""
+    """At 15.6 bits of precision no number of levels has enough primes of 32 bits. How many more
+    bits it takes differs."""
     cpu, gpu = (rings(15.6, 1, device)[-1] for device in ("cpu", "cuda"))
     assert cpu.log_n == gpu.log_n == 16
     more = set()
@@ -77,8 +78,9 @@ def test_plans_for_a_gpu_have_words_of_32_bits() -> None:
 
 @pytest.mark.long
 def test_bits_that_have_other_words_take_other_levels() -> None:
-    """With seven levels between two bootstrappings, words of 32 bits take 17.3 bits of precision, and with 16 levels 16.4: a search for
-    fewer bits must not end where the one before did if nothing there has such words."""
+    """With seven levels between two bootstrappings, words of 32 bits take 17.3 bits of precision,
+    and with 16 levels 16.4: a search for fewer bits must not end where the one before did if
+    nothing there has such words."""
     gpu = restoring("cuda")
     near = gpu._cheapest(18.0)
     assert gpu._cheapest(16.0, near).params.word == "w32"
@@ -86,7 +88,8 @@ def test_bits_that_have_other_words_take_other_levels() -> None:
 
 
 def test_machines_that_share_numbers_compute_the_same() -> None:
-    """The second machine has the diagonals of the first; another number of slots or of lanes has its own."""
+    """The second machine has the diagonals of the first; another number of slots or of lanes has
+    its own."""
     rng = np.random.default_rng(4)
     weights, x = rng.normal(size=(5, 12)) / 4, rng.uniform(-1, 1, (40, 12))
     program = jali.compile(lambda v: weights @ v, x[0], calibration=x, precision_bits=8, batch=2)

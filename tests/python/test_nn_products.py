@@ -1,4 +1,5 @@
-"""Products of encrypted matrices, attention and encoders: every stage against NumPy, and encrypted at small size."""
+"""Products of encrypted matrices, attention and encoders: every stage against NumPy, and encrypted
+at small size."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ from jali.nn import encoders, recorded, trace
 
 
 def check_stages(f: Any, shapes: list[tuple[int, ...]], rng: np.random.Generator) -> Graph:
-    """Every stage computes what NumPy does, for lanes of several sizes. It returns the folded graph."""
+    """Every stage computes what NumPy does, for lanes of several sizes. It returns the folded
+    graph."""
     x = [rng.uniform(-1, 1, (5, *shape)) for shape in shapes]
     want = np.stack([f(*v) for v in zip(*x, strict=True)])
     graph = verify(trace(f, tuple(v[0] for v in x)))
@@ -108,7 +110,8 @@ def test_a_square_is_a_product_of_an_array_with_itself() -> None:
 
 
 def test_copies_are_spread_by_rotations() -> None:
-    """Column 5 of a matrix of 16 x 16, repeated along rows: one diagonal, and four rotations; and row 5, repeated along columns."""
+    """Column 5 of a matrix of 16 x 16, repeated along rows: one diagonal, and four rotations; and
+    row 5, repeated along columns."""
     slots, shape = 256, (16, 16)
     x = np.random.default_rng().normal(size=(1, 256))
     layout = fitted(shape, slots)
@@ -179,7 +182,8 @@ def test_an_encoder_layer_is_its_definition(rng: np.random.Generator) -> None:
 
 
 def test_attention_encrypted(rng: np.random.Generator) -> None:
-    """Two products of matrices, with shares that are squares in the place of a softmax; four sentences in a ciphertext."""
+    """Two products of matrices, with shares that are squares in the place of a softmax; four
+    sentences in a ciphertext."""
     w, x = rng.normal(size=(3, 8, 8)) / 3, rng.uniform(-1, 1, (100, 8, 8))
 
     def f(x: Any) -> Any:
@@ -192,7 +196,8 @@ def test_attention_encrypted(rng: np.random.Generator) -> None:
 
 
 def test_an_encoder_encrypted(rng: np.random.Generator) -> None:
-    """A layer with bootstraps, on a small ring that is not secure; and the program that its bytes make."""
+    """A layer with bootstraps, on a small ring that is not secure; and the program that its bytes
+    make."""
     w, head = weights_of(8, 16, rng), rng.normal(size=(1, 8))
     ones, zeros = np.ones(8), np.zeros(8)
     x = np.stack([encoders.layer_norm(v, ones, zeros) for v in rng.normal(size=(200, 8, 8))])

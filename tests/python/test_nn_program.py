@@ -1,4 +1,5 @@
-"""Compiled programs on ciphertexts, against the model in the clear. test_nn_roles.py has what client and server exchange and refuse."""
+"""Compiled programs on ciphertexts, against the model in the clear. test_nn_roles.py has what
+client and server exchange and refuse."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ def encrypted(program: nn.Program, *inputs: Any) -> Any:
 
 
 def assert_precise(program: nn.Program, got: Any, want: Any) -> None:
-    """No number is off by more than was promised, in units of the largest output of the calibration."""
+    """No number is off by more than was promised, in units of the largest output of the
+    calibration."""
     largest = program.stages["calibrate"][program.stages["calibrate"].outputs[0]].attrs["largest"]
     assert got.shape == want.shape
     assert np.abs(got - want).max() <= 2.0**-program.precision_bits * largest
@@ -69,7 +71,8 @@ def test_approximations_keep_the_promise_on_every_example_of_a_small_model(
 
 @pytest.mark.parametrize("n", [3, 4, 12])
 def test_sums_of_what_is_not_0_at_0(n: int, rng: np.random.Generator) -> None:
-    """A softmax of n numbers. Between these, and behind exp, the slots hold ones, which a sum over all slots would count."""
+    """A softmax of n numbers. Between these, and behind exp, the slots hold ones, which a sum over
+    all slots would count."""
     w, v = rng.normal(size=(n, 6)) / 4, rng.normal(size=(n, n)) / 4
 
     def softmax(x: Any) -> Any:
@@ -105,7 +108,8 @@ def test_arrays_of_several_ciphertexts(rng: np.random.Generator) -> None:
 def test_equal_work_of_ciphertexts_is_done_at_once(
     most: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every row of an array is multiplied with one matrix, which is encoded once; recorded or not, and for a batch of ciphertexts."""
+    """Every row of an array is multiplied with one matrix, which is encoded once; recorded or not,
+    and for a batch of ciphertexts."""
     monkeypatch.setattr(interpreter, "_ON_A_CPU", most)
     w = rng.normal(size=(8, 8)) / 3
     x = rng.uniform(-1, 1, (40, 50, 8))
@@ -169,7 +173,8 @@ def test_damaged_bytes_are_refused(rng: np.random.Generator) -> None:
                 load(bytes(damaged))
             except jali.Error:
                 continue
-            # Not every bit of a message is checked: how many examples it holds may change within a ciphertext.
+            # Not every bit of a message is checked: how many examples it holds may change within a
+            # ciphertext.
             assert load is not nn.Manifest.from_bytes
 
 
@@ -252,7 +257,8 @@ def test_reshapes_cost_nothing(rng: np.random.Generator) -> None:
 
 
 def test_outputs_are_reshaped_functions(rng: np.random.Generator) -> None:
-    """Folding leaves the reshape out; the error of the function is measured on the output all the same."""
+    """Folding leaves the reshape out; the error of the function is measured on the output all the
+    same."""
     x = rng.uniform(-1, 1, (60, 4))
     f = lambda v: np.tanh(v).reshape(2, 2)  # noqa: E731
     program = jali.compile(f, x[0], calibration=x, precision_bits=6)
@@ -260,7 +266,8 @@ def test_outputs_are_reshaped_functions(rng: np.random.Generator) -> None:
 
 
 def test_encoded_biases_are_in_the_price_list(rng: np.random.Generator) -> None:
-    """A bias takes as many bytes as half a ciphertext, and a recurrent network of 200 steps had more of them than of matrices."""
+    """A bias takes as many bytes as half a ciphertext, and a recurrent network of 200 steps had
+    more of them than of matrices."""
     biases, x = rng.uniform(-1, 1, (24, 10)), rng.uniform(-1, 1, (300, 10))
     program = jali.compile(
         lambda v: sum((v + b) * (v - b) * 0.02 for b in biases),
@@ -277,7 +284,8 @@ def test_encoded_biases_are_in_the_price_list(rng: np.random.Generator) -> None:
 
 
 def test_the_price_list_holds(rng: np.random.Generator) -> None:
-    """Bytes of keys and messages are those that come; the noise that is announced is the noise that is there."""
+    """Bytes of keys and messages are those that come; the noise that is announced is the noise that
+    is there."""
     f, x = perceptron(rng, scalar.sigmoid), rng.uniform(-1, 1, (300, 10))
     program = jali.compile(f, x[0], calibration=x, precision_bits=12, batch=16)
     summary = program.summary(threads=1)
@@ -301,7 +309,8 @@ def test_the_price_list_holds(rng: np.random.Generator) -> None:
     output = exact[exact.outputs[0]]
     want = every_value(exact, [inside])[output.name] * output.attrs["radius"]
     noise = client.decrypt(reply) - want - output.attrs["centre"]
-    # 48 numbers: the mean of their squares is within a factor of 4 of its expectation but with probability 1e-6.
+    # 48 numbers: the mean of their squares is within a factor of 4 of its expectation but with
+    # probability 1e-6.
     assert summary.layers[-1].noise / 16 < np.sqrt(np.mean(noise**2)) < 2 * summary.layers[-1].noise
     for word in ("sigmoid", "levels", "keys", "noise", "examples"):
         assert word in str(summary)
@@ -354,7 +363,8 @@ def test_attention(rng: np.random.Generator) -> None:
 
 
 def test_training_is_a_function_of_the_data(rng: np.random.Generator) -> None:
-    """Two steps of a logistic regression's gradient on encrypted examples and labels, with the sigmoid as a line."""
+    """Two steps of a logistic regression's gradient on encrypted examples and labels, with the
+    sigmoid as a line."""
 
     def train(x: Any, y: Any) -> Any:
         weights = (x * (0.5 * y)[:, None]).mean(axis=0)
@@ -408,7 +418,8 @@ def test_matrices_that_do_not_fit_the_memory_are_stored_otherwise(
 def test_simulated_numbers_that_overflow_are_told_once_and_plainly(
     rng: np.random.Generator,
 ) -> None:
-    """A polynomial far outside of its interval has no value. The warning is Jali's, which says what to change, and not NumPy's."""
+    """A polynomial far outside of its interval has no value. The warning is Jali's, which says what
+    to change, and not NumPy's."""
     f = lambda v: np.tanh(2 * np.tanh(2 * np.tanh(1000 * (v[0] + v[1]))))  # noqa: E731
     x = rng.uniform(-1, 1, (50, 1)) * np.array([1.0, -1.0]) + rng.uniform(-1e-3, 1e-3, (50, 2))
     program = jali.compile(f, x[0], calibration=x, precision_bits=6)

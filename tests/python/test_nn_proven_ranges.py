@@ -1,4 +1,5 @@
-"""Inputs from anywhere in the ranges that clients accept: no array leaves a range that is proven, and what leaves one that was seen is told."""
+"""Inputs from anywhere in the ranges that clients accept: no array leaves a range that is proven,
+and what leaves one that was seen is told."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ BITS = 6
 
 
 def anywhere(program: nn.Program, count: int, rng: np.random.Generator) -> list[Array]:
-    """Examples of every input: numbers drawn uniformly from the ranges that clients accept, and corners of these."""
+    """Examples of every input: numbers drawn uniformly from the ranges that clients accept, and
+    corners of these."""
     found = []
     for port in program.manifest.inputs:
         inside = rng.uniform(port.low, port.high, (count, port.low.size))
@@ -37,7 +39,8 @@ def anywhere(program: nn.Program, count: int, rng: np.random.Generator) -> list[
 def largest_errors(
     program: nn.Program, calibration: list[Array], inputs: list[Array]
 ) -> tuple[Array, list[str]]:
-    """The largest error of every example without noise, in units of the largest number of the calibration, and what simulate warns of."""
+    """The largest error of every example without noise, in units of the largest number of the
+    calibration, and what simulate warns of."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         got = np.asarray(program.simulate(*inputs, rng=0))
@@ -89,7 +92,8 @@ def test_no_accepted_input_leads_out_of_proven_ranges(
     )
     assert all(node.attrs["proven"] for node in program.stages["calibrate"])
     off, told = largest_errors(program, [calibration], anywhere(program, 2000, rng))
-    # The outputs of other inputs are larger than those of the calibration, and errors of functions are in units of the largest value.
+    # The outputs of other inputs are larger than those of the calibration, and errors of functions
+    # are in units of the largest value.
     limit = (
         2.0**-BITS
         * max(1.0, *(np.abs(p.peak * p.radius).max() for p in program.manifest.outputs))
@@ -145,7 +149,8 @@ def test_a_corner_of_the_accepted_range_is_decrypted_right(rng: np.random.Genera
 
 
 def test_results_on_the_other_side_of_0_are_refused(rng: np.random.Generator) -> None:
-    """Results of the calibration lie in [1, 9]. Those of the same size with the other sign are out of range."""
+    """Results of the calibration lie in [1, 9]. Those of the same size with the other sign are out
+    of range."""
     calibration = rng.uniform(1, 3, (100, 4))
     program = jali.compile(lambda x: x * x, calibration[0], calibration=calibration)
     (port,) = program.manifest.outputs

@@ -1,4 +1,5 @@
-"""Runs that are recorded: for every batch one, from several threads, and freed with their server."""
+"""Runs that are recorded: for every batch one, from several threads, and freed with their
+server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a newcomer does wrong with jali.compile, and the sentence that says what to do instead. Modules of PyTorch: test_nn_torch_refusals.py."""
+"""What a newcomer does wrong with jali.compile, and the sentence that says what to do instead.
+Modules of PyTorch: test_nn_torch_refusals.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Compiled programs that bootstrap, on small rings that are not secure: against the model in the clear, and against what was announced."""
+"""Compiled programs that bootstrap, on small rings that are not secure: against the model in the
+clear, and against what was announced."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ def rotations(rng: np.random.Generator, count: int, size: int) -> list[np.ndarra
 
 
 def network(rng: np.random.Generator, layers: int, activation: Any, skip: bool = False) -> Any:
-    """Layers of an orthogonal matrix and an activation; with `skip`, an array goes past each but the first."""
+    """Layers of an orthogonal matrix and an activation; with `skip`, an array goes past each but
+    the first."""
     matrices = rotations(rng, layers, 8)
 
     def f(x: Any) -> Any:
@@ -107,7 +109,8 @@ def test_a_deep_network_is_what_it_is_in_the_clear(deep: tuple[nn.Program, np.nd
     assert 0 < summary.bootstrap_seconds < summary.seconds
     assert 0 < summary.bootstrap_key_bytes <= summary.key_bytes_expanded
     assert f"{summary.bootstraps} bootstraps" in str(summary)
-    # Also the matrices of bootstrapping, one set for each level, are part of the memory that is predicted.
+    # Also the matrices of bootstrapping, one set for each level, are part of the memory that is
+    # predicted.
     assert summary.bootstrap_matrix_bytes > summary.device_bytes / 10
     assert abs(server.evaluator.counters()["bytes_peak"] / summary.device_bytes - 1) < 0.05
     assert "by the average of the noise over numbers" in str(summary)
@@ -169,7 +172,8 @@ def test_arrays_that_repeat_are_bootstrapped_with_fewer_slots(
 
 
 def test_further_keys_are_made_if_they_save_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four arrays of 256 numbers fill all slots; most of 8 numbers behind them repeat after 16 or 64."""
+    """Four arrays of 256 numbers fill all slots; most of 8 numbers behind them repeat after 16 or
+    64."""
     rng = np.random.default_rng(11)
     x = rng.uniform(-1, 1, (40, 256))
     small, (narrow,) = rotations(rng, 8, 8), rotations(rng, 1, 256)
@@ -194,7 +198,8 @@ def test_further_keys_are_made_if_they_save_enough(monkeypatch: pytest.MonkeyPat
     server = program.server(client.evaluation_keys(), threads=1, device="cpu")
     got = client.decrypt(server(client.encrypt(x[:2])))
     assert np.abs(got - program.clear(x[:2])).max() <= 2.0**-5 * largest(program)
-    # Without room for the keys, or if they do not save enough, all arrays are bootstrapped with all slots.
+    # Without room for the keys, or if they do not save enough, all arrays are bootstrapped with all
+    # slots.
     tight = program_of(f, x, 5, 5, key_memory=params.expanded_bootstrap_key_bytes() - 1)
     assert tight.manifest.demand.bootstrap not in ("all", "none")
     monkeypatch.setattr(bootstrapping_planner, "_WORTH_KEYS", 0.9)
@@ -228,7 +233,8 @@ def test_noise_as_large_as_the_numbers_is_refused(deep: tuple[nn.Program, np.nda
 def test_an_average_is_over_all_examples_if_there_are_few_outputs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Noise of a factor is in proportion to the other one, which is small in the examples that are drawn first."""
+    """Noise of a factor is in proportion to the other one, which is small in the examples that are
+    drawn first."""
     monkeypatch.setattr(element_noise, "_MOST", 8)
     x = np.full((64, 2), 0.9)
     x[::8] = 0.01
@@ -251,7 +257,8 @@ def test_captured_and_eager_runs_agree(deep: tuple[nn.Program, np.ndarray]) -> N
 
 
 def test_many_squares_between_two_bootstraps_are_within_their_bounds() -> None:
-    """Bounds of ciphertexts would outgrow all numbers behind nine squares. Every array has what the plan knows of it instead."""
+    """Bounds of ciphertexts would outgrow all numbers behind nine squares. Every array has what the
+    plan knows of it instead."""
     rng = np.random.default_rng(3)
     matrices = rotations(rng, 17, 64)
 
@@ -431,8 +438,8 @@ def test_eight_layers_of_relu() -> None:
 
 
 def resnet_20(rng: np.random.Generator, examples: np.ndarray, width: int) -> Graph:
-    """A residual network of 20 layers with squares, whose arrays are scaled so that the examples' largest number is 1; at its two strides,
-    matrices go past the block."""
+    """A residual network of 20 layers with squares, whose arrays are scaled so that the examples'
+    largest number is 1; at its two strides, matrices go past the block."""
     nodes = [made("x", "input", [], {"shape": examples.shape[1:]})]
     values = {"x": examples}
 
@@ -495,7 +502,8 @@ def test_a_residual_network_of_20_layers_takes_two_bootstraps() -> None:
 
 @pytest.mark.long
 def test_a_program_that_is_too_deep_for_bounds_of_noise_bootstraps() -> None:
-    """Its 39 levels fit the largest ring, but its bounds square with every product. Parameters are secure ones."""
+    """Its 39 levels fit the largest ring, but its bounds square with every product. Parameters are
+    secure ones."""
     rng = np.random.default_rng()
     x = rng.uniform(-1, 1, (50, 8))
     f = network(rng, 19, quadratic)

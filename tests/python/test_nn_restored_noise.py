@@ -1,4 +1,5 @@
-"""What a bootstrapping adds to the copies of a number: against copies that are decrypted one by one."""
+"""What a bootstrapping adds to the copies of a number: against copies that are decrypted one by
+one."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ def params_of(bits: float) -> ckks.Params:
 
 
 def errors(params: ckks.Params, x: np.ndarray, size: float) -> tuple[np.ndarray, float]:
-    """What bootstrappings of the same numbers with other keys add (runs, copies, slots), and the deviation that is expected."""
+    """What bootstrappings of the same numbers with other keys add (runs, copies, slots), and the
+    deviation that is expected."""
     copies, runs, bits = np.tile(x, params.slots // SLOTS), [], 0.0
     for _ in range(RUNS):
         client = ckks.Client(params, threads=1)
@@ -38,8 +40,8 @@ def errors(params: ckks.Params, x: np.ndarray, size: float) -> tuple[np.ndarray,
     return np.array(runs), 2.0**-bits
 
 
-# At 15, 18 and 21 bits the error of the cosine is as large as it may be, and at 16.5 and 19 bits it is small. Numbers of size 1 have
-# an error of the sine that is larger than all other noise.
+# At 15, 18 and 21 bits the error of the cosine is as large as it may be, and at 16.5 and 19 bits it
+# is small. Numbers of size 1 have an error of the sine that is larger than all other noise.
 @pytest.mark.parametrize(
     ("bits", "size"),
     [(15, 0.05), (16.5, 0.05), (18, 0.01), (18, 0.25), (19, 0.05), (21, 0.05), (15, 1), (19, 1)],

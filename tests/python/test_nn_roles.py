@@ -1,4 +1,5 @@
-"""Client and server of a compiled program: what they exchange, what each knows, and what they refuse."""
+"""Client and server of a compiled program: what they exchange, what each knows, and what they
+refuse."""
 
 from __future__ import annotations
 
@@ -97,7 +98,8 @@ def test_numbers_outside_of_the_calibrated_range_are_refused(rng: np.random.Gene
 
 
 def test_numbers_unlike_the_calibration_are_found_at_decryption(rng: np.random.Generator) -> None:
-    """Their root mean square is above the calibration's, which is no declaration of the user's: encryption takes them."""
+    """Their root mean square is above the calibration's, which is no declaration of the user's:
+    encryption takes them."""
     x = rng.uniform(-0.1, 0.1, (50, 10))
     program = jali.compile(lambda v: np.square(v) * 0.5, x[0], calibration=x, input_range=(-1, 1))
     with pytest.raises(jali.WrongDecryption, match="calibrated"):
@@ -169,7 +171,8 @@ def test_servers_of_one_program_do_not_disturb_each_other(rng: np.random.Generat
 def test_results_beyond_the_calibration_are_not_silent(
     activation: Any, rng: np.random.Generator
 ) -> None:
-    """Inputs that the user allowed, but of which no example told: the result leaves its range, and decryption says so."""
+    """Inputs that the user allowed, but of which no example told: the result leaves its range, and
+    decryption says so."""
     f, x = perceptron(rng, activation), rng.uniform(-1, 1, (50, 10))
     program = jali.compile(
         f, x[0], calibration=x, input_range=(-300, 300), precision_bits=6, batch=2

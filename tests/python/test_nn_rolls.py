@@ -61,7 +61,8 @@ def test_a_roll_of_an_array_that_fills_its_period_is_a_rotation() -> None:
 
 
 def test_other_moves_are_no_rotations() -> None:
-    """Beside an array that does not fill its period lie zeros, which a rotation would move between its numbers."""
+    """Beside an array that does not fill its period lie zeros, which a rotation would move between
+    its numbers."""
     layout = fitted((8,), 32)
     wide, short = Layout((8,), 32, 16), fitted((6,), 32)
     assert not rolled(moved(8, 3), wide, wide)
@@ -102,8 +103,10 @@ def test_whole_factors_take_no_level(rng: np.random.Generator) -> None:
 
 @pytest.mark.long
 def test_rolls_and_whole_factors_encrypted(rng: np.random.Generator) -> None:
-    """Gates in one array, with rolls, whole factors, and terms of one sum that lie at different levels."""
-    # Some weights and examples, about one draw in a hundred, need no whole factor that takes no level.
+    """Gates in one array, with rolls, whole factors, and terms of one sum that lie at different
+    levels."""
+    # Some weights and examples, about one draw in a hundred, need no whole factor that takes no
+    # level.
     fixed = np.random.default_rng(0)
     weights = cell_of(8, 4, 8, fixed)
     functions = {"gate": (0.5, 0.2, 0.0, -0.006), "activation": (0.0, 0.8, 0.0, -0.096)}
@@ -157,7 +160,8 @@ def test_one_row_of_sums_behind_overlays_serves_several_matrices(rng: np.random.
 
 
 def test_copies_of_an_iteration_stand_for_all(rng: np.random.Generator) -> None:
-    """The search of layouts weighs a matrix of a loop with the number of its iterations, beside a slice of the input for each of them."""
+    """The search of layouts weighs a matrix of a loop with the number of its iterations, beside a
+    slice of the input for each of them."""
     w = rng.normal(size=(8, 8)) / 8
     x = rng.uniform(-1, 1, (40, 30, 8))
 

@@ -20,7 +20,8 @@ from jali.simulate.steps import Entity
 
 @pytest.fixture(scope="module")
 def served() -> Any:
-    """A program of two inputs and two outputs, of which one takes several ciphertexts; its client and its function."""
+    """A program of two inputs and two outputs, of which one takes several ciphertexts; its client
+    and its function."""
     rng = np.random.default_rng(5)
     w = rng.normal(size=(3, 4)) / 2
     f = lambda x, y: (np.square(w @ x) + y[:3], x * 2)  # noqa: E731

@@ -1,4 +1,5 @@
-"""Matrices in several ciphertexts that lie skewed: where their numbers are, and products with vectors from both sides."""
+"""Matrices in several ciphertexts that lie skewed: where their numbers are, and products with
+vectors from both sides."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def powers(least: int, most: int) -> st.SearchStrategy[int]:
 @settings(max_examples=50, deadline=None)
 @given(powers(2, 8), st.integers(1, 60), st.integers(1, 60))
 def test_every_number_lies_once(slots: int, rows: int, columns: int) -> None:
-    """In as few ciphertexts as hold rows of a power of two of numbers, up to a power of two; a row's chunks in slots of its own."""
+    """In as few ciphertexts as hold rows of a power of two of numbers, up to a power of two; a
+    row's chunks in slots of its own."""
     layout, filled_up = skewed((rows, columns), slots), 1 << (columns - 1).bit_length()
     if layout is None:
         assert rows * filled_up <= slots or rows > slots
@@ -97,7 +99,8 @@ def product_and_back(rows: int, columns: int, function: str | None) -> Graph:
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_products_with_vectors_from_both_sides(data: st.DataObject) -> None:
-    """Of any size, in slots that the matrix fills or does not fill, by an interpreter of slots of its own."""
+    """Of any size, in slots that the matrix fills or does not fill, by an interpreter of slots of
+    its own."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     slots, lanes = data.draw(powers(3, 8)), data.draw(powers(0, 2))
     rows, columns = data.draw(st.integers(1, 40)), data.draw(st.integers(1, 20))
@@ -112,8 +115,9 @@ def rotations(term: Term) -> int:
 
 
 def test_a_product_takes_the_rotations_of_one_ciphertext(rng: np.random.Generator) -> None:
-    """64 x 16 numbers in 4 ciphertexts: 3 turns of the vector; a sum in one ciphertext of what is left of 16 columns, with one mask, and its copies; 3 turns
-    back; and the sum over 16 windows of 16. Rows one behind the other would take 4 x (4 + 4) + 4 with 4 masks."""
+    """64 x 16 numbers in 4 ciphertexts: 3 turns of the vector; a sum in one ciphertext of what is
+    left of 16 columns, with one mask, and its copies; 3 turns back; and the sum over 16 windows of
+    16. Rows one behind the other would take 4 x (4 + 4) + 4 with 4 masks."""
     low = check(product_and_back(64, 16, "sigmoid"), 256, 2, rng)
     assert isinstance(low["x"].attrs["layout"], Skewed)
     assert (
@@ -156,7 +160,8 @@ def training(rows: int, features: int, count: int, rng: np.random.Generator, slo
 
 
 def test_a_sum_that_several_multiply_is_computed_once(rng: np.random.Generator) -> None:
-    """v' and w' take multiples of the gradient, and the iteration behind takes another of it, in the place of w'."""
+    """v' and w' take multiples of the gradient, and the iteration behind takes another of it, in
+    the place of w'."""
     graph = training(64, 16, 5, rng, 256)
     rotated = [n.name for n in graph if any(t.sums or t.joined for t in n.attrs.get("terms", ()))]
     gradients = [n for n in rotated if graph[n].attrs["layout"].period == 16]
@@ -229,7 +234,8 @@ def test_sums_that_are_outputs_stay(rng: np.random.Generator) -> None:
 
 @pytest.fixture(scope="module")
 def program() -> tuple[nn.Program, np.ndarray]:
-    """x^T (x s)^2 for the squares s of sums of columns of a matrix that takes several ciphertexts, without bootstrapping."""
+    """x^T (x s)^2 for the squares s of sums of columns of a matrix that takes several ciphertexts,
+    without bootstrapping."""
     x = np.random.default_rng(3).uniform(-1, 1, (40, 2048, 8)) / 3
 
     def f(x: Any) -> Any:
@@ -240,7 +246,8 @@ def program() -> tuple[nn.Program, np.ndarray]:
 
 
 def test_a_skewed_input_encrypted(program: tuple[nn.Program, np.ndarray]) -> None:
-    """Packed by the client from its manifest alone, with no keys but those that the manifest asks for."""
+    """Packed by the client from its manifest alone, with no keys but those that the manifest asks
+    for."""
     made_of, x = program
     (port,) = made_of.manifest.inputs
     assert isinstance(port.layout, Skewed) and port.layout.count > 1
@@ -258,7 +265,8 @@ def test_a_skewed_input_encrypted(program: tuple[nn.Program, np.ndarray]) -> Non
 def test_layouts_that_are_none_are_refused(
     program: tuple[nn.Program, np.ndarray], skew: object
 ) -> None:
-    """In a manifest from elsewhere: chunks that hold no row, too many ciphertexts or rows, and what is no number."""
+    """In a manifest from elsewhere: chunks that hold no row, too many ciphertexts or rows, and what
+    is no number."""
     data = program[0].manifest.to_bytes()
     content, arrays = container.read("manifest", data)
     content["inputs"][0]["skew"] = skew

@@ -1,4 +1,5 @@
-"""scikit-learn's distances, likelihoods, monomials and kernels: compiled programs give what scikit-learn gives."""
+"""scikit-learn's distances, likelihoods, monomials and kernels: compiled programs give what
+scikit-learn gives."""
 
 from __future__ import annotations
 

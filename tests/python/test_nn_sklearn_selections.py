@@ -1,4 +1,5 @@
-"""scikit-learn's affine and selecting steps, and estimators made of others: compiled programs give what scikit-learn gives."""
+"""scikit-learn's affine and selecting steps, and estimators made of others: compiled programs give
+what scikit-learn gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Where models come from: scikit-learn, ONNX and recorded files. The oracles are their own predictions, and ONNX's evaluator."""
+"""Where models come from: scikit-learn, ONNX and recorded files. The oracles are their own
+predictions, and ONNX's evaluator."""
 
 from __future__ import annotations
 
@@ -140,7 +141,8 @@ def test_a_pipeline_encrypted(flowers: tuple[np.ndarray, np.ndarray]) -> None:
 
 
 def test_a_program_keeps_the_weights_that_it_was_compiled_with(rng: np.random.Generator) -> None:
-    """Also if a model's arrays change afterwards, as in further training: what a server would compute, and what is said in the clear."""
+    """Also if a model's arrays change afterwards, as in further training: what a server would
+    compute, and what is said in the clear."""
     pytest.importorskip("sklearn")
     from sklearn.linear_model import LinearRegression
     from sklearn.pipeline import make_pipeline
@@ -215,7 +217,8 @@ def onnx_model(nodes: list[Any], constants: dict[str, np.ndarray], shape: tuple[
 
 
 def test_onnx_agrees_with_its_own_evaluator(rng: np.random.Generator) -> None:
-    """A network with most operations: residual, groups, pools, batch normalisation, shapes and functions."""
+    """A network with most operations: residual, groups, pools, batch normalisation, shapes and
+    functions."""
     pytest.importorskip("onnx")
     from onnx.helper import make_node
     from onnx.reference import ReferenceEvaluator
@@ -353,7 +356,8 @@ def test_files_that_are_no_models(tmp_path: Path) -> None:
                 trace(tmp_path / name, example)
 
 
-# --- recorded graphs --------------------------------------------------------------------------------
+# --- recorded graphs
+# --------------------------------------------------------------------------------
 
 
 def every_kind(rng: np.random.Generator) -> list[tuple[Graph, list[np.ndarray]]]:
@@ -507,7 +511,8 @@ def test_manifests_of_hostile_servers_are_refused(rng: np.random.Generator) -> N
 
 
 def test_programs_are_saved_and_loaded(rng: np.random.Generator, tmp_path: Path) -> None:
-    """A client of the program as it was compiled goes on working with the program that was loaded."""
+    """A client of the program as it was compiled goes on working with the program that was
+    loaded."""
     x = rng.uniform(-1, 1, (60, 2, 8, 8))
     for graph in (residual_network(rng), trace(lambda v: np.tanh(v[0]).sum(axis=0), x[0])):
         program = jali.compile(graph, x[:1], calibration=x, batch=2, precision_bits=8)

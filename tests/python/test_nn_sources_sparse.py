@@ -1,4 +1,5 @@
-"""Models and examples as scikit-learn users have them: sparse matrices, discriminant analysis within pipelines, calibrations without examples."""
+"""Models and examples as scikit-learn users have them: sparse matrices, discriminant analysis
+within pipelines, calibrations without examples."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ def data(rng: np.random.Generator, classes: int = 3) -> tuple[np.ndarray, np.nda
 
 @pytest.mark.parametrize("solver", ["svd", "eigen"])
 def test_a_discriminant_analysis_within_a_pipeline(solver: str, rng: np.random.Generator) -> None:
-    """It is what it transforms to; as the last step, its scores. Nested pipelines are no different."""
+    """It is what it transforms to; as the last step, its scores. Nested pipelines are no
+    different."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline

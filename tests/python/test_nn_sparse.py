@@ -98,7 +98,8 @@ def test_equal_entries_are_seen(rng: np.random.Generator) -> None:
 
 
 def test_a_matrix_behind_other_maps(rng: np.random.Generator) -> None:
-    """A permutation, one with factors that drops numbers, a diagonal, sums, another matrix; and a scale with zeros."""
+    """A permutation, one with factors that drops numbers, a diagonal, sums, another matrix; and a
+    scale with zeros."""
     matrix, order = drawn(rng), rng.permutation(250)
     dense = SparseMap.dense(matrix)
     chosen = np.where(rng.random(250) < 0.8, order, -1)
@@ -205,7 +206,8 @@ def test_networks_of_large_matrices(outputs: int, rng: np.random.Generator) -> N
 
 @pytest.mark.long
 def test_memory_is_of_the_order_of_the_weights(rng: np.random.Generator) -> None:
-    """Lists of the entries and of their places would take 20 times the bytes of the weights and more."""
+    """Lists of the entries and of their places would take 20 times the bytes of the weights and
+    more."""
     weights = rng.uniform(-1, 1, (2048, 3072)) / 64
     x = rng.uniform(-1, 1, (16, 3072))
     tracemalloc.start()

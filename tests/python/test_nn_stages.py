@@ -1,4 +1,5 @@
-"""The stages of the compiler: each can be read, and each has a verifier that finds what is broken."""
+"""The stages of the compiler: each can be read, and each has a verifier that finds what is
+broken."""
 
 from __future__ import annotations
 
@@ -109,7 +110,8 @@ def test_programs_are_verified(program: nn.Program) -> None:
 
 
 def test_programs_of_many_kinds_are_verified(rng: np.random.Generator) -> None:
-    """Images with branches, gathered inputs, products of encrypted matrices, ReLU, and bootstraps."""
+    """Images with branches, gathered inputs, products of encrypted matrices, ReLU, and
+    bootstraps."""
     image = rng.uniform(-1, 1, (30, 2, 8, 8))
     jali.compile(residual_network(rng), image[:1], calibration=image, batch=2).verify()
     x, q = rng.uniform(-1, 1, (40, 2, 3)), rng.normal(size=(3, 3)) / 3
@@ -186,7 +188,8 @@ def test_verifiers_compare_the_stages_with_parameters_and_client(program: nn.Pro
 
 
 def test_the_levels_are_those_of_the_exact_solver(program: nn.Program) -> None:
-    """A graph with a branch, shared weights and two inputs, with the costs of its own matrices and polynomials."""
+    """A graph with a branch, shared weights and two inputs, with the costs of its own matrices and
+    polynomials."""
     graph, params = program.stages["lower"], program.params
     problem = problem_of(graph, params, program.costs)
     small = replace(

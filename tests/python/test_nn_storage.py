@@ -1,4 +1,5 @@
-"""How matrices are stored: the choice within a memory, what a server really holds, and results that do not depend on it."""
+"""How matrices are stored: the choice within a memory, what a server really holds, and results that
+do not depend on it."""
 
 from __future__ import annotations
 
@@ -49,8 +50,9 @@ def total(chosen: Any, matrices: list[Item]) -> tuple[int, int]:
 @settings(max_examples=300, deadline=None)
 @given(st.lists(items(), min_size=1, max_size=5), st.integers(0, 160))
 def test_the_choice_is_near_the_best_of_all_and_fits(matrices: list[Item], memory: int) -> None:
-    """Of all choices that fit, the best is cheaper by at most one step of one matrix; if everything fits resident, nothing is cheaper. If any choice fits that makes nothing, only such
-    choices count."""
+    """Of all choices that fit, the best is cheaper by at most one step of one matrix; if everything
+    fits resident, nothing is cheaper. If any choice fits that makes nothing, only such choices
+    count."""
     found = stored(matrices, memory)
     held, cost = total(found, matrices)
     assert held <= memory
@@ -99,7 +101,8 @@ def test_streamed_matrices_take_a_share_of_the_hosts_memory(
     assert stored([replace(matrix, integers=0)], 0, streams=True) == ["made"]
 
 
-# --- programs -----------------------------------------------------------------------------------------
+# --- programs
+# -----------------------------------------------------------------------------------------
 
 
 def network(rng: np.random.Generator) -> Any:
@@ -109,7 +112,8 @@ def network(rng: np.random.Generator) -> Any:
 
 @pytest.fixture(scope="module")
 def served() -> tuple[nn.Program, np.ndarray, Any, Any, bytes]:
-    """A program, an example, keys, a request, and the reply of a server with all matrices resident."""
+    """A program, an example, keys, a request, and the reply of a server with all matrices
+    resident."""
     rng = np.random.default_rng(11)
     x = rng.uniform(-1, 1, (50, 10))
     program = jali.compile(network(rng), x[0], calibration=x)
@@ -132,7 +136,8 @@ def in_use(program: nn.Program, keys: Any) -> tuple[nn.Server, int]:
 
 
 def test_every_memory_gives_the_same_reply_and_is_kept(served: Any) -> None:
-    """The bytes that a server takes more than one without matrices are those that are told, and no more than were given."""
+    """The bytes that a server takes more than one without matrices are those that are told, and no
+    more than were given."""
     program, _, keys, request, want = served
     most = sum(program._machine().encoded_bytes.values())
     least = program._machine().least_bytes
@@ -270,7 +275,8 @@ def test_numbers_that_are_too_large_for_integers_are_resident_or_made() -> None:
 
 
 def test_keys_of_bootstrapping_and_matrices_share_the_memory() -> None:
-    """What keys and matrices take together is within what was given, from the memory for which a warning asks on."""
+    """What keys and matrices take together is within what was given, from the memory for which a
+    warning asks on."""
     rng = np.random.default_rng(5)
     turns = [np.linalg.qr(rng.normal(size=(8, 8)))[0] for _ in range(4)]
     x = rng.uniform(-1, 1, (200, 8))
@@ -308,7 +314,8 @@ def test_keys_of_bootstrapping_and_matrices_share_the_memory() -> None:
 
 
 def test_a_gpu_streams_what_does_not_fit_and_a_cpu_makes_it() -> None:
-    """The plan for a GPU needs none. A server on a CPU has no other memory than the one that is given."""
+    """The plan for a GPU needs none. A server on a CPU has no other memory than the one that is
+    given."""
     rng = np.random.default_rng(6)
     x = rng.uniform(-1, 1, (50, 10))
     f = network(rng)

@@ -1,6 +1,8 @@
-"""Modules of PyTorch: every layer against PyTorch itself, and what is refused. test_nn_torch_networks.py has whole networks.
+"""Modules of PyTorch: every layer against PyTorch itself, and what is refused.
+test_nn_torch_networks.py has whole networks.
 
-`make torch-test`, a part of `make check`, installs PyTorch and runs these files; elsewhere they are skipped.
+`make torch-test`, a part of `make check`, installs PyTorch and runs these files; elsewhere they are
+skipped.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ MANY = settings(max_examples=8, deadline=None)
 
 
 def agrees(module: Any, *inputs: Any) -> Graph:
-    """The graph of a module, which gives what the module gives for a batch, to 1e-9, before folding and after."""
+    """The graph of a module, which gives what the module gives for a batch, to 1e-9, before folding
+    and after."""
     module = module.double().eval()
     with torch.no_grad():
         wanted = module(*inputs)
@@ -65,7 +68,8 @@ def batch(draw: Any, *shape: int, positive: bool = False) -> Any:
     return x.abs() + 0.1 if positive else x
 
 
-# --- layers -----------------------------------------------------------------------------------------
+# --- layers
+# -----------------------------------------------------------------------------------------
 
 
 @MANY
@@ -266,7 +270,8 @@ def test_functions(name: str) -> None:
 @settings(max_examples=20, deadline=None)
 @given(st.data())
 def test_shapes_and_products(data: st.DataObject) -> None:
-    """Arrays of random shapes are permuted, cut, joined, multiplied number by number and as matrices, in any order."""
+    """Arrays of random shapes are permuted, cut, joined, multiplied number by number and as
+    matrices, in any order."""
     draw = data.draw
     x = batch(draw, *(draw(st.integers(1, 4)) for _ in range(draw(st.integers(1, 3)))))
     steps: list[Callable[[Any], Any]] = []
@@ -331,7 +336,8 @@ def test_a_transformer_layer(first: bool) -> None:
 @settings(max_examples=20, deadline=None)
 @given(st.data())
 def test_recurrent_layers(data: st.DataObject) -> None:
-    """Layers on layers, both directions, all outputs: the states of all steps, and the last ones."""
+    """Layers on layers, both directions, all outputs: the states of all steps, and the last
+    ones."""
     draw = data.draw
     kind = draw(st.sampled_from([nn.RNN, nn.LSTM, nn.GRU]))
     units, features, steps = (draw(st.integers(1, n)) for n in (4, 4, 5))
@@ -384,7 +390,8 @@ def test_a_module_that_is_a_recurrent_layer() -> None:
     assert len(loops) == 2 and all(name.startswith("lstm") for name in loops)
 
 
-# --- graphs -----------------------------------------------------------------------------------------
+# --- graphs
+# -----------------------------------------------------------------------------------------
 
 
 def branching(_: Any, x: Any) -> Any:

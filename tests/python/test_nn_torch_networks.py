@@ -153,7 +153,8 @@ def test_the_example_compiles_a_network_in_five_lines() -> None:
     assert len(lines) < 10 and "decrypt(server(client.encrypt(" in lines[-1]
 
 
-# --- compiled ---------------------------------------------------------------------------------------
+# --- compiled
+# ---------------------------------------------------------------------------------------
 
 
 def small_network() -> Any:
@@ -163,7 +164,8 @@ def small_network() -> Any:
 
 
 def test_a_convolutional_network_encrypted(tmp_path: Path) -> None:
-    """From a module, with a loader that has labels; and from its recorded graph, without PyTorch."""
+    """From a module, with a loader that has labels; and from its recorded graph, without
+    PyTorch."""
     network, x = small_network(), torch.rand(60, 1, 12, 12)
     loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, torch.zeros(60)), 16)
     program = jali.compile(network, x[:1], calibration=loader, precision_bits=8, batch=4)
@@ -195,4 +197,5 @@ def test_examples_outside_of_the_calibration_and_too_few_of_them() -> None:
         jali.compile(network, x[:1], calibration=x[:, :, :11])
 
 
-# --- refusals ---------------------------------------------------------------------------------------
+# --- refusals
+# ---------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-"""What a newcomer to PyTorch and Jali does wrong with jali.compile, and the sentence that says what to do instead.
+"""What a newcomer to PyTorch and Jali does wrong with jali.compile, and the sentence that says what
+to do instead.
 
 `make torch-test` installs PyTorch and runs this file; elsewhere it is skipped.
 """

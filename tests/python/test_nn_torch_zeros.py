@@ -1,4 +1,5 @@
-"""Modules of PyTorch in which zero times an input stands: what is computed of it is in the clear, and PyTorch goes on with it."""
+"""Modules of PyTorch in which zero times an input stands: what is computed of it is in the clear,
+and PyTorch goes on with it."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ FORMS: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_zero_times_an_input(form: str) -> None:
-    """Each was a RuntimeError of PyTorch, which was given arrays of NumPy, or is a form of such; constants of the shape of an input were refused."""
+    """Each was a RuntimeError of PyTorch, which was given arrays of NumPy, or is a form of such;
+    constants of the shape of an input were refused."""
 
     class Module(torch.nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:

@@ -94,7 +94,8 @@ def tried(program: nn.Program, device: str) -> tuple[Trial, Watch, Any]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_dry_run_knows_what_a_run_on_ciphertexts_has(kind: Any) -> None:
-    """Every array of a run with the keys of the demand, and no others: level, scale, number of parts, and estimated noise."""
+    """Every array of a run with the keys of the demand, and no others: level, scale, number of
+    parts, and estimated noise."""
     program, x = program_of(kind)
     _, dry, used = tried(program, DRY)
     client = program.client(threads=1)

@@ -1,4 +1,5 @@
-"""The weights by which layouts are chosen come from the costs of the device and from nowhere else, and a program pins them."""
+"""The weights by which layouts are chosen come from the costs of the device and from nowhere else,
+and a program pins them."""
 
 from __future__ import annotations
 
@@ -129,7 +130,8 @@ def test_several_ciphertexts_cost_their_share(
 def test_numbers_that_move_round_take_no_level(
     rng: np.random.Generator,
 ) -> None:
-    """The numbers of an array that fills its period move round: a rotation takes no level, and a matrix takes one."""
+    """The numbers of an array that fills its period move round: a rotation takes no level, and a
+    matrix takes one."""
     graph = made(lambda v: np.roll(v * v, 3) * v, rng.uniform(-1, 1, (20, 64)))
     one = _Search(graph, 64, replace(WEIGHTS, level=0)).cheapest().cost
     other = _Search(graph, 64, replace(WEIGHTS, level=1_000_000)).cheapest().cost
@@ -145,7 +147,8 @@ def network(x: Any) -> Any:
 
 
 def test_no_cost_is_left_in_the_code() -> None:
-    """Where all weights are zero, every choice costs nothing; and twice the weights make twice the cost. A constant in the code would break one or the other."""
+    """Where all weights are zero, every choice costs nothing; and twice the weights make twice the
+    cost. A constant in the code would break one or the other."""
     nothing = replace(WEIGHTS, **{f.name: 0 for f in fields(Weights)})
     double = replace(
         WEIGHTS,
@@ -202,7 +205,8 @@ def keep(rotation: int, plain: int) -> None:
 def test_measured_costs_choose_the_layouts_and_a_program_keeps_them(
     cache: Path, rng: np.random.Generator
 ) -> None:
-    """What another machine measured does not change a program that it loads, and two machines with the same table make the same program."""
+    """What another machine measured does not change a program that it loads, and two machines with
+    the same table make the same program."""
     weight = rng.normal(size=(16, 64)) / 64
     x = rng.uniform(-1, 1, (40, 64))
 

@@ -1,4 +1,5 @@
-"""Ranges of approximated functions: what is computed lies in them, and a client takes it for right."""
+"""Ranges of approximated functions: what is computed lies in them, and a client takes it for
+right."""
 
 from __future__ import annotations
 
@@ -64,7 +65,8 @@ def test_what_is_computed_lies_in_its_range(
 @pytest.mark.parametrize("bits", [1, *(pytest.param(k, marks=pytest.mark.long) for k in (3, 4)), 5])
 @pytest.mark.parametrize("model", MODELS)
 def test_few_bits_are_decrypted(model: str, bits: float, rng: np.random.Generator) -> None:
-    """Results that are as exact as was asked for were refused, because their ranges were those of the exact functions."""
+    """Results that are as exact as was asked for were refused, because their ranges were those of
+    the exact functions."""
     f, x = MODELS[model], corners(rng, 128)
     margin = float(rng.choice([0.0, 0.5]))
     program = jali.compile(

@@ -1,4 +1,5 @@
-"""Training and recurrent networks: in the clear against their definitions, and encrypted at small size against the clear."""
+"""Training and recurrent networks: in the clear against their definitions, and encrypted at small
+size against the clear."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ DATA = shared("mnist")
 
 
 def examples_of(rows: int, features: int, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Batches of examples with a 1 for the bias, times their labels: noisy signs of a linear function."""
+    """Batches of examples with a 1 for the bias, times their labels: noisy signs of a linear
+    function."""
     truth = rng.normal(size=features)
     x = rng.uniform(-1, 1, (count, rows, features)) * min(1.0, 4 / features**0.5)
     x[..., -1] = 1
@@ -44,7 +46,8 @@ def test_momenta_are_those_of_the_definition() -> None:
 
 
 def test_training_is_gradient_descent_with_momentum(rng: np.random.Generator) -> None:
-    """Against a loop over single numbers, with the exact sigmoid's polynomial and two batches in turn."""
+    """Against a loop over single numbers, with the exact sigmoid's polynomial and two batches in
+    turn."""
     batches = list(examples_of(5, 3, 2, rng))
     v = w = np.zeros(3)
     a = 1.0
@@ -62,7 +65,8 @@ def test_training_is_gradient_descent_with_momentum(rng: np.random.Generator) ->
 
 
 def prepared(file: str) -> tuple[np.ndarray, np.ndarray]:
-    """MNIST's images of 3 and 8, as means of 2x2 pixels, with a 1, times the label, in 256 columns."""
+    """MNIST's images of 3 and 8, as means of 2x2 pixels, with a 1, times the label, in 256
+    columns."""
     data = np.load(DATA / file)
     chosen = np.isin(data["labels"], (3, 8))
     images = data["images"][chosen].reshape(-1, 14, 2, 14, 2).mean((2, 4)).reshape(-1, 196) / 255
@@ -73,7 +77,8 @@ def prepared(file: str) -> tuple[np.ndarray, np.ndarray]:
 
 @needs(DATA)
 def test_three_and_eight_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """32 iterations with batches of 1,024: published accuracies are 96.2 to 96.4%. z stays where the polynomial does not turn round."""
+    """32 iterations with batches of 1,024: published accuracies are 96.2 to 96.4%. z stays where
+    the polynomial does not turn round."""
     train, _ = prepared("mnist_train_60000.npz")
     held, _ = prepared("mnist_8000.npz")
     order = np.random.default_rng(8).permutation(len(train))
@@ -92,7 +97,8 @@ def test_three_and_eight_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_sums_along_axes_take_no_matrix(rng: np.random.Generator) -> None:
-    """An iteration of training: rotations, one mask, and six levels. A matrix in four ciphertexts takes four turns in the place of masks for each."""
+    """An iteration of training: rotations, one mask, and six levels. A matrix in four ciphertexts
+    takes four turns in the place of masks for each."""
     for rows, width in ((16, 16), (64, 4)):
         x = examples_of(rows, 16, 3, rng)
         graph = fold(trace(lambda x: workloads.logistic_regression(x, 4), x[0]))
@@ -124,8 +130,8 @@ def test_stages_of_training(rng: np.random.Generator) -> None:
 
 
 def cell_of(units: int, gates: int, features: int, rng: np.random.Generator) -> Any:
-    """Weights of variance 1, as they are after training, but bounded: an activation that is a polynomial grows without end outside
-    its interval."""
+    """Weights of variance 1, as they are after training, but bounded: an activation that is a
+    polynomial grows without end outside its interval."""
     shapes = (gates * units, units), (gates * units, features), (gates * units,)
     inner, outer, bias = (3**0.5 * rng.uniform(-1, 1, shape) for shape in shapes)
     return inner / units, outer / features**0.5, bias / 4
@@ -162,9 +168,11 @@ def test_lstm_is_its_definition(rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("together", [False, True])
 def test_levels_of_a_step_of_an_lstm(together: bool, rng: np.random.Generator) -> None:
-    """Gate by gate: a matrix, two levels of the gates, a product, and two products for h. Gates that are one array take one more, for a mask of both states.
-    Sums of the cell's state multiply nothing, whatever its range is."""
-    # A gate beyond 1 would make the state's scale grow in every step. In the last case the state exceeds 3, and its square all constants.
+    """Gate by gate: a matrix, two levels of the gates, a product, and two products for h. Gates
+    that are one array take one more, for a mask of both states. Sums of the cell's state multiply
+    nothing, whatever its range is."""
+    # A gate beyond 1 would make the state's scale grow in every step. In the last case the state
+    # exceeds 3, and its square all constants.
     for gate, size, push in (
         ((0.5, 0.1), 0.1, 0.0),
         ((0.5, 0.1), 0.4, 0.0),
@@ -211,15 +219,16 @@ def test_a_recurrent_network_encrypted(rng: np.random.Generator) -> None:
     f = lambda x: workloads.recurrent(x, *weights)  # noqa: E731
     x = rng.uniform(-1, 1, (60, 5, 4))
     program = jali.compile(f, x[0], calibration=x, precision_bits=10, batch=4)
-    # The products with `outer`, a slice of them, the first step's polynomial, and four steps. Whether the cheapest parameters have
-    # a level to spare depends on the weights.
+    # The products with `outer`, a slice of them, the first step's polynomial, and four steps.
+    # Whether the cheapest parameters have a level to spare depends on the weights.
     depth = 1 + 1 + 2 + 4 * (1 + 2)
     assert program.params.depth in (depth, depth + 1)
     assert_precise(program, encrypted(program, x[:6]), np.stack([f(v) for v in x[:6]]))
 
 
 def test_every_number_of_a_loop_keeps_the_promise() -> None:
-    """Some numbers of a state have more noise than the average: here, with images of digits as four words, twice as much."""
+    """Some numbers of a state have more noise than the average: here, with images of digits as four
+    words, twice as much."""
     digits = pytest.importorskip("sklearn.datasets").load_digits(return_X_y=True)[0]
     x, rng = digits[:1200].reshape(-1, 4, 16) / 16, np.random.default_rng(4)
     weights = rng.normal(size=(16, 16)) / 8, rng.normal(size=(16, 16)) * 0.375, np.zeros(16)

@@ -1,4 +1,5 @@
-"""Two owners encrypt apart under one public key of CKKS, and the server combines their arrays as NumPy would."""
+"""Two owners encrypt apart under one public key of CKKS, and the server combines their arrays as
+NumPy would."""
 
 from __future__ import annotations
 

@@ -52,7 +52,8 @@ def test_estimates_tell_nothing_of_the_data(world: World, rng: np.random.Generat
 
 
 def test_numbers_of_which_only_the_peak_is_declared() -> None:
-    """Estimates take the peak for their root mean square, above which none can be. With 1, 11 bits too many were claimed."""
+    """Estimates take the peak for their root mean square, above which none can be. With 1, 11 bits
+    too many were claimed."""
     params = ckks.Params.create(
         depth=3, scale_bits=40, log_n=10, security=0, name="insecure_peak", integer_bits=24
     )
@@ -69,7 +70,8 @@ def test_numbers_of_which_only_the_peak_is_declared() -> None:
 @pytest.mark.parametrize("shape", [(3,), (1,), (2, 3), (3, 1)])
 @pytest.mark.parametrize("subtract", [False, True])
 def test_numbers_added_to_few_slots(shape: tuple[int, ...], subtract: bool) -> None:
-    """Their root mean square is that of the slots in which they lie. With that of all slots, 5 bits too many were claimed."""
+    """Their root mean square is that of the slots in which they lie. With that of all slots, 5 bits
+    too many were claimed."""
     small = ckks.Params.create(
         depth=2, scale_bits=40, log_n=10, security=0, name="insecure_few", integer_bits=16
     )
@@ -83,12 +85,14 @@ def test_numbers_added_to_few_slots(shape: tuple[int, ...], subtract: bool) -> N
         square = y * y
         squares.append((client.decrypt(square) - want**2) ** 2)
     measured = -0.5 * np.log2(np.mean(squares))
-    # 40 means are within 1.5 bits of the truth, although the errors' tails are those of a product of two normal numbers.
+    # 40 means are within 1.5 bits of the truth, although the errors' tails are those of a product
+    # of two normal numbers.
     assert abs(measured - square.precision_bits) < 1.5
 
 
 def test_polynomials_of_equal_and_of_normal_numbers() -> None:
-    """Powers of normal numbers, and of sums of equal ones, are far larger than those of signs. Up to 5 bits too many were claimed."""
+    """Powers of normal numbers, and of sums of equal ones, are far larger than those of signs. Up
+    to 5 bits too many were claimed."""
     params = ckks.Params.create(
         depth=8, scale_bits=40, log_n=10, security=0, name="insecure_powers", integer_bits=20
     )
@@ -123,8 +127,9 @@ def equal_rows(x: ckks.EncryptedArray) -> ckks.EncryptedArray:
     return np.ones((512, 512)) / 64 @ x
 
 
-# Every sum adds errors that may be the same in many slots. `least`: how many bits below the measured precision the claim may lie,
-# because other errors, which the same ciphertext may have had, would leave no more.
+# Every sum adds errors that may be the same in many slots. `least`: how many bits below the
+# measured precision the claim may lie, because other errors, which the same ciphertext may have
+# had, would leave no more.
 SHARED: dict[str, tuple[Callable[..., ckks.EncryptedArray], Callable[..., Real], float]] = {
     "one sum": (lambda x: x.sum(), lambda v: v.sum(), 0.7),
     "a sum of sums": (lambda x: (x.sum() * np.ones(512)).sum(), lambda v: 512 * v.sum(), 1.0),
@@ -164,7 +169,8 @@ LONG = ("equal rows turned and added", "a matrix of equal rows twice")
     "case", [pytest.param(k, marks=pytest.mark.long) if k in LONG else k for k in SHARED]
 )
 def test_errors_that_slots_share_are_counted(case: str) -> None:
-    """Sums took the errors of different slots for independent: a sum of n sums was claimed up to half log2 n bits too precise."""
+    """Sums took the errors of different slots for independent: a sum of n sums was claimed up to
+    half log2 n bits too precise."""
     encrypted, plain, least = SHARED[case]
     params = ckks.Params.create(
         depth=4, log_n=10, security=0, name="insecure_sums", integer_bits=31
@@ -181,7 +187,8 @@ def test_errors_that_slots_share_are_counted(case: str) -> None:
         sent = ckks.Ciphertext.from_bytes(y.ciphertext.to_bytes(), params)
         assert abs(sent.precision_bits - y.precision_bits) < 1e-6
     measured = -0.5 * np.log2(np.mean(squares))
-    # Of 60 errors that are one error in all slots, the root mean square is within 0.6 bits of the truth.
+    # Of 60 errors that are one error in all slots, the root mean square is within 0.6 bits of the
+    # truth.
     assert measured - least - 0.6 < y.precision_bits < measured + 0.6
 
 
@@ -192,7 +199,8 @@ def test_sums_after_bytes_know_what_slots_share(world: World) -> None:
 
 
 def test_a_constant_that_was_rounded_has_one_error() -> None:
-    """Equal numbers of size 2^20, times a constant with few bits: all slots have the same error, and all values, too."""
+    """Equal numbers of size 2^20, times a constant with few bits: all slots have the same error,
+    and all values, too."""
     params = ckks.Params.create(
         depth=2, log_n=10, scale_bits=30, security=0, name="insecure_constant", integer_bits=31
     )
@@ -219,7 +227,8 @@ def test_what_is_expected_is_at_most_one_and_a_half_bits_above_the_claim(world: 
 def test_independent_bits_are_those_of_sums_of_a_window(
     world: World, rng: np.random.Generator
 ) -> None:
-    """The errors of a fresh encryption are independent from slot to slot, so sums of its slots have this precision."""
+    """The errors of a fresh encryption are independent from slot to slot, so sums of its slots have
+    this precision."""
     v = rng.uniform(-1, 1, world.params.slots)
     total = world.bind(v, magnitude=UNIFORM).sum(count=64)
     want = sum(np.roll(v, -k) for k in range(64))

@@ -10,7 +10,8 @@ from alone import run
 
 
 def test_a_child_computes_with_what_its_parent_made() -> None:
-    """A forked child uses and drops all objects that have worker threads, and then ends normally."""
+    """A forked child uses and drops all objects that have worker threads, and then ends
+    normally."""
     out = run(
         """
         params, client, keys = small()
@@ -55,7 +56,8 @@ def test_a_pool_of_forked_processes() -> None:
 
 
 def test_children_of_a_process_whose_threads_compute() -> None:
-    """Other threads may hold locks at the fork. In the child the locks are free, or an error says what is wrong."""
+    """Other threads may hold locks at the fork. In the child the locks are free, or an error says
+    what is wrong."""
     out = run(
         """
         params, client, keys = small()

@@ -1,4 +1,5 @@
-"""A product is computed only when its use is known: together with its key switch, or as a term of a sum."""
+"""A product is computed only when its use is known: together with its key switch, or as a term of a
+sum."""
 
 from __future__ import annotations
 

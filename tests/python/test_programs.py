@@ -1,4 +1,5 @@
-"""Whole programs, drawn at random: each result is right within what it claims, or the program is refused."""
+"""Whole programs, drawn at random: each result is right within what it claims, or the program is
+refused."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def test_nothing_is_wrong_without_a_word(rng: np.random.Generator) -> None:
         f"seed {seed}: {compared} of {done} compared, largest excess over the claim {max(excess):.1f} bits; refused: {dict(refused)}"
     )
     assert compared > COUNT / 2, "too few programs have a result"
-    # 8 to 10 in 100 do, in runs of 20,000. 400 programs have ten sets of parameters, which decide it: of 35 that leave their range on
-    # average, 15 were seen.
+    # 8 to 10 in 100 do, in runs of 20,000. 400 programs have ten sets of parameters, which decide
+    # it: of 35 that leave their range on average, 15 were seen.
     least = COUNT / 20 if COUNT >= 4000 else COUNT / 80
     assert refused["RangeExceeded"] > least, "programs must leave their range, too"

@@ -1,4 +1,5 @@
-"""Unknown names: the sentences of refusals.toml are all alive, typing errors get the name that was meant, and nothing else sees any of it."""
+"""Unknown names: the sentences of refusals.toml are all alive, typing errors get the name that was
+meant, and nothing else sees any of it."""
 
 from __future__ import annotations
 
@@ -194,7 +195,8 @@ def test_objects_answer(one: World) -> None:
 
 
 def in_python() -> list[type]:
-    """The public classes that are written in Python, whose metaclass is ours; a named tuple cannot have one."""
+    """The public classes that are written in Python, whose metaclass is ours; a named tuple cannot
+    have one."""
     return [
         kind
         for kind in public_classes()

@@ -1,4 +1,5 @@
-"""Whatever the package writes to a path replaces it at once or leaves it as it was, beside threads, planted links, FIFOs and Ctrl-C."""
+"""Whatever the package writes to a path replaces it at once or leaves it as it was, beside threads,
+planted links, FIFOs and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -95,7 +96,8 @@ def test_threads_that_save_to_one_path_leave_it_whole(
 def test_names_that_others_planted_are_neither_followed_nor_changed(
     name: str, savers: Any, tmp_path: Path
 ) -> None:
-    """Whoever can write to the folder knows the process's number, and so the names that it may take."""
+    """Whoever can write to the folder knows the process's number, and so the names that it may
+    take."""
     save, load = savers[name]
     victim = tmp_path / "victim"
     victim.write_bytes(b"precious")
@@ -188,8 +190,9 @@ def test_permissions_and_links_are_kept(name: str, savers: Any, tmp_path: Path) 
 
 
 def test_ctrl_c_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
-    """The signal comes at many moments; a call that is heard too late has written the file whole. That an interruption between two pieces
-    leaves the old file is tested with progress= in test_files.py."""
+    """The signal comes at many moments; a call that is heard too late has written the file whole.
+    That an interruption between two pieces leaves the old file is tested with progress= in
+    test_files.py."""
     script = f"""
 import os, signal, time
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Documents from elsewhere: what JSON may cost before it is parsed, and the checks of what it holds."""
+"""Documents from elsewhere: what JSON may cost before it is parsed, and the checks of what it
+holds."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ ENTRIES = [
 
 
 def closest(entry: str, count: int) -> bytes:
-    """The densest document of so many of these entries that is accepted: spaces are put between them as far as needed."""
+    """The densest document of so many of these entries that is accepted: spaces are put between
+    them as far as needed."""
     for spaces in range(64):
         data = ("[" + ("," + " " * spaces).join([entry] * count) + "]").encode()
         try:

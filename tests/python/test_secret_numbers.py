@@ -1,7 +1,8 @@
 """No message, warning or log record tells a number that was to be encrypted, or that was decrypted.
 
-Every refusal is provoked with different numbers in the same places. What is said must be the same, whatever the numbers are: then it holds
-neither them nor anything that follows from them. Errors that are kept beside an error (``__cause__``, ``__context__``) count, too.
+Every refusal is provoked with different numbers in the same places. What is said must be the same,
+whatever the numbers are: then it holds neither them nor anything that follows from them. Errors
+that are kept beside an error (``__cause__``, ``__context__``) count, too.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ SECRETS = (123457.25, -987654.5, 314159.0, 271828182.75)
 
 
 class Said(logging.Handler):
-    """Everything that a call says: its error with all that are kept beside it, warnings and log records."""
+    """Everything that a call says: its error with all that are kept beside it, warnings and log
+    records."""
 
     def __init__(self, call: Callable[[], object]) -> None:
         super().__init__(logging.DEBUG)
@@ -86,7 +88,8 @@ class Talkative:
         return f"Talkative({self.number})"
 
 
-#: Ways in which an array that holds the number is wrong, or may be too large. They have the same shape for every number.
+#: Ways in which an array that holds the number is wrong, or may be too large. They have the same
+#: shape for every number.
 ARRAYS: dict[str, Callable[[float], Any]] = {
     "alone": lambda v: v,
     "whole": lambda v: int(v),
@@ -190,7 +193,8 @@ def test_what_is_said_does_not_depend_on_the_numbers(entry: str, place: Place) -
     for way, make in ARRAYS.items():
         said = {v: Said(partial(call_with, call, place, make, v)) for v in SECRETS}
         refused += any(one.error is not None for one in said.values())
-        # Whether a number is refused, and as what, may follow from its size and its sign. What is said in one case is always the same.
+        # Whether a number is refused, and as what, may follow from its size and its sign. What is
+        # said in one case is always the same.
         by_kind: dict[str, set[str]] = {}
         for v, one in said.items():
             text = "\n".join(one.texts)

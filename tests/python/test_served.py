@@ -1,4 +1,5 @@
-"""Programs of networks and of trees have the same methods for whoever serves them: from bytes to bytes, several clients, ends of runs."""
+"""Programs of networks and of trees have the same methods for whoever serves them: from bytes to
+bytes, several clients, ends of runs."""
 
 from __future__ import annotations
 
@@ -121,7 +122,8 @@ def test_bytes_that_are_none_of_theirs_are_refused(served: Served) -> None:
 
 
 def test_a_server_of_trees_takes_the_memory_of_its_keys() -> None:
-    """In the form in which the engine computes: not fewer bytes than the keys have in whole words."""
+    """In the form in which the engine computes: not fewer bytes than the keys have in whole
+    words."""
     params = tfhe.Params.preset("boolean")
     client = tfhe.Client(params, threads=1)
     server = tfhe.Evaluator(params, client.evaluation_keys(), "cpu", threads=1)
@@ -130,7 +132,8 @@ def test_a_server_of_trees_takes_the_memory_of_its_keys() -> None:
 
 @pytest.mark.parametrize("kind", ["Program", "Deployment", "Server", "Client"])
 def test_both_kinds_have_the_same_methods(kind: str) -> None:
-    """What a program of trees can do, a program of a network can do by the same name, or it is of trees by its nature."""
+    """What a program of trees can do, a program of a network can do by the same name, or it is of
+    trees by its nature."""
     of_trees = {"look_ups", "error", "params", "used", "of", "labels", "read", "run"}
     of_trees |= {"ensemble", "plan", "bits", "split_sums", "every_question", "secret"}
     here, there = getattr(trees, kind), getattr(nn, kind)

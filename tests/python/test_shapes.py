@@ -104,7 +104,8 @@ def test_operands_in_the_clear_have_the_length_of_the_vector(one: World, operati
 
 
 def test_all_slots_are_reached_by_their_length(one: World) -> None:
-    """What was in the slots behind a vector shows only to who asks for them, and a mask of all slots clears them."""
+    """What was in the slots behind a vector shows only to who asks for them, and a mask of all
+    slots clears them."""
     x = one.bind([1.0, 2.0]) + 1
     slots = one.params.slots
     mask = np.zeros(slots)
@@ -156,7 +157,8 @@ def test_complex_follows_the_data(one: World) -> None:
     assert one.client.decrypt(x * z, complex=False).dtype == np.float64
 
 
-# --- arrays that take several vectors -----------------------------------------------------------------
+# --- arrays that take several vectors
+# -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("operation", [np.add, np.subtract, np.multiply])

@@ -16,7 +16,8 @@ PACKAGE = Path(__file__).parents[2] / "python" / "jali"
 
 
 def normal(text: str) -> str:
-    """The stub without its layout: docstrings are cleaned, everything else is compared as a syntax tree."""
+    """The stub without its layout: docstrings are cleaned, everything else is compared as a syntax
+    tree."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -9,7 +9,8 @@ from alone import run
 
 pytest.importorskip("_xxsubinterpreters", reason="this Python has no subinterpreters to test with")
 
-#: What each script begins with: a function that runs code in an interpreter and returns what it prints.
+#: What each script begins with: a function that runs code in an interpreter and returns what it
+#: prints.
 BEGIN = """
 import _xxsubinterpreters as interpreters
 

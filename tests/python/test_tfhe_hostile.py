@@ -1,6 +1,8 @@
-"""Ciphertexts that no client made: bytes of every form that docs/format.md allows, with random words, through every public method.
+"""Ciphertexts that no client made: bytes of every form that docs/format.md allows, with random
+words, through every public method.
 
-Each call gives a result whose bytes can be read again, or one jali.Error. A method that the test does not call is refused.
+Each call gives a result whose bytes can be read again, or one jali.Error. A method that the test
+does not call is refused.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ CLIENT = tfhe.Client(PARAMS, threads=1)
 SERVER = tfhe.Evaluator(PARAMS, CLIENT.evaluation_keys(), threads=1)
 ROW = 8 * (PARAMS.k * PARAMS.N + 1)
 
-# What a method takes besides, as far as it takes anything; of integers, numbers are those of their type.
+# What a method takes besides, as far as it takes anything; of integers, numbers are those of their
+# type.
 Call = Callable[[Any, Any], Any]
 SHARED: dict[str, Call] = {
     "T": lambda x, _: x.T,

@@ -125,7 +125,8 @@ def test_every_preset(name: str) -> None:
 
 
 def test_an_owner_cannot_decrypt(one: World) -> None:
-    """It holds no secret, has no method that decrypts, and what it holds gives no evaluation keys."""
+    """It holds no secret, has no method that decrypts, and what it holds gives no evaluation
+    keys."""
     owner = owner_of(one)
     for name in ("decrypt", "secret_to_bytes", "save", "evaluation_keys", "bind"):
         with pytest.raises(AttributeError):

@@ -53,7 +53,8 @@ def server(client: tfhe.Client) -> tfhe.Evaluator:
 def test_bytes_of_fresh_messages_differ_in_the_seed_the_bodies_and_the_checksum_alone(
     client: tfhe.Client,
 ) -> None:
-    """Everything else that a server sees is the same for all numbers: sizes, shapes, bounds, noise."""
+    """Everything else that a server sees is the same for all numbers: sizes, shapes, bounds,
+    noise."""
     zeros, others = (client.encrypt(np.full((3, 2), value)).to_bytes() for value in (0, 3))
     assert len(zeros) == len(others)
     bodies = 6 * 8 + 32 + 16  # with the seed before them and the checksum behind
@@ -93,7 +94,8 @@ def test_names_tell_whose_a_ciphertext_is(client: tfhe.Client, params: tfhe.Para
 
 
 def test_anybody_can_write_any_name(client: tfhe.Client, params: tfhe.Params) -> None:
-    """The check finds that the key is another one. It is no proof: a good forgery passes, as decryption by name shows."""
+    """The check finds that the key is another one. It is no proof: a good forgery passes, as
+    decryption by name shows."""
     import hashlib
 
     other = tfhe.Client(params, threads=1)
@@ -127,14 +129,16 @@ def test_what_was_read_twice_counts_as_equal(
 def test_what_was_looked_up_twice_counts_as_equal(
     client: tfhe.Client, server: tfhe.Evaluator, params: tfhe.Params
 ) -> None:
-    """Also if the ciphertext was read twice, or if the table and a constant hide that it is the same look-up."""
+    """Also if the ciphertext was read twice, or if the table and a constant hide that it is the
+    same look-up."""
     x = server.bind(client.encrypt([1]))
     again = server.bind(tfhe.Ciphertext.from_bytes(x.ciphertext.to_bytes(), params))
     table = [1, 2, 3, 0]
     one, two = (server.apply(table, x) for _ in range(2))
     assert one.ciphertext.to_bytes() == two.ciphertext.to_bytes()
     assert (one + two).norm2 == (one + server.apply(table, again)).norm2 == 4
-    # Its values for 0 to 15; then each one place later, and the last one before the first, which is 0.
+    # Its values for 0 to 15; then each one place later, and the last one before the first, which is
+    # 0.
     full = [0, *range(1, 15), 0]
     assert (server.apply(full, x) + server.apply([0, *full[:-1]], x + 1)).norm2 == 4
     assert (one + server.apply([1, 2, 2, 0], x)).norm2 == 2
@@ -194,7 +198,8 @@ def test_constants_in_disguise_do_not_hide_equal_errors(
 def test_bytes_that_claim_no_noise_and_have_a_mask_are_refused(
     client: tfhe.Client, server: tfhe.Evaluator, params: tfhe.Params
 ) -> None:
-    """Else look-ups of them would count as constants, and sums of any number of them as without noise."""
+    """Else look-ups of them would count as constants, and sums of any number of them as without
+    noise."""
     constant = server.clear([2]).ciphertext.to_bytes()
     computed = server.apply([0, 1, 2, 3], server.bind(client.encrypt([1]))).ciphertext.to_bytes()
     row = params.ciphertext_bytes() + 16  # and the checksum, which is renewed
@@ -205,7 +210,8 @@ def test_bytes_that_claim_no_noise_and_have_a_mask_are_refused(
 
 
 def test_sums_of_one_ciphertext_in_disguise_are_refused() -> None:
-    """Fifteen bits that are one and the same have the squared norm 225, however they came together."""
+    """Fifteen bits that are one and the same have the squared norm 225, however they came
+    together."""
     usual = make(n=64, N=1024, max_norm2=25)
     w = World(usual)
     bit = w.client.encrypt([1], largest=1)
@@ -221,7 +227,8 @@ def test_sums_of_one_ciphertext_in_disguise_are_refused() -> None:
 
 
 def test_integers_that_are_equal_are_summed_all_the_same() -> None:
-    """Their digits are looked up first, so that their errors become independent; and noise never grows beyond the bound."""
+    """Their digits are looked up first, so that their errors become independent; and noise never
+    grows beyond the bound."""
     w = World(make(max_norm2=25))
     one = w.client.encrypt_uint([3], 8)
     same = [w.server.bind(tfhe.Ciphertext.from_bytes(one.to_bytes(), w.params)) for _ in range(15)]
@@ -275,7 +282,8 @@ def test_a_forked_child_computes_the_same_and_draws_anew(client: tfhe.Client) ->
 def test_decrypted_numbers_are_those_of_the_program_alone(
     client: tfhe.Client, server: tfhe.Evaluator
 ) -> None:
-    """Programs with equal results show the same, however noisy they were; numbers beside their errors would differ."""
+    """Programs with equal results show the same, however noisy they were; numbers beside their
+    errors would differ."""
     x = server.bind(client.encrypt(np.arange(4)))
     doubled = server.apply(lambda v: 2 * v, x)
     shown = [client.decrypt(y) for y in (x + x, x * 2, doubled, server.apply(lambda v: v, doubled))]

@@ -1,4 +1,5 @@
-"""Sums of encrypted integers are those of NumPy: they widen, and wrap if and only if a type is asked for."""
+"""Sums of encrypted integers are those of NumPy: they widen, and wrap if and only if a type is
+asked for."""
 
 from __future__ import annotations
 

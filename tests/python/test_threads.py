@@ -54,7 +54,8 @@ def test_one_value_in_many_threads(one: World, rng: np.random.Generator) -> None
 
 
 def test_bootstrapping_and_maps_share_an_evaluator(rng: np.random.Generator) -> None:
-    """All threads need the matrices of bootstrapping, a recorded function and a batcher at once, before anyone has made them."""
+    """All threads need the matrices of bootstrapping, a recorded function and a batcher at once,
+    before anyone has made them."""
     params = ckks.Params.create(
         bootstrap=True, log_n=10, security=0, name="insecure_threads", levels_after=2
     )
@@ -83,7 +84,8 @@ def test_bootstrapping_and_maps_share_an_evaluator(rng: np.random.Generator) -> 
 
 
 def test_threads_share_integers_of_tfhe(rng: np.random.Generator) -> None:
-    """One evaluator makes tables and circuits that all threads use, and one client encrypts and decrypts for all."""
+    """One evaluator makes tables and circuits that all threads use, and one client encrypts and
+    decrypts for all."""
     params = tfhe_world.make()
     client = tfhe.Client(params, threads=1)
     server = tfhe.Evaluator(params, client.evaluation_keys(), threads=1)
@@ -100,7 +102,8 @@ def test_threads_share_integers_of_tfhe(rng: np.random.Generator) -> None:
 
 
 def test_what_one_thread_drops_another_uses(one: World) -> None:
-    """The last reference to a value, an evaluator or a recorded function may go in any thread, while others compute."""
+    """The last reference to a value, an evaluator or a recorded function may go in any thread,
+    while others compute."""
     v = np.linspace(-1, 1, 64)
     blob = one.bind(v).ciphertext.to_bytes()
 
@@ -161,8 +164,8 @@ def test_operations_release_the_lock(one: World) -> None:
     interval = sys.getswitchinterval()
     counter = threading.Thread(target=tick)
     try:
-        # The switch interval is so long that no thread is forced to release the lock. The counter moves
-        # between the two readings only if the operation releases it.
+        # The switch interval is so long that no thread is forced to release the lock. The counter
+        # moves between the two readings only if the operation releases it.
         counter.start()
         sys.setswitchinterval(1000)
         for name, operation in operations.items():

@@ -1,4 +1,5 @@
-"""Rounded and binned classifiers of trees on encrypted rows, against scikit-learn, and the demo. test_trees_exact.py has models as they are."""
+"""Rounded and binned classifiers of trees on encrypted rows, against scikit-learn, and the demo.
+test_trees_exact.py has models as they are."""
 
 from __future__ import annotations
 
@@ -124,7 +125,8 @@ def test_indices_are_unique_and_weights_are_small(values: int, reach: bool) -> N
             cells = math.prod(count + 1 for count in counts)
             found = strides(counts, room, reach)
             if found is None:
-                # Up to 16 values whatever is unique has little noise; so has what trees of allowed depth compare.
+                # Up to 16 values whatever is unique has little noise; so has what trees of allowed
+                # depth compare.
                 assert cells > most or (values > 16 and 2 ** sum(counts) > most)
                 continue
             each, large = found
@@ -185,7 +187,8 @@ def test_models_that_cannot_be_rounded_are_refused_by_name(rng: np.random.Genera
 
 
 def test_questions_that_no_tree_asks_are_encrypted_and_not_read(rng: np.random.Generator) -> None:
-    """So the client does not learn which edges a model uses, and the server may be sent anything in their place."""
+    """So the client does not learn which edges a model uses, and the server may be sent anything in
+    their place."""
     x, y = data(rng, 2)
     edges = trees.quantile_edges(x, 8)
     model = ensemble.RandomForestClassifier(2, max_depth=2, random_state=0)

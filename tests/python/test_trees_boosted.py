@@ -1,4 +1,5 @@
-"""Models of XGBoost and LightGBM: from their files, small ones of which are here as text, and from the packages if they are installed."""
+"""Models of XGBoost and LightGBM: from their files, small ones of which are here as text, and from
+the packages if they are installed."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ NAN = float("nan")
 
 
 def xgboost_text(**changed: Any) -> dict[str, Any]:
-    """Two trees: f0 < 0.1 ? -1 : (f1 < 2 ? 0.5 : 4), missing f0 to the right; and f2 in {1, 3} ? 0.25 : -0.25, missing f2 as {1, 3}."""
+    """Two trees: f0 < 0.1 ? -1 : (f1 < 2 ? 0.5 : 4), missing f0 to the right; and f2 in {1, 3} ?
+    0.25 : -0.25, missing f2 as {1, 3}."""
     common = {"categories": [], "categories_nodes": [], "categories_segments": [], "categories_sizes": []}  # fmt: skip
     param = {"num_deleted": "0", "num_feature": "3", "size_leaf_vector": "1"}
     first = {
@@ -64,7 +66,8 @@ def test_a_file_of_xgboost_is_read() -> None:
     edge = float(np.float32(0.1))
     rows = np.array(
         [
-            # What lies between two numbers of float32 is rounded to one of them before it is compared.
+            # What lies between two numbers of float32 is rounded to one of them before it is
+            # compared.
             [edge, 0, 0], [np.nextafter(edge, 1), 0, 0], [np.nextafter(edge, 0), 0, 0],
             [np.nextafter(np.float32(0.1), np.float32(0)), 0, 0], [0.1, 2, 1], [9, 1.9999999999, 3], [9, 1.9999, 3.7],
             [NAN, 5, 2], [NAN, NAN, NAN], [-5, NAN, NAN], [9, 2, -1], [9, 2, 1e9],

@@ -1,4 +1,5 @@
-"""jali.compile of models of trees as they were fitted: every answer is the model's, and sums are those of its leaves."""
+"""jali.compile of models of trees as they were fitted: every answer is the model's, and sums are
+those of its leaves."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ def near_edges(program: trees.Program, rows: np.ndarray) -> np.ndarray:
 
 
 def check(model: Any, program: trees.Program, rows: np.ndarray) -> None:
-    """Simulated answers are the model's: within the bound that the program states and the rounding of floating-point numbers."""
+    """Simulated answers are the model's: within the bound that the program states and the rounding
+    of floating-point numbers."""
     want, found = given(model, rows), program.simulate(rows)
     assert found.shape == want.shape
     scale = max(1.0, float(np.abs(want).max()))
@@ -82,7 +84,8 @@ SOURCES = [
 
 @pytest.mark.parametrize(("kind", "source"), SOURCES)
 def test_classifiers_give_their_answers(kind: str, source: str) -> None:
-    """Labels and scores of whole data sets, of which half was not seen, and of rows at the edges of the comparisons."""
+    """Labels and scores of whole data sets, of which half was not seen, and of rows at the edges of
+    the comparisons."""
     x, y = getattr(datasets, source)(return_X_y=True)
     model = copy.deepcopy(CLASSIFIERS[kind]).fit(x[::2], y[::2])
     program = jali.compile(model)
@@ -105,7 +108,8 @@ def test_regressors_give_sums_of_their_leaves(kind: str) -> None:
 
 @pytest.mark.parametrize("contamination", ["auto", 0.05])
 def test_isolation_forests_give_their_scores(contamination: Any) -> None:
-    """Path lengths are sums of leaves. With a share of outliers, scores of some rows of the fit are at the limit."""
+    """Path lengths are sums of leaves. With a share of outliers, scores of some rows of the fit are
+    at the limit."""
     x, _ = datasets.load_breast_cancer(return_X_y=True)
     model = ensemble.IsolationForest(
         n_estimators=20, contamination=contamination, max_features=0.4, **SEED
@@ -156,7 +160,8 @@ def test_fewer_bits_take_fewer_look_ups_and_the_bound_holds(bits: int) -> None:
 
 
 def test_ties_are_broken_as_by_the_model(rng: np.random.Generator) -> None:
-    """Of an even number of trees with pure leaves many rows get as many votes for one class as for another."""
+    """Of an even number of trees with pure leaves many rows get as many votes for one class as for
+    another."""
     x = rng.integers(0, 4, (600, 5)).astype(float)
     y = rng.integers(0, 4, 600)
     for count in (2, 4, 6):
@@ -166,7 +171,8 @@ def test_ties_are_broken_as_by_the_model(rng: np.random.Generator) -> None:
             found, want = program.simulate(x), model.predict_proba(x)
             ordered = np.sort(want, axis=1)
             assert least > 1 or (ordered[:, -1] == ordered[:, -2]).any()
-            # Where the model's own sums are equal but for the last bits, which depend on the order of its additions, the first class is the answer.
+            # Where the model's own sums are equal but for the last bits, which depend on the order
+            # of its additions, the first class is the answer.
             near = want >= want.max(axis=1, keepdims=True) - 1e-14
             np.testing.assert_array_equal(found.argmax(axis=1), near.argmax(axis=1))
             np.testing.assert_array_equal(
@@ -242,7 +248,8 @@ def test_deep_trees_and_long_paths_are_computed(rng: np.random.Generator) -> Non
 
 
 def test_random_ensembles_are_exact(rng: np.random.Generator) -> None:
-    """Trees of any shape with leaves of any size, in rooms of every size, against a walk through the trees."""
+    """Trees of any shape with leaves of any size, in rooms of every size, against a walk through
+    the trees."""
     rooms = {"message_1_carry_1": 4, "message_2_carry_2": 16, "message_3_carry_3": 64}
     for round_ in range(36):
         builder, features, scores = Builder(), int(rng.integers(1, 6)), int(rng.integers(1, 4))
@@ -382,7 +389,8 @@ def test_rows_that_do_not_fit_are_refused_and_no_number_is_shown() -> None:
 
 
 def test_bytes_from_elsewhere_never_give_a_foreign_error(rng: np.random.Generator) -> None:
-    """Fields are changed with a valid hash: what is taken can be used, and everything else is refused as an error of Jali."""
+    """Fields are changed with a valid hash: what is taken can be used, and everything else is
+    refused as an error of Jali."""
     import json
 
     from jali.tfhe.trees import stored
@@ -548,7 +556,8 @@ def test_labels_of_one_row_are_those_of_its_row() -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_what_is_no_table_of_real_numbers_is_refused() -> None:
-    """Complex numbers lost their imaginary parts, texts and dates were numbers, and rows of different lengths gave an error of NumPy's."""
+    """Complex numbers lost their imaginary parts, texts and dates were numbers, and rows of
+    different lengths gave an error of NumPy's."""
     x = np.linspace(-1, 1, 80).reshape(20, 4)
     model = tree.DecisionTreeClassifier(max_depth=2).fit(x, x[:, 0] > 0)
     program = jali.compile(model)

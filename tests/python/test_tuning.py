@@ -20,7 +20,8 @@ from jali.cli import tune
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Gives the test a cache folder of its own; returns the path of the tuning file, which does not exist yet."""
+    """Gives the test a cache folder of its own; returns the path of the tuning file, which does not
+    exist yet."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return tmp_path / "jali" / "tune.tsv"
 

@@ -1,4 +1,5 @@
-"""What a service sees of the library: records of the logger "jali", and counters. Never a secret."""
+"""What a service sees of the library: records of the logger "jali", and counters. Never a
+secret."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def shown(record: logging.LogRecord) -> list[str]:
 
 
 def leaks(records: list[logging.LogRecord], secret: bytes) -> list[str]:
-    """Which records show part of the secret key, or the plaintext, in a form that people write bytes or numbers in."""
+    """Which records show part of the secret key, or the plaintext, in a form that people write
+    bytes or numbers in."""
     pieces = [secret[i : i + WINDOW] for i in range(len(secret) - WINDOW + 1)]
     needles = {str(PLAIN)[:8]}
     for piece in pieces:

@@ -1,6 +1,7 @@
 """Numbers that a client decrypted are gone from its memory once the caller drops them.
 
-A separate process decrypts, sends the numbers through a pipe and overwrites its arrays. Then all of its memory is read.
+A separate process decrypts, sends the numbers through a pipe and overwrites its arrays. Then all of
+its memory is read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Wrong arguments of everything that users can call are refused in a sentence, never in a signature of C++."""
+"""Wrong arguments of everything that users can call are refused in a sentence, never in a signature
+of C++."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ FOREIGN = re.compile(
     "has no attribute|object is not|must be real number|std::|jali::|nanobind"
 )
 
-#: What Python says of a call that does not fit the signature of a function that is written in Python.
+#: What Python says of a call that does not fit the signature of a function that is written in
+#: Python.
 PYTHON = re.compile(
     r"^[\w.<>]+\(\) (got an unexpected keyword argument '|got some positional-only arguments|got multiple values for argument '|"
     r"missing \d+ required (positional|keyword-only) arguments?: '|takes (from )?\d+ .*but \d+ .*(was|were) given)"
@@ -88,7 +90,8 @@ def tfhe_things() -> list[Any]:
 
 
 def callables(thing: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """What of an object users can call: itself, its methods, and the static functions of its class."""
+    """What of an object users can call: itself, its methods, and the static functions of its
+    class."""
     kind = type(thing)
     if callable(thing):
         yield f"{kind.__name__}()", thing
@@ -122,7 +125,8 @@ def answer(call: Callable[..., Any], *args: Any, **kwargs: Any) -> BaseException
 
 
 def is_sentence(error: BaseException | None) -> bool:
-    """An error of Jali; or Python's own of a call that does not fit a signature, which names the function and the argument."""
+    """An error of Jali; or Python's own of a call that does not fit a signature, which names the
+    function and the argument."""
     if type(error) is TypeError:
         at_the_call = error.__traceback__ is not None and error.__traceback__.tb_next is None
         return at_the_call and bool(PYTHON.search(str(error)))

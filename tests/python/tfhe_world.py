@@ -1,4 +1,5 @@
-"""Small parameters of TFHE, and a client with a server, for tests. The server computes where JALI_DEVICE says."""
+"""Small parameters of TFHE, and a client with a server, for tests. The server computes where
+JALI_DEVICE says."""
 
 from __future__ import annotations
 

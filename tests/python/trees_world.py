@@ -26,7 +26,8 @@ def data(rng: np.random.Generator, classes: int, rows: int = 300) -> tuple[np.nd
 
 
 def given(model: Any, rows: np.ndarray) -> np.ndarray:
-    """What a model gives, and a program of it shall give: scores, else probabilities, else predictions."""
+    """What a model gives, and a program of it shall give: scores, else probabilities, else
+    predictions."""
     for name in ("decision_function", "predict_proba"):
         if hasattr(model, name):
             return np.asarray(getattr(model, name)(rows))

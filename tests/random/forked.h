@@ -12,7 +12,8 @@ namespace jali::testing {
 
 using ForkedBytes = std::vector<std::uint8_t>;
 
-/// The bytes that work() returns in each of `count` child processes. All of them are forked before the first one ends.
+/// The bytes that work() returns in each of `count` child processes. All of them are forked before
+/// the first one ends.
 template <class Work>
 std::vector<ForkedBytes> in_children(std::size_t count, const Work& work) {
   struct Child {

@@ -1,5 +1,5 @@
-// Searches the memory of a process as an attacker would: everything that is writable, also freed blocks and dead stack
-// frames.
+// Searches the memory of a process as an attacker would: everything that is writable, also freed
+// blocks and dead stack frames.
 #pragma once
 
 #include <fcntl.h>
@@ -61,7 +61,8 @@ class Secrets {
     names_.push_back(name);
     values_.emplace_back(from, from + bytes);
   }
-  /// A seed, and each of its words as a vector register holds it while several blocks are made at once.
+  /// A seed, and each of its words as a vector register holds it while several blocks are made at
+  /// once.
   void add_seed(const std::string& name, const random::Seed& seed) {
     add(name, seed.data(), 16);
     for (std::size_t k = 0; k < 8; ++k) {

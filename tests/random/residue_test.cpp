@@ -1,5 +1,5 @@
-// Generators and working memory leave nothing behind, whichever instruction set made the blocks. This is a program of its
-// own, because it replaces chacha20_best.
+// Generators and working memory leave nothing behind, whichever instruction set made the blocks.
+// This is a program of its own, because it replaces chacha20_best.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -51,7 +51,8 @@ class KernelResidue : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(KernelResidue, NothingOfTheSeedOrTheStream) {
-  // The thread that is searched computes the seed from a root, so that the test itself has only the root.
+  // The thread that is searched computes the seed from a root, so that the test itself has only the
+  // root.
   const Seed root = os_seed();
   const auto seed_of = [&](std::uint64_t k) {
     Seed seed;

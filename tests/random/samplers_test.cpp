@@ -1,5 +1,6 @@
-// Compares every sampler with an oracle that reads the same stream in the plainest way, its distribution with the formula,
-// and its bytes with a golden hash. Seeds travel between machines, so the bytes are part of the format.
+// Compares every sampler with an oracle that reads the same stream in the plainest way, its
+// distribution with the formula, and its bytes with a golden hash. Seeds travel between machines,
+// so the bytes are part of the format.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,13 +39,14 @@ Seed fixed_seed() {
   return seed;
 }
 
-// A fixed seed makes the first run deterministic, and a fresh seed finds what no fixed one would. The bounds are 6.5
-// standard deviations, so a correct sampler fails a check with probability below 1e-9.
+// A fixed seed makes the first run deterministic, and a fresh seed finds what no fixed one would.
+// The bounds are 6.5 standard deviations, so a correct sampler fails a check with probability below
+// 1e-9.
 std::vector<Seed> seeds() { return {fixed_seed(), os_seed()}; }
 constexpr double kDeviations = 6.5;
 
-// Chi-square of counts against expectations, with bins below 20 joined. The cube root of Wilson and Hilferty turns it into
-// standard deviations of a normal variable.
+// Chi-square of counts against expectations, with bins below 20 joined. The cube root of Wilson and
+// Hilferty turns it into standard deviations of a normal variable.
 double chi_square(const std::vector<double>& seen, const std::vector<double>& expected) {
   double chi = 0, s = 0, e = 0;
   int bins = 0;
@@ -86,7 +88,8 @@ void expect_distribution(const Ints& x, std::vector<double> p, const Seed& seed)
   EXPECT_LT(std::abs(chi_square(counts(x, reach), p)), kDeviations) << "seed " << hex(seed);
 }
 
-// Neighbours must not be correlated. If they are independent, the sum of x_i x_{i+lag} over n has deviation sqrt(n) var.
+// Neighbours must not be correlated. If they are independent, the sum of x_i x_{i+lag} over n has
+// deviation sqrt(n) var.
 void expect_uncorrelated(const Ints& x, double var, const Seed& seed) {
   for (const std::size_t lag : {1, 2, 16, 256}) {
     double sum = 0;

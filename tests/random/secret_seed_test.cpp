@@ -108,7 +108,8 @@ TEST(SeedSource, FollowsARootInItsOrder) {
   }
 }
 
-// What is published comes from a stream of its own, so that it tells nothing about the seeds and leaves them as they are.
+// What is published comes from a stream of its own, so that it tells nothing about the seeds and
+// leaves them as they are.
 TEST(SeedSource, PublishesBytesOfAnotherStream) {
   const Seed root = os_seed();
   for (const auto order : {SeedSource::Order::streams, SeedSource::Order::bytes}) {

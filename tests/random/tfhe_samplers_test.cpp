@@ -1,5 +1,5 @@
-// The samplers of TFHE: bits, blocks with at most one bit set, and TUniform. Each is compared with an oracle that reads the
-// same stream in the plainest way, and its distribution with the formula.
+// The samplers of TFHE: bits, blocks with at most one bit set, and TUniform. Each is compared with
+// an oracle that reads the same stream in the plainest way, and its distribution with the formula.
 #include <gtest/gtest.h>
 
 #include <cmath>

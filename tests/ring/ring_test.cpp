@@ -256,7 +256,7 @@ TEST_P(RingTest, ResiduesOfProducts) {
   }
 }
 
-// --- residues to doubles ----------------------------------------------------------------------------
+// --- residues to doubles -------------------------------------------------------------------------
 
 /// sign * magnitude in every limb of coefficient (b, k).
 void put(const Ring& ring, Poly& x, std::size_t b, std::size_t k, const Natural& magnitude,
@@ -268,7 +268,8 @@ void put(const Ring& ring, Poly& x, std::size_t b, std::size_t k, const Natural&
 }
 
 TEST_P(RingTest, ToDoublesIsExactTo52Bits) {
-  // From one limb to 70, which is more than 4096 bits, so that big integers of all sizes are used inside.
+  // From one limb to 70, which is more than 4096 bits, so that big integers of all sizes are used
+  // inside.
   const std::vector<u64> primes = primes_below(u64{1} << word_prime_bits(GetParam()), kN, 70);
   const auto ring = make_ring(GetParam(), kN, primes);
   for (const std::size_t limbs : {1, 2, 3, 7, 16, 70}) {
@@ -320,7 +321,7 @@ TEST_P(RingTest, ToDoublesNeedsCoefficients) {
   EXPECT_THROW(to_doubles(*ring_, x, 1.0), InternalError);
 }
 
-// --- rotations --------------------------------------------------------------------------------------
+// --- rotations -----------------------------------------------------------------------------------
 
 TEST(GaloisElement, PowersOfFive) {
   for (const std::size_t n : {4, 16, 1024, 131072}) {

@@ -65,7 +65,8 @@ TEST(KeyIdTest, IsDrawnForEverySecret) {
   const rlwe::SecretKey one = first.secret_key();
   EXPECT_EQ(one.id(), again.secret_key().id());  // a seed gives the same key with the same name
   EXPECT_NE(one.id(), first.secret_key().id());
-  // The secret is the first of the seeds. Its expansion does not hold the name, and neither do the seeds.
+  // The secret is the first of the seeds. Its expansion does not hold the name, and neither do the
+  // seeds.
   for (std::uint64_t stream = 0; stream < 8; ++stream) {
     random::Prng prng(root, stream);
     std::vector<std::uint8_t> bytes(4096);

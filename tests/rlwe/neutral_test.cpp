@@ -18,7 +18,8 @@ namespace {
 
 constexpr int kLogN = 10;
 
-/// Four q primes in two digits, and three p primes. Of the three levels, the lowest is not a prefix of the primes.
+/// Four q primes in two digits, and three p primes. Of the three levels, the lowest is not a prefix
+/// of the primes.
 ParamsSpec spec(Word word) {
   ParamsSpec s;
   s.log_n = kLogN;
@@ -109,7 +110,8 @@ TEST_P(Neutral, KeysSwitchAtEveryLevel) {
     seed[0] = static_cast<std::uint8_t>(level + 1);
     const ring::Poly x = expand_uniform(*ring, seed, 0, primes, 2);
     const Accumulator acc = switcher.switch_key(x, level, key);
-    // c0 + c1 s - x s^2 is small. Its variance is little more than that of the rounding of ModDown, (1 + 2N/3) / 12.
+    // c0 + c1 s - x s^2 is small. Its variance is little more than that of the rounding of ModDown,
+    // (1 + 2N/3) / 12.
     const auto& ops = ring->ops();
     const ring::Poly s = sk.at(*ring, primes);
     ring::Poly e = switcher.reduce(acc.c1, level);

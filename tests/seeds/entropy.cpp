@@ -12,7 +12,8 @@
 
 namespace {
 
-// SplitMix64: the state is a counter, so that threads need no lock and a fork finds none that is held.
+// SplitMix64: the state is a counter, so that threads need no lock and a fork finds none that is
+// held.
 constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15;
 std::atomic<std::uint64_t> state{0};  // 0: entropy comes from the system
 std::atomic<std::uint64_t> forks{0};
@@ -44,7 +45,8 @@ void in_child() {
   if (state.load() != 0) jali_test_seed_entropy(mixed(state.load() ^ mixed(forks.load())));
 }
 
-// Processes that find a seed in their environment start with it: scripts of the documents, which know nothing of tests.
+// Processes that find a seed in their environment start with it: scripts of the documents, which
+// know nothing of tests.
 __attribute__((constructor)) void start() {
   pthread_atfork(before_fork, nullptr, in_child);
   if (const char* seed = std::getenv("JALI_TEST_ENTROPY")) {

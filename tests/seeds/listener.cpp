@@ -1,6 +1,6 @@
-// Gives every test of GoogleTest a seed that follows from its name. JALI_TEST_SEED=N gives all tests the seed N, which repeats a
-// failure; JALI_FRESH_SEEDS=1 draws a fresh one for each test, and those that fail add a line for tests/kept_seeds.txt to the file
-// that JALI_FINDINGS names.
+// Gives every test of GoogleTest a seed that follows from its name. JALI_TEST_SEED=N gives all
+// tests the seed N, which repeats a failure; JALI_FRESH_SEEDS=1 draws a fresh one for each test,
+// and those that fail add a line for tests/kept_seeds.txt to the file that JALI_FINDINGS names.
 #include <gtest/gtest.h>
 
 #include <cinttypes>

@@ -18,8 +18,8 @@ using test::TfheShape;
 using test::Values;
 using Row = std::vector<std::uint64_t>;  // 64 unknowns a word
 
-/// The solution of linear equations modulo 2, each in `unknowns` bits and one more for its right side; empty if they do not
-/// determine it. By Gauss's elimination.
+/// The solution of linear equations modulo 2, each in `unknowns` bits and one more for its right
+/// side; empty if they do not determine it. By Gauss's elimination.
 std::vector<std::uint8_t> solved(std::vector<Row> equations, std::size_t unknowns) {
   const auto bit = [](const Row& row, std::size_t i) { return row[i / 64] >> (i % 64) & 1; };
   for (std::size_t i = 0; i < unknowns; ++i) {
@@ -65,7 +65,8 @@ TEST(Attack, ErrorsBesideTheirCiphertextsGiveTheKey) {
   EXPECT_EQ(solved(equations, dimension), held(client));
 }
 
-/// The ciphertext with the mask factor e_i and the body 0, under the name of the client's key: its phase is -factor s_i.
+/// The ciphertext with the mask factor e_i and the body 0, under the name of the client's key: its
+/// phase is -factor s_i.
 Ciphertext asking(const Client& client, std::size_t i, std::uint64_t factor) {
   const Params& params = *client.params();
   auto data = std::make_shared<lwe::LweBlock>(
@@ -129,11 +130,12 @@ TEST(Attack, ClearNumbersAreReadByEverybody) {
   }
 }
 
-// A ciphertext whose error was left to grow until it may be as large as a step. Whether its look-up is right says whether the
-// error is within half a step, which nobody without the key may know.
+// A ciphertext whose error was left to grow until it may be as large as a step. Whether its look-up
+// is right says whether the error is within half a step, which nobody without the key may know.
 TEST(Attack, WhichLookUpsAreWrongTellsOfErrors) {
   JALI_SEEDED(rng);
-  // The switch to the modulus 2N = 2^11 rounds n + 1 = 13 words by at most 1/2 each, together a tenth of a step of 2^6.
+  // The switch to the modulus 2N = 2^11 rounds n + 1 = 13 words by at most 1/2 each, together a
+  // tenth of a step of 2^6.
   test::TfheWorld world(test::TfheShape{.N = 1024});
   const std::size_t count = 64;
   const std::uint64_t step = world.params->step();
@@ -160,7 +162,8 @@ TEST(Attack, WhichLookUpsAreWrongTellsOfErrors) {
     ++told;
     wrong += seen[i] != 5;
   }
-  // 76% of the errors tell, and half of these are outside. Each bound fails with a probability below 1e-6.
+  // 76% of the errors tell, and half of these are outside. Each bound fails with a probability
+  // below 1e-6.
   EXPECT_GT(told, 30u);
   EXPECT_GT(wrong, 4u);
 }

@@ -57,7 +57,8 @@ TEST(Client, RefusesWhatItDidNotEncrypt) {
   shape.n = 14;
   EXPECT_THROW(Client(test::insecure_params(shape)).decrypt(x), ParamsMismatch);
   EXPECT_THROW(mine.decrypt(Ciphertext{}), InvalidArgument);
-  // With a name that is right, the phases of another key are random: each of 64 passes with a probability below 1/8.
+  // With a name that is right, the phases of another key are random: each of 64 passes with a
+  // probability below 1/8.
   const Ciphertext named = with_key(mine.encrypt(Values(64)), other.key_id());
   EXPECT_THROW(other.decrypt(named), WrongDecryption);
   EXPECT_NO_THROW(other.decrypt(named, Check::no));

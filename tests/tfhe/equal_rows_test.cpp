@@ -1,7 +1,9 @@
-// Random graphs with operands that are constants: ciphertexts that are equal bit for bit are never counted as independent.
+// Random graphs with operands that are constants: ciphertexts that are equal bit for bit are never
+// counted as independent.
 //
-// The oracle reads masks. Ciphertexts are equal up to a constant if their masks are, and then their errors are, too. A mask
-// of zeros is a constant without an error. So the weights of a sum over different masks give its true squared norm.
+// The oracle reads masks. Ciphertexts are equal up to a constant if their masks are, and then their
+// errors are, too. A mask of zeros is a constant without an error. So the weights of a sum over
+// different masks give its true squared norm.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -188,7 +190,8 @@ class Graph {
                   by_as_much));
   }
   void together() {
-    // Of two tables that lie side by side, the second result is that of a table shifted by half its length.
+    // Of two tables that lie side by side, the second result is that of a table shifted by half its
+    // length.
     const std::uint64_t half = w_.params->value_modulus() / 2;
     std::vector<LookUpTable> parts;
     for (int k = 0; k < 2; ++k) {

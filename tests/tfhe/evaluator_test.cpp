@@ -1,4 +1,5 @@
-// Encrypted computation against clear arithmetic, with the oracle's engine at sizes without security.
+// Encrypted computation against clear arithmetic, with the oracle's engine at sizes without
+// security.
 #include "jali/tfhe/evaluator.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,8 @@
 // Look-ups that fail because of amplified noise, on any engine, and how many the formulas predict.
 //
-// A preset fails once in 2^128 look-ups, which no test can count. So results of bootstrapping are multiplied by a weight W, and
-// looked up. Their errors grow by W, and nothing else changes: the parameters, keys and operations are those of the preset.
+// A preset fails once in 2^128 look-ups, which no test can count. So results of bootstrapping are
+// multiplied by a weight W, and looked up. Their errors grow by W, and nothing else changes: the
+// parameters, keys and operations are those of the preset.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +30,8 @@ struct Amplified {
       nullptr;  // makes the keys; null: one CPU thread
 };
 
-/// The share of a rotation's transform in the noise of a result. The formulas have an upper bound for it, which in large
-/// polynomials is as much as all else, and which fast transforms stay below.
+/// The share of a rotation's transform in the noise of a result. The formulas have an upper bound
+/// for it, which in large polynomials is as much as all else, and which fast transforms stay below.
 inline double transform_share(const tfhe::NoiseModel& model, tfhe::Order order) {
   return model.blind_rotation().transform / model.bootstrapped(order);
 }
@@ -43,8 +44,9 @@ inline std::int64_t weight_of(const tfhe::NoiseModel& model, const tfhe::Literal
   return std::max<std::int64_t>(1, std::llround(std::ceil(std::sqrt(norm2))));
 }
 
-/// Whether as many bits are set as on average, within 1/256 of their number. The noise of a rotation follows these weights, and
-/// the formulas take their means: in a small set they vary so much that a few keys would say little.
+/// Whether as many bits are set as on average, within 1/256 of their number. The noise of a
+/// rotation follows these weights, and the formulas take their means: in a small set they vary so
+/// much that a few keys would say little.
 inline bool balanced(std::span<const std::uint8_t> bits, double mean) {
   const double set = static_cast<double>(std::ranges::count(bits, 1));
   const auto all = static_cast<double>(bits.size());
@@ -72,8 +74,9 @@ inline Failures failures_of_key(const std::shared_ptr<const backend::TfheOps>& e
   tfhe::Client& client = *holder;
   const tfhe::Evaluator evaluator(engine, client.evaluation_keys());
   const std::uint64_t p = params.value_modulus();
-  // Neighbours have other results, also across the negative boxes beyond 0 and p - 1. 0 stays 0 in the first table, whose
-  // other entries are not 0, because a rotation of zeros alone would have no noise.
+  // Neighbours have other results, also across the negative boxes beyond 0 and p - 1. 0 stays 0 in
+  // the first table, whose other entries are not 0, because a rotation of zeros alone would have no
+  // noise.
   const tfhe::LookUpTable same(x.params, [](std::uint64_t v) { return v; });
   const tfhe::LookUpTable next(x.params, [p](std::uint64_t v) { return (v + 1) % p; });
   const tfhe::Ciphertext zeros = evaluator.apply(
@@ -116,8 +119,9 @@ inline Failures failures_of_key(const std::shared_ptr<const backend::TfheOps>& e
     result.failed += (found[i] + step / 2) / step % (2 * p) != (values[i] + 1) % p;
   }
   result.count = static_cast<double>(x.count);
-  // The first step of a rotation adds hardly any noise: the mask of its accumulator is 0, and the table's words are multiples of
-  // a large power of two. The formulas count every step, which matters if there are few.
+  // The first step of a rotation adds hardly any noise: the mask of its accumulator is 0, and the
+  // table's words are multiples of a large power of two. The formulas count every step, which
+  // matters if there are few.
   const double first = model.blind_rotation().total() / model.bootstrapped(literal.order) /
                        static_cast<double>(params.config().steps());
   const auto failures = [&](double share) {
@@ -148,9 +152,9 @@ tfhe::ParamsPtr noisy_params(Shape shape) {
   return tfhe::Params::create(literal);
 }
 
-/// The deviation of the predicted number over balanced keys, as a share of it. What is left is the errors of the switching
-/// key. If they make the variance of all noise larger by a share s, there are up to (1 + bits) s ln 2 more failures at rates
-/// of 2^-bits.
+/// The deviation of the predicted number over balanced keys, as a share of it. What is left is the
+/// errors of the switching key. If they make the variance of all noise larger by a share s, there
+/// are up to (1 + bits) s ln 2 more failures at rates of 2^-bits.
 inline double share_of_keys(const Amplified& x) {
   const auto errors = static_cast<double>(x.params->switch_rows() * x.keys);
   return (1 + x.bits) * std::log(2.0) * std::sqrt(2 / errors);

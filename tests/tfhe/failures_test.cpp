@@ -1,4 +1,5 @@
-// Failures of look-ups on the CPU engine, of every kind of rotation, in both orders, with words of both sizes.
+// Failures of look-ups on the CPU engine, of every kind of rotation, in both orders, with words of
+// both sizes.
 #include "failures.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +36,8 @@ TEST_P(TfheFailuresOfShapesLong, AreAsManyAsPredicted) {
   expect(GetParam(), 8, 24000);
 }
 
-// Presets as they are, with keys of their own, of every kind of rotation. tests/gpu counts those of the larger ones.
+// Presets as they are, with keys of their own, of every kind of rotation. tests/gpu counts those of
+// the larger ones.
 class TfheFailuresOfPresetsLong : public testing::TestWithParam<const char*> {};
 
 TEST_P(TfheFailuresOfPresetsLong, AreAsManyAsPredicted) {

@@ -142,7 +142,8 @@ TEST(History, TellsLookUpsThatRotateTheSamePolynomial) {
   EXPECT_EQ(of_sum(fx, 1, looked_up(y, f), 1), 2);
   EXPECT_EQ(of_sum(fx, 1, looked_up(x, {0, 2, 4, 2}), 1), 2);
   EXPECT_EQ(of_sum(fx, 1, x, 1), 2);
-  // A constant more and the table shifted, whose end comes back with the other sign; and whole turns.
+  // A constant more and the table shifted, whose end comes back with the other sign; and whole
+  // turns.
   EXPECT_EQ(of_sum(fx, 1, looked_up(x, {0, 0, 2, 4}, 2), 1), 2);
   EXPECT_EQ(of_sum(fx, 1, looked_up(x, {-6, 0, 2, 4}, 2), 1), 4);
   EXPECT_EQ(of_sum(fx, 1, looked_up(x, f, 16), 1), 4);
@@ -216,8 +217,8 @@ TEST(History, IsRepeatedWithOtherInputs) {
   // x + outside and x share x.
   EXPECT_EQ(of_sum(once[1], 1, fresh, 1), 5);
   EXPECT_EQ(of_sum(once[1], 1, outside, 1), 5);
-  // Twice what was there before in the place of b has the norm of the example, but three times its error is more than was
-  // counted.
+  // Twice what was there before in the place of b has the norm of the example, but three times its
+  // error is more than was counted.
   m = {.begin = {0, 1, 2}, .column = {0, 0}, .weight = {1, 2}, .half_steps = {0, 0}};
   const History shares = outside.combined(m.view());
   const History* const shared[] = {&shares};

@@ -1,4 +1,5 @@
-// What origins say of errors, against the errors of look-ups themselves, with every kind of rotation.
+// What origins say of errors, against the errors of look-ups themselves, with every kind of
+// rotation.
 #include "jali/tfhe/origin.h"
 
 #include <gtest/gtest.h>
@@ -59,8 +60,8 @@ double of_sum(const Looked& a, const Looked& b) {
 }
 
 TEST(Origin, SaysWhichErrorsAreEqualOppositeOrIndependent) {
-  // 200 independent pairs have a correlation of 0.07. The first steps of two rotations may resemble each other, and there are
-  // but 42 and less.
+  // 200 independent pairs have a correlation of 0.07. The first steps of two rotations may resemble
+  // each other, and there are but 42 and less.
   constexpr double kNone = 0.4;
   for (test::TfheShape shape : test::every_shape()) {
     shape.n = 42;
@@ -80,7 +81,8 @@ TEST(Origin, SaysWhichErrorsAreEqualOppositeOrIndependent) {
     // An entry that nothing reads makes the errors independent.
     EXPECT_LT(std::abs(correlation(one.errors, other.errors)), kNone);
     EXPECT_EQ(of_sum(one, other), 2);
-    // The input one step on, and the table, too: its last entry comes back at its beginning, with the other sign. 0 is its own.
+    // The input one step on, and the table, too: its last entry comes back at its beginning, with
+    // the other sign. 0 is its own.
     Values before{0, 2, 5, 4, 7, 3, 3, 8, 1, 1, 6, 2, 9, 4, 5, 0}, after{0};
     after.insert(after.end(), before.begin(), before.end() - 1);
     const Looked a = look(before), b = look(after, 1);
@@ -103,8 +105,9 @@ TEST(Origin, SaysWhichErrorsAreEqualOppositeOrIndependent) {
   }
 }
 
-// Engines round halves up, so that they take other digits for minus a polynomial as soon as a word lies halfway. The errors are
-// independent from then on, and are counted as equal. In few steps of short polynomials it happens seldom.
+// Engines round halves up, so that they take other digits for minus a polynomial as soon as a word
+// lies halfway. The errors are independent from then on, and are counted as equal. In few steps of
+// short polynomials it happens seldom.
 TEST(Origin, MinusATableHasOppositeErrors) {
   TfheWorld w;
   const Look look(w, backend::make_ref_tfhe(w.params->config()));

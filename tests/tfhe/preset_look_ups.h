@@ -1,4 +1,5 @@
-// Every value of a preset through a random table, on any engine, with the noise of the results from both sides of the formulas.
+// Every value of a preset through a random table, on any engine, with the noise of the results from
+// both sides of the formulas.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,9 +18,9 @@
 
 namespace jali::test {
 
-/// Between which shares of the variance the mean square of `count` normal errors lies, with a probability above 1 - 1e-10: the
-/// quantiles of chi-squared by Wilson and Hilferty's cube, at 6.5 standard deviations. The lower one is below the true quantile
-/// from 16 errors on.
+/// Between which shares of the variance the mean square of `count` normal errors lies, with a
+/// probability above 1 - 1e-10: the quantiles of chi-squared by Wilson and Hilferty's cube, at 6.5
+/// standard deviations. The lower one is below the true quantile from 16 errors on.
 inline std::pair<double, double> variance_range(std::size_t count) {
   const double of = 2 / (9.0 * static_cast<double>(count));
   const auto quantile = [&](double z) {
@@ -28,9 +29,9 @@ inline std::pair<double, double> variance_range(std::size_t count) {
   return {quantile(-6.5), quantile(6.5)};
 }
 
-/// Looks up `times` random permutations of all values in a random table, with as much noise in the operands as the parameters
-/// allow for, of independent parts: the values, and clear multiples of encrypted zeros. Holds every result to the table, and
-/// the results' noise to the formulas.
+/// Looks up `times` random permutations of all values in a random table, with as much noise in the
+/// operands as the parameters allow for, of independent parts: the values, and clear multiples of
+/// encrypted zeros. Holds every result to the table, and the results' noise to the formulas.
 inline void expect_look_ups_of_every_value(tfhe::Client& client, const tfhe::Evaluator& evaluator,
                                            std::size_t times, std::mt19937_64& rng) {
   const tfhe::Params& params = *evaluator.params();

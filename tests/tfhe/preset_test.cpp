@@ -1,5 +1,5 @@
-// Every preset on the CPU engine: every value through random tables, with the noise of the results from both sides of the
-// formulas, and all gates.
+// Every preset on the CPU engine: every value through random tables, with the noise of the results
+// from both sides of the formulas, and all gates.
 #include <gtest/gtest.h>
 
 #include <cmath>

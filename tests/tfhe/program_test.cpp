@@ -51,8 +51,9 @@ TEST(Program, GivesWhatTheFunctionGives) {
   }
 }
 
-// Errors that results of one run, or a result and an input, have in common add up before they are squared; those of runs on
-// different inputs are independent, and those of runs on the same are equal, also to what is computed outside.
+// Errors that results of one run, or a result and an input, have in common add up before they are
+// squared; those of runs on different inputs are independent, and those of runs on the same are
+// equal, also to what is computed outside.
 TEST(Program, CountsTheNoiseOfItsResults) {
   TfheWorld w;
   const Evaluator& e = *w.evaluator;

@@ -1,4 +1,5 @@
-// Encryption under the compact public key: what comes back, with which noise, what is refused, and what an owner of data can see.
+// Encryption under the compact public key: what comes back, with which noise, what is refused, and
+// what an owner of data can see.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -104,8 +105,9 @@ std::vector<double> errors_of_zeros(Client& client, PublicEncryptor& owner, std:
   return out;
 }
 
-// Of 32 keys with 150 encryptions each. The variance of one key differs from the mean of all by about 4% (||E||^2 and the weight
-// of the secret), and a mean square of 4,800 values by 2%: together 2.2%, of which 6.2 make a chance of 10^-9.
+// Of 32 keys with 150 encryptions each. The variance of one key differs from the mean of all by
+// about 4% (||E||^2 and the weight of the secret), and a mean square of 4,800 values by 2%:
+// together 2.2%, of which 6.2 make a chance of 10^-9.
 TEST(PublicKey, NoiseIsThatOfTheFormulaFromBothSides) {
   for (const std::size_t k : {1u, 2u}) {
     for (const Torus torus : {Torus::t32, Torus::t64}) {
@@ -129,8 +131,9 @@ TEST(PublicKey, NoiseIsThatOfTheFormulaFromBothSides) {
   }
 }
 
-// With a mean that is not 0, R would give all ciphertexts of one key a common error, of half the key's own share of the variance,
-// and sums of n would have n^2 of it. Of 64 keys' mean errors over 400 encryptions, each is normal with 1/400 of the variance.
+// With a mean that is not 0, R would give all ciphertexts of one key a common error, of half the
+// key's own share of the variance, and sums of n would have n^2 of it. Of 64 keys' mean errors over
+// 400 encryptions, each is normal with 1/400 of the variance.
 TEST(PublicKey, ErrorsOfDifferentEncryptionsUnderOneKeyAreIndependent) {
   const ParamsPtr params = test::insecure_params();
   const double variance = NoiseModel(params->literal()).fresh_public();
@@ -142,12 +145,14 @@ TEST(PublicKey, ErrorsOfDifferentEncryptionsUnderOneKeyAreIndependent) {
     for (const double e : errors_of_zeros(client, owner, 400)) mean += e / 400;
     sum += mean * mean * 400 / variance;
   }
-  // chi^2 of 64 degrees: 64 +- 6.2 sqrt(128) and its tail; a common error would make it above 64 * 50.
+  // chi^2 of 64 degrees: 64 +- 6.2 sqrt(128) and its tail; a common error would make it above 64
+  // * 50.
   EXPECT_LT(sum / 64, 3);
 }
 
-// The bits of the secret have the mean 1/2, so that errors of coefficients near each other are alike: a sum of m has up to m^2 / 2
-// of their variance. public_norm2 counts m^2, and counting m would be too little.
+// The bits of the secret have the mean 1/2, so that errors of coefficients near each other are
+// alike: a sum of m has up to m^2 / 2 of their variance. public_norm2 counts m^2, and counting m
+// would be too little.
 TEST(PublicKey, SumsWithinOnePolynomialHaveNoMoreNoiseThanIsCounted) {
   const ParamsPtr params = test::insecure_params();
   const std::size_t N = params->N().value;
@@ -181,9 +186,11 @@ TEST(PublicKey, EveryPresetHoldsItsNoiseAndItsSecurity) {
     const Literal literal = literal_of(preset);
     const NoiseModel model(literal);
     EXPECT_EQ(public_batch(literal), preset.N);
-    // A message counts as one bootstrapped ciphertext, with room: log2_p_fail is that of the parameters.
+    // A message counts as one bootstrapped ciphertext, with room: log2_p_fail is that of the
+    // parameters.
     EXPECT_LT(model.public_norm2(literal.order, preset.N), 0.002);
-    // The key and the ciphertexts are GLWE encryptions under binary secrets of k N bits with the errors of the large key.
+    // The key and the ciphertexts are GLWE encryptions under binary secrets of k N bits with the
+    // errors of the large key.
     EXPECT_GE(
         lwe_security(1, preset.k * preset.N, log2_noise(preset.glwe_noise_bits, preset.torus)),
         literal.security);

@@ -1,5 +1,6 @@
-// Nothing is drawn twice, neither by forked processes, nor by copies of one state, nor by threads. Whoever sees two
-// encryptions with the same mask and error learns the difference of their messages.
+// Nothing is drawn twice, neither by forked processes, nor by copies of one state, nor by threads.
+// Whoever sees two encryptions with the same mask and error learns the difference of their
+// messages.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -33,7 +34,8 @@ struct Draw {
   std::function<ForkedBytes()> bytes;
 };
 
-/// Everything that draws randomness. The bytes of two runs are equal if and only if they drew the same.
+/// Everything that draws randomness. The bytes of two runs are equal if and only if they drew the
+/// same.
 std::vector<Draw> draws(Client& client, lwe::KeyGenerator& generator) {
   const auto encrypted = [&] { return client.encrypt(Values(16)); };
   return {
@@ -106,7 +108,8 @@ TEST(TfheRandomness, NoSeedRepeatsInThreads) {
   }
 }
 
-// A seed that was published is the seed of no error and of no secret, also if all of them follow from one root.
+// A seed that was published is the seed of no error and of no secret, also if all of them follow
+// from one root.
 TEST(TfheRandomness, PublishedSeedsGiveMasksAlone) {
   Client client(test::insecure_params(shape()), 1, random::os_seed());
   const lwe::EvaluationKeys keys = client.evaluation_keys(true);

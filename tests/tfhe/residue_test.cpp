@@ -1,5 +1,5 @@
-// When a client is gone, nothing that opens its ciphertexts or that it decrypted is left in the process's memory, also if
-// the decryption failed or the machine had no memory for it.
+// When a client is gone, nothing that opens its ciphertexts or that it decrypted is left in the
+// process's memory, also if the decryption failed or the machine had no memory for it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

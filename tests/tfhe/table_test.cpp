@@ -1,4 +1,5 @@
-// The polynomials of look-up tables: every coefficient against the value that the phase it stands for rounds to.
+// The polynomials of look-up tables: every coefficient against the value that the phase it stands
+// for rounds to.
 #include "jali/tfhe/table.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +43,8 @@ TEST(LookUpTable, EveryPhaseNearAValueFindsIt) {
         EXPECT_EQ(table.log_many(), log_many);
         const auto words = table.polynomial();
         ASSERT_EQ(words.size(), n * backend::torus_bytes(torus));
-        // The rotation by X^-e, e a multiple of `many`, has coefficient e + j of the table as its coefficient j.
+        // The rotation by X^-e, e a multiple of `many`, has coefficient e + j of the table as its
+        // coefficient j.
         for (std::size_t e = 0; e < 2 * n; e += many) {
           // The phase e / 2N is that of the value round(e P / N), half up.
           const std::size_t v = (e * p + n / 2) / n % (2 * p);

@@ -25,8 +25,8 @@ struct Scheme {
   int depth;
 };
 
-/// Every word, and every way in which a level can be made: of one prime, of several primes, and rational. The top levels
-/// have more than 126 bits and level 0 has fewer.
+/// Every word, and every way in which a level can be made: of one prime, of several primes, and
+/// rational. The top levels have more than 126 bits and level 0 has fewer.
 inline std::vector<Scheme> schemes() {
   return {
       {"w52", Word::w52, 40, 3},

@@ -1,13 +1,14 @@
-// Tests whether the time of decrypting and decoding tells what was decrypted. It is a t-test on the cycles of two classes
-// of ciphertexts in random order: the method of dudect, O. Reparaz, J. Balasch, I. Verbauwhede, "Dude, is my code constant
-// time?", DATE 2017.
+// Tests whether the time of decrypting and decoding tells what was decrypted. It is a t-test on the
+// cycles of two classes of ciphertexts in random order: the method of dudect, O. Reparaz, J.
+// Balasch, I. Verbauwhede, "Dude, is my code constant time?", DATE 2017.
 //
 //   decrypt_time            ends with 0 if no difference was found, and with 1 if one was
 //   decrypt_time --planted  the same with a delay that depends on the plaintext: it must end with 1
 //
-// If both classes have the same distribution, |t| > 10 has a probability below 2e-23. A difference is reported if |t|
-// exceeds 10 with the same sign in all of three repetitions, each with fresh ciphertexts and in another order. What another
-// process does to the machine does not follow the classes.
+// If both classes have the same distribution, |t| > 10 has a probability below 2e-23. A difference
+// is reported if |t| exceeds 10 with the same sign in all of three repetitions, each with fresh
+// ciphertexts and in another order. What another process does to the machine does not follow the
+// classes.
 #include <x86intrin.h>
 
 #include <algorithm>
@@ -90,7 +91,8 @@ class Client {
     return c;
   }
 
-  /// The cycles of decrypting `from`. It is copied to `at` first, so that both classes are read from the same place.
+  /// The cycles of decrypting `from`. It is copied to `at` first, so that both classes are read
+  /// from the same place.
   double cycles(ckks::Ciphertext& at, const ckks::Ciphertext& from, bool planted) {
     for (std::size_t i = 0; i < at.parts.size(); ++i) {
       std::memcpy(at.parts[i].data(), from.parts[i].data(), at.parts[i].bytes());
@@ -155,8 +157,9 @@ class TfheClient {
   tfhe::Client client_;
 };
 
-/// The mean of the faster half, which interrupts and other processes disturb least, and the square of its standard error.
-/// The cut depends on the sample, too, so the error is that of the winsorized sample (K. Yuen, Biometrika 61, 1974).
+/// The mean of the faster half, which interrupts and other processes disturb least, and the square
+/// of its standard error. The cut depends on the sample, too, so the error is that of the
+/// winsorized sample (K. Yuen, Biometrika 61, 1974).
 struct Moments {
   double mean = 0, error = 0;
   explicit Moments(std::vector<double> x) {

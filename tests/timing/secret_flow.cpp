@@ -1,11 +1,12 @@
-// Tests under valgrind's memcheck whether a branch or an address depends on a secret (A. Langley, ctgrind, 2010). Secrets
-// are marked as undefined memory, and memcheck reports every conditional jump and every address that depends on such
-// memory. It checks the machine code that this run executes. Valgrind knows AVX2 but not AVX-512, whose kernels
-// decrypt_time measures.
+// Tests under valgrind's memcheck whether a branch or an address depends on a secret (A. Langley,
+// ctgrind, 2010). Secrets are marked as undefined memory, and memcheck reports every conditional
+// jump and every address that depends on such memory. It checks the machine code that this run
+// executes. Valgrind knows AVX2 but not AVX-512, whose kernels decrypt_time measures.
 //
-//   valgrind --error-exitcode=99 secret_flow           every case; each says how many reports it caused
-//   valgrind --error-exitcode=99 secret_flow --branch  a branch on a secret key: must be reported
-//   valgrind --error-exitcode=99 secret_flow --address a look-up by a secret key: must be reported
+//   valgrind --error-exitcode=99 secret_flow           every case; each says how many reports it
+//   caused valgrind --error-exitcode=99 secret_flow --branch  a branch on a secret key: must be
+//   reported valgrind --error-exitcode=99 secret_flow --address a look-up by a secret key: must be
+//   reported
 #include <cstdio>
 #include <span>
 #include <string_view>
@@ -148,7 +149,8 @@ class Cases {
     }
   }
 
-  // The decrypted value is garbage here. It is refused, but only after the noise has been added to it.
+  // The decrypted value is garbage here. It is refused, but only after the noise has been added to
+  // it.
   void release() {
     const auto sk = hidden_key();
     ckks::Ciphertext c;

@@ -104,7 +104,8 @@ class TfheCases {
     show(c.data->data.data(), c.data->bytes());  // sent
     check(label_ + "decrypt", [&] { return all_hidden(client.decrypt(c, tfhe::Check::no)); });
     check(label_ + "decrypt and compare", [&] { return all_hidden(client.decrypt(c)); });
-    // Another key's ciphertext is compared with what it says of itself, and refused: one bit is told.
+    // Another key's ciphertext is compared with what it says of itself, and refused: one bit is
+    // told.
     tfhe::Ciphertext other = tfhe::Client(params_).encrypt(std::vector<u64>(64, 1));
     other.key_id = client.key_id();
     check(label_ + "decrypt and refuse", [&] {
@@ -156,7 +157,8 @@ void tfhe_cases() {
   using tfhe::Rotation;
   using tfhe::Torus;
   samplers();
-  // Both ways of multiplying with the secret, by sums and by transforms; every kind of rotation, word and order.
+  // Both ways of multiplying with the secret, by sums and by transforms; every kind of rotation,
+  // word and order.
   TfheCases({Rotation::classic, 1, Order::switch_first, Torus::t64, 12, 1, 256}).run();
   TfheCases({Rotation::classic, 1, Order::switch_first, Torus::t64, 6, 1, 1024}).run();
   TfheCases({Rotation::multi_bit, 3, Order::bootstrap_first, Torus::t32, 6, 2, 256}).run();

@@ -1,4 +1,5 @@
-"""The changelog is a page for each version, with the sentences of today above it; the long list is the diary."""
+"""The changelog is a page for each version, with the sentences of today above it; the long list is
+the diary."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Tests the checks of tools/: each must refuse a planted violation and accept a tree without one."""
+"""Tests the checks of tools/: each must refuse a planted violation and accept a tree without
+one."""
 
 import subprocess
 import sys

@@ -1,4 +1,5 @@
-"""cmake/commit.cmake: the commit that a build names is that of its sources, and a build of the same sources compiles nothing again."""
+"""cmake/commit.cmake: the commit that a build names is that of its sources, and a build of the same
+sources compiles nothing again."""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ def stub(file: Path, text: str) -> None:
 
 
 SMI = '[ "$1" = -L ] && echo "GPU 0: NVIDIA GeForce RTX 4090 (UUID: GPU-0)"\n'
-# This stub's pip makes an empty file at the path of the packages' nvcc; its sysconfig names a folder without nvcc.
+# This stub's pip makes an empty file at the path of the packages' nvcc; its sysconfig names a
+# folder without nvcc.
 PYTHON = """if [ "$2" = pip ]; then
   echo "pip $*" >&2
   mkdir -p build/nvcc/nvidia/cu13/{bin,nvvm/bin}; touch build/nvcc/nvidia/cu13/bin/nvcc; exit $PIP_STATUS

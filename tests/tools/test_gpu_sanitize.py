@@ -1,4 +1,5 @@
-"""`make gpu-sanitize` runs every program of tests/gpu, and ends before any work if a filter matches no test.
+"""`make gpu-sanitize` runs every program of tests/gpu, and ends before any work if a filter matches
+no test.
 
 nvidia-smi, compute-sanitizer and the test programs are stubs.
 """

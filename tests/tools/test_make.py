@@ -10,7 +10,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def commands(target: str) -> dict[str, str]:
-    """For each check that the target runs, its command; for the CUDA check, also for which GPUs it compiles."""
+    """For each check that the target runs, its command; for the CUDA check, also for which GPUs it
+    compiles."""
     done = subprocess.run(
         ["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True
     )
@@ -145,7 +146,8 @@ def test_thread_sanitizer_sees_every_program_that_starts_threads() -> None:
 
 
 def test_every_part_of_a_long_filter_names_tests() -> None:
-    """If a part of a filter named no test, its long tests would run in `make test` and nobody would notice."""
+    """If a part of a filter named no test, its long tests would run in `make test` and nobody would
+    notice."""
     for lists in (ROOT / "tests").rglob("CMakeLists.txt"):
         sources = "".join(f.read_text(encoding="utf-8") for f in lists.parent.glob("*.cpp"))
         tests = re.findall(r"^TEST(?:_[PF])?\((\w+),\s*(\w+)\)", sources, re.MULTILINE)

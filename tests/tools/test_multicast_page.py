@@ -56,6 +56,7 @@ def test_a_row_follows_from_the_preset_and_the_record(name: str) -> None:
     assert cells[4] == pytest.approx(clocks, abs=1)
     assert cells[5] == pytest.approx(key / shared / L2_BYTES, abs=1)
     assert cells[6] == pytest.approx(key / L2_BYTES, abs=1)
-    # What the page concludes: L2 binds nothing, and would if no ciphertexts shared a tile, but for message_2_carry_2.
+    # What the page concludes: L2 binds nothing, and would if no ciphertexts shared a tile, but for
+    # message_2_carry_2.
     assert cells[5] < cells[4]
     assert (cells[6] > cells[4]) == (name != "message_2_carry_2")

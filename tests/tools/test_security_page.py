@@ -1,4 +1,5 @@
-"""What docs/security.md says of TFHE names the tests that would fail if it were false. They must exist."""
+"""What docs/security.md says of TFHE names the tests that would fail if it were false. They must
+exist."""
 
 import re
 from pathlib import Path

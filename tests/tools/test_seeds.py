@@ -1,4 +1,5 @@
-"""`make test` takes all seeds from names, and what fails with a fresh seed can be repeated and kept."""
+"""`make test` takes all seeds from names, and what fails with a fresh seed can be repeated and
+kept."""
 
 import os
 import re
@@ -29,7 +30,8 @@ print(draw())
 
 
 def draws(**environment: str) -> list[str]:
-    """Parts of four secret keys: two, that of a forked process, and another of the first process."""
+    """Parts of four secret keys: two, that of a forked process, and another of the first
+    process."""
     done = subprocess.run(
         [sys.executable, "-c", DRAW],
         env={**os.environ, **environment},

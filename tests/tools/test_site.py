@@ -46,7 +46,8 @@ def test_a_folder_without_pages_is_no_site(tmp_path: Path) -> None:
 
 
 def test_the_reference_has_what_arrays_inherit() -> None:
-    """The methods of Shaped are those of EncryptedArray. What Encrypted and Python's classes have is left out."""
+    """The methods of Shaped are those of EncryptedArray. What Encrypted and Python's classes have
+    is left out."""
     page = (ROOT / "docs/_templates/autosummary/class.rst").read_text()
     (line,) = (line for line in page.splitlines() if ":inherited-members:" in line)
     ends = set(line.split(":inherited-members:")[1].replace(",", " ").split())
@@ -56,7 +57,8 @@ def test_the_reference_has_what_arrays_inherit() -> None:
 
 
 def test_pages_link_to_pages_that_the_site_has() -> None:
-    """Sphinx warns of links to Markdown files that are missing or outside docs/, and the site is built without warnings."""
+    """Sphinx warns of links to Markdown files that are missing or outside docs/, and the site is
+    built without warnings."""
     docs = ROOT / "docs"
     wrong, links = [], 0
     for page in sorted(docs.rglob("*.md")):

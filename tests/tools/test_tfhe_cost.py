@@ -1,4 +1,5 @@
-"""The constants of tools/tfhe_search/cost.toml follow from what was measured, and presets/tfhe.toml has what they predict."""
+"""The constants of tools/tfhe_search/cost.toml follow from what was measured, and presets/tfhe.toml
+has what they predict."""
 
 import importlib.util
 import sys

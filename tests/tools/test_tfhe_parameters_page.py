@@ -1,4 +1,5 @@
-"""The tables of docs/tfhe-parameters.md and docs/block-binary.md are those of the presets, of the estimator and of the records."""
+"""The tables of docs/tfhe-parameters.md and docs/block-binary.md are those of the presets, of the
+estimator and of the records."""
 
 import json
 import re

@@ -1,4 +1,5 @@
-// Counts what this test program allocates through operator new, and through the pool, which calls posix_memalign.
+// Counts what this test program allocates through operator new, and through the pool, which calls
+// posix_memalign.
 #pragma once
 
 #include <cstddef>

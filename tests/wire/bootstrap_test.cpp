@@ -78,7 +78,8 @@ TEST(BootstrapBytes, KeysWithAConstantRowAreRefused) {
   }
 }
 
-// No byte is ignored: changed bytes are refused, or the object that is read writes exactly these bytes again.
+// No byte is ignored: changed bytes are refused, or the object that is read writes exactly these
+// bytes again.
 TEST(BootstrapBytes, DamageIsRefused) {
   const std::uint64_t seed = jali::test::test_seed();
   std::mt19937 random(seed);

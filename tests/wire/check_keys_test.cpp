@@ -68,7 +68,8 @@ TEST_F(CheckKeys, SaysWhatTheyAreFor) {
 }
 
 TEST_F(CheckKeys, TakesTheMemoryOfOneKey) {
-  // The residues of 40 bits take words of 64, so that all keys together take more memory than bytes.
+  // The residues of 40 bits take words of 64, so that all keys together take more memory than
+  // bytes.
   const Limits limits{bytes.size() + 1, 0};
   EXPECT_EQ(checked(bytes, limits).demand, demand);
   std::span<const std::uint8_t> in = bytes;

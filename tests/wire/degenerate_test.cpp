@@ -1,4 +1,5 @@
-// Keys that hide nothing are refused: they are empty or constant, or their secret is none. Honest keys are all accepted.
+// Keys that hide nothing are refused: they are empty or constant, or their secret is none. Honest
+// keys are all accepted.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -125,7 +126,8 @@ TEST_P(Degenerate, SecretsThatAreNoUniformTernaryOnesAreRefused) {
   std::vector<std::uint8_t> sparse(n / 4, 0);
   for (std::size_t k = 0; k < 32; ++k) sparse[random() % sparse.size()] |= 1;
   refused(sparse, "a sparse one");
-  // One count lies just beyond the bound, sqrt(N (128 + log2 6) ln 2 / 2) from N/3. The other two share what is left.
+  // One count lies just beyond the bound, sqrt(N (128 + log2 6) ln 2 / 2) from N/3. The other two
+  // share what is left.
   const double t = std::sqrt(static_cast<double>(n) * (128 + std::log2(6.0)) * std::log(2.0) / 2);
   for (const unsigned kind : {0u, 1u, 2u}) {
     for (const bool past : {false, true}) {
@@ -160,8 +162,8 @@ TEST_P(Degenerate, PublicKeysThatAreEmptyOrConstantAreRefused) {
   expect_refused(key, "b = 0");
 }
 
-// If b = e, b = a + e or b = -a + e, whoever knows a, which is public, can read encryptions. One such prime is enough to
-// read messages that are small beside it.
+// If b = e, b = a + e or b = -a + e, whoever knows a, which is public, can read encryptions. One
+// such prime is enough to read messages that are small beside it.
 TEST_P(Degenerate, PublicKeysWithoutASecretAreRefused) {
   for (const int most : {1, 21, 1 << 12}) {
     for (std::size_t limb = 0; limb < o.pk.b.primes().size(); ++limb) {

@@ -1,4 +1,5 @@
-// Files are replaced at once or stay as they were; streams carry the same bytes as to_bytes, in pieces.
+// Files are replaced at once or stay as they were; streams carry the same bytes as to_bytes, in
+// pieces.
 #include "jali/wire/file.h"
 
 #include <gtest/gtest.h>

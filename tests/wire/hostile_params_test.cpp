@@ -1,5 +1,5 @@
-// Bytes of parameters with a valid checksum from somebody who means harm. They ask for endless work, claim more security
-// than they have, or carry numbers and names that are not what they seem.
+// Bytes of parameters with a valid checksum from somebody who means harm. They ask for endless
+// work, claim more security than they have, or carry numbers and names that are not what they seem.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -69,7 +69,8 @@ Bytes bytes_of(const ckks::Params& p, std::optional<PlanNumbers> plan) {
   return bytes_of(p.literal(), plan, p.hash());
 }
 
-// The message of the E that refuses the bytes. If they are not refused, the test fails and this is empty.
+// The message of the E that refuses the bytes. If they are not refused, the test fails and this is
+// empty.
 template <class E>
 std::string refusal(const Bytes& bytes, const Limits& limits = {}) {
   try {
@@ -83,10 +84,11 @@ std::string refusal(const Bytes& bytes, const Limits& limits = {}) {
   return {};
 }
 
-// --- work -------------------------------------------------------------------------------------------------------------
+// --- work ----------------------------------------------------------------------------------------
 
-// The search allocates memory level by level. What a refusal allocates therefore tells how much work it did, on every
-// machine alike: one plan of 200 levels takes about 30 MB in all, and a search for advice takes gigabytes.
+// The search allocates memory level by level. What a refusal allocates therefore tells how much
+// work it did, on every machine alike: one plan of 200 levels takes about 30 MB in all, and a
+// search for advice takes gigabytes.
 constexpr std::size_t kWork = std::size_t{1} << 26;
 
 void expect_little_work(const Bytes& bytes, const std::string& what, const Limits& limits = {}) {
@@ -100,7 +102,8 @@ void expect_little_work(const Bytes& bytes, const std::string& what, const Limit
 }
 
 TEST(HostileParams, RefusingDoesLittleWork) {
-  // Moduli just above and just below what the table allows, many and few levels, too few and too many digits.
+  // Moduli just above and just below what the table allows, many and few levels, too few and too
+  // many digits.
   for (const Word word : {Word::w32, Word::w52, Word::w64}) {
     for (const int log_n : {10, 13, 15, 16, 17}) {
       const double most = params::max_log_qp(log_n, 128);
@@ -192,7 +195,7 @@ TEST(HostileParams, RefusalsGiveNoAdvice) {
   }
 }
 
-// --- plans ------------------------------------------------------------------------------------------------------------
+// --- plans ---------------------------------------------------------------------------------------
 
 TEST(HostileParams, APlanIsTheOneThatWasFoundOrIsRefused) {
   for (const auto& [name, word] : {std::pair{"n13_d3", Word::w32}, {"n15_small", Word::w32}}) {
@@ -237,7 +240,7 @@ TEST(HostileParams, APlanThatNobodyNeedsIsNotCanonical) {
   }
 }
 
-// --- security ---------------------------------------------------------------------------------------------------------
+// --- security ------------------------------------------------------------------------------------
 
 Limits at_least(int security) {
   Limits limits;
@@ -277,7 +280,8 @@ TEST(HostileParams, LessSecurityThanDemandedIsRefused) {
 }
 
 TEST(HostileParams, BytesCannotClaimSecurity) {
-  // The hash does not cover the security, so the same moduli may claim a security that they do not have.
+  // The hash does not cover the security, so the same moduli may claim a security that they do not
+  // have.
   ckks::Literal weak = testing::small_literal(Word::w52, 40, 1);
   const auto made = ckks::Params::create(weak);
   for (const int claim : {128, 192, 256}) {
@@ -286,14 +290,15 @@ TEST(HostileParams, BytesCannotClaimSecurity) {
     refusal<CorruptData>(bytes_of(l, made->plan(), made->hash()));
     refusal<CorruptData>(bytes_of(l, made->plan(), made->hash()), kAnySecurity);
   }
-  // The modulus of a sparse secret is only checked for 128 bits, whatever the table grants the other moduli.
+  // The modulus of a sparse secret is only checked for 128 bits, whatever the table grants the
+  // other moduli.
   const auto boot = ckks::Params::create(params::preset("n15_small", Word::w52));
   EXPECT_EQ(params_from_bytes(to_bytes(*boot))->hash(), boot->hash());
   EXPECT_EQ(boot->security(), 128);
   refusal<InsecureParams>(to_bytes(*boot), at_least(192));
 }
 
-// --- numbers and names ------------------------------------------------------------------------------------------------
+// --- numbers and names ---------------------------------------------------------------------------
 
 TEST(HostileParams, NumbersThatAreNone) {
   const auto made = ckks::Params::create(params::preset("n15_small", Word::w52));

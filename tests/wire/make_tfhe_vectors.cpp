@@ -1,5 +1,5 @@
-// make_tfhe_vectors FOLDER writes the objects of TFHE in vectors/v1, from fixed seeds. It is run once for each version of the
-// format. The files are kept for ever and never written again.
+// make_tfhe_vectors FOLDER writes the objects of TFHE in vectors/v1, from fixed seeds. It is run
+// once for each version of the format. The files are kept for ever and never written again.
 #include <fstream>
 #include <string>
 

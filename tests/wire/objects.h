@@ -1,4 +1,5 @@
-// One object of every kind, and every loader behind one function. The tests of wire/ and the fuzz targets share them.
+// One object of every kind, and every loader behind one function. The tests of wire/ and the fuzz
+// targets share them.
 #pragma once
 
 #include <algorithm>
@@ -83,8 +84,8 @@ struct Objects {
   }
 };
 
-/// A kind of object with valid bytes. load reads bytes as that kind and writes the object again. The format is canonical,
-/// so these bytes are equal to those that were read.
+/// A kind of object with valid bytes. load reads bytes as that kind and writes the object again.
+/// The format is canonical, so these bytes are equal to those that were read.
 struct Loader {
   std::string name;
   wire::Bytes valid;

@@ -91,7 +91,8 @@ TEST(Residues, EveryWidthPacksInItsPlaceAndNowhereElse) {
         EXPECT_EQ(back[n], 7U);
         back.pop_back();
         EXPECT_EQ(back, row);
-        // No byte beyond the row is read. The copy has exactly the row's size, so that sanitizers see its ends.
+        // No byte beyond the row is read. The copy has exactly the row's size, so that sanitizers
+        // see its ends.
         const std::vector<std::uint8_t> exact(want);
         EXPECT_TRUE(unpack_row(exact, Word::w64, n, q, back.data()));
         if (bits > 32) continue;

@@ -214,7 +214,8 @@ TEST_P(RoundTrip, SecretKey) {
   EXPECT_EQ(secret_to_bytes(back, *o.ring), bytes);
 }
 
-// A server that is given nothing but bytes computes on a client's ciphertexts, and the client reads the results.
+// A server that is given nothing but bytes computes on a client's ciphertexts, and the client reads
+// the results.
 TEST_P(RoundTrip, ComputesThroughBytes) {
   const int top = o.params->depth();
   const auto params = params_from_bytes(to_bytes(*o.params), testing::kAnySecurity);
@@ -278,7 +279,8 @@ TEST(WriterErrors, AStaleSeedIsFound) {
   EXPECT_THROW(to_bytes(sum), InternalError);
 }
 
-// Except for the seed and the residues, the bytes of a fresh ciphertext are the same whatever it encrypts.
+// Except for the seed and the residues, the bytes of a fresh ciphertext are the same whatever it
+// encrypts.
 TEST(Privacy, FieldsInTheClearDoNotDependOnTheMessage) {
   const Objects o(small_literal(Word::w52, 40, 1));
   ckks::SecretEncryptor encryptor(o.sk, o.ring);

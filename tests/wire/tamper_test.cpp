@@ -1,5 +1,5 @@
-// Bytes are cut, flipped, exchanged or inflated. Every loader answers with one jali::Error, or with an object whose bytes
-// are exactly those that were read.
+// Bytes are cut, flipped, exchanged or inflated. Every loader answers with one jali::Error, or with
+// an object whose bytes are exactly those that were read.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -134,7 +134,8 @@ TEST_P(Tamper, Exchanged) {
           continue;
         }
         expect_refused(l, given.valid, given.name);
-        // The header names the expected kind and parameters, but the contents are those of another object.
+        // The header names the expected kind and parameters, but the contents are those of another
+        // object.
         Bytes relabelled = given.valid;
         std::copy_n(l.valid.begin(), kHeaderBytes, relabelled.begin());
         judge(l, o, sealed(relabelled), "relabelled " + given.name);
@@ -146,7 +147,8 @@ TEST_P(Tamper, Exchanged) {
 TEST_P(Tamper, ResiduesNotBelowTheirPrimes) {
   for (const Loader& l : loaders) {
     if (l.name == "params") continue;
-    // 16 bytes of ones cover a whole residue, which becomes 2^bits - 1. None of the offsets lies in a seed.
+    // 16 bytes of ones cover a whole residue, which becomes 2^bits - 1. None of the offsets lies in
+    // a seed.
     const std::size_t first = l.name.starts_with("evaluation_keys") || l.name == "switch_key" ? 64
                               : l.name == "ciphertext_cube" ? 192  // behind its lineage
                                                             : 128;
@@ -167,7 +169,8 @@ TEST_P(Tamper, ViewsThatLeaveTheirSlots) {
   Loader l = loader("ciphertext_fresh");
   l.valid = wire::to_bytes(x);
   EXPECT_EQ(judge(l, o, l.valid, "an array"), Outcome::accepted);
-  // Payload offsets of docs/format.md: the number of axes, count and stride of each, the first address, the period.
+  // Payload offsets of docs/format.md: the number of axes, count and stride of each, the first
+  // address, the period.
   for (const std::uint8_t axes : {17, 128, 255})
     expect_refused(l, patched(l.valid, 78, axes), "axes");
   for (const std::uint32_t count : {0u, 100u, 1u << 31, 0xffffffffu}) {
@@ -237,7 +240,8 @@ TEST_P(Tamper, FieldsOutOfRange) {
       expect_refused(l, patched(l.valid, 77, packing), "packing");
     }
   }
-  // 100 numbers from 512 on, in 2 windows of 64 that begin every 128 slots: first, window, stride, count.
+  // 100 numbers from 512 on, in 2 windows of 64 that begin every 128 slots: first, window, stride,
+  // count.
   const Loader& tiled = loader("ciphertext_tiled");
   EXPECT_EQ(judge(tiled, o, patched(tiled.valid, 78, 0xffffffffu), "first"), Outcome::accepted);
   for (const std::uint32_t window :
@@ -370,7 +374,8 @@ constexpr std::size_t kSlack = 8192;
 TEST_P(Tamper, AllocationStaysWithinTheLimit) {
   for (const Loader& l : loaders) {
     if (l.name == "params")
-      continue;  // allocates what its levels need, not what it reads; hostile_params_test.cpp bounds it
+      continue;  // allocates what its levels need, not what it reads; hostile_params_test.cpp
+                 // bounds it
     // Measures the memory of the object itself: a fresh ring has an empty pool.
     const auto ring_bytes = [&](const Limits& limits, const Bytes& bytes, bool* accepted) {
       const auto ring = ckks::make_ring(*o.params);

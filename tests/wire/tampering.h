@@ -24,8 +24,8 @@ inline constexpr wire::Limits kLimits{std::size_t{1} << 24, 0};
 
 enum class Outcome { accepted, refused };
 
-/// Calls load(), which reads the bytes and writes the object again. It must give the same bytes, or throw an error of the
-/// kinds that say that bytes are bad, with a sentence.
+/// Calls load(), which reads the bytes and writes the object again. It must give the same bytes, or
+/// throw an error of the kinds that say that bytes are bad, with a sentence.
 template <class Load>
 Outcome judged(const std::string& what, const Bytes& bytes, const Load& load) {
   try {

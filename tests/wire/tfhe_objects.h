@@ -1,5 +1,5 @@
-// One object of TFHE of every kind, and every loader behind one function. The tests of wire/ and the fuzz targets share
-// them.
+// One object of TFHE of every kind, and every loader behind one function. The tests of wire/ and
+// the fuzz targets share them.
 #pragma once
 
 #include <algorithm>
@@ -88,7 +88,8 @@ struct TfheObjects {
   tfhe::Ciphertext fresh, computed, summed;
 };
 
-/// A kind of object with valid bytes. load reads bytes as that kind and writes the object again, as the same bytes.
+/// A kind of object with valid bytes. load reads bytes as that kind and writes the object again, as
+/// the same bytes.
 struct TfheLoader {
   std::string name;
   wire::Bytes valid;

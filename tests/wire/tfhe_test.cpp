@@ -1,5 +1,6 @@
-// Bytes of TFHE: objects come back as they were; damaged, exchanged and inflated bytes are refused by one jali::Error, or
-// are another object whose bytes are exactly those that were read; the files of vectors/v1 can be read for ever.
+// Bytes of TFHE: objects come back as they were; damaged, exchanged and inflated bytes are refused
+// by one jali::Error, or are another object whose bytes are exactly those that were read; the files
+// of vectors/v1 can be read for ever.
 #include "jali/wire/tfhe.h"
 
 #include <gtest/gtest.h>
@@ -155,7 +156,8 @@ TEST_P(TfheWire, SeedsGiveTheSameWordsAndBytesEverywhere) {
   }
 }
 
-// A server makes the words of a request once, in its engine's memory; who hands a request on makes none.
+// A server makes the words of a request once, in its engine's memory; who hands a request on makes
+// none.
 TEST(TfheCiphertext, StaysASeedUntilItsWordsAreNeeded) {
   TfheObjects o(tfhe_literal(Torus::t64, Order::switch_first, Rotation::classic));
   const tfhe::Evaluator evaluator(backend::make_ref_tfhe(o.params->config()), o.keys);
@@ -389,7 +391,8 @@ TEST_P(TfheWire, LayoutsComeBackOrAreRefused) {
 
 TEST_P(TfheWire, RefusesOriginsThatAreNone) {
   const TfheLoader* const summed = &loader("tfhe_ciphertext_summed");
-  // Behind the name, the flags, the count, the noise and five degrees: a constant, the number of terms, an id and a weight.
+  // Behind the name, the flags, the count, the noise and five degrees: a constant, the number of
+  // terms, an id and a weight.
   constexpr std::size_t kFirst = 16 + 1 + 4 + 8 + 5 * 2;
   const auto none = std::uint64_t{0}, unknown = std::uint64_t{1}, huge = std::uint64_t{1} << 63;
   expect_refused(*summed, patched(summed->valid, kFirst + 8, std::uint32_t{0xffffffff}), "terms");
@@ -414,7 +417,7 @@ TEST(TfheCiphertext, WithoutElementsOrNoiseComesBack) {
   EXPECT_TRUE(read.key_id.is_none());
 }
 
-// --- known bytes ------------------------------------------------------------------------------------
+// --- known bytes ---------------------------------------------------------------------------------
 
 Bytes vector(const std::string& name) {
   std::ifstream in(std::string(JALI_VECTORS) + "/v1/" + name + ".jali", std::ios::binary);

@@ -1,20 +1,26 @@
 #!/usr/bin/env python3
-"""Attacks on LWE keys of blocks that the lattice-estimator does not know, with its own cost functions.
+"""Attacks on LWE keys of blocks that the lattice-estimator does not know, with its own cost
+functions.
 
-Usage: tools/estimator/block_binary.py POINTS RESULTS [ATTACK...], all attacks if none is named. Lines of POINTS are as for lwe.py: SHAPE N BITS_MODULUS NOISE_BITS,
-with SHAPE the bits l of a block, of which at most one is set. l = 1 is the uniform binary key, for comparison. A block has
-l + 1 values, all equally likely, so a guess of t blocks is one of (l+1)^t, and no set of guesses is likelier than its size
-says. docs/block-binary.md says what the results mean. For each key one JSON object is appended to RESULTS:
+Usage: tools/estimator/block_binary.py POINTS RESULTS [ATTACK...], all attacks if none is named.
+Lines of POINTS are as for lwe.py: SHAPE N BITS_MODULUS NOISE_BITS, with SHAPE the bits l of a
+block, of which at most one is set. l = 1 is the uniform binary key, for comparison. A block has l +
+1 values, all equally likely, so a guess of t blocks is one of (l+1)^t, and no set of guesses is
+likelier than its size says. docs/block-binary.md says what the results mean. For each key one JSON
+object is appended to RESULTS:
 
-- guess_dual: MATZOV's dual attack that enumerates whole blocks: k coordinates cost (l+1)^(k/l) guesses.
-- ideal_dual: the same, if also the Fourier transform over the other guessed coordinates cost only as much as there are
-  values of the blocks. No algorithm is known that does this: it is a bound on what the shape could give.
-- guess_mitm: the primal hybrid attack in which guessing t blocks by meeting in the middle costs (l+1)^(t/2) Babai
-  reductions, with the estimator's probability that a collision is found.
+- guess_dual: MATZOV's dual attack that enumerates whole blocks: k coordinates cost (l+1)^(k/l)
+  guesses.
+- ideal_dual: the same, if also the Fourier transform over the other guessed coordinates cost only
+  as much as there are values of the blocks. No algorithm is known that does this: it is a bound on
+  what the shape could give.
+- guess_mitm: the primal hybrid attack in which guessing t blocks by meeting in the middle costs
+  (l+1)^(t/2) Babai reductions, with the estimator's probability that a collision is found.
 - guess_primal: the same, as if every collision were found. It is a bound, not an attack.
-- drop: bounded-distance decoding after guessing t blocks at once, repeated (l+1)^t times, for the best t, and for t = 10.
-- entropy: the bits of the key; mitm: half of it; three_lists: a quarter of it, as if the best exponent that is known for
-  sparse ternary secrets (May, CRYPTO 2021) held here.
+- drop: bounded-distance decoding after guessing t blocks at once, repeated (l+1)^t times, for the
+  best t, and for t = 10.
+- entropy: the bits of the key; mitm: half of it; three_lists: a quarter of it, as if the best
+  exponent that is known for sparse ternary secrets (May, CRYPTO 2021) held here.
 """
 
 from __future__ import annotations

@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 """Runs the lattice-estimator over LWE keys with binary secrets: those of TFHE.
 
-Usage: tools/estimator/lwe.py POINTS RESULTS [--attacks usvp,bdd,dual_hybrid]. Each line of POINTS is one key:
+Usage: tools/estimator/lwe.py POINTS RESULTS [--attacks usvp,bdd,dual_hybrid]. Each line of POINTS
+is one key:
 
     SHAPE N BITS_MODULUS NOISE_BITS
 
-SHAPE is 1 for uniform bits, or the number l of bits of a block of which at most one is set. The modulus is
-2^BITS_MODULUS, and the error is TUniform(NOISE_BITS). For each key one JSON object is appended to RESULTS, with log2 of
-the cost of each attack and the attack's parameters. Keys that RESULTS has already, with all these attacks, are skipped.
+SHAPE is 1 for uniform bits, or the number l of bits of a block of which at most one is set. The
+modulus is 2^BITS_MODULUS, and the error is TUniform(NOISE_BITS). For each key one JSON object is
+appended to RESULTS, with log2 of the cost of each attack and the attack's parameters. Keys that
+RESULTS has already, with all these attacks, are skipped.
 
-A block key is handed over as what a lattice attack that knows the blocks sees (docs/block-binary.md): the secret's
-covariance is block diagonal, its determinant is (l+1)^-(l+1) for each block, and the lattice scaled to a sphere is that
-of independent coordinates with variance (l+1)^-((l+1)/l). The attack `weight` is the estimator's own hybrid attack on a
-secret of that length and of the expected weight, which ignores the blocks.
+A block key is handed over as what a lattice attack that knows the blocks sees
+(docs/block-binary.md): the secret's covariance is block diagonal, its determinant is (l+1)^-(l+1)
+for each block, and the lattice scaled to a sphere is that of independent coordinates with variance
+(l+1)^-((l+1)/l). The attack `weight` is the estimator's own hybrid attack on a secret of that
+length and of the expected weight, which ignores the blocks.
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ from typing import Any
 
 
 def numeric() -> None:
-    """Makes the estimator compute the dual attack with numbers instead of symbols: the same results in a tenth of the time."""
+    """Makes the estimator compute the dual attack with numbers instead of symbols: the same results
+    in a tenth of the time."""
     from functools import lru_cache
 
     import estimator.lwe_dual as dual  # type: ignore[import-not-found]

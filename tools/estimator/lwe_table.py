@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Writes src/jali/params/lwe_security_rows.inc from lwe_results.jsonl, what lwe.py and block_binary.py found.
+"""Writes src/jali/params/lwe_security_rows.inc from lwe_results.jsonl, what lwe.py and
+block_binary.py found.
 
-Usage: tools/estimator/lwe_table.py [--check]. With --check nothing is written, and the exit status is 1 if the file is not
-what would be written. Further arguments are files of results to merge into lwe_results.jsonl first.
+Usage: tools/estimator/lwe_table.py [--check]. With --check nothing is written, and the exit status
+is 1 if the file is not what would be written. Further arguments are files of results to merge into
+lwe_results.jsonl first.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Runs the lattice-estimator over every key that a preset hands out, at the key's own modulus.
 
-Usage: tools/estimator/run.py [--rough] [--json FILE] [PRESET...]. For each key it prints one line: the preset, the key,
-log2 of its modulus, the cheapest attack and log2 of its cost. The exit status is 1 if a key is below the security that
-its preset claims, and 2 if the estimator is not installed (README.md in this folder says how to install it).
+Usage: tools/estimator/run.py [--rough] [--json FILE] [PRESET...]. For each key it prints one line:
+the preset, the key, log2 of its modulus, the cheapest attack and log2 of its cost. The exit status
+is 1 if a key is below the security that its preset claims, and 2 if the estimator is not installed
+(README.md in this folder says how to install it).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Programs of hostile objects and arguments for the public face of jali.ckks, hostile texts for jali.simulate, and hostile files of compiled programs; __main__.py runs them."""
+"""Programs of hostile objects and arguments for the public face of jali.ckks, hostile texts for
+jali.simulate, and hostile files of compiled programs; __main__.py runs them."""
 
 from collections.abc import Callable
 from importlib import import_module

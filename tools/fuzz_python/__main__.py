@@ -1,20 +1,26 @@
-"""Fuzzes the public face of jali.ckks: hostile objects, and hostile arguments, through every operation.
+"""Fuzzes the public face of jali.ckks: hostile objects, and hostile arguments, through every
+operation.
 
-    python tools/fuzz_python [programs | traces | machines | files] [--seconds 60] [--seed N] [--case K] [--cases C]
+    python tools/fuzz_python [programs | traces | machines | files] [--seconds 60] [--seed N]
+    [--case K] [--cases C]
 
-A case makes objects whose bytes were changed and sealed again with a valid checksum, loads them, and runs a
-program of operations on what was accepted. Every operation gives a result, an error under jali.Error, or a
-TypeError for arguments of the wrong type; anything else, a death of the process included, ends the run with the
-seed, the number of the case and its steps. `--seed N --case K --cases 1` repeats it.
+A case makes objects whose bytes were changed and sealed again with a valid checksum, loads them,
+and runs a program of operations on what was accepted. Every operation gives a result, an error
+under jali.Error, or a TypeError for arguments of the wrong type; anything else, a death of the
+process included, ends the run with the seed, the number of the case and its steps. `--seed N --case
+K --cases 1` repeats it.
 
-`traces` and `machines` are what jali.simulate reads: recorded traces and machine files with changed fields. What is read is
-lowered, simulated and reported, and fails only with an error under jali.Error.
+`traces` and `machines` are what jali.simulate reads: recorded traces and machine files with changed
+fields. What is read is lowered, simulated and reported, and fails only with an error under
+jali.Error.
 
-`files` are those of compiled programs: manifests, programs, recorded graphs, programs of trees and messages, changed by someone who knows their formats, through
-everything that a client and a server do with them. A refusal also has to be quick.
+`files` are those of compiled programs: manifests, programs, recorded graphs, programs of trees and
+messages, changed by someone who knows their formats, through everything that a client and a server
+do with them. A refusal also has to be quick.
 
-A new public method joins by a function marked with @operation("Class.method") in the module of its room, or by a line
-in EXEMPT of registry.py that says why not; tests/python/test_fuzz.py holds both lists to the classes.
+A new public method joins by a function marked with @operation("Class.method") in the module of its
+room, or by a line in EXEMPT of registry.py that says why not; tests/python/test_fuzz.py holds both
+lists to the classes.
 """
 
 from __future__ import annotations

@@ -30,7 +30,8 @@ from jali import ckks
 
 
 class Case:
-    """One program on its way: its choices, what it has loaded and computed, and its steps so far."""
+    """One program on its way: its choices, what it has loaded and computed, and its steps so
+    far."""
 
     def __init__(self, seed: int, number: int, log: Callable[[str], None]) -> None:
         self.random = random.Random(f"{seed}:{number}")

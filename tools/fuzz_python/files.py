@@ -1,7 +1,9 @@
-"""Hostile files of programs: documents that someone changed who knows the format, through everything that is done with them.
+"""Hostile files of programs: documents that someone changed who knows the format, through
+everything that is done with them.
 
-A manifest goes through load, client, keys (within a limit), encrypt and decrypt; a program through load, summary, client and server; recorded graphs, programs
-of trees, messages and key files through their loaders. What is accepted must work or be refused with an error under jali.Error.
+A manifest goes through load, client, keys (within a limit), encrypt and decrypt; a program through
+load, summary, client and server; recorded graphs, programs of trees, messages and key files through
+their loaders. What is accepted must work or be refused with an error under jali.Error.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ LEAST_SECONDS, SECONDS_A_KB = 1.0, 0.01  # that a refusal may take
 
 
 def changed_document(random_: random.Random, document: Any) -> Any:
-    """A copy with one to three places changed: deleted, doubled, retyped, made huge or negative, nested, or exchanged."""
+    """A copy with one to three places changed: deleted, doubled, retyped, made huge or negative,
+    nested, or exchanged."""
     document = copy.deepcopy(document)  # and no value stands in two places, nor in the lists above
     for _ in range(random_.choice([1, 1, 1, 1, 2, 3])):
         document = copy.deepcopy(_changed(random_, document))
@@ -167,7 +170,8 @@ def changed_arrays(random_: random.Random, arrays: list[Any]) -> list[Any]:
 def written(
     kind: str, content: Any, arrays: list[Any], literal: bytes | None = None, at: float = 0.0
 ) -> bytes:
-    """The bytes of a file, of any content, also of what the library does not write. literal: stands in the place of a number of the document."""
+    """The bytes of a file, of any content, also of what the library does not write. literal: stands
+    in the place of a number of the document."""
     shapes = [list(a.shape) for a in arrays]
     document = json.dumps(
         {"kind": kind, "arrays": shapes, "content": content}, sort_keys=True
@@ -295,7 +299,8 @@ class FileCase:
         self.log(f"case {number}: FileCase")
 
     def attempt(self, name: str, call: Callable[[], Any]) -> Any:
-        """What the call gives, or None where it raised an error of Jali's with a sentence that can be printed."""
+        """What the call gives, or None where it raised an error of Jali's with a sentence that can
+        be printed."""
         self.log(f"  {name}")
         start = time.process_time()
         try:

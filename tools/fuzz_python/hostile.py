@@ -1,4 +1,5 @@
-"""What is handed to operations: numbers and objects at the edges, and bytes changed behind a valid checksum."""
+"""What is handed to operations: numbers and objects at the edges, and bytes changed behind a valid
+checksum."""
 
 from __future__ import annotations
 

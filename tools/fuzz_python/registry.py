@@ -13,7 +13,8 @@ COVERED: set[str] = set()
 
 
 def operation(*methods: str) -> Callable[[Callable[[Case], Any]], Callable[[Case], Any]]:
-    """Adds a function to the operations. methods: those of ckks that it calls, as "Class.method"."""
+    """Adds a function to the operations. methods: those of ckks that it calls, as
+    "Class.method"."""
 
     def add(function: Callable[[Case], Any]) -> Callable[[Case], Any]:
         OPERATIONS[function.__name__] = function

@@ -1,4 +1,5 @@
-"""Hostile traces: texts that the reader of jali.simulate refuses, or that are lowered and run on a machine."""
+"""Hostile traces: texts that the reader of jali.simulate refuses, or that are lowered and run on a
+machine."""
 
 from __future__ import annotations
 
@@ -153,7 +154,8 @@ class TraceCase(SimulatedCase):
             self.log(f"    line {at + 1}: {lines[at][:300]!r}")
 
     def edited(self, line: bytes) -> bytes:
-        """The line with a field changed. What must agree with it mostly does: a change that is found at once says little."""
+        """The line with a field changed. What must agree with it mostly does: a change that is
+        found at once says little."""
         try:
             fields = json.loads(line)
         except (ValueError, RecursionError):

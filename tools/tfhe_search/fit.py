@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Fits the constants of cost.toml to times that were measured.
 
-A constant is seconds for one operation of a kind (cost.cpp), and the sum over the kinds is a prediction. The constants make the
-sum of squares of the relative errors least, with no constant negative. Only records count whose results were decrypted and
-right, which the benchmarks see to.
+A constant is seconds for one operation of a kind (cost.cpp), and the sum over the kinds is a
+prediction. The constants make the sum of squares of the relative errors least, with no constant
+negative. Only records count whose results were decrypted and right, which the benchmarks see to.
 
 Usage: python tools/tfhe_search/fit.py > tools/tfhe_search/cost.toml (it needs NumPy)
 """
@@ -25,7 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench" / "results"
 PRESETS = ROOT / "src" / "jali" / "params" / "presets" / "tfhe.toml"
 
-# Which rows count: files, and the commits whose kernels are today's. Rows of a later file with the same name win.
+# Which rows count: files, and the commits whose kernels are today's. Rows of a later file with the
+# same name win.
 GPU_PRESETS = "tfhe-h100-2026-11-26-presets.jsonl"
 GPU_SETS = "tfhe-h100-2026-11-26-sets.jsonl"
 H200_SETS = "tfhe-h200-2026-11-23-sets.jsonl"  # sets that no H100 measured; the SMs are the same

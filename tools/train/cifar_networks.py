@@ -1,8 +1,9 @@
-"""The two networks of cifar_resnet20.py: ResNet-20 for images of 32 x 32 pixels, with ReLU and with squares.
+"""The two networks of cifar_resnet20.py: ResNet-20 for images of 32 x 32 pixels, with ReLU and with
+squares.
 
-ResNet-20 (He et al. 2016): a convolution, three stages of three blocks with 16, 32 and 64 channels, the mean of each channel, a linear
-layer. A block is two 3 x 3 convolutions beside a shortcut. Between stages the shortcut takes every second pixel, and zeros
-for new channels.
+ResNet-20 (He et al. 2016): a convolution, three stages of three blocks with 16, 32 and 64 channels,
+the mean of each channel, a linear layer. A block is two 3 x 3 convolutions beside a shortcut.
+Between stages the shortcut takes every second pixel, and zeros for new channels.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def _by_channel(x: Tensor) -> Tensor:
 
 
 class _Limited(torch.autograd.Function):
-    """scale * x^2. The backward pass adds the gradient of the penalty on |x| > LIMIT, and passes none where x was clamped."""
+    """scale * x^2. The backward pass adds the gradient of the penalty on |x| > LIMIT, and passes
+    none where x was clamped."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, scale: Tensor, weight: float, clamp: bool) -> Tensor:
@@ -55,10 +57,12 @@ class _Limited(torch.autograd.Function):
 
 
 class Square(nn.Module):
-    """Normalisation and a quadratic function of each channel: scale (x + shift)^2, where x has mean 0 and variance 1.
+    """Normalisation and a quadratic function of each channel: scale (x + shift)^2, where x has mean
+    0 and variance 1.
 
-    It begins as the quadratic function nearest to ReLU for normal numbers, x^2 / sqrt(8 pi) + x / 2 + const (AESPA, arXiv 2201.06699).
-    A constant makes no difference, because every sum is normalised before the next square.
+    It begins as the quadratic function nearest to ReLU for normal numbers, x^2 / sqrt(8 pi) + x / 2
+    + const (AESPA, arXiv 2201.06699). A constant makes no difference, because every sum is
+    normalised before the next square.
     """
 
     def __init__(self, channels: int) -> None:
@@ -150,7 +154,8 @@ class Student(Network):
         super().__init__(squares=True)
 
     def set_limits(self, done: float, clamp: bool) -> None:
-        """The penalty at a part of the training, from a hundredth to all in the first fifth (arXiv 2509.22857), and whether to clamp."""
+        """The penalty at a part of the training, from a hundredth to all in the first fifth (arXiv
+        2509.22857), and whether to clamp."""
         for part in self.modules():
             if isinstance(part, Square):
                 part.weight, part.clamp = PENALTY * min(1.0, 0.01 + 5 * done), clamp

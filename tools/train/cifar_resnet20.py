@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Trains the ResNet-20 of `jali demo cifar`: a teacher with ReLU, and a student with squares, which learns from it. Needs PyTorch.
+"""Trains the ResNet-20 of `jali demo cifar`: a teacher with ReLU, and a student with squares, which
+learns from it. Needs PyTorch.
 
     tools/train/cifar_resnet20.py train TRAINING.npz TEST.npz FOLDER [--seconds 500]
     tools/train/cifar_resnet20.py record TEST.npz FOLDER FILE
 
-`train` writes teacher.pt, student.pt and report.json into FOLDER. TRAINING.npz holds CIFAR-10 as JPEG files one behind the other (jpeg,
-sizes, labels), TEST.npz decoded images (images, labels); the network is never trained on those, and nothing is chosen by them. `record`
-writes the student's weights for `jali.demo.cifar`, which needs the package jali. The learning rate follows the clock, so that
-training ends in the time that it is given on any device: both networks pass the images several hundred times in 500 s on one H200.
+`train` writes teacher.pt, student.pt and report.json into FOLDER. TRAINING.npz holds CIFAR-10 as
+JPEG files one behind the other (jpeg, sizes, labels), TEST.npz decoded images (images, labels); the
+network is never trained on those, and nothing is chosen by them. `record` writes the student's
+weights for `jali.demo.cifar`, which needs the package jali. The learning rate follows the clock, so
+that training ends in the time that it is given on any device: both networks pass the images several
+hundred times in 500 s on one H200.
 """
 
 from __future__ import annotations
@@ -76,7 +79,8 @@ class Images:
         return len(self.labels)
 
     def _cut(self, which: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-        """Parts of 32 x 32 pixels, normalised: (n, 3, 32, 32). The border is black before normalisation."""
+        """Parts of 32 x 32 pixels, normalised: (n, 3, 32, 32). The border is black before
+        normalisation."""
         bytes_ = self._padded[which[:, None, None], rows[:, :, None], columns[:, None, :]]
         return ((bytes_.float() - self._mean) / self._deviation).permute(0, 3, 1, 2)
 
@@ -95,7 +99,8 @@ class Images:
 
 @torch.no_grad()
 def measured(network: nn.Module, images: Images) -> tuple[float, list[float]]:
-    """The share of images that are right, and the largest modulus of a number before each activation; in float32."""
+    """The share of images that are right, and the largest modulus of a number before each
+    activation; in float32."""
     network.eval()
     right, largest = 0, torch.zeros(0)
     for which in torch.arange(len(images), device=images.labels.device).split(1000):
@@ -226,7 +231,8 @@ def train(arguments: argparse.Namespace) -> None:
 def stored(student: networks.Student) -> dict[str, np.ndarray]:
     """The student's arrays as jali.demo.cifar reads them.
 
-    A normalisation is part of the convolution before it, and of the shortcut. Every row of weights is rounded to 255 steps of its own size.
+    A normalisation is part of the convolution before it, and of the shortcut. Every row of weights
+    is rounded to 255 steps of its own size.
     """
     found: dict[str, np.ndarray] = {}
     pairs = [(student.stem, student.activation, False)]

@@ -1,21 +1,24 @@
-"""Trains the networks of `jali demo deep-nn`: NN-20, NN-50 and NN-100, on MNIST's 60,000 training images. Needs NumPy alone.
+"""Trains the networks of `jali demo deep-nn`: NN-20, NN-50 and NN-100, on MNIST's 60,000 training
+images. Needs NumPy alone.
 
     python tools/train/deep_nn.py ../shared/data/mnist/mnist_train_60000.npz --depth 20 --epochs 40
-    python tools/train/deep_nn.py ../shared/data/mnist/mnist_train_60000.npz --depth 50 --grow nn20.npz --epochs 8 --rate 0.004
+    python tools/train/deep_nn.py ../shared/data/mnist/mnist_train_60000.npz --depth 50 --grow
+    nn20.npz --epochs 8 --rate 0.004
 
-A convolution of 10 x 11 with padding 1 and two maps gives 840 sums; dense layers of 92 follow, each sum through a look-up, and
-ten sums at the end. `depth` counts all layers with weights.
+A convolution of 10 x 11 with padding 1 and two maps gives 840 sums; dense layers of 92 follow, each
+sum through a look-up, and ten sums at the end. `depth` counts all layers with weights.
 
-Every number is a whole one, so that the encrypted network computes the very numbers of the clear one. A pixel is black or
-white. Weights are at most WEIGHT_LIMIT in size. A look-up gives ReLU in coarser steps, min(top, floor(max(z, 0) / divisor + 1/2)).
-The smaller the sums of a layer stay, the wider their steps on the torus can be, and the less noise matters. So training penalises sums
-near the end of a WINDOW, and chooses steps for which all but very few training images have room.
+Every number is a whole one, so that the encrypted network computes the very numbers of the clear
+one. A pixel is black or white. Weights are at most WEIGHT_LIMIT in size. A look-up gives ReLU in
+coarser steps, min(top, floor(max(z, 0) / divisor + 1/2)). The smaller the sums of a layer stay, the
+wider their steps on the torus can be, and the less noise matters. So training penalises sums near
+the end of a WINDOW, and chooses steps for which all but very few training images have room.
 
 Training rounds the latent weights, and gradients pass the rounding as if it were not there.
 
-A plain stack of many layers is trainable because it begins as the identity: a hidden layer has `divisor` on its diagonal, so that
-it hands its numbers on. --grow begins with a trained network and puts such layers between its own (Chen, Goodfellow and
-Shlens, 2016).
+A plain stack of many layers is trainable because it begins as the identity: a hidden layer has
+`divisor` on its diagonal, so that it hands its numbers on. --grow begins with a trained network and
+puts such layers between its own (Chen, Goodfellow and Shlens, 2016).
 """
 
 import argparse
@@ -38,7 +41,8 @@ BIAS_LIMIT = 16
 WINDOW = {"conv": 22, "first": 23, "hidden": 18, "last": 33}
 HALF = 512  # values to either side of the sum 0
 SOFT = 0.85  # the share of the window from which on sums are penalised
-# Of these steps the range ends midway between two sums, so that noise does not decide whether a sum is beyond it.
+# Of these steps the range ends midway between two sums, so that noise does not decide whether a sum
+# is beyond it.
 STEPS = [step for step in range(14, 32) if 0.3 <= HALF / step % 1 <= 0.7]
 LEAST_STEP = {"conv": 20, "first": 20, "hidden": 20, "last": 14}
 BEYOND = 1e-3  # the share of training images of which a sum of a layer may have no room in the end
@@ -53,7 +57,8 @@ F = np.float32
 
 
 def bend(images, rng, strength):
-    """Images (n, 28, 28) turned, stretched, slanted and shifted at random; new values by bilinear interpolation."""
+    """Images (n, 28, 28) turned, stretched, slanted and shifted at random; new values by bilinear
+    interpolation."""
     out = np.empty(images.shape, F)
     y, x = np.meshgrid(*[np.arange(28, dtype=F) - F(13.5)] * 2, indexing="ij")
     size = 34
@@ -145,7 +150,8 @@ class Net:
         }
 
     def grow(self, arrays):
-        """Takes the layers of a trained network and spreads its hidden ones evenly among the new ones."""
+        """Takes the layers of a trained network and spreads its hidden ones evenly among the new
+        ones."""
         for name in ("conv", "first", "last", "conv_bias", "last_bias"):
             self.latent[name][...] = arrays[name]
         self.latent["bias"][0] = arrays["bias"][0]
@@ -202,7 +208,8 @@ class Net:
             return dz
 
         def through(z, name, da):
-            """Back through a look-up, whose slope is taken to be 1 / divisor where its results change."""
+            """Back through a look-up, whose slope is taken to be 1 / divisor where its results
+            change."""
             divisor = DIVISORS[name]
             dz = da * ((z > -divisor / 2) & (z < (TOPS[name] + 0.5) * divisor))
             dz *= F(1 / divisor)
@@ -229,7 +236,8 @@ class Net:
 
 
 class Adam:
-    """Adam on the latent numbers. Hidden weights, of which there are many on each path, move more slowly."""
+    """Adam on the latent numbers. Hidden weights, of which there are many on each path, move more
+    slowly."""
 
     def __init__(self, net, hidden_share):
         self.net, self.share, self.count = net, hidden_share, 0
@@ -259,7 +267,8 @@ class Adam:
 
 
 def reached(net, pixels, labels):
-    """(accuracy, the largest size of a sum by layer and image). Sums that have no room count as if they had."""
+    """(accuracy, the largest size of a sum by layer and image). Sums that have no room count as if
+    they had."""
     w = net.whole()
     hits, largest = 0, []
     for start in range(0, len(pixels), 1000):
@@ -270,7 +279,8 @@ def reached(net, pixels, labels):
 
 
 def widest_steps(largest):
-    """For each layer the largest step at which all sums have room, but for a share BEYOND of the images, or LEAST_STEP."""
+    """For each layer the largest step at which all sums have room, but for a share BEYOND of the
+    images, or LEAST_STEP."""
     names = ["conv", "first", *["hidden"] * (len(largest) - 3), "last"]
     out = []
     for name, most in zip(

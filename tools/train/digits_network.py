@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Trains the network of examples/10_a_trained_network.py, and records its graph. Needs PyTorch and scikit-learn.
+"""Trains the network of examples/10_a_trained_network.py, and records its graph. Needs PyTorch and
+scikit-learn.
 
 Usage: tools/train/digits_network.py [FILE]. It takes some seconds.
 """
@@ -21,7 +22,8 @@ TRAINED_ON = 1200  # of 1,797 images
 
 
 def layer(inner: int, outer: int) -> nn.Sequential:
-    """Convolution, normalisation and activation, as torchvision's Conv2dNormActivation. SiLU takes a few levels, ReLU nine."""
+    """Convolution, normalisation and activation, as torchvision's Conv2dNormActivation. SiLU takes
+    a few levels, ReLU nine."""
     return nn.Sequential(
         nn.Conv2d(inner, outer, 3, 2, 1, bias=False), nn.BatchNorm2d(outer), nn.SiLU(inplace=True)
     )

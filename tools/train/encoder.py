@@ -1,14 +1,18 @@
-"""Trains the network of `jali demo encoder` on the sentence polarity set (Pang and Lee, 2005). Needs PyTorch; 6 to 10 minutes on one core.
+"""Trains the network of `jali demo encoder` on the sentence polarity set (Pang and Lee, 2005).
+Needs PyTorch; 6 to 10 minutes on one core.
 
     python tools/train/encoder.py ../shared/data/mr
 
-The network is a plain encoder with softmax, layer normalisation and GELU. What training adds for encryption are penalties: scores, arguments of GELU and
-variances shall stay in intervals on which polynomials of a low degree come near the functions.
+The network is a plain encoder with softmax, layer normalisation and GELU. What training adds for
+encryption are penalties: scores, arguments of GELU and variances shall stay in intervals on which
+polynomials of a low degree come near the functions.
 
-The client fills all 128 places with copies of the sentence. Copies stay equal in every layer, so training computes one and counts it as often as it occurs: its
-scores get the logarithm of this number, and the mean its share. The result is exactly that of 128 places.
+The client fills all 128 places with copies of the sentence. Copies stay equal in every layer, so
+training computes one and counts it as often as it occurs: its scores get the logarithm of this
+number, and the mean its share. The result is exactly that of 128 places.
 
-The embedding is a table of RANK numbers for each of the most frequent words, times a matrix that makes WIDTH of them.
+The embedding is a table of RANK numbers for each of the most frequent words, times a matrix that
+makes WIDTH of them.
 """
 
 import argparse
@@ -40,7 +44,8 @@ class Layer(torch.nn.Module):
         self.norm1, self.norm2 = torch.nn.LayerNorm(WIDTH), torch.nn.LayerNorm(WIDTH)
 
     def forward(self, x, weight):
-        """The layer of x (n, places, WIDTH), and its penalty. weight (n, places): the logarithm of how often each place counts."""
+        """The layer of x (n, places, WIDTH), and its penalty. weight (n, places): the logarithm of
+        how often each place counts."""
         n, places, _ = x.shape
         q, k, v = (
             f(x).view(n, places, HEADS, -1).transpose(1, 2)
@@ -77,7 +82,8 @@ class Network(torch.nn.Module):
         self.register_buffer("places", torch.tensor(encoder.places(STEPS), dtype=torch.float32))
 
     def forward(self, numbers, lengths):
-        """Logits (n,) of sentences (n, STEPS) of words, 0 behind the last one. lengths: at least 1."""
+        """Logits (n,) of sentences (n, STEPS) of words, 0 behind the last one. lengths: at least
+        1."""
         most = int(lengths.max())
         numbers = numbers[:, :most]
         if self.training:
@@ -95,7 +101,8 @@ class Network(torch.nn.Module):
 
 
 def indices(texts, known):
-    """The first STEPS known words of every sentence with zeros behind, and how many there are; one for none."""
+    """The first STEPS known words of every sentence with zeros behind, and how many there are; one
+    for none."""
     found, lengths = np.zeros((len(texts), STEPS), np.int64), np.zeros(len(texts), np.int64)
     for k, text in enumerate(texts):
         words = [known[word] for word in text.split() if word in known][:STEPS]

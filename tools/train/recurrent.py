@@ -1,13 +1,16 @@
-"""Trains the networks of `jali demo rnn`, one of either cell, on the sentence polarity set (Pang and Lee, 2005). Needs PyTorch.
+"""Trains the networks of `jali demo rnn`, one of either cell, on the sentence polarity set (Pang
+and Lee, 2005). Needs PyTorch.
 
     python tools/train/recurrent.py ../shared/data/mr --cell rnn
     python tools/train/recurrent.py ../shared/data/mr --cell lstm
 
-The cells have polynomials in the place of tanh and the sigmoid (jali.demo.recurrent), also while they are trained. A penalty keeps what the
-polynomials take in the interval for which they are made, so that encrypted numbers stay there, too.
+The cells have polynomials in the place of tanh and the sigmoid (jali.demo.recurrent), also while
+they are trained. A penalty keeps what the polynomials take in the interval for which they are made,
+so that encrypted numbers stay there, too.
 
-The embedding is a table of RANK numbers for each of the most frequent words, times a matrix that makes UNITS of them. It is the
-client's. Gates and cells have no bias of their own: zeros in front of a sentence then leave the state at zero.
+The embedding is a table of RANK numbers for each of the most frequent words, times a matrix that
+makes UNITS of them. It is the client's. Gates and cells have no bias of their own: zeros in front
+of a sentence then leave the state at zero.
 """
 
 import argparse

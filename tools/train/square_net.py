@@ -1,8 +1,8 @@
 """The network, the augmentation and the training loop, which both training scripts share.
 
 The network is the one that LoLa, FxHENN and GIF-FHE evaluate on ciphertexts: convolution, square,
-dense, square, dense. Squares are the only non-linearity and do not limit the activations. Training has to keep them in
-range, so pre-activations beyond `soft_limit` are penalised.
+dense, square, dense. Squares are the only non-linearity and do not limit the activations. Training
+has to keep them in range, so pre-activations beyond `soft_limit` are penalised.
 """
 
 import copy
@@ -18,7 +18,8 @@ from torch.nn import functional as F
 class SquareNet(nn.Module):
     """(B, side, side) in [0, 1] -> (B, 10) logits.
 
-    pad: the number of zeros (left, right, top, bottom) that are put around the image before the convolution.
+    pad: the number of zeros (left, right, top, bottom) that are put around the image before the
+        convolution.
     """
 
     def __init__(self, side, kernel, stride, maps, hidden, pad):
@@ -28,7 +29,8 @@ class SquareNet(nn.Module):
         self.conv = nn.Conv2d(1, maps, kernel, stride)
         self.dense1 = nn.Linear(maps * out * out, hidden)
         self.dense2 = nn.Linear(hidden, 10)
-        # A square doubles the logarithm of a scale, so the weights start small enough for unit variances.
+        # A square doubles the logarithm of a scale, so the weights start small enough for unit
+        # variances.
         with torch.no_grad():
             self.dense1.weight.mul_(0.5)
 
@@ -42,7 +44,8 @@ class SquareNet(nn.Module):
 
 
 class ConvNet(nn.Module):
-    """An ordinary ReLU network, trained on the same images. The small network learns its soft labels."""
+    """An ordinary ReLU network, trained on the same images. The small network learns its soft
+    labels."""
 
     def __init__(self, side, width=24):
         super().__init__()
@@ -65,7 +68,8 @@ class ConvNet(nn.Module):
 
 
 def augment(x, *, angle, scale, shear, shift, elastic, generator):
-    """Random affine maps and smooth displacements of (B, side, side); shift and elastic in pixels."""
+    """Random affine maps and smooth displacements of (B, side, side); shift and elastic in
+    pixels."""
     b, side, _ = x.shape
 
     def uniform(*shape):
@@ -122,7 +126,8 @@ def train(
 ):
     """Trains with AdamW and one cosine cycle; returns the exponential average of the weights.
 
-    With a teacher, the loss is the cross-entropy to the teacher's softened labels on the same augmented images.
+    With a teacher, the loss is the cross-entropy to the teacher's softened labels on the same
+    augmented images.
     """
     generator = torch.Generator(x.device).manual_seed(seed)
     torch.manual_seed(seed)
@@ -176,7 +181,8 @@ def train(
 
 
 def report_and_save(model, path, x_train, y_train, x_test, y_test, **about):
-    """Prints accuracies and ranges, and writes the weights as float32 arrays (a few hundred kilobytes)."""
+    """Prints accuracies and ranges, and writes the weights as float32 arrays (a few hundred
+    kilobytes)."""
     model.eval()
     with torch.no_grad():
         logits, z1, z2 = model(x_train)

@@ -3,9 +3,10 @@
     pip install torch scikit-learn
     python tools/train/train_digits.py
 
-The test split is the 360 images that jali.demo.split.digits_test_indices names; neither network is trained on them. The
-shipped weights were trained with --seed 7 on the CPU. They classify 98.3 % of the test images and 99.4 % of the others
-correctly; the largest pre-activations are 2.65 and 5.19, and the largest logit is 13.7.
+The test split is the 360 images that jali.demo.split.digits_test_indices names; neither network is
+trained on them. The shipped weights were trained with --seed 7 on the CPU. They classify 98.3 % of
+the test images and 99.4 % of the others correctly; the largest pre-activations are 2.65 and 5.19,
+and the largest logit is 13.7.
 """
 
 import argparse
@@ -21,7 +22,8 @@ DEMO = Path(__file__).resolve().parents[2] / "python" / "jali" / "demo"
 
 
 def test_indices():
-    """The indices of the test split, read from the demo's own file, so that jali need not be installed."""
+    """The indices of the test split, read from the demo's own file, so that jali need not be
+    installed."""
     spec = importlib.util.spec_from_file_location("jali_demo_split", DEMO / "split.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -3,9 +3,10 @@
     pip install torch
     python tools/train/train_mnist.py ../shared/data/mnist/mnist_8000.npz
 
-The file holds `images` (n, 28, 28) uint8 and `labels` (n,). The last 1,000 images are the test split; neither network is
-trained on them. The shipped weights were trained with --seed 8 --device cuda. They classify 99.9 % of the test images
-and 99.9 % of the others correctly; the largest pre-activations are 1.96 and 5.77, and the largest logit is 10.4.
+The file holds `images` (n, 28, 28) uint8 and `labels` (n,). The last 1,000 images are the test
+split; neither network is trained on them. The shipped weights were trained with --seed 8 --device
+cuda. They classify 99.9 % of the test images and 99.9 % of the others correctly; the largest
+pre-activations are 1.96 and 5.77, and the largest logit is 10.4.
 """
 
 import argparse

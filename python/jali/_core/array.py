@@ -1,4 +1,5 @@
-"""The array protocol: what the encrypted arrays of every scheme have in common, including what none of them can do."""
+"""The array protocol: what the encrypted arrays of every scheme have in common, including what none
+of them can do."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ __all__ = [
 
 
 def number(value: Any) -> complex | None:
-    """The value as a finite complex number, or None if it is no number. Raises InvalidArgument for NaN and infinity."""
+    """The value as a finite complex number, or None if it is no number. Raises InvalidArgument for
+    NaN and infinity."""
     if isinstance(value, (float, int, complex, np.number, np.bool_, numbers.Rational)):
         try:
             found = complex(value)
@@ -74,7 +76,8 @@ def refuse_matrix(value: Any) -> None:
 
 
 def operand(value: Any, length: int) -> npt.NDArray[Any] | None:
-    """The operand as an array, or None if it is no array, list, tuple, range or column of pandas. A last axis of 1 is repeated to `length`."""
+    """The operand as an array, or None if it is no array, list, tuple, range or column of pandas. A
+    last axis of 1 is repeated to `length`."""
     if hasattr(value, "to_numpy"):  # a column or a table of pandas
         value = value.to_numpy()
     if not isinstance(value, (np.ndarray, list, tuple, range)):
@@ -94,7 +97,8 @@ def operand(value: Any, length: int) -> npt.NDArray[Any] | None:
 def exponent(value: Any) -> int:
     """The value as a whole number of at least 1.
 
-    Raises InvalidArgument for anything else, and for numbers so large that no parameters have the depth.
+    Raises InvalidArgument for anything else, and for numbers so large that no parameters have the
+    depth.
     """
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise InvalidArgument(
@@ -109,7 +113,8 @@ def exponent(value: Any) -> int:
 
 
 def power(known: dict[int, Any], n: int) -> Any:
-    """The n-th power at depth ceil(log2 n). It uses the smaller powers in `known`, and adds those that it makes."""
+    """The n-th power at depth ceil(log2 n). It uses the smaller powers in `known`, and adds those
+    that it makes."""
     if n not in known:
         half = power(known, n - n // 2)
         known[n] = half * half if n % 2 == 0 else half * power(known, n // 2)

@@ -29,7 +29,8 @@ def as_vectors(values: npt.ArrayLike, what: str = "values") -> Vectors:
 def as_numbers(values: npt.ArrayLike, what: str = "values") -> Vectors:
     """``values`` as a C-contiguous float64 or complex128 array.
 
-    Raises InvalidArgument for an empty axis, a type that is not numeric, or a number that is not finite.
+    Raises InvalidArgument for an empty axis, a type that is not numeric, or a number that is not
+    finite.
     """
     array = checks.as_array(
         values,

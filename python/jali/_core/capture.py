@@ -1,4 +1,5 @@
-"""Functions that run many times: recorded once, or over many ciphertexts in batches, for the arrays of any scheme."""
+"""Functions that run many times: recorded once, or over many ciphertexts in batches, for the arrays
+of any scheme."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ Array = TypeVar("Array")  # the encrypted arrays of a scheme
 
 
 class Evaluator(Protocol[Array]):
-    """The methods that a scheme's evaluator must have. Cores work on ciphertexts, functions on encrypted arrays."""
+    """The methods that a scheme's evaluator must have. Cores work on ciphertexts, functions on
+    encrypted arrays."""
 
     def _own(self, value: Array) -> Any:
         """The ciphertext of one of its arrays."""
@@ -33,7 +35,8 @@ class Evaluator(Protocol[Array]):
         """The core that records a function of ciphertexts. It has run(ciphertexts) and nbytes."""
 
     def _batcher(self, function: Callable[[Sequence[Any]], list[Any]], max_batch: int) -> Any:
-        """The core that chooses batches. It has run(ciphertexts), batch and curve(). max_batch 0 sets no limit."""
+        """The core that chooses batches. It has run(ciphertexts), batch and curve(). max_batch 0
+        sets no limit."""
 
 
 def _results(server: Evaluator[Array], value: Array | Sequence[Array]) -> list[Any]:
@@ -51,10 +54,10 @@ def _callable(function: object) -> None:
 class Captured(Generic[Array], metaclass=Answering):
     """A function of encrypted arrays of fixed shapes. Evaluator.capture makes it.
 
-    On a GPU it is one CUDA graph with memory of its own: a call costs one launch instead of one for every kernel. On a
-    CPU a call runs the function again. Calls take values like the examples: of the same level, batch and length, and with
-    no more noise. They raise InvalidArgument for other values, and if the function calls its own capture. Threads take
-    turns.
+    On a GPU it is one CUDA graph with memory of its own: a call costs one launch instead of one for
+    every kernel. On a CPU a call runs the function again. Calls take values like the examples: of
+    the same level, batch and length, and with no more noise. They raise InvalidArgument for other
+    values, and if the function calls its own capture. Threads take turns.
     """
 
     __slots__ = ("_core", "_server", "_single")
@@ -94,7 +97,8 @@ class Captured(Generic[Array], metaclass=Answering):
 
 
 class BatchPoint(NamedTuple):
-    """A measurement of one batch: the seconds for each of its ciphertexts, and the bytes of memory that it takes.
+    """A measurement of one batch: the seconds for each of its ciphertexts, and the bytes of memory
+    that it takes.
 
     >>> ckks.BatchPoint(batch=4, seconds=0.5, nbytes=1024).batch
     4
@@ -108,10 +112,10 @@ class BatchPoint(NamedTuple):
 class Batcher(Generic[Array], metaclass=Answering):
     """One function of many values, in batches that suit the machine. Evaluator.batcher makes it.
 
-    It tries batches of 1, 2, 4, ... on the work itself, as long as there is memory and the time for each ciphertext falls,
-    and keeps the best for later calls. A batch that is refused for its memory (OutOfMemory) or its size (Unsupported) is
-    halved. The function gets values of shape (batch, n). If it calls its own batcher, that raises InvalidArgument. Threads
-    take turns.
+    It tries batches of 1, 2, 4, ... on the work itself, as long as there is memory and the time for
+    each ciphertext falls, and keeps the best for later calls. A batch that is refused for its
+    memory (OutOfMemory) or its size (Unsupported) is halved. The function gets values of shape
+    (batch, n). If it calls its own batcher, that raises InvalidArgument. Threads take turns.
     """
 
     __slots__ = ("_core", "_server")
@@ -133,7 +137,8 @@ class Batcher(Generic[Array], metaclass=Answering):
         self._core = server._batcher(on_ciphertexts, max_batch or 0)
 
     def __call__(self, values: Iterable[Array]) -> list[Array]:
-        """The function of every value, in order. The values are vectors of equal levels and lengths."""
+        """The function of every value, in order. The values are vectors of equal levels and
+        lengths."""
         inputs = [self._server._own(v) for v in values]
         results = self._core.run(inputs)
         logger.debug("%d values done in batches of up to %d", len(inputs), self.batch)

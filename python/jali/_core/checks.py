@@ -19,11 +19,12 @@ _LONGEST = 8  # of a tuple that is shown
 
 
 def shown(value: Any) -> str:
-    """A wrong argument for an error message: the repr of one number, one text, a short tuple of such (a shape, an interval) or an object of
-    this package, cut to 100 characters.
+    """A wrong argument for an error message: the repr of one number, one text, a short tuple of
+    such (a shape, an interval) or an object of this package, cut to 100 characters.
 
-    Of arrays, lists, tables and objects of other packages it is the type, and how many numbers they hold: who takes one argument for
-    another may have given what was to be encrypted, and messages end up in logs.
+    Of arrays, lists, tables and objects of other packages it is the type, and how many numbers they
+    hold: who takes one argument for another may have given what was to be encrypted, and messages
+        end up in logs.
     """
     if isinstance(value, np.ndarray):
         return f"an array of the shape {value.shape}"
@@ -44,7 +45,8 @@ def shown(value: Any) -> str:
 def as_array(values: Any, refusal: str) -> np.ndarray[Any, Any]:
     """numpy.asarray(values). Raises InvalidArgument with this sentence if that fails.
 
-    The error of NumPy, or of the object, may name numbers: it is neither in the sentence nor kept beside it.
+    The error of NumPy, or of the object, may name numbers: it is neither in the sentence nor kept
+    beside it.
     """
     try:
         return np.asarray(values)
@@ -54,12 +56,14 @@ def as_array(values: Any, refusal: str) -> np.ndarray[Any, Any]:
 
 
 def dtype_text(array: np.ndarray[Any, Any]) -> str:
-    """The name of a dtype for an error message. That of text has no width, which is how many digits the longest number has."""
+    """The name of a dtype for an error message. That of text has no width, which is how many digits
+    the longest number has."""
     return {"U": "str", "S": "bytes"}.get(array.dtype.kind, str(array.dtype))
 
 
 def instance(value: object, kind: type, what: str, instead: str = "") -> None:
-    """Raises InvalidArgument unless value is an instance of `kind`, a class of jali.ckks. what: the argument's name."""
+    """Raises InvalidArgument unless value is an instance of `kind`, a class of jali.ckks. what: the
+    argument's name."""
     if not isinstance(value, kind):
         raise InvalidArgument(
             f"{what} must be a ckks.{kind.__name__}, not {type(value).__name__}{instead}"
@@ -67,12 +71,14 @@ def instance(value: object, kind: type, what: str, instead: str = "") -> None:
 
 
 def dense(value: Any) -> Any:
-    """A sparse matrix of SciPy as an array of NumPy, which knows it as an object only; everything else as it is."""
+    """A sparse matrix of SciPy as an array of NumPy, which knows it as an object only; everything
+    else as it is."""
     return value.toarray() if hasattr(value, "toarray") and hasattr(value, "nnz") else value
 
 
 def unmasked(values: Any, what: str) -> None:
-    """Raises InvalidArgument for an array of numpy.ma that hides numbers: nobody could say what stands in their place."""
+    """Raises InvalidArgument for an array of numpy.ma that hides numbers: nobody could say what
+    stands in their place."""
     if "numpy.ma" in sys.modules and np.ma.is_masked(values):
         raise InvalidArgument(f"{what} have masked entries: fill them first, with filled(number)")
 
@@ -93,7 +99,8 @@ _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2*
 
 
 def size(value: Any, what: str) -> int:
-    """A number of bytes from a whole number, or from text such as "1.5 GB" or "800 MiB". what: the argument's name.
+    """A number of bytes from a whole number, or from text such as "1.5 GB" or "800 MiB". what: the
+    argument's name.
 
     Raises InvalidArgument for anything else.
     """
@@ -107,21 +114,24 @@ def size(value: Any, what: str) -> int:
 
 
 def flag(value: Any, what: str) -> bool:
-    """The value as a bool. Raises InvalidArgument unless it is True or False. what: the argument's name."""
+    """The value as a bool. Raises InvalidArgument unless it is True or False. what: the argument's
+    name."""
     if not isinstance(value, (bool, np.bool_)):
         raise InvalidArgument(f"{what} must be True or False, not {shown(value)}")
     return bool(value)
 
 
 def slots(value: Any) -> int:
-    """A number of slots as an int of at least 1; 0 for None, which stands for all slots. Raises InvalidArgument."""
+    """A number of slots as an int of at least 1; 0 for None, which stands for all slots. Raises
+    InvalidArgument."""
     if value is None:
         return 0
     return whole(value, 1, "slots must be a power of two from 1 to params.slots, or None")
 
 
 def magnitude(value: Any) -> float:
-    """The value as a float, for the root mean square of numbers. Raises InvalidArgument unless it is finite and above 0."""
+    """The value as a float, for the root mean square of numbers. Raises InvalidArgument unless it
+    is finite and above 0."""
     number = math.nan
     if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
         try:

@@ -1,4 +1,5 @@
-"""Text on a terminal: tables, sizes and progress. It uses rich if that is installed, and plain text otherwise.
+"""Text on a terminal: tables, sizes and progress. It uses rich if that is installed, and plain text
+otherwise.
 
 Results go to standard output, progress to standard error.
 """
@@ -23,7 +24,8 @@ __all__ = [
 ]
 
 Item = TypeVar("Item")
-#: Two capitals or more at the beginning of a name, without the one of a word that follows: SVC, and the MLP of MLPRegressor; and NumPy's nd.
+#: Two capitals or more at the beginning of a name, without the one of a word that follows: SVC, and
+#: the MLP of MLPRegressor; and NumPy's nd.
 _SPOKEN = re.compile(r"[A-Z]{2,}(?![a-z])|nd")
 
 
@@ -108,19 +110,22 @@ def progress(items: Iterable[Item], what: str, count: int) -> Iterator[Item]:
 
 
 def counted_text(count: int, what: str, many: str | None = None) -> str:
-    """A number of things, as "1 example" and "2 examples". many: the name of several, if it is not that of one with an s."""
+    """A number of things, as "1 example" and "2 examples". many: the name of several, if it is not
+    that of one with an s."""
     return f"{count:,} {what if count == 1 else many or f'{what}s'}"
 
 
 def one_text(name: str) -> str:
-    """A name behind its article, as "a Ridge", "an Isomap" and "an SVC". Capitals without a vowel, as in SVC, are spoken one by one."""
+    """A name behind its article, as "a Ridge", "an Isomap" and "an SVC". Capitals without a vowel,
+    as in SVC, are spoken one by one."""
     letters = _SPOKEN.match(name)
     spoken = letters is not None and not set("AEIOU") & set(letters[0])
     return f"{'an' if name[:1].upper() in ('AEFHILMNORSX' if spoken else 'AEIO') else 'a'} {name}"
 
 
 def counter(what: str) -> Callable[[int, int], None] | None:
-    """A callback (done, count) that shows the progress on standard error; None if that is not a terminal."""
+    """A callback (done, count) that shows the progress on standard error; None if that is not a
+    terminal."""
     if not sys.stderr.isatty():
         return None
 
@@ -133,7 +138,8 @@ def counter(what: str) -> Callable[[int, int], None] | None:
 
 
 def stages(what: str) -> Callable[[str, float], None] | None:
-    """A callback (stage, fraction) that shows the progress on standard error; None if that is not a terminal."""
+    """A callback (stage, fraction) that shows the progress on standard error; None if that is not a
+    terminal."""
     if not sys.stderr.isatty():
         return None
     longest = 0

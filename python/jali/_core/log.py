@@ -1,4 +1,5 @@
-"""The logger "jali": what a service wants to know of this library. Silent until the program sets logging up.
+"""The logger "jali": what a service wants to know of this library. Silent until the program sets
+logging up.
 
 Records carry text and numbers alone: never a key, a seed, a plaintext or an object that holds one.
 """

@@ -1,4 +1,5 @@
-"""NumPy's functions on encrypted arrays: those with a method or an operator use it, the others are refused."""
+"""NumPy's functions on encrypted arrays: those with a method or an operator use it, the others are
+refused."""
 
 from __future__ import annotations
 
@@ -90,14 +91,16 @@ FACTS: dict[Callable[..., Any], Callable[[Any], Any]] = {
 class NumPyCalls:
     """An array that NumPy's functions take.
 
-    The tables "numpy" of refusals.toml say what to do instead of a function. _hint: instead of all that have no row.
+    The tables "numpy" of refusals.toml say what to do instead of a function. _hint: instead of all
+    that have no row.
     """
 
     __slots__ = ()
     _hint: ClassVar[str] = "decrypt them first, or see ckks.functions and Evaluator"
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        # The first case is ``number * x`` and ``array * x``, with numbers of NumPy; it comes first because it is frequent.
+        # The first case is ``number * x`` and ``array * x``, with numbers of NumPy; it comes first
+        # because it is frequent.
         if inputs[0] is not self:
             operator = REFLECTED.get(ufunc)
             if (

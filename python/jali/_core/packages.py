@@ -1,4 +1,5 @@
-"""Packages that are not needed to compute: whether they are here, and the command that installs them."""
+"""Packages that are not needed to compute: whether they are here, and the command that installs
+them."""
 
 from __future__ import annotations
 
@@ -29,6 +30,7 @@ def of_module(module: str) -> str:
 def install(*packages: str) -> str:
     """The command that installs packages for this Python.
 
-    It names them one by one and no extra of Jali's: an extra needs Jali in a package index, or its sources.
+    It names them one by one and no extra of Jali's: an extra needs Jali in a package index, or its
+    sources.
     """
     return f"{sys.executable} -m pip install {' '.join(packages)}"

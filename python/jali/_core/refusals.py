@@ -1,7 +1,8 @@
-"""Errors for what users look for and do not find: attributes, operators, functions of NumPy, and names of modules.
+"""Errors for what users look for and do not find: attributes, operators, functions of NumPy, and
+names of modules.
 
-The sentences are data: every package has a file ``refusals.toml``, which is read when the first sentence is needed. It has
-three kinds of tables, for each class or module:
+The sentences are data: every package has a file ``refusals.toml``, which is read when the first
+sentence is needed. It has three kinds of tables, for each class or module:
 
     [names.Client]               # attributes that many look for
     "sk secret_key" = "the secret key stays inside the Client: save(path) stores it"
@@ -9,9 +10,10 @@ three kinds of tables, for each class or module:
     [operators.Client]           # special methods, which the class refuses by refuse_operators()
     [numpy.EncryptedArray]       # functions of NumPy
 
-A key is one name, or several that are separated by spaces. A name ``*X`` stands for all public names of the class or module X,
-and for those of its table; ``*`` alone for all names that nothing else is known of. A class has the rows of its base classes, too. ``{name}`` in a sentence is the name that was
-asked for. A name without a row gets the names that are spelt nearly like it.
+A key is one name, or several that are separated by spaces. A name ``*X`` stands for all public
+names of the class or module X, and for those of its table; ``*`` alone for all names that nothing
+else is known of. A class has the rows of its base classes, too. ``{name}`` in a sentence is the
+name that was asked for. A name without a row gets the names that are spelt nearly like it.
 """
 
 from __future__ import annotations
@@ -40,13 +42,15 @@ __all__ = [
 ALIKE = 0.6
 #: The same for names of rows: their sentences say nothing of how the name is spelt.
 ALIKE_ROW = 0.8
-#: Where the sentence for an attribute is looked for: an array is asked for numpy.roll(x) as x.roll(), too.
+#: Where the sentence for an attribute is looked for: an array is asked for numpy.roll(x) as
+#: x.roll(), too.
 NAMES = ("names", "numpy")
 
 
 @cache
 def tables(package: str) -> dict[str, dict[str, dict[str, str]]]:
-    """The rows of a package: {"names", "operators" or "numpy": {class or module: {one name: sentence}}}."""
+    """The rows of a package: {"names", "operators" or "numpy": {class or module: {one name:
+    sentence}}}."""
     import tomllib
     from pathlib import Path
 
@@ -63,8 +67,9 @@ def tables(package: str) -> dict[str, dict[str, dict[str, str]]]:
 
 
 def _package(module: str) -> str:
-    """The package whose file has the rows of this module's classes, which is the one that users import: jali.ckks of jali.ckks.client and of
-    jali._jali.ckks, jali.nn of all modules of jali.compiler."""
+    """The package whose file has the rows of this module's classes, which is the one that users
+    import: jali.ckks of jali.ckks.client and of jali._jali.ckks, jali.nn of all modules of
+        jali.compiler."""
     known = module.replace("jali._jali", "jali").replace("jali.compiler", "jali.nn")
     return ".".join(known.split(".")[:2])
 
@@ -93,7 +98,8 @@ def _other(thing: type | ModuleType, name: str) -> type | ModuleType:
 
 
 def sentence(thing: type | ModuleType, name: str, *kinds: str) -> str | None:
-    """What the first of these tables of a class or module that has a row says of a name; None if there is no row."""
+    """What the first of these tables of a class or module that has a row says of a name; None if
+    there is no row."""
     found = (_in_table(thing, name, kind) for kind in kinds)
     return next((text for text in found if text is not None), None)
 
@@ -137,7 +143,8 @@ def _alike(name: str, names: Iterable[str], cutoff: float) -> list[str]:
 
 
 def _shown(thing: type | ModuleType) -> str:
-    """The name by which users know a class: its own, or that of the public class that it is derived from."""
+    """The name by which users know a class: its own, or that of the public class that it is derived
+    from."""
     if isinstance(thing, ModuleType):
         return thing.__name__
     for base in thing.__mro__:
@@ -181,9 +188,11 @@ def _missing(self: Any, name: str) -> Any:
 
 
 class Answering(type):
-    """The metaclass of public classes, which answers names that are asked of the class itself, such as ckks.Client.lod.
+    """The metaclass of public classes, which answers names that are asked of the class itself, such
+    as ckks.Client.lod.
 
-    The extension's classes cannot have it, since nanobind gives them one of its own: Python's message is their answer.
+    The extension's classes cannot have it, since nanobind gives them one of its own: Python's
+    message is their answer.
     """
 
 
@@ -203,7 +212,8 @@ Answering.__getattr__ = _missing_of_class  # type: ignore[attr-defined]
 
 
 class Answer:
-    """The __getattr__ of a class: _missing, without a signature of its own in nanobind's stubs of the extension."""
+    """The __getattr__ of a class: _missing, without a signature of its own in nanobind's stubs of
+    the extension."""
 
     __slots__ = ()
     __nb_signature__ = ""
@@ -214,9 +224,11 @@ class Answer:
 
 
 def answer(*modules: ModuleType) -> None:
-    """Lets the objects of every public class of these modules answer unknown attributes by a sentence.
+    """Lets the objects of every public class of these modules answer unknown attributes by a
+    sentence.
 
-    The classes do not declare __getattr__ in their own code, since type checkers would then accept every attribute.
+    The classes do not declare __getattr__ in their own code, since type checkers would then accept
+    every attribute.
     """
     for module in modules:
         for name in module.__all__:
@@ -239,7 +251,8 @@ def of_module(name: str, asked: str) -> AttributeError:
 
 
 def refuse_operators(kind: type, names: str) -> None:
-    """Lets a class refuse operators, by the names of their methods, which are separated by spaces."""
+    """Lets a class refuse operators, by the names of their methods, which are separated by
+    spaces."""
     for name in names.split():
         if any(name in vars(base) for base in kind.__mro__ if base is not object):
             raise TypeError(f"{kind.__name__} has {name}")

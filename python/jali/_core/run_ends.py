@@ -23,7 +23,8 @@ def checked_function(function: Callable[[], object] | None) -> Callable[[], obje
 def stop_of(
     deadline: float | None, checkpoint: Callable[[], object] | None
 ) -> Callable[[], object] | None:
-    """A function to call during a run, which raises DeadlineExceeded behind the deadline, and else calls the checkpoint; None for neither.
+    """A function to call during a run, which raises DeadlineExceeded behind the deadline, and else
+    calls the checkpoint; None for neither.
 
     deadline: a moment of time.monotonic().
 

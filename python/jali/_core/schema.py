@@ -1,8 +1,10 @@
-"""Documents from elsewhere: JSON that is bounded before it is parsed, and checks of what it holds before anything is computed from it.
+"""Documents from elsewhere: JSON that is bounded before it is parsed, and checks of what it holds
+before anything is computed from it.
 
-A check is a function: it gives the value as it is kept, or raises ValueError with the rule that the value breaks. Checks are made of checks, and
-the rule names the place: "inputs: entry 3: gap: must be a whole number from 1 to 64". A loader declares what its document holds as one
-check, and turns the ValueError into its own error.
+A check is a function: it gives the value as it is kept, or raises ValueError with the rule that the
+value breaks. Checks are made of checks, and the rule names the place: "inputs: entry 3: gap: must
+be a whole number from 1 to 64". A loader declares what its document holds as one check, and turns
+the ValueError into its own error.
 """
 
 from __future__ import annotations
@@ -36,14 +38,16 @@ Check = Callable[[Any], Any]
 MAX_INTEGER = 1 << 53  # every whole number up to it is a float, too
 _MAX_NAME = 1000
 _MAX_MADE = 200  # characters of a name that is made here, so that names made of several such can be read again
-# What Python needs for a list, an object and an entry, in bytes. A document may take _MOST_MEMORY times its own size, and a short one as much as one of _SHORT.
+# What Python needs for a list, an object and an entry, in bytes. A document may take _MOST_MEMORY
+# times its own size, and a short one as much as one of _SHORT.
 _LIST, _OBJECT, _ENTRY = 64, 200, 40
 _MOST_MEMORY = 14
 _SHORT = 1 << 16
 
 
 def octets(data: Any) -> memoryview:
-    """The bytes of an object, one dimension of them. Raises ValueError for what has none, and for parts of memory that do not follow each other."""
+    """The bytes of an object, one dimension of them. Raises ValueError for what has none, and for
+    parts of memory that do not follow each other."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise ValueError(f"must be bytes, not {type(data).__name__}")
     view = memoryview(data)
@@ -53,10 +57,11 @@ def octets(data: Any) -> memoryview:
 
 
 def parsed(document: bytes, *, once: bool = False) -> Any:
-    """The value of a JSON document in UTF-8. Raises ValueError, which says what is wrong with it. once: whether a field that occurs twice is refused; otherwise
-    the last one counts.
+    """The value of a JSON document in UTF-8. Raises ValueError, which says what is wrong with it.
+    once: whether a field that occurs twice is refused; otherwise the last one counts.
 
-    Lists and objects take much more memory and time than their text, 66 MB of ``[],`` for example 1.4 GB. So they are counted first.
+    Lists and objects take much more memory and time than their text, 66 MB of ``[],`` for example
+    1.4 GB. So they are counted first.
     """
     memory = _LIST * document.count(b"[") + _OBJECT * document.count(b"{")
     memory += _ENTRY * document.count(b",")
@@ -141,19 +146,22 @@ def one_of(*names: Any) -> Check:
 
 
 def text(value: Any) -> str:
-    """A text of 1 to 1,000 characters. It may hold characters that a terminal acts on: never print it."""
+    """A text of 1 to 1,000 characters. It may hold characters that a terminal acts on: never print
+    it."""
     if type(value) is not str or not 1 <= len(value) <= _MAX_NAME:
         raise ValueError(f"must be a text of 1 to {_MAX_NAME:,} characters")
     return value
 
 
 def printable(value: str) -> str:
-    """A text as ``name`` takes it: other characters are written as _, and what is too long is cut."""
+    """A text as ``name`` takes it: other characters are written as _, and what is too long is
+    cut."""
     return "".join(c if c.isprintable() else "_" for c in value[:_MAX_MADE]) or "_"
 
 
 def name(value: Any) -> str:
-    """A text of 1 to 1,000 characters that can be printed: without control characters, which a terminal acts on."""
+    """A text of 1 to 1,000 characters that can be printed: without control characters, which a
+    terminal acts on."""
     if not text(value).isprintable():
         raise ValueError("must be a text without control characters")
     return str(value)
@@ -214,7 +222,8 @@ def mapped(item: Check, most: int, key: Check = text) -> Check:
 
 
 def record(fields: Mapping[str, Check], defaults: Mapping[str, Any] | None = None) -> Check:
-    """An object with these fields and no others, as a dictionary. defaults: of fields that may be left out, as they are kept."""
+    """An object with these fields and no others, as a dictionary. defaults: of fields that may be
+    left out, as they are kept."""
     given = defaults or {}
 
     def check(value: Any) -> dict[str, Any]:

@@ -96,7 +96,8 @@ def _needs(
 ) -> dict[int, floors.Work]:
     """The work that each batch needs at least, from a trace.
 
-    The trace is made by an evaluator of its own, which is freed before the one that is timed is made.
+    The trace is made by an evaluator of its own, which is freed before the one that is timed is
+    made.
     """
     params = client.params
     recorder = ckks.Evaluator(params, keys, options.device, threads=threads, trace=True)

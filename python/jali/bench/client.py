@@ -21,7 +21,8 @@ Values = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Step:
-    """One call, the work that it needs at least, and a check: `shown` must equal `wanted` to `predicted_bits`.
+    """One call, the work that it needs at least, and a check: `shown` must equal `wanted` to
+    `predicted_bits`.
 
     batched: whether the call works on the whole batch.
     wait: see jali.bench.measure.timed.
@@ -51,7 +52,8 @@ def _steps(c: Case, options: Options) -> Iterator[Step]:
     key = owner.evaluation_keys(rotations=[1], relinearise=False)
     server = ckks.Evaluator(c.params, key, options.device, threads=c.threads)
     mine, its, e = owner.engine, server.engine, server.explicit
-    # A client and an evaluator that record. The twin has another secret, which does not change the work.
+    # A client and an evaluator that record. The twin has another secret, which does not change the
+    # work.
     twin = _jali.ckks.ClientCore(c.params, c.threads, options.resolved_device(), True)
     its_own = twin.encrypt(c.va, c.level)
     recorder = ckks.Evaluator(c.params, None, options.device, threads=c.threads, trace=True)
@@ -78,7 +80,8 @@ def _steps(c: Case, options: Options) -> Iterator[Step]:
         batched=False,
         about={"key_bytes": key.nbytes},
     )
-    # The error of encoding is the rounding of coefficients at params.scale, without that of encryption.
+    # The error of encoding is the rounding of coefficients at params.scale, without that of
+    # encryption.
     yield Step(
         "encode",
         its,
@@ -117,7 +120,8 @@ def _steps(c: Case, options: Options) -> Iterator[Step]:
         c.va,
         bits,
     )
-    # A seed stands for half of a fresh ciphertext, and residues take fewer bits in bytes than in memory.
+    # A seed stands for half of a fresh ciphertext, and residues take fewer bits in bytes than in
+    # memory.
     blob, half = fresh.to_bytes(), fresh.nbytes / 2
     host = ckks.Client(c.params, threads=1).engine
     back = ckks.Ciphertext.from_bytes(blob, c.params)

@@ -1,4 +1,5 @@
-"""What the rows of compiled programs have in common: the server is timed for one request, whose results are decrypted and compared."""
+"""What the rows of compiled programs have in common: the server is timed for one request, whose
+results are decrypted and compared."""
 
 from __future__ import annotations
 
@@ -37,8 +38,9 @@ class Served:
         batch: int = 1,
         largest: float | None = None,
     ) -> Row:
-        """The time of the server for one request, from ciphertexts to ciphertexts. plain: the results in the clear. batch: examples of the request. largest: of the results that
-        may occur, by which errors are divided; None stands for the largest of these.
+        """The time of the server for one request, from ciphertexts to ciphertexts. plain: the
+        results in the clear. batch: examples of the request. largest: of the results that may
+        occur, by which errors are divided; None stands for the largest of these.
 
         Raises InternalError if a result is off by more than the program promises.
         """

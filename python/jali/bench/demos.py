@@ -1,4 +1,5 @@
-"""The demos as benchmarks: one image from encryption to logits, rows through encrypted trees, and compiled networks: residual ones and an encoder."""
+"""The demos as benchmarks: one image from encryption to logits, rows through encrypted trees, and
+compiled networks: residual ones and an encoder."""
 
 from __future__ import annotations
 
@@ -113,8 +114,8 @@ def demo_mnist(options: Options) -> Iterator[Row]:
 def demo_trees(options: Options) -> Iterator[Row]:
     """Needs scikit-learn. --batch says how many rows at once, --set which parameters.
 
-    demo_trees: from a request's bytes to those of the reply. demo_trees_run: from answers in the device's memory to
-    the bytes of the reply.
+    demo_trees: from a request's bytes to those of the reply. demo_trees_run: from answers in the
+    device's memory to the bytes of the reply.
     """
     train, test = demo.load()
     model = demo.fitted(train)
@@ -162,8 +163,9 @@ def _trees(
     "the server of 'jali demo cifar', ResNet-20 with squares; --images FILE, --batch images a request",
 )
 def demo_cifar(options: Options) -> Iterator[Row]:
-    """Needs a file of images, and a GPU or much memory. A row's time is that of the server for one request, from ciphertexts to ciphertexts; the
-    definition is that of TensorFHE (2023) and Cheddar (2026), whose networks have ReLU, and of HyPHEN (2023), whose has squares.
+    """Needs a file of images, and a GPU or much memory. A row's time is that of the server for one
+    request, from ciphertexts to ciphertexts; the definition is that of TensorFHE (2023) and Cheddar
+    (2026), whose networks have ReLU, and of HyPHEN (2023), whose has squares.
     """
     if options.images is None:
         raise InvalidArgument("demo_cifar needs --images FILE, as 'jali demo cifar' does")
@@ -199,8 +201,9 @@ def cifar_rows(
     "the server of 'jali demo encoder', one sentence of random words: two layers, 128 places, 128 features",
 )
 def demo_encoder(options: Options) -> Iterator[Row]:
-    """Needs a GPU, or much memory and hours. The row's time is that of the server for one request, from ciphertexts to ciphertexts. Published encoders
-    of this size (BERT-tiny) were not found; NEXUS, THOR and others have BERT-base, which is 200 times the work.
+    """Needs a GPU, or much memory and hours. The row's time is that of the server for one request,
+    from ciphertexts to ciphertexts. Published encoders of this size (BERT-tiny) were not found;
+    NEXUS, THOR and others have BERT-base, which is 200 times the work.
     """
     model, rng = encoder.load(), np.random.default_rng()
     vectors = model.embedded(sentences.made(model.words, 64, rng).texts)

@@ -1,8 +1,9 @@
 """The energy of an operation, from the counter of a GPU (NVML) or of the processors (RAPL).
 
-A counter changes in steps: NVML's about every 20 to 100 ms, RAPL's every millisecond. While an operation runs again and again, a thread
-reads the counter every few milliseconds. The power is the energy between the first and the last change that it saw, over the time
-between them: so the length of a step does not count.
+A counter changes in steps: NVML's about every 20 to 100 ms, RAPL's every millisecond. While an
+operation runs again and again, a thread reads the counter every few milliseconds. The power is the
+energy between the first and the last change that it saw, over the time between them: so the length
+of a step does not count.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ class Counter(Protocol):
 class Power:
     """The mean power of a while, in watts.
 
-    seconds: between the first and the last change of the counter. idle_watts: when nothing of this process ran. host_watts: of the processors,
-    if a GPU computed and their counter can be read.
+    seconds: between the first and the last change of the counter. idle_watts: when nothing of this
+    process ran. host_watts: of the processors, if a GPU computed and their counter can be read.
     """
 
     counter: str
@@ -53,8 +54,9 @@ class Power:
 class Energy:
     """The energy of an operation on one ciphertext.
 
-    joules: by the total power. per_joule: operations a joule, which are operations a second and watt. above_idle: the same two by the power
-    above that of the idle device. The power of the host is in neither.
+    joules: by the total power. per_joule: operations a joule, which are operations a second and
+    watt. above_idle: the same two by the power above that of the idle device. The power of the host
+    is in neither.
     """
 
     counter: str
@@ -86,7 +88,8 @@ def energy(spent: Power, seconds: float, batch: int) -> Energy:
 
 
 def power(readings: Sequence[tuple[float, float]], name: str) -> tuple[float, float]:
-    """The watts, and the seconds for which they were measured, from readings (time in seconds, joules).
+    """The watts, and the seconds for which they were measured, from readings (time in seconds,
+    joules).
 
     Raises Unsupported if the counter changed less than twice, or went back.
     """
@@ -144,7 +147,8 @@ class Meter:
 
 @functools.cache
 def counter(device: str) -> Counter:
-    """The counter of a device: "cpu" or "cuda:K". Raises Unsupported if there is none that can be read."""
+    """The counter of a device: "cpu" or "cuda:K". Raises Unsupported if there is none that can be
+    read."""
     kind, _, index = device.split("/")[0].partition(":")
     return nvml.Gpu(int(index or 0)) if kind == "cuda" else rapl.Processors()
 
@@ -174,8 +178,9 @@ def while_running(
 ) -> tuple[list[float], Power]:
     """The times that run(seconds) returns, and the power while it ran.
 
-    engine: the name that Evaluator.engine gives, e.g. "cpu/ifma". The power when idle is measured once for each device, before.
-    Raises Unsupported if no counter can be read, or if it stood still.
+    engine: the name that Evaluator.engine gives, e.g. "cpu/ifma". The power when idle is measured
+    once for each device, before. Raises Unsupported if no counter can be read, or if it stood
+    still.
     """
     device = engine.split("/")[0]
     counters = _counters(device)

@@ -1,10 +1,10 @@
 """Floors: what no implementation can beat on this machine. Derived in docs/performance.md.
 
-On a CPU, the arithmetic that an operation cannot do without over the rate at which the threads do it on
-registers, or its bytes over the rate at which they are read from the caches, where that is longer. On a GPU the
-bytes that must cross its memory, once each, over the rate of a copy; for transforms the butterflies over their
-rate where that is longer. (Products of base conversion and with keys are sums: they cost less than butterflies.)
-All rates are measured in the run.
+On a CPU, the arithmetic that an operation cannot do without over the rate at which the threads do
+it on registers, or its bytes over the rate at which they are read from the caches, where that is
+longer. On a GPU the bytes that must cross its memory, once each, over the rate of a copy; for
+transforms the butterflies over their rate where that is longer. (Products of base conversion and
+with keys are sums: they cost less than butterflies.) All rates are measured in the run.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ LEAST, MOST = 15, 26  # log2 of the blocks whose reading is measured
 class Work:
     """The least work of an operation.
 
-    It counts modular multiplications; bytes read and written, and how many of them are written where they were read;
-    bytes of ChaCha20; and butterflies and sums of products of complex doubles.
+    It counts modular multiplications; bytes read and written, and how many of them are written
+    where they were read; bytes of ChaCha20; and butterflies and sums of products of complex
+    doubles.
     """
 
     mults: float = 0
@@ -109,15 +110,17 @@ def of(work: Work, word: str, engine: str, threads: int, *, transform: bool = Fa
     return Floor(moving, f"{IN_MEMORY} at {bandwidth / 1e12:.2f} TB/s")
 
 
-# Instructions on vectors of doubles: of a butterfly whose products and sums are rounded one by one, as the measured rate
-# has it; of one with fused multiply-adds, and of a fused product that is added to a sum.
+# Instructions on vectors of doubles: of a butterfly whose products and sums are rounded one by one,
+# as the measured rate has it; of one with fused multiply-adds, and of a fused product that is added
+# to a sum.
 ROUNDED_BUTTERFLY, FUSED_BUTTERFLY, FUSED_PRODUCT = 10, 6, 4
 
 
 def of_tfhe(work: Work, engine: str, threads: int) -> Floor:
     """The floor of operations of TFHE with transforms in complex doubles.
 
-    Multiplications of words by digits are not in it: how many of them an instruction does is an engine's choice.
+    Multiplications of words by digits are not in it: how many of them an instruction does is an
+    engine's choice.
     """
     if engine.startswith("cuda"):
         return of(Work(bytes=work.bytes), "w64", engine, threads)
@@ -127,9 +130,11 @@ def of_tfhe(work: Work, engine: str, threads: int) -> Floor:
 
 
 def _compulsory_bytes(trace: Trace) -> tuple[int, int]:
-    """The bytes that a trace reads and writes at least, and how many of them are written where they were read.
+    """The bytes that a trace reads and writes at least, and how many of them are written where they
+    were read.
 
-    They are the operands that no operation of the trace made, and the results that no operation read again.
+    They are the operands that no operation of the trace made, and the results that no operation
+    read again.
     """
     Place = tuple[int, int]  # an object, and the offset in it
     made: dict[Place, int] = {}

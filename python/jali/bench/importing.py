@@ -15,7 +15,8 @@ _TIMED = "import time; t = time.perf_counter(); import {}; print(time.perf_count
 
 @benchmark("import", "import of jali into a fresh interpreter, NumPy's beside it")
 def importing(options: Options) -> Iterator[Row]:
-    """The package with everything that it imports; and NumPy alone, which takes most of that time."""
+    """The package with everything that it imports; and NumPy alone, which takes most of that
+    time."""
     for module in ("jali", "numpy"):
         times: list[float] = []
         end = time.perf_counter() + options.seconds

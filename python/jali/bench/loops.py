@@ -1,4 +1,5 @@
-"""Compiled loops as benchmarks: training on encrypted rows, and recurrent networks on encrypted sentences."""
+"""Compiled loops as benchmarks: training on encrypted rows, and recurrent networks on encrypted
+sentences."""
 
 from __future__ import annotations
 
@@ -25,8 +26,10 @@ _CALIBRATED = 128  # sentences
     "the server of 'jali demo helr': 32 iterations of 1,024 rows; --images FILE, else rows are made",
 )
 def demo_helr(options: Options) -> Iterator[Row]:
-    """Needs a GPU, or much memory and hours. The definition is that of Han et al. (2019), which TensorFHE (2023; 128 rows in a polynomial, 14 iterations) and Cheddar (2026; 32
-    iterations of 1,024 images of 14 x 14 pixels, two for each bootstrapping) have, too. They report the time of an iteration: `iterations` divides a row's time.
+    """Needs a GPU, or much memory and hours. The definition is that of Han et al. (2019), which
+    TensorFHE (2023; 128 rows in a polynomial, 14 iterations) and Cheddar (2026; 32 iterations of
+    1,024 images of 14 x 14 pixels, two for each bootstrapping) have, too. They report the time of
+    an iteration: `iterations` divides a row's time.
     """
     rows, count = 1024, 32
     if options.images is None:
@@ -68,8 +71,9 @@ def helr_row(task: helr.Task, rows: int, count: int, options: Options) -> Row:
     "the server of 'jali demo rnn': 200 steps, 128 units, 32 sentences of random words; --set rnn or lstm for one of its cells",
 )
 def demo_rnn(options: Options) -> Iterator[Row]:
-    """Needs a GPU, or much memory and hours. The definition of the Elman network is that of Podschwadt and Takabi (2020), which TensorFHE (2023) and Cheddar (2026) time as
-    "LSTM" and "RNN". Nobody has published an LSTM with its four gates.
+    """Needs a GPU, or much memory and hours. The definition of the Elman network is that of
+    Podschwadt and Takabi (2020), which TensorFHE (2023) and Cheddar (2026) time as "LSTM" and
+    "RNN". Nobody has published an LSTM with its four gates.
     """
     for cell in options.sets or tuple(recurrent.CELLS):
         if cell not in recurrent.CELLS:
@@ -82,7 +86,8 @@ def demo_rnn(options: Options) -> Iterator[Row]:
 
 
 def recurrent_row(network: recurrent.Network, vectors: Array, count: int, options: Options) -> Row:
-    """A row for the first sentences, so many. vectors: (sentences, steps, units), on which ranges are measured."""
+    """A row for the first sentences, so many. vectors: (sentences, steps, units), on which ranges
+    are measured."""
     program = nn.compile(
         network.state,
         vectors[0],

@@ -47,7 +47,8 @@ def layer(name: str, shape: tuple[int, int], options: Options) -> Row:
     matrix = rng.uniform(-1, 1, shape) / np.sqrt(columns)
     vector = rng.uniform(-1, 1, columns)
     plan = ckks.MatVec(matrix, params)
-    # Diagonals are encoded beforehand, over all primes or as integers, if they fit in memory, otherwise at each use.
+    # Diagonals are encoded beforehand, over all primes or as integers, if they fit in memory,
+    # otherwise at each use.
     room = _free_bytes() // 2
     storage = "residues" if plan.plaintext_bytes <= room else "integers"
     streaming = storage == "integers" and plan.integer_bytes > room
@@ -97,7 +98,8 @@ def _work(
     options: Options,
     threads: int,
 ) -> floors.Work:
-    """The least work, from a trace by an evaluator of its own, which is freed before the one that is timed is made."""
+    """The least work, from a trace by an evaluator of its own, which is freed before the one that
+    is timed is made."""
     recorder = ckks.Evaluator(client.params, keys, options.device, threads=threads, trace=True)
     if not streaming:
         recorder.prepare(plan)
@@ -117,7 +119,8 @@ def matvec(options: Options) -> Iterator[Row]:
 
 
 def compiled_layer(name: str, shape: tuple[int, int], options: Options) -> Row:
-    """The same product by jali.compile, which chooses ring, levels and layout for COMPILED_BITS; compared with NumPy's."""
+    """The same product by jali.compile, which chooses ring, levels and layout for COMPILED_BITS;
+    compared with NumPy's."""
     rng = np.random.default_rng()
     matrix = rng.uniform(-1, 1, shape) / np.sqrt(shape[1])
     examples = rng.uniform(-1, 1, (16, shape[1]))
@@ -173,7 +176,8 @@ def compiled_layer(name: str, shape: tuple[int, int], options: Options) -> Row:
     "the same layers by jali.compile, which chooses the parameters; --set NAME for some of them",
 )
 def matvec_compiled(options: Options) -> Iterator[Row]:
-    """All layers, from the smallest to the largest, or those that are named. The largest takes some GB."""
+    """All layers, from the smallest to the largest, or those that are named. The largest takes some
+    GB."""
     for name in options.sets or LAYERS:
         if name not in LAYERS:
             raise InvalidArgument(f"there is no layer {name}: there are {', '.join(LAYERS)}")

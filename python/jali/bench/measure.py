@@ -28,7 +28,8 @@ class Row:
     """One result. Times are in seconds, of one call of `name` for the whole batch.
 
     min_s: the time that is least disturbed by other work on the machine.
-    floor_s: the time that no implementation can beat, by `floor_kind`; null if no floor was derived.
+    floor_s: the time that no implementation can beat, by `floor_kind`; null if no floor was
+        derived.
     energy: by the counter of the device; null if it was not asked for.
     """
 
@@ -69,11 +70,13 @@ def timed(
     warm: int = 1,
     wait: Callable[[], None] | None = None,
 ) -> list[float]:
-    """The times of repeated calls, for about `seconds` seconds and at least once, after `warm` calls.
+    """The times of repeated calls, for about `seconds` seconds and at least once, after `warm`
+    calls.
 
-    clock: "wall", or "cpu" for the processor time of all threads, which a busy machine disturbs less.
-    wait: a function that waits until calls are done, if they return before. A figure is then the mean of as many calls as
-        fill some milliseconds.
+    clock: "wall", or "cpu" for the processor time of all threads, which a busy machine disturbs
+        less.
+    wait: a function that waits until calls are done, if they return before. A figure is then the
+        mean of as many calls as fill some milliseconds.
     """
     now = CLOCKS[clock]
     several = 1
@@ -143,7 +146,8 @@ def row(
 def accept(
     what: str, got: npt.NDArray[Any], want: npt.NDArray[Any], predicted_bits: float
 ) -> float:
-    """The measured bits of precision: -log2 of the error's standard deviation over the parts of all slots.
+    """The measured bits of precision: -log2 of the error's standard deviation over the parts of all
+    slots.
 
     Raises InternalError when the largest error exceeds 16 times the 2^-predicted_bits that the
     ciphertext's own noise estimate gives: such a result is wrong, and its time means nothing.
@@ -164,7 +168,8 @@ def accept(
 
 @functools.cache
 def commit() -> str:
-    """The commit of the checkout that this package lies in, with "-dirty" if it was changed; otherwise the version."""
+    """The commit of the checkout that this package lies in, with "-dirty" if it was changed;
+    otherwise the version."""
     import jali
 
     def git(*arguments: str) -> str:

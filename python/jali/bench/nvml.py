@@ -26,7 +26,8 @@ def _library(name: str) -> ctypes.CDLL:
 
 
 def _bus_id(index: int) -> bytes:
-    """Where the device "cuda:index" is on the bus. NVML numbers devices otherwise, and knows nothing of CUDA_VISIBLE_DEVICES."""
+    """Where the device "cuda:index" is on the bus. NVML numbers devices otherwise, and knows
+    nothing of CUDA_VISIBLE_DEVICES."""
     cuda = _library("libcuda.so.1")
     device, text = ctypes.c_int(), ctypes.create_string_buffer(_BUS_ID_LENGTH)
     failed = (

@@ -26,8 +26,8 @@ TABLE_SETS = (
     "tensorfhe_n14",
 )
 
-# The set "Default" of TensorFHE's Table V, with which its tables of times and of energy were measured: 45 limbs, each of them a digit,
-# log PQ 1306, in batches of 128.
+# The set "Default" of TensorFHE's Table V, with which its tables of times and of energy were
+# measured: 45 limbs, each of them a digit, log PQ 1306, in batches of 128.
 TENSORFHE_DEFAULT = "log_n=16,depth=44,scale_bits=28,dnum=45,integer_bits=1,word=w32"
 TENSORFHE_BATCH = 128
 
@@ -37,7 +37,8 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class Operands:
-    """An evaluator, two ciphertexts on its device, and what an operation made of them before it is timed."""
+    """An evaluator, two ciphertexts on its device, and what an operation made of them before it is
+    timed."""
 
     server: ckks.Evaluator
     a: ckks.Ciphertext
@@ -52,7 +53,8 @@ class Operands:
 
 @dataclass
 class Case:
-    """One parameter set with keys, and two vectors in the unit square for every entry of a batch."""
+    """One parameter set with keys, and two vectors in the unit square for every entry of a
+    batch."""
 
     name: str
     params: ckks.Params
@@ -106,8 +108,8 @@ class Case:
     ) -> Row:
         """Times `body`, compares its result with `want`, and derives its floor from a trace.
 
-        The evaluators are of this row alone, one after the other: what one keeps for its next operation, tens of gigabytes for a large
-        batch, is not there for another one.
+        The evaluators are of this row alone, one after the other: what one keeps for its next
+        operation, tens of gigabytes for a large batch, is not there for another one.
         """
 
         def evaluator(trace: bool) -> ckks.Evaluator:
@@ -162,7 +164,8 @@ class Case:
 def on_sets(
     name: str, about: str, own: tuple[str, ...] = TABLE_SETS, threads: tuple[int, ...] = (1,)
 ) -> Callable[[Callable[[Case, Options], Iterator[Row]]], Callable[[Case, Options], Iterator[Row]]]:
-    """Registers a benchmark of one case, which runs at every set and number of threads that was asked for."""
+    """Registers a benchmark of one case, which runs at every set and number of threads that was
+    asked for."""
 
     def register(
         of_case: Callable[[Case, Options], Iterator[Row]],

@@ -1,4 +1,5 @@
-"""What is not arithmetic in one operation: what Python adds, and what bounds on the numbers cost."""
+"""What is not arithmetic in one operation: what Python adds, and what bounds on the numbers
+cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""``jali bench plot FILE... -o PNG`` draws time against level, batch and N, from lines of ``jali bench --json``."""
+"""``jali bench plot FILE... -o PNG`` draws time against level, batch and N, from lines of ``jali
+bench --json``."""
 
 from __future__ import annotations
 
@@ -56,9 +57,11 @@ def _value(row: dict[str, Any], axis: str) -> float | None:
 
 
 def series(rows: list[dict[str, Any]], axis: str) -> Lines:
-    """The seconds for each ciphertext along one axis, for every operation that has several points along it.
+    """The seconds for each ciphertext along one axis, for every operation that has several points
+    along it.
 
-    Everything else is the same for all points of a line. Along N, the points are those with the most limbs for each N.
+    Everything else is the same for all points of a line. Along N, the points are those with the
+    most limbs for each N.
     """
     groups: dict[tuple[Any, ...], dict[float, tuple[float, float]]] = defaultdict(dict)
     for row in rows:

@@ -23,7 +23,8 @@ BITS = {"w32": 30, "w52": 50, "w64": 61}
 
 @dataclass(frozen=True)
 class Shape:
-    """log2 of N, limbs of Q in digits of `alpha` limbs, special primes, batch; bits of a prime, 0 for the word's most."""
+    """log2 of N, limbs of Q in digits of `alpha` limbs, special primes, batch; bits of a prime, 0
+    for the word's most."""
 
     log_n: int
     limbs: int

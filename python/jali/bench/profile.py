@@ -1,4 +1,5 @@
-"""Shows where the time of an operation goes: to which engine operations, and to which kernels on a GPU."""
+"""Shows where the time of an operation goes: to which engine operations, and to which kernels on a
+GPU."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def operations(title: str, recorder: ckks.Evaluator, body: Callable[[], object])
 
 
 def kernels(title: str, steps: Iterable[tuple[str, float]]) -> None:
-    """Prints the mean times of a GPU's kernels, each measured alone with warm caches; nothing on a CPU."""
+    """Prints the mean times of a GPU's kernels, each measured alone with warm caches; nothing on a
+    CPU."""
     totals: dict[str, list[float]] = defaultdict(list)
     for name, seconds in steps:
         totals[name].append(seconds)

@@ -1,7 +1,9 @@
-"""The energy counters of the processors, as Linux shows those of Intel and AMD (the kernel's power capping framework, RAPL).
+"""The energy counters of the processors, as Linux shows those of Intel and AMD (the kernel's power
+capping framework, RAPL).
 
-Each package has a folder intel-rapl:K with energy_uj, which counts microjoules and starts again at 0 after max_energy_range_uj. It counts all that the
-package does, also for other programs; the memory is counted elsewhere.
+Each package has a folder intel-rapl:K with energy_uj, which counts microjoules and starts again at
+0 after max_energy_range_uj. It counts all that the package does, also for other programs; the
+memory is counted elsewhere.
 """
 
 from __future__ import annotations

@@ -19,10 +19,11 @@ WORDS = ("w32", "w52", "w64")
 class Options:
     """What a user may choose. If a field is empty, the benchmark chooses.
 
-    threads: None for one thread, unless the benchmark says otherwise. seconds: about how long each figure
-    is measured. images: the file of images for a demo. clock: as in jali.bench.measure.timed;
-    figures of several threads are always wall times. variants: implementations by family, for the engine's
-    operations. profile: also where the time goes. energy: also joules, if the benchmark can measure them.
+    threads: None for one thread, unless the benchmark says otherwise. seconds: about how long each
+    figure is measured. images: the file of images for a demo. clock: as in
+    jali.bench.measure.timed; figures of several threads are always wall times. variants:
+    implementations by family, for the engine's operations. profile: also where the time goes.
+    energy: also joules, if the benchmark can measure them.
     """
 
     device: str = "auto"
@@ -41,7 +42,8 @@ class Options:
     energy: bool = False
 
     def with_sets(self, *sets: str) -> Options:
-        """The same options for other parameter sets, without the levels, which belong to one set."""
+        """The same options for other parameter sets, without the levels, which belong to one
+        set."""
         return dataclasses.replace(self, sets=sets, levels=())
 
     def resolved_device(self) -> str:
@@ -51,7 +53,8 @@ class Options:
     def measured(
         self, engine: str, run: Callable[[float], list[float]]
     ) -> tuple[list[float], Power | None]:
-        """The times that run(seconds) returns, and the power of the engine's device meanwhile if energy is asked for."""
+        """The times that run(seconds) returns, and the power of the engine's device meanwhile if
+        energy is asked for."""
         if self.energy:
             return while_running(engine, self.seconds, run)
         return run(self.seconds), None

@@ -1,4 +1,5 @@
-"""The parameter sets of the benchmarks: presets of jali.ckks.Params, and others by their arguments."""
+"""The parameter sets of the benchmarks: presets of jali.ckks.Params, and others by their
+arguments."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ ANCHORS = ("n14_q285_dnum3", "n14_q375_dnum8")
 
 
 def load(name: str, *, word: str = "auto", device: str = "cpu") -> ckks.Params:
-    """The parameters of a preset, or of arguments such as "log_n=16,depth=30,scale_bits=40,word=w32".
+    """The parameters of a preset, or of arguments such as
+    "log_n=16,depth=30,scale_bits=40,word=w32".
 
     With levels_after and precision_bits among the arguments, they have levels for bootstrapping.
     word, device: see Params.preset.

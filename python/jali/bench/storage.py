@@ -23,7 +23,8 @@ STORAGES = ("residues", "integers", "streamed", "none")
     f"a matrix of {DIAGONALS} diagonals: over all primes, as integers, streamed, encoded at each use",
 )
 def storage(options: Options) -> Iterator[Row]:
-    """Numbers without a period, and with one of 64 slots, at the levels of a set; and single plaintexts."""
+    """Numbers without a period, and with one of 64 slots, at the levels of a set; and single
+    plaintexts."""
     for name in options.sets or SETS:
         params = sets.load(name)
         for level in options.levels or LEVELS:
@@ -72,7 +73,8 @@ def measured(name: str, level: int, period: int, kind: str, options: Options) ->
 
 
 def plaintexts(name: str, level: int, options: Options) -> Iterator[Row]:
-    """Encoding at a level, encoding as integers, and their expansion to that level, which has the bytes of the former."""
+    """Encoding at a level, encoding as integers, and their expansion to that level, which has the
+    bytes of the former."""
     params, threads = sets.load(name), options.threads or 1
     keys = ckks.Client(params, threads=threads).evaluation_keys(relinearise=False)
     server = ckks.Evaluator(params, keys, options.device, threads=threads)

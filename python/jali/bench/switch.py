@@ -1,4 +1,5 @@
-"""Key switching, and operations that are built on it, at the levels and shapes of other systems' tables."""
+"""Key switching, and operations that are built on it, at the levels and shapes of other systems'
+tables."""
 
 from __future__ import annotations
 
@@ -9,9 +10,9 @@ from jali.bench.measure import Row
 from jali.bench.primitives import Shape, measure
 from jali.bench.registry import Options, benchmark
 
-# N = 2^16 as in Cheddar's figures; TensorFHE's sets, with as many 30-bit limbs as the 128-bit table allows; and GIF-FHE's
-# key switching with one limb in each digit, at its sizes inside the table. Shape: log N, limbs, special primes, limbs of
-# a digit, batch, bits of a prime.
+# N = 2^16 as in Cheddar's figures; TensorFHE's sets, with as many 30-bit limbs as the 128-bit table
+# allows; and GIF-FHE's key switching with one limb in each digit, at its sizes inside the table.
+# Shape: log N, limbs, special primes, limbs of a digit, batch, bits of a prime.
 SETS = {
     "level41": ("w32", Shape(16, 41, 12, 12, 1, 30)),
     "level37": ("w32", Shape(16, 37, 12, 12, 1, 30)),
@@ -27,13 +28,15 @@ SETS = {
     "w52level25": ("w52", Shape(16, 25, 8, 8, 1, 50)),
     "w64level20": ("w64", Shape(16, 20, 6, 6, 1, 60)),
 }
-# A rotation; the tensor product and key switching of a product; a key switching up to the division by P; that division.
+# A rotation; the tensor product and key switching of a product; a key switching up to the division
+# by P; that division.
 OPERATIONS = ("key_switch_rotate", "combine_key_switch", "key_switch", "mod_down")
 
 
 @benchmark("switch", "key switching at the levels and shapes of other systems' tables")
 def switch(options: Options) -> Iterator[Row]:
-    """Every operation at every set, or at those that --set names. Batches are measured on GPUs only."""
+    """Every operation at every set, or at those that --set names. Batches are measured on GPUs
+    only."""
     on_gpu = options.on_gpu()
     for name, (word, shape) in SETS.items():
         if (options.sets and name not in options.sets) or (shape.batch > 1 and not on_gpu):

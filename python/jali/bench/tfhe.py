@@ -70,7 +70,8 @@ class Sides:
         want: Numbers,
         **more: Any,
     ) -> Row:
-        """Times body(evaluator, *operands), compares its last result with `want`, and derives its floor from a trace."""
+        """Times body(evaluator, *operands), compares its last result with `want`, and derives its
+        floor from a trace."""
         case, server = self.case, self.server
         trace = self.recorder.trace()
         recorded = [self.recorder.bind(x) for x in operands]
@@ -128,7 +129,8 @@ def _on_sets(
     "tfhe", "key switch, bootstrap, and both orders of the two together", ("boolean", *MESSAGES)
 )
 def engine(case: Case, options: Options) -> Iterator[Row]:
-    """The operations of an engine, whose results are decrypted. --variant transform=ntt takes exact transforms."""
+    """The operations of an engine, whose results are decrypted. --variant transform=ntt takes exact
+    transforms."""
     if set(options.variants) - {"transform"}:
         raise InvalidArgument("TFHE has one choice: --variant transform=fft or transform=ntt")
     asked = options.variants.get("transform", "")
@@ -210,7 +212,8 @@ def integers(case: Case, options: Options) -> Iterator[Row]:
     energy=False,
 )
 def client(case: Case, options: Options) -> Iterator[Row]:
-    """The data owner's side, and the evaluator's set-up. Encryption and decryption are of messages."""
+    """The data owner's side, and the evaluator's set-up. Encryption and decryption are of
+    messages."""
     sides = Sides(case)
     owner, room = sides.client, 1 << case.params.message_bits
     values = case.random.integers(0, room, 4)

@@ -8,7 +8,8 @@ from jali.bench.measure import Row
 from jali.bench.primitives import BITS, Shape, measure
 from jali.bench.registry import BENCHMARKS, WORDS, Options, benchmark
 
-# log2 of N -> log2 of Q: the rings of the figures, with the Q that the security table allows together with P, and N = 2^16.
+# log2 of N -> log2 of Q: the rings of the figures, with the Q that the security table allows
+# together with P, and N = 2^16.
 LOG_Q = {14: 360, 15: 720, 16: 1230}
 SPECIAL_BITS = {14: 60, 15: 140, 16: 330}
 # Figure 6, without CRT, whose integers come from the host here; and key switching.
@@ -29,7 +30,8 @@ def shape(log_n: int, word: str, batch: int) -> Shape:
 
 @benchmark("words", "the three words at equal log Q: transforms, key switch, HMULT and HROTATE")
 def words(options: Options) -> Iterator[Row]:
-    """Engine operations with the largest primes of each word, and ciphertext operations with scales of 40 bits."""
+    """Engine operations with the largest primes of each word, and ciphertext operations with scales
+    of 40 bits."""
     for log_n in options.log_ns or tuple(LOG_Q):
         for batch in options.batches or (1,):
             for word in options.words or WORDS:

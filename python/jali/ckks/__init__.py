@@ -1,7 +1,7 @@
 """CKKS: approximate arithmetic on encrypted vectors of real or complex numbers.
 
-The owner of the data makes a ``Client``, which holds the secret key. Whoever computes makes an ``Evaluator`` from
-public keys, and binds ciphertexts to it:
+The owner of the data makes a ``Client``, which holds the secret key. Whoever computes makes an
+``Evaluator`` from public keys, and binds ciphertexts to it:
 
     params = ckks.Params.create(depth=3)
     client = ckks.Client(params)
@@ -9,15 +9,16 @@ public keys, and binds ciphertexts to it:
     x = server.bind(client.encrypt(np.array([0.5, -1.25])))
     client.decrypt(x * x + 0.25)
 
-A ciphertext is a vector of ``params.slots`` numbers, or a batch of such vectors. A shorter vector lies in the first
-slots, followed by zeros; vectors for a matrix product may lie otherwise. How a vector lies is remembered
-(``EncryptedArray.layout``), so that decryption shows its numbers in order and products refuse what does not fit. A longer
-vector, a matrix or an array of more axes lies densely in several vectors, and has NumPy's shapes, slices and sums.
-Rotations act on all slots of a vector.
+A ciphertext is a vector of ``params.slots`` numbers, or a batch of such vectors. A shorter vector
+lies in the first slots, followed by zeros; vectors for a matrix product may lie otherwise. How a
+vector lies is remembered (``EncryptedArray.layout``), so that decryption shows its numbers in order
+and products refuse what does not fit. A longer vector, a matrix or an array of more axes lies
+densely in several vectors, and has NumPy's shapes, slices and sums. Rotations act on all slots of a
+vector.
 
-On a GPU, limbs times batch is at most 65,535. The limbs are those of the level and, in products of ciphertexts and
-rotations, also those of the special primes. A larger batch raises ``Unsupported``, which names the largest that is
-possible. ``Evaluator.map`` keeps its batches below that.
+On a GPU, limbs times batch is at most 65,535. The limbs are those of the level and, in products of
+ciphertexts and rotations, also those of the special primes. A larger batch raises ``Unsupported``,
+which names the largest that is possible. ``Evaluator.map`` keeps its batches below that.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ __all__ = ["checked_iterations", "checked_target", "refuse_complex", "refuse_com
 
 
 def checked_target(target_level: int | None) -> int:
-    """The level as an int of at least 0; -1 for None, which stands for all levels. Raises InvalidArgument."""
+    """The level as an int of at least 0; -1 for None, which stands for all levels. Raises
+    InvalidArgument."""
     if target_level is None:
         return -1
     if isinstance(target_level, bool) or not isinstance(target_level, (int, np.integer)):

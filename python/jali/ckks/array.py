@@ -31,7 +31,8 @@ _LEAST_COUNT = 8  # a smaller number in the place of an axis is one
 
 #: The least and the largest number that can occur; None if nothing is said.
 Interval = tuple[float, float] | None
-#: Bounds are products of doubles. No polynomial has grown so little outside its interval (circuits/domain.cpp).
+#: Bounds are products of doubles. No polynomial has grown so little outside its interval
+#: (circuits/domain.cpp).
 ROUNDING = 1 + 2.0**-30
 
 #: The other operand of an EncryptedArray's arithmetic.
@@ -41,17 +42,19 @@ Operand = Union[
 
 
 class EncryptedArray(Shaped):
-    """An encrypted array with NumPy's arithmetic: a vector (n,), a batch of vectors (batch, n), or an array of any shape.
+    """An encrypted array with NumPy's arithmetic: a vector (n,), a batch of vectors (batch, n), or
+    an array of any shape.
 
-    Evaluator.bind makes it. ``+ - *`` take other encrypted arrays of the same evaluator, and arrays and numbers on either
-    side; ``/`` takes numbers and arrays on the right; ``**`` takes whole numbers from 1. Relinearisation, rescaling and
-    levels are managed for you. A product of two encrypted arrays, or with an array, costs one level. So does a product
-    with a number, unless it is a whole number (or i times one) of modulus up to 16. Values are immutable. Operations
-    release the interpreter's lock, and may be used from several threads.
+    Evaluator.bind makes it. ``+ - *`` take other encrypted arrays of the same evaluator, and arrays
+    and numbers on either side; ``/`` takes numbers and arrays on the right; ``**`` takes whole
+    numbers from 1. Relinearisation, rescaling and levels are managed for you. A product of two
+    encrypted arrays, or with an array, costs one level. So does a product with a number, unless it
+    is a whole number (or i times one) of modulus up to 16. Values are immutable. Operations release
+    the interpreter's lock, and may be used from several threads.
 
-    Operations raise DepthExhausted, which names the depth that would be enough, KeyMissing, which names the key, and
-    InvalidArgument for shapes that do not fit. On a GPU they raise Unsupported if limbs times batch is more than 65,535;
-    the message names the largest batch.
+    Operations raise DepthExhausted, which names the depth that would be enough, KeyMissing, which
+    names the key, and InvalidArgument for shapes that do not fit. On a GPU they raise Unsupported
+    if limbs times batch is more than 65,535; the message names the largest batch.
 
     >>> client = ckks.Client(ckks.Params.create(depth=2))
     >>> server = ckks.Evaluator(client.params, client.evaluation_keys(rotations=[1]))
@@ -68,7 +71,8 @@ class EncryptedArray(Shaped):
 
     def __init__(self, server: Evaluator, ciphertext: Ciphertext | ProductSum) -> None:
         self._server = server
-        # Products are computed when it is known what follows: a use of the value itself, or a sum of products.
+        # Products are computed when it is known what follows: a use of the value itself, or a sum
+        # of products.
         self._ct = ciphertext
         self._made_in = server._recording
 
@@ -76,7 +80,8 @@ class EncryptedArray(Shaped):
 
     @property
     def ciphertext(self) -> Ciphertext:
-        """The ciphertext to send or decrypt, in the host's memory. It has two parts and the canonical scale of its level."""
+        """The ciphertext to send or decrypt, in the host's memory. It has two parts and the
+        canonical scale of its level."""
         core = self._server._core
         done = self._settled()
         return done if core.on_host else core.send_back(done)
@@ -101,16 +106,18 @@ class EncryptedArray(Shaped):
 
     @property
     def precision_bits(self) -> float:
-        """The precision in bits that numbers within what was declared have: -log2 of the standard deviation of a slot's error.
+        """The precision in bits that numbers within what was declared have: -log2 of the standard
+        deviation of a slot's error.
 
-        Most numbers have more, above all behind several products with matrices; ``with_magnitude`` makes the claim sharper. docs/noise.md
-        says what it assumes.
+        Most numbers have more, above all behind several products with matrices; ``with_magnitude``
+        makes the claim sharper. docs/noise.md says what it assumes.
         """
         return self._settled().precision_bits
 
     @property
     def _expected_bits(self) -> float:
-        """The precision for planners, which keep a margin of their own (Ciphertext.expected_bits)."""
+        """The precision for planners, which keep a margin of their own
+        (Ciphertext.expected_bits)."""
         return self._settled().expected_bits
 
     @property
@@ -125,7 +132,8 @@ class EncryptedArray(Shaped):
 
     @property
     def layout(self) -> Layout:
-        """How its numbers lie in the slots. ``MatVec(..., layout=x.layout)`` plans a product for vectors that lie so."""
+        """How its numbers lie in the slots. ``MatVec(..., layout=x.layout)`` plans a product for
+        vectors that lie so."""
         return self._settled().layout
 
     @property
@@ -248,12 +256,14 @@ class EncryptedArray(Shaped):
         return result
 
     def __rmatmul__(self, matrix: Any) -> EncryptedArray:
-        """matrix @ self: a matrix (m, n) in the clear times this vector of length n. It takes one level.
+        """matrix @ self: a matrix (m, n) in the clear times this vector of length n. It takes one
+        level.
 
-        A product longer than the slots is an array of several vectors, with a part of the matrix for each; so is the operand.
-        It plans the product and encodes the matrix at each use. For many products with one matrix, Evaluator.matvec with a
-        MatVec is faster. It rotates by MatVec(matrix, params, level=self.level, layout="natural", streaming=True).rotations;
-        keys for these are the fastest, and keys made with rotations="powers" serve every matrix.
+        A product longer than the slots is an array of several vectors, with a part of the matrix
+        for each; so is the operand. It plans the product and encodes the matrix at each use. For
+        many products with one matrix, Evaluator.matvec with a MatVec is faster. It rotates by
+        MatVec(matrix, params, level=self.level, layout="natural", streaming=True).rotations; keys
+        for these are the fastest, and keys made with rotations="powers" serve every matrix.
         """
         server = self._server
         array = arrays.operand(arrays.plain(matrix), 1)
@@ -271,11 +281,12 @@ class EncryptedArray(Shaped):
     # --- movement of slots ----------------------------------------------------------------------
 
     def rotate(self, steps: int) -> EncryptedArray:
-        """Slot i of the result is slot i + steps, cyclically over all ``slots``, like numpy.roll by -steps.
+        """Slot i of the result is slot i + steps, cyclically over all ``slots``, like numpy.roll by
+        -steps.
 
-        It needs the key of this rotation, or keys of which it can be composed, as rotations="powers" makes them (see
-        Client.evaluation_keys). A vector shorter than ``slots`` moves into the zeros that follow it. A vector that repeats
-        goes on repeating.
+        It needs the key of this rotation, or keys of which it can be composed, as
+        rotations="powers" makes them (see Client.evaluation_keys). A vector shorter than ``slots``
+        moves into the zeros that follow it. A vector that repeats goes on repeating.
         """
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)):
             raise InvalidArgument(
@@ -315,11 +326,13 @@ class EncryptedArray(Shaped):
     ) -> EncryptedArray:
         """The sum along an axis, several, or all, of any count, as numpy.sum. It takes no level.
 
-        count: for vectors, instead of an axis. Slot i of the result is then the sum of the slots i to i + count - 1,
-            cyclically over all ``slots``; a power of two up to ``slots``. A number from 8 on in the place of the axis is taken as the
-            count: ``x.sum(64)`` of a vector is ``x.sum(count=64)``. Smaller ones are axes, as in NumPy.
+        count: for vectors, instead of an axis. Slot i of the result is then the sum of the slots i
+            to i + count - 1, cyclically over all ``slots``; a power of two up to ``slots``. A
+            number from 8 on in the place of the axis is taken as the count: ``x.sum(64)`` of a
+            vector is ``x.sum(count=64)``. Smaller ones are axes, as in NumPy.
 
-        It needs the keys of the rotations by 1, 2, 4 .. up to half the count (jali.ckks.sum_rotations).
+        It needs the keys of the rotations by 1, 2, 4 .. up to half the count
+        (jali.ckks.sum_rotations).
         """
         if count is None and isinstance(axis, (int, np.integer)) and axis >= _LEAST_COUNT:
             axis, count = None, int(axis)
@@ -350,9 +363,10 @@ class EncryptedArray(Shaped):
     def with_length(self, length: int) -> EncryptedArray:
         """The same slots; the first ``length`` numbers count, from 1 to ``slots``.
 
-        A longer vector gets what lies in the slots behind it, which is zeros if nothing was ever added there. It is how
-        all slots are reached: ``(x.with_length(x.slots) * mask).with_length(len(x))`` for a mask of all slots. Behind a shorter
-        one lie the numbers past its end.
+        A longer vector gets what lies in the slots behind it, which is zeros if nothing was ever
+        added there. It is how all slots are reached: ``(x.with_length(x.slots) *
+        mask).with_length(len(x))`` for a mask of all slots. Behind a shorter one lie the numbers
+        past its end.
         """
         if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 1:
             raise InvalidArgument("length must be a whole number from 1 to slots")
@@ -363,8 +377,8 @@ class EncryptedArray(Shaped):
     def with_layout(self, layout: Layout, part: int = 0) -> EncryptedArray:
         """The same slots; from here on, their numbers are taken to lie as ``layout`` says.
 
-        It is for slots that you have arranged yourself. Nobody checks it: if they lie otherwise, a product with a matrix is
-        wrong. Nothing is assumed of slots that hold no number.
+        It is for slots that you have arranged yourself. Nobody checks it: if they lie otherwise, a
+        product with a matrix is wrong. Nothing is assumed of slots that hold no number.
 
         layout: the layout of an encrypted array, or the input_layout or output_layout of a MatVec.
         part: which ciphertext of a layout of several this is, from 0.
@@ -384,23 +398,27 @@ class EncryptedArray(Shaped):
     def natural(self) -> EncryptedArray:
         """The same numbers in the first slots, with zeros behind them.
 
-        It costs nothing if they lie so, and otherwise one level. Numbers in the windows of a plan also need the keys of
-        ``layout.natural_rotations``; others need none. Raises DepthExhausted and KeyMissing.
+        It costs nothing if they lie so, and otherwise one level. Numbers in the windows of a plan
+        also need the keys of ``layout.natural_rotations``; others need none. Raises DepthExhausted
+        and KeyMissing.
         """
         return EncryptedArray(self._server, self._server._core.into_order(self._settled()))
 
     def with_magnitude(self, magnitude: float, *, peak: float | None = None) -> EncryptedArray:
         """The same numbers; from here on, estimates assume this root mean square and this peak.
 
-        It is for computed values whose size you know better than the estimate. Estimates take the terms of products and
-        polynomials as independent and those of ``sum`` as equal, and peaks multiply and add up. ``precision_bits`` takes every
-        factor that comes from a product with a matrix for the largest number that magnitude and peak allow.
+        It is for computed values whose size you know better than the estimate. Estimates take the
+        terms of products and polynomials as independent and those of ``sum`` as equal, and peaks
+        multiply and add up. ``precision_bits`` takes every factor that comes from a product with a
+        matrix for the largest number that magnitude and peak allow.
 
         magnitude: the root mean square of this kind of numbers, above 0.
-        peak: the largest modulus that they can have; None stands for 8 times the magnitude. Bounds on errors assume it,
-            and bootstrapping changes numbers that are far above it. Slots that hold none of the numbers, as those beside a slice, a sum along
-            an axis or a rotated vector, may hold others. A smaller peak than theirs is refused: say it of the whole array before, or of
-            ``x[:2] * np.ones(2)``, where the other slots are zero. A release derives no bound from a smaller peak than operations prove.
+        peak: the largest modulus that they can have; None stands for 8 times the magnitude. Bounds
+            on errors assume it, and bootstrapping changes numbers that are far above it. Slots that
+            hold none of the numbers, as those beside a slice, a sum along an axis or a rotated
+            vector, may hold others. A smaller peak than theirs is refused: say it of the whole
+            array before, or of ``x[:2] * np.ones(2)``, where the other slots are zero. A release
+            derives no bound from a smaller peak than operations prove.
         """
         core = self._server._core
         return EncryptedArray(
@@ -409,7 +427,8 @@ class EncryptedArray(Shaped):
         )
 
     def _with_precision(self, precision_bits: float) -> EncryptedArray:
-        """The same numbers; from here on, estimates take their error to have a standard deviation of 2^-precision_bits."""
+        """The same numbers; from here on, estimates take their error to have a standard deviation
+        of 2^-precision_bits."""
         core = self._server._core
         return EncryptedArray(self._server, core.with_precision(self._whole(), precision_bits))
 
@@ -424,31 +443,35 @@ class EncryptedArray(Shaped):
     ) -> EncryptedArray:
         """The same numbers with their levels restored. It needs no secret.
 
-        target_level: the level of the result, from max(1, params.bootstrap_level) to params.depth, or one less with several
-            iterations. None stands for the highest. A lower one costs less, because the work is done at a smaller modulus.
-        iterations: from 1 to 4. More iterations give more precision (Meta-BTS, eprint 2022/1167): p bits become about
-            2p - 3, 3p - 6 .., but no more than the value itself and the scale have. They take as many times the work, and
-            one level.
-        real: True drops imaginary parts, False keeps them. None drops those of real data if that saves work (order
-            "slots_first").
-        slots: for numbers that repeat after so many slots, a power of two of at least 2: the work and the keys are then those for
-            so many slots. None stands for as many as the value has. The layout must say that the numbers repeat, and others are refused.
-        repeats: True is your claim that a vector of all slots, whose layout says nothing, repeats after ``slots``. Nobody checks it, and it
-            cannot be noticed later: if it is wrong, every slot gets the mean of all that lie a multiple of `slots` apart, or with
-            keys for more slots a multiple of those. A value that is known to hold different numbers there is refused in any case.
+        target_level: the level of the result, from max(1, params.bootstrap_level) to params.depth,
+            or one less with several iterations. None stands for the highest. A lower one costs
+            less, because the work is done at a smaller modulus.
+        iterations: from 1 to 4. More iterations give more precision (Meta-BTS, eprint 2022/1167): p
+            bits become about 2p - 3, 3p - 6 .., but no more than the value itself and the scale
+            have. They take as many times the work, and one level.
+        real: True drops imaginary parts, False keeps them. None drops those of real data if that
+            saves work (order "slots_first").
+        slots: for numbers that repeat after so many slots, a power of two of at least 2: the work
+            and the keys are then those for so many slots. None stands for as many as the value has.
+            The layout must say that the numbers repeat, and others are refused.
+        repeats: True is your claim that a vector of all slots, whose layout says nothing, repeats
+            after ``slots``. Nobody checks it, and it cannot be noticed later: if it is wrong, every
+            slot gets the mean of all that lie a multiple of `slots` apart, or with keys for more
+            slots a multiple of those. A value that is known to hold different numbers there is
+            refused in any case.
 
-        It needs parameters made with bootstrap=True, and keys of evaluation_keys(bootstrap=...) for these slots or for more. Of several, it
-        takes those with which it is fastest.
+        It needs parameters made with bootstrap=True, and keys of evaluation_keys(bootstrap=...) for
+        these slots or for more. Of several, it takes those with which it is fastest.
 
-        Numbers should have a modulus of at most 1. Larger numbers lose a part that grows with their square, or with a
-        higher power if the parameters use the series of arcsin. A declared magnitude above
-        params.bootstrap_max_magnitude is refused. The magnitude of a computed value is an estimate: ``x + x`` and ``sum``
-        take their terms as equal, other sums as independent; see ``with_magnitude``. ``precision_bits`` of the result
-        says how much precision is left.
+        Numbers should have a modulus of at most 1. Larger numbers lose a part that grows with their
+        square, or with a higher power if the parameters use the series of arcsin. A declared
+        magnitude above params.bootstrap_max_magnitude is refused. The magnitude of a computed value
+        is an estimate: ``x + x`` and ``sum`` take their terms as equal, other sums as independent;
+        see ``with_magnitude``. ``precision_bits`` of the result says how much precision is left.
 
-        The first call for a packing, and the first for each target_level, encodes matrices, which takes a while. The
-        evaluator keeps them all. Raises KeyMissing, DepthExhausted below params.bootstrap_level, and InvalidArgument for
-        arguments or magnitudes out of range.
+        The first call for a packing, and the first for each target_level, encodes matrices, which
+        takes a while. The evaluator keeps them all. Raises KeyMissing, DepthExhausted below
+        params.bootstrap_level, and InvalidArgument for arguments or magnitudes out of range.
         """
         target, times = checked_target(target_level), checked_iterations(iterations)
         if real is not None and not isinstance(real, (bool, np.bool_)):
@@ -464,12 +487,14 @@ class EncryptedArray(Shaped):
     # --- helpers --------------------------------------------------------------------------------
 
     def _repeating(self, slots: int, claimed: bool) -> int:
-        """The number of slots after which the numbers repeat, as their layout knows or the caller claims; 0 stands for all."""
+        """The number of slots after which the numbers repeat, as their layout knows or the caller
+        claims; 0 stands for all."""
         if claimed and slots == 0:
             raise InvalidArgument(
                 "repeats=True says that the numbers repeat after slots=: give both, or neither"
             )
-        # Core operations refuse a shorter vector by its layout. The layout of a vector of all slots says nothing.
+        # Core operations refuse a shorter vector by its layout. The layout of a vector of all slots
+        # says nothing.
         if not claimed and 0 < slots < self.slots and self.shape[-1] == self.slots:
             raise InvalidArgument(
                 f"slots={slots} is for numbers that repeat after {slots} slots, and a vector of all {self.slots} slots is not "
@@ -480,10 +505,12 @@ class EncryptedArray(Shaped):
     def _filled(
         self, interval: Interval, within: Interval
     ) -> tuple[EncryptedArray, Interval, float | None]:
-        """The same numbers, with other slots that a function on the interval takes: they are masked, at one level, if they may hold what
-        it does not take. If the interval does not hold 0, zeros are replaced by a number of it.
+        """The same numbers, with other slots that a function on the interval takes: they are
+        masked, at one level, if they may hold what it does not take. If the interval does not hold
+        0, zeros are replaced by a number of it.
 
-        Returns these numbers, `within` as it holds for all slots, and what all other slots hold, or None if that is not known.
+        Returns these numbers, `within` as it holds for all slots, and what all other slots hold, or
+        None if that is not known.
         """
         core, value = self._server._core, self._settled()
         if interval is None or value.rest == 0:
@@ -495,7 +522,8 @@ class EncryptedArray(Shaped):
         return self._like(core.with_bounds(masked, value, 1)), within, None
 
     def _mapped(self, ciphertext: Ciphertext, _of_rest: float | None) -> EncryptedArray:
-        """An array of its shape, of a function of its ciphertext. of_rest: what it makes of what all other slots hold, if that is known."""
+        """An array of its shape, of a function of its ciphertext. of_rest: what it makes of what
+        all other slots hold, if that is known."""
         return self._like(ciphertext)
 
     def _compact(self) -> EncryptedArray:
@@ -509,18 +537,21 @@ class EncryptedArray(Shaped):
     def _settled(self) -> Ciphertext:
         """Its ciphertext on the device, relinearised and rescaled."""
         value, core = self._ct, self._server._core
-        # Ciphertexts come first: isinstance() of a class of the extension takes 0.1 us if the answer is no.
+        # Ciphertexts come first: isinstance() of a class of the extension takes 0.1 us if the
+        # answer is no.
         if isinstance(value, Ciphertext):
             return value if core.is_settled(value) else self._kept(core.normalise(value))
         return self._kept(core.settle(value))
 
     def _whole(self) -> Ciphertext:
-        """Its ciphertext as it is. Products that are still to be computed are relinearised and rescaled."""
+        """Its ciphertext as it is. Products that are still to be computed are relinearised and
+        rescaled."""
         value = self._ct
         return value if isinstance(value, Ciphertext) else self._settled()
 
     def _summand(self, beside: EncryptedArray) -> Ciphertext:
-        """Its ciphertext, to be added to `beside`. Products stay unrelinearised if `beside` is unrelinearised, too."""
+        """Its ciphertext, to be added to `beside`. Products stay unrelinearised if `beside` is
+        unrelinearised, too."""
         value = self._ct
         if isinstance(value, Ciphertext):
             return value
@@ -536,9 +567,10 @@ class EncryptedArray(Shaped):
         )
 
     def _kept(self, value: Ciphertext) -> Ciphertext:
-        """Keeps the same value in another form, so that later operations need not compute it again."""
-        # A form that is made while a function is recorded is not kept, because it lies in the memory of the recording, which
-        # only its runs write.
+        """Keeps the same value in another form, so that later operations need not compute it
+        again."""
+        # A form that is made while a function is recorded is not kept, because it lies in the
+        # memory of the recording, which only its runs write.
         if self._made_in is self._server._recording:
             self._ct = value
         return value
@@ -546,7 +578,8 @@ class EncryptedArray(Shaped):
     def _broadcast(
         self, other: EncryptedArray, operation: Callable[[Any, Any], EncryptedArray]
     ) -> EncryptedArray:
-        """The operation of two arrays that core operations refused: of shapes that differ, if NumPy's rules join them."""
+        """The operation of two arrays that core operations refused: of shapes that differ, if
+        NumPy's rules join them."""
         a, b = self.shape, other.shape
         fit = all(m == n or 1 in (m, n) for m, n in zip(a[::-1], b[::-1], strict=False))
         if a == b or not fit or self.slots != other.slots or other._server is not self._server:
@@ -561,7 +594,8 @@ class EncryptedArray(Shaped):
         return other
 
     def _clear(self, other: Any) -> npt.NDArray[Any] | None:
-        """The other operand in the clear, None if it is none. Raises InvalidArgument for shapes that NumPy does not join."""
+        """The other operand in the clear, None if it is none. Raises InvalidArgument for shapes
+        that NumPy does not join."""
         here = self.shape
         array = arrays.operand(other, here[-1])
         if array is None or array.shape == here or array.shape == here[-1:]:
@@ -583,7 +617,8 @@ class EncryptedArray(Shaped):
         )
 
     def _as_long(self, other: EncryptedArray) -> EncryptedArray:
-        """The other operand of a sum or product. Raises InvalidArgument if the lengths differ and neither is 1."""
+        """The other operand of a sum or product. Raises InvalidArgument if the lengths differ and
+        neither is 1."""
         self._beside(other)
         # The engine takes a vector that fills the slots beside any other; NumPy does not.
         here, there = (x.shape[-1] if x.shape else 1 for x in (self, other))

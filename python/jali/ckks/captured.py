@@ -43,7 +43,8 @@ def _seen(vectors: EncryptedArray, view: View | None) -> EncryptedArray:
 
 
 def _check_lies(view: View | None, example: View | None) -> None:
-    """Raises InvalidArgument unless an input lies as the example does. Smaller numbers beside its own do no harm."""
+    """Raises InvalidArgument unless an input lies as the example does. Smaller numbers beside its
+    own do no harm."""
     known = view
     if view and example and view.rest <= example.rest and view.copies <= example.copies:
         known = replace(view, rest=example.rest, copies=example.copies)
@@ -142,7 +143,8 @@ class Batcher(capture.Batcher[EncryptedArray]):
         self._function = function
 
     def __call__(self, values: Iterable[EncryptedArray]) -> list[EncryptedArray]:
-        """The function of every value, in order. Vectors have equal levels and lengths, and arrays any."""
+        """The function of every value, in order. Vectors have equal levels and lengths, and arrays
+        any."""
         if not isinstance(values, Iterable):
             raise InvalidArgument(f"give a list of encrypted arrays, not {checks.shown(values)}")
         items = list(values)

@@ -40,10 +40,11 @@ class Client(metaclass=Answering):
     The key cannot be pickled or printed. All methods may be called from several threads.
 
     params: the parameters that both sides agreed on.
-    threads: how many threads compute; None stands for JALI_NUM_THREADS or, if that is not set, every core.
-    device: where keys are made and numbers are encrypted; see Evaluator. Results are in the host's memory for every
-        device. The secret key is in the host's memory and in the device's. The default is "cpu", because the machine
-        that holds the key is seldom the one that computes.
+    threads: how many threads compute; None stands for JALI_NUM_THREADS or, if that is not set,
+        every core.
+    device: where keys are made and numbers are encrypted; see Evaluator. Results are in the host's
+        memory for every device. The secret key is in the host's memory and in the device's. The
+        default is "cpu", because the machine that holds the key is seldom the one that computes.
 
     >>> client = ckks.Client(ckks.Params.create(depth=1))
     >>> client.decrypt(client.encrypt([0.5, -1.25])).round(3)
@@ -68,7 +69,8 @@ class Client(metaclass=Answering):
     ) -> Client:
         """The client whose secret_to_bytes gave these bytes.
 
-        Raises CorruptData, VersionError or ParamsMismatch. No message reveals anything about the key.
+        Raises CorruptData, VersionError or ParamsMismatch. No message reveals anything about the
+        key.
         """
         checks.instance(params, Params, "params")
         return cls._of(secret, params, threads, device, is_file=False)
@@ -84,7 +86,8 @@ class Client(metaclass=Answering):
     ) -> Client:
         """The client whose ``save`` wrote this file.
 
-        file: a path, a file opened with "rb", or the bytes of secret_to_bytes. Only what is read from a path is wiped.
+        file: a path, a file opened with "rb", or the bytes of secret_to_bytes. Only what is read
+            from a path is wiped.
 
         Raises FileError, and the errors of from_secret_bytes.
         """
@@ -103,15 +106,17 @@ class Client(metaclass=Answering):
         return client
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the secret key to a path. Only the owner of the file can read it (mode 0600): keep it so.
+        """Write the secret key to a path. Only the owner of the file can read it (mode 0600): keep
+        it so.
 
-        Whoever reads the file can decrypt everything. It is replaced at once: if anything fails or interrupts, it is what it
-        was before. Raises FileError.
+        Whoever reads the file can decrypt everything. It is replaced at once: if anything fails or
+        interrupts, it is what it was before. Raises FileError.
         """
         self._core.save_secret(file)
 
     def secret_to_bytes(self) -> bytes:
-        """The bytes of the secret key. Store them where nobody else can read: whoever has them can decrypt everything.
+        """The bytes of the secret key. Store them where nobody else can read: whoever has them can
+        decrypt everything.
 
         Python does not wipe these bytes after use.
         """
@@ -129,10 +134,12 @@ class Client(metaclass=Answering):
 
     @property
     def key_id(self) -> str:
-        """The name of the secret key: 32 hexadecimal digits, drawn at random when the key was made. It is public.
+        """The name of the secret key: 32 hexadecimal digits, drawn at random when the key was made.
+        It is public.
 
-        Every ciphertext, public key and set of evaluation keys of this client has the same. A server finds a client's
-        evaluation keys by it. Ciphertexts of different names are not mixed: that raises KeyMismatch.
+        Every ciphertext, public key and set of evaluation keys of this client has the same. A
+        server finds a client's evaluation keys by it. Ciphertexts of different names are not mixed:
+        that raises KeyMismatch.
         """
         return self._core.key_id
 
@@ -149,27 +156,33 @@ class Client(metaclass=Answering):
     ) -> Ciphertext:
         """Encrypt an array of numbers of any shape, or a pandas column or table.
 
-        A vector of up to ``slots`` numbers lies in the first slots. Longer ones, matrices and arrays of more axes lie densely in
-        several vectors of one ciphertext: in C order, with every axis but the first rounded up to a power of two. A matrix
-        whose rows are longer than half the slots, and any matrix with batch=True, is a batch: one vector for each row.
+        A vector of up to ``slots`` numbers lies in the first slots. Longer ones, matrices and
+        arrays of more axes lie densely in several vectors of one ciphertext: in C order, with every
+        axis but the first rounded up to a power of two. A matrix whose rows are longer than half
+        the slots, and any matrix with batch=True, is a batch: one vector for each row.
 
         level: how many multiplications may follow, 0 to params.depth; None stands for params.depth.
-        slots: a power of two, n <= slots <= params.slots, for sparse packing: rotations are then cyclic over this many
-            slots. None stands for params.slots.
-        magnitude: the root mean square of this kind of numbers, which estimates of precision assume. If it is left out, it is
-            the peak, which no root mean square exceeds; or 1, if no peak is declared. n numbers whose root mean square is
-            more than 1 + 4 / sqrt(n) times larger are refused: so much is no accident of the sample. Precision is told for numbers
-            that are at most as uneven as normal ones; a warning says so if a few of many are far larger than the others.
-        peak: the largest modulus that any number can have. Bounds on errors assume it, and a number above it is refused.
-            None stands for 8 times the magnitude. Magnitude and peak travel in the clear, so declare them beforehand for
-            this kind of numbers, and do not compute them from the data.
-        batch: whether each row of a matrix gets a vector of its own, so that rows can be rotated, bootstrapped and multiplied
-            by plans one by one. It takes as much memory as that many full vectors.
+        slots: a power of two, n <= slots <= params.slots, for sparse packing: rotations are then
+            cyclic over this many slots. None stands for params.slots.
+        magnitude: the root mean square of this kind of numbers, which estimates of precision
+            assume. If it is left out, it is the peak, which no root mean square exceeds; or 1, if
+            no peak is declared. n numbers whose root mean square is more than 1 + 4 / sqrt(n) times
+            larger are refused: so much is no accident of the sample. Precision is told for numbers
+            that are at most as uneven as normal ones; a warning says so if a few of many are far
+            larger than the others.
+        peak: the largest modulus that any number can have. Bounds on errors assume it, and a number
+            above it is refused. None stands for 8 times the magnitude. Magnitude and peak travel in
+            the clear, so declare them beforehand for this kind of numbers, and do not compute them
+            from the data.
+        batch: whether each row of a matrix gets a vector of its own, so that rows can be rotated,
+            bootstrapped and multiplied by plans one by one. It takes as much memory as that many
+            full vectors.
         max_bytes: the most memory that the ciphertext may take; see Params.ciphertext_bytes.
 
-        Arrays from MatVec.pack are encrypted in the plan's layout. Complex arrays are decrypted to complex ones. Raises
-        LimitExceeded beyond max_bytes, and InvalidArgument for arrays without numbers, for types that are not numeric, and for
-        numbers that are not finite, too large for the level, above the peak, or larger than the magnitude says.
+        Arrays from MatVec.pack are encrypted in the plan's layout. Complex arrays are decrypted to
+        complex ones. Raises LimitExceeded beyond max_bytes, and InvalidArgument for arrays without
+        numbers, for types that are not numeric, and for numbers that are not finite, too large for
+        the level, above the peak, or larger than the magnitude says.
         """
         return encrypted(
             self._core, values, level, slots, magnitude, peak, batch=batch, max_bytes=max_bytes
@@ -185,19 +198,21 @@ class Client(metaclass=Answering):
     ) -> npt.NDArray[Any]:
         """The decrypted numbers, for the key holder alone. To share them, use ``release``.
 
-        complex: True gives complex128, False gives the real parts as float64. None gives complex numbers if any operand of
-            the computation was complex.
-        length: how many slots to return, 1 to value.slots, as they lie. None stands for the numbers of the encrypted vector,
-            in their order.
-        check: True compares the numbers with what the ciphertext says of them: none is larger than its bound, numbers computed
-            from real ones are real, and the rest of the phase is noise. False returns the numbers in any case.
+        complex: True gives complex128, False gives the real parts as float64. None gives complex
+            numbers if any operand of the computation was complex.
+        length: how many slots to return, 1 to value.slots, as they lie. None stands for the numbers
+            of the encrypted vector, in their order.
+        check: True compares the numbers with what the ciphertext says of them: none is larger than
+            its bound, numbers computed from real ones are real, and the rest of the phase is noise.
+            False returns the numbers in any case.
 
-        Returns an array of the shape ``value.shape``, or with ``length`` slots of a vector or of each vector of a batch. Each
-        number has an error with a standard deviation of about 2^-value.precision_bits. Raises ParamsMismatch for a ciphertext of
-        other parameters, KeyMismatch for one of another client, whatever ``check`` is, and InvalidArgument for other
-        arguments. Raises WrongDecryption if the comparison fails: the bytes
-        were altered, or a number left its range. Do not tell an untrusted peer of that error. Raises RangeExceeded if the
-        ciphertext says itself that its numbers may be larger than its level holds.
+        Returns an array of the shape ``value.shape``, or with ``length`` slots of a vector or of
+        each vector of a batch. Each number has an error with a standard deviation of about
+        2^-value.precision_bits. Raises ParamsMismatch for a ciphertext of other parameters,
+        KeyMismatch for one of another client, whatever ``check`` is, and InvalidArgument for other
+        arguments. Raises WrongDecryption if the comparison fails: the bytes were altered, or a
+        number left its range. Do not tell an untrusted peer of that error. Raises RangeExceeded if
+        the ciphertext says itself that its numbers may be larger than its level holds.
         """
         ciphertext, shown, as_complex = _shown(value, complex, length)
         slots = self._core.decrypt(ciphertext, shown, as_complex, checks.flag(check, "check"))
@@ -211,19 +226,22 @@ class Client(metaclass=Answering):
         complex: bool | None = None,
         length: int | None = None,
     ) -> npt.NDArray[Any]:
-        """The decrypted numbers in the form that may be shared: with fresh noise that hides their error.
+        """The decrypted numbers in the form that may be shared: with fresh noise that hides their
+        error.
 
-        The error of a plain decryption contains information about the secret key (Li and Micciancio 2021). The policy
-        declares the circuit's worst error, or has it derived, and how many results will be shared. The noise has the
-        standard deviation policy.noise_std(value.slots, batch), and hides the error to the security that the policy names.
-        Every call counts as one release, even for the same ciphertext.
+        The error of a plain decryption contains information about the secret key (Li and Micciancio
+        2021). The policy declares the circuit's worst error, or has it derived, and how many
+        results will be shared. The noise has the standard deviation policy.noise_std(value.slots,
+        batch), and hides the error to the security that the policy names. Every call counts as one
+        release, even for the same ciphertext.
 
         complex, length: see ``decrypt``.
 
-        Raises InvalidArgument for ciphertexts that no computation gives (a scale other than that of their level, or an
-        error that is too small); if the ciphertext's own bounds are larger than the policy's; if the bound is to be
-        derived and the ciphertext was read from bytes, or a peak or interval was claimed on the way; if the level has no room for the noise; and if a result is larger
-        than was declared. Do not pass any of these errors on to an untrusted peer.
+        Raises InvalidArgument for ciphertexts that no computation gives (a scale other than that of
+        their level, or an error that is too small); if the ciphertext's own bounds are larger than
+        the policy's; if the bound is to be derived and the ciphertext was read from bytes, or a
+        peak or interval was claimed on the way; if the level has no room for the noise; and if a
+        result is larger than was declared. Do not pass any of these errors on to an untrusted peer.
         """
         if not isinstance(policy, ReleasePolicy):
             raise InvalidArgument(
@@ -246,40 +264,50 @@ class Client(metaclass=Answering):
         example: Any = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> EvaluationKeys:
-        """Public keys for an Evaluator: for products, these rotations, conjugation and bootstrapping.
+        """Public keys for an Evaluator: for products, these rotations, conjugation and
+        bootstrapping.
 
-        ``for_=function, example=x`` makes exactly the keys that a function uses, each for the levels at which it is used:
+        ``for_=function, example=x`` makes exactly the keys that a function uses, each for the
+        levels at which it is used:
 
             keys = client.evaluation_keys(for_=lambda x: matrix @ (x * x), example=np.zeros(30))
 
-        rotations: in slots, of any sign. Duplicates are made once, and 0 needs no key. "powers" makes the keys for powers of
-            two in both directions, 2 log2(slots) - 1 of them. Every rotation is then composed of at most
-            (log2(slots) + 1) / 2 others. A rotation without a key of its own is always composed of the fewest rotations that
-            have one, if there are such, in ``rotate``, ``sum``, ``matvec`` and linear transforms; each of them takes a key
-            switching and adds its noise. params.key_bytes(rotations="powers") says beforehand what memory they take.
+        rotations: in slots, of any sign. Duplicates are made once, and 0 needs no key. "powers"
+            makes the keys for powers of two in both directions, 2 log2(slots) - 1 of them. Every
+            rotation is then composed of at most (log2(slots) + 1) / 2 others. A rotation without a
+            key of its own is always composed of the fewest rotations that have one, if there are
+            such, in ``rotate``, ``sum``, ``matvec`` and linear transforms; each of them takes a key
+            switching and adds its noise. params.key_bytes(rotations="powers") says beforehand what
+            memory they take.
         conjugate: whether to make the key for conjugation.
         relinearise: whether to make the key for products of ciphertexts.
-        bootstrap: True for values of all slots; a number of slots, or several numbers, for sparse packings. It includes
-            the keys for conjugation and products. Keys for more slots than a value has serve it, too, and take longer.
-        minimum: whether to make the fewest keys, for small memories. The rotations are then composed of rotations by powers of
-            two, and bootstrapping uses one key for each matrix. Evaluators find out which keys they have. Results are the
-            same up to noise, and take more key switchings: a bootstrapping about twice the time. Values of few slots are then mostly
-            bootstrapped as values of all slots are, because the keys of their own take more bytes. That has the precision and the
-            ``worst_case_error`` of all slots; ``memory=`` makes keys of their own where they save time.
-        memory: bytes that all these keys may take in an evaluator's memory, as a number or as text such as "1.5 GB". Of bootstrapping's
-            keys those sets are made that are fastest within it; ``params.bootstrap_key_curve`` lists them. The keys for
-            ``rotations`` are made as without it. A budget below the fewest keys is refused.
-        for_: a function of encrypted arrays, or several, in the place of all arguments above. It is called once, here, with an
-            evaluator that has no keys: it computes meaningless numbers, at the levels and with the bounds of the right
-            ones. It must do at every call what it does at this one, and use the evaluator of its argument
-            (``x.evaluator``). It raises here what it would raise on a server, e.g. DepthExhausted, except KeyMissing.
-        example: what the functions are called with: numbers, which are encrypted by ``encrypt``, or a ciphertext of this client
-            with the level, slots, magnitude and peak that inputs will have; a tuple of such for functions of several
-            arguments.
-        progress: called after each key, with how many are made and how many there will be. If it raises, the work ends.
+        bootstrap: True for values of all slots; a number of slots, or several numbers, for sparse
+            packings. It includes the keys for conjugation and products. Keys for more slots than a
+            value has serve it, too, and take longer.
+        minimum: whether to make the fewest keys, for small memories. The rotations are then
+            composed of rotations by powers of two, and bootstrapping uses one key for each matrix.
+            Evaluators find out which keys they have. Results are the same up to noise, and take
+            more key switchings: a bootstrapping about twice the time. Values of few slots are then
+            mostly bootstrapped as values of all slots are, because the keys of their own take more
+            bytes. That has the precision and the ``worst_case_error`` of all slots; ``memory=``
+            makes keys of their own where they save time.
+        memory: bytes that all these keys may take in an evaluator's memory, as a number or as text
+            such as "1.5 GB". Of bootstrapping's keys those sets are made that are fastest within
+            it; ``params.bootstrap_key_curve`` lists them. The keys for ``rotations`` are made as
+            without it. A budget below the fewest keys is refused.
+        for_: a function of encrypted arrays, or several, in the place of all arguments above. It is
+            called once, here, with an evaluator that has no keys: it computes meaningless numbers,
+            at the levels and with the bounds of the right ones. It must do at every call what it
+            does at this one, and use the evaluator of its argument (``x.evaluator``). It raises
+            here what it would raise on a server, e.g. DepthExhausted, except KeyMissing.
+        example: what the functions are called with: numbers, which are encrypted by ``encrypt``, or
+            a ciphertext of this client with the level, slots, magnitude and peak that inputs will
+            have; a tuple of such for functions of several arguments.
+        progress: called after each key, with how many are made and how many there will be. If it
+            raises, the work ends.
 
-        The result's nbytes equals params.key_bytes of the same arguments or, with bootstrap, params.bootstrap_key_bytes:
-        each key is then made only for the levels at which it is used.
+        The result's nbytes equals params.key_bytes of the same arguments or, with bootstrap,
+        params.bootstrap_key_bytes: each key is then made only for the levels at which it is used.
         """
         packings = checked_packings(bootstrap)
         if packings and not self._core.params.bootstraps:
@@ -369,7 +397,8 @@ class Client(metaclass=Answering):
 class Encryptor(metaclass=Answering):
     """Encrypts with a public key, for parties that send data and read none.
 
-    Its ciphertexts take twice as many bytes as those of Client.encrypt, and have a little more noise.
+    Its ciphertexts take twice as many bytes as those of Client.encrypt, and have a little more
+    noise.
 
     key: the client's public_key().
     threads: see Client.
@@ -414,7 +443,8 @@ class Encryptor(metaclass=Answering):
 def _shown(
     value: Ciphertext | EncryptedArray, complex: bool | None, length: int | None
 ) -> tuple[Ciphertext, int, bool]:
-    """The ciphertext of a value, how many slots to show (0 for its numbers), and whether to show them as complex numbers."""
+    """The ciphertext of a value, how many slots to show (0 for its numbers), and whether to show
+    them as complex numbers."""
     ciphertext = value.ciphertext if isinstance(value, EncryptedArray) else value
     if not isinstance(ciphertext, Ciphertext):
         raise InvalidArgument(f"give a Ciphertext or an EncryptedArray, not {type(value).__name__}")
@@ -434,7 +464,8 @@ def _shown(
 
 
 def _elements(ciphertext: Ciphertext, slots: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The elements of the ciphertext's view, of which `slots` holds the decrypted slots. No second copy stays in memory."""
+    """The elements of the ciphertext's view, of which `slots` holds the decrypted slots. No second
+    copy stays in memory."""
     if ciphertext.view is None:
         return slots
     try:
@@ -457,7 +488,8 @@ def encrypted(
 ) -> Ciphertext:
     """What Client.encrypt returns. The rules are those of its docstring.
 
-    calibrated: the magnitude is that of the examples of a compiled program, which accepts all numbers within their range.
+    calibrated: the magnitude is that of the examples of a compiled program, which accepts all
+        numbers within their range.
     """
     params = core.params
     arguments = (checked_level(level), checks.slots(slots))
@@ -468,7 +500,8 @@ def encrypted(
         values = values.to_numpy()
     layout, part = lies(values)
     count = arguments[1] or params.slots
-    # The shape tells the memory before numbers of another type are converted, which takes memory, too.
+    # The shape tells the memory before numbers of another type are converted, which takes memory,
+    # too.
     known = values if isinstance(values, np.ndarray) and values.size else as_numbers(values)
     view = _view(known.shape, count, as_batch)
     if known.ndim:
@@ -490,7 +523,8 @@ def encrypted(
 
 
 def _view(shape: tuple[int, ...], count: int, as_batch: bool) -> View | None:
-    """How an array of this shape lies in vectors of `count` slots: None for a vector and for a batch. Raises InvalidArgument."""
+    """How an array of this shape lies in vectors of `count` slots: None for a vector and for a
+    batch. Raises InvalidArgument."""
     if as_batch and len(shape) != 2:
         raise InvalidArgument(f"a batch is a matrix (batch, n), not an array of the shape {shape}")
     if as_batch and shape[1] > count:
@@ -513,7 +547,8 @@ def _check_memory(
     batch: bool,
     limit: int,
 ) -> None:
-    """Raises LimitExceeded if the ciphertext of an array of this shape takes more than `limit` bytes."""
+    """Raises LimitExceeded if the ciphertext of an array of this shape takes more than `limit`
+    bytes."""
     needed = params.ciphertext_bytes(shape, level=level, slots=slots, batch=batch)
     if needed > limit:
         dense = params.ciphertext_bytes(shape, level=level, slots=slots)
@@ -542,14 +577,16 @@ def checked_packings(bootstrap: bool | int | Iterable[int]) -> list[int]:
 
 
 def checked_level(level: int | None) -> int:
-    """The level as an int of at least 0; -1 for None, which stands for the top level. Raises InvalidArgument."""
+    """The level as an int of at least 0; -1 for None, which stands for the top level. Raises
+    InvalidArgument."""
     if level is None:
         return -1
     return checks.whole(level, 0, "level must be a whole number from 0 to params.depth, or None")
 
 
 def checked_rotations(rotations: Iterable[int] | str) -> list[int] | str:
-    """The rotations as a list of Python integers, or "powers". Raises InvalidArgument for anything else."""
+    """The rotations as a list of Python integers, or "powers". Raises InvalidArgument for anything
+    else."""
     if isinstance(rotations, str):
         if rotations != "powers":
             raise InvalidArgument(

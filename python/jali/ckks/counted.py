@@ -1,4 +1,5 @@
-"""Counts the work of a computation with encrypted arrays beforehand: the computation itself runs, on shadows of ciphertexts."""
+"""Counts the work of a computation with encrypted arrays beforehand: the computation itself runs,
+on shadows of ciphertexts."""
 
 from __future__ import annotations
 
@@ -15,14 +16,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Work", "counted"]
 
-#: A product of a vector with a mask, which is encoded for it, in key switches: the median of what was measured, 0.06 to 0.24
-#: (docs/decisions/0060). It decides only between formulations of about the same number of key switches.
+#: A product of a vector with a mask, which is encoded for it, in key switches: the median of what
+#: was measured, 0.06 to 0.24 (docs/decisions/0060). It decides only between formulations of about
+#: the same number of key switches.
 MASK = 0.15
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a computation takes: key switches and products with masks, of single vectors each; and the level and vectors of its result."""
+    """What a computation takes: key switches and products with masks, of single vectors each; and
+    the level and vectors of its result."""
 
     switches: int
     masks: int
@@ -31,13 +34,15 @@ class Work:
 
     @property
     def total(self) -> float:
-        """In key switches. Every vector of a result counts as one, for what is computed with it later."""
+        """In key switches. Every vector of a result counts as one, for what is computed with it
+        later."""
         return self.switches + MASK * self.masks + self.vectors
 
 
 @dataclass(frozen=True)
 class _Shadow:
-    """What is known of a ciphertext without its numbers. owed: whether it is a product that was not relinearised yet."""
+    """What is known of a ciphertext without its numbers. owed: whether it is a product that was not
+    relinearised yet."""
 
     batch: int
     slots: int
@@ -55,7 +60,8 @@ class _Shadow:
 class _Core:
     """An evaluator's operations, which count key switches and do nothing else.
 
-    has_rotation: says whether a rotation has a key. Others are composed of rotations by powers of two.
+    has_rotation: says whether a rotation has a key. Others are composed of rotations by powers of
+        two.
     """
 
     def __init__(self, has_rotation: Callable[[int], bool]) -> None:
@@ -71,7 +77,8 @@ class _Core:
     def _rotations(self, steps: int, slots: int) -> int:
         if steps not in self._parts:
             single = steps == 0 or self._has_rotation(steps)
-            # The digits -1, 0 and 1 of a number of which the fewest are not 0 are those of 3 steps xor steps.
+            # The digits -1, 0 and 1 of a number of which the fewest are not 0 are those of 3 steps
+            # xor steps.
             parts = min((3 * s ^ s).bit_count() for s in (steps, slots - steps))
             self._parts[steps] = int(steps != 0) if single else max(parts, 1)
         return self._parts[steps]
@@ -116,12 +123,15 @@ class _Core:
 
 
 def counted(function: Callable[..., DenseArray], *arrays: DenseArray) -> Work:
-    """The work of a function of arrays of one evaluator that moves, masks, multiplies, adds and sums them.
+    """The work of a function of arrays of one evaluator that moves, masks, multiplies, adds and
+    sums them.
 
-    It raises what the function raises because of shapes and places; a level below 0 says that there are too few.
+    It raises what the function raises because of shapes and places; a level below 0 says that there
+    are too few.
     """
     server: Evaluator = arrays[0].evaluator
-    # One that finds out which keys are used would note those that are asked for. No rotation is composed there.
+    # One that finds out which keys are used would note those that are asked for. No rotation is
+    # composed there.
     has = (lambda steps: True) if server._noting else server._core.explicit.has_rotation
     core = _Core(has)
     shadow: Any = SimpleNamespace(

@@ -14,14 +14,16 @@ from jali.errors import InvalidArgument
 
 __all__ = ["check_magnitude", "declared"]
 
-#: The largest modulus of a number is taken to be so many times the magnitude, if only that is declared.
+#: The largest modulus of a number is taken to be so many times the magnitude, if only that is
+#: declared.
 PEAK = 8.0
 #: Squares of so many numbers are looked at together. They are wiped.
 _TOGETHER = 4096
 
 
 def declared(magnitude: Any, peak: Any) -> tuple[float, float]:
-    """The magnitude, and the peak or 0 if it is left out. A magnitude that is left out is the peak, or 1 without one."""
+    """The magnitude, and the peak or 0 if it is left out. A magnitude that is left out is the peak,
+    or 1 without one."""
     largest = checks.peak(peak)
     return checks.magnitude(magnitude if magnitude is not None else largest or 1.0), largest
 
@@ -29,19 +31,24 @@ def declared(magnitude: Any, peak: Any) -> tuple[float, float]:
 def check_magnitude(
     numbers: npt.NDArray[Any], magnitude: float, peak: float, *, stacklevel: int
 ) -> None:
-    """Raises InvalidArgument if the root mean square of the numbers is above the declared one, and warns of uneven numbers.
+    """Raises InvalidArgument if the root mean square of the numbers is above the declared one, and
+    warns of uneven numbers.
 
-    The magnitude is that of a kind of numbers, of which these are a sample. The mean square of n normal numbers has the
-    standard deviation sqrt(2 / n) times its expectation, so that their root mean square exceeds the magnitude by the
-    factor 1 + 4 / sqrt(n), which is 5.7 standard deviations, in less than one of a million arrays. Numbers of a smaller peak,
-    uniform ones for example, vary less.
+    The magnitude is that of a kind of numbers, of which these are a sample. The mean square of n
+    normal numbers has the standard deviation sqrt(2 / n) times its expectation, so that their root
+    mean square exceeds the magnitude by the factor 1 + 4 / sqrt(n), which is 5.7 standard
+    deviations, in less than one of a million arrays. Numbers of a smaller peak, uniform ones for
+    example, vary less.
 
-    Claims of precision take powers of the numbers to be at most those of normal numbers of this magnitude (docs/noise.md). Fourth and
-    eighth powers tell. By experiment, the roots of their means are above those of normal numbers by less than the factors 1 + 4 / sqrt(n)
-    and 1 + 16 / sqrt(n) for 20,000 samples of every n (decision 0042).
+    Claims of precision take powers of the numbers to be at most those of normal numbers of this
+    magnitude (docs/noise.md). Fourth and eighth powers tell. By experiment, the roots of their
+    means are above those of normal numbers by less than the factors 1 + 4 / sqrt(n) and 1 + 16 /
+    sqrt(n) for 20,000 samples of every n (decision 0042).
 
-    numbers: contiguous, float64 or complex128. It makes no copy of them that stays in memory, and its time does not depend on them.
-    peak: 0 stands for the one that the magnitude implies. Numbers that must be above it are left to the engine's check.
+    numbers: contiguous, float64 or complex128. It makes no copy of them that stays in memory, and
+        its time does not depend on them.
+    peak: 0 stands for the one that the magnitude implies. Numbers that must be above it are left to
+        the engine's check.
     stacklevel: of the warning, as of ``warnings.warn``, for the caller of this function.
     """
     flat = numbers.reshape(-1)
@@ -67,7 +74,8 @@ def check_magnitude(
 
 
 def _moments(flat: npt.NDArray[Any], magnitude: float) -> tuple[float, float, float]:
-    """The means of the fourth and the eighth powers of numbers over those of the magnitude, and the largest modulus over it."""
+    """The means of the fourth and the eighth powers of numbers over those of the magnitude, and the
+    largest modulus over it."""
     fourth = eighth = largest = 0.0
     first, second = np.zeros((2, min(_TOGETHER, flat.size)))
     scale = 1 / magnitude if magnitude else 0.0

@@ -60,7 +60,8 @@ def of_product(a: DenseArray, b: DenseArray, view: View) -> View:
 
 
 def cleared(part: View, factor: View, view: View) -> bool:
-    """Whether a factor is zero wherever the other one, a part of an array, has numbers beside the elements of their product."""
+    """Whether a factor is zero wherever the other one, a part of an array, has numbers beside the
+    elements of their product."""
     if not factor.zero or view.period:
         return False
     other = np.ones((view.vectors, view.slots), bool)
@@ -73,13 +74,14 @@ def cleared(part: View, factor: View, view: View) -> bool:
 
 
 class DenseArray(EncryptedArray):
-    """An encrypted array of any shape, whose elements lie densely in the slots of one or several vectors.
+    """An encrypted array of any shape, whose elements lie densely in the slots of one or several
+    vectors.
 
-    Evaluator.bind makes it from what Client.encrypt makes of a matrix, or of a vector longer than the slots. It has
-    EncryptedArray's arithmetic, with NumPy's broadcasting. Slices, transposes and reshapes cost nothing: they say where the
-    elements lie. Two arrays whose elements lie apart are brought together by rotations, which need keys
-    (``rotations="powers"`` is always enough). Where other elements are in the way, they are masked, which takes one
-    level; methods say where.
+    Evaluator.bind makes it from what Client.encrypt makes of a matrix, or of a vector longer than
+    the slots. It has EncryptedArray's arithmetic, with NumPy's broadcasting. Slices, transposes and
+    reshapes cost nothing: they say where the elements lie. Two arrays whose elements lie apart are
+    brought together by rotations, which need keys (``rotations="powers"`` is always enough). Where
+    other elements are in the way, they are masked, which takes one level; methods say where.
     """
 
     __slots__ = ("_view",)
@@ -244,7 +246,8 @@ class DenseArray(EncryptedArray):
         return DenseArray(self._server, filled, view), within, nearest
 
     def _compact(self) -> DenseArray:
-        """The same array without vectors that hold none of its elements, so that nothing is computed on them."""
+        """The same array without vectors that hold none of its elements, so that nothing is
+        computed on them."""
         view, used = self._view, self._view.used()
         if len(used) == view.vectors:
             return self
@@ -257,7 +260,8 @@ class DenseArray(EncryptedArray):
         )
 
     def _rest(self) -> float:
-        """A bound on what lies beside its elements, copies of these apart, in the vectors that hold one."""
+        """A bound on what lies beside its elements, copies of these apart, in the vectors that hold
+        one."""
         rest = self._view.beside().rest
         return min(rest, self._whole().peak) if rest else 0.0
 
@@ -269,7 +273,8 @@ class DenseArray(EncryptedArray):
         return DenseArray(self._server, value, self._view)
 
     def _cleaned(self) -> DenseArray:
-        """The same with zeros in all slots that hold no element: a mask, which takes one level, unless they are zero."""
+        """The same with zeros in all slots that hold no element: a mask, which takes one level,
+        unless they are zero."""
         view = self._view.changing()
         if view.zero:
             return self._seen(view)
@@ -314,7 +319,8 @@ class DenseArray(EncryptedArray):
             raise InvalidArgument(str(error)) from None
 
     def reshape(self, *shape: Any, order: str = "C") -> DenseArray:
-        """The same numbers in another shape. It costs nothing, and raises InvalidArgument if numbers would have to move.
+        """The same numbers in another shape. It costs nothing, and raises InvalidArgument if
+        numbers would have to move.
 
         order: "C", or "F" for numbers that are read and written with the first axis fastest.
         """
@@ -343,13 +349,15 @@ class DenseArray(EncryptedArray):
         return self._moved_axes(lambda a: a.squeeze(axis))
 
     def ravel(self, order: str = "C") -> DenseArray:
-        """All numbers as a vector. It costs nothing, and raises InvalidArgument if they would have to move."""
+        """All numbers as a vector. It costs nothing, and raises InvalidArgument if they would have
+        to move."""
         return self.reshape(-1, order=order)
 
     flatten = ravel
 
     def broadcast_to(self, shape: int | tuple[int, ...]) -> DenseArray:
-        """The array repeated to a larger shape, as NumPy does it: rotations and, if other slots are not zero, a mask."""
+        """The array repeated to a larger shape, as NumPy does it: rotations and, if other slots are
+        not zero, a mask."""
         shape = checked_shape(shape)
         if shape == self.shape:
             return self
@@ -370,7 +378,8 @@ class DenseArray(EncryptedArray):
     ) -> DenseArray:
         """The sum along an axis, several, or all, of any count. It takes no level.
 
-        It takes about log2(count) rotations by 1, 2, 4 .. times the distance of the elements. Estimates take the terms as equal.
+        It takes about log2(count) rotations by 1, 2, 4 .. times the distance of the elements.
+        Estimates take the terms as equal.
         """
         if count is not None:
             raise Unsupported("sum(count=) adds windows of a vector: add the slices of an array")
@@ -394,9 +403,11 @@ class DenseArray(EncryptedArray):
         return self.sum(axis, keepdims) * (1 / self._count(axis))
 
     def var(self, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> EncryptedArray:
-        """The variance along an axis, several, or all: the mean of squares less the square of the mean. It takes two levels.
+        """The variance along an axis, several, or all: the mean of squares less the square of the
+        mean. It takes two levels.
 
-        Its error is that of a number as large as the squares: take away a mean that you know first, if it is large.
+        Its error is that of a number as large as the squares: take away a mean that you know first,
+        if it is large.
         """
         count = self._count(axis)
         freedom = arrays.number(ddof)
@@ -414,7 +425,8 @@ class DenseArray(EncryptedArray):
     # --- products of matrices -------------------------------------------------------------------
 
     def __matmul__(self, other: Any) -> EncryptedArray:
-        """The matrix product with an array or an encrypted array of at most two axes; see ``matmul``."""
+        """The matrix product with an array or an encrypted array of at most two axes; see
+        ``matmul``."""
         return self._server._matmul(self, other)
 
     def __rmatmul__(self, matrix: Any) -> EncryptedArray:
@@ -457,8 +469,9 @@ class DenseArray(EncryptedArray):
     def with_magnitude(self, magnitude: float, *, peak: float | None = None) -> EncryptedArray:
         """See EncryptedArray.with_magnitude.
 
-        Other numbers lie in the slots beside a slice, and parts of sums beside sums. What is said of a ciphertext has to hold for all its
-        slots. A smaller peak is refused there, therefore: say it of the whole array before, or multiply by ones first.
+        Other numbers lie in the slots beside a slice, and parts of sums beside sums. What is said
+        of a ciphertext has to hold for all its slots. A smaller peak is refused there, therefore:
+        say it of the whole array before, or multiply by ones first.
         """
         claimed = checks.peak(peak) or PEAK * checks.magnitude(magnitude)
         x = self._compact()

@@ -15,10 +15,12 @@ __all__ = ["Engine"]
 
 
 class Engine(metaclass=Answering):
-    """A device with tables for parameters, and without keys. The evaluators of many clients share one.
+    """A device with tables for parameters, and without keys. The evaluators of many clients share
+    one.
 
-    Arguments and errors are those of Evaluator. ``Evaluator(params, keys, device)`` is the same as ``Engine(params, device).with_keys(keys)``.
-    What one evaluator prepares, matrices and the matrices of bootstrapping, serves all others. May be used from several threads.
+    Arguments and errors are those of Evaluator. ``Evaluator(params, keys, device)`` is the same as
+    ``Engine(params, device).with_keys(keys)``. What one evaluator prepares, matrices and the
+    matrices of bootstrapping, serves all others. May be used from several threads.
 
     >>> engine = ckks.Engine(ckks.Params.create(depth=1))
     >>> clients = [ckks.Client(engine.params) for _ in range(2)]
@@ -61,7 +63,8 @@ class Engine(metaclass=Answering):
 
     @property
     def variants(self) -> dict[str, str]:
-        """The implementations that were chosen for it. For all others, the engine uses its defaults."""
+        """The implementations that were chosen for it. For all others, the engine uses its
+        defaults."""
         return dict(self._variants)
 
     @property
@@ -71,13 +74,15 @@ class Engine(metaclass=Answering):
 
     @property
     def bytes_in_use(self) -> int:
-        """The bytes of its device that are in use: tables, and the keys, matrices and ciphertexts of all its evaluators."""
+        """The bytes of its device that are in use: tables, and the keys, matrices and ciphertexts
+        of all its evaluators."""
         return self._core.bytes_in_use
 
     def with_keys(self, keys: EvaluationKeys | None = None) -> Evaluator:
         """The evaluator of a client. It takes the time and the memory of the keys.
 
-        keys: the client's; None for one that only adds, and multiplies by numbers in the clear. Raises ParamsMismatch for keys of other parameters.
+        keys: the client's; None for one that only adds, and multiplies by numbers in the clear.
+            Raises ParamsMismatch for keys of other parameters.
 
         >>> engine = ckks.Engine(ckks.Params.create(depth=1))
         >>> engine.with_keys().key_bytes

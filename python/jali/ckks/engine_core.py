@@ -1,4 +1,5 @@
-"""The engine behind an Engine or an Evaluator: the choice of device and implementations, and checkpoints during its work."""
+"""The engine behind an Engine or an Evaluator: the choice of device and implementations, and
+checkpoints during its work."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ def made(
     trace: bool,
     variants: Mapping[str, str] | None,
 ) -> tuple[EngineCore, dict[str, str]]:
-    """The engine, and the implementations that were chosen for it. Arguments and errors as of Evaluator."""
+    """The engine, and the implementations that were chosen for it. Arguments and errors as of
+    Evaluator."""
     checks.instance(params, Params, "params")
     if variants is None:
         device, variants = tuned(device, params.word, params.log_n)
@@ -38,7 +40,8 @@ def made(
 
 
 class Checked(AbstractContextManager[None]):
-    """While it is entered, what this thread computes on an engine calls a function; see Evaluator.checkpoint."""
+    """While it is entered, what this thread computes on an engine calls a function; see
+    Evaluator.checkpoint."""
 
     def __init__(self, core: EvaluatorCore, function: Callable[[], object] | None) -> None:
         self._core, self._function = core, function

@@ -61,19 +61,23 @@ class Evaluator(metaclass=Answering):
     """Computes on ciphertexts with public keys.
 
     params: the client's parameters.
-    keys: the client's evaluation keys; None for a server that only adds, and multiplies by numbers in the clear.
-    device: "auto", "cpu", "cuda" or "cuda:K". "auto" is the device that JALI_DEVICE names or, if that is not set, the first
-        GPU that this build can use or, if there is none, the CPU. The attribute ``device`` says which it is.
-        "cpu/portable", "cpu/avx2", "cpu/avx512" and "cpu/ifma" name an instruction set. "ref" is the slow reference
-        engine, and "cpu/apart" a CPU engine with memory of its own; both are for tests.
-    threads: how many threads the CPU engine uses; None stands for JALI_NUM_THREADS or, if that is not set, every core.
+    keys: the client's evaluation keys; None for a server that only adds, and multiplies by numbers
+        in the clear.
+    device: "auto", "cpu", "cuda" or "cuda:K". "auto" is the device that JALI_DEVICE names or, if
+        that is not set, the first GPU that this build can use or, if there is none, the CPU. The
+        attribute ``device`` says which it is. "cpu/portable", "cpu/avx2", "cpu/avx512" and
+        "cpu/ifma" name an instruction set. "ref" is the slow reference engine, and "cpu/apart" a
+        CPU engine with memory of its own; both are for tests.
+    threads: how many threads the CPU engine uses; None stands for JALI_NUM_THREADS or, if that is
+        not set, every core.
     trace: whether to record every operation of the engine; see the method ``trace``.
-    variants: which implementations the engine uses, e.g. {"ntt": "two_pass"} on a GPU or {"isa": "avx2"} on a CPU. All
-        give the same results. None stands for those that ``jali tune`` found on this machine, and for the engine's
-        defaults if it has not run. {} stands for the engine's defaults.
+    variants: which implementations the engine uses, e.g. {"ntt": "two_pass"} on a GPU or {"isa":
+        "avx2"} on a CPU. All give the same results. None stands for those that ``jali tune`` found
+        on this machine, and for the engine's defaults if it has not run. {} stands for the engine's
+        defaults.
 
-    It may be used from several threads. Raises NoDevice for a device that is not there, and ParamsMismatch for keys of
-    other parameters.
+    It may be used from several threads. Raises NoDevice for a device that is not there, and
+    ParamsMismatch for keys of other parameters.
 
     >>> client = ckks.Client(ckks.Params.create(depth=1))
     >>> server = ckks.Evaluator(client.params, client.evaluation_keys(rotations=[1]))
@@ -114,7 +118,8 @@ class Evaluator(metaclass=Answering):
         )
 
     def with_keys(self, keys: EvaluationKeys | None) -> Evaluator:
-        """An evaluator for another client on the same engine: device, memory, tables, and everything that was prepared for this one.
+        """An evaluator for another client on the same engine: device, memory, tables, and
+        everything that was prepared for this one.
 
         It takes the time and the memory of the client's keys. See Engine, also for the errors.
 
@@ -137,8 +142,10 @@ class Evaluator(metaclass=Answering):
         return self._core.key_bytes
 
     def checkpoint(self, function: Callable[[], object] | None) -> AbstractContextManager[None]:
-        """While the block runs, `function` is called ten times a second by what this thread computes on this engine. If it raises, the work ends with that
-        exception, and leaves everything as if memory had run out. A run of a recorded function on a GPU is not interrupted.
+        """While the block runs, `function` is called ten times a second by what this thread
+        computes on this engine. If it raises, the work ends with that exception, and leaves
+        everything as if memory had run out. A run of a recorded function on a GPU is not
+        interrupted.
 
         >>> client = ckks.Client(ckks.Params.create(depth=1))
         >>> server = ckks.Evaluator(client.params, client.evaluation_keys())
@@ -158,10 +165,11 @@ class Evaluator(metaclass=Answering):
         device: str = "cpu",
         threads: int | None = None,
     ) -> Evaluator:
-        """One that finds out which keys a computation uses. keys: an empty set of the client's. device: also "dry".
+        """One that finds out which keys a computation uses. keys: an empty set of the client's.
+        device: also "dry".
 
-        It does all the work that keys would take, with zeros in their place. On "dry" it does no arithmetic; levels, scales, estimates and
-        keys are the same.
+        It does all the work that keys would take, with zeros in their place. On "dry" it does no
+        arithmetic; levels, scales, estimates and keys are the same.
         """
         server = cls.__new__(cls)
         core = _ckks.EvaluatorCore.recording(keys, resolved(device), checked_threads(threads))
@@ -186,7 +194,8 @@ class Evaluator(metaclass=Answering):
 
     @property
     def variants(self) -> dict[str, str]:
-        """The implementations that were chosen for it. For all others, the engine uses its defaults."""
+        """The implementations that were chosen for it. For all others, the engine uses its
+        defaults."""
         return dict(self._variants)
 
     @property
@@ -200,8 +209,9 @@ class Evaluator(metaclass=Answering):
     def trace(self) -> Trace:
         """The record of every operation since the evaluator was made.
 
-        ``trace().clear()`` forgets what came before, and ``trace().json_lines()`` is the text that ``jali simulate`` reads. Raises InvalidArgument
-        for an evaluator that was made without trace=True.
+        ``trace().clear()`` forgets what came before, and ``trace().json_lines()`` is the text that
+        ``jali simulate`` reads. Raises InvalidArgument for an evaluator that was made without
+        trace=True.
         """
         if self._core.trace is None:
             raise InvalidArgument(
@@ -211,36 +221,43 @@ class Evaluator(metaclass=Answering):
 
     @property
     def explicit(self) -> ExplicitEvaluator:
-        """The explicit evaluator with the same keys: every operation by hand. See jali.ckks.explicit."""
+        """The explicit evaluator with the same keys: every operation by hand. See
+        jali.ckks.explicit."""
         return self._core.explicit
 
     def synchronize(self) -> None:
-        """Wait until a GPU has done everything that it was asked to do. Operations return before they are done."""
+        """Wait until a GPU has done everything that it was asked to do. Operations return before
+        they are done."""
         self._core.synchronize()
 
     def counters(self) -> dict[str, int]:
-        """How often each operation was done since the evaluator was made, and the memory of its device.
+        """How often each operation was done since the evaluator was made, and the memory of its
+        device.
 
-        additions, products, plain_products (with numbers and arrays), rotations, conjugations, sums,
-            matrix_products, polynomials (and functions made of them), bootstraps: calls that succeeded, whatever their batch. What a call does
-            inside does not count: a bootstrapping has many rotations. A function that is recorded counts once for
-            its recording.
+        additions, products, plain_products (with numbers and arrays), rotations, conjugations,
+        sums,
+            matrix_products, polynomials (and functions made of them), bootstraps: calls that
+            succeeded, whatever their batch. What a call does inside does not count: a bootstrapping
+            has many rotations. A function that is recorded counts once for its recording.
         programs: runs of recorded functions.
         copies_to_device, copies_to_host: of ciphertexts, between a GPU's memory and the host's.
-        fallbacks: ways that were found around missing keys or memory, each of which is logged, too: a rotation that is composed of others,
-            bootstrapping with less than all of its keys, a batch that was refused.
-        bytes_in_use, bytes_cached: of the device's pool: in ciphertexts, keys and tables, and kept for reuse. bytes_peak: the most that were
-            in use at once since the device was taken, or since ``Program.summary`` measured with it.
+        fallbacks: ways that were found around missing keys or memory, each of which is logged, too:
+            a rotation that is composed of others, bootstrapping with less than all of its keys, a
+            batch that was refused.
+        bytes_in_use, bytes_cached: of the device's pool: in ciphertexts, keys and tables, and kept
+            for reuse. bytes_peak: the most that were in use at once since the device was taken, or
+            since ``Program.summary`` measured with it.
 
-        Counts only grow; the first two numbers of bytes go both ways. May be called from any thread, at any time.
+        Counts only grow; the first two numbers of bytes go both ways. May be called from any
+        thread, at any time.
         """
         return self._core.counters()
 
     def bind(self, ciphertext: Ciphertext | EncryptedArray) -> EncryptedArray:
         """An encrypted array that computes with this evaluator.
 
-        Raises ParamsMismatch for a ciphertext of other parameters, KeyMismatch for one of another client than the keys, and
-        InvalidArgument for anything else.
+        Raises ParamsMismatch for a ciphertext of other parameters, KeyMismatch for one of another
+        client than the keys, and InvalidArgument for anything else.
         """
         known: View | None = None
         if isinstance(ciphertext, EncryptedArray):
@@ -259,16 +276,18 @@ class Evaluator(metaclass=Answering):
         return EncryptedArray(self, ciphertext)
 
     def prepare(self, plan: MatVec | LinearTransform, *, storage: str = "residues") -> None:
-        """Encode a plan's matrix once, now, instead of at each use. plan.nbytes then says how much memory it takes.
+        """Encode a plan's matrix once, now, instead of at each use. plan.nbytes then says how much
+        memory it takes.
 
         storage: how diagonals are kept. Results are the same bit by bit.
 
         - "residues": over all primes, ready for products, in plan.plaintext_bytes;
-        - "integers": the coefficients, of which each use makes residues, in plan.integer_bytes: 8 bytes for each coefficient, or,
-          of numbers that repeat after p slots, for 2 p of them;
+        - "integers": the coefficients, of which each use makes residues, in plan.integer_bytes: 8
+          bytes for each coefficient, or, of numbers that repeat after p slots, for 2 p of them;
         - "streamed": the same in the memory of the host, from which each use copies them.
 
-        Raises InvalidArgument for matrices whose integers have more than 62 bits, and after plan.forget().
+        Raises InvalidArgument for matrices whose integers have more than 62 bits, and after
+        plan.forget().
         """
         if not isinstance(plan, (MatVec, LinearTransform)):
             raise InvalidArgument("prepare takes a MatVec or a LinearTransform")
@@ -281,11 +300,12 @@ class Evaluator(metaclass=Answering):
     def matvec(self, plan: MatVec, x: EncryptedArray | Sequence[EncryptedArray]) -> EncryptedArray:
         """The plan's matrix times x (+ bias), one level lower. Decryption shows plan.rows numbers.
 
-        x: the encryption of plan.pack(vector); several if the layout takes several ciphertexts. It must lie as
-            plan.input_layout says; ``arrange`` brings it there.
+        x: the encryption of plan.pack(vector); several if the layout takes several ciphertexts. It
+            must lie as plan.input_layout says; ``arrange`` brings it there.
 
-        Raises KeyMissing, which names the rotations, DepthExhausted if x lies below plan.level, and InvalidArgument for
-        inputs that the plan does not expect. If the output takes several ciphertexts, use matvec_blocks.
+        Raises KeyMissing, which names the rotations, DepthExhausted if x lies below plan.level, and
+        InvalidArgument for inputs that the plan does not expect. If the output takes several
+        ciphertexts, use matvec_blocks.
         """
         outputs = self.matvec_blocks(plan, x)
         if len(outputs) != 1:
@@ -297,16 +317,18 @@ class Evaluator(metaclass=Answering):
     def arrange(self, plan: MatVec, x: EncryptedArray) -> EncryptedArray:
         """x, as the plan takes it.
 
-        It costs nothing if x lies so. If it does not, plan.arrangement(x.layout) says how many levels it takes, and the
-        rotations for which keys are needed:
+        It costs nothing if x lies so. If it does not, plan.arrangement(x.layout) says how many
+        levels it takes, and the rotations for which keys are needed:
 
-        - if the plan's vectors repeat (or lie once), and zeros lie behind x: no level, and one rotation for each doubling,
-          log2(slots / period) of them;
-        - if the plan's vectors lie in windows: one level, and one rotation for each window, besides those of the doublings;
+        - if the plan's vectors repeat (or lie once), and zeros lie behind x: no level, and one
+          rotation for each doubling, log2(slots / period) of them;
+        - if the plan's vectors lie in windows: one level, and one rotation for each window, besides
+          those of the doublings;
         - one level more if anything but zeros lies behind x, or if x lies in windows.
 
-        Plan for a level that leaves these: MatVec(..., level=x.level - levels). Raises DepthExhausted, KeyMissing, and
-        InvalidArgument for a vector of another length, or if the plan takes several ciphertexts.
+        Plan for a level that leaves these: MatVec(..., level=x.level - levels). Raises
+        DepthExhausted, KeyMissing, and InvalidArgument for a vector of another length, or if the
+        plan takes several ciphertexts.
         """
         if not isinstance(plan, MatVec):
             raise InvalidArgument("arrange takes a ckks.MatVec: make one from the matrix first")
@@ -328,8 +350,8 @@ class Evaluator(metaclass=Answering):
     ) -> EncryptedArray:
         """The plan's linear map of the slots of x, one level lower. Errors are those of matvec.
 
-        peak: your claim that no number of the result is larger, if you know a smaller bound than the matrix's rows times the
-            peak of x. Decryption compares the numbers with it.
+        peak: your claim that no number of the result is larger, if you know a smaller bound than
+            the matrix's rows times the peak of x. Decryption compares the numbers with it.
         """
         if not isinstance(plan, LinearTransform):
             raise InvalidArgument("linear_transform takes a ckks.LinearTransform")
@@ -348,17 +370,20 @@ class Evaluator(metaclass=Answering):
     ) -> EncryptedArray:
         """A polynomial of every slot, with the fewest levels: ceil(log2(degree + 1)).
 
-        polynomial: a ckks.Polynomial, or its coefficients, the constant first: those of x^i ("power"), or of T_i on
-            ``interval`` ("chebyshev"). An interval other than [-1, 1] may cost one level more.
+        polynomial: a ckks.Polynomial, or its coefficients, the constant first: those of x^i
+            ("power"), or of T_i on ``interval`` ("chebyshev"). An interval other than [-1, 1] may
+            cost one level more.
         basis, interval: for coefficients; see ckks.Polynomial.
-        within: the least and the largest number that can occur in x, if you know better than the peak that x carries. What
-            slots hold that hold none of them, beside a slice or a sum along an axis, is then masked first unless it lies in the interval, which
-            takes one level more.
+        within: the least and the largest number that can occur in x, if you know better than the
+            peak that x carries. What slots hold that hold none of them, beside a slice or a sum
+            along an axis, is then masked first unless it lies in the interval, which takes one
+            level more.
 
-        If the polynomial has an interval, the numbers must be real and known to lie in it: those from -peak to peak, or those
-        in ``within``. Others are refused before anything is computed. Raises InvalidArgument for these and for
-        coefficients that are too large for the level of x, DepthExhausted, which names the depth that would be enough,
-        and KeyMissing without a relinearisation key.
+        If the polynomial has an interval, the numbers must be real and known to lie in it: those
+        from -peak to peak, or those in ``within``. Others are refused before anything is computed.
+        Raises InvalidArgument for these and for coefficients that are too large for the level of x,
+        DepthExhausted, which names the depth that would be enough, and KeyMissing without a
+        relinearisation key.
         """
         if not isinstance(polynomial, Polynomial):
             polynomial = Polynomial(polynomial, basis, interval)
@@ -378,11 +403,12 @@ class Evaluator(metaclass=Answering):
         real: bool = False,
         progress: Callable[[int, int], object] | None = None,
     ) -> None:
-        """Encode the matrices of bootstrapping for this packing now, instead of at the first EncryptedArray.bootstrap.
+        """Encode the matrices of bootstrapping for this packing now, instead of at the first
+        EncryptedArray.bootstrap.
 
         slots: the number of slots of the values; None stands for params.slots.
-        real: whether imaginary parts are dropped. EncryptedArray.bootstrap drops those of real data with the order
-            "slots_first".
+        real: whether imaginary parts are dropped. EncryptedArray.bootstrap drops those of real data
+            with the order "slots_first".
         progress: called after each matrix, with how many are done and how many there are.
 
         Raises KeyMissing.
@@ -401,9 +427,10 @@ class Evaluator(metaclass=Answering):
     ) -> tuple[EncryptedArray, EncryptedArray]:
         """Bootstraps two real values at once, as x + i y, which is half the work for each.
 
-        x and y: of any shapes, with equal numbers of slots and vectors. One of a higher level is brought to that
-            of the other. The other arguments and the errors are those of EncryptedArray.bootstrap. An imaginary part that
-            noise left in one value becomes an error of the other.
+        x and y: of any shapes, with equal numbers of slots and vectors. One of a higher level is
+        brought to that
+            of the other. The other arguments and the errors are those of EncryptedArray.bootstrap.
+            An imaginary part that noise left in one value becomes an error of the other.
         """
         pair = self._raw(x), self._raw(y)
         level = min(x.level, y.level)
@@ -426,10 +453,11 @@ class Evaluator(metaclass=Answering):
     ) -> Captured:
         """Records the function for inputs like the examples. Call the result with such inputs.
 
-        examples: of any shapes; inputs must lie as they do, so that slices of other arrays may have to be recorded by themselves.
-        function: takes as many encrypted arrays as there are examples, and returns one or several. It must do the same at
-            every call. On a GPU it must not use arrays in the clear: prepare plans, or encode with ``explicit``,
-            beforehand.
+        examples: of any shapes; inputs must lie as they do, so that slices of other arrays may have
+            to be recorded by themselves.
+        function: takes as many encrypted arrays as there are examples, and returns one or several.
+            It must do the same at every call. On a GPU it must not use arrays in the clear: prepare
+            plans, or encode with ``explicit``, beforehand.
 
         Raises InvalidArgument for a function that cannot be recorded.
         """
@@ -540,7 +568,8 @@ class Evaluator(metaclass=Answering):
     def _numpy(
         self, function: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """What NumPy's function gives for encrypted arrays; NotImplemented for functions without an encrypted form."""
+        """What NumPy's function gives for encrypted arrays; NotImplemented for functions without an
+        encrypted form."""
         known = FUNCTIONS.get(function)
         if known is None:
             return NotImplemented

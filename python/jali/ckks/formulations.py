@@ -1,7 +1,8 @@
-"""Products of two encrypted arrays: several ways to compute one, of which the one with the least work is taken.
+"""Products of two encrypted arrays: several ways to compute one, of which the one with the least
+work is taken.
 
-Of matrices, c[i, j] = sum_k a[i, k] b[k, j]. An index that the slots do not hold already is a loop, or an axis along
-which numbers are repeated:
+Of matrices, c[i, j] = sum_k a[i, k] b[k, j]. An index that the slots do not hold already is a loop,
+or an axis along which numbers are repeated:
 
 - outer: a loop over k, column k of a times row k of b;
 - rows: a loop over i, the sum over k of row i of a times b;
@@ -13,8 +14,8 @@ Of a matrix and a vector, c[i] = sum_k a[i, k] v[k]:
 - columns: a loop over k, column k of a times the number v[k];
 - rows: a loop over i, the sum over k of row i of a times v.
 
-Which is best depends on the shapes, on where the numbers lie, which a transpose changes, and on the slots. So each is counted
-(counted.py), from a few steps of its loop.
+Which is best depends on the shapes, on where the numbers lie, which a transpose changes, and on the
+slots. So each is counted (counted.py), from a few steps of its loop.
 """
 
 from __future__ import annotations
@@ -43,14 +44,16 @@ MEASURED = 200
 
 @dataclass(frozen=True)
 class _Formulation:
-    """steps: of its loop. compute: from both operands and the steps to do; all of them give the product."""
+    """steps: of its loop. compute: from both operands and the steps to do; all of them give the
+    product."""
 
     name: str
     steps: int
     compute: Callable[[DenseArray, DenseArray, Sequence[int]], DenseArray]
 
     def work(self, a: DenseArray, b: DenseArray) -> Work:
-        """Its work, from two steps. What happens once, as a relinearisation of a sum, is counted once."""
+        """Its work, from two steps. What happens once, as a relinearisation of a sum, is counted
+        once."""
         first = counted(lambda x, y: self.compute(x, y, [0]), a, b)
         if self.steps == 1:
             return first
@@ -139,7 +142,8 @@ def multiplied(a: DenseArray, b: DenseArray) -> EncryptedArray:
 
 
 def _warn_if_long(x: DenseArray, y: DenseArray, work: Work) -> None:
-    """Says what a product will take if that is long, by the time that one key switch takes on this device."""
+    """Says what a product will take if that is long, by the time that one key switch takes on this
+    device."""
     count = work.switches + MASK * work.masks
     server = x.evaluator
     if count < MEASURED or server._recording is not None or server._noting:

@@ -2,14 +2,17 @@
 
     sigmoid = functions.sigmoid((-8, 8), error=1e-4)
     sigmoid.depth, sigmoid.max_error            # before any key is made
-    y = sigmoid(x)                              # x: an EncryptedArray whose numbers are known to lie in [-8, 8]
+    y = sigmoid(x)                              # x: an EncryptedArray whose numbers are known to
+    lie in [-8, 8]
 
-An array carries a bound on its numbers, the peak: it was declared at encryption, and operations propagate it. If numbers
-may lie outside the interval, they are refused before anything is computed. ``within`` is your word on the numbers. Intervals
-that are not symmetric about 0 need it, and it helps if you know more than the peak says.
+An array carries a bound on its numbers, the peak: it was declared at encryption, and operations
+propagate it. If numbers may lie outside the interval, they are refused before anything is computed.
+``within`` is your word on the numbers. Intervals that are not symmetric about 0 need it, and it
+helps if you know more than the peak says.
 
-``max_error`` is proven for exact arithmetic (docs/math/functions.md). The noise of the ciphertexts adds to it, see
-``EncryptedArray.precision_bits``. All functions take real numbers. They also map the slots behind a vector's length.
+``max_error`` is proven for exact arithmetic (docs/math/functions.md). The noise of the ciphertexts
+adds to it, see ``EncryptedArray.precision_bits``. All functions take real numbers. They also map
+the slots behind a vector's length.
 """
 
 from __future__ import annotations
@@ -81,7 +84,8 @@ class Function(metaclass=Answering):
 
     @property
     def gap(self) -> float:
-        """Numbers of smaller modulus are not told apart. 0 for all functions but ``sign`` and ``step``."""
+        """Numbers of smaller modulus are not told apart. 0 for all functions but ``sign`` and
+        ``step``."""
         return self._core.gap
 
     @property
@@ -105,15 +109,18 @@ class Function(metaclass=Answering):
         return self._core.polynomial
 
     def __call__(self, x: Any, *, within: tuple[float, float] | None = None) -> Any:
-        """The function of every number. The result of an EncryptedArray lies ``depth`` levels lower.
+        """The function of every number. The result of an EncryptedArray lies ``depth`` levels
+        lower.
 
         Clear numbers give what the same numbers would give encrypted, without the noise.
 
-        Slots that hold none of the numbers are mapped, too: those beside a slice, or beside a sum along an axis. If ``within`` is given, or
-        the interval does not hold 0, they are masked first unless they are known to lie in the interval, which takes one level more.
+        Slots that hold none of the numbers are mapped, too: those beside a slice, or beside a sum
+        along an axis. If ``within`` is given, or the interval does not hold 0, they are masked
+        first unless they are known to lie in the interval, which takes one level more.
 
-        within: the least and the largest number that can occur in x, if you know better than its peak says.
-        Raises InvalidArgument for numbers that may lie outside the interval, DepthExhausted, KeyMissing.
+        within: the least and the largest number that can occur in x, if you know better than its
+        peak says. Raises InvalidArgument for numbers that may lie outside the interval,
+        DepthExhausted, KeyMissing.
         """
         if _is_encrypted(x):
             return x.evaluator._function(self._core, x, checked_within(within))
@@ -125,7 +132,8 @@ class Function(metaclass=Answering):
 
 
 class Maximum(metaclass=Answering):
-    """The larger (or smaller) of two encrypted arrays, number by number. Made by ``maximum`` and ``minimum``.
+    """The larger (or smaller) of two encrypted arrays, number by number. Made by ``maximum`` and
+    ``minimum``.
 
     >>> f = functions.maximum(2.0)
     >>> f.bound, f.depth > 0
@@ -217,22 +225,26 @@ class ArgMax(metaclass=Answering):
         return f"ArgMax({sizes}, max_error={self.max_error:.2g}, depth={self.depth})"
 
     def __call__(self, x: EncryptedArray, axis: int | None = None) -> EncryptedArray:
-        """An array of the shape of x: 1 where the largest number lies and 0 elsewhere, ``depth`` levels lower.
+        """An array of the shape of x: 1 where the largest number lies and 0 elsewhere, ``depth``
+        levels lower.
 
-        axis: along which ``count`` numbers are compared. None stands for all numbers of an array, and for those of each vector of a
-            batch. Arrays that are no vectors or batches take one level more, because what lies behind the compared numbers is
-            masked, and a second one if these have to be moved apart, at most into 64 places; the moves need keys for
-            rotations ("powers" is always enough).
+        axis: along which ``count`` numbers are compared. None stands for all numbers of an array,
+            and for those of each vector of a batch. Arrays that are no vectors or batches take one
+            level more, because what lies behind the compared numbers is masked, and a second one if
+            these have to be moved apart, at most into 64 places; the moves need keys for rotations
+            ("powers" is always enough).
 
-        For a vector, the index itself is ``(result * numpy.arange(count)).sum(...)``, one level more. If several numbers are nearly
-        the largest, the numbers of the result lie anywhere between 0 and 1.
+        For a vector, the index itself is ``(result * numpy.arange(count)).sum(...)``, one level
+        more. If several numbers are nearly the largest, the numbers of the result lie anywhere
+        between 0 and 1.
         """
         if not _is_encrypted(x):
             raise InvalidArgument("this takes an encrypted array")
         return x.evaluator._argmax(self._core, x, axis)
 
 
-# --- smooth functions -------------------------------------------------------------------------------
+# --- smooth functions
+# -------------------------------------------------------------------------------
 
 
 def _smooth(
@@ -266,8 +278,10 @@ def sigmoid(
 ) -> Function:
     """1 / (1 + exp(-x)) by the best polynomial on an interval.
 
-    error: the largest error allowed, 2^-20 by default. The polynomial has the least degree that is proven to reach it.
-    degree: in place of error, the largest degree. depth: in place of error, the largest number of levels.
+    error: the largest error allowed, 2^-20 by default. The polynomial has the least degree that is
+        proven to reach it.
+    degree: in place of error, the largest degree. depth: in place of error, the largest number of
+        levels.
 
     >>> f = functions.sigmoid((-4, 4))
     >>> bool(abs(f(0.0) - 0.5) <= f.max_error)
@@ -356,7 +370,8 @@ def log(
     return _smooth("log", interval, error, degree, depth)
 
 
-# --- inverses and roots -----------------------------------------------------------------------------
+# --- inverses and roots
+# -----------------------------------------------------------------------------
 
 
 def inverse(
@@ -364,8 +379,8 @@ def inverse(
 ) -> Function:
     """1 / x on an interval above 0.
 
-    error: the largest that may be, absolute. steps: of Goldschmidt's, after a polynomial that is less exact. None
-    for what takes the fewest levels; steps save products at a level more.
+    error: the largest that may be, absolute. steps: of Goldschmidt's, after a polynomial that is
+    less exact. None for what takes the fewest levels; steps save products at a level more.
 
     >>> f = functions.inverse((0.5, 2))
     >>> bool(abs(f(2.0) - 0.5) <= f.max_error)
@@ -381,7 +396,8 @@ def inverse(
 def inverse_sqrt(
     interval: tuple[float, float], *, error: float = ERROR, steps: int | None = None
 ) -> Function:
-    """1 / sqrt(x) on an interval above 0. Arguments as of ``inverse``; steps: of Newton's, two levels each.
+    """1 / sqrt(x) on an interval above 0. Arguments as of ``inverse``; steps: of Newton's, two
+    levels each.
 
     >>> f = functions.inverse_sqrt((0.25, 4))
     >>> bool(abs(f(4.0) - 0.5) <= f.max_error)
@@ -397,7 +413,8 @@ def inverse_sqrt(
 def sqrt(
     interval: tuple[float, float], *, error: float = ERROR, steps: int | None = None
 ) -> Function:
-    """The square root on an interval above 0. Arguments as of ``inverse_sqrt``: with steps, x / sqrt(x).
+    """The square root on an interval above 0. Arguments as of ``inverse_sqrt``: with steps, x /
+    sqrt(x).
 
     >>> f = functions.sqrt((0.25, 4))
     >>> bool(abs(f(4.0) - 2.0) <= f.max_error)
@@ -410,14 +427,15 @@ def sqrt(
     )
 
 
-# --- comparisons ------------------------------------------------------------------------------------
+# --- comparisons
+# ------------------------------------------------------------------------------------
 
 
 def sign(bound: float = 1.0, *, gap: float, error: float = 2.0**-10) -> Function:
     """-1 for negative numbers and 1 for positive ones, of modulus from ``gap`` to ``bound``.
 
-    It is a composition of minimax polynomials with the fewest levels. Nearer to 0 than the gap the result has the sign
-    of x and a modulus of at most 1 and the error.
+    It is a composition of minimax polynomials with the fewest levels. Nearer to 0 than the gap the
+    result has the sign of x and a modulus of at most 1 and the error.
 
     >>> f = functions.sign(gap=0.1)
     >>> bool(abs(f(-0.5) + 1.0) <= f.max_error)
@@ -427,7 +445,8 @@ def sign(bound: float = 1.0, *, gap: float, error: float = 2.0**-10) -> Function
 
 
 def step(bound: float = 1.0, *, gap: float, error: float = 2.0**-10) -> Function:
-    """0 for negative numbers and 1 for positive ones, of modulus from ``gap`` to ``bound``; in between for others.
+    """0 for negative numbers and 1 for positive ones, of modulus from ``gap`` to ``bound``; in
+    between for others.
 
     >>> f = functions.step(gap=0.1)
     >>> bool(abs(f(0.5) - 1.0) <= f.max_error)
@@ -443,7 +462,8 @@ def _sign(bound: float, gap: float, error: float, step: bool) -> _ckks.FunctionC
 
 
 def relu(bound: float = 1.0, *, error: float = 2.0**-10) -> Function:
-    """max(x, 0) of numbers of modulus up to ``bound``, 0 and its neighbours included: x times ``step``.
+    """max(x, 0) of numbers of modulus up to ``bound``, 0 and its neighbours included: x times
+    ``step``.
 
     >>> f = functions.relu()
     >>> bool(abs(f(0.5) - 0.5) <= f.max_error)
@@ -490,13 +510,16 @@ def minimum(bound: float = 1.0, *, error: float = 2.0**-10) -> Maximum:
 def argmax(
     count: int, slots: int, *, bound: float = 1.0, gap: float, error: float = 2.0**-10
 ) -> ArgMax:
-    """Which of ``count`` numbers of modulus up to ``bound`` is the largest, as a vector of one 1 and zeros.
+    """Which of ``count`` numbers of modulus up to ``bound`` is the largest, as a vector of one 1
+    and zeros.
 
-    Every number is compared with every other, count / 2 comparisons for all slots at once; the levels are those of
-    one comparison and log2(count - 1).
+    Every number is compared with every other, count / 2 comparisons for all slots at once; the
+    levels are those of one comparison and log2(count - 1).
 
-    slots: of the vectors, ``params.slots`` unless they are sparsely packed; at least twice ``count``, or as many.
-    gap: how far the largest is above all others. error: how near the result's numbers are to 0 and 1.
+    slots: of the vectors, ``params.slots`` unless they are sparsely packed; at least twice
+        ``count``, or as many.
+    gap: how far the largest is above all others. error: how near the result's numbers are to 0 and
+        1.
 
     >>> functions.argmax(4, 8, gap=0.5).count
     4
@@ -512,7 +535,8 @@ def argmax(
     )
 
 
-# --- arguments --------------------------------------------------------------------------------------
+# --- arguments
+# --------------------------------------------------------------------------------------
 
 
 def _is_encrypted(x: object) -> bool:

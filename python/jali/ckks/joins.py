@@ -40,9 +40,11 @@ def _encrypted(values: Any) -> list[DenseArray]:
 
 
 def stack(values: Iterable[EncryptedArray], axis: int = 0) -> DenseArray:
-    """Encrypted arrays of one shape along a new axis, as numpy.stack. Each keeps vectors of its own.
+    """Encrypted arrays of one shape along a new axis, as numpy.stack. Each keeps vectors of its
+    own.
 
-    It costs nothing if all lie alike; others are moved to where the first lies. Levels become that of the lowest.
+    It costs nothing if all lie alike; others are moved to where the first lies. Levels become that
+    of the lowest.
     """
     items = [one._compact() for one in _encrypted(values)]
     first = items[0]._view
@@ -77,9 +79,11 @@ def stack(values: Iterable[EncryptedArray], axis: int = 0) -> DenseArray:
 
 
 def concatenate(values: Iterable[EncryptedArray], axis: int | None = 0) -> DenseArray:
-    """Encrypted arrays one after the other along an axis, densely, as numpy.concatenate. None stands for all as vectors.
+    """Encrypted arrays one after the other along an axis, densely, as numpy.concatenate. None
+    stands for all as vectors.
 
-    They are rotated to their places. Those that lie otherwise than a dense array are masked, which takes one level.
+    They are rotated to their places. Those that lie otherwise than a dense array are masked, which
+    takes one level.
     """
     items = _encrypted(values)
     if axis is None:
@@ -108,7 +112,8 @@ def concatenate(values: Iterable[EncryptedArray], axis: int | None = 0) -> Dense
 
 
 def split(x: EncryptedArray, sections: Any, axis: int = 0) -> list[DenseArray]:
-    """Equal parts along an axis, or the parts between these indices, as numpy.split. It costs nothing."""
+    """Equal parts along an axis, or the parts between these indices, as numpy.split. It costs
+    nothing."""
     (k,) = axes((axis,), len(x.shape))
     count = x.shape[k]
     if isinstance(sections, (int, np.integer)) and not isinstance(sections, bool):

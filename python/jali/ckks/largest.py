@@ -20,8 +20,9 @@ __all__ = ["argmax"]
 def argmax(plan: _ckks.ArgMaxCore, x: DenseArray, axis: Any) -> DenseArray:
     """1 where the largest element lies and 0 elsewhere, in the shape of x.
 
-    The elements that are compared are brought into the first slots of a vector, one vector for each index of the other axes, and
-    what lies behind them is masked, which takes a level. Moving them apart takes a level of its own.
+    The elements that are compared are brought into the first slots of a vector, one vector for each
+    index of the other axes, and what lies behind them is masked, which takes a level. Moving them
+    apart takes a level of its own.
     """
     shape, slots = x.shape, x.slots
     along = axes(axis, len(shape))

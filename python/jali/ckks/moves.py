@@ -24,7 +24,8 @@ _IN_FULL = (
     "encrypt it in the shape of the result, repeated by np.broadcast_to(values, shape).copy(), which each owner of data can "
     "do apart"
 )
-#: A move whose elements go more different distances than this is refused: each distance takes a product with a mask.
+#: A move whose elements go more different distances than this is refused: each distance takes a
+#: product with a mask.
 MOST_MOVES = 4096
 #: Up to so many distances have a rotation each.
 FEW_MOVES = 8
@@ -33,9 +34,11 @@ MOST_KEPT = 64
 
 
 def spread(view: View, shape: tuple[int, ...]) -> View | None:
-    """The view of an array of this shape whose element 0 along new axes lies where `view` says; None if there is none.
+    """The view of an array of this shape whose element 0 along new axes lies where `view` says;
+    None if there is none.
 
-    view: with as many axes as `shape`. New axes get the strides of a dense array of the rest where these are free.
+    view: with as many axes as `shape`. New axes get the strides of a dense array of the rest where
+        these are free.
     """
     strides = list(view.strides)
     taken = max(
@@ -54,7 +57,8 @@ def spread(view: View, shape: tuple[int, ...]) -> View | None:
 def fitting(
     shape: tuple[int, ...], strides: tuple[int, ...], first: int, slots: int
 ) -> View | None:
-    """A view with these strides in as many vectors as it takes, if its elements lie apart and blocks do not cross vectors."""
+    """A view with these strides in as many vectors as it takes, if its elements lie apart and
+    blocks do not cross vectors."""
     view = View(shape, strides, first, slots, 1)
     at = view.addresses()
     if at.min() < 0 or len(np.unique(at)) != at.size:
@@ -63,7 +67,8 @@ def fitting(
 
 
 def together(x: EncryptedArray, y: EncryptedArray) -> tuple[DenseArray, DenseArray, View]:
-    """Both arrays so that equal slots hold the elements that belong together, and the view of the result."""
+    """Both arrays so that equal slots hold the elements that belong together, and the view of the
+    result."""
     same = x is y
     a = x._dense()._compact()
     b = a if same else y._dense()._compact()
@@ -111,7 +116,8 @@ def _target(a: View, b: View, shape: tuple[int, ...]) -> View:
 def laid(x: DenseArray, target: View) -> DenseArray:
     """x, broadcast to the target's shape, such that it can be read at the target's addresses.
 
-    It rotates x, masks it if other elements are in the way, and repeats it by rotations along new axes.
+    It rotates x, masks it if other elements are in the way, and repeats it by rotations along new
+    axes.
     """
     if x._view.serves(target):
         return x
@@ -138,8 +144,8 @@ def moved(x: DenseArray, target: View, clean: bool = False, exact: bool = False)
 
     clean: all other slots are zero then. exact: so they are, in exactly the target's vectors.
 
-    If the elements do not all go the same distance, it takes one level, a product with a mask for every distance, and about
-    2 sqrt(distances) rotations.
+    If the elements do not all go the same distance, it takes one level, a product with a mask for
+    every distance, and about 2 sqrt(distances) rotations.
     """
     view, core, slots = x._view, x._server._core, x._view.slots
     source, place = view.addresses().reshape(-1), target.addresses().reshape(-1)
@@ -172,8 +178,8 @@ def _gathered(
 ) -> Ciphertext:
     """The target's vectors with every element at its place, and zeros elsewhere.
 
-    vectors, steps: of every element, how many vectors and then slots it moves down. Vectors whose elements make the same moves
-    are computed together.
+    vectors, steps: of every element, how many vectors and then slots it moves down. Vectors whose
+    elements make the same moves are computed together.
     """
     view, core, slots = x._view, x._server._core, x._view.slots
     rows = place // slots
@@ -234,10 +240,11 @@ def _gathered(
 def _halves(
     view: View, target: View, steps: Addresses, distances: int
 ) -> tuple[Addresses, Addresses]:
-    """Every element's step as the sum, modulo the cycle, of two rotations of which there are few: about sqrt(distances) of
-    each, if so many steps of a vector are different.
+    """Every element's step as the sum, modulo the cycle, of two rotations of which there are few:
+    about sqrt(distances) of each, if so many steps of a vector are different.
 
-    Along an axis whose stride changes by d the steps are multiples of d; axes that change by the same number have these together.
+    Along an axis whose stride changes by d the steps are multiples of d; axes that change by the
+    same number have these together.
     """
     multiples: dict[int, Any] = {}
     for k, count in enumerate(view.shape):
@@ -262,7 +269,8 @@ def _halves(
 
 
 def _shifted(view: View, target: View, step: int, exact: bool) -> View | None:
-    """The view after a rotation by `step` that brings all elements to the target's addresses, None if there is none."""
+    """The view after a rotation by `step` that brings all elements to the target's addresses, None
+    if there is none."""
     if exact and (view.period or view.vectors != target.vectors):
         return None
     if not view.cycle:
@@ -277,7 +285,8 @@ def _shifted(view: View, target: View, step: int, exact: bool) -> View | None:
 
 
 def _vectors(value: Ciphertext, core: Any, first: int, count: int) -> Ciphertext:
-    """The vectors first .. first + count - 1. Where there is none, any other stands: nobody reads its slots."""
+    """The vectors first .. first + count - 1. Where there is none, any other stands: nobody reads
+    its slots."""
     if first == 0 and value.batch == count:
         return value
     return core.take(value, [min(max(v, 0), value.batch - 1) for v in range(first, first + count)])  # type: ignore[no-any-return]
@@ -319,13 +328,15 @@ def _repeated(x: DenseArray, k: int, target: View) -> DenseArray:
     last = at % view.slots + stride * (count - 1)
     if last.max() >= view.slots or last.min() < 0:  # it goes from one vector to the next
         return _repeated_across(x, k, target)
-    # y[s] = sum_t x[s - t stride] has the element at s in all `count` places, since x is zero elsewhere.
+    # y[s] = sum_t x[s - t stride] has the element at s in all `count` places, since x is zero
+    # elsewhere.
     out = windows(x, -stride, count, 1)
     return out._seen(replace(view, shape=shape, strides=strides))
 
 
 def _repeated_across(x: DenseArray, k: int, target: View) -> DenseArray:
-    """The same, if repetitions go from one vector to the next: each vector is filled, and then taken several times."""
+    """The same, if repetitions go from one vector to the next: each vector is filled, and then
+    taken several times."""
     view, stride, count = x._view, target.strides[k], target.shape[k]
     at = view.addresses()
     index = np.arange(count).reshape((count,) + (1,) * at.ndim)
@@ -352,7 +363,8 @@ def _repeated_across(x: DenseArray, k: int, target: View) -> DenseArray:
 
 
 def windows(x: DenseArray, stride: int, count: int, terms: int) -> DenseArray:
-    """y[s] = sum_{t < count} x[s + t stride], cyclically over the slots of each vector, by about log2(count) rotations.
+    """y[s] = sum_{t < count} x[s + t stride], cyclically over the slots of each vector, by about
+    log2(count) rotations.
 
     terms: how many of them are not zero, at most.
     """

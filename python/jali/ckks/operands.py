@@ -38,7 +38,8 @@ def joint_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def checked_shape(shape: Any) -> tuple[int, ...]:
-    """The shape as a tuple of counts from 1; a whole number stands for one axis. Raises InvalidArgument."""
+    """The shape as a tuple of counts from 1; a whole number stands for one axis. Raises
+    InvalidArgument."""
     given = (shape,) if isinstance(shape, (int, np.integer)) else shape
     try:
         counts = tuple(operator.index(count) for count in given)
@@ -52,7 +53,8 @@ def checked_shape(shape: Any) -> tuple[int, ...]:
 
 
 def axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    """The axes as numbers from 0, without duplicates. None stands for all. Raises InvalidArgument."""
+    """The axes as numbers from 0, without duplicates. None stands for all. Raises
+    InvalidArgument."""
     if axis is None:
         return tuple(range(ndim))
     given = axis if isinstance(axis, tuple) else (axis,)

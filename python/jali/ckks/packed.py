@@ -31,7 +31,8 @@ def known(slots: npt.NDArray[np.float64], layout: Layout, part: int) -> PackedAr
 def lies(values: object) -> tuple[Layout | None, int]:
     """The layout of values, and which of its ciphertexts they are; None and 0 if nothing is known.
 
-    Raises InvalidArgument for the list that pack() gives: as one array of numbers it would have no layout.
+    Raises InvalidArgument for the list that pack() gives: as one array of numbers it would have no
+    layout.
     """
     if isinstance(values, (list, tuple)) and values and lies(values[0])[0] is not None:
         raise InvalidArgument(

@@ -27,11 +27,12 @@ __all__ = ["matmul"]
 def matmul(a: Any, b: Any) -> EncryptedArray:
     """a @ b, of vectors and matrices of which one or both are encrypted.
 
-    A matrix in the clear takes one level, or two if the rows of an encrypted matrix have to be moved apart, because those of
-    the product are longer. Of two encrypted operands, the product of matrices takes two levels, because columns
-    and rows are masked and repeated. The formulation with the least work is taken (formulations.py); its result may lie in a vector for
-    each row or column. With a vector it takes one level or, if the vector has to be moved or masked, two. A product that will take more than
-    10 seconds says so first, in a RuntimeWarning.
+    A matrix in the clear takes one level, or two if the rows of an encrypted matrix have to be
+    moved apart, because those of the product are longer. Of two encrypted operands, the product of
+    matrices takes two levels, because columns and rows are masked and repeated. The formulation
+    with the least work is taken (formulations.py); its result may lie in a vector for each row or
+    column. With a vector it takes one level or, if the vector has to be moved or masked, two. A
+    product that will take more than 10 seconds says so first, in a RuntimeWarning.
     """
     left, right = (x if isinstance(x, EncryptedArray) else _clear(x) for x in (a, b))
     if not 1 <= len(left.shape) <= 2 or not 1 <= len(right.shape) <= 2:
@@ -94,9 +95,11 @@ def _matvec(matrix: npt.NDArray[Any], x: DenseArray) -> EncryptedArray:
 
 
 def _mapped(x: DenseArray, matrix: npt.NDArray[Any], widened: bool = False) -> DenseArray:
-    """x @ matrix for an encrypted matrix x: every row's map, at once in all rows that a vector holds.
+    """x @ matrix for an encrypted matrix x: every row's map, at once in all rows that a vector
+    holds.
 
-    out[r, j] = sum_d matrix[j + d, j] x[r, j + d]: a product with a rotation of x for every diagonal d.
+    out[r, j] = sum_d matrix[j + d, j] x[r, j + d]: a product with a rotation of x for every
+    diagonal d.
     widened: the rows were moved apart already, to make room for those of the product.
     """
     x = x._compact()

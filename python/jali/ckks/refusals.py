@@ -1,4 +1,5 @@
-"""Which classes of jali.ckks refuse operators, and answer unknown names. The sentences are in refusals.toml."""
+"""Which classes of jali.ckks refuse operators, and answer unknown names. The sentences are in
+refusals.toml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Shapes of encrypted arrays, which they change as NumPy's arrays do, and what follows axes. Elements lie where a DenseArray says."""
+"""Shapes of encrypted arrays, which they change as NumPy's arrays do, and what follows axes.
+Elements lie where a DenseArray says."""
 
 from __future__ import annotations
 
@@ -31,14 +32,16 @@ class Shaped(Encrypted):
         return iter(self._dense())
 
     def reshape(self, *shape: Any, order: str = "C") -> EncryptedArray:
-        """The same numbers in another shape. It costs nothing, and raises InvalidArgument if numbers would have to move.
+        """The same numbers in another shape. It costs nothing, and raises InvalidArgument if
+        numbers would have to move.
 
         order: "C", or "F" for numbers that are read and written with the first axis fastest.
         """
         return self._dense().reshape(*shape, order=order)
 
     def ravel(self, order: str = "C") -> EncryptedArray:
-        """All numbers as a vector. It costs nothing, and raises InvalidArgument if they would have to move."""
+        """All numbers as a vector. It costs nothing, and raises InvalidArgument if they would have
+        to move."""
         return self._dense().ravel(order)
 
     flatten = ravel
@@ -65,7 +68,8 @@ class Shaped(Encrypted):
         return self._dense().mean(axis, keepdims)
 
     def var(self, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> EncryptedArray:
-        """The variance along an axis, several, or all: the mean of squares less the square of the mean. It takes two levels."""
+        """The variance along an axis, several, or all: the mean of squares less the square of the
+        mean. It takes two levels."""
         return self._dense().var(axis, ddof, keepdims)
 
     def dot(self, other: Any) -> EncryptedArray:

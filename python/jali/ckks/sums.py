@@ -20,7 +20,8 @@ __all__ = ["summed"]
 
 
 def summed(x: DenseArray, k: int) -> DenseArray:
-    """The sums along axis k, which keeps a count of 1. Slots other than theirs hold anything, unless sums repeat."""
+    """The sums along axis k, which keeps a count of 1. Slots other than theirs hold anything,
+    unless sums repeat."""
     view, slots = x._view, x._view.slots
     count, stride = view.shape[k], view.strides[k]
     if count == 1:
@@ -92,12 +93,14 @@ def _put(values: tuple[int, ...], k: int, value: int) -> tuple[int, ...]:
 
 
 def _alone(view: View, at: Addresses, stride: int) -> bool:
-    """Whether the addresses `at` lie in one block of `stride`, so that no two are equal modulo the stride."""
+    """Whether the addresses `at` lie in one block of `stride`, so that no two are equal modulo the
+    stride."""
     return bool(at.min() // stride == at.max() // stride) and stride & (stride - 1) == 0
 
 
 def _rounded(view: View, every: Addresses, count: int, stride: int) -> tuple[int, int]:
-    """How many terms to add, and how many of them may not be zero: a power of two if only zeros are added with it."""
+    """How many terms to add, and how many of them may not be zero: a power of two if only zeros are
+    added with it."""
     power = 1 << (count - 1).bit_length()
     if view.zero and power > count:
         more = every[:, :1] + np.arange(count, power) * stride

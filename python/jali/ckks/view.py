@@ -1,4 +1,5 @@
-"""Where the elements of an encrypted array lie in the slots of its vectors, in the terms of NumPy's strides."""
+"""Where the elements of an encrypted array lie in the slots of its vectors, in the terms of NumPy's
+strides."""
 
 from __future__ import annotations
 
@@ -22,15 +23,18 @@ Addresses = npt.NDArray[np.int64]
 class View:
     """Element (i0, i1, ..) has the address ``first + sum_k i_k strides[k]``.
 
-    An address counts the slots of all vectors of the batch: slot s of vector v is v * slots + s. Slices, transposes and most
-    reshapes are other views of the same slots, exactly as in NumPy, which computes them here.
+    An address counts the slots of all vectors of the batch: slot s of vector v is v * slots + s.
+    Slices, transposes and most reshapes are other views of the same slots, exactly as in NumPy,
+    which computes them here.
 
-    period: rotations by so many slots change nothing, so that addresses count modulo the period; 0 if nothing is known. A
-        view with a period has one vector.
-    rest: no slot that holds no element has a larger modulus, and none is above the peak of the ciphertext. 0: these slots are zero, up
-        to noise. inf: nothing else is known of them.
-    copies: slots that hold no element may also hold a copy of one, which is no larger than what is said of the elements.
-    whole: of a part of an array, that array, if its slots are still as they were and all that hold none of its elements are zero.
+    period: rotations by so many slots change nothing, so that addresses count modulo the period; 0
+        if nothing is known. A view with a period has one vector.
+    rest: no slot that holds no element has a larger modulus, and none is above the peak of the
+        ciphertext. 0: these slots are zero, up to noise. inf: nothing else is known of them.
+    copies: slots that hold no element may also hold a copy of one, which is no larger than what is
+        said of the elements.
+    whole: of a part of an array, that array, if its slots are still as they were and all that hold
+        none of its elements are zero.
     """
 
     shape: tuple[int, ...]
@@ -92,7 +96,8 @@ class View:
 
     @property
     def cycle(self) -> int:
-        """Addresses may be taken modulo this number: the period or, of a single vector, all slots. 0 for several vectors."""
+        """Addresses may be taken modulo this number: the period or, of a single vector, all slots.
+        0 for several vectors."""
         return self.period or (self.slots if self.vectors == 1 else 0)
 
     def addresses(self) -> Addresses:
@@ -108,7 +113,8 @@ class View:
 
         Raises InvalidArgument if NumPy would have to move elements, or if there are none left.
         """
-        # One byte a slot. It is never read: only strides and the pointer to the first element matter.
+        # One byte a slot. It is never read: only strides and the pointer to the first element
+        # matter.
         memory: npt.NDArray[np.uint8] = np.empty(self.extent, np.uint8)
         old = np.lib.stride_tricks.as_strided(
             memory[self.first :], self.shape, self.strides, writeable=False
@@ -144,7 +150,8 @@ class View:
         return range(low // self.slots, high // self.slots + 1)
 
     def beside(self) -> View:
-        """The same view with what is known of the vectors that hold an element, as if there were no others."""
+        """The same view with what is known of the vectors that hold an element, as if there were no
+        others."""
         used, count = self.used(), self.period or self.slots
         if not self.zero and self.size == len(used) * count:  # there is nothing beside them
             return self.zeroed()
@@ -157,7 +164,8 @@ class View:
         return self.zeroed()
 
     def changing(self) -> View:
-        """The view of the same elements after the slots beside them became others, which are no larger than they were."""
+        """The view of the same elements after the slots beside them became others, which are no
+        larger than they were."""
         if len(self.used()) == self.vectors:
             return self.beside()
         return replace(self, whole=None)
@@ -200,7 +208,8 @@ class View:
         )
 
     def serves(self, target: View) -> bool:
-        """Whether this, broadcast to the shape of `target`, can be read at the addresses of `target`."""
+        """Whether this, broadcast to the shape of `target`, can be read at the addresses of
+        `target`."""
         if self.cycle == 0 and self.vectors != target.vectors:
             return False
         if self.vectors > target.vectors:
@@ -212,7 +221,8 @@ class View:
         return not difference.any()
 
     def scattered(self, values: npt.NDArray[Any], fill: complex = 0) -> npt.NDArray[Any]:
-        """The slots (vectors, slots) that hold `values`, broadcast to its shape, at its elements and `fill` elsewhere."""
+        """The slots (vectors, slots) that hold `values`, broadcast to its shape, at its elements
+        and `fill` elsewhere."""
         kind = np.complex128 if values.dtype.kind == "c" else np.float64
         flat = np.full(self.extent, fill, kind)
         flat[self.addresses()] = values

@@ -109,7 +109,8 @@ def _variants(given: Sequence[str]) -> dict[str, str]:
     return {family: name for family, _, name in pairs}
 
 
-#: Measured alone: demo_cifar has other images than demo_mnist; it, the encoder and the loops need a GPU or tens of GB; matvec_compiled compiles for minutes.
+#: Measured alone: demo_cifar has other images than demo_mnist; it, the encoder and the loops need a
+#: GPU or tens of GB; matvec_compiled compiles for minutes.
 _ALONE = ("demo_cifar", "demo_encoder", "demo_helr", "demo_rnn", "matvec_compiled")
 
 

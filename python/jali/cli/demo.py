@@ -49,13 +49,15 @@ _OTHERS = {
 
 @dataclass(frozen=True)
 class Result:
-    """The figures of a run. Times are in seconds of wall time. Bytes are for one image; key_bytes are sent once.
+    """The figures of a run. Times are in seconds of wall time. Bytes are for one image; key_bytes
+    are sent once.
 
-    seconds_per_image: encryption, serialisation, evaluation and decryption together, from the second request to the last
-        answer.
-    server_seconds_per_image: the mean time that a request spends in the server, divided by its images. With several
-        workers, requests overlap there.
-    first_seconds: for the first request, which is sent alone. On a GPU it also records the program. The means leave it out, unless it is the only one.
+    seconds_per_image: encryption, serialisation, evaluation and decryption together, from the
+        second request to the last answer.
+    server_seconds_per_image: the mean time that a request spends in the server, divided by its
+        images. With several workers, requests overlap there.
+    first_seconds: for the first request, which is sent alone. On a GPU it also records the program.
+        The means leave it out, unless it is the only one.
     compile_seconds: of ready_seconds, which is from the start to the first request.
     max_logit_error: the largest difference from the plain model's logits.
     precision_bits: -log2 of the root mean square of those differences.
@@ -183,7 +185,8 @@ def _images(options: Namespace) -> data.Images:
 
 
 def _known(options: Namespace, images: data.Images, used: int) -> npt.NDArray[np.generic]:
-    """Images to calibrate the program on: those on which the digits' network was trained, or of the same file."""
+    """Images to calibrate the program on: those on which the digits' network was trained, or of the
+    same file."""
     if options.name == "digits":
         return data.others(data.load_digits(test=False).images, 0)
     return data.others(images.images, used)
@@ -191,7 +194,8 @@ def _known(options: Namespace, images: data.Images, used: int) -> npt.NDArray[np
 
 @dataclass
 class _Timing:
-    """first: for the first request. seconds, server: for others, of so many images, or for the first if there are none."""
+    """first: for the first request. seconds, server: for others, of so many images, or for the
+    first if there are none."""
 
     first: float
     images: int
@@ -222,7 +226,8 @@ class _Session:
     def classify(
         self, images: npt.NDArray[np.generic], batch: int, workers: int
     ) -> tuple[Array, _Timing]:
-        """Logits (n, 10) that the server computes, `workers` requests at a time after the first, and the times."""
+        """Logits (n, 10) that the server computes, `workers` requests at a time after the first,
+        and the times."""
         begin = time.perf_counter()
         done = [self._answer(images[:batch])]
         first = seconds = time.perf_counter() - begin

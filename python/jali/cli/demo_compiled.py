@@ -1,4 +1,5 @@
-"""What the demos of compiled programs share: the plan, the prediction, and a run that is measured."""
+"""What the demos of compiled programs share: the plan, the prediction, and a run that is
+measured."""
 
 from __future__ import annotations
 
@@ -36,14 +37,17 @@ Array = npt.NDArray[np.float64]
 class Figures:
     """What a run took. Times are in seconds of wall time.
 
-    predicted_seconds: of the server, for the examples of one ciphertext. seconds: for one request, the mean of all. On a GPU the first request,
-        first_seconds, is recorded, and sent again.
-    predicted_bytes: keys, encoded matrices, those of bootstrapping, too, and arrays in the server's memory. device_bytes: the most that were in use
-        on the device at once, without what a recorded graph keeps for itself. host_bytes: the most that this process had in memory, with the
-        client and the compiler.
-    predicted_noise_bits, noise_bits: -log2 of the standard deviation of the noise of the output, in units of the largest number that the
-        calibration allows: what the plan says, and what the decrypted numbers have beside the model with its approximations.
-    refused: examples whose results decryption refused, because they left the ranges of the calibration.
+    predicted_seconds: of the server, for the examples of one ciphertext. seconds: for one request,
+        the mean of all. On a GPU the first request, first_seconds, is recorded, and sent again.
+    predicted_bytes: keys, encoded matrices, those of bootstrapping, too, and arrays in the server's
+        memory. device_bytes: the most that were in use on the device at once, without what a
+        recorded graph keeps for itself. host_bytes: the most that this process had in memory, with
+        the client and the compiler.
+    predicted_noise_bits, noise_bits: -log2 of the standard deviation of the noise of the output, in
+        units of the largest number that the calibration allows: what the plan says, and what the
+        decrypted numbers have beside the model with its approximations.
+    refused: examples whose results decryption refused, because they left the ranges of the
+        calibration.
     """
 
     device: str
@@ -115,7 +119,8 @@ def free_bytes() -> int | None:
 
 
 class Session:
-    """A function of arrays from its compilation to decrypted results, with a line for each stage."""
+    """A function of arrays from its compilation to decrypted results, with a line for each
+    stage."""
 
     def __init__(
         self,
@@ -125,8 +130,9 @@ class Session:
         options: Namespace,
         **how: Any,
     ) -> None:
-        """function: also a graph. calibration: a batch for every argument of the function, or what makes them, if they are needed. how:
-        precision_bits, batch, memory and margin, as of jali.compile.
+        """function: also a graph. calibration: a batch for every argument of the function, or what
+        makes them, if they are needed. how: precision_bits, batch, memory and margin, as of
+        jali.compile.
 
         Raises LimitExceeded if the server would need more memory than the machine has.
         """
@@ -208,9 +214,11 @@ class Session:
             )
 
     def run(self, *inputs: Array, batch: int | None = None) -> tuple[Array, Figures]:
-        """The decrypted results for one example, or a batch, of every argument, and the figures. batch: examples a request; None for all.
+        """The decrypted results for one example, or a batch, of every argument, and the figures.
+        batch: examples a request; None for all.
 
-        If decryption refuses a request, its results are NaN, and the others are not lost. Raises WrongDecryption if it refuses all.
+        If decryption refuses a request, its results are NaN, and the others are not lost. Raises
+        WrongDecryption if it refuses all.
         """
         threads, program = self._options.threads, self.program
         laps = [time.perf_counter()]
@@ -304,7 +312,8 @@ class Session:
 
 
 def _noise_bits(program: Program, inputs: tuple[Array, ...], found: Array) -> float:
-    """-log2 of the root mean square of the noise in decrypted numbers of the program's one output, without those that were refused."""
+    """-log2 of the root mean square of the noise in decrypted numbers of the program's one output,
+    without those that were refused."""
     ports, stages = program.manifest.inputs, program.stages
     examples = [np.reshape(x, (-1, *port.shape)) for x, port in zip(inputs, ports, strict=True)]
     (want,) = expected(stages["simplify"], stages["approximate"], examples)

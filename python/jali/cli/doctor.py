@@ -40,7 +40,8 @@ def _extras() -> dict[str, list[str]]:
 
 
 def self_test() -> dict[str, Any]:
-    """Encrypts, computes and decrypts fresh random numbers. Returns the result, its error, and times in seconds."""
+    """Encrypts, computes and decrypts fresh random numbers. Returns the result, its error, and
+    times in seconds."""
     start = time.perf_counter()
 
     def lap() -> float:
@@ -75,7 +76,8 @@ def self_test() -> dict[str, Any]:
 
 
 def tfhe_test(where: str) -> dict[str, Any]:
-    """Encrypts every pair of bits, computes two gates of each on a device, and decrypts. Times are in seconds.
+    """Encrypts every pair of bits, computes two gates of each on a device, and decrypts. Times are
+    in seconds.
 
     where: "cpu" or "cuda:K".
     """
@@ -211,7 +213,8 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(list(argv))
     report = examine()
     test = report["self_test"]
-    # A GPU that cannot compute TFHE at all is no fault of the installation; one that computes it wrongly is.
+    # A GPU that cannot compute TFHE at all is no fault of the installation; one that computes it
+    # wrongly is.
     passed = test["passed"] and all(
         one["passed"] or (where != "cpu" and "error" in one)
         for where, one in report["tfhe"].items()

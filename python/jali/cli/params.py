@@ -1,4 +1,5 @@
-"""``jali params``: the parameters for a circuit, what they cost, and what would change them; TFHE's are in tfhe_params.py."""
+"""``jali params``: the parameters for a circuit, what they cost, and what would change them; TFHE's
+are in tfhe_params.py."""
 
 from __future__ import annotations
 
@@ -78,7 +79,8 @@ def _below(log2: float) -> str:
 
 
 def _bootstrapping(params: ckks.Params) -> dict[str, Any]:
-    """Facts about bootstrapping of all slots. The keys include one for relinearisation and one for conjugation."""
+    """Facts about bootstrapping of all slots. The keys include one for relinearisation and one for
+    conjugation."""
     return {
         "order": params.bootstrap_order,
         "from_level": params.bootstrap_level,

@@ -75,7 +75,8 @@ def print_presets() -> None:
 
 
 def fitting(message_bits: int, carry_bits: int, log2_p_fail: float) -> list[tfhe.Params]:
-    """The presets of 128 bits of security whose messages have so many bits, and at least so much room for sums.
+    """The presets of 128 bits of security whose messages have so many bits, and at least so much
+    room for sums.
 
     Raises InvalidArgument, which says what would fit, if there are none.
     """

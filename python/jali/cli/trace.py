@@ -1,4 +1,5 @@
-"""The command ``jali trace``: records what a program asks of its engine, in the schema of docs/format.md."""
+"""The command ``jali trace``: records what a program asks of its engine, in the schema of
+docs/format.md."""
 
 from __future__ import annotations
 

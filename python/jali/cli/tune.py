@@ -1,4 +1,5 @@
-"""``jali tune``: finds which of an engine's implementations is fastest on this machine, and what operations cost there."""
+"""``jali tune``: finds which of an engine's implementations is fastest on this machine, and what
+operations cost there."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ __all__ = ["main", "tune"]
 
 Choices = dict[str, str]  # by family
 
-# A choice is judged by the time of these operations, at the shapes of jali.bench.primitives. They are most of every
-# program's time.
+# A choice is judged by the time of these operations, at the shapes of jali.bench.primitives. They
+# are most of every program's time.
 OPERATIONS = ("ntt", "intt", "key_switch", "mod_down")
 # Figures: docs/notebook/2026-11-23-tfhe-cpu.md.
 OF_TFHE = (
@@ -37,8 +38,9 @@ def tune(
 ) -> Iterator[tuple[str, int, Choices, Mapping[str, float]]]:
     """Yields (word, log2 N, best choices, seconds of each candidate), one ring after the other.
 
-    Families are tried one after the other, each with the best choices of those before. The results of every candidate are
-    first compared with those of the reference engine. Raises InternalError if one is wrong.
+    Families are tried one after the other, each with the best choices of those before. The results
+    of every candidate are first compared with those of the reference engine. Raises InternalError
+    if one is wrong.
     """
     for word in words:
         for log_n in log_ns:
@@ -141,8 +143,9 @@ def default_word(device: str) -> str:
 
 
 def planned_words(device: str) -> list[str]:
-    """The words of bootstrapping parameters among which jali.compile chooses on a device. On a GPU that is also the word of 52 bits, which takes half as many
-    limbs, each of which takes much longer: only a measurement says which plan is faster."""
+    """The words of bootstrapping parameters among which jali.compile chooses on a device. On a GPU
+    that is also the word of 52 bits, which takes half as many limbs, each of which takes much
+    longer: only a measurement says which plan is faster."""
     word = default_word(device)
     return [word] if device == "cpu" else sorted({word, "w52"})
 

@@ -144,7 +144,8 @@ def compile(
 
 
 def _warn_of_dear(program: Program, of_logits: Callable[[], Program]) -> None:
-    """Warns if the program's keys take much and those of logits, which are compiled for it, less."""
+    """Warns if the program's keys take much and those of logits, which are compiled for it,
+    less."""
     keys = program.sizes().keys_expanded
     if keys < _DEAR:
         return
@@ -237,7 +238,8 @@ def trace(module: Any, example: Any, *, output: str = "logits") -> Graph:
 
 
 def _check_method(function: Any) -> None:
-    """Raises InvalidArgument for a method of a model, such as predict: the model itself is compiled."""
+    """Raises InvalidArgument for a method of a model, such as predict: the model itself is
+    compiled."""
     owner = getattr(function, "__self__", None)
     if is_estimator(owner) or (is_module(owner) and not isinstance(owner, type)):
         more = ' and output="probability"' if function.__name__ == "predict_proba" else ""
@@ -283,7 +285,8 @@ def _inner(array: Array) -> tuple[int, ...]:
 
 
 def _check_columns(model: Any, table: Any) -> None:
-    """Raises InvalidArgument for a table whose columns are not those on which an estimator was fitted, in their order: programs know numbers by their places."""
+    """Raises InvalidArgument for a table whose columns are not those on which an estimator was
+    fitted, in their order: programs know numbers by their places."""
     if not (hasattr(table, "columns") and hasattr(model, "feature_names_in_")):
         return
     names, given = list(model.feature_names_in_), list(table.columns)

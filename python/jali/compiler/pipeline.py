@@ -1,4 +1,5 @@
-"""The pipeline: all passes of the compiler, in the order in which they run. A pass is a function from graph to graph.
+"""The pipeline: all passes of the compiler, in the order in which they run. A pass is a function
+from graph to graph.
 
 | stage | passes |
 |---|---|
@@ -11,8 +12,10 @@
 | lower | `layout.scaled_sums`; `layout.lower`: matrices become diagonals |
 | levels | `passes.levels`: the level of every array, as planning chooses it |
 
-Up to approximate, they know no parameters and run once (`Calibrated.of`) or once for each precision that is tried (`Calibrated.approximated`). The
-rest, `lowered`, depends on the number of slots, and `jali.compiler.planning` runs it for all parameters that it compares. `jali.compiler.driver` calls both.
+Up to approximate, they know no parameters and run once (`Calibrated.of`) or once for each precision
+that is tried (`Calibrated.approximated`). The rest, `lowered`, depends on the number of slots, and
+`jali.compiler.planning` runs it for all parameters that it compares. `jali.compiler.driver` calls
+both.
 """
 
 from __future__ import annotations
@@ -50,7 +53,8 @@ _NUMBERS = 1 << 23  # and on as many as have so many numbers in all arrays of th
 
 @dataclass
 class Calibrated:
-    """A model with ranges for its arrays, and the examples on which errors are measured. results: of its first output, for all examples."""
+    """A model with ranges for its arrays, and the examples on which errors are measured. results:
+    of its first output, for all examples."""
 
     stages: Mapping[str, Graph]
     changes: Changes
@@ -112,9 +116,12 @@ def lowered(
     known: dict[int, dict[str, Layout]] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Graph]:
-    """The stages after approximation, for lanes of this many slots. weights: by which layouts are chosen. levels: None stands for the lowest, without
-    bootstrapping. bootstraps: whether arrays may be bootstrapped. apart: whether sums in loops may be taken apart; see jali.compiler.layout.scaled_sums. known: by the number of slots, the
-    layouts that were chosen for this graph before, and will be; they depend neither on bootstraps nor on apart, as amplification moves no number."""
+    """The stages after approximation, for lanes of this many slots. weights: by which layouts are
+    chosen. levels: None stands for the lowest, without bootstrapping. bootstraps: whether arrays
+    may be bootstrapped. apart: whether sums in loops may be taken apart; see
+    jali.compiler.layout.scaled_sums. known: by the number of slots, the layouts that were chosen
+    for this graph before, and will be; they depend neither on bootstraps nor on apart, as
+    amplification moves no number."""
     if not bootstraps and not has_loops(graph):
         graph = amplified(graph)
     told = progress or Progress()
@@ -139,8 +146,8 @@ def lowered(
 def lowered_as(
     graph: Graph, params: ckks.Params, lanes: int, weights: Weights, levels: Levels
 ) -> dict[str, Graph]:
-    """The stages after approximation of the plan that these weights and levels belong to, in which sums are taken apart or not. Raises InvalidArgument if
-    they belong to neither."""
+    """The stages after approximation of the plan that these weights and levels belong to, in which
+    sums are taken apart or not. Raises InvalidArgument if they belong to neither."""
     kind = params.slots // lanes, weights, levels
     try:
         return lowered(graph, *kind, bootstraps=params.bootstraps)

@@ -1,4 +1,5 @@
-"""The progress of a compilation: a function of the caller's is told each stage when it begins, and about how much is done by then."""
+"""The progress of a compilation: a function of the caller's is told each stage when it begins, and
+about how much is done by then."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ def checked_progress(progress: Counted | None) -> Counted | None:
 
 
 class _Stopped(BaseException):
-    """The function raised. Planning catches errors of its own, and must not take the function's for one of them."""
+    """The function raised. Planning catches errors of its own, and must not take the function's for
+    one of them."""
 
 
 class Progress:
@@ -55,7 +57,8 @@ class Progress:
             raise _Stopped from None
 
     def some(self, stage: str, part: float) -> None:
-        """One of nobody knows how many stages begins. By its end, such a part of what was left is done."""
+        """One of nobody knows how many stages begins. By its end, such a part of what was left is
+        done."""
         self.at(stage, self._done)
         self._done += part * (1.0 - self._done)
 

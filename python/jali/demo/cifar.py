@@ -1,8 +1,10 @@
-"""The networks of ``jali demo cifar``: ResNet-20 (He et al. 2016) on 32 x 32 colour images, with squares or with ReLU.
+"""The networks of ``jali demo cifar``: ResNet-20 (He et al. 2016) on 32 x 32 colour images, with
+squares or with ReLU.
 
-A convolution, stages of blocks with 16, 32 and 64 channels, the mean of each channel, a linear layer. A block is two 3 x 3 convolutions beside
-a shortcut, which takes every second pixel and zeros for new channels where a stage begins. All of it goes through jali.compile; nothing
-here knows how arrays lie in ciphertexts. tools/train/cifar_resnet20.py trained the network with squares.
+A convolution, stages of blocks with 16, 32 and 64 channels, the mean of each channel, a linear
+layer. A block is two 3 x 3 convolutions beside a shortcut, which takes every second pixel and zeros
+for new channels where a stage begins. All of it goes through jali.compile; nothing here knows how
+arrays lie in ciphertexts. tools/train/cifar_resnet20.py trained the network with squares.
 """
 
 from __future__ import annotations
@@ -52,10 +54,11 @@ _AT_ONCE = 50  # images in the clear
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """A 3 x 3 convolution, a sum and an activation: t = weight * x + offset + past y, where y is what the shortcut passes on.
+    """A 3 x 3 convolution, a sum and an activation: t = weight * x + offset + past y, where y is
+    what the shortcut passes on.
 
-    weight: (out, in, 3, 3). offset: (out,). past: (out,), or None without a shortcut. square: (out,), and the activation is square t^2; None
-    for ReLU.
+    weight: (out, in, 3, 3). offset: (out,). past: (out,), or None without a shortcut. square:
+    (out,), and the activation is square t^2; None for ReLU.
     """
 
     weight: Array
@@ -79,7 +82,8 @@ class Network:
         return self.layers[0].square is not None
 
     def scores(self, x: Any, relu: str = "relu") -> Any:
-        """The scores (classes,) of a normalised image (3, rows, columns), while it is traced. relu: a function of jali.nn.scalar."""
+        """The scores (classes,) of a normalised image (3, rows, columns), while it is traced. relu:
+        a function of jali.nn.scalar."""
         first, *others = self.layers
         y = _activated(_convolved(x, first), first, relu)
         for inner, outer in zip(others[::2], others[1::2], strict=True):
@@ -130,7 +134,8 @@ def _shortcut(x: Any, channels: int) -> Any:
     return layers.padded(x[:, ::2, ::2], ((added // 2, added // 2), (0, 0), (0, 0)), "constant")
 
 
-# --- weights ----------------------------------------------------------------------------------------
+# --- weights
+# ----------------------------------------------------------------------------------------
 
 
 def shipped() -> Network:
@@ -141,10 +146,10 @@ def shipped() -> Network:
 def load(path: Path) -> Network:
     """The network of an .npz of either kind.
 
-    - As jali ships it: for layer k, weight_k in whole steps with their size step_k (out,), offset_k, and past_k and square_k where it has them; linear
-      and bias.
-    - As the paper with multiplexed convolutions (E. Lee et al., ICML 2022) has it: conv1_weight, bn1_.., layer1_0_conv1_weight, .., linear_weight and
-      linear_bias. Its activation is ReLU.
+    - As jali ships it: for layer k, weight_k in whole steps with their size step_k (out,),
+      offset_k, and past_k and square_k where it has them; linear and bias.
+    - As the paper with multiplexed convolutions (E. Lee et al., ICML 2022) has it: conv1_weight,
+      bn1_.., layer1_0_conv1_weight, .., linear_weight and linear_bias. Its activation is ReLU.
 
     Raises InvalidArgument for anything else.
     """
@@ -233,11 +238,13 @@ def _check(network: Network) -> None:
         raise ValueError(f"{network.bias.shape} numbers are added to {len(network.linear)} scores")
 
 
-# --- images -----------------------------------------------------------------------------------------
+# --- images
+# -----------------------------------------------------------------------------------------
 
 
 def normalised(images: npt.NDArray[np.generic]) -> Array:
-    """What the client encrypts (n, 3, rows, columns), of pixels (n, rows, columns, 3) from 0 to 255."""
+    """What the client encrypts (n, 3, rows, columns), of pixels (n, rows, columns, 3) from 0 to
+    255."""
     whole = (np.asarray(images, np.float64) / 255 - MEAN) / DEVIATION
     return np.ascontiguousarray(whole.transpose(0, 3, 1, 2))
 
@@ -256,8 +263,9 @@ def chosen(path: Path, count: int) -> tuple[data.Images, npt.NDArray[np.generic]
 
 
 def made(count: int, side: int, rng: np.random.Generator) -> npt.NDArray[np.uint8]:
-    """So many drawn images, whose light and colours vary as those of photographs: waves of frequency f have sizes like f^(-3/2), and light
-    varies more than colour. Figures in plain colours are so unlike photographs that numbers of the network with squares grow without bound.
+    """So many drawn images, whose light and colours vary as those of photographs: waves of
+    frequency f have sizes like f^(-3/2), and light varies more than colour. Figures in plain
+    colours are so unlike photographs that numbers of the network with squares grow without bound.
     """
     waves = np.fft.fftfreq(side) * side
     frequency = np.maximum(np.hypot(waves[:, None], waves[None]), 1.0)

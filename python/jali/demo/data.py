@@ -26,7 +26,8 @@ _IDX_UBYTE = 0x08
 
 @dataclass(frozen=True)
 class Images:
-    """Raw pixels (n, side, side), or (n, side, side, 3) with colours, labels (n,), and where they come from."""
+    """Raw pixels (n, side, side), or (n, side, side, 3) with colours, labels (n,), and where they
+    come from."""
 
     images: npt.NDArray[np.generic]
     labels: npt.NDArray[np.int64]
@@ -59,7 +60,8 @@ def load_digits(*, test: bool = True) -> Images:
 
 
 def load_mnist(images: Path, labels: Path | None = None) -> Images:
-    """Images from an .npz with `images` and `labels`, or from a pair of IDX files, which may be gzipped.
+    """Images from an .npz with `images` and `labels`, or from a pair of IDX files, which may be
+    gzipped.
 
     labels: the IDX file of the labels. None looks beside `images` for a file of the usual name.
 
@@ -79,8 +81,8 @@ def load_mnist(images: Path, labels: Path | None = None) -> Images:
 
 
 def others(images: npt.NDArray[np.generic], used: int) -> npt.NDArray[np.generic]:
-    """Images to calibrate a program on that encrypts the first `used`: of those behind them, or of all, if fewer than FEW are
-    left. They are spread evenly, and at most KNOWN."""
+    """Images to calibrate a program on that encrypts the first `used`: of those behind them, or of
+    all, if fewer than FEW are left. They are spread evenly, and at most KNOWN."""
     rest = images[used:] if len(images) - used >= FEW else images
     return np.asarray(rest[np.linspace(0, len(rest) - 1, min(len(rest), KNOWN)).astype(int)])
 

@@ -1,16 +1,20 @@
-"""The Deep-NN workload: NN-20, NN-50 and NN-100 on 28 x 28 images, in the clear and on encrypted images.
+"""The Deep-NN workload: NN-20, NN-50 and NN-100 on 28 x 28 images, in the clear and on encrypted
+images.
 
-A convolution of 10 x 11 with two maps gives 840 sums. Dense layers of 92 follow, each sum through ReLU by a look-up, and ten
-scores. Everything is a whole number: a pixel is black or white, weights are at most 3 in size, results of look-ups are 0 to 3.
+A convolution of 10 x 11 with two maps gives 840 sums. Dense layers of 92 follow, each sum through
+ReLU by a look-up, and ten scores. Everything is a whole number: a pixel is black or white, weights
+are at most 3 in size, results of look-ups are 0 to 3.
 
-A sum s is held as 512 + step s of 1,024 values, and a table has one result for all values that are nearest to s. So a look-up is
-wrong if noise is half a step, and even then its result is another one only if s is beside a sum that gives another one. `step` is a
-choice for each layer, because it divides the range of its sums: a larger one has fewer wrong look-ups, and less room. An
-encrypted network computes the very numbers of the clear one unless a look-up is wrong.
+A sum s is held as 512 + step s of 1,024 values, and a table has one result for all values that are
+nearest to s. So a look-up is wrong if noise is half a step, and even then its result is another one
+only if s is beside a sum that gives another one. `step` is a choice for each layer, because it
+divides the range of its sums: a larger one has fewer wrong look-ups, and less room. An encrypted
+network computes the very numbers of the clear one unless a look-up is wrong.
 
-A sum beyond the range counts modulo 2,048, and of the upper half the look-up gives minus its result. The clear network does the
-same, so that this costs accuracy and no agreement. `tools/train/deep_nn.py` trained the weights such that it is rare, and chose
-steps for which the range ends midway between two sums.
+A sum beyond the range counts modulo 2,048, and of the upper half the look-up gives minus its
+result. The clear network does the same, so that this costs accuracy and no agreement.
+`tools/train/deep_nn.py` trained the weights such that it is rare, and chose steps for which the
+range ends midway between two sums.
 """
 
 from __future__ import annotations
@@ -44,8 +48,9 @@ STEP_LIMIT = 31  # so that a white pixel is a message
 MAX_NORM2 = 160
 _MAX_FILE_BYTES = 400_000
 
-# The sizes of the preset message_2_carry_2_block, with 128 bits of security. A value is as narrow as two steps of the rotation, so
-# that noise takes it for its neighbour all the time: log2_p_fail says that, and not how often a sum is taken for another one.
+# The sizes of the preset message_2_carry_2_block, with 128 bits of security. A value is as narrow
+# as two steps of the rotation, so that noise takes it for its neighbour all the time: log2_p_fail
+# says that, and not how often a sum is taken for another one.
 PARAMS = tfhe.Params.create(
     name="deep_nn",
     n=846,
@@ -74,7 +79,8 @@ class Layer:
     """Sums and what becomes of them.
 
     weights: (rows, columns). constants: (rows,), values, so that 0 is the value 512.
-    step: a sum of 1, in values. table: the look-up's results for the values 0 to 1023, in steps of the next layer; none for the last.
+    step: a sum of 1, in values. table: the look-up's results for the values 0 to 1023, in steps of
+        the next layer; none for the last.
     """
 
     weights: npt.NDArray[np.int8]
@@ -84,7 +90,8 @@ class Layer:
 
     @property
     def norm2(self) -> int:
-        """The largest squared 2-norm of a row: how much of the look-ups' variance a sum collects."""
+        """The largest squared 2-norm of a row: how much of the look-ups' variance a sum
+        collects."""
         return int(np.square(self.weights.astype(np.int64)).sum(1).max())
 
 
@@ -106,7 +113,8 @@ class Network:
         return sum(len(layer.weights) for layer in self.layers if layer.table is not None)
 
     def pixels(self, images: npt.NDArray[np.generic]) -> Whole:
-        """From raw pixels (n, 28, 28), 0 to 255, to what is encrypted, (n, 784): black or white, in steps of the first layer."""
+        """From raw pixels (n, 28, 28), 0 to 255, to what is encrypted, (n, 784): black or white, in
+        steps of the first layer."""
         pixels = np.asarray(images)
         if (
             pixels.ndim != 3
@@ -126,7 +134,8 @@ class Network:
         return (values - MIDDLE + step // 2) // step
 
     def scores(self, images: npt.NDArray[np.generic]) -> Whole:
-        """In the clear: (n, 10). The answer is the index of the largest score, the first if several are."""
+        """In the clear: (n, 10). The answer is the index of the largest score, the first if several
+        are."""
         return self.read(self.values(images))
 
     def values(
@@ -154,12 +163,14 @@ class Network:
 
 
 def sum_variance(norm2: Any) -> Any:
-    """The variance of a sum of look-ups' results under PARAMS, in squared values, for weights of this squared norm."""
+    """The variance of a sum of look-ups' results under PARAMS, in squared values, for weights of
+    this squared norm."""
     return _PER_TORUS2 * PARAMS.bootstrapped_variance * norm2
 
 
 def look_up_variance(norm2: Any) -> Any:
-    """The same of what a look-up of such a sum sees, x. It then takes the entry floor(x + 3/4) of its table (LookUpTable)."""
+    """The same of what a look-up of such a sum sees, x. It then takes the entry floor(x + 3/4) of
+    its table (LookUpTable)."""
     return sum_variance(norm2) + _PER_TORUS2 * PARAMS.variance_before_look_up(0)
 
 
@@ -192,7 +203,8 @@ class Client:
 
 
 class Server:
-    """It has the weights and the client's public keys, and never sees a pixel, a score or an answer.
+    """It has the weights and the client's public keys, and never sees a pixel, a score or an
+    answer.
 
     params, keys: Client.public_bytes(). min_security: parameters with fewer bits are refused.
     """
@@ -238,10 +250,12 @@ class Server:
 
 
 def relu_table(step: int, divisor: int, top: int, unit: int) -> tuple[int, ...]:
-    """unit min(top, floor(max(s, 0) / divisor + 1/2)) for the sum s whose value is nearest to each of the values.
+    """unit min(top, floor(max(s, 0) / divisor + 1/2)) for the sum s whose value is nearest to each
+    of the values.
 
-    The sum s has `step` values, from 512 + step s - (step - 1) // 2 on. So the middle of its box of the torus is a quarter of a value
-    above that of s if step is even, and as much below it if step is odd (look_up_variance).
+    The sum s has `step` values, from 512 + step s - (step - 1) // 2 on. So the middle of its box of
+    the torus is a quarter of a value above that of s if step is even, and as much below it if step
+    is odd (look_up_variance).
     """
     s = np.maximum((np.arange(VALUES) - MIDDLE + (step - 1) // 2) // step, 0)
     return tuple(int(v) for v in unit * np.minimum(top, (2 * s + divisor) // (2 * divisor)))

@@ -1,7 +1,10 @@
-"""The network of ``jali demo encoder``: the encoder of a transformer that reads sentences. tools/train/encoder.py trained it.
+"""The network of ``jali demo encoder``: the encoder of a transformer that reads sentences.
+tools/train/encoder.py trained it.
 
-It has two layers, 128 features and two heads of 64, 512 hidden units, softmax, layer normalisation and GELU, as BERT-tiny. The client has the embedding, in which
-word and place become a vector. It fills all places with copies of the sentence, so that nobody has to mask what lies behind its end. The server has everything
+It has two layers, 128 features and two heads of 64, 512 hidden units, softmax, layer normalisation
+and GELU, as BERT-tiny. The client has the embedding, in which word and place become a vector. It
+fills all places with copies of the sentence, so that nobody has to mask what lies behind its end.
+The server has everything
 else: encrypted vectors in, an encrypted logit out.
 """
 
@@ -44,9 +47,10 @@ Array = npt.NDArray[np.float64]
 class Network:
     """A trained network.
 
-    words: what it knows. embedding: (words + 1, WIDTH), first the vector of a sentence without any of them. strength: of the vectors of places. norm: (2, WIDTH), weight and
-    bias of the normalisation of what the client encrypts. layers: the weights of each, as jali.nn.encoders has them. head: WIDTH
-    weights and a bias.
+    words: what it knows. embedding: (words + 1, WIDTH), first the vector of a sentence without any
+    of them. strength: of the vectors of places. norm: (2, WIDTH), weight and bias of the
+    normalisation of what the client encrypts. layers: the weights of each, as jali.nn.encoders has
+    them. head: WIDTH weights and a bias.
     """
 
     words: tuple[str, ...]
@@ -61,7 +65,8 @@ class Network:
         return replace(self, layers=self.layers[:layers])
 
     def embedded(self, texts: Sequence[str], tokens: int = TOKENS) -> Array:
-        """What the client encrypts (n, WIDTH, tokens): the vectors of the first words that are known, again and again."""
+        """What the client encrypts (n, WIDTH, tokens): the vectors of the first words that are
+        known, again and again."""
         known = _numbers(self.words)
         found = np.zeros((len(texts), WIDTH, tokens))
         for one, text in zip(found, texts, strict=True):
@@ -71,7 +76,8 @@ class Network:
         return found
 
     def logit(self, vectors: Any) -> Any:
-        """Positive for praise (1,): of vectors (WIDTH, tokens), arrays of NumPy or those of jali.compile."""
+        """Positive for praise (1,): of vectors (WIDTH, tokens), arrays of NumPy or those of
+        jali.compile."""
         x = vectors
         for weights in self.layers:
             x = encoder_layer(x, weights, HEADS)
@@ -83,7 +89,8 @@ class Network:
 
 
 def places(count: int) -> Array:
-    """The vectors (count, WIDTH) of the first places: sines and cosines of wave lengths from 2 pi to 20,000 pi (Vaswani et al. 2017)."""
+    """The vectors (count, WIDTH) of the first places: sines and cosines of wave lengths from 2 pi
+    to 20,000 pi (Vaswani et al. 2017)."""
     angles = np.arange(count)[:, None] / 10000 ** (np.arange(0, WIDTH, 2) / WIDTH)
     return np.stack([np.sin(angles), np.cos(angles)], axis=2).reshape(count, WIDTH)
 

@@ -1,6 +1,8 @@
-"""The task of ``jali demo helr``: training a logistic regression to tell a 3 from an 8 (Han et al., 2019).
+"""The task of ``jali demo helr``: training a logistic regression to tell a 3 from an 8 (Han et al.,
+2019).
 
-A row is the means of 2x2 pixels, 14x14 of them between 0 and 1, and a 1 for the bias, times the label, in 256 columns.
+A row is the means of 2x2 pixels, 14x14 of them between 0 and 1, and a 1 for the bias, times the
+label, in 256 columns.
 """
 
 from __future__ import annotations
@@ -58,7 +60,8 @@ def _rows(images: npt.NDArray[np.generic], labels: npt.NDArray[np.int64]) -> Arr
 
 
 def load(images: Path, labels: Path | None = None) -> Task:
-    """The images of a 3 and of an 8 in a file of 28x28 digits: the last 6% to test on, the others in a fixed order.
+    """The images of a 3 and of an 8 in a file of 28x28 digits: the last 6% to test on, the others
+    in a fixed order.
 
     Raises InvalidArgument as data.load_mnist does.
     """
@@ -73,7 +76,8 @@ def load(images: Path, labels: Path | None = None) -> Task:
 
 
 def made(rows: int, rng: np.random.Generator) -> Task:
-    """So many rows of drawn figures, and 1,000 to test on: two rings above each other, or the right halves of both, with noise."""
+    """So many rows of drawn figures, and 1,000 to test on: two rings above each other, or the right
+    halves of both, with noise."""
     count = rows + 1000
     labels = rng.choice(DIGITS, count)
     y, x = (grid[None] for grid in np.mgrid[:28, :28])

@@ -1,6 +1,8 @@
-"""The networks of ``jali demo digits`` and ``jali demo mnist``: convolution, square, dense, square, dense.
+"""The networks of ``jali demo digits`` and ``jali demo mnist``: convolution, square, dense, square,
+dense.
 
-``Network.logits`` is the plain model, in float64, that encrypted answers are compared with. ``Network.program`` is what jali.compile makes of it.
+``Network.logits`` is the plain model, in float64, that encrypted answers are compared with.
+``Network.program`` is what jali.compile makes of it.
 """
 
 from __future__ import annotations
@@ -27,11 +29,12 @@ PRECISION_BITS = 12.0  # of the largest logit: the most for which N = 2^13 is en
 class Network:
     """A network's weights, and how it pads the image.
 
-    conv_weight (maps, kernel, kernel), conv_bias (maps,), dense1_weight (hidden, maps * out * out) with
-    columns in the order (map, row, column), dense1_bias (hidden,), dense2_weight (10, hidden),
+    conv_weight (maps, kernel, kernel), conv_bias (maps,), dense1_weight (hidden, maps * out * out)
+    with columns in the order (map, row, column), dense1_bias (hidden,), dense2_weight (10, hidden),
     dense2_bias (10,).
     pad: the number of zeros (left, right, top, bottom) around the image.
-    pixel_max: the value of a white pixel in the images; the network was trained on pixels in [0, 1].
+    pixel_max: the value of a white pixel in the images; the network was trained on pixels in [0,
+        1].
     """
 
     name: str
@@ -47,7 +50,8 @@ class Network:
     dense2_bias: Array
 
     def pixels(self, images: npt.NDArray[np.generic]) -> Array:
-        """From raw pixels (n, side, side) to what the network takes, (n, 1, side, side) in [0, 1]."""
+        """From raw pixels (n, side, side) to what the network takes, (n, 1, side, side) in [0,
+        1]."""
         return np.asarray(images, np.float64)[:, None] / self.pixel_max
 
     def logits(self, images: npt.NDArray[np.generic]) -> Array:
@@ -88,8 +92,9 @@ class Network:
         return builder.graph([x])
 
     def program(self, images: npt.NDArray[np.generic]) -> Program:
-        """The encrypted program, for a CPU or a GPU: its words of 32 bits suit both, and an image is one ciphertext of N = 2^13, which a client encrypts in
-        less time than the four of 2^14 that are planned for a GPU alone.
+        """The encrypted program, for a CPU or a GPU: its words of 32 bits suit both, and an image
+        is one ciphertext of N = 2^13, which a client encrypts in less time than the four of 2^14
+        that are planned for a GPU alone.
 
         images: raw pixels (n, side, side) on which it is calibrated.
         """

@@ -1,6 +1,8 @@
-"""The networks of ``jali demo rnn``: a recurrent network and an LSTM of 128 units that read sentences. tools/train/recurrent.py trained them.
+"""The networks of ``jali demo rnn``: a recurrent network and an LSTM of 128 units that read
+sentences. tools/train/recurrent.py trained them.
 
-The client has the embedding and the last layer, the server the cell: encrypted vectors in, an encrypted state out.
+The client has the embedding and the last layer, the server the cell: encrypted vectors in, an
+encrypted state out.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Function:
-    """A polynomial in the place of a function, and up to which modulus training keeps its argument."""
+    """A polynomial in the place of a function, and up to which modulus training keeps its
+    argument."""
 
     coefficients: tuple[float, ...]
     reach: float
@@ -35,14 +38,16 @@ class Function:
 
 @dataclass(frozen=True)
 class Cell:
-    """gates: how many rows of UNITS the matrices have. gate: in the place of the sigmoid, for cells with gates."""
+    """gates: how many rows of UNITS the matrices have. gate: in the place of the sigmoid, for cells
+    with gates."""
 
     gates: int
     activation: Function
     gate: Function | None = None
 
 
-#: The cubic polynomials of an LSTM are the least squares of the sigmoid on [-4, 4] and of tanh on [-2, 2].
+#: The cubic polynomials of an LSTM are the least squares of the sigmoid on [-4, 4] and of tanh on
+#: [-2, 2].
 CELLS = {
     "rnn": Cell(1, Function(workloads.TANH, 5.0)),
     "lstm": Cell(4, Function(TANH_2, 2.0), Function(SIGMOID_4, 4.0)),
@@ -51,7 +56,8 @@ CELLS = {
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A trained network. embedding: (words, UNITS), with zeros in front for words that it does not know. head: UNITS weights and a bias."""
+    """A trained network. embedding: (words, UNITS), with zeros in front for words that it does not
+    know. head: UNITS weights and a bias."""
 
     name: str
     words: tuple[str, ...]
@@ -61,7 +67,8 @@ class Network:
     head: Array
 
     def embedded(self, texts: Sequence[str], steps: int) -> Array:
-        """What the client encrypts (n, steps, UNITS): the vectors of the last words that are known, with zeros in front."""
+        """What the client encrypts (n, steps, UNITS): the vectors of the last words that are known,
+        with zeros in front."""
         found = np.zeros((len(texts), steps, UNITS))
         for row, text in zip(found, texts, strict=True):
             numbers = [self._numbers[w] for w in text.split() if w in self._numbers][-steps:]
@@ -73,7 +80,8 @@ class Network:
         return _numbers(self.words)
 
     def state(self, vectors: Any) -> Any:
-        """The last state (UNITS,) after vectors (steps, UNITS): arrays of NumPy, or those of jali.compile."""
+        """The last state (UNITS,) after vectors (steps, UNITS): arrays of NumPy, or those of
+        jali.compile."""
         bias, cell = np.zeros(len(self.outer)), CELLS[self.name]
         act = cell.activation.coefficients
         if cell.gate is None:

@@ -20,7 +20,8 @@ _FILES = (("rt-polarity.neg", 0), ("rt-polarity.pos", 1))
 
 @dataclass(frozen=True)
 class Sentences:
-    """Texts in lower case, words and signs between spaces; labels (n,), 1 for praise; and where they come from."""
+    """Texts in lower case, words and signs between spaces; labels (n,), 1 for praise; and where
+    they come from."""
 
     texts: tuple[str, ...]
     labels: npt.NDArray[np.int64]
@@ -31,13 +32,15 @@ class Sentences:
         return Sentences(self.texts[:limit], self.labels[:limit], self.source)
 
     def frequent(self, most: int) -> list[str]:
-        """At most so many words, the most frequent first, and equally frequent ones in the order of the alphabet."""
+        """At most so many words, the most frequent first, and equally frequent ones in the order of
+        the alphabet."""
         counts = Counter(word for text in self.texts for word in text.split())
         return sorted(sorted(counts), key=lambda word: -counts[word])[:most]
 
 
 def load(folder: Path) -> tuple[Sentences, Sentences]:
-    """The sentences of a folder with rt-polarity.pos and rt-polarity.neg, those for training and HELD others, in a fixed order.
+    """The sentences of a folder with rt-polarity.pos and rt-polarity.neg, those for training and
+    HELD others, in a fixed order.
 
     Raises InvalidArgument for files that are missing or hold anything else.
     """

@@ -28,7 +28,8 @@ def _encodable(text: str) -> bool:
 
 
 def _lines(image: npt.NDArray[np.float64]) -> list[str]:
-    """The lines of one image with pixels in [0, 1]. A pixel takes two columns in a small image, half a one in others."""
+    """The lines of one image with pixels in [0, 1]. A pixel takes two columns in a small image,
+    half a one in others."""
     rich = _encodable(_QUADRANTS + _SHADES)
     if image.shape[0] <= 14 or not rich:
         step = 1 if image.shape[0] <= 14 else 2
@@ -80,7 +81,8 @@ def write_png(
     *,
     most: int = 200,
 ) -> None:
-    """Draws a grid of images with the encrypted prediction under each: green if it equals the label, otherwise red.
+    """Draws a grid of images with the encrypted prediction under each: green if it equals the
+    label, otherwise red.
 
     images: (n, side, side) with pixels in [0, 1]; the first `most` are drawn.
     """

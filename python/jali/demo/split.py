@@ -19,7 +19,8 @@ def _scattered(count: int, test: int) -> list[int]:
 
 
 def digits_test_indices() -> list[int]:
-    """Indices of the 360 test images (20 %), ascending: image i is one when 1009 i mod 1797 < 360."""
+    """Indices of the 360 test images (20 %), ascending: image i is one when 1009 i mod 1797 <
+    360."""
     return _scattered(DIGITS, TEST)
 
 

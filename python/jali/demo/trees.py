@@ -1,8 +1,10 @@
-"""Boosted trees on encrypted rows of scikit-learn's breast-cancer set: the model, and the two parties.
+"""Boosted trees on encrypted rows of scikit-learn's breast-cancer set: the model, and the two
+parties.
 
-The model is made here, by scikit-learn, within a tenth of a second: so the plain model that answers are compared with is scikit-learn's
-own. Which rows are held out does not depend on scikit-learn's release (`split`). Bins, trees and rounding were chosen by
-cross-validation on the training rows, which gave an accuracy of 95.6 %, with a standard error of 0.5 %.
+The model is made here, by scikit-learn, within a tenth of a second: so the plain model that answers
+are compared with is scikit-learn's own. Which rows are held out does not depend on scikit-learn's
+release (`split`). Bins, trees and rounding were chosen by cross-validation on the training rows,
+which gave an accuracy of 95.6 %, with a standard error of 0.5 %.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Compiled programs: a trained model in, an encrypted program out. This is the public face of jali.compiler.
+"""Compiled programs: a trained model in, an encrypted program out. This is the public face of
+jali.compiler.
 
     program = jali.compile(model, X[:1], calibration=X)
     client = program.client()                               # holds the secret key
     server = program.server(client.evaluation_keys())       # holds the model
     client.decrypt(server(client.encrypt(x)))
 
-``trace`` gives a model's graph, ``to_bytes`` and ``from_bytes`` of jali.nn.recorded keep it. ``Client`` makes a client from a
-``Manifest`` alone, without the model.
+``trace`` gives a model's graph, ``to_bytes`` and ``from_bytes`` of jali.nn.recorded keep it.
+``Client`` makes a client from a ``Manifest`` alone, without the model.
 """
 
 from __future__ import annotations

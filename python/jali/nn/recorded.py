@@ -1,4 +1,5 @@
-"""Recorded graphs: a traced model as a file, which needs neither the package that it came from nor its code."""
+"""Recorded graphs: a traced model as a file, which needs neither the package that it came from nor
+its code."""
 
 from __future__ import annotations
 

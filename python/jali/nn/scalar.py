@@ -1,4 +1,5 @@
-"""The functions of single numbers that models contain: what they are in the clear, and which approximation replaces them.
+"""The functions of single numbers that models contain: what they are in the clear, and which
+approximation replaces them.
 
 ``relu(x)`` and its like take NumPy arrays, and the arrays of a function that is being traced.
 """

@@ -1,7 +1,8 @@
 """Models of accelerators: programs as machine steps, machines as files, and when each step runs.
 
-``find`` gives the program that a text names, ``schedule`` simulates it on a ``Machine``, ``bounds`` gives lower bounds of its time, and ``make_report``
-says what it spends time, bytes and energy on. docs/how-to/simulate-a-machine.md shows how.
+``find`` gives the program that a text names, ``schedule`` simulates it on a ``Machine``, ``bounds``
+gives lower bounds of its time, and ``make_report`` says what it spends time, bytes and energy on.
+docs/how-to/simulate-a-machine.md shows how.
 """
 
 from __future__ import annotations

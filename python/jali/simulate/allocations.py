@@ -1,4 +1,5 @@
-"""What an on-chip memory should hold for a program: the greedy rule beside the optimum, for sizes of the memory."""
+"""What an on-chip memory should hold for a program: the greedy rule beside the optimum, for sizes
+of the memory."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ MEGABYTE = 10**6
 
 @dataclass(frozen=True)
 class Choice:
-    """A size of the memory in bytes. always: bytes read that no choice saves, because nothing names their operand. exact: None if it is too long to find.
+    """A size of the memory in bytes. always: bytes read that no choice saves, because nothing names
+    their operand. exact: None if it is too long to find.
     least: bytes that no choice reads less than."""
 
     sram: int

@@ -1,8 +1,9 @@
 """What an on-chip memory should hold so that the least bytes cross the memory outside of the chip.
 
-An entity (a table of twiddle factors, a key, a partial sum) is held on the chip as a whole, from its first use to its last, or not at all.
-`greedy` is the rule of the matrix-vector accelerator (he-matvec-fpga, III-D): whole entities, the dearest first. `exact` is the optimum: a
-knapsack over intervals of life. `bound` is what no choice can exceed, for lists that are too long for `exact`.
+An entity (a table of twiddle factors, a key, a partial sum) is held on the chip as a whole, from
+its first use to its last, or not at all. `greedy` is the rule of the matrix-vector accelerator
+(he-matvec-fpga, III-D): whole entities, the dearest first. `exact` is the optimum: a knapsack over
+intervals of life. `bound` is what no choice can exceed, for lists that are too long for `exact`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ __all__ = [
 class DataEntity:
     """Something that is read, and may be held on the chip.
 
-    bytes: its size. reads: how often all of it is read. first, last: when it is used first and last, both included, in any unit of time.
+    bytes: its size. reads: how often all of it is read. first, last: when it is used first and
+        last, both included, in any unit of time.
     made: whether the chip computes it. If not, it crosses the outer memory once even if it is held.
     """
 
@@ -106,10 +108,12 @@ class Allocation:
 
 
 def entities_of(steps: Steps) -> list[DataEntity]:
-    """The operands of a program as entities, named KIND NUMBER ("key 17"); times are the indices of steps.
+    """The operands of a program as entities, named KIND NUMBER ("key 17"); times are the indices of
+    steps.
 
-    An operand's reads are its loads, and its size is that of the largest one. An operand that is stored before it is loaded was made on the
-    chip. Operands that are never loaded, and loads without an operand's number, are left out: nothing can be saved there.
+    An operand's reads are its loads, and its size is that of the largest one. An operand that is
+    stored before it is loaded was made on the chip. Operands that are never loaded, and loads
+    without an operand's number, are left out: nothing can be saved there.
     """
     loads = np.flatnonzero((steps.kind == Kind.LOAD) & (steps.operand != ANY) & (steps.bytes > 0))
     stores = np.flatnonzero((steps.kind == Kind.STORE) & (steps.operand != ANY))
@@ -155,10 +159,11 @@ def _fill(entities: tuple[DataEntity, ...], order: Sequence[DataEntity], sram: i
 
 
 def greedy(entities: Iterable[DataEntity], sram: int) -> Allocation:
-    """The rule of the paper: the entities that fit, the dearest first; among equally dear ones the smaller.
+    """The rule of the paper: the entities that fit, the dearest first; among equally dear ones the
+    smaller.
 
-    Entities that save nothing are left out. More memory can make this choice worse: a dear entity that fits now may displace two that save
-    more together.
+    Entities that save nothing are left out. More memory can make this choice worse: a dear entity
+    that fits now may displace two that save more together.
     """
     found = _checked(entities, sram)
     useful = [e for e in found if e.saving]
@@ -172,7 +177,8 @@ class _Lives:
         times = sorted({e.first for e in entities})
         ends = {e: bisect.bisect_right(times, e.last) for e in entities}
         begins = {t: i for i, t in enumerate(times)}
-        # Equal lives and sizes lie beside each other, the one that saves most first, so that equal states meet early.
+        # Equal lives and sizes lie beside each other, the one that saves most first, so that equal
+        # states meet early.
         self.entities = sorted(
             entities, key=lambda e: (e.first, ends[e], e.bytes, -e.saving, e.name)
         )
@@ -183,11 +189,14 @@ class _Lives:
         self.count = len(times)
 
     def prices(self, sram: int) -> npt.NDArray[np.float64]:
-        """Prices of a byte at each time, summed from that time to the end, and 0 at the end: for the bound of Lagrange,
+        """Prices of a byte at each time, summed from that time to the end, and 0 at the end: for
+        the bound of Lagrange,
 
-            most saving  <=  sum over entities of max(0, saving - bytes * prices of their life)  +  sram * sum of prices,
+            most saving  <=  sum over entities of max(0, saving - bytes * prices of their life)  +
+            sram * sum of prices,
 
-        which holds for any prices that are not negative. Up to 300 steps of subgradients make it small.
+        which holds for any prices that are not negative. Up to 300 steps of subgradients make it
+        small.
         """
         price = np.zeros(self.count)
         best, chosen = float(self.saving.sum()), price
@@ -231,9 +240,10 @@ def bound(entities: Iterable[DataEntity], sram: int) -> float:
 def exact(entities: Iterable[DataEntity], sram: int, limit: int = 200_000) -> Allocation:
     """The choice that saves most.
 
-    Entities are decided in the order in which they begin to live. What was decided matters later only through the bytes that are still held
-    and until when, so that the best of all choices with the same held bytes is kept (dynamic programming). Choices whose saving and bound
-    for the rest (`_Lives.prices`) do not reach the best known choice are dropped (branch and bound).
+    Entities are decided in the order in which they begin to live. What was decided matters later
+    only through the bytes that are still held and until when, so that the best of all choices with
+    the same held bytes is kept (dynamic programming). Choices whose saving and bound for the rest
+    (`_Lives.prices`) do not reach the best known choice are dropped (branch and bound).
 
     limit: how many choices are kept at once. Raises LimitExceeded if there are more.
     """
@@ -249,7 +259,8 @@ def exact(entities: Iterable[DataEntity], sram: int, limit: int = 200_000) -> Al
     rest = _suffix(np.maximum(reduced, 0.0))
     unit = math.gcd(*(e.saving for e in useful))  # a better choice saves this much more
 
-    # What is held, as sorted pairs (end, bytes): its saving, and what was held so far as (last entity, (the one before, ...)).
+    # What is held, as sorted pairs (end, bytes): its saving, and what was held so far as (last
+    # entity, (the one before, ...)).
     states: dict[tuple[tuple[int, int], ...], tuple[int, Any]] = {(): (0, None)}
     winner: Any = None
     most = best.saving

@@ -1,4 +1,5 @@
-"""Bootstrappings of TFHE as a program for every machine: the trace that an engine would record, made from the sizes of a set."""
+"""Bootstrappings of TFHE as a program for every machine: the trace that an engine would record,
+made from the sizes of a set."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ MOST = {"n": 65536, "k": 16, "N": 65536, "l_b": 64, "l_k": 64, "ciphertexts": 1_
 
 
 def trace_of(tfhe: TfheSet, ciphertexts: int) -> Trace:
-    """The trace of one programmable bootstrapping of so many ciphertexts, without a key switch: classic rotations, words of 64 bits, one table for all."""
+    """The trace of one programmable bootstrapping of so many ciphertexts, without a key switch:
+    classic rotations, words of 64 bits, one table for all."""
     word, parts = 8, tfhe.k + 1
     digits = parts * tfhe.l_b
     transforms = (digits + parts) * ciphertexts * tfhe.n

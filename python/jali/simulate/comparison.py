@@ -1,4 +1,5 @@
-"""Every printed figure of the two papers beside the model's: what docs/hardware.md and `jali simulate --papers` show."""
+"""Every printed figure of the two papers beside the model's: what docs/hardware.md and `jali
+simulate --papers` show."""
 
 from __future__ import annotations
 
@@ -19,9 +20,10 @@ __all__ = ["Row", "dependences", "markdown", "rows", "text"]
 class Row:
     """A printed figure and the models' beside it.
 
-    kind: who can say the figure, as in papers.py. printed: the paper's text. model: what the formulas give with the limits that the
-    paper's figures obey; strict: with all limits; None if the models do not say it. deviation: of the model from the printed figure, as a
-    share. holds: whether the model is within the tolerance; None if there is no model or no tolerance.
+    kind: who can say the figure, as in papers.py. printed: the paper's text. model: what the
+    formulas give with the limits that the paper's figures obey; strict: with all limits; None if
+    the models do not say it. deviation: of the model from the printed figure, as a share. holds:
+    whether the model is within the tolerance; None if there is no model or no tolerance.
     """
 
     paper: str
@@ -81,8 +83,8 @@ def _constants(owner: str) -> list[Number]:
 def dependences(name: str, table: str) -> dict[tuple[str, str], list[Dependence]]:
     """By row and quantity: on which calibrated and assumed constants the models of a table depend.
 
-    A path begins with the machine's name ("strix: parameters.key_word_bytes"), or is that of a set ("I.l_k"). change is that of the model
-    if the constant is 10% larger.
+    A path begins with the machine's name ("strix: parameters.key_word_bytes"), or is that of a set
+    ("I.l_k"). change is that of the model if the constant is 10% larger.
     """
     found: dict[tuple[str, str], list[Dependence]] = {}
     of = MODELS.get((name, table))
@@ -112,7 +114,8 @@ def dependences(name: str, table: str) -> dict[tuple[str, str], list[Dependence]
 
 
 def _depends(name: str, table: str) -> str:
-    """What a table's models depend on, as a sentence for each constant; "" if they depend on none."""
+    """What a table's models depend on, as a sentence for each constant; "" if they depend on
+    none."""
     by_path: dict[str, list[str]] = {}
     about: dict[str, Dependence] = {}
     for (row, quantity), found in dependences(name, table).items():
@@ -144,7 +147,8 @@ def _deviation(row: Row) -> str:
 
 
 def markdown(name: str, table: str) -> str:
-    """One table of a paper in Markdown: each figure with a model, its deviation and the reason; then the others as a list."""
+    """One table of a paper in Markdown: each figure with a model, its deviation and the reason;
+    then the others as a list."""
     compared = list(rows(name, table))
     if all(row.model is None and not row.reason for row in compared):
         return _plain(paper(name).tables[table])
@@ -181,7 +185,8 @@ def _plain(table: Table) -> str:
 
 
 def text(name: str | None = None) -> str:
-    """The comparison as lines of text, for a terminal: figures that a model gives, then how many hold."""
+    """The comparison as lines of text, for a terminal: figures that a model gives, then how many
+    hold."""
     lines: list[str] = []
     compared = [row for row in rows(name) if row.model is not None]
     for row in compared:

@@ -16,7 +16,8 @@ LONGEST = 1 << 61  # cycles, of a step and of a program
 
 
 def whole_cycles(cycles: float, where: str) -> int:
-    """The cycles as a whole number. Raises InvalidArgument for those that no simulation can count."""
+    """The cycles as a whole number. Raises InvalidArgument for those that no simulation can
+    count."""
     if not 0 <= cycles < LONGEST:
         raise InvalidArgument(
             f"{where}: a step would take {cycles:g} cycles; they are from 0 to 2^61"
@@ -28,8 +29,9 @@ def whole_cycles(cycles: float, where: str) -> int:
 class Timing:
     """How long a unit takes for one kind of step.
 
-    A step with ``count`` polynomials of n elements occupies a unit for max(interval, count passes (ceil(n / lanes) + fill)) cycles. Its
-    first output comes ``latency`` cycles after its start, and its last output ``latency`` cycles after the last element went in.
+    A step with ``count`` polynomials of n elements occupies a unit for max(interval, count passes
+    (ceil(n / lanes) + fill)) cycles. Its first output comes ``latency`` cycles after its start, and
+    its last output ``latency`` cycles after the last element went in.
     words: words of the unit's memory that are read and written for each element of a pass.
     """
 
@@ -42,8 +44,8 @@ class Timing:
 
 @dataclass(frozen=True)
 class Unit:
-    """``count`` equal pipelines of the chip, or of each cluster. lanes: elements a cycle. energy_pj: picojoules of a busy cycle;
-    area_mm2 and leakage_w: of one pipeline."""
+    """``count`` equal pipelines of the chip, or of each cluster. lanes: elements a cycle.
+    energy_pj: picojoules of a busy cycle; area_mm2 and leakage_w: of one pipeline."""
 
     name: str
     scope: str
@@ -56,7 +58,8 @@ class Unit:
     kinds: dict[Kind, Timing]
 
     def cycles(self, kind: Kind, n: int, count: int, width: float = 0.0) -> int:
-        """The cycles for which a step occupies one pipeline. width: bytes a cycle of its memory per byte of a word, 0 for no limit."""
+        """The cycles for which a step occupies one pipeline. width: bytes a cycle of its memory per
+        byte of a word, 0 for no limit."""
         timing = self.kinds[kind]
         lanes = self.lanes.at(n)
         if lanes <= 0 or min(timing.passes.at(n), timing.fill.at(n), timing.words.at(n)) < 0:
@@ -78,8 +81,9 @@ class Unit:
 
 @dataclass(frozen=True)
 class Memory:
-    """An on-chip memory. bytes: of one; there is one for the chip, or one for each cluster. holds: whose operands stay in it. bytes_a_cycle:
-    of all ports and banks, for one pipeline that works on it."""
+    """An on-chip memory. bytes: of one; there is one for the chip, or one for each cluster. holds:
+    whose operands stay in it. bytes_a_cycle: of all ports and banks, for one pipeline that works on
+    it."""
 
     name: str
     scope: str
@@ -95,8 +99,9 @@ class Memory:
 
 @dataclass(frozen=True)
 class Bus:
-    """``count`` equal buses between off-chip channels and clusters, or between clusters. carries: the entities that cross them. Clusters that
-    follow each other share a bus; what has no lane crosses all buses at once."""
+    """``count`` equal buses between off-chip channels and clusters, or between clusters. carries:
+    the entities that cross them. Clusters that follow each other share a bus; what has no lane
+    crosses all buses at once."""
 
     name: str
     carries: frozenset[Entity]
@@ -108,8 +113,9 @@ class Bus:
 
 @dataclass(frozen=True)
 class Channel:
-    """A group of channels of off-chip memory. carries: the entities that it serves. latency: cycles until the first byte. buffer_bytes: how far
-    the loads of entities that no memory holds may run ahead of their use."""
+    """A group of channels of off-chip memory. carries: the entities that it serves. latency: cycles
+    until the first byte. buffer_bytes: how far the loads of entities that no memory holds may run
+    ahead of their use."""
 
     name: str
     carries: frozenset[Entity]

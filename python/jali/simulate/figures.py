@@ -1,4 +1,5 @@
-"""The model of every printed figure of the two papers: from a table's cell to what the formulas give for it."""
+"""The model of every printed figure of the two papers: from a table's cell to what the formulas
+give for it."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ NONE: Values = (None, None)
 class World:
     """The machines and sets that models take their numbers from, perhaps with some of them scaled.
 
-    scale: {name of a machine or a set: {path of a number: factor}}. used: the names that models asked for.
+    scale: {name of a machine or a set: {path of a number: factor}}. used: the names that models
+        asked for.
     """
 
     def __init__(self, scale: Mapping[str, Mapping[str, float]] = MappingProxyType({})) -> None:
@@ -45,7 +47,8 @@ class World:
     def points(
         self, set_: str, name: str = "strix", **changes: float
     ) -> tuple[strix.Point, strix.Point, strix.Point]:
-        """How Strix bootstraps: published, strict with the largest batch, strict with one ciphertext a core."""
+        """How Strix bootstraps: published, strict with the largest batch, strict with one
+        ciphertext a core."""
         self.used[name] = self.used[set_] = None
         return self._points(set_, name, **changes)
 

@@ -1,7 +1,9 @@
-"""A trace as the machine that runs it has it: TFHE goes in epochs or waves, and words have the machine's size.
+"""A trace as the machine that runs it has it: TFHE goes in epochs or waves, and words have the
+machine's size.
 
-The steps of a trace move the bytes of the engine that recorded it: words of its torus, and keys in the form of its transforms. A machine has words of its
-own, and its cores hold so many accumulators at once. The arithmetic stays that of the trace.
+The steps of a trace move the bytes of the engine that recorded it: words of its torus, and keys in
+the form of its transforms. A machine has words of its own, and its cores hold so many accumulators
+at once. The arithmetic stays that of the trace.
 """
 
 from __future__ import annotations
@@ -40,9 +42,11 @@ def set_of(header: Header) -> TfheSet:
 class Fitted:
     """The steps of a trace for a machine.
 
-    On a machine whose file has the units of Strix, a batch of TFHE is rotated in epochs of as many ciphertexts as its scratchpads hold, and
-    keys and words have the machine's sizes (its widths `key` and `coefficient`). A machine whose file has the parameter `wave` rotates so many ciphertexts
-    together, and then the next ones. Of CKKS, residues have the machine's words (decision 0038). Otherwise the steps are lower(trace).
+    On a machine whose file has the units of Strix, a batch of TFHE is rotated in epochs of as many
+    ciphertexts as its scratchpads hold, and keys and words have the machine's sizes (its widths
+    `key` and `coefficient`). A machine whose file has the parameter `wave` rotates so many
+    ciphertexts together, and then the next ones. Of CKKS, residues have the machine's words
+    (decision 0038). Otherwise the steps are lower(trace).
     """
 
     trace: Trace
@@ -99,7 +103,8 @@ def _in_words_of(machine: Machine, steps: Steps, header: Header, tfhe: TfheSet) 
 
 
 def residue_bytes(machine: Machine, header: Header) -> float | None:
-    """Bytes of a residue of CKKS on a machine: as many of its words as the longest prime needs. None if its file gives no width."""
+    """Bytes of a residue of CKKS on a machine: as many of its words as the longest prime needs.
+    None if its file gives no width."""
     if "coefficient" not in machine.widths:
         return None
     word = float(machine.widths["coefficient"])
@@ -110,7 +115,8 @@ def residue_bytes(machine: Machine, header: Header) -> float | None:
 
 
 def _residues_of(machine: Machine, steps: Steps, header: Header) -> Steps:
-    """The steps with the machine's bytes of residues. What the host holds stays: it is no residues."""
+    """The steps with the machine's bytes of residues. What the host holds stays: it is no
+    residues."""
     own, wanted = int(header["word_bytes"]), residue_bytes(machine, header)
     if wanted is None or wanted == own:
         return steps

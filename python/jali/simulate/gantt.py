@@ -50,7 +50,8 @@ def _until(times: NDArray[np.int64], edges: NDArray[Any]) -> NDArray[Any]:
 
 
 def events(result: Schedule, most: int = MOST) -> Iterator[dict[str, Any]]:
-    """The schedule in Chrome's trace format. Times are microseconds of the machine; a row is a unit of a cluster, or a channel."""
+    """The schedule in Chrome's trace format. Times are microseconds of the machine; a row is a unit
+    of a cluster, or a channel."""
     plan, steps = result.plan, result.steps
     scale = 1e6 / float(result.machine.frequency_hz)
     name = f"{result.machine.name} ({result.machine.mode})"
@@ -102,9 +103,11 @@ def events(result: Schedule, most: int = MOST) -> Iterator[dict[str, Any]]:
 
 
 def write(result: Schedule, file: Path) -> str:
-    """Writes FILE.json (Chrome's format) or FILE.png, and returns a sentence that says what is there.
+    """Writes FILE.json (Chrome's format) or FILE.png, and returns a sentence that says what is
+    there.
 
-    Raises InvalidArgument for another ending, Unsupported for a PNG without matplotlib, FileError if the file cannot be written.
+    Raises InvalidArgument for another ending, Unsupported for a PNG without matplotlib, FileError
+    if the file cannot be written.
     """
     if file.suffix not in (".json", ".png"):
         raise InvalidArgument(f"{file}: give a name that ends in .json or .png")

@@ -1,4 +1,5 @@
-"""The steps of each operation of CKKS. Multiplications are those of backend/trace/cost.h; L is the number of limbs of an operand."""
+"""The steps of each operation of CKKS. Multiplications are those of backend/trace/cost.h; L is the
+number of limbs of an operand."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ class CkksLowering(Lowering):
         return self.step(kind, self.n, count, tuple(after), tuple(streams))
 
     def transform(self, kind: Kind, primes: Sequence[int], after: Steps) -> Steps:
-        """Transforms of every limb, and the loads of their twiddle factors: N words for each prime."""
+        """Transforms of every limb, and the loads of their twiddle factors: N words for each
+        prime."""
         if not primes:
             return after
         entity = Entity.TWIDDLE if kind == Kind.NTT else Entity.INVERSE_TWIDDLE
@@ -67,11 +69,13 @@ class CkksLowering(Lowering):
         tables = tuple(step for p in primes for step in self.table(entity, p, bytes))
         return self.work(kind, len(primes) * self.batch, (*after, *tables))
 
-    # A unit takes its steps in program order. So lifts that do not need each other, of digits or of the halves of a ciphertext, go side by side: each
-    # stage of all of them before the next one. Otherwise each would wait for the latencies of the one before.
+    # A unit takes its steps in program order. So lifts that do not need each other, of digits or of
+    # the halves of a ciphertext, go side by side: each stage of all of them before the next one.
+    # Otherwise each would wait for the latencies of the one before.
 
     def lifts(self, parts: Sequence[tuple[Steps, Sequence[int], Sequence[int]]]) -> list[Steps]:
-        """Centred lifts, from NTT form to NTT form. parts: what a polynomial waits for, the primes that it is lifted from, and those that it is lifted to."""
+        """Centred lifts, from NTT form to NTT form. parts: what a polynomial waits for, the primes
+        that it is lifted from, and those that it is lifted to."""
         coefficients = [self.transform(Kind.INTT, dropped, x) for x, dropped, _ in parts]
         y = [
             self.work(Kind.MUL, len(dropped) * self.batch, c) if to else c
@@ -122,7 +126,8 @@ class CkksLowering(Lowering):
     def scale_down(
         self, parts: Sequence[tuple[Steps, Steps]], primes: Sequence[int], out: Sequence[int]
     ) -> list[Steps]:
-        """Divisions with rounding from some primes to those of the output. parts: what a polynomial waits for, and what its addend waits for."""
+        """Divisions with rounding from some primes to those of the output. parts: what a polynomial
+        waits for, and what its addend waits for."""
         kept, wanted = set(primes) & set(out), set(out)
         dropped = [p for p in primes if p not in wanted]
         rows = len(kept) * self.batch
@@ -218,7 +223,8 @@ def crt(c: CkksLowering) -> None:
 
 
 def icrt(c: CkksLowering) -> None:
-    """Sums of L residues times words; before, L products with constants, or L (L - 1) / 2 of mixed radix digits."""
+    """Sums of L residues times words; before, L products with constants, or L (L - 1) / 2 of mixed
+    radix digits."""
     rows, words = c.rows(c.next_read()), c.record["terms"]
     limbs = rows // c.batch
     by_products = c.record.mults == rows * (1 + words) * c.n
@@ -301,7 +307,8 @@ def scale_down(c: CkksLowering) -> None:
 
 
 def scale_down_pair(c: CkksLowering) -> None:
-    """Both halves of a ciphertext. An addend alone is taken as that of the first half: which it is makes no difference."""
+    """Both halves of a ciphertext. An addend alone is taken as that of the first half: which it is
+    makes no difference."""
     halves = (c.load(), c.load())
     parts = [(x, c.load() if c.reads_left else ()) for x in halves]
     for done in c.scale_down(parts, c.record["primes_in"], c.record["primes_out"]):
@@ -351,7 +358,8 @@ def combine_key_switch(c: CkksLowering) -> None:
 
 
 def rotate(c: CkksLowering) -> None:
-    """A ciphertext under an automorphism, back under its own key. The accumulators have the primes of the ciphertext and P."""
+    """A ciphertext under an automorphism, back under its own key. The accumulators have the primes
+    of the ciphertext and P."""
     level = c.record["primes_out"]
     if len(c.record.writes) != 4:
         corrupt(c.record, "it writes two parts and two accumulators")

@@ -1,10 +1,12 @@
 """The steps of each operation of TFHE.
 
-A blind rotation has n / group iterations, each of which waits for the one before. Lowered ``by iteration``, it has a step for each iteration and stage, for
-the whole batch; otherwise one for each stage, which has the work of all iterations.
+A blind rotation has n / group iterations, each of which waits for the one before. Lowered ``by
+iteration``, it has a step for each iteration and stage, for the whole batch; otherwise one for each
+stage, which has the work of all iterations.
 
-A machine may hold fewer ciphertexts than a batch has, and less than a whole key. Its epochs are rotations of so many ciphertexts, each of which reads the
-bootstrapping key again; its tiles are parts of the key-switching key.
+A machine may hold fewer ciphertexts than a batch has, and less than a whole key. Its epochs are
+rotations of so many ciphertexts, each of which reads the bootstrapping key again; its tiles are
+parts of the key-switching key.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ class TfheLowering(Lowering):
         return (1 << self.group) - 1 if self.rotation == "multi_bit" else self.group
 
     def key_switch(self, x: Sequence[int], key: Operand, count: int) -> Steps:
-        """`count` large ciphertexts to small ones: k N words, with levels digits each, times rows of n + 1 words."""
+        """`count` large ciphertexts to small ones: k N words, with levels digits each, times rows
+        of n + 1 words."""
         large = self.k * self.N
         rows = large * self.switch_levels
         digits = self.step(
@@ -90,7 +93,8 @@ class TfheLowering(Lowering):
         return acc
 
     def iteration(self, acc: Steps, exponents: Steps, key: Steps, parts: int) -> Steps:
-        """acc + sum_u (X^e_u - 1) (GGSW_u x acc) for accumulators of `parts` polynomials in all; torus.h says where the factors are taken."""
+        """acc + sum_u (X^e_u - 1) (GGSW_u x acc) for accumulators of `parts` polynomials in all;
+        torus.h says where the factors are taken."""
         rows = self.levels * parts  # digits of the accumulators
         if self.rotation == "classic":
             given = self.step(Kind.ROTATE, self.N, parts, (*exponents, *acc))
@@ -151,12 +155,14 @@ def combine(c: TfheLowering) -> None:
 
 
 def extract(c: TfheLowering) -> None:
-    """Coefficients of GLWE ciphertexts as large LWE ciphertexts: words in another order, some negated."""
+    """Coefficients of GLWE ciphertexts as large LWE ciphertexts: words in another order, some
+    negated."""
     c.store(c.step(Kind.OTHER, c.k * c.N + 1, c.batch, c.load()))
 
 
 def pack(c: TfheLowering) -> None:
-    """Ciphertexts as coefficients of GLWE ciphertexts: d words, with levels digits each, times rows of (k + 1) N words."""
+    """Ciphertexts as coefficients of GLWE ciphertexts: d words, with levels digits each, times rows
+    of (k + 1) N words."""
     key = c.load(Entity.SWITCHING_KEY)
     words, row = int(c.record["dimension"]), (c.k + 1) * c.N
     digits = c.step(Kind.KEYSWITCH_DECOMPOSE, words, c.levels * c.batch, streams=c.load())
@@ -166,7 +172,8 @@ def pack(c: TfheLowering) -> None:
 
 
 def prepare_rotation_key(c: TfheLowering) -> None:
-    """The polynomials of the GGSW ciphertexts of some steps in the engine's form. Their transforms are not counted."""
+    """The polynomials of the GGSW ciphertexts of some steps in the engine's form. Their transforms
+    are not counted."""
     polynomials = c.batch * c.units * (c.k + 1) ** 2 * c.levels
     c.store(c.step(Kind.OTHER, c.N, polynomials, c.load()), Entity.BOOTSTRAPPING_KEY)
 

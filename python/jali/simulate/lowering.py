@@ -1,7 +1,9 @@
-"""What the lowering of both schemes shares: operands become loads and stores, and dependences follow what they overlap.
+"""What the lowering of both schemes shares: operands become loads and stores, and dependences
+follow what they overlap.
 
-A record is lowered by a function of its operation, which takes the operands in the order of docs/format.md. Its steps must have as many
-multiplications as the record says; a record that does not agree with its operation is CorruptData.
+A record is lowered by a function of its operation, which takes the operands in the order of
+docs/format.md. Its steps must have as many multiplications as the record says; a record that does
+not agree with its operation is CorruptData.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ def log2(n: int) -> int:
 
 
 def butterflies(kind: Kind, n: int) -> int:
-    """Complex butterflies of one transform: of n real coefficients, folded to n/2 points, or of n slots."""
+    """Complex butterflies of one transform: of n real coefficients, folded to n/2 points, or of n
+    slots."""
     if kind == Kind.EMBED:
         return n // 2 * log2(n)
     return n // 4 * log2(n // 2) if kind in (Kind.FFT, Kind.IFFT) else 0
@@ -124,7 +127,8 @@ class Lowering:
         after: Sequence[int] = (),
         streams: Sequence[int] = (),
     ) -> tuple[int, ...]:
-        """A step of `count` polynomials. If there are none, what it would wait for stands for it."""
+        """A step of `count` polynomials. If there are none, what it would wait for stands for
+        it."""
         if count <= 0:
             return (*after, *streams)
         if count > MOST or n > MOST:
@@ -205,5 +209,6 @@ class Lowering:
         return (self.builder.load(entity, bytes, number, record=self._index),)
 
     def _name(self, operand: Operand) -> int:
-        # What begins at one place is one operand, whatever its length: a lower level is the first limbs of a higher one.
+        # What begins at one place is one operand, whatever its length: a lower level is the first
+        # limbs of a higher one.
         return self._operands.setdefault((operand.object, operand.offset), len(self._operands))

@@ -1,7 +1,8 @@
 """Machines as data: units, memories, buses and channels of an accelerator, read from a TOML file.
 
-docs/how-to/simulate-a-machine.md describes the file. A machine has one set of constants. In the mode ``published`` the limits that the
-file names in ``published_off`` are switched off; ``strict`` keeps all of them.
+docs/how-to/simulate-a-machine.md describes the file. A machine has one set of constants. In the
+mode ``published`` the limits that the file names in ``published_off`` are switched off; ``strict``
+keeps all of them.
 """
 
 from __future__ import annotations
@@ -30,8 +31,10 @@ def shipped() -> list[str]:
 
 @dataclass(frozen=True)
 class Machine:
-    """An accelerator. parameters: what counts are derived from, and what ``set`` changes by name. widths: bytes of a word, by what it holds.
-    resources: counts that are no area (DSPs). limits: name to what it says. switched_off: the limits that this mode leaves out."""
+    """An accelerator. parameters: what counts are derived from, and what ``set`` changes by name.
+    widths: bytes of a word, by what it holds.
+    resources: counts that are no area (DSPs). limits: name to what it says. switched_off: the
+        limits that this mode leaves out."""
 
     name: str
     about: str
@@ -62,9 +65,10 @@ class Machine:
     ) -> Machine:
         """A machine that comes with Jali, by name, or one from a file.
 
-        mode: "published" or "strict". set: new values of parameters ("clp") or of numbers by path ("units.fft.lanes"). scale: factors of
-        numbers by path. Raises InvalidArgument for a file that is no machine and for paths that it does not have, FileError for a file
-        that cannot be read.
+        mode: "published" or "strict". set: new values of parameters ("clp") or of numbers by path
+        ("units.fft.lanes"). scale: factors of numbers by path. Raises InvalidArgument for a file
+        that is no machine and for paths that it does not have, FileError for a file that cannot be
+        read.
         """
         text = str(name)
         file = Path(text)
@@ -142,14 +146,16 @@ class Machine:
                     yield from (getattr(timing, f.name) for f in fields(timing))
 
     def timing(self) -> dict[str, tuple[float, float]]:
-        """Every number that a time can depend on, by path: all but energy and area. Formulas of n are taken at two lengths."""
+        """Every number that a time can depend on, by path: all but energy and area. Formulas of n
+        are taken at two lengths."""
         costs = ("energy_pj", "energy_pj_byte", "leakage_w", "area_mm2")
         return {
             n.path: (n.at(1024), n.at(4096)) for n in self.numbers() if not n.path.endswith(costs)
         }
 
     def constants(self, *sources: str) -> list[Number]:
-        """The numbers whose source begins with one of the words: constants("calibrated", "assumed")."""
+        """The numbers whose source begins with one of the words: constants("calibrated",
+        "assumed")."""
         found = {n.path: n for n in self.numbers() if n.source.partition(":")[0] in sources}
         return list(found.values())
 
@@ -158,7 +164,8 @@ class Machine:
         return next((unit for unit in self.units.values() if kind in unit.kinds), None)
 
     def check_degree(self, n: int) -> None:
-        """Raises Unsupported if polynomials of n coefficients are longer than the file's parameter n_max, if it has one."""
+        """Raises Unsupported if polynomials of n coefficients are longer than the file's parameter
+        n_max, if it has one."""
         most = self.parameters.get("n_max")
         if most is not None and n > float(most):
             raise Unsupported(

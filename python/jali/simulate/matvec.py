@@ -1,8 +1,11 @@
-"""The matrix-vector accelerator by formulas: bytes and reads of every entity, cycles, resources, and what bounds a product.
+"""The matrix-vector accelerator by formulas: bytes and reads of every entity, cycles, resources,
+and what bounds a product.
 
-The numbers of the equations are the paper's (he-matvec-fpga, III). A product of an m x n matrix with an encrypted vector computes m partial
-sums: rotate the vector (an automorphism and a key switch), multiply by a plaintext, rescale, add. It uses one digit a residue, one special prime
-and one key for each rotation. docs/hardware.md compares the results with the paper's tables.
+The numbers of the equations are the paper's (he-matvec-fpga, III). A product of an m x n matrix
+with an encrypted vector computes m partial
+sums: rotate the vector (an automorphism and a key switch), multiply by a plaintext, rescale, add.
+It uses one digit a residue, one special prime and one key for each rotation. docs/hardware.md
+compares the results with the paper's tables.
 """
 
 from __future__ import annotations
@@ -87,8 +90,8 @@ class Product:
 
     @property
     def chunks(self) -> int:
-        """The paper's k (II-D): 1 if m >= n, else floor(N/2m). It lets the chunks of a partial sum fill all slots, also beyond the n that there are
-        (contradiction E6)."""
+        """The paper's k (II-D): 1 if m >= n, else floor(N/2m). It lets the chunks of a partial sum
+        fill all slots, also beyond the n that there are (contradiction E6)."""
         return 1 if self.m >= self.n else max(1, self.ckks.N // (2 * self.m))
 
     @property
@@ -119,7 +122,8 @@ class Product:
     def reads(self) -> dict[str, float]:
         """Bytes that are read of each entity if nothing is held on the chip, equations (7) to (12).
 
-        As in the paper, ceil(2n/N) is 1. Raises Unsupported for a vector of several ciphertexts: the paper does not say how they are combined.
+        As in the paper, ceil(2n/N) is 1. Raises Unsupported for a vector of several ciphertexts:
+        the paper does not say how they are combined.
         """
         if self.ciphertexts > 1:
             raise Unsupported(
@@ -139,8 +143,8 @@ class Product:
     def entities(self) -> list[DataEntity]:
         """The entities for an allocator, each as a whole, as the paper counts them.
 
-        The keys of all rotations are one entity, and so is the matrix; both are read once. The partial sum is made on the chip. Reads are
-        rounded to whole ones.
+        The keys of all rotations are one entity, and so is the matrix; both are read once. The
+        partial sum is made on the chip. Reads are rounded to whole ones.
         """
         size, reads = self.sizes(), self.reads()
         whole = {
@@ -173,17 +177,20 @@ class Transforms:
 
 
 def transforms_of_key_switch(l: int) -> Transforms:  # noqa: E741
-    """Algorithm 2: l INTTs; l - 1 NTTs for each, and one modulo the special prime; then both halves are rescaled by it: an INTT and l NTTs each."""
+    """Algorithm 2: l INTTs; l - 1 NTTs for each, and one modulo the special prime; then both halves
+    are rescaled by it: an INTT and l NTTs each."""
     return Transforms(forward=l * (l - 1) + l + 2 * l, inverse=l + 2)
 
 
 def transforms_of_partial_sum(l: int) -> Transforms:  # noqa: E741
-    """As equations (7) and (8) count them: l (l + 4) NTTs, l + 2 INTTs. Algorithms 1 and 2 give 2 NTTs less and 2 INTTs more."""
+    """As equations (7) and (8) count them: l (l + 4) NTTs, l + 2 INTTs. Algorithms 1 and 2 give 2
+    NTTs less and 2 INTTs more."""
     return Transforms(forward=l * (l + 4), inverse=l + 2)
 
 
 def cycles(machine: Machine, kind: Kind, N: int) -> int:
-    """Cycles of a PE for one residue polynomial: N/c, and log2 N (N/c + latencies) for transforms. Raises Unsupported for N above n_max."""
+    """Cycles of a PE for one residue polynomial: N/c, and log2 N (N/c + latencies) for transforms.
+    Raises Unsupported for N above n_max."""
     _checked(machine)
     machine.check_degree(N)
     unit = machine.unit_of(kind)
@@ -208,7 +215,8 @@ def _dram(machine: Machine) -> float:
 
 
 def key_switch_rate(machine: Machine, ckks: CkksSet) -> dict[str, float]:
-    """Two upper bounds of key switches a second: the transforms on all PEs, always busy; a key from DRAM for each."""
+    """Two upper bounds of key switches a second: the transforms on all PEs, always busy; a key from
+    DRAM for each."""
     per_transform = cycles(machine, Kind.NTT, ckks.N)
     work = transforms_of_key_switch(ckks.l).total * per_transform
     key = Product(1, 1, ckks, float(machine.widths["coefficient"])).sizes()["key"]
@@ -219,7 +227,8 @@ def key_switch_rate(machine: Machine, ckks: CkksSet) -> dict[str, float]:
 
 
 def partial_sum_s(machine: Machine, ckks: CkksSet) -> dict[str, float]:
-    """Two lower bounds of the seconds that a partial sum takes on average: its transforms, spread evenly over all PEs; its key and its plaintext from DRAM."""
+    """Two lower bounds of the seconds that a partial sum takes on average: its transforms, spread
+    evenly over all PEs; its key and its plaintext from DRAM."""
     per_transform = cycles(machine, Kind.NTT, ckks.N)
     size = Product(1, 1, ckks, float(machine.widths["coefficient"])).sizes()
     work = transforms_of_partial_sum(ckks.l).total * per_transform
@@ -230,10 +239,11 @@ def partial_sum_s(machine: Machine, ckks: CkksSet) -> dict[str, float]:
 
 
 def product_s(machine: Machine, product: Product) -> dict[str, float]:
-    """Two lower bounds of the seconds of a whole product: all its transforms, spread evenly over all PEs; its keys and its matrix from DRAM.
+    """Two lower bounds of the seconds of a whole product: all its transforms, spread evenly over
+    all PEs; its keys and its matrix from DRAM.
 
-    It has m partial sums, and ceil(log2 k) more key switches for its chunks. Raises Unsupported for a vector of several ciphertexts, as
-    Product.reads does.
+    It has m partial sums, and ceil(log2 k) more key switches for its chunks. Raises Unsupported for
+    a vector of several ciphertexts, as Product.reads does.
     """
     reads = product.reads()
     ckks = product.ckks
@@ -247,7 +257,8 @@ def product_s(machine: Machine, product: Product) -> dict[str, float]:
 
 
 def resources(machine: Machine) -> dict[str, int]:
-    """DSPs, BRAMs and URAMs: a multiplier of 17 DSPs for each lane and each core, buffers of the network, and the scratchpad's banks.
+    """DSPs, BRAMs and URAMs: a multiplier of 17 DSPs for each lane and each core, buffers of the
+    network, and the scratchpad's banks.
 
     BRAM: g p c ceil(N_max / c / 512). URAM: 16 b g p, a lower bound.
     """
@@ -258,7 +269,8 @@ def resources(machine: Machine) -> dict[str, int]:
 def scratchpad_bytes(
     machine: Machine, ckks: CkksSet, word_bytes: float | None = None
 ) -> dict[str, float]:
-    """Bytes that a PE holds of each entity: ceil(l/p) residues of the input, of the NTT twiddles and of the partial sum (V-A)."""
+    """Bytes that a PE holds of each entity: ceil(l/p) residues of the input, of the NTT twiddles
+    and of the partial sum (V-A)."""
     _checked(machine)
     word = float(machine.widths["coefficient"]) if word_bytes is None else word_bytes
     residues = math.ceil(ckks.l / float(machine.parameters["p"]))

@@ -1,7 +1,9 @@
-"""The tables of the two accelerator papers as data: what is printed, in the printed digits, and how near a model has to come.
+"""The tables of the two accelerator papers as data: what is printed, in the printed digits, and how
+near a model has to come.
 
-The files are in `papers/`. A table has columns and rows. The class of a column or row says who can say the figure: "M" a model of cycles,
-"S" synthesis alone, "in" an input of the models, "quoted" another machine, "claim" a ratio or share that the text states.
+The files are in `papers/`. A table has columns and rows. The class of a column or row says who can
+say the figure: "M" a model of cycles, "S" synthesis alone, "in" an input of the models, "quoted"
+another machine, "claim" a ratio or share that the text states.
 """
 
 from __future__ import annotations
@@ -27,8 +29,10 @@ CLASSES = ("M", "S", "in", "quoted", "claim")
 class Cell:
     """One printed figure.
 
-    table, row, column: where it stands. printed: its text. where: what the row is about, for a model ({"set": "I"}). tolerance: "exact",
-    "digits" (rounds to what is printed), "last digit" (is at most one unit of it away), "0.5%", "+-0.03", or "" for a figure that no model has to meet. reason: why a model differs.
+    table, row, column: where it stands. printed: its text. where: what the row is about, for a
+    model ({"set": "I"}). tolerance: "exact", "digits" (rounds to what is printed), "last digit" (is
+    at most one unit of it away), "0.5%", "+-0.03", or "" for a figure that no model has to meet.
+    reason: why a model differs.
     """
 
     table: str
@@ -64,7 +68,8 @@ class Cell:
             case "exact":
                 return model == self.value
             case "digits":
-                # Half of the last printed digit, both ends included: the paper rounds 0.1601, 0.227 and 3.649.
+                # Half of the last printed digit, both ends included: the paper rounds 0.1601, 0.227
+                # and 3.649.
                 return abs(model - self.value) <= 0.5 * 10.0**-self.decimals * (1 + 1e-9)
             case "last digit":
                 return abs(model - self.value) <= 10.0**-self.decimals * (1 + 1e-9)

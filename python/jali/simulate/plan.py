@@ -1,4 +1,5 @@
-"""Prepares a simulation: which queue each step goes to, for how many cycles, and who waits for whom."""
+"""Prepares a simulation: which queue each step goes to, for how many cycles, and who waits for
+whom."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ Ints = Any  # an array("i") or array("q"), which is quicker than an ndarray wher
 
 @dataclass(frozen=True)
 class Queue:
-    """Steps that are issued in order: of one unit in one cluster, or the loads or the stores (``second``) of a channel."""
+    """Steps that are issued in order: of one unit in one cluster, or the loads or the stores
+    (``second``) of a channel."""
 
     name: str
     cluster: int
@@ -38,8 +40,9 @@ class Queue:
 class Plan:
     """A program made ready for a machine.
 
-    A task is the part of a step that one queue does; all steps but those spread over clusters have at most one. Tasks of queue q are
-    order[queue_start[q] : queue_start[q + 1]]. users: for each step the steps that wait for its end, and -1 - user if they wait for room;
+    A task is the part of a step that one queue does; all steps but those spread over clusters have
+    at most one. Tasks of queue q are order[queue_start[q] : queue_start[q + 1]]. users: for each
+    step the steps that wait for its end, and -1 - user if they wait for room;
     streams: those that wait for its first output.
     """
 
@@ -96,7 +99,8 @@ class _Tasks:
 def _unit_tasks(
     steps: Steps, rows: NDArray[np.int64], unit: Unit, machine: Machine, first: int, tasks: _Tasks
 ) -> list[Queue]:
-    """Adds the tasks of a unit's steps; returns its queues, the first of which has the number ``first``."""
+    """Adds the tasks of a unit's steps; returns its queues, the first of which has the number
+    ``first``."""
     clusters = int(float(machine.clusters)) if unit.scope == "cluster" else 1
     instances = int(float(unit.count))
     lanes = steps.lane[rows].astype(np.int64)
@@ -104,7 +108,8 @@ def _unit_tasks(
     step, share, queue = rows, count, np.where(lanes == ANY, 0, lanes % clusters)
     spread = (lanes == ANY) & (clusters > 1)
     if spread.any():
-        # A step without a lane gives each cluster its share; the remainder goes round, so that it is even over many steps.
+        # A step without a lane gives each cluster its share; the remainder goes round, so that it
+        # is even over many steps.
         parts = np.where(spread, np.minimum(count, clusters), 1)
         before = np.cumsum(np.where(spread, count, 0)) - np.where(spread, count, 0)
         at = np.repeat(np.arange(len(rows)), parts)
@@ -212,8 +217,8 @@ def _rows(of: NDArray[Any], values: NDArray[Any], size: int) -> tuple[Ints, Ints
 
 
 def make_plan(steps: Steps, machine: Machine) -> Plan:
-    """Prepares steps for a machine. Raises Unsupported if it cannot run one of them, also if a transform or an automorphism is longer than its
-    parameter n_max."""
+    """Prepares steps for a machine. Raises Unsupported if it cannot run one of them, also if a
+    transform or an automorphism is longer than its parameter n_max."""
     size = len(steps)
     residency = place(steps, machine)
     is_move = np.isin(steps.kind, list(MOVES))

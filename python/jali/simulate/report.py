@@ -1,4 +1,5 @@
-"""What a simulation says: utilisation, why units wait, bytes, memory, energy, and the constants behind it."""
+"""What a simulation says: utilisation, why units wait, bytes, memory, energy, and the constants
+behind it."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ DOUBT = 2.0  # an assumed energy may be half or twice as large
 
 @dataclass(frozen=True)
 class Energy:
-    """Joules of one part of the machine. low, high: if each assumed number behind it is half or twice as large."""
+    """Joules of one part of the machine. low, high: if each assumed number behind it is half or
+    twice as large."""
 
     part: str
     joules: float
@@ -37,9 +39,10 @@ class Energy:
 
 @dataclass(frozen=True)
 class Report:
-    """A schedule, its lower bounds, its energy, and the constants that it depends on. exact: whether those were found by simulation (or, for
-    large programs, by the bounds). None: nobody looked. other_mode: the machine's other mode and the seconds there, if it has limits to leave out. bootstrappings: whole ones of TFHE in the
-    program, 0 if there are none."""
+    """A schedule, its lower bounds, its energy, and the constants that it depends on. exact:
+    whether those were found by simulation (or, for large programs, by the bounds). None: nobody
+    looked. other_mode: the machine's other mode and the seconds there, if it has limits to leave
+    out. bootstrappings: whole ones of TFHE in the program, 0 if there are none."""
 
     schedule: Schedule
     bounds: Bounds
@@ -70,10 +73,11 @@ def make_report(
 ) -> Report:
     """Simulates a program and says what there is to say.
 
-    program: gives the steps for a machine, as workloads and lowered traces do. constants: whether to find what the calibrated and assumed
-    constants change, and the time in the machine's other mode, which takes a simulation for each of them. progress: is called with (steps done, steps)
-    of all simulations together, from the first to the last. Raises InvalidArgument for a
-    program without steps.
+    program: gives the steps for a machine, as workloads and lowered traces do. constants: whether
+    to find what the calibrated and assumed constants change, and the time in the machine's other
+    mode, which takes a simulation for each of them. progress: is called with (steps done, steps) of
+    all simulations together, from the first to the last. Raises InvalidArgument for a program
+    without steps.
     """
     steps = program(machine)
     if not len(steps):
@@ -98,7 +102,8 @@ def make_report(
 
 
 def energy(result: Schedule) -> list[Energy]:
-    """Energy by part: busy cycles x energy of a cycle, bytes x energy of a byte, and leakage x time."""
+    """Energy by part: busy cycles x energy of a cycle, bytes x energy of a byte, and leakage x
+    time."""
     machine, steps = result.machine, result.steps
     moved = result.residency.moved
     found: list[Energy] = []
@@ -153,8 +158,8 @@ def _elements(steps: Steps, kinds: Any) -> Iterator[tuple[Kind, int, int]]:
 
 
 def occupancy(result: Schedule) -> dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """The bytes in use in each memory: (times, bytes from that time on). Bytes are in use from the start of a load to the end of the last step
-    that uses them."""
+    """The bytes in use in each memory: (times, bytes from that time on). Bytes are in use from the
+    start of a load to the end of the last step that uses them."""
     lives = result.residency.lives
     found = {}
     for index, name in enumerate(result.residency.capacity):

@@ -1,8 +1,10 @@
-"""Which loads find their operand on the chip, which stores leave it, and what has to end before there is room.
+"""Which loads find their operand on the chip, which stores leave it, and what has to end before
+there is room.
 
-The decision is made in program order, before anything is timed, so it is the same for every speed of the machine. When an operand needs
-room, operands without a later use go first, and then those whose next use is farthest (Belady, "A study of replacement algorithms for a
-virtual-storage computer", 1966). An operand that is in use by a step after the load in program order never goes.
+The decision is made in program order, before anything is timed, so it is the same for every speed
+of the machine. When an operand needs room, operands without a later use go first, and then those
+whose next use is farthest (Belady, "A study of replacement algorithms for a virtual-storage
+computer", 1966). An operand that is in use by a step after the load in program order never goes.
 """
 
 from __future__ import annotations
@@ -28,10 +30,12 @@ NEVER = 1 << 60
 class Residency:
     """What place() decided.
 
-    moved: for each step, whether a load or store uses off-chip memory. in_cluster: whether a load is a hit in a memory of the clusters,
-    which needs no bus. before, after: pairs of steps; ``after`` waits for ``before``. room: whether the pair is about room (or
-    about data). overflow: bytes that were loaded or stored while no room could be made, by memory. lives: (memory index, step at which the
-    bytes come, last step that uses them, bytes) of everything that was held. capacity: bytes by memory.
+    moved: for each step, whether a load or store uses off-chip memory. in_cluster: whether a load
+    is a hit in a memory of the clusters, which needs no bus. before, after: pairs of steps;
+    ``after`` waits for ``before``. room: whether the pair is about room (or about data). overflow:
+    bytes that were loaded or stored while no room could be made, by memory. lives: (memory index,
+    step at which the bytes come, last step that uses them, bytes) of everything that was held.
+    capacity: bytes by memory.
     """
 
     moved: NDArray[np.bool_]
@@ -46,8 +50,9 @@ class Residency:
 
 @dataclass(eq=False)
 class _Entry:
-    """One version of an operand in a memory. events: the loads and the store that made or used it. pinned: the last step that uses it, as
-    far as it is known. store: the store that made it, or -1."""
+    """One version of an operand in a memory. events: the loads and the store that made or used it.
+    pinned: the last step that uses it, as far as it is known. store: the store that made it, or
+        -1."""
 
     pool: _Pool
     operand: int
@@ -60,9 +65,11 @@ class _Entry:
 
 
 class _Pool:
-    """One memory. Entries go by (no later use first, then farthest use), in a heap whose old items are skipped.
+    """One memory. Entries go by (no later use first, then farthest use), in a heap whose old items
+    are skipped.
 
-    free: the room that nothing holds, in pieces, each with the steps that have to end before it is free in time as well.
+    free: the room that nothing holds, in pieces, each with the steps that have to end before it is
+        free in time as well.
     """
 
     def __init__(self, index: int, capacity: float):
@@ -78,7 +85,8 @@ class _Pool:
         heappush(self.heap, item)
 
     def make_room(self, size: int, step: int) -> list[_Entry] | None:
-        """Evicts until size bytes are free; None if no room can be made, and then nothing is evicted."""
+        """Evicts until size bytes are free; None if no room can be made, and then nothing is
+        evicted."""
         if size > self.capacity:
             return None
         gone: list[_Entry] = []
@@ -106,7 +114,8 @@ class _Pool:
         return gone
 
     def take(self, size: int) -> set[int]:
-        """Takes so many bytes of the free pieces, the oldest first. Gives the steps for whose end they wait."""
+        """Takes so many bytes of the free pieces, the oldest first. Gives the steps for whose end
+        they wait."""
         users: set[int] = set()
         left = float(size)
         while left > 0:
@@ -147,8 +156,8 @@ def _next(
 
 
 def place(steps: Steps, machine: Machine) -> Residency:
-    """Decides for every load and store of a program. An entity that no memory holds always moves, and
-    its loads run ahead as far as the buffer of its channel has room."""
+    """Decides for every load and store of a program. An entity that no memory holds always moves,
+    and its loads run ahead as far as the buffer of its channel has room."""
     size = len(steps)
     is_access = (steps.kind == Kind.LOAD) | (steps.kind == Kind.STORE)
     at = np.flatnonzero(is_access)
@@ -179,7 +188,8 @@ def place(steps: Steps, machine: Machine) -> Residency:
         room.append(for_room)
 
     def freed(entry: _Entry) -> None:
-        """The room of an entry that went is free once the steps that made or used the entry have ended."""
+        """The room of an entry that went is free once the steps that made or used the entry have
+        ended."""
         users = set(entry.events)
         for event in entry.events:
             users.update(readers(event))

@@ -1,6 +1,7 @@
 """Lower bounds of the time of a program: no schedule of the machine is quicker than any of them.
 
-They are the coarsest of three models. The closed forms (strix.py, matvec.py) know a dataflow, and the schedule knows every step.
+They are the coarsest of three models. The closed forms (strix.py, matvec.py) know a dataflow, and
+the schedule knows every step.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ __all__ = ["Bounds", "Roof", "bounds", "draw", "plotting", "roofs"]
 class Bounds:
     """Lower bounds in cycles.
 
-    work: of each unit, its busy cycles over its pipelines. bytes: of each channel and bus, its busy cycles. path: the longest chain of
-    dependences on a machine without end. name: the largest of them.
+    work: of each unit, its busy cycles over its pipelines. bytes: of each channel and bus, its busy
+    cycles. path: the longest chain of dependences on a machine without end. name: the largest of
+    them.
     """
 
     work: dict[str, float]
@@ -112,8 +114,10 @@ def _critical_path(steps: Steps, plan: Plan) -> int:
 
 @dataclass(frozen=True)
 class Roof:
-    """A unit's place under its roof. elements_a_byte: of its work for each byte that crosses the channels. peak: elements a second that all of its
-    pipelines do of this mix of work. reached: elements a second of the whole program's time, at most the peak and elements_a_byte x bandwidth."""
+    """A unit's place under its roof. elements_a_byte: of its work for each byte that crosses the
+    channels. peak: elements a second that all of its pipelines do of this mix of work. reached:
+    elements a second of the whole program's time, at most the peak and elements_a_byte x
+    bandwidth."""
 
     unit: str
     elements_a_byte: float
@@ -125,7 +129,8 @@ class Roof:
 def roofs(
     steps: Steps, machine: Machine, limits: Bounds, moved_bytes: float, seconds: float
 ) -> list[Roof]:
-    """The roofs of the units that work in a program. limits: of the program. moved_bytes: over all channels. No bytes or no time have none."""
+    """The roofs of the units that work in a program. limits: of the program. moved_bytes: over all
+    channels. No bytes or no time have none."""
     bandwidth = sum(float(c.bytes_a_second) for c in machine.channels.values())
     work = steps.elements()
     found = []
@@ -140,7 +145,8 @@ def roofs(
 
 
 def plotting(file: Path) -> Any:
-    """matplotlib's pyplot for a picture in a file. Raises InvalidArgument for a name that does not end in .png, Unsupported without matplotlib."""
+    """matplotlib's pyplot for a picture in a file. Raises InvalidArgument for a name that does not
+    end in .png, Unsupported without matplotlib."""
     if file.suffix != ".png":
         raise InvalidArgument(f"{file}: give a name that ends in .png")
     try:
@@ -154,7 +160,8 @@ def plotting(file: Path) -> Any:
 
 
 def draw(file: Path, found: Sequence[Roof], title: str) -> None:
-    """Writes a picture: for each unit its roof, and the rate that the program reached over the elements that it has for each byte from off chip.
+    """Writes a picture: for each unit its roof, and the rate that the program reached over the
+    elements that it has for each byte from off chip.
 
     Raises InvalidArgument for a name that does not end in .png, Unsupported without matplotlib.
     """

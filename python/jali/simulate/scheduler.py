@@ -1,9 +1,10 @@
 """When each step runs: a discrete-event simulation of the machine, exact to the cycle.
 
-Each unit of a cluster issues its steps in program order. Loads of a channel are issued in program order, and so are stores; if the first
-load and the first store are both ready, the earlier one in the program goes. A load runs ahead as far as there is room (residency.py),
-which is double buffering where the memory has twice the room of an operand. Buses serve in order of arrival. Nothing is random, and no
-cycle is stepped through in which nothing happens.
+Each unit of a cluster issues its steps in program order. Loads of a channel are issued in program
+order, and so are stores; if the first load and the first store are both ready, the earlier one in
+the program goes. A load runs ahead as far as there is room (residency.py), which is double
+buffering where the memory has twice the room of an operand. Buses serve in order of arrival.
+Nothing is random, and no cycle is stepped through in which nothing happens.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class Reason(IntEnum):
 
 @dataclass(frozen=True)
 class Server:
-    """What one queue did. busy + sum of stalls = instances x span. unit: the name of the unit, channel or bus; cluster: its cluster, or -1."""
+    """What one queue did. busy + sum of stalls = instances x span. unit: the name of the unit,
+    channel or bus; cluster: its cluster, or -1."""
 
     name: str
     sort: str  # "unit", "channel" or "bus"
@@ -56,8 +58,9 @@ class Server:
 class Schedule:
     """The result of a simulation. Times are cycles of the machine.
 
-    start, end: of each step, task_start: of each task of the plan; a step that needs nothing (a hit) has both at the time when its operand is there. ready: when the last of its
-    dependences ended. span: the end of the last step.
+    start, end: of each step, task_start: of each task of the plan; a step that needs nothing (a
+    hit) has both at the time when its operand is there. ready: when the last of its dependences
+    ended. span: the end of the last step.
     """
 
     steps: Steps
@@ -80,8 +83,9 @@ class Schedule:
 def schedule(
     steps: Steps, machine: Machine, progress: Progress | None = None, plan: Plan | None = None
 ) -> Schedule:
-    """Simulates a program on a machine. progress: is called with (steps done, steps). plan: of make_plan, if it is there. Raises Unsupported if the machine has no unit for a kind
-    of step, or no channel for an entity."""
+    """Simulates a program on a machine. progress: is called with (steps done, steps). plan: of
+    make_plan, if it is there. Raises Unsupported if the machine has no unit for a kind of step, or
+    no channel for an entity."""
     plan = make_plan(steps, machine) if plan is None else plan
     run = _Run(len(steps), plan, progress)
     run.run()
@@ -107,8 +111,9 @@ def _zeros(code: str, size: int) -> Any:
 class _Run:
     """The state of one simulation.
 
-    An event is (time, number): number i < size says that step i ended, size + i that its first output is there, 2 size + q that an instance
-    of queue q is free. Events of one time are all handled before anything starts at that time, and then queues go by their number.
+    An event is (time, number): number i < size says that step i ended, size + i that its first
+    output is there, 2 size + q that an instance of queue q is free. Events of one time are all
+    handled before anything starts at that time, and then queues go by their number.
     """
 
     def __init__(self, size: int, plan: Plan, progress: Progress | None):
@@ -220,7 +225,8 @@ class _Run:
         self.finish_at(step, end)
 
     def cross(self, step: int, bus: int, now: int, until: int) -> tuple[int, int]:
-        """Sends a step's bytes over a bus from now on, the last of them not before ``until``; (start, end) on the bus."""
+        """Sends a step's bytes over a bus from now on, the last of them not before ``until``;
+        (start, end) on the bus."""
         plan = self.plan
         begin = max(now, self.bus_free[bus])
         cycles = plan.bus_cycles[step]
@@ -299,7 +305,8 @@ class _Run:
             self.add(until, 2 * self.size + queue)
 
     def issue_channel(self, queue: int, now: int) -> None:
-        """Starts a load or a store; the queues of the loads and of the stores of a channel are neighbours and share its time."""
+        """Starts a load or a store; the queues of the loads and of the stores of a channel are
+        neighbours and share its time."""
         plan, waits = self.plan, self.waits
         loads = queue - plan.queues[queue].second
         free = self.free[loads]

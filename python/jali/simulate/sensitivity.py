@@ -34,8 +34,9 @@ class Tagged(Protocol):
 class Dependence:
     """A constant that a result depends on.
 
-    path, source, value: of the constant. change: how much the result changes, as a share of it, if the constant is multiplied by the factor.
-    None: the changed constant is not possible, for example no whole number of units.
+    path, source, value: of the constant. change: how much the result changes, as a share of it, if
+    the constant is multiplied by the factor. None: the changed constant is not possible, for
+    example no whole number of units.
     """
 
     path: str
@@ -51,10 +52,11 @@ def sensitivity(
     sources: tuple[str, ...] = UNCERTAIN,
     progress: Callable[[int], None] | None = None,
 ) -> list[Dependence]:
-    """The constants of the subjects with these sources on which formula(*subjects) depends; the strongest first.
+    """The constants of the subjects with these sources on which formula(*subjects) depends; the
+    strongest first.
 
-    Each constant is multiplied by the factor, the others stay. Constants that change nothing are left out. progress: is called with the number of
-    constants that are done.
+    Each constant is multiplied by the factor, the others stay. Constants that change nothing are
+    left out. progress: is called with the number of constants that are done.
     """
     if factor <= 0 or factor == 1:
         raise InvalidArgument(f"the factor is {factor}: give one above 0 that is not 1, as 1.1")

@@ -1,7 +1,8 @@
 """Machine steps: what a program asks of an accelerator, in columns.
 
-A step is a load, a store, a move, or one kind of arithmetic on ``count`` polynomials of ``n`` elements. Steps are in program order, and a
-step depends on earlier steps only. Traces are lowered to steps, and generated workloads are made of them.
+A step is a load, a store, a move, or one kind of arithmetic on ``count`` polynomials of ``n``
+elements. Steps are in program order, and a step depends on earlier steps only. Traces are lowered
+to steps, and generated workloads are made of them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ LIMIT = 1 << 62  # of bytes and multiplications in all, so that no sum of them o
 
 
 class Kind(IntEnum):
-    """What a step does. Elements are coefficients, evaluations, or complex points of a Fourier transform."""
+    """What a step does. Elements are coefficients, evaluations, or complex points of a Fourier
+    transform."""
 
     LOAD = 0  # Reads the bytes of an operand from off-chip memory.
     STORE = 1  # Writes the bytes of an operand to off-chip memory.
@@ -83,11 +85,14 @@ Column = NDArray[Any]
 class Steps:
     """Steps as columns of equal length, and their dependences in compressed rows.
 
-    kind: a Kind. n: elements of a polynomial, 0 for moves of bytes. count: polynomials, at least 1. lane: the limb or the ciphertext of a
-    batch, or ANY; steps of one lane run on the same cluster (lane % clusters), steps without one spread over all. record: the record
-    of a trace, or ANY. mults: modular or real multiplications. entity, bytes, operand: for loads, stores and moves; operand is an id that
-    outlives the reuse of an address, or ANY. Step i depends on deps[dep_start[i] : dep_start[i + 1]], all of which are below i; where
-    ``streamed`` is true, it starts with the first output of that step (moves give theirs at once, at their end), else after the last.
+    kind: a Kind. n: elements of a polynomial, 0 for moves of bytes. count: polynomials, at least 1.
+    lane: the limb or the ciphertext of a batch, or ANY; steps of one lane run on the same cluster
+    (lane % clusters), steps without one spread over all. record: the record of a trace, or ANY.
+    mults: modular or real multiplications. entity, bytes, operand: for loads, stores and moves;
+    operand is an id that outlives the reuse of an address, or ANY. Step i depends on
+    deps[dep_start[i] : dep_start[i + 1]], all of which are below i; where ``streamed`` is true, it
+    starts with the first output of that step (moves give theirs at once, at their end), else after
+    the last.
     """
 
     kind: Column  # uint8
@@ -123,7 +128,8 @@ class Steps:
         }
 
     def moved(self, kind: Kind = Kind.LOAD) -> dict[Entity, int]:
-        """The bytes that steps of a kind ask for, by entity; a machine may find some of them on the chip."""
+        """The bytes that steps of a kind ask for, by entity; a machine may find some of them on the
+        chip."""
         chosen = self.kind == kind
         found = np.unique(self.entity[chosen])
         return {Entity(e): int(self.bytes[chosen & (self.entity == e)].sum()) for e in found}
@@ -151,7 +157,8 @@ class Steps:
         )
 
     def verify(self) -> None:
-        """Raises InvalidArgument if a column is out of range, or a step depends on itself or a later one."""
+        """Raises InvalidArgument if a column is out of range, or a step depends on itself or a
+        later one."""
         size = len(self)
         for name in ("n", "count", "lane", "record", "mults", "entity", "bytes", "operand"):
             _demand(len(getattr(self, name)) == size, f"the column {name} has another length")
@@ -235,8 +242,8 @@ class StepsBuilder:
     ) -> int:
         """Adds a step and returns its index.
 
-        after: steps that must have ended before. streams: steps whose output it takes as it comes. The rest is as in Steps.
-        Raises LimitExceeded for a program that is too long.
+        after: steps that must have ended before. streams: steps whose output it takes as it comes.
+        The rest is as in Steps. Raises LimitExceeded for a program that is too long.
         """
         if len(self._kind) >= MOST:
             self.expect(1)
@@ -268,8 +275,9 @@ class StepsBuilder:
         return self.append(Kind.STORE, entity=entity, bytes=bytes, operand=operand, **rest)
 
     def repeat(self, first: int, times: int) -> None:
-        """Adds the steps from ``first`` on so many times more, each time after the last. What they wait for shifts with them, also where it lies before
-        ``first``: a step that waits for one of the repetition before waits so each time. Operands stay. Raises LimitExceeded as append.
+        """Adds the steps from ``first`` on so many times more, each time after the last. What they
+        wait for shifts with them, also where it lies before ``first``: a step that waits for one of
+        the repetition before waits so each time. Operands stay. Raises LimitExceeded as append.
         """
         size = len(self) - first
         if size <= 0 or times <= 0:

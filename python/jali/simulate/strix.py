@@ -1,8 +1,10 @@
-"""Strix by formulas: the times, the throughput and the bandwidth of bootstrapping on a streaming machine.
+"""Strix by formulas: the times, the throughput and the bandwidth of bootstrapping on a streaming
+machine.
 
-An iteration of a blind rotation sends B ciphertexts through the six stages of a core, one after the other, and uses one part of the
-bootstrapping key for all of them. In the machine's mode "published" the formulas have the limits that the paper's own figures obey; in
-"strict" they have all of them. docs/hardware.md says which limits those are, and compares the results with the paper's tables.
+An iteration of a blind rotation sends B ciphertexts through the six stages of a core, one after the
+other, and uses one part of the bootstrapping key for all of them. In the machine's mode "published"
+the formulas have the limits that the paper's own figures obey; in "strict" they have all of them.
+docs/hardware.md says which limits those are, and compares the results with the paper's tables.
 """
 
 from __future__ import annotations
@@ -40,8 +42,9 @@ __all__ = [
 class TfheSet:
     """The sizes of a set of TFHE parameters, as the paper names them (Table II).
 
-    n: the dimension of the LWE ciphertexts that are bootstrapped. k, N: polynomials of a mask, and their length. l_b, l_k: levels of the gadget
-    of the bootstrapping key and of the key-switching key. sources: where each comes from.
+    n: the dimension of the LWE ciphertexts that are bootstrapped. k, N: polynomials of a mask, and
+    their length. l_b, l_k: levels of the gadget of the bootstrapping key and of the key-switching
+    key. sources: where each comes from.
     """
 
     name: str
@@ -117,7 +120,8 @@ _NEEDS = {
 
 
 def check(machine: Machine, tfhe: TfheSet) -> None:
-    """Raises Unsupported for a machine that is not made as Strix is, or for a set that does not fit."""
+    """Raises Unsupported for a machine that is not made as Strix is, or for a set that does not
+    fit."""
     if not is_streaming(machine):
         raise Unsupported(
             f"{machine.name} is no streaming machine for TFHE: use strix, strix_nofold or a file with their units"
@@ -147,8 +151,9 @@ def check(machine: Machine, tfhe: TfheSet) -> None:
 def stages(machine: Machine, tfhe: TfheSet) -> dict[str, float]:
     """Cycles of each stage of a core for one iteration of one ciphertext.
 
-    k + 1 polynomials are rotated and decomposed to (k+1) l_b, which are transformed; each is multiplied with k + 1 columns of the key; products
-    of PLP polynomials are summed before the inverse transform, the rest after it (IV-B).
+    k + 1 polynomials are rotated and decomposed to (k+1) l_b, which are transformed; each is
+    multiplied with k + 1 columns of the key; products of PLP polynomials are summed before the
+    inverse transform, the rest after it (IV-B).
     """
     check(machine, tfhe)
     polynomials = tfhe.k + 1
@@ -171,13 +176,15 @@ def stages(machine: Machine, tfhe: TfheSet) -> dict[str, float]:
 
 
 def utilisation(machine: Machine, tfhe: TfheSet) -> dict[str, float]:
-    """The share of the time for which each stage is busy, if ciphertexts follow each other without a gap."""
+    """The share of the time for which each stage is busy, if ciphertexts follow each other without
+    a gap."""
     cycles = stages(machine, tfhe)
     return {name: count / max(cycles.values()) for name, count in cycles.items()}
 
 
 def key_bytes(machine: Machine, tfhe: TfheSet) -> float:
-    """Bytes of the bootstrapping key that an iteration uses: (k+1)^2 l_b transforms of N complex words, or N/2 with folding."""
+    """Bytes of the bootstrapping key that an iteration uses: (k+1)^2 l_b transforms of N complex
+    words, or N/2 with folding."""
     points = tfhe.N / float(machine.parameters["fold"])
     return (tfhe.k + 1) ** 2 * tfhe.l_b * points * float(machine.widths["key"])
 
@@ -189,7 +196,8 @@ def switching_key_bytes(machine: Machine, tfhe: TfheSet) -> float:
 
 
 def largest_batch(machine: Machine, tfhe: TfheSet) -> int:
-    """How many ciphertexts a core holds: test vectors of (k+1) N words, two of each, in the local scratchpad."""
+    """How many ciphertexts a core holds: test vectors of (k+1) N words, two of each, in the local
+    scratchpad."""
     check(machine, tfhe)
     vector = (tfhe.k + 1) * tfhe.N * float(machine.widths["coefficient"])
     room = float(machine.memories["local"].bytes)
@@ -205,9 +213,10 @@ def largest_batch(machine: Machine, tfhe: TfheSet) -> int:
 class Point:
     """How a machine bootstraps.
 
-    batch: ciphertexts of a core. issue_cycles: between two ciphertexts in a core. period_s: n iterations of the batch. switch_s: a key
-    switch of one ciphertext. epoch_s: the period, or the key switches of an epoch if they take longer. throughput: bootstrappings a
-    second of the chip. latency_s: from the start of an epoch to its last result. bound: what an iteration waits for.
+    batch: ciphertexts of a core. issue_cycles: between two ciphertexts in a core. period_s: n
+    iterations of the batch. switch_s: a key switch of one ciphertext. epoch_s: the period, or the
+    key switches of an epoch if they take longer. throughput: bootstrappings a second of the chip.
+    latency_s: from the start of an epoch to its last result. bound: what an iteration waits for.
     """
 
     batch: int
@@ -241,7 +250,8 @@ def _iteration(machine: Machine, tfhe: TfheSet, batch: int) -> dict[str, float]:
 
 
 def _switching(machine: Machine, tfhe: TfheSet, batch: int) -> dict[str, float]:
-    """Seconds that each resource needs for the key switches of a core's batch, for which the key is read once."""
+    """Seconds that each resource needs for the key switches of a core's batch, for which the key is
+    read once."""
     clock = float(machine.frequency_hz)
     words = tfhe.k * tfhe.N * tfhe.l_k * (tfhe.n + 1)
     stream = switching_key_bytes(machine, tfhe)
@@ -253,7 +263,8 @@ def _switching(machine: Machine, tfhe: TfheSet, batch: int) -> dict[str, float]:
 
 
 def _ciphertexts(machine: Machine, tfhe: TfheSet, batch: int) -> float:
-    """Seconds in which the ciphertexts of an epoch go in and out, each with a test vector of its own."""
+    """Seconds in which the ciphertexts of an epoch go in and out, each with a test vector of its
+    own."""
     words = 2 * (tfhe.n + 1) + (tfhe.k + 1) * tfhe.N
     width = float(machine.widths["coefficient"])
     count = batch * float(machine.parameters["tvlp"])
@@ -261,7 +272,8 @@ def _ciphertexts(machine: Machine, tfhe: TfheSet, batch: int) -> float:
 
 
 def _least_batch(machine: Machine, tfhe: TfheSet) -> int:
-    """The least batch whose computation takes as long as its key's stream, but no more than the scratchpad holds: what the paper's figures obey."""
+    """The least batch whose computation takes as long as its key's stream, but no more than the
+    scratchpad holds: what the paper's figures obey."""
     one = _iteration(machine, tfhe, 1)
     stream = max(one["key bus"], one["key channels"])
     return min(largest_batch(machine, tfhe), max(1, math.ceil(stream / one["pipeline"])))
@@ -270,10 +282,11 @@ def _least_batch(machine: Machine, tfhe: TfheSet) -> int:
 def bootstrap(machine: Machine, tfhe: TfheSet, batch: int | None = None) -> Point:
     """How the machine bootstraps ciphertexts of a set, batch of them in each core.
 
-    batch: by default, in the mode "published" the least that hides the key's stream, in "strict" the largest. "published" rounds the
-    rate of a core to an integer, as the paper's Table VII does.
+    batch: by default, in the mode "published" the least that hides the key's stream, in "strict"
+    the largest. "published" rounds the rate of a core to an integer, as the paper's Table VII does.
 
-    Raises InvalidArgument for a batch that the local scratchpad does not hold, Unsupported for a machine or a set that does not fit.
+    Raises InvalidArgument for a batch that the local scratchpad does not hold, Unsupported for a
+    machine or a set that does not fit.
     """
     largest = largest_batch(machine, tfhe)
     published = machine.mode == "published"
@@ -289,7 +302,8 @@ def bootstrap(machine: Machine, tfhe: TfheSet, batch: int | None = None) -> Poin
     transfer = _ciphertexts(machine, tfhe, batch)
     waits = {**{k: tfhe.n * v for k, v in iteration.items()}, **switching, "ciphertexts": transfer}
     epoch = max(waits.values())
-    # The key switch of the last ciphertext follows its rotation; those of the others run beside later ones.
+    # The key switch of the last ciphertext follows its rotation; those of the others run beside
+    # later ones.
     fills = _fills(machine, SWITCH_STAGES, tfhe.n + 1) / float(machine.frequency_hz)
     switch = max(_switching(machine, tfhe, 1).values()) + fills
     a_core = batch / epoch
@@ -310,8 +324,9 @@ def bootstrap(machine: Machine, tfhe: TfheSet, batch: int | None = None) -> Poin
 def required_bandwidth(machine: Machine) -> float:
     """Table VII's required bandwidth in GiB/s, fitted: 143.05 + 28.5 CLP.
 
-    143.05 GiB/s are the key of set IV (524,288 bytes an iteration) over the 4,096 cycles of one ciphertext at CLP 4. Nothing in the paper explains why it
-    stays when CLP changes, nor the second term.
+    143.05 GiB/s are the key of set IV (524,288 bytes an iteration) over the 4,096 cycles of one
+    ciphertext at CLP 4. Nothing in the paper explains why it stays when CLP changes, nor the second
+    term.
     """
     numbers = machine.parameters
     slope = float(numbers["fitted_gib_lane"])
@@ -319,10 +334,11 @@ def required_bandwidth(machine: Machine) -> float:
 
 
 def fragmented(ciphertexts: int, batch: int, seconds: float) -> float:
-    """Seconds for many ciphertexts on a device that computes a batch at once: equations (1) and (2).
+    """Seconds for many ciphertexts on a device that computes a batch at once: equations (1) and
+    (2).
 
-    fragments = ceil(ciphertexts / batch) - 1, time = (fragments + 1) x time of a batch. A GPU has one ciphertext for each SM in a batch; a
-    machine with core-level batches has TvLP x B.
+    fragments = ceil(ciphertexts / batch) - 1, time = (fragments + 1) x time of a batch. A GPU has
+    one ciphertext for each SM in a batch; a machine with core-level batches has TvLP x B.
     """
     if ciphertexts < 1 or batch < 1:
         raise InvalidArgument(
@@ -334,8 +350,8 @@ def fragmented(ciphertexts: int, batch: int, seconds: float) -> float:
 def layers(machine: Machine, tfhe: TfheSet, widths: Iterable[int]) -> float:
     """Seconds for layers of so many bootstrappings, each of which needs the layer before.
 
-    A layer runs in epochs of at most TvLP x B ciphertexts. The last epoch of a layer has only what is left, spread over the cores, and ends
-    with a key switch that nothing hides.
+    A layer runs in epochs of at most TvLP x B ciphertexts. The last epoch of a layer has only what
+    is left, spread over the cores, and ends with a key switch that nothing hides.
     """
     cores = int(float(machine.parameters["tvlp"]))
     largest = largest_batch(machine, tfhe)

@@ -1,4 +1,5 @@
-"""Many machines: what a program takes over values of parameters, in time, area, energy and counted parts, and which points no other beats."""
+"""Many machines: what a program takes over values of parameters, in time, area, energy and counted
+parts, and which points no other beats."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ LIMIT = "_limit"  # of a resource's name: how many the device has
 
 @dataclass(frozen=True)
 class Point:
-    """One machine of a sweep. values: what was set. seconds, joules: of the program; area_mm2, resources: of the machine."""
+    """One machine of a sweep. values: what was set. seconds, joules: of the program; area_mm2,
+    resources: of the machine."""
 
     values: Mapping[str, float]
     cycles: int
@@ -55,7 +57,8 @@ class Point:
 
 
 def read_sweep(text: str) -> tuple[str, list[float]]:
-    """The parameter and the values of "hbm_gbs=150:1200:150" (with the end) or "clp=2,4,8". Raises InvalidArgument."""
+    """The parameter and the values of "hbm_gbs=150:1200:150" (with the end) or "clp=2,4,8". Raises
+    InvalidArgument."""
     name, sign, rest = text.partition("=")
     try:
         if not sign or not name:
@@ -98,8 +101,10 @@ def sweep(
     points: Sequence[Mapping[str, float]],
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[Point]:
-    """Simulates a program on a machine with each of the sets of values. `ciphertexts` is of the program, all other names are of the machine.
-    progress: is called with (points done, points). Raises InvalidArgument for ciphertexts of a program that has a number of its own.
+    """Simulates a program on a machine with each of the sets of values. `ciphertexts` is of the
+    program, all other names are of the machine.
+    progress: is called with (points done, points). Raises InvalidArgument for ciphertexts of a
+        program that has a number of its own.
     """
     for done, values in enumerate(points, 1):
         changed = machine.changed({k: v for k, v in values.items() if k != CIPHERTEXTS})
@@ -130,8 +135,8 @@ def _sized(program: Program, ciphertexts: float | None) -> Program:
 
 
 def pareto(points: Sequence[Point]) -> list[bool]:
-    """For each point whether its device holds it, and no other such point is at least as good in time, area, energy, every counted resource and
-    the number of ciphertexts, and better in one."""
+    """For each point whether its device holds it, and no other such point is at least as good in
+    time, area, energy, every counted resource and the number of ciphertexts, and better in one."""
     keys = [
         (p.seconds, p.area_mm2, p.joules, *p.counts.values(), -p.values.get(CIPHERTEXTS, 0.0))
         for p in points
@@ -146,7 +151,8 @@ def pareto(points: Sequence[Point]) -> list[bool]:
 
 
 def write_csv(points: Sequence[Point], out: TextIO) -> None:
-    """Writes the points as CSV: the values, time, area, energy, bytes read, whether the point is on the Pareto front, and the machine's resources."""
+    """Writes the points as CSV: the values, time, area, energy, bytes read, whether the point is on
+    the Pareto front, and the machine's resources."""
     names = list(points[0].values) if points else []
     counted = list(points[0].resources) if points else []
     writer = csv.writer(out, lineterminator="\n")
@@ -160,7 +166,8 @@ def write_csv(points: Sequence[Point], out: TextIO) -> None:
 
 
 def draw(points: Sequence[Point], file: Path, title: str) -> None:
-    """Writes a picture of the time over the first swept value, a line for each combination of the others. Raises as roofline.draw."""
+    """Writes a picture of the time over the first swept value, a line for each combination of the
+    others. Raises as roofline.draw."""
     pyplot = plotting(file)
     figure, place = pyplot.subplots(figsize=(7, 5))
     first, *others = list(points[0].values)

@@ -1,6 +1,7 @@
 """Reads traces, schema 1 of docs/format.md.
 
-Whatever the text is, reading it gives a trace that keeps the rules of that page, or one error under jali.Error that names the line and the
+Whatever the text is, reading it gives a trace that keeps the rules of that page, or one error under
+jali.Error that names the line and the
 field: CorruptData, VersionError for another schema, or LimitExceeded.
 """
 
@@ -98,7 +99,8 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One operation. line: of the text. shape: the fields that say on what it was done. The rest is as in docs/format.md."""
+    """One operation. line: of the text. shape: the fields that say on what it was done. The rest is
+    as in docs/format.md."""
 
     line: int
     op: str
@@ -150,7 +152,8 @@ def parse(text: str | bytes) -> Trace:
 
 
 def stream(file: IO[bytes]) -> tuple[Header, Iterator[Record]]:
-    """The header, and an iterator over the operations, which reads a line at a time. file: opened in binary mode."""
+    """The header, and an iterator over the operations, which reads a line at a time. file: opened
+    in binary mode."""
     lines = _lines(file)
     for number, fields in lines:
         header = _header(number, fields)

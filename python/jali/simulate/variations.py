@@ -1,7 +1,8 @@
-"""The time of a program if the machine, or the set of its parameters, were another: for constants that nobody gives, and for the other mode.
+"""The time of a program if the machine, or the set of its parameters, were another: for constants
+that nobody gives, and for the other mode.
 
-A program is prepared for the changed machine, which is quick. Only if something in it differs from the unchanged program's is it simulated again, or,
-if the program is large, bounded again.
+A program is prepared for the changed machine, which is quick. Only if something in it differs from
+the unchanged program's is it simulated again, or, if the program is large, bounded again.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _same_plan(one: Plan, other: Plan, all_of_it: bool) -> bool:
-    """Whether two plans of the same steps have the same schedule, or only the same bounds: these know nothing of room on the chip."""
+    """Whether two plans of the same steps have the same schedule, or only the same bounds: these
+    know nothing of room on the chip."""
     if not all(_equal(getattr(one, name), getattr(other, name)) for name in BOUNDED):
         return False
     rows = []
@@ -77,7 +79,8 @@ class Variations:
 
     @property
     def exact(self) -> bool:
-        """Whether the times of variations are simulated. If not, because the program is large, they are bounds."""
+        """Whether the times of variations are simulated. If not, because the program is large, they
+        are bounds."""
         timing = [
             n for n in self.result.machine.constants(*UNCERTAIN) if not n.path.endswith(COSTS)
         ]
@@ -96,7 +99,8 @@ class Variations:
         return self.runs_of(self.program, self.result.machine)
 
     def seconds(self, changed: Machine, tfhe: TfheSet | None = None, run: int = 0) -> float:
-        """The time on another machine, perhaps with another set. run: which variation it is, for the progress."""
+        """The time on another machine, perhaps with another set. run: which variation it is, for
+        the progress."""
         known = self.result.seconds if self.exact else self.limits.seconds
         if changed is self.result.machine and tfhe in (None, *self.subjects):
             return known

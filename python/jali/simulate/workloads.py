@@ -1,7 +1,9 @@
-"""Workloads that need no trace: bootstrapping on a streaming machine, and the matrix-vector paper's own dataflow.
+"""Workloads that need no trace: bootstrapping on a streaming machine, and the matrix-vector paper's
+own dataflow.
 
-A workload has a name and options: "strix:IV,epochs=2,batch=2", "matvec:1024x2048,set=B,rows=64". The generators know a machine by its
-parameters and widths; the steps go to whatever units serve their kinds.
+A workload has a name and options: "strix:IV,epochs=2,batch=2", "matvec:1024x2048,set=B,rows=64".
+The generators know a machine by its parameters and widths; the steps go to whatever units serve
+their kinds.
 """
 
 from __future__ import annotations
@@ -52,12 +54,15 @@ def strix(
     tiles: int = 16,
     made: dict[tuple[object, ...], Steps] | None = None,
 ) -> Steps:
-    """Bootstrappings in epochs of TvLP x B (IV-C): n iterations, each through the six stages of a core, and then a key switch.
+    """Bootstrappings in epochs of TvLP x B (IV-C): n iterations, each through the six stages of a
+    core, and then a key switch.
 
-    Each iteration loads its part of the bootstrapping key once, and all cores and all B ciphertexts use it (the multicast). The key switches
-    of an epoch use another cluster, so they run behind the rotations of the next epoch; the switching key comes in tiles, each of which serves all
-    ciphertexts of the epoch. ciphertexts: by default those of one epoch. batch: B (by default that of the closed form in this mode). cores:
-    simulate only so many, since cores do the same at the same times. iterations: n, or fewer, to see a part. tiles: parts of the switching key.
+    Each iteration loads its part of the bootstrapping key once, and all cores and all B ciphertexts
+    use it (the multicast). The key switches of an epoch use another cluster, so they run behind the
+    rotations of the next epoch; the switching key comes in tiles, each of which serves all
+    ciphertexts of the epoch. ciphertexts: by default those of one epoch. batch: B (by default that
+    of the closed form in this mode). cores: simulate only so many, since cores do the same at the
+    same times. iterations: n, or fewer, to see a part. tiles: parts of the switching key.
     made: keeps the last steps, which are given again for machines that change none of their sizes.
     """
     check(machine, tfhe)
@@ -92,7 +97,8 @@ def strix(
 
 
 class _Strix:
-    """Writes the steps of epochs. A ciphertext's lane is its place in the epoch, so that lane mod TvLP is its core."""
+    """Writes the steps of epochs. A ciphertext's lane is its place in the epoch, so that lane mod
+    TvLP is its core."""
 
     def __init__(self, machine: Machine, tfhe: TfheSet, tiles: int):
         self.b, self.tfhe = StepsBuilder(), tfhe
@@ -132,7 +138,8 @@ class _Strix:
                 at: dict[str, Any] = {"lane": lane, "record": record}
                 digits = b.append(Kind.KEYSWITCH_DECOMPOSE, rows, after=(turned[lane],), **at)
                 words = rows * (tfhe.n + 1)
-                # Sums go on in the accumulator without a gap, in the order of the steps: a tile does not wait for the results of the one before.
+                # Sums go on in the accumulator without a gap, in the order of the steps: a tile
+                # does not wait for the results of the one before.
                 state[lane] = [b.append(Kind.KEYSWITCH_MAC, words, after=(key,), streams=(digits,), **at)]  # fmt: skip
         for lane in lanes:
             at = {"lane": lane, "record": record}
@@ -153,7 +160,8 @@ class _Strix:
 
 
 class _Matvec:
-    """Writes the steps of the matrix-vector product. Group G has the lanes G p to G p + p - 1, and residue j is on the PE j mod p of its group."""
+    """Writes the steps of the matrix-vector product. Group G has the lanes G p to G p + p - 1, and
+    residue j is on the PE j mod p of its group."""
 
     def __init__(self, machine: Machine, product: Product):
         self.b = StepsBuilder()
@@ -190,7 +198,8 @@ class _Matvec:
     def rescale(
         self, group: int, halves: list[list[int]], residues: int, last: int
     ) -> list[list[int]]:
-        """Algorithm 1: both halves, from the residue ``last`` to the first ``residues``. halves: the step that made each residue."""
+        """Algorithm 1: both halves, from the residue ``last`` to the first ``residues``. halves:
+        the step that made each residue."""
         made: list[list[int]] = []
         for half in halves:
             inverse = self.transform(Kind.INTT, group, last, half[last])
@@ -205,7 +214,8 @@ class _Matvec:
     def switch(
         self, group: int, halves: list[list[int]], keys: Callable[[int], int]
     ) -> list[list[int]]:
-        """Algorithm 2: a digit a residue, the products with both halves of the key, and the rescaling by the special prime."""
+        """Algorithm 2: a digit a residue, the products with both halves of the key, and the
+        rescaling by the special prime."""
         sums: list[list[int]] = [[-1] * (self.l + 1) for _ in range(2)]
         both = 2 * self.l * self.bytes
         for i in range(self.l):
@@ -242,12 +252,15 @@ class _Matvec:
 
 
 def matvec(machine: Machine, product: Product, *, rows: int | None = None) -> Steps:
-    """The matrix-vector paper's dataflow (II-D, III-D): m partial sums, tiled by the g groups of PEs.
+    """The matrix-vector paper's dataflow (II-D, III-D): m partial sums, tiled by the g groups of
+    PEs.
 
-    A partial sum is the product of the input with a plaintext, a rotation with a key of its own, and a rescaling; the groups' results are added.
-    Where there are several chunks, ceil(log2 k) rotations of the sum add them at the end. Reads are those of equations (7) to (12), and twiddles as
-    Algorithms 1 and 2 use them: l^2 + 4l - 2 NTTs and l + 4 INTTs a partial sum (the equations count l^2 + 4l and l + 2, contradiction E6). rows: compute
-    only so many of the m partial sums. Raises Unsupported for a vector of several ciphertexts.
+    A partial sum is the product of the input with a plaintext, a rotation with a key of its own,
+    and a rescaling; the groups' results are added. Where there are several chunks, ceil(log2 k)
+    rotations of the sum add them at the end. Reads are those of equations (7) to (12), and twiddles
+    as Algorithms 1 and 2 use them: l^2 + 4l - 2 NTTs and l + 4 INTTs a partial sum (the equations
+    count l^2 + 4l and l + 2, contradiction E6). rows: compute only so many of the m partial sums.
+    Raises Unsupported for a vector of several ciphertexts.
     """
     product.reads()  # refuses what the paper does not define
     rows = product.m if rows is None else rows
@@ -274,7 +287,8 @@ def matvec(machine: Machine, product: Product, *, rows: int | None = None) -> St
     for fold in range(product.folds):
         w.record = rows + fold
         both = totals[-1]
-        # The last residue has gone by the rescaling; the equations count all l of them, and so does this.
+        # The last residue has gone by the rescaling; the equations count all l of them, and so does
+        # this.
         halves = [[both] * residues, [both] * residues]
         turned = w.rotate(0, halves, ("fold", fold))
         totals = [step for half in turned for step in half]
@@ -292,7 +306,8 @@ def _add(w: _Matvec, totals: list[int], row: list[int], last: bool) -> list[int]
 
 
 def read_options(text: str, known: tuple[str, ...]) -> tuple[str, dict[str, str]]:
-    """The name and the options of "NAME,option=value". Raises InvalidArgument for options that are not known, or given twice."""
+    """The name and the options of "NAME,option=value". Raises InvalidArgument for options that are
+    not known, or given twice."""
     first, *rest = text.split(",")
     options: dict[str, str] = {}
     for item in rest:
@@ -316,7 +331,8 @@ def whole(options: dict[str, str], name: str) -> int | None:
 
 @dataclass(frozen=True)
 class StrixProgram:
-    """The steps of strix() for a machine, and the set whose constants they depend on. options: of strix()."""
+    """The steps of strix() for a machine, and the set whose constants they depend on. options: of
+    strix()."""
 
     tfhe: TfheSet
     options: Mapping[str, int]
@@ -389,8 +405,8 @@ WORKLOADS: dict[str, tuple[Callable[[str, Machine], Program], str]] = {
 
 
 def parse(text: str, machine: Machine) -> Program | None:
-    """The generator that a workload's text names, or None if it names none. machine: decides what the text leaves open, so that a sweep gives
-    every machine the same work."""
+    """The generator that a workload's text names, or None if it names none. machine: decides what
+    the text leaves open, so that a sweep gives every machine the same work."""
     name, sign, rest = text.partition(":")
     if not sign or name not in WORKLOADS:
         return None

@@ -1,6 +1,8 @@
-"""TFHE: encrypted small integers and bits, exact, with any function of one or two values by look-up.
+"""TFHE: encrypted small integers and bits, exact, with any function of one or two values by
+look-up.
 
-Every look-up is a programmable bootstrapping: its result has fresh noise, so that a computation may be as long as you like.
+Every look-up is a programmable bootstrapping: its result has fresh noise, so that a computation may
+be as long as you like.
 """
 
 from __future__ import annotations

@@ -24,11 +24,13 @@ __all__ = ["EncryptedArray"]
 class EncryptedArray(Shaped):
     """An encrypted array of messages, of any shape, with NumPy's arithmetic.
 
-    Evaluator.bind makes it. Sums and products with whole numbers cost nothing, but values grow into the carries,
-    and noise grows: RangeExceeded says when Evaluator.apply or Evaluator.refresh must bring them back. Differences, products of
-    two arrays, comparisons, ``//``, ``%``, ``& | ^ ~`` and Evaluator.apply cost a bootstrapping for each element. Values are
-    not negative, so differences are modulo 2^message_bits, as those of NumPy's unsigned integers are modulo 2^8 or more;
-    Evaluator.linear takes differences without a bootstrapping, with a constant that keeps them positive. Values are immutable.
+    Evaluator.bind makes it. Sums and products with whole numbers cost nothing, but values grow into
+    the carries, and noise grows: RangeExceeded says when Evaluator.apply or Evaluator.refresh must
+    bring them back. Differences, products of two arrays, comparisons, ``//``, ``%``, ``& | ^ ~``
+    and Evaluator.apply cost a bootstrapping for each element. Values are not negative, so
+    differences are modulo 2^message_bits, as those of NumPy's unsigned integers are modulo 2^8 or
+    more; Evaluator.linear takes differences without a bootstrapping, with a constant that keeps
+    them positive. Values are immutable.
 
     >>> client = tfhe.Client(tfhe.Params.preset("message_2_carry_2"))
     >>> server = tfhe.Evaluator(client.params, client.evaluation_keys())
@@ -78,7 +80,8 @@ class EncryptedArray(Shaped):
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> EncryptedArray:
-        """Modulo 2^message_bits, because values are not negative: one look-up an element, which takes off the carry."""
+        """Modulo 2^message_bits, because values are not negative: one look-up an element, which
+        takes off the carry."""
         core = self._server._core
         if isinstance(other, EncryptedArray):
             a, b = self._aligned(other)
@@ -101,7 +104,8 @@ class EncryptedArray(Shaped):
         return 1 << self.params.message_bits
 
     def _reduced(self, ciphertext: Ciphertext) -> EncryptedArray:
-        """Values modulo 2^message_bits: 3 - 1 lies as 2 + 2^message_bits, and is 2 to whoever decrypts or compares it."""
+        """Values modulo 2^message_bits: 3 - 1 lies as 2 + 2^message_bits, and is 2 to whoever
+        decrypts or compares it."""
         return self._server.refresh(EncryptedArray(self._server, ciphertext))
 
     def __pos__(self) -> EncryptedArray:
@@ -123,7 +127,8 @@ class EncryptedArray(Shaped):
     __rmul__ = __mul__
 
     def _beside(self, other: Any, use: str) -> tuple[EncryptedArray, list[int]]:
-        """This array and numbers of its shape (or one number), for an operation with clear numbers."""
+        """This array and numbers of its shape (or one number), for an operation with clear
+        numbers."""
         if isinstance(other, (str, bytes)) or other is None:
             raise InvalidArgument(f"what is {use} must be whole numbers, not {checks.shown(other)}")
         self._not_integers(other)
@@ -145,11 +150,13 @@ class EncryptedArray(Shaped):
     def sum(
         self, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False
     ) -> EncryptedArray:
-        """The sum along an axis. It costs nothing, but must fit: at most params.max_norm2 fresh values are added at once.
+        """The sum along an axis. It costs nothing, but must fit: at most params.max_norm2 fresh
+        values are added at once.
 
         keepdims: whether the axes stay, with the length 1.
 
-        Raises RangeExceeded for a sum that does not fit. Those of integers (Client.encrypt_uint) always do.
+        Raises RangeExceeded for a sum that does not fit. Those of integers (Client.encrypt_uint)
+        always do.
         """
         terms, shape = self._in_rows(axis)
         if checks.flag(keepdims, "keepdims"):

@@ -18,8 +18,8 @@ __all__ = ["Encryptor"]
 class Encryptor(metaclass=Answering):
     """Encrypts with a client's public key, for owners of data who send it and read none.
 
-    Several owners encrypt apart under one key. An evaluator of that client computes on all of their arrays together, and only the
-    client can decrypt, the inputs of each owner as well as results::
+    Several owners encrypt apart under one key. An evaluator of that client computes on all of their
+    arrays together, and only the client can decrypt, the inputs of each owner as well as results::
 
         import jali.tfhe as tfhe
 
@@ -30,11 +30,13 @@ class Encryptor(metaclass=Answering):
         assert client.decrypt(ciphertext).tolist() == [3, 5]
 
     params: those that all sides agreed on.
-    key: the client's public_key(). Take it from the client itself: whoever replaces it can read what is encrypted.
+    key: the client's public_key(). Take it from the client itself: whoever replaces it can read
+        what is encrypted.
     threads: see Client.
 
-    It computes on the CPU, and may be used from several threads. What it draws at random is wiped, and it keeps nothing of what it
-    encrypts. Raises ParamsMismatch if the key is of other parameters.
+    It computes on the CPU, and may be used from several threads. What it draws at random is wiped,
+    and it keeps nothing of what it encrypts. Raises ParamsMismatch if the key is of other
+    parameters.
 
     >>> client = tfhe.Client(tfhe.Params.preset("message_2_carry_2"))
     >>> encryptor = tfhe.Encryptor(client.params, client.public_key())
@@ -66,29 +68,35 @@ class Encryptor(metaclass=Answering):
         return self._core.key_id
 
     def encrypt(self, values: npt.ArrayLike, *, largest: int | None = None) -> CompactCiphertext:
-        """Encrypt messages: whole numbers from 0 to 2^message_bits - 1, or booleans, in an array of any shape.
+        """Encrypt messages: whole numbers from 0 to 2^message_bits - 1, or booleans, in an array of
+        any shape.
 
         largest: a public bound on the values, as in Client.encrypt.
 
-        The ciphertext has the shape of the values. Up to N messages share one mask: it takes params.compact_ciphertext_bytes of
-        their number. Raises InvalidArgument for numbers that do not fit.
+        The ciphertext has the shape of the values. Up to N messages share one mask: it takes
+        params.compact_ciphertext_bytes of their number. Raises InvalidArgument for numbers that do
+        not fit.
         """
         largest = numbers.checked_largest(largest)
         words = numbers.messages(values, self.params, largest)
         return self._core.encrypt(words, list(np.shape(values)), largest=largest)
 
     def encrypt_uint(self, values: npt.ArrayLike, bits: int) -> CompactCiphertext:
-        """Encrypt whole numbers from 0 to 2^bits - 1, bits from 1 to 64, as digits of message_bits bits.
+        """Encrypt whole numbers from 0 to 2^bits - 1, bits from 1 to 64, as digits of message_bits
+        bits.
 
-        values: of any shape, which the ciphertext has, too. Raises InvalidArgument for numbers that do not fit.
+        values: of any shape, which the ciphertext has, too. Raises InvalidArgument for numbers that
+            do not fit.
         """
         words = numbers.digits(values, bits, self.params, signed=False)
         return self._core.encrypt(words.reshape(-1), list(words.shape), int(bits))
 
     def encrypt_int(self, values: npt.ArrayLike, bits: int) -> CompactCiphertext:
-        """Encrypt whole numbers from -2^(bits-1) to 2^(bits-1) - 1, bits from 1 to 64, in two's complement.
+        """Encrypt whole numbers from -2^(bits-1) to 2^(bits-1) - 1, bits from 1 to 64, in two's
+        complement.
 
-        values: of any shape, which the ciphertext has, too. Raises InvalidArgument for numbers that do not fit.
+        values: of any shape, which the ciphertext has, too. Raises InvalidArgument for numbers that
+            do not fit.
         """
         words = numbers.digits(values, bits, self.params, signed=True)
         return self._core.encrypt(words.reshape(-1), list(words.shape), int(bits), is_signed=True)

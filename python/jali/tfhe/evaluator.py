@@ -61,16 +61,20 @@ class Evaluator(metaclass=Answering):
 
     params: the parameters of the client.
     keys: Client.evaluation_keys().
-    device: "auto" (the GPU if there is one that computes TFHE, else the CPU), "cpu", or "cuda" or "cuda:1".
+    device: "auto" (the GPU if there is one that computes TFHE, else the CPU), "cpu", or "cuda" or
+        "cuda:1".
     threads: of the CPU; None stands for JALI_NUM_THREADS or, if that is not set, every core.
     trace: whether to record every operation of the engine; see the method ``trace``.
     progress: called while the keys are prepared for the device.
-    transform: by which transforms blind rotations multiply polynomials. "fft" computes in double precision and has an error far below
-        the scheme's noise; "ntt" computes modulo primes, exactly, so that results have the same bits on every device, and takes
-        several times as long. None leaves the choice to the engine: "fft", or "ntt" on a GPU with few units for double precision.
+    transform: by which transforms blind rotations multiply polynomials. "fft" computes in double
+        precision and has an error far below the scheme's noise; "ntt" computes modulo primes,
+        exactly, so that results have the same bits on every device, and takes several times as
+        long. None leaves the choice to the engine: "fft", or "ntt" on a GPU with few units for
+        double precision.
 
-    Raises ParamsMismatch if the keys are of other parameters, NoDevice for a device that is not here, and Unsupported for a GPU that
-    does not have the transform: "fft" needs compute capability 9.0 and 227 KB of shared memory for a block, "ntt" 8.0.
+    Raises ParamsMismatch if the keys are of other parameters, NoDevice for a device that is not
+    here, and Unsupported for a GPU that does not have the transform: "fft" needs compute capability
+    9.0 and 227 KB of shared memory for a block, "ntt" 8.0.
 
     >>> client = tfhe.Client(tfhe.Params.preset("message_2_carry_2"))
     >>> server = tfhe.Evaluator(client.params, client.evaluation_keys())
@@ -130,11 +134,13 @@ class Evaluator(metaclass=Answering):
 
     @property
     def key_bytes(self) -> int:
-        """The bytes that its keys take in the memory of its device, in the form in which the engine computes with them."""
+        """The bytes that its keys take in the memory of its device, in the form in which the engine
+        computes with them."""
         return self._core.key_bytes
 
     def synchronize(self) -> None:
-        """Wait until a GPU has done everything that it was asked to do. Operations return before they are done."""
+        """Wait until a GPU has done everything that it was asked to do. Operations return before
+        they are done."""
         self._core.synchronize()
 
     @property
@@ -146,8 +152,9 @@ class Evaluator(metaclass=Answering):
         """The record of every operation since the evaluator was made.
 
         The first records are of its keys.
-        ``trace().clear()`` forgets what came before, and ``trace().json_lines()`` is the text that ``jali simulate`` reads. Raises InvalidArgument
-        for an evaluator that was made without trace=True.
+        ``trace().clear()`` forgets what came before, and ``trace().json_lines()`` is the text that
+        ``jali simulate`` reads. Raises InvalidArgument for an evaluator that was made without
+        trace=True.
         """
         if self._core.trace is None:
             raise InvalidArgument(
@@ -157,16 +164,18 @@ class Evaluator(metaclass=Answering):
 
     @property
     def _integers(self) -> _tfhe.IntegersCore:
-        # It keeps the circuits of every operation, so one is made for all. A second one, made by another thread, does no harm.
+        # It keeps the circuits of every operation, so one is made for all. A second one, made by
+        # another thread, does no harm.
         if self._made_integers is None:
             self._made_integers = _tfhe.IntegersCore(self._core)
         return self._made_integers
 
     def bind(self, ciphertext: Ciphertext | CompactCiphertext) -> Any:
-        """The ciphertext in the device's memory: an EncryptedArray of messages, or EncryptedIntegers.
+        """The ciphertext in the device's memory: an EncryptedArray of messages, or
+        EncryptedIntegers.
 
-        What owners encrypted under the client's public key counts as freshly encrypted. In memory it takes as much as a
-        Ciphertext: params.ciphertext_bytes for each digit.
+        What owners encrypted under the client's public key counts as freshly encrypted. In memory
+        it takes as much as a Ciphertext: params.ciphertext_bytes for each digit.
 
         Raises KeyMismatch or ParamsMismatch for another client's.
         """
@@ -179,7 +188,8 @@ class Evaluator(metaclass=Answering):
         return self._array(self._core.bind(ciphertext))
 
     def clear(self, values: npt.ArrayLike) -> EncryptedArray:
-        """Numbers that anybody can read, as an array that operations take: whole numbers below 2^(message_bits + carry_bits).
+        """Numbers that anybody can read, as an array that operations take: whole numbers below
+        2^(message_bits + carry_bits).
 
         values: of any shape. Raises InvalidArgument for numbers that do not fit.
         """
@@ -194,13 +204,14 @@ class Evaluator(metaclass=Answering):
         return EncryptedArray(self, self._core.clear(words, list(array.shape)))
 
     def clear_uint(self, values: npt.ArrayLike, bits: int) -> EncryptedIntegers:
-        """Whole numbers from 0 to 2^bits - 1 that anybody can read, as integers that operations take: bits from 1 to 64.
+        """Whole numbers from 0 to 2^bits - 1 that anybody can read, as integers that operations
+        take: bits from 1 to 64.
 
-        They hide nothing, also in the bytes that are sent. Where an operator takes clear numbers, give it those themselves: that
-        costs fewer look-ups.
+        They hide nothing, also in the bytes that are sent. Where an operator takes clear numbers,
+        give it those themselves: that costs fewer look-ups.
 
-        values: of any shape, which the result has, too. Raises InvalidArgument for numbers that do not fit, and for parameters
-        that are not those of integers.
+        values: of any shape, which the result has, too. Raises InvalidArgument for numbers that do
+        not fit, and for parameters that are not those of integers.
 
             prices = server.clear_uint([120, 80, 200], bits=8)
             server.read(prices, choice)  # the price that an encrypted number chooses
@@ -210,8 +221,8 @@ class Evaluator(metaclass=Answering):
     def clear_int(self, values: npt.ArrayLike, bits: int) -> EncryptedIntegers:
         """Whole numbers from -2^(bits-1) to 2^(bits-1) - 1 that anybody can read, as clear_uint.
 
-        values: of any shape, which the result has, too. Raises InvalidArgument for numbers that do not fit, and for parameters
-        that are not those of integers.
+        values: of any shape, which the result has, too. Raises InvalidArgument for numbers that do
+        not fit, and for parameters that are not those of integers.
         """
         return self._clear_integers(values, bits, signed=True)
 
@@ -231,19 +242,22 @@ class Evaluator(metaclass=Answering):
         y: EncryptedArray | None = None,
         *more: EncryptedArray,
     ) -> EncryptedArray:
-        """A function of every element, or of the elements of two arrays, by one programmable bootstrapping each.
+        """A function of every element, or of the elements of two arrays, by one programmable
+        bootstrapping each.
 
-        function: of whole numbers, called here for every value that an element can have (0 to x.largest) or, with y, for every
-            pair; or the list of its results for x; or a Table, which for two arrays has f(x, y) at y 2^message_bits + x. Results
-            must be whole numbers from 0 to 2^(message_bits + carry_bits) - 1.
-        y: needs x below 2^message_bits and y below 2^carry_bits: apply(lambda v: v % 4, x) brings a sum back. Shapes broadcast
-            as NumPy's.
+        function: of whole numbers, called here for every value that an element can have (0 to
+            x.largest) or, with y, for every pair; or the list of its results for x; or a Table,
+            which for two arrays has f(x, y) at y 2^message_bits + x. Results must be whole numbers
+            from 0 to 2^(message_bits + carry_bits) - 1.
+        y: needs x below 2^message_bits and y below 2^carry_bits: apply(lambda v: v % 4, x) brings a
+            sum back. Shapes broadcast as NumPy's.
 
-        more: there is no third array. Write apply(f, apply(g, x, y), z), or apply(f, x + 2 * y + 4 * z) for small values.
+        more: there is no third array. Write apply(f, apply(g, x, y), z), or apply(f, x + 2 * y + 4
+            * z) for small values.
 
-        The result has the shape of x and fresh noise. Raises InvalidArgument for other results, RangeExceeded for values that
-        have no room, WrongCall for more arrays or for a function that takes another number of arguments, and KeyMismatch for
-        arrays of another evaluator.
+        The result has the shape of x and fresh noise. Raises InvalidArgument for other results,
+        RangeExceeded for values that have no room, WrongCall for more arrays or for a function that
+        takes another number of arguments, and KeyMismatch for arrays of another evaluator.
         """
         if more:
             raise WrongCall(
@@ -267,18 +281,20 @@ class Evaluator(metaclass=Answering):
         *,
         largest: int | None = None,
     ) -> EncryptedArray:
-        """Sums with whole weights, which may be negative: weights @ x along the last axis, plus constants. It costs no bootstrapping.
+        """Sums with whole weights, which may be negative: weights @ x along the last axis, plus
+        constants. It costs no bootstrapping.
 
-        weights: of shape (rows, columns), or (columns,) for one sum. x: of shape (..., columns). The result has the shape
-            (..., rows), or (...).
+        weights: of shape (rows, columns), or (columns,) for one sum. x: of shape (..., columns).
+            The result has the shape (..., rows), or (...).
         constants: one for every sum, or one for each row.
-        largest: your promise that every sum lies from 0 to this number. None takes the worst case of the operands, and refuses if it
-            has no room. Add a constant if sums may be negative, and take it off in the table:
-            apply(lambda v: max(v - 16, 0) // 4, linear(weights, x, 16, largest=31)) is a layer of a neural network.
+        largest: your promise that every sum lies from 0 to this number. None takes the worst case
+            of the operands, and refuses if it has no room. Add a constant if sums may be negative,
+            and take it off in the table: apply(lambda v: max(v - 16, 0) // 4, linear(weights, x,
+            16, largest=31)) is a layer of a neural network.
 
-        A sum that breaks the promise is wrong: it counts modulo 2^(message_bits + carry_bits + 1), and of its upper half a look-up
-        gives the negative result. The noise is checked in any case. Raises RangeExceeded, and InvalidArgument for shapes that do
-        not fit.
+        A sum that breaks the promise is wrong: it counts modulo 2^(message_bits + carry_bits + 1),
+        and of its upper half a look-up gives the negative result. The noise is checked in any case.
+        Raises RangeExceeded, and InvalidArgument for shapes that do not fit.
         """
         if not isinstance(x, EncryptedArray):
             raise InvalidArgument(
@@ -316,7 +332,8 @@ class Evaluator(metaclass=Answering):
     def apply_each(
         self, functions: Sequence[Callable[[int], Any] | Sequence[int]], x: EncryptedArray
     ) -> EncryptedArray:
-        """Another function for each element of the last axis: functions[j] of every x[..., j], by one bootstrapping each.
+        """Another function for each element of the last axis: functions[j] of every x[..., j], by
+        one bootstrapping each.
 
         functions: as for ``apply``, one for each element of the last axis.
         """
@@ -334,9 +351,11 @@ class Evaluator(metaclass=Answering):
         return EncryptedArray(self, self._core.apply_each(x._here(self), tables, which))
 
     def apply_all(self, table: Table, x: EncryptedArray) -> tuple[EncryptedArray, ...]:
-        """Every function of Table.together, of every element, by one programmable bootstrapping an element.
+        """Every function of Table.together, of every element, by one programmable bootstrapping an
+        element.
 
-        Raises RangeExceeded if the table has no entry for a value, or if the parameters do not allow so many functions.
+        Raises RangeExceeded if the table has no entry for a value, or if the parameters do not
+        allow so many functions.
         """
         if not isinstance(table, Table):
             raise InvalidArgument(
@@ -348,7 +367,8 @@ class Evaluator(metaclass=Answering):
         return tuple(EncryptedArray(self, one) for one in found)
 
     def refresh(self, x: EncryptedArray) -> EncryptedArray:
-        """The same messages modulo 2^message_bits, with fresh noise and no carries: one look-up an element.
+        """The same messages modulo 2^message_bits, with fresh noise and no carries: one look-up an
+        element.
 
         Raises InvalidArgument for anything but an array of messages; integers carry by themselves.
         """
@@ -361,12 +381,14 @@ class Evaluator(metaclass=Answering):
     def select(self, condition: Any, x: Any, y: Any) -> Any:
         """x where the condition is 1, else y.
 
-        condition: of integers, what a comparison gives; x, y: encrypted integers of one type, or one of them whole numbers of
-            the other's type. Both may be whole numbers: the result has the narrowest type of NumPy that holds all of them, or the
-            common type of two arrays of NumPy. Of bits: encrypted arrays, or zeros and ones, and this is the gate MUX, and the
+        condition: of integers, what a comparison gives; x, y: encrypted integers of one type, or
+            one of them whole numbers of the other's type. Both may be whole numbers: the result has
+            the narrowest type of NumPy that holds all of them, or the common type of two arrays of
+            NumPy. Of bits: encrypted arrays, or zeros and ones, and this is the gate MUX, and the
             parameters must be those of "boolean".
 
-        Shapes broadcast as NumPy's. Raises InvalidArgument for other arrays, and Unsupported for messages of several bits.
+        Shapes broadcast as NumPy's. Raises InvalidArgument for other arrays, and Unsupported for
+        messages of several bits.
         """
         if isinstance(condition, EncryptedIntegers):
             return self._select_integers(condition, x, y)
@@ -424,9 +446,11 @@ class Evaluator(metaclass=Answering):
 
         table: encrypted integers in one axis, or a list of clear numbers of type ``kind``.
         index: encrypted integers without a sign, of any shape, which the result has, too.
-        kind: "uint8", "int5" and so on, the type of a clear table; the result has the type of the table.
+        kind: "uint8", "int5" and so on, the type of a clear table; the result has the type of the
+            table.
 
-        Raises InvalidArgument for other tables and indices, and Unsupported for an index with a sign.
+        Raises InvalidArgument for other tables and indices, and Unsupported for an index with a
+        sign.
         """
         if not isinstance(index, EncryptedIntegers):
             raise InvalidArgument(f"an index must be encrypted integers, not {checks.shown(index)}")
@@ -459,8 +483,9 @@ class Evaluator(metaclass=Answering):
     ) -> Captured:
         """Records the function for inputs like the examples. Call the result with such inputs.
 
-        function: takes as many encrypted arrays as there are examples, and returns one or several. It must do the same at
-            every call, and neither bind nor decrypt: its inputs are bound before.
+        function: takes as many encrypted arrays as there are examples, and returns one or several.
+            It must do the same at every call, and neither bind nor decrypt: its inputs are bound
+            before.
 
         Raises InvalidArgument for a function that cannot be recorded.
         """
@@ -488,9 +513,11 @@ class Evaluator(metaclass=Answering):
         raise Unsupported("arrays of TFHE are batches already: give the function a larger array")
 
     def concatenate(self, arrays: Sequence[Any], axis: int = 0) -> Any:
-        """numpy.concatenate of encrypted arrays of one kind: of messages, or of integers of one type.
+        """numpy.concatenate of encrypted arrays of one kind: of messages, or of integers of one
+        type.
 
-        The shapes are the same but for the axis, of which there is at least one. Raises InvalidArgument for other arrays.
+        The shapes are the same but for the axis, of which there is at least one. Raises
+        InvalidArgument for other arrays.
         """
         if isinstance(arrays, (EncryptedArray, EncryptedIntegers)) or not np.iterable(arrays):
             raise InvalidArgument(

@@ -21,10 +21,11 @@ MIXED = "messages and integers do not mix: encrypt both by encrypt_uint or encry
 class EncryptedIntegers(Shaped):
     """An encrypted array of integers, of any shape, with NumPy's arithmetic modulo 2^bits.
 
-    Evaluator.bind makes it of what Client.encrypt_uint and encrypt_int encrypted. Operators take encrypted integers of the same
-    type, and whole numbers and arrays of them, which must be numbers of that type. Comparisons give integers of one bit, which
-    decrypt to booleans. ``x // y`` and ``x % y`` round as Python does; if y is 0 the quotient is the largest number of the type,
-    and the remainder is x. Values are immutable.
+    Evaluator.bind makes it of what Client.encrypt_uint and encrypt_int encrypted. Operators take
+    encrypted integers of the same type, and whole numbers and arrays of them, which must be numbers
+    of that type. Comparisons give integers of one bit, which decrypt to booleans. ``x // y`` and
+    ``x % y`` round as Python does; if y is 0 the quotient is the largest number of the type, and
+    the remainder is x. Values are immutable.
 
     >>> client = tfhe.Client(tfhe.Params.preset("message_2_carry_2"))
     >>> server = tfhe.Evaluator(client.params, client.evaluation_keys())
@@ -85,7 +86,8 @@ class EncryptedIntegers(Shaped):
         return self._made(self._core.binary_clear(name, x._ct, clear, reversed_), x.shape)
 
     def _numbers(self) -> EncryptedIntegers:
-        """Itself, unless it holds truth values. NumPy subtracts none, and its sum of two is another one."""
+        """Itself, unless it holds truth values. NumPy subtracts none, and its sum of two is another
+        one."""
         if self.dtype == np.bool_:
             raise Unsupported(
                 'truth values have one bit, in which 1 + 1 has no room: combine them with & | ^ ~, or count in x.astype("uint8")'
@@ -161,9 +163,11 @@ class EncryptedIntegers(Shaped):
     def divmod(
         self, other: Any, *, truncate: bool = False, reversed_: bool = False
     ) -> tuple[EncryptedIntegers, EncryptedIntegers]:
-        """Quotient and remainder. If the divisor is 0, they are the largest number of the type and the dividend.
+        """Quotient and remainder. If the divisor is 0, they are the largest number of the type and
+        the dividend.
 
-        truncate: whether the quotient is rounded towards 0, as C does it, and not down, as Python does.
+        truncate: whether the quotient is rounded towards 0, as C does it, and not down, as Python
+            does.
         """
         floor = not checks.flag(truncate, "truncate")
         if isinstance(other, EncryptedIntegers):
@@ -247,7 +251,8 @@ class EncryptedIntegers(Shaped):
     __rrshift__ = __rlshift__
 
     def rotate_left(self, amount: Any) -> EncryptedIntegers:
-        """The bits rotated, by an amount modulo bits: a number, one for each, or unsigned encrypted integers."""
+        """The bits rotated, by an amount modulo bits: a number, one for each, or unsigned encrypted
+        integers."""
         return self._moved("rotate_left", amount)
 
     def rotate_right(self, amount: Any) -> EncryptedIntegers:
@@ -299,7 +304,8 @@ class EncryptedIntegers(Shaped):
         return self._made(self._core.unary("ilog2", self._ct), self.shape)
 
     def astype(self, kind: Any) -> EncryptedIntegers:
-        """As another type, such as "uint8", numpy.int32 or "int5": modulo 2^bits, or with the sign extended. As "bool": x != 0.
+        """As another type, such as "uint8", numpy.int32 or "int5": modulo 2^bits, or with the sign
+        extended. As "bool": x != 0.
 
         Raises Unsupported for types that are none of integers.
         """
@@ -311,7 +317,8 @@ class EncryptedIntegers(Shaped):
     # --- along an axis --------------------------------------------------------------------------
 
     def _rows(self, axis: Any) -> tuple[EncryptedIntegers, tuple[int, ...], int]:
-        """The elements with the axes last, the shape without them, and how many there are along them."""
+        """The elements with the axes last, the shape without them, and how many there are along
+        them."""
         rows, shape = self._in_rows(axis)
         return self._taken(rows.reshape(-1)), shape, rows.shape[1]
 
@@ -321,8 +328,9 @@ class EncryptedIntegers(Shaped):
         return (-half, half - 1) if self.is_signed else (0, 2 * half - 1)
 
     def _type_of_sum(self, low: int, high: int, dtype: Any, bits: Any) -> tuple[int, bool]:
-        """(bits, whether it has a sign) of sums from low to high: the type that was asked for, or else the narrowest that holds
-        them all. It has no fewer bits than these numbers, those of truth values at least 8, and none more than 64.
+        """(bits, whether it has a sign) of sums from low to high: the type that was asked for, or
+        else the narrowest that holds them all. It has no fewer bits than these numbers, those of
+        truth values at least 8, and none more than 64.
         """
         if dtype is not None and bits is not None:
             raise InvalidArgument("dtype and bits both say the type of the sum: give one of them")
@@ -351,14 +359,16 @@ class EncryptedIntegers(Shaped):
         bits: int | None = None,
         keepdims: bool = False,
     ) -> EncryptedIntegers:
-        """The sum along an axis. It is exact, as that of NumPy: its type has the bits that every possible sum needs, at most 64.
+        """The sum along an axis. It is exact, as that of NumPy: its type has the bits that every
+        possible sum needs, at most 64.
 
-        dtype: the type of the sum, such as "uint8" or numpy.int32, modulo 2^bits of which it then is. It costs fewer look-ups if it has fewer bits.
+        dtype: the type of the sum, such as "uint8" or numpy.int32, modulo 2^bits of which it then
+            is. It costs fewer look-ups if it has fewer bits.
         bits: the same by the number of bits alone, with the sign of these numbers.
         keepdims: whether the axes stay, with the length 1.
 
-        Truth values are counted, in at least 8 bits. Raises InvalidArgument for axes that do not exist, and Unsupported for a type
-        that is none of integers.
+        Truth values are counted, in at least 8 bits. Raises InvalidArgument for axes that do not
+        exist, and Unsupported for a type that is none of integers.
 
             ages = server.bind(client.encrypt_uint([17, 42, 18, 90], bits=7))
             client.decrypt(ages.sum())  # 167, of 9 bits
@@ -372,8 +382,9 @@ class EncryptedIntegers(Shaped):
         return self._made(self._core.sum(x._ct, length, width, signed), shape)
 
     def dot(self, weights: Any, *, dtype: Any = None, bits: int | None = None) -> EncryptedIntegers:
-        """The product with clear weights, one for each number of the last axis. It is exact: its type has the bits that every possible
-        product with these weights needs, at most 64, and a sign if one may be negative.
+        """The product with clear weights, one for each number of the last axis. It is exact: its
+        type has the bits that every possible product with these weights needs, at most 64, and a
+        sign if one may be negative.
 
         dtype, bits: the type of the product, as for ``sum``, modulo 2^bits of which it then is.
         """

@@ -1,4 +1,5 @@
-"""What encrypted arrays of messages and of integers have in common: their shapes, which they change as NumPy's arrays do."""
+"""What encrypted arrays of messages and of integers have in common: their shapes, which they change
+as NumPy's arrays do."""
 
 from __future__ import annotations
 
@@ -187,7 +188,8 @@ class Shaped(Encrypted):
         return tuple(1 if i in axes else length for i, length in enumerate(self.shape))
 
     def _in_rows(self, axis: int | tuple[int, ...] | None) -> tuple[Addresses, tuple[int, ...]]:
-        """The addresses of the elements along the axes, in one row for each result; and the shape of the results."""
+        """The addresses of the elements along the axes, in one row for each result; and the shape
+        of the results."""
         at = self._addresses()
         axes = tuple(range(at.ndim)) if axis is None else tuple(np.atleast_1d(axis))
         try:

@@ -33,7 +33,8 @@ def _checked(result: Any, high: int, of: str) -> int:
 
 
 def _takes(function: Callable[..., Any], count: int) -> None:
-    """Raises WrongCall unless so many arguments can be given to the function, as far as Python knows."""
+    """Raises WrongCall unless so many arguments can be given to the function, as far as Python
+    knows."""
     try:
         signature = inspect.signature(function)
     except (ValueError, TypeError):  # of some functions in C nothing is known

@@ -29,7 +29,8 @@ Words = npt.NDArray[np.uint64]
 
 
 def _whole(values: npt.ArrayLike, what: str) -> npt.NDArray[Any]:
-    """``values`` as an array of integers or booleans, of Python's integers if those of NumPy have no room."""
+    """``values`` as an array of integers or booleans, of Python's integers if those of NumPy have
+    no room."""
     if isinstance(values, (Ciphertext, CompactCiphertext)):
         raise InvalidArgument(
             f"{what} are encrypted: bind the ciphertext first, evaluator.bind(ciphertext), and compute on the array that it gives"
@@ -59,7 +60,8 @@ def _whole(values: npt.ArrayLike, what: str) -> npt.NDArray[Any]:
 
 
 def _have_room(count: int, what: str) -> None:
-    """Raises OutOfMemory if so many words have no room. It looks at no number, which may take minutes."""
+    """Raises OutOfMemory if so many words have no room. It looks at no number, which may take
+    minutes."""
     try:
         np.empty(count, dtype=np.uint64)
     except (MemoryError, ValueError):  # ValueError if their bytes are more than addresses
@@ -69,7 +71,8 @@ def _have_room(count: int, what: str) -> None:
 
 
 def _within(array: npt.NDArray[Any], low: int, high: int, instead: str) -> None:
-    """Raises InvalidArgument unless all are from low to high. It does not show the number, which may be a secret."""
+    """Raises InvalidArgument unless all are from low to high. It does not show the number, which
+    may be a secret."""
     if int(array.min()) < low or int(array.max()) > high:
         raise InvalidArgument(f"a number is not from {low} to {high}: {instead}")
 
@@ -84,7 +87,8 @@ def whole_numbers(
 ) -> npt.NDArray[Any]:
     """``values`` as an array of integers or booleans of NumPy, of any shape, from low to high.
 
-    Raises InvalidArgument for numbers that are not whole or not in the range, and for anything that is no number.
+    Raises InvalidArgument for numbers that are not whole or not in the range, and for anything that
+    is no number.
     """
     array = _whole(values, what)
     _within(array, low, high, instead)
@@ -116,7 +120,8 @@ def integers(
 ) -> Words:
     """Integers modulo 2^bits as words. Raises InvalidArgument for numbers that do not fit.
 
-    negative, wide: what the error says of negative numbers without a sign, and of numbers of more bits.
+    negative, wide: what the error says of negative numbers without a sign, and of numbers of more
+        bits.
     """
     # Who takes the arguments for each other gives a number to encrypt as bits: it is not shown.
     if isinstance(bits, (bool, np.bool_)) or not isinstance(bits, (int, np.integer)):
@@ -150,7 +155,8 @@ def need_carries(params: Params) -> None:
 
 
 def digits(values: npt.ArrayLike, bits: int, params: Params, *, signed: bool) -> Words:
-    """Integers to encrypt, as ``integers`` gives them, in their shape. Raises InvalidArgument also for parameters without carries."""
+    """Integers to encrypt, as ``integers`` gives them, in their shape. Raises InvalidArgument also
+    for parameters without carries."""
     need_carries(params)
     return integers(values, bits, signed=signed)
 
@@ -162,8 +168,8 @@ def extended(words: Words, bits: int) -> Words:
 
 
 def common_type(x: npt.ArrayLike, y: npt.ArrayLike) -> np.dtype[Any]:
-    """The type of integers in which clear numbers are computed: of two arrays of NumPy the common one, else the narrowest that holds
-    all numbers.
+    """The type of integers in which clear numbers are computed: of two arrays of NumPy the common
+    one, else the narrowest that holds all numbers.
     """
     both = [whole_numbers(one) for one in (x, y)]
     if all(isinstance(one, (np.ndarray, np.integer)) for one in (x, y)):
@@ -183,7 +189,8 @@ def width_of(bits: int, signed: bool) -> str:
 
 
 def shown(words: Words, array: Ciphertext | CompactCiphertext) -> npt.NDArray[Any]:
-    """What decryption shows: booleans, messages with their carries, or integers of the array's width.
+    """What decryption shows: booleans, messages with their carries, or integers of the array's
+    width.
 
     It makes no copy but the array that it returns, because NumPy does not wipe what it frees.
     """

@@ -1,5 +1,5 @@
-// The one header that a program includes: it has everything. A program that only computes on ciphertexts needs no more than
-// jali/api/server.h.
+// The one header that a program includes: it has everything. A program that only computes on
+// ciphertexts needs no more than jali/api/server.h.
 #pragma once
 
 // IWYU pragma: begin_exports

@@ -1,4 +1,5 @@
-// The header for a server: it has everything that computes on ciphertexts, and nothing that touches a secret key.
+// The header for a server: it has everything that computes on ciphertexts, and nothing that touches
+// a secret key.
 #pragma once
 
 // IWYU pragma: begin_exports

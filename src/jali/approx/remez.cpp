@@ -18,8 +18,8 @@ struct Point {
   Real x = 0, error = 0;
 };
 
-// Even polynomials are polynomials in t = x^2, odd ones x times such, and T_j of t on its interval stays independent
-// where T_j of x on [low, high], far from 0, does not.
+// Even polynomials are polynomials in t = x^2, odd ones x times such, and T_j of t on its interval
+// stays independent where T_j of x on [low, high], far from 0, does not.
 class Exchange {
  public:
   explicit Exchange(const Problem& problem) : problem_(problem) {
@@ -41,7 +41,8 @@ class Exchange {
     std::vector<Real> points = first_points();
     std::vector<Real> best;
     Real least = std::numeric_limits<Real>::infinity();
-    // Quadratic, once it is near; where rounding errors are seen, signs no longer alternate, or nothing gets better.
+    // Quadratic, once it is near; where rounding errors are seen, signs no longer alternate, or
+    // nothing gets better.
     constexpr int kMostSteps = 60, kPatience = 4;
     for (int step = 0, better = 0; step < kMostSteps && step - better < kPatience; ++step) {
       const Real level = std::fabs(solve(points));
@@ -85,7 +86,8 @@ class Exchange {
   }
   Real error(Real x) const { return weight(x) * ((*this)(x)-f(x)); }
 
-  /// Point k of `count` in an interval, from one end to the other, as the extrema of a Chebyshev polynomial lie (in t).
+  /// Point k of `count` in an interval, from one end to the other, as the extrema of a Chebyshev
+  /// polynomial lie (in t).
   Real place(const Interval& on, std::size_t k, std::size_t count) const {
     const bool squares = problem_.parity != Parity::none;
     const Real low = on.low, high = on.high;
@@ -161,8 +163,9 @@ class Exchange {
     return solution[count_];
   }
 
-  /// The largest weighed errors between changes of sign, from left to right; their signs alternate. At `points`, of which
-  /// the coefficients were made, they do so however small they are there: so there are as many as points at least.
+  /// The largest weighed errors between changes of sign, from left to right; their signs alternate.
+  /// At `points`, of which the coefficients were made, they do so however small they are there: so
+  /// there are as many as points at least.
   std::vector<Point> alternating(const std::vector<Real>& points) const {
     std::vector<Point> out;
     const std::size_t grid = 16 * (count_ + 2) + 1;

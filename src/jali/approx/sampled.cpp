@@ -44,8 +44,8 @@ class Look {
       low = std::min(low, y);
       high = std::max(high, y);
     }
-    // Between the nodes and at the ends; then nearer and nearer to where p was worst, and to where f is largest. Next to
-    // a pole that has no end.
+    // Between the nodes and at the ends; then nearer and nearer to where p was worst, and to where
+    // f is largest. Next to a pole that has no end.
     const Cosines grid(4 * degree + 33);
     for (std::size_t k = 0; k < grid.count(); ++k)
       x.push_back(on.middle() + on.half() * grid.node(k));

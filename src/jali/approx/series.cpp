@@ -105,8 +105,9 @@ Grid grid_for(std::size_t degree, std::size_t work, std::size_t times) {
   return out;
 }
 
-// A rounding in step k of Clenshaw's recurrence grows by U_k, which is at most k + 1; what is rounded there is at most
-// sum_{j >= k} (j - k + 1) |c_j|. Each step rounds four times, and u itself three times, which T_j' <= j^2 enlarges.
+// A rounding in step k of Clenshaw's recurrence grows by U_k, which is at most k + 1; what is
+// rounded there is at most sum_{j >= k} (j - k + 1) |c_j|. Each step rounds four times, and u
+// itself three times, which T_j' <= j^2 enlarges.
 Real rounding_of(const Series& p) {
   Real sum = 0, once = 0, twice = 0;
   for (std::size_t k = p.coefficients.size(); k-- > 0;) {

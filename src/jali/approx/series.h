@@ -1,4 +1,5 @@
-// Chebyshev series on an interval, and bounds on polynomials that hold between the points at which they were computed.
+// Chebyshev series on an interval, and bounds on polynomials that hold between the points at which
+// they were computed.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +9,8 @@
 
 namespace jali::approx {
 
-/// Has at least the precision of double; on x86 it has 64 bits. What is proven allows for its roundings.
+/// Has at least the precision of double; on x86 it has 64 bits. What is proven allows for its
+/// roundings.
 using Real = long double;
 using Function = std::function<Real(Real)>;
 
@@ -37,8 +39,8 @@ struct Series {
   Real operator()(Real x) const;
 };
 
-/// A table of cos(pi i / (2 count)): the Chebyshev nodes, and the values of T_j at them. Nodes of opposite sign are exactly
-/// opposite.
+/// A table of cos(pi i / (2 count)): the Chebyshev nodes, and the values of T_j at them. Nodes of
+/// opposite sign are exactly opposite.
 class Cosines {
  public:
   explicit Cosines(std::size_t count);
@@ -55,27 +57,30 @@ class Cosines {
   std::vector<Real> table_;
 };
 
-/// c_0 .. c_degree of the polynomial with these values at the Chebyshev nodes of its interval; degree < values.size().
+/// c_0 .. c_degree of the polynomial with these values at the Chebyshev nodes of its interval;
+/// degree < values.size().
 std::vector<Real> coefficients_of(std::span<const Real> values, std::size_t degree);
 
-/// The series of a polynomial of this degree: coefficients of the other parity are exactly 0, and so are those that
-/// are rounding errors of the largest. A coefficient that is 0 costs nothing, and the highest may cost a level.
+/// The series of a polynomial of this degree: coefficients of the other parity are exactly 0, and
+/// so are those that are rounding errors of the largest. A coefficient that is 0 costs nothing, and
+/// the highest may cost a level.
 Series series_of(const Function& polynomial, const Interval& on, std::size_t degree,
                  Parity parity = Parity::none);
 
-/// Nodes at which a polynomial of this degree is computed to bound it, and the factor from its largest modulus there to
-/// that on the whole interval. With N > m Chebyshev nodes no polynomial of degree m is larger anywhere than
-/// 1 / cos(m pi / (2 N)) times its largest modulus at a node (H. Ehlich, K. Zeller, Math. Z. 86, 1964).
+/// Nodes at which a polynomial of this degree is computed to bound it, and the factor from its
+/// largest modulus there to that on the whole interval. With N > m Chebyshev nodes no polynomial of
+/// degree m is larger anywhere than 1 / cos(m pi / (2 N)) times its largest modulus at a node (H.
+/// Ehlich, K. Zeller, Math. Z. 86, 1964).
 struct Grid {
   std::size_t nodes = 1;
   Real factor = 1;
 };
-/// work: what a node costs, in products. The more nodes, the nearer the factor is to 1: with 16 m of them it is 1.005,
-/// with k m of them 1 + 1.24 / k^2.
+/// work: what a node costs, in products. The more nodes, the nearer the factor is to 1: with 16 m
+/// of them it is 1.005, with k m of them 1 + 1.24 / k^2.
 Grid grid_for(std::size_t degree, std::size_t work, std::size_t times = 16);
 
-/// A bound on |p(x) - target| for all x of `on`, an interval inside p's own, and for p in exact arithmetic. times: as in
-/// grid_for.
+/// A bound on |p(x) - target| for all x of `on`, an interval inside p's own, and for p in exact
+/// arithmetic. times: as in grid_for.
 Real largest_distance(const Series& p, Real target, const Interval& on, std::size_t times = 16);
 /// A bound on |p| on its whole interval.
 Real largest_modulus(const Series& p);

@@ -19,15 +19,15 @@ namespace {
 constexpr Real kEpsilon = std::numeric_limits<Real>::epsilon();
 constexpr std::size_t kDegrees[] = {3, 7, 15, 31};
 
-/// One polynomial on [-1, 1], near `target` on [low, 1]: proven to be within `error` of it there, and between 0 and
-/// target + error on [0, low].
+/// One polynomial on [-1, 1], near `target` on [low, 1]: proven to be within `error` of it there,
+/// and between 0 and target + error on [0, low].
 struct Stage {
   Series p;
   Real target = 1, error = 0;
 };
 
-/// Between the nodes of an interval p turns this often at least: a difference of neighbours that is no rounding error
-/// changes its sign.
+/// Between the nodes of an interval p turns this often at least: a difference of neighbours that is
+/// no rounding error changes its sign.
 std::size_t turns(const Series& p, const Interval& on) {
   const Cosines cosines(16 * p.degree());
   const Real noise = 4 * rounding_of(p);
@@ -45,7 +45,8 @@ std::size_t turns(const Series& p, const Interval& on) {
   return found;
 }
 
-/// A bound on |p - target| on [low, 1]. Near target the least value matters, and has to be known to a part of itself.
+/// A bound on |p - target| on [low, 1]. Near target the least value matters, and has to be known to
+/// a part of itself.
 Real distance(const Series& p, Real target, Real low) {
   const Interval on{static_cast<double>(low), 1};
   const Real least = target - largest_distance(p, target, on);
@@ -56,9 +57,9 @@ Real distance(const Series& p, Real target, Real low) {
                           static_cast<std::size_t>(std::min(9 / std::sqrt(seen), kMostTimes)));
 }
 
-/// The best odd polynomial for 1 on [low, 1]. Its derivative is even and of degree d - 1. If it has (d - 1) / 2 zeros in
-/// [low, 1], it has as many in [-1, -low] and none between: there p is monotone. That is proven by counting; without it
-/// there is none.
+/// The best odd polynomial for 1 on [low, 1]. Its derivative is even and of degree d - 1. If it has
+/// (d - 1) / 2 zeros in [low, 1], it has as many in [-1, -low] and none between: there p is
+/// monotone. That is proven by counting; without it there is none.
 std::optional<Stage> stage(Real low, std::size_t degree) {
   const Interval on{static_cast<double>(low), 1};
   if (!(on.low < 1)) return std::nullopt;

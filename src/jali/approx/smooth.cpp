@@ -28,7 +28,8 @@ std::string text(double value) {
 
 std::string text(const Interval& on) { return "[" + text(on.low) + ", " + text(on.high) + "]"; }
 
-// |1 + exp(-z)| is at least 1 if cos(Im z) >= 0, and at least |sin(Im z)| otherwise; poles are at odd multiples of i pi.
+// |1 + exp(-z)| is at least 1 if cos(Im z) >= 0, and at least |sin(Im z)| otherwise; poles are at
+// odd multiples of i pi.
 Real sigmoid_bound(Real im) {
   if (im <= kPi / 2) return 1;
   return im < kPi ? 1 / std::sin(im) : kInfinity;
@@ -143,7 +144,8 @@ Smooth tanh() {  // 2 sigmoid(2 x) - 1
           0};
 }
 
-// erf(x + i y) is that of x and an integral along i y: at most 1 + 2 / sqrt(pi) |y| exp(y^2) in all.
+// erf(x + i y) is that of x and an integral along i y: at most 1 + 2 / sqrt(pi) |y| exp(y^2) in
+// all.
 Smooth gelu() {
   return {"gelu",
           [](Real x) { return x / 2 * std::erfc(-x / std::numbers::sqrt2_v<Real>); },
@@ -216,8 +218,8 @@ double proven_error(const Smooth& f, const Series& p) {
     worst = std::max(worst, std::fabs(difference));
     values = std::max(values, std::fabs(y));
   }
-  // Roundings: of f, 2^-46 where double is all there is; of a sum of terms; of the node, which the bound on f'
-  // makes one of f; of cosines.
+  // Roundings: of f, 2^-46 where double is all there is; of a sum of terms; of the node, which the
+  // bound on f' makes one of f; of cosines.
   const Real each = std::max(0x1p6L * kEpsilon, Real{0x1p-56L});
   const Real rounding = each * values +
                         (static_cast<Real>(terms.size()) + 8) * kEpsilon * (sum + values) +
@@ -245,8 +247,8 @@ Approximation approximate_within(const Smooth& f, const Interval& on, double err
     throw InvalidArgument(std::string(f.name) + " on " + text(on) + " with an error of at most " +
                           text(error) + why);
   };
-  // The coefficients of f tell the degree: what is left out adds up to the error, and the best polynomial is a little
-  // better than that.
+  // The coefficients of f tell the degree: what is left out adds up to the error, and the best
+  // polynomial is a little better than that.
   std::vector<Real> c;
   for (std::size_t count = 64;; count *= 2) {
     const Cosines cosines(count);

@@ -35,8 +35,8 @@ class Modulus {
 
   /// x mod q, for any x < 2^64.
   constexpr std::uint64_t reduce(std::uint64_t x) const { return mul_shoup(x, one_, q_); }
-  /// x mod q, for any x < 2^128. With x = hi 2^64 + lo, Shoup's multiplication takes hi by 2^64 mod q and lo by 1.
-  /// The sum lies in [0, 4q) and is then brought to [0, q).
+  /// x mod q, for any x < 2^128. With x = hi 2^64 + lo, Shoup's multiplication takes hi by 2^64 mod
+  /// q and lo by 1. The sum lies in [0, 4q) and is then brought to [0, q).
   constexpr std::uint64_t reduce(uint128 x) const {
     std::uint64_t r = mul_shoup_lazy(static_cast<std::uint64_t>(x >> 64), beta_, q_) +
                       mul_shoup_lazy(static_cast<std::uint64_t>(x), one_, q_);

@@ -11,8 +11,8 @@
 
 namespace jali::backend {
 
-/// Choices among implementations with equal results, by family, e.g. {"ntt": "cluster"}. For a family that is not named the
-/// engine takes its default. See variant_families.
+/// Choices among implementations with equal results, by family, e.g. {"ntt": "cluster"}. For a
+/// family that is not named the engine takes its default. See variant_families.
 using Variants = std::map<std::string, std::string>;
 
 struct Config {
@@ -30,7 +30,8 @@ struct VariantFamily {
   std::vector<std::string> names;  // the first is the default: "auto", the engine's own choice
 };
 
-/// The config itself, if an engine can be made for it; else throws InvalidArgument and says what is wrong.
+/// The config itself, if an engine can be made for it; else throws InvalidArgument and says what is
+/// wrong.
 Config validated(Config config);
 
 }  // namespace jali::backend

@@ -4,10 +4,11 @@
 // zeta^(5^j N/2) = i for every j, m folds to w_k = m_k + i m_(k+N/2), a complex polynomial modulo
 // X^(N/2) - i, and the slots are its values at the roots of that modulus. Splitting
 //   X^len - r = (X^(len/2) - sqrt r)(X^(len/2) + sqrt r)
-// down to degree one is one butterfly a split, as in the NTT. The angle of r starts at pi/2 and is halved
-// (plus pi) on the way, whatever N is: one table of twiddles serves every number of slots.
+// down to degree one is one butterfly a split, as in the NTT. The angle of r starts at pi/2 and is
+// halved (plus pi) on the way, whatever N is: one table of twiddles serves every number of slots.
 //
-// Every sum, difference and product of doubles is rounded on its own, so that engines agree bit for bit.
+// Every sum, difference and product of doubles is rounded on its own, so that engines agree bit for
+// bit.
 #pragma once
 
 #include <complex>
@@ -36,8 +37,8 @@ struct Embedding {
   void backward(Complex* x, std::size_t slots) const;
 };
 
-/// round(factor w) of the inverse embedding of `batch` vectors in values, one after the other, zeros behind
-/// them; coefficients (batch, n), zero between those of fewer slots than n/2.
+/// round(factor w) of the inverse embedding of `batch` vectors in values, one after the other,
+/// zeros behind them; coefficients (batch, n), zero between those of fewer slots than n/2.
 SecretVector<double> embed(const Embedding& embedding, std::span<const Complex> values,
                            std::size_t batch, std::size_t n, int log_slots, double factor);
 /// The slots of coefficients (batch, n).

@@ -1,7 +1,9 @@
-// An engine implements the tables of operations for one ring, on a device that it borrows. ref/ is the oracle, cpu/ and
-// cuda/ are fast, trace/ records what another engine does, and dry/ does nothing.
+// An engine implements the tables of operations for one ring, on a device that it borrows. ref/ is
+// the oracle, cpu/ and cuda/ are fast, trace/ records what another engine does, and dry/ does
+// nothing.
 //
-// Tables of another scheme are siblings of these: a header of their own, and a method here that offers them.
+// Tables of another scheme are siblings of these: a header of their own, and a method here that
+// offers them.
 #pragma once
 
 #include <functional>
@@ -41,11 +43,13 @@ class Engine {
 
   // --- the device -------------------------------------------------------------------------------
   const std::shared_ptr<device::Device>& device() const { return device_; }
-  /// Threads of the host that work on an operation: config().threads, or those that the system gave.
+  /// Threads of the host that work on an operation: config().threads, or those that the system
+  /// gave.
   virtual int threads() const { return config().threads; }
   /// Where this engine's views point: the device's memory.
   const std::shared_ptr<device::Memory>& memory() const { return device_->memory(); }
-  /// By which layers above copy within that memory: the memory itself, or trace/'s, which records copies.
+  /// By which layers above copy within that memory: the memory itself, or trace/'s, which records
+  /// copies.
   virtual device::Memory& copies() const { return *memory(); }
   /// Where its blocks come from: the device's pool.
   const std::shared_ptr<device::Pool>& pool() const { return device_->pool(); }

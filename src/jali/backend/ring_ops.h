@@ -1,5 +1,6 @@
-// Operations of the ring Z_Q[X]/(X^N + 1) in RNS form: transforms, element-wise work, automorphisms, sampling,
-// and the way between integers and residues. No key, no ciphertext. See table.h and view.h.
+// Operations of the ring Z_Q[X]/(X^N + 1) in RNS form: transforms, element-wise work,
+// automorphisms, sampling, and the way between integers and residues. No key, no ciphertext. See
+// table.h and view.h.
 #pragma once
 
 #include <cstddef>
@@ -49,11 +50,12 @@ class RingOps : public Table {
 
   // --- random residues ------------------------------------------------------------------------
   /// Uniform residues expanded from a seed: row (i, b) is random::sample_uniform from stream
-  /// (index + b) << 16 | primes[i] of the seed. Every engine gives the same: a seed stands for its residues on the wire.
+  /// (index + b) << 16 | primes[i] of the seed. Every engine gives the same: a seed stands for its
+  /// residues on the wire.
   virtual void sample_uniform(View out, std::span<const std::uint8_t, 32> seed,
                               std::uint32_t index) const;
-  /// Secret integers expanded from a seed, coefficient form: row (i, b) is values b N .. (b + 1) N of
-  /// random::sample_ternary or random::sample_error from `stream` of the seed, modulo primes[i].
+  /// Secret integers expanded from a seed, coefficient form: row (i, b) is values b N .. (b + 1) N
+  /// of random::sample_ternary or random::sample_error from `stream` of the seed, modulo primes[i].
   virtual void sample_small(View out, Small kind, std::span<const std::uint8_t, 32> seed,
                             std::uint64_t stream) const;
   /// The same: row (i, b) is random::sample_sparse_ternary from stream `stream` + b.
@@ -61,21 +63,23 @@ class RingOps : public Table {
                              std::uint64_t stream) const;
 
   // --- between integers and residues ----------------------------------------------------------
-  /// out (coefficient form) = polynomials in X^(N/n) with signed 64-bit integers: coefficient k N/n of vector b is c[b * n + k] mod q,
-  /// and all others are 0. c holds batch * n integers, for an n that divides N. It lies in host memory or in the engine's memory().
+  /// out (coefficient form) = polynomials in X^(N/n) with signed 64-bit integers: coefficient k N/n
+  /// of vector b is c[b * n + k] mod q, and all others are 0. c holds batch * n integers, for an n
+  /// that divides N. It lies in host memory or in the engine's memory().
   virtual void from_int64(View out, std::span<const std::int64_t> c) const = 0;
-  /// out (coefficient form) = c[b * N + k] mod q for doubles that hold integers of any size (|c| < 2^1000).
+  /// out (coefficient form) = c[b * N + k] mod q for doubles that hold integers of any size (|c| <
+  /// 2^1000).
   virtual void from_double(View out, std::span<const double> c) const = 0;
 
-  /// CRT: out (coefficient form) = integers mod q. The integers are unsigned, of `words` 64-bit words each,
-  /// little end first, laid out (word, batch, coefficient). GIF-FHE section V: mod = Horner with
-  /// Barrett (CRT-MOD), mul = inner product with precomputed powers of two (CRT-MUL). The integers, here and
-  /// in icrt, lie in host memory or in the engine's memory().
+  /// CRT: out (coefficient form) = integers mod q. The integers are unsigned, of `words` 64-bit
+  /// words each, little end first, laid out (word, batch, coefficient). GIF-FHE section V: mod =
+  /// Horner with Barrett (CRT-MOD), mul = inner product with precomputed powers of two (CRT-MUL).
+  /// The integers, here and in icrt, lie in host memory or in the engine's memory().
   virtual void crt(View out, std::span<const std::uint64_t> integers, std::size_t words,
                    CrtMethod method) const = 0;
   /// Inverse CRT of coefficient form to integers in [0, Q), Q the product of x's primes; layout as
-  /// in crt; words must hold Q. product_sum: sum of (Q/q_i) [x_i (Q/q_i)^-1] reduced mod Q (ICRT-C);
-  /// garner: mixed radix (ICRT-G); automatic: whichever is faster on this engine.
+  /// in crt; words must hold Q. product_sum: sum of (Q/q_i) [x_i (Q/q_i)^-1] reduced mod Q
+  /// (ICRT-C); garner: mixed radix (ICRT-G); automatic: whichever is faster on this engine.
   virtual void icrt(std::span<std::uint64_t> integers, std::size_t words, ConstView x,
                     IcrtMethod method) const = 0;
 };

@@ -1,6 +1,7 @@
-// What the operations of TFHE demand of their callers: shapes, indices, overlaps. Every engine calls the check of an
-// operation first. A wrong argument throws InvalidArgument, whose sentence names the operation. Nothing of a device's memory
-// is read, so that the checks cost nothing beside the work.
+// What the operations of TFHE demand of their callers: shapes, indices, overlaps. Every engine
+// calls the check of an operation first. A wrong argument throws InvalidArgument, whose sentence
+// names the operation. Nothing of a device's memory is read, so that the checks cost nothing beside
+// the work.
 #pragma once
 
 #include <cstddef>

@@ -27,7 +27,8 @@ void expand_key(void* out, const KeyShape& shape, const SeededKey& key, std::siz
 
 /// All of these ciphertexts, to a device's memory.
 void expand_to(device::Memory& memory, void* out, const KeyShape& shape, const SeededKey& key) {
-  // A part is at most 256 KiB of ciphertexts, which stay in a core's cache until they are copied, but at least one.
+  // A part is at most 256 KiB of ciphertexts, which stay in a core's cache until they are copied,
+  // but at least one.
   const std::size_t part =
       std::clamp<std::size_t>((std::size_t{1} << 18) / shape.row_bytes(), 1, shape.rows);
   std::vector<std::uint64_t> rows(words_for(part * shape.row_bytes()));

@@ -1,14 +1,15 @@
 // The discretised torus and what lies on it, as the operations of TFHE take and write it.
 //
-// A torus element is a word of w = 32 or 64 bits, which stands for the real number word / 2^w modulo 1. Sums and products
-// with integers are those of the words, modulo 2^w.
+// A torus element is a word of w = 32 or 64 bits, which stands for the real number word / 2^w
+// modulo 1. Sums and products with integers are those of the words, modulo 2^w.
 //
-// LWE. A ciphertext of dimension n is a row of n + 1 words: the mask a_0 .. a_{n-1}, then the body b. Its phase is
-// b - sum_i a_i s_i. A batch is a block of such rows, one after the other.
-// GLWE. A ciphertext of dimension k over polynomials of N coefficients is k + 1 rows of N words: the mask A_0 .. A_{k-1},
-// then the body B. Its phase is B - sum_i A_i S_i in Z_{2^w}[X] / (X^N + 1). A batch is a block of such ciphertexts.
-// GGSW. Of a message m with a gadget of l levels and base 2^g: (k + 1) l GLWE ciphertexts. Row (c, j), c = 0 .. k and
-// j = 1 .. l, is at (c l + j - 1). Its phase is -m S_c 2^(w - j g) if c < k, and m 2^(w - j g) if c = k.
+// LWE. A ciphertext of dimension n is a row of n + 1 words: the mask a_0 .. a_{n-1}, then the body
+// b. Its phase is b - sum_i a_i s_i. A batch is a block of such rows, one after the other. GLWE. A
+// ciphertext of dimension k over polynomials of N coefficients is k + 1 rows of N words: the mask
+// A_0 .. A_{k-1}, then the body B. Its phase is B - sum_i A_i S_i in Z_{2^w}[X] / (X^N + 1). A
+// batch is a block of such ciphertexts. GGSW. Of a message m with a gadget of l levels and base
+// 2^g: (k + 1) l GLWE ciphertexts. Row (c, j), c = 0 .. k and j = 1 .. l, is at (c l + j - 1). Its
+// phase is -m S_c 2^(w - j g) if c < k, and m 2^(w - j g) if c = k.
 #pragma once
 
 #include <compare>
@@ -44,32 +45,36 @@ void with_word(Torus torus, const F& f) {
   }
 }
 
-/// A word x is approximated by sum_j d_j 2^(w - j base_log), j = 1 .. levels, with the closest such sum, and digits
-/// d_j in [-2^(base_log-1), 2^(base_log-1)].
+/// A word x is approximated by sum_j d_j 2^(w - j base_log), j = 1 .. levels, with the closest such
+/// sum, and digits d_j in [-2^(base_log-1), 2^(base_log-1)].
 ///
-/// Which digits: x is rounded to a multiple of 2^(w - levels base_log), half a unit up. Of that multiple, from j = levels
-/// down to 1, d_j is the remainder modulo 2^base_log. It is taken negative, with a carry into digit j - 1, if it is above
-/// 2^(base_log-1), or equal to it and the next bit above is set; the bit above digit 1 counts as 0. The carry out of digit 1
-/// is lost, because it is a multiple of 2^w.
+/// Which digits: x is rounded to a multiple of 2^(w - levels base_log), half a unit up. Of that
+/// multiple, from j = levels down to 1, d_j is the remainder modulo 2^base_log. It is taken
+/// negative, with a carry into digit j - 1, if it is above 2^(base_log-1), or equal to it and the
+/// next bit above is set; the bit above digit 1 counts as 0. The carry out of digit 1 is lost,
+/// because it is a multiple of 2^w.
 struct Gadget {
   int base_log = 0;
   int levels = 0;
   friend bool operator==(const Gadget&, const Gadget&) = default;
 };
 
-/// How many secret bits a step of the blind rotation takes, and the shape of the secret that this asks for. Over the units
-/// u of a step, with their exponents e_u, a step is
+/// How many secret bits a step of the blind rotation takes, and the shape of the secret that this
+/// asks for. Over the units u of a step, with their exponents e_u, a step is
 ///   classic                  acc += GGSW x ((X^e - 1) acc): the difference is decomposed
-///   multi_bit, block_binary  acc += sum_u (X^(e_u) - 1) (GGSW_u x acc): the accumulator is decomposed, once
-/// The two forms differ in their noise, so that an engine computes each kind in its form. In the second, the factors may be
-/// taken into the GGSW ciphertexts, and the sum before the product: modulo 2^w the bits are the same.
+///   multi_bit, block_binary  acc += sum_u (X^(e_u) - 1) (GGSW_u x acc): the accumulator is
+///   decomposed, once
+/// The two forms differ in their noise, so that an engine computes each kind in its form. In the
+/// second, the factors may be taken into the GGSW ciphertexts, and the sum before the product:
+/// modulo 2^w the bits are the same.
 enum class Rotation : std::uint8_t {
   classic = 0,  // one bit a step: one unit, GGSW(s_i), e = a_i
-  /// `group` bits a step: 2^group - 1 units, one for each set S of bits that is not empty, in ascending order of the
-  /// number whose bit j says whether bit j of the group is in S. GGSW_S holds 1 if exactly the bits of S are set in the
-  /// secret, else 0; e_S = sum of a_i over S.
+  /// `group` bits a step: 2^group - 1 units, one for each set S of bits that is not empty, in
+  /// ascending order of the number whose bit j says whether bit j of the group is in S. GGSW_S
+  /// holds 1 if exactly the bits of S are set in the secret, else 0; e_S = sum of a_i over S.
   multi_bit = 1,
-  /// `group` bits a step, of which at most one is set in the secret: `group` units, GGSW(s_i), e_i = a_i.
+  /// `group` bits a step, of which at most one is set in the secret: `group` units, GGSW(s_i), e_i
+  /// = a_i.
   block_binary = 2
 };
 

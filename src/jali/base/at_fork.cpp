@@ -6,8 +6,8 @@
 
 namespace jali {
 
-/// The objects of this process that act at a fork. What is given to pthread_atfork cannot be taken back, so it is
-/// called once, and this list says which objects there are.
+/// The objects of this process that act at a fork. What is given to pthread_atfork cannot be taken
+/// back, so it is called once, and this list says which objects there are.
 class AtForkList {
  public:
   static AtForkList& get() {

@@ -12,8 +12,9 @@ namespace {
 
 bool bit(unsigned x, int i) { return (x >> i & 1) != 0; }
 
-/// Intel's manual, volume 2, CPUID, tables of leaves 1 and 7; and volume 1, 14.3 and 15.2: a program may use the
-/// registers of AVX if XCR0 has bits 1 and 2, and those of AVX-512 if it also has bits 5 to 7.
+/// Intel's manual, volume 2, CPUID, tables of leaves 1 and 7; and volume 1, 14.3 and 15.2: a
+/// program may use the registers of AVX if XCR0 has bits 1 and 2, and those of AVX-512 if it also
+/// has bits 5 to 7.
 CpuFeatures detect() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   CpuFeatures has;

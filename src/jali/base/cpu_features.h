@@ -1,4 +1,5 @@
-// What the processor can do, where kernels for its extensions exist. False everywhere on other machines.
+// What the processor can do, where kernels for its extensions exist. False everywhere on other
+// machines.
 #pragma once
 
 namespace jali {
@@ -13,7 +14,8 @@ struct CpuFeatures {
   bool ifma = false;  // AVX-512 IFMA
 };
 
-/// Those of this machine. Not by __builtin_cpu_supports, which names no feature when Zig links the program.
+/// Those of this machine. Not by __builtin_cpu_supports, which names no feature when Zig links the
+/// program.
 const CpuFeatures& cpu_features();
 
 }  // namespace jali

@@ -9,9 +9,9 @@
 
 namespace jali {
 
-/// Declares that a value computed from secrets may decide a branch or an address, because it is public or tells
-/// nothing about them. A comment at the call says why. The function does nothing, except in `make timing`, which
-/// looks for such branches under valgrind.
+/// Declares that a value computed from secrets may decide a branch or an address, because it is
+/// public or tells nothing about them. A comment at the call says why. The function does nothing,
+/// except in `make timing`, which looks for such branches under valgrind.
 inline void declassify([[maybe_unused]] const void* data,
                        [[maybe_unused]] std::size_t bytes) noexcept {
 #ifdef JALI_TIMING

@@ -64,7 +64,8 @@ struct FileError       : Error { explicit FileError      (const std::string& m) 
 struct InternalError   : Error { explicit InternalError  (const std::string& m) : Error(ErrorCode::internal, m) {} };
 // clang-format on
 
-/// Throws E(message) unless the condition holds. A message that is a callable is called only if the condition fails.
+/// Throws E(message) unless the condition holds. A message that is a callable is called only if the
+/// condition fails.
 template <class E, class Message>
 inline void require(bool condition, Message&& message) {
   if (!condition) [[unlikely]] {

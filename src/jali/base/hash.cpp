@@ -101,8 +101,8 @@ void compress(State& state, const std::uint8_t* data, std::size_t blocks) {
   compress_portable(state, data, blocks);
 }
 
-// FIPS 180-4, 5.1.1: the data is followed by a 1 bit, zeros, and its length in bits as a 64-bit number, the most
-// significant byte first. tail: what is left of the data after whole blocks.
+// FIPS 180-4, 5.1.1: the data is followed by a 1 bit, zeros, and its length in bits as a 64-bit
+// number, the most significant byte first. tail: what is left of the data after whole blocks.
 Digest finish(State state, std::span<const std::uint8_t> tail, std::uint64_t bytes,
               decltype(compress) compress_blocks) {
   std::uint8_t last[128] = {};

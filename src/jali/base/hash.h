@@ -1,4 +1,5 @@
-// SHA-256 (FIPS 180-4). It gives parameters their fingerprint, finds accidental corruption, and pins formats in tests.
+// SHA-256 (FIPS 180-4). It gives parameters their fingerprint, finds accidental corruption, and
+// pins formats in tests.
 #pragma once
 
 #include <array>
@@ -12,7 +13,8 @@ namespace jali {
 
 using Digest = std::array<std::uint8_t, 32>;
 
-/// Computes the digest of the concatenation of all updates. Wipes its copy of the input when it is destroyed.
+/// Computes the digest of the concatenation of all updates. Wipes its copy of the input when it is
+/// destroyed.
 class Hash256 {
  public:
   Hash256() = default;

@@ -44,8 +44,9 @@ class NewFile {
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
-  /// Gives it the owner, the group and the permissions of the file that it replaces. If the process may not give the group,
-  /// another group would get what was meant for that one: then no group has any.
+  /// Gives it the owner, the group and the permissions of the file that it replaces. If the process
+  /// may not give the group, another group would get what was meant for that one: then no group has
+  /// any.
   void take_access(const struct stat& old) {
     mode_t mode = old.st_mode & 0777;
     const bool has_group = ::fchown(descriptor_, old.st_uid, old.st_gid) == 0 ||
@@ -99,10 +100,12 @@ fs::path resolved(fs::path path) {
   return path;
 }
 
-/// The state of the file that is there already, if there is one. Throws FileError for what is no file.
+/// The state of the file that is there already, if there is one. Throws FileError for what is no
+/// file.
 std::optional<struct stat> old_file(const fs::path& path) {
   require<FileError>(!path.empty(), "an empty path names no file");
-  // The system follows the links of the path as it was given: it refuses those that others planted in a shared folder.
+  // The system follows the links of the path as it was given: it refuses those that others planted
+  // in a shared folder.
   struct stat old{};
   if (::stat(path.c_str(), &old) != 0) {
     if (errno != ENOENT) fail_file(path, "written", errno);

@@ -25,7 +25,8 @@ struct WipingAllocator {
   friend bool operator==(const WipingAllocator&, const WipingAllocator&) { return true; }
 };
 
-/// A vector whose memory is wiped when it is destroyed, also by an exception, and when it grows into other memory.
+/// A vector whose memory is wiped when it is destroyed, also by an exception, and when it grows
+/// into other memory.
 template <class T>
 using SecretVector = std::vector<T, WipingAllocator<T>>;
 

@@ -16,8 +16,8 @@ class ThreadPool {
   /// Starts a thread that does work(); may throw.
   using Start = std::function<std::thread(std::function<void()> work)>;
 
-  /// threads >= 1 counts the caller, so that a pool of 1 starts none. If the system gives fewer threads,
-  /// the pool has those that it got.
+  /// threads >= 1 counts the caller, so that a pool of 1 starts none. If the system gives fewer
+  /// threads, the pool has those that it got.
   explicit ThreadPool(
       int threads, const Start& start = [](auto work) { return std::thread(std::move(work)); });
   ~ThreadPool();
@@ -49,7 +49,8 @@ class ThreadPool {
   void run(const Job& job);
 
   std::unique_ptr<Crew> crew_;  // null without workers
-  // A child cannot join what it lacks, nor destroy what its parent's workers sleep on: it forgets them.
+  // A child cannot join what it lacks, nor destroy what its parent's workers sleep on: it forgets
+  // them.
   AtFork at_fork_{{{}, {}, [this] { [[maybe_unused]] Crew* left = crew_.release(); }}};
 };
 

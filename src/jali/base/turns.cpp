@@ -15,7 +15,8 @@ Turns::Turns(std::string what, Checkpoint wait)
                   const std::thread::id holder = state_.holder, self = std::this_thread::get_id();
                   const bool abandoned =
                       state_.abandoned || (holder != std::thread::id() && holder != self);
-                  // Mutex and condition are made anew, because the old ones belong to threads of the parent.
+                  // Mutex and condition are made anew, because the old ones belong to threads of
+                  // the parent.
                   new (&state_) State;
                   state_.abandoned = abandoned;
                   if (holder == self) state_.holder = self;

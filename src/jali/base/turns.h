@@ -12,12 +12,13 @@
 
 namespace jali {
 
-/// A lock for work that takes long: one thread holds it at a time, or several threads share it. A thread that
-/// would wait for itself is refused. So is a child process that would wait for a thread of its parent.
+/// A lock for work that takes long: one thread holds it at a time, or several threads share it. A
+/// thread that would wait for itself is refused. So is a child process that would wait for a thread
+/// of its parent.
 class Turns {
  public:
-  /// what: a name for error messages, e.g. "this program". wait: a waiting thread calls it ten times a second. If it
-  /// throws, the waiting ends.
+  /// what: a name for error messages, e.g. "this program". wait: a waiting thread calls it ten
+  /// times a second. If it throws, the waiting ends.
   explicit Turns(std::string what, Checkpoint wait = {});
 
   class Turn {
@@ -34,9 +35,9 @@ class Turns {
     Turns* of_;
     bool shared_;
   };
-  /// Waits until nobody else has a turn (take), or nobody who does not share (share). Throws InvalidArgument if this
-  /// thread has a turn that it does not share, and Unsupported if this is a child process and another thread of the
-  /// parent had such a turn at the fork.
+  /// Waits until nobody else has a turn (take), or nobody who does not share (share). Throws
+  /// InvalidArgument if this thread has a turn that it does not share, and Unsupported if this is a
+  /// child process and another thread of the parent had such a turn at the fork.
   [[nodiscard]] Turn take() { return take(false); }
   [[nodiscard]] Turn share() { return take(true); }
 

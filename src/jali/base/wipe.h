@@ -7,13 +7,15 @@
 
 namespace jali {
 
-/// Overwrites memory with zeros. Without the barrier a compiler may drop stores to memory that is freed next.
+/// Overwrites memory with zeros. Without the barrier a compiler may drop stores to memory that is
+/// freed next.
 inline void wipe(void* data, std::size_t bytes) noexcept {
   if (bytes > 0) std::memset(data, 0, bytes);
   asm volatile("" : : "r"(data) : "memory");
 }
 
-/// Wipes the contents that the caller's vector has when this object is destroyed, also by an exception.
+/// Wipes the contents that the caller's vector has when this object is destroyed, also by an
+/// exception.
 template <class T>
 class WipedAtEnd {
  public:

@@ -21,8 +21,8 @@ using ckks::Ciphertext;
 using params::BootstrapLiteral;
 using params::BootstrapOrder;
 
-/// The largest relative error of an integer that brings a scale down within the circuit. The numbers there include multiples
-/// of q_0, so the error of the message is larger by as much.
+/// The largest relative error of an integer that brings a scale down within the circuit. The
+/// numbers there include multiples of q_0, so the error of the message is larger by as much.
 constexpr double kNear = 0x1p-46;
 
 }  // namespace
@@ -39,8 +39,8 @@ Bootstrapper::Bootstrapper(std::shared_ptr<const ckks::Evaluator> evaluator,
                           "the plan was made for other parameters than the evaluator's");
   require<KeyMissing>(evaluator_->has_encapsulation(),
                       "no keys for bootstrapping: make the keys with bootstrap=True");
-  // check() guards the numbers. Inside, coefficients lie in slots and slots in coefficients, and bounds on slots are N times
-  // too large for what wraps around.
+  // check() guards the numbers. Inside, coefficients lie in slots and slots in coefficients, and
+  // bounds on slots are N times too large for what wraps around.
   const auto unchecked = [&](const ckks::ParamsPtr& params) {
     return std::make_shared<const ckks::Evaluator>(params, *evaluator_, /*checks_range=*/false);
   };
@@ -76,7 +76,8 @@ void known_as(Ciphertext& y, const Ciphertext& x) {
   y.estimate.real = x.estimate.real;
 }
 
-/// A bound on the error that the circuit made of its own roundings and key switches in every slot, in units of the scaled integers.
+/// A bound on the error that the circuit made of its own roundings and key switches in every slot,
+/// in units of the scaled integers.
 double circuit_error(const params::Estimate& e, std::size_t n) {
   return circuits::kCircuitDeviations * std::sqrt(static_cast<double>(n) * e.claim().variance);
 }
@@ -107,8 +108,8 @@ Ciphertext Bootstrapper::enter(const Ciphertext& x, double& entered) const {
   return out;
 }
 
-// The trace to the subring of the packing: the sum over the automorphisms that fix it. On the subring it multiplies by
-// (N/2) / slots.
+// The trace to the subring of the packing: the sum over the automorphisms that fix it. On the
+// subring it multiplies by (N/2) / slots.
 Ciphertext Bootstrapper::trace(Ciphertext x) const {
   const std::size_t slots = std::size_t{1} << plan_->options_.log_slots;
   for (std::size_t r = slots; r < plan_->params_->slots(); r *= 2) {
@@ -118,8 +119,9 @@ Ciphertext Bootstrapper::trace(Ciphertext x) const {
   return x;
 }
 
-// The modular reduction of the coefficients that lie in the slots, multiplied by input_factor. The result is at `scale`, and
-// has complex slots unless real and imaginary parts lie side by side. error_bound() counts the cosine's error.
+// The modular reduction of the coefficients that lie in the slots, multiplied by input_factor. The
+// result is at `scale`, and has complex slots unless real and imaginary parts lie side by side.
+// error_bound() counts the cosine's error.
 Ciphertext Bootstrapper::reduce(const Ciphertext& t, double scale, const Done& done) const {
   const auto& ev = *inner_;
   const int weight = plan_->params_->bootstrap()->weight;
@@ -157,7 +159,8 @@ void Bootstrapper::check(const Ciphertext& x) const {
            " that these parameters bootstrap: declare a smaller peak when encrypting, or, if the "
            "computed numbers are known to be smaller, say so with with_magnitude";
   });
-  // At the lowest level nothing is divided, so a scale above the canonical one makes the numbers as much larger.
+  // At the lowest level nothing is divided, so a scale above the canonical one makes the numbers as
+  // much larger.
   if (x.level > plan_->input_level()) return;
   const double usual =
       plan_->input_level() == 0 ? plan_->entry_scale_ : plan_->params_->scale(x.level);
@@ -195,8 +198,8 @@ Ciphertext Bootstrapper::apply(const Ciphertext& x, int target_level, const Done
                                int iterations) const {
   check(x);
   const int target = checked_target(target_level, iterations);
-  // If the reduction did not drop the imaginary parts, or not in all terms of the sum, they are dropped at the end:
-  // x/2 + conj(x/2).
+  // If the reduction did not drop the imaginary parts, or not in all terms of the sum, they are
+  // dropped at the end: x/2 + conj(x/2).
   const bool halve = plan_->options_.real && (plan_->input_level() == 0 || iterations > 1);
   Ciphertext y = restored(x, target, halve ? 0.5 : 1, done, iterations);
   if (halve) y = evaluator_->add(y, evaluator_->conjugate(y));
@@ -221,8 +224,9 @@ Ciphertext Bootstrapper::restored(const Ciphertext& x, int target, double factor
   return y;
 }
 
-// Each ciphertext of a batch takes some 60 times the memory that it has at the top: in the matrices rotations of it, and in the reduction
-// powers. A key is read once for a batch, so a few are taken together in any case.
+// Each ciphertext of a batch takes some 60 times the memory that it has at the top: in the matrices
+// rotations of it, and in the reduction powers. A key is read once for a batch, so a few are taken
+// together in any case.
 std::size_t Bootstrapper::most_at_once(const Ciphertext& x) const {
   if (!evaluator_->ring()->memory().host_accessible()) return x.batch();
   constexpr std::size_t kTimes = 60, kLeast = 4, kBytes = std::size_t{256} << 20;
@@ -241,8 +245,8 @@ std::pair<Ciphertext, Ciphertext> Bootstrapper::apply_pair(const Ciphertext& x, 
   check(y);
   require<InvalidArgument>(x.log_slots == y.log_slots, "a pair needs equal numbers of slots");
   const int target = checked_target(target_level, iterations);
-  // Its magnitude is sqrt(2) times theirs. The reduction still sees the numbers of each one by themselves, so the checks of
-  // x and y are enough.
+  // Its magnitude is sqrt(2) times theirs. The reduction still sees the numbers of each one by
+  // themselves, so the checks of x and y are enough.
   Ciphertext both = ev.add(x, ev.multiply_i(y));
   // They lie in real and imaginary parts, where equal numbers do not add up.
   const params::Estimate &a = x.estimate, &b = y.estimate;
@@ -266,10 +270,10 @@ std::pair<Ciphertext, Ciphertext> Bootstrapper::apply_pair(const Ciphertext& x, 
 
 // Y. Bae, J. H. Cheon, W. Cho, J. Kim, T. Kim, eprint 2022/1167: with y_0 = boot(x) and
 //   y_{i+1} = boot(2^{k_i} (x - y_0 / F_0 - .. - y_i / F_i)),  F_{i+1} = 2^{k_i} F_i,  F_0 = 1,
-// the error of the sum of the y_i / F_i is that of the last y_i over the last factor. k is the precision p of a result less
-// three bits, so that the slots of the difference that is bootstrapped next have a modulus of about 1/8; the largest are
-// about twelve times that. The sine's error of a number m is about m^3 2^-p. Enlarged by 2^k it is m^3 / 8, which is less
-// than m up to m = 2.8.
+// the error of the sum of the y_i / F_i is that of the last y_i over the last factor. k is the
+// precision p of a result less three bits, so that the slots of the difference that is bootstrapped
+// next have a modulus of about 1/8; the largest are about twelve times that. The sine's error of a
+// number m is about m^3 2^-p. Enlarged by 2^k it is m^3 / 8, which is less than m up to m = 2.8.
 Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor, const Done& done,
                                   int iterations) const {
   const auto& ev = *evaluator_;
@@ -284,8 +288,8 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
   }
   known_as(base, x);
 
-  // adjust() matches scales by an integer that must be off by less than 2^-20 of itself. One of 2^21 is off by at most
-  // 2^-22.
+  // adjust() matches scales by an integer that must be off by less than 2^-20 of itself. One of
+  // 2^21 is off by at most 2^-22.
   const double top_scale = params.scale(params.depth());
   const double most = std::min(base.scale, top_scale) * 0x1p-21;
   const double base_scale = base.scale;
@@ -315,13 +319,15 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
         std::max(std::exp2(-bits), plan_->worst_sine_error(drift * message) / drift);
     const double k = std::floor(std::min(-std::log2(error) - 3, std::log2(most / enlarged)));
     if (k < 1) break;  // the scale holds no more precision
-    // The next result measures the errors of this one and removes them, so they do not count as noise of the sum.
+    // The next result measures the errors of this one and removes them, so they do not count as
+    // noise of the sum.
     Ciphertext& last = terms.back();
     last.estimate.variance = 0;
     last.estimate.set_claim({});
     last.estimate.error = last.estimate.noise = 0;
     if (drop && terms.size() == 1) {
-      // The next bootstrapping drops imaginary parts; they are removed now, so that they are not enlarged before.
+      // The next bootstrapping drops imaginary parts; they are removed now, so that they are not
+      // enlarged before.
       base = ev.add(base, ev.conjugate(base));
       base.scale *= 2;
     }
@@ -349,19 +355,22 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
   }
   sum->scale = scale;
   sum->estimate.lineage = {};
-  // How large the errors are that were enlarged is known by deviations, which no bound for release may rest on.
+  // How large the errors are that were enlarged is known by deviations, which no bound for release
+  // may rest on.
   if (terms.size() > 1) sum->estimate.noise = params::kUnbounded;
   return std::move(*sum);
 }
 
-// The error of the reduction itself in a slot, in message units, for numbers and errors up to `largest`: what the sine makes of them, and
-// the cosine's polynomial at rare integers. The series of arcsin is below 1.3 everywhere, and so no result is above 1.3 / (2 pi) turns.
-// Numbers of more than half a turn lie at other integers than their own.
+// The error of the reduction itself in a slot, in message units, for numbers and errors up to
+// `largest`: what the sine makes of them, and the cosine's polynomial at rare integers. The series
+// of arcsin is below 1.3 everywhere, and so no result is above 1.3 / (2 pi) turns. Numbers of more
+// than half a turn lie at other integers than their own.
 double Bootstrapper::reduction_error(double largest, double drift) const {
   const bool raise_first = plan_->params_->bootstrap()->order == BootstrapOrder::raise_first;
   const double turn = plan_->q0_ / plan_->entry_scale_, distance = drift * largest / turn;
   const std::size_t coefficients = std::size_t{2} << plan_->options_.log_slots;
-  // With slots_first a slot has the errors of its two parts, with raise_first those of all coefficients.
+  // With slots_first a slot has the errors of its two parts, with raise_first those of all
+  // coefficients.
   const double parts = raise_first ? static_cast<double>(coefficients) : std::sqrt(2.0);
   const auto& reduction = plan_->reduction_;
   double cosine = 0;
@@ -378,8 +387,9 @@ double Bootstrapper::reduction_error(double largest, double drift) const {
   return std::min((sine + turn * cosine) / drift, params::kUnbounded);
 }
 
-// The parts of the error that are not the circuit's noise, in message units: that of x, which comes through as it is, that of the
-// reduction, and the roundings of the matrices of slots to coefficients.
+// The parts of the error that are not the circuit's noise, in message units: that of x, which comes
+// through as it is, that of the reduction, and the roundings of the matrices of slots to
+// coefficients.
 double Bootstrapper::error_bound(const Ciphertext& x, double drift) const {
   const auto& params = *plan_->params_;
   const bool raise_first = params.bootstrap()->order == BootstrapOrder::raise_first;
@@ -409,17 +419,20 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
         x.level > dft.level() ? evaluator_->adjust(x, dft.level(), canonical) : evaluator_->copy(x);
     in.params = plan_->params_;
     in.log_slots = plan_->options_.log_slots;
-    // The matrices expect the canonical scale. A different scale is treated as a factor of the message.
+    // The matrices expect the canonical scale. A different scale is treated as a factor of the
+    // message.
     entered = plan_->entry_scale_ * (in.scale / canonical);
     in.scale = canonical;
-    // The numbers become coefficients. They may add up in the slots, but it is coefficients that wrap around the modulus.
+    // The numbers become coefficients. They may add up in the slots, but it is coefficients that
+    // wrap around the modulus.
     low = dft.apply(ev, std::move(in), x.estimate.peak * (entered / plan_->entry_scale_));
     done("slots_to_coefficients", low);
   }
 
   const auto& to_slots = *plan_->to_slots_;
   Ciphertext raised = ev.raise(low, plan_->raised_level_);
-  // The reduction works on phase / q_0, so the scale becomes q_0, and the estimate describes these numbers.
+  // The reduction works on phase / q_0, so the scale becomes q_0, and the estimate describes these
+  // numbers.
   raised.scale = plan_->q0_;
   const double coefficient = std::sqrt((b.weight + 1) / 12.0);
   raised.estimate.message = coefficient * std::sqrt(static_cast<double>(params.n()));
@@ -434,7 +447,8 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   raised = trace(std::move(raised));
   done("raise", raised);
   Ciphertext slots = to_slots.apply(ev, std::move(raised));
-  // The worst case of the matrices is sqrt(N) times what random errors leave. It goes on as the bound on noise, which release uses.
+  // The worst case of the matrices is sqrt(N) times what random errors leave. It goes on as the
+  // bound on noise, which release uses.
   params::Estimate& made = slots.estimate;
   made.noise = std::max(made.noise, made.error);
   made.error = std::min(made.error, circuit_error(made, params.n()));
@@ -472,7 +486,8 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   const double worst = factor * f.scale * reduction_error(x.estimate.peak + off, drift);
   const double bound =
       error_bound(x, drift) * factor * f.scale + uneven * circuit_error(f.estimate, params.n());
-  // Numbers that are not known to be real may be real all the same, for which the sine's error is larger.
+  // Numbers that are not known to be real may be real all the same, for which the sine's error is
+  // larger.
   const params::Claim reduced = f.estimate.claim();
   const double message = x.estimate.message, peak = x.estimate.peak;
   const double most =
@@ -480,9 +495,10 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   f.estimate += params::Noise{variance_of_sine(message, x.estimate.real, peak), worst};
   f.estimate.variance_spread = most / f.estimate.variance;
   f.estimate.error = std::min(bound, params::kUnbounded);
-  // The reduction counts the error of x as it is expected. A claim adds all of it, as it comes through. The sine has the same error for
-  // equal numbers, and also for the same number after an earlier bootstrapping. Half of a variance is taken for that of real parts: if
-  // imaginary parts were dropped, all of it is.
+  // The reduction counts the error of x as it is expected. A claim adds all of it, as it comes
+  // through. The sine has the same error for equal numbers, and also for the same number after an
+  // earlier bootstrapping. Half of a variance is taken for that of real parts: if imaginary parts
+  // were dropped, all of it is.
   const params::Claim claim = x.estimate.claim();
   const double passed = factor * f.scale / x.scale, squared = passed * passed;
   const double sine =

@@ -14,9 +14,10 @@ constexpr double kBits = 129;
 
 }  // namespace
 
-// P(I = i) is the density at i of a sum of h + 1 numbers uniform in [-1/2, 1/2). It is less than delta^h / h! with
-// delta = (h + 1)/2 - i, the volume of a simplex that contains those numbers, which is the better bound near the end. Elsewhere the
-// density is convex, so that P(|I| >= i) <= P(|sum| >= i - 1/2).
+// P(I = i) is the density at i of a sum of h + 1 numbers uniform in [-1/2, 1/2). It is less than
+// delta^h / h! with delta = (h + 1)/2 - i, the volume of a simplex that contains those numbers,
+// which is the better bound near the end. Elsewhere the density is convex, so that P(|I| >= i) <=
+// P(|sum| >= i - 1/2).
 double log2_integer_beyond(int weight, int least) {
   double ends = 0;  // the sum of the simplices, in both directions
   for (double delta = (weight + 1) / 2.0 - least; delta > 0; --delta) {
@@ -26,8 +27,10 @@ double log2_integer_beyond(int weight, int least) {
   return std::min({0.0, simplex, params::log2_bootstrap_failure(weight, least - 0.5, 1)});
 }
 
-// With X_i the largest error of integers up to i, Chernoff's bound for the sum of independent coefficients is
-//   P(sum >= B) <= exp(-t B) (E e^(t X))^count,   E e^(t X) <= e^(t X_0) + sum_{i >= 1} P(|I| >= i) (e^(t X_i) - e^(t X_(i-1))),
+// With X_i the largest error of integers up to i, Chernoff's bound for the sum of independent
+// coefficients is
+//   P(sum >= B) <= exp(-t B) (E e^(t X))^count,   E e^(t X) <= e^(t X_0) + sum_{i >= 1} P(|I| >= i)
+//   (e^(t X_i) - e^(t X_(i-1))),
 // for any t.
 double largest_cosine_error(const circuits::ModularReduction& reduction, std::size_t count,
                             double distance, bool summed) {
@@ -55,14 +58,16 @@ double largest_cosine_error(const circuits::ModularReduction& reduction, std::si
   return best;
 }
 
-// The roundings of the matrices' numbers are taken as random, of N/12 in every slot, and the numbers as any: bounded by their peak alone.
-// So the error is a sum of independent roundings with given weights, and below slot_tail times its deviation. Its deviation
-// would be the root of the sum of the stages' squares if the numbers were spread evenly between stages.
-// With slots_first, a coefficient of the result depends on the numbers of one block of slots after every stage. Matrices are unitary
-// up to a factor, so that the numbers of a block have the energy that they had, at most that of a block of peaks. A rotation may
-// take the numbers of two blocks; hence the root of 2.
-// With raise_first, a slot of the result depends on n / r of n slots behind a stage, if r is the number of slots on which the numbers
-// there depend. None of them is above the peak, because the later stages would spread it again. Their energy is at most min(n / r_before, r)
+// The roundings of the matrices' numbers are taken as random, of N/12 in every slot, and the
+// numbers as any: bounded by their peak alone. So the error is a sum of independent roundings with
+// given weights, and below slot_tail times its deviation. Its deviation would be the root of the
+// sum of the stages' squares if the numbers were spread evenly between stages. With slots_first, a
+// coefficient of the result depends on the numbers of one block of slots after every stage.
+// Matrices are unitary up to a factor, so that the numbers of a block have the energy that they
+// had, at most that of a block of peaks. A rotation may take the numbers of two blocks; hence the
+// root of 2. With raise_first, a slot of the result depends on n / r of n slots behind a stage, if
+// r is the number of slots on which the numbers there depend. None of them is above the peak,
+// because the later stages would spread it again. Their energy is at most min(n / r_before, r)
 // times what it would be on average.
 double largest_matrix_error(const circuits::HomomorphicDft& to_coefficients,
                             const ckks::Params& params, bool raise_first) {

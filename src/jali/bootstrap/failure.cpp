@@ -8,8 +8,8 @@
 
 namespace jali::bootstrap {
 
-// The probability of I is the density, at I, of a sum of h + 1 uniform numbers. That density is convex in the tail, so
-// P(|I| >= i) <= P(|sum| >= i - 1/2).
+// The probability of I is the density, at I, of a sum of h + 1 uniform numbers. That density is
+// convex in the tail, so P(|I| >= i) <= P(|sum| >= i - 1/2).
 double log2_beyond(const ckks::Params& params, double error, int log_slots) {
   require<InvalidArgument>(params.bootstrap().has_value(),
                            "these parameters have no levels for bootstrapping: create them with "

@@ -160,7 +160,8 @@ std::map<int, int> rotation_levels(const ckks::Params& params, int log_slots,
   if (sequences) {
     if (const int turn = turn_of(params, log_slots); turn != 0) add(turn, params.depth());
   }
-  // Those of the trace. With few keys, not every one has a key, and the others are composed of the one before it that has.
+  // Those of the trace. With few keys, not every one has a key, and the others are composed of the
+  // one before it that has.
   const int stride = few ? few->trace : 1;
   int k = 0;
   for (std::size_t r = std::size_t{1} << log_slots; r < params.slots(); r *= 2, ++k) {

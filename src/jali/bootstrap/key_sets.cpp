@@ -65,8 +65,8 @@ std::vector<Choice> best_of(std::vector<Choice> choices) {
   return out;
 }
 
-/// The sets of the packings' own circuits, as key_sets() gives them, but each with the sum of the times of one bootstrapping of each packing, in
-/// the unit of LevelCost.
+/// The sets of the packings' own circuits, as key_sets() gives them, but each with the sum of the
+/// times of one bootstrapping of each packing, in the unit of LevelCost.
 std::vector<KeySet> own_sets(const ckks::Params& p, std::span<const int> log_slots,
                              std::span<const int> rotations, bool conjugate) {
   std::vector<std::vector<Part>> packings;
@@ -177,7 +177,8 @@ std::vector<KeySet> key_sets(const ckks::ParamsPtr& params, std::span<const int>
 
 double predicted_time(const ckks::ParamsPtr& params, int log_slots, bool real) {
   check_slots(*params, log_slots);
-  // With raise_first, the numbers that are reduced are coefficients, and imaginary parts are dropped at the end.
+  // With raise_first, the numbers that are reduced are coefficients, and imaginary parts are
+  // dropped at the end.
   const bool halved = real && params->bootstrap()->order == params::BootstrapOrder::slots_first;
   double total = other_cost(*params, log_slots, halved);
   for (const Part& part : parts_of(*params, log_slots)) total += part.all.cost;

@@ -14,7 +14,8 @@ using ckks::Ciphertext;
 
 namespace {
 
-/// Whether the numbers may repeat after `period` slots: a packing without a length tells nothing of the numbers in its slots.
+/// Whether the numbers may repeat after `period` slots: a packing without a length tells nothing of
+/// the numbers in its slots.
 bool may_repeat(const ckks::Packing& packing, std::size_t slots, std::size_t period) {
   if (packing.view) return packing.view->period != 0 && packing.view->period <= period;
   if (packing.length == 0) return true;

@@ -1,4 +1,5 @@
-// The bootstrapping plan, which depends on the parameters and the packing alone, and the keys that it needs.
+// The bootstrapping plan, which depends on the parameters and the packing alone, and the keys that
+// it needs.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -25,7 +26,8 @@ const BootstrapLiteral& literal(const ckks::ParamsPtr& params) {
   return *params->bootstrap();
 }
 
-/// The part of the parameters that restores `target` levels, or the next higher number for which there is a part.
+/// The part of the parameters that restores `target` levels, or the next higher number for which
+/// there is a part.
 ckks::ParamsPtr restored(const ckks::ParamsPtr& params, int target) {
   const auto& b = literal(params);
   if (target < 0 || target == params->depth()) return params;
@@ -39,10 +41,11 @@ ckks::ParamsPtr restored(const ckks::ParamsPtr& params, int target) {
   return params;
 }
 
-/// With few slots, the DFT needs fewer matrices, and levels up to `top` are left over above the first matrix at `level`.
-/// They can bring down the scale, from `scale` towards `wanted`: adjust() multiplies by an integer at level `from` and
-/// divides down to `level`. An integer of f bits is off by 2^-f of itself. It needs the bits of `precision`, and at least
-/// the 19 that adjust() requires; 46 are always enough.
+/// With few slots, the DFT needs fewer matrices, and levels up to `top` are left over above the
+/// first matrix at `level`. They can bring down the scale, from `scale` towards `wanted`: adjust()
+/// multiplies by an integer at level `from` and divides down to `level`. An integer of f bits is
+/// off by 2^-f of itself. It needs the bits of `precision`, and at least the 19 that adjust()
+/// requires; 46 are always enough.
 struct Descent {
   int from = 0;
   double scale = 0;
@@ -92,7 +95,8 @@ BootstrapPlan::BootstrapPlan(ckks::ParamsPtr params, const BootstrapperOptions& 
   for (PrimeIndex i : params_->level(0).primes) {
     q0_ *= static_cast<double>(params_->primes()[i]);
   }
-  // Primes are not available at every size, so q_0 may be half a bit smaller than ratio_bits asks for.
+  // Primes are not available at every size, so q_0 may be half a bit smaller than ratio_bits asks
+  // for.
   entry_scale_ = std::max(q0_ * std::exp2(-b.ratio_bits), params_->scale(0));
   const int depth = params_->depth();
   const int mod_top = params_->top() - b.cts_levels;
@@ -101,12 +105,14 @@ BootstrapPlan::BootstrapPlan(ckks::ParamsPtr params, const BootstrapperOptions& 
   mod_scale_ = raise_first ? mod_nominal * std::exp2(-b.head_scale_bits(0) - b.ratio_bits) * kTurn
                            : params_->scale(depth);
 
-  // The factor undoes the trace, which multiplies by (N/2) / slots, and t + conj(t), which is twice the real part.
+  // The factor undoes the trace, which multiplies by (N/2) / slots, and t + conj(t), which is twice
+  // the real part.
   const double gap = std::ldexp(1, full - options_.log_slots);
   circuits::DftOptions to_slots = shape.to_slots;
   to_slots.factor = reduction_.input_factor() / gap * (side_by_side_ ? 1 : 0.5);
-  // If few slots leave levels over, these bring the scale down from a large q_0, so that the matrices need not. More
-  // precision than `worth` gains nothing, because of the reduction's roundings, which it enlarges by at least 2^4.9.
+  // If few slots leave levels over, these bring the scale down from a large q_0, so that the
+  // matrices need not. More precision than `worth` gains nothing, because of the reduction's
+  // roundings, which it enlarges by at least 2^4.9.
   const double worth = mod_nominal /
                        std::sqrt(static_cast<double>(params_->n()) / 2 *
                                  params::NoiseModel(*params_).rounding().variance) /
@@ -123,7 +129,8 @@ BootstrapPlan::BootstrapPlan(ckks::ParamsPtr params, const BootstrapperOptions& 
     to_slots.sequences = options_.few->to_slots;
     to_coefficients.sequences = options_.few->to_coefficients;
   }
-  // If few slots leave levels over, these bring the scale down, so that the matrices' own scales are larger.
+  // If few slots leave levels over, these bring the scale down, so that the matrices' own scales
+  // are larger.
   const bool spare = to_coefficients.levels < b.stc_levels;
   to_coefficients.input_scale = !raise_first ? params_->scale(to_coefficients.level)
                                 : spare
@@ -133,7 +140,8 @@ BootstrapPlan::BootstrapPlan(ckks::ParamsPtr params, const BootstrapperOptions& 
                                     : mod_scale_;
   to_coefficients.output_scale = raise_first ? params_->scale(depth) : entry_scale_;
 
-  // A rotation of the slots is an automorphism of the polynomial, so raising and reduction commute with it.
+  // A rotation of the slots is an automorphism of the polynomial, so raising and reduction commute
+  // with it.
   if (!raise_first) {
     to_coefficients_.emplace(params_, circuits::Dft::slots_to_coefficients, to_coefficients);
     to_slots.input_shift = to_coefficients_->shift();
@@ -159,7 +167,8 @@ std::map<int, int> BootstrapPlan::rotation_levels() const {
     }
   }
   if (turn_ != 0) add(turn_, params_->depth());
-  // Those of the trace. With few keys, not every one has a key, and the others are composed of the one before it that has.
+  // Those of the trace. With few keys, not every one has a key, and the others are composed of the
+  // one before it that has.
   const int stride = options_.few ? options_.few->trace : 1;
   int k = 0;
   for (std::size_t r = std::size_t{1} << options_.log_slots; r < params_->slots(); r *= 2, ++k) {
@@ -227,11 +236,12 @@ std::size_t BootstrapPlan::plaintext_bytes() const {
   return to_slots_->plaintext_bytes() + to_coefficients_->plaintext_bytes();
 }
 
-// theta = 2 pi (scale / q_0) m is the angle of a number m, and sine_term(m) / m = c theta^(d+1) is the part of it that is
-// lost. It is at most 2^-10 up to theta = (2^-10 / c)^(1/(d+1)). With raise_first, the numbers that are reduced are
-// coefficients, and none exceeds the slots' root mean square. With slots_first they are the slots; one that is kPeak times
-// the root mean square must keep an angle of at most pi/4. The result is at least 1, even if 1 loses more than 2^-10,
-// because the parameters were made for that.
+// theta = 2 pi (scale / q_0) m is the angle of a number m, and sine_term(m) / m = c theta^(d+1) is
+// the part of it that is lost. It is at most 2^-10 up to theta = (2^-10 / c)^(1/(d+1)). With
+// raise_first, the numbers that are reduced are coefficients, and none exceeds the slots' root mean
+// square. With slots_first they are the slots; one that is kPeak times the root mean square must
+// keep an angle of at most pi/4. The result is at least 1, even if 1 loses more than 2^-10, because
+// the parameters were made for that.
 double BootstrapPlan::max_magnitude() const {
   const auto& b = *params_->bootstrap();
   const double turn = q0_ / entry_scale_;  // the m of theta = 2 pi
@@ -242,30 +252,34 @@ double BootstrapPlan::max_magnitude() const {
 }
 
 // The first term that the series of arcsin leaves out: with x = (scale / q_0) m and d its degree,
-//   c_{d+2} (2 pi scale / q_0)^(d+1) m^(d+2),   c_3 = 1/6, c_5 = 3/40, c_7 = 15/336, c_9 = 105/3456.
-// It bounds the whole error. Up to theta = pi/4 the sum of the later terms is less than the difference between theta^(d+2) and
-// (sin theta)^(d+2). For larger angles the first d terms of the series are between -1.3 and 1.3, so that the error is at most
-// theta + 1.3; the tests compare the two at angles between.
+//   c_{d+2} (2 pi scale / q_0)^(d+1) m^(d+2),   c_3 = 1/6, c_5 = 3/40, c_7 = 15/336, c_9 =
+//   105/3456.
+// It bounds the whole error. Up to theta = pi/4 the sum of the later terms is less than the
+// difference between theta^(d+2) and (sin theta)^(d+2). For larger angles the first d terms of the
+// series are between -1.3 and 1.3, so that the error is at most theta + 1.3; the tests compare the
+// two at angles between.
 double BootstrapPlan::sine_term(double m) const {
   const int d = params_->bootstrap()->inverse_sine;
   const double c = d == 1 ? 1.0 / 6 : d == 3 ? 3.0 / 40 : d == 5 ? 15.0 / 336 : 105.0 / 3456;
   return c * std::pow(kTurn * entry_scale_ / q0_, d + 1) * std::pow(m, d + 2);
 }
 
-// The sum of the squares of the coefficients is at most bound^2, hence the sum of their p-th powers is at most bound^p. With
-// raise_first a slot is a sum of them, each times a root of unity. With slots_first a slot is made of its own two
-// coefficients.
+// The sum of the squares of the coefficients is at most bound^2, hence the sum of their p-th powers
+// is at most bound^p. With raise_first a slot is a sum of them, each times a root of unity. With
+// slots_first a slot is made of its own two coefficients.
 double BootstrapPlan::worst_sine_error(double bound) const {
   return std::min(sine_term(bound), params::kUnbounded);
 }
 
-// With raise_first, how the message divides into coefficients decides. If all slots are equal, one coefficient holds everything, and no
-// message has a larger error: the sum of the 2p-th powers of the coefficients, p = d + 2, is at most that of their squares to the p. All
-// of it is in the real parts, of which precision_bits takes half of the variance to be; hence the root of 2.
-// With slots_first the numbers that are reduced are the parts of a slot. They are taken to be normal, E m^(2p) = (2p - 1)!! E[m^2]^p, but
-// no larger than the peak, by which E m^(2p) <= peak^(2p-2) E[m^2]. The two parts of a complex slot have half of E|z|^2 each. A real slot
-// has all of it in one part, and, as above, counts twice. If m is a power of degree d of normal numbers,
-// E m^(2p) = (2pd - 1)!! / (2d - 1)!!^p E[m^2]^p.
+// With raise_first, how the message divides into coefficients decides. If all slots are equal, one
+// coefficient holds everything, and no message has a larger error: the sum of the 2p-th powers of
+// the coefficients, p = d + 2, is at most that of their squares to the p. All of it is in the real
+// parts, of which precision_bits takes half of the variance to be; hence the root of 2. With
+// slots_first the numbers that are reduced are the parts of a slot. They are taken to be normal, E
+// m^(2p) = (2p - 1)!! E[m^2]^p, but no larger than the peak, by which E m^(2p) <= peak^(2p-2)
+// E[m^2]. The two parts of a complex slot have half of E|z|^2 each. A real slot has all of it in
+// one part, and, as above, counts twice. If m is a power of degree d of normal numbers, E m^(2p) =
+// (2pd - 1)!! / (2d - 1)!!^p E[m^2]^p.
 double BootstrapPlan::sine_error(double magnitude, double peak, bool real, double degree) const {
   const auto& b = *params_->bootstrap();
   if (b.order == BootstrapOrder::raise_first) return std::sqrt(2.0) * sine_term(magnitude);

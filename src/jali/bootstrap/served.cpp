@@ -13,7 +13,8 @@ namespace {
 
 using circuits::LevelCost;
 
-/// The fastest way to bootstrap with exactly so many slots that the keys serve, and its predicted time.
+/// The fastest way to bootstrap with exactly so many slots that the keys serve, and its predicted
+/// time.
 std::optional<std::pair<FewKeys, double>> served_by(const ckks::Evaluator& evaluator,
                                                     int log_slots) {
   const auto& params = *evaluator.params();

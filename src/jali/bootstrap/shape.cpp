@@ -20,10 +20,11 @@ Shape shape_of(const ckks::Params& params, int log_slots) {
   to_slots.level = params.top() - b.cts_levels + to_slots.levels;
   to_slots.log_slots = log_slots;
   to_slots.side_by_side = shape.side_by_side;
-  // Baby steps that stay over QP are multiplied by their diagonals as they are made. The cost model does not know that. It
-  // is faster on CPUs and GPUs, even on few limbs.
+  // Baby steps that stay over QP are multiplied by their diagonals as they are made. The cost model
+  // does not know that. It is faster on CPUs and GPUs, even on few limbs.
   to_slots.bsgs.hoisting = circuits::Hoisting::twice;
-  // The cost of launching the ten kernels of a giant step on an H100, which does not depend on the number of limbs.
+  // The cost of launching the ten kernels of a giant step on an H100, which does not depend on the
+  // number of limbs.
   to_slots.bsgs.launches = 20;
   auto& to_coefficients = shape.to_coefficients;
   to_coefficients = to_slots;

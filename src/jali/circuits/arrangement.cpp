@@ -77,9 +77,9 @@ void Arrangement::repeat(std::size_t period, std::size_t down_to) {
   steps_.emplace_back(std::move(step));
 }
 
-// Out of windows: number c window + t comes from slot c stride + t, for t below the window. Into windows: before, slot s holds
-// number s mod K, K = count window. Slot c stride + t takes number c window + t mod K: that of the slot c (window - stride)
-// further on, modulo K.
+// Out of windows: number c window + t comes from slot c stride + t, for t below the window. Into
+// windows: before, slot s holds number s mod K, K = count window. Slot c stride + t takes number c
+// window + t mod K: that of the slot c (window - stride) further on, modulo K.
 void Arrangement::windows(const Packing& packing, bool into) {
   const ckks::Tiling& t = packing.tiling;
   const std::size_t k = std::size_t{t.window} * t.count;

@@ -15,21 +15,27 @@ namespace jali::circuits {
 /// The steps that bring numbers which lie as `from` says to where `to` says. There are three kinds:
 ///
 /// - A mask of ones makes slots zero that hold no number. It takes one level.
-/// - If zeros lie behind the numbers, they are repeated by adding rotations by -w, -2w, -4w .., one for each doubling. This
+/// - If zeros lie behind the numbers, they are repeated by adding rotations by -w, -2w, -4w .., one
+/// for each doubling. This
 ///   takes no level.
-/// - In and out of windows, number by number: the sum of one mask times one rotation for each window. It takes one level.
+/// - In and out of windows, number by number: the sum of one mask times one rotation for each
+/// window. It takes one level.
 ///
-/// If the numbers lie there already, there are no steps. Otherwise the other slots are zero afterwards.
+/// If the numbers lie there already, there are no steps. Otherwise the other slots are zero
+/// afterwards.
 class Arrangement {
  public:
-  /// with_zeros: whether `to` is only reached if the other slots are zero. Throws InvalidArgument if the numbers of the two
-  /// packings are not equally many, if one of them is not possible for 2^log_slots slots, or if one has a view.
+  /// with_zeros: whether `to` is only reached if the other slots are zero. Throws InvalidArgument
+  /// if the numbers of the two packings are not equally many, if one of them is not possible for
+  /// 2^log_slots slots, or if one has a view.
   Arrangement(const ckks::Packing& from, const ckks::Packing& to, int log_slots, bool with_zeros);
 
   int levels() const;
-  /// The rotations for which keys are needed. Those by powers of two may stand for them (AutoEvaluator::rotate).
+  /// The rotations for which keys are needed. Those by powers of two may stand for them
+  /// (AutoEvaluator::rotate).
   std::vector<int> rotations() const;
-  /// Throws DepthExhausted if x has fewer levels than this takes, and KeyMissing. x lies as `from` says.
+  /// Throws DepthExhausted if x has fewer levels than this takes, and KeyMissing. x lies as `from`
+  /// says.
   ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x) const;
 
  private:
@@ -40,7 +46,8 @@ class Arrangement {
   struct Repeat {
     std::vector<int> rotations;
   };
-  /// Which windows each rotation serves. Masks are made when they are used: there may be as many as slots.
+  /// Which windows each rotation serves. Masks are made when they are used: there may be as many as
+  /// slots.
   struct Windows {
     ckks::Packing packing;
     bool into = false;

@@ -24,8 +24,8 @@ std::size_t elements(const Layout& layout, std::size_t index) {
   return static_cast<std::size_t>(std::ranges::count(held, true));
 }
 
-/// lies: of a ciphertext with as many slots as the layout has. A table of one's own says what lies in which slot: it takes
-/// slots as they are, which its caller has arranged.
+/// lies: of a ciphertext with as many slots as the layout has. A table of one's own says what lies
+/// in which slot: it takes slots as they are, which its caller has arranged.
 bool lies_so(const Layout& layout, std::size_t index, const ckks::Packing& lies) {
   if (layout.packing.empty()) return ckks::is_in_order(lies);
   const ckks::Packing& wanted = layout.packing[index];
@@ -38,7 +38,8 @@ bool lies_so(const Layout& layout, std::size_t index, const ckks::Packing& lies)
 
 /// Throws InvalidArgument, which names both layouts, unless each of x lies as the layout says.
 void require_layout(const Layout& layout, std::span<const Ciphertext* const> x) {
-  // Vectors that were encrypted on their own all begin with number 0; their order is the caller's word.
+  // Vectors that were encrypted on their own all begin with number 0; their order is the caller's
+  // word.
   const bool parts =
       std::ranges::any_of(x, [](const Ciphertext* one) { return one->packing.tiling.first != 0; });
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -124,8 +125,8 @@ Ciphertext apply(const ckks::Evaluator& evaluator, const Shared<LinearTransform>
 Ciphertext apply(const ckks::Evaluator& evaluator, const PolynomialPlan& plan, const Ciphertext& x,
                  const std::optional<approx::Interval>& within) {
   const Polynomial& p = plan.polynomial();
-  // The coefficients are checked against the level of the input. They may be too large for the result's level, because sums
-  // may cancel.
+  // The coefficients are checked against the level of the input. They may be too large for the
+  // result's level, because sums may cancel.
   const rlwe::Level& level = evaluator.params()->level(x.level);
   bool complex_values = x.packing.complex_values;
   for (const auto& c : p.coefficients) {

@@ -44,9 +44,10 @@ double BlockNorm::largest() const {
   return kept_ && bound > 0 ? std::min(bound, found()) : bound;
 }
 
-// x -> M* M x, from a vector that is neither orthogonal to the singular vector of a matrix of positive entries nor, unless by
-// chance, to that of any other. ||M x||^2 / ||x||^2 rises towards the answer. If singular values lie densely below the largest, what is
-// missing after k steps falls as 1 / k, so that it is k times the last step's rise. Three times that is added.
+// x -> M* M x, from a vector that is neither orthogonal to the singular vector of a matrix of
+// positive entries nor, unless by chance, to that of any other. ||M x||^2 / ||x||^2 rises towards
+// the answer. If singular values lie densely below the largest, what is missing after k steps falls
+// as 1 / k, so that it is k times the last step's rise. Three times that is added.
 double BlockNorm::found() const {
   const std::size_t slots = rows_.size(), mask = slots - 1;
   Vector x(slots), y(slots);

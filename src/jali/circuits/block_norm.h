@@ -9,7 +9,8 @@
 
 namespace jali::circuits {
 
-/// Of a square matrix M that is given by its diagonals: entry s of diagonal d is M[s][s + d], with columns modulo the slots.
+/// Of a square matrix M that is given by its diagonals: entry s of diagonal d is M[s][s + d], with
+/// columns modulo the slots.
 class BlockNorm {
  public:
   explicit BlockNorm(std::size_t slots);
@@ -18,9 +19,10 @@ class BlockNorm {
 
   /// The sum of the squares of all entries, which is that of the squares of all singular values.
   double squares() const { return squares_; }
-  /// An upper bound on the square of the largest singular value. The bounds by row sums and column sums and by squares() hold
-  /// always. For up to 2^22 entries power iteration finds a smaller one, which holds unless the singular vector is, by chance, all but
-  /// orthogonal to the vector that the iteration begins with.
+  /// An upper bound on the square of the largest singular value. The bounds by row sums and column
+  /// sums and by squares() hold always. For up to 2^22 entries power iteration finds a smaller one,
+  /// which holds unless the singular vector is, by chance, all but orthogonal to the vector that
+  /// the iteration begins with.
   double largest() const;
 
  private:

@@ -1,4 +1,5 @@
-// BlockTransform with few keys: baby steps that are made one after the other, and giant steps by Horner's rule (see Sequence).
+// BlockTransform with few keys: baby steps that are made one after the other, and giant steps by
+// Horner's rule (see Sequence).
 #include <algorithm>
 #include <functional>
 #include <optional>

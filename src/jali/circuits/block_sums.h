@@ -1,5 +1,6 @@
-// The inner sums of a BlockTransform: sums of ciphertexts, each times an encoded diagonal. Operands are ciphertexts over Q or, over Q and
-// P, extended ones and rotations that are computed as they are used.
+// The inner sums of a BlockTransform: sums of ciphertexts, each times an encoded diagonal. Operands
+// are ciphertexts over Q or, over Q and P, extended ones and rotations that are computed as they
+// are used.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +24,8 @@ using ckks::Ciphertext;
 using ckks::Extended;
 using ckks::Rotation;
 
-// Diagonals that are encoded, or expanded, for one use are multiplied a few at a time, while they are in the cache.
+// Diagonals that are encoded, or expanded, for one use are multiplied a few at a time, while they
+// are in the cache.
 constexpr std::size_t kStreamed = 4;
 
 inline const ring::Poly& part(const Ciphertext& x, std::size_t c) { return x.parts[c]; }
@@ -87,7 +89,8 @@ void weigh(const ckks::Evaluator& evaluator, std::span<const Operand* const> ope
 
 }  // namespace block_sums
 
-// Resident diagonals are used all at once, others are expanded or encoded, and used, a few at a time.
+// Resident diagonals are used all at once, others are expanded or encoded, and used, a few at a
+// time.
 template <class Operand, class At>
 void BlockTransform::add_terms(const ckks::Evaluator& evaluator, std::size_t output,
                                std::size_t first, std::span<const Operand* const> operands, At at,

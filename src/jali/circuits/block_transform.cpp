@@ -194,8 +194,8 @@ std::vector<double> BlockTransform::row_sums(std::size_t output) const {
   return rows;
 }
 
-// What tells of the roundings of a diagonal: its numbers less their mean, whose rounding is that of one coefficient, projected on two
-// sets of random signs, in units of the encoded integers.
+// What tells of the roundings of a diagonal: its numbers less their mean, whose rounding is that of
+// one coefficient, projected on two sets of random signs, in units of the encoded integers.
 struct Print {
   double first, second;
 };
@@ -219,9 +219,9 @@ static Print print_of(std::span<const std::complex<double>> entries, double scal
   return {out.first * sign, out.second * sign};
 }
 
-// How many pairs of diagonals are rounded alike, each with itself included. A coefficient is the mean of n numbers times roots of unity, so
-// coefficients differ by less than a quarter if numbers differ by less than sqrt(n) / 4 units. Diagonals that have no print are made of
-// equal numbers.
+// How many pairs of diagonals are rounded alike, each with itself included. A coefficient is the
+// mean of n numbers times roots of unity, so coefficients differ by less than a quarter if numbers
+// differ by less than sqrt(n) / 4 units. Diagonals that have no print are made of equal numbers.
 static double alike_pairs(std::vector<Print>& prints, std::size_t slots) {
   const double near = std::sqrt(static_cast<double>(slots)) / 4;
   std::ranges::sort(prints, {}, &Print::first);
@@ -261,7 +261,8 @@ BlockTransform::Rows BlockTransform::rows_of(std::size_t output) const {
         block.add(term.diagonal, entries);
         ++out.diagonals;
         for (std::size_t r = 0; r < entries.size(); ++r) norms[r % period] += std::norm(entries[r]);
-        // Of equal numbers, one coefficient is rounded and not N, so that as many roundings may be added as if they were independent.
+        // Of equal numbers, one coefficient is rounded and not N, so that as many roundings may be
+        // added as if they were independent.
         const bool one =
             std::ranges::all_of(entries, [&](const auto& e) { return e == entries[0]; });
         if (one) continue;
@@ -356,7 +357,8 @@ std::vector<Ciphertext> BlockTransform::apply_twice(const ckks::Evaluator& evalu
     out.source = inputs[i];
     return out;
   };
-  // With one output and resident diagonals there is one pass only, so rotations need not be kept. Composed ones must be.
+  // With one output and resident diagonals there is one pass only, so rotations need not be kept.
+  // Composed ones must be.
   const auto rotations = plan_.rotations();
   const bool direct =
       std::ranges::all_of(rotations, [&](int r) { return evaluator.has_rotation(r, level_); });
@@ -369,7 +371,8 @@ std::vector<Ciphertext> BlockTransform::apply_twice(const ckks::Evaluator& evalu
     }
     return turn_sums(evaluator, inputs, babies, rows, rescale);
   }
-  // The lifted digits of one input at a time: they take more memory than its rotations, if it has few.
+  // The lifted digits of one input at a time: they take more memory than its rotations, if it has
+  // few.
   Babies<Extended> babies(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const ckks::Hoisted x = hoisted(i);

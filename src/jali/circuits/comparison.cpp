@@ -31,7 +31,8 @@ void check(double bound, double error) {
 
 constexpr double kLargestSignError = 0.5;
 
-// |max - y| = |a - b| |1 - |s|| / 2: at most bound times the sign's error, and half the gap below it.
+// |max - y| = |a - b| |1 - |s|| / 2: at most bound times the sign's error, and half the gap below
+// it.
 double gap_of(double bound, double error) { return std::min(2 * error, bound); }
 double sign_error_of(double bound, double error) {
   return std::min(error / bound, kLargestSignError);
@@ -150,13 +151,13 @@ Ciphertext ArgMax::apply(const ckks::Evaluator& evaluator, const Ciphertext& x) 
   const auto server = automatic(evaluator);
   Ciphertext twice = inside(evaluator, x, {-bound_, bound_}, std::nullopt, "argmax");
   const double peak = twice.estimate.peak;
-  if (count_ <
-      slots) {  // slot i + count is slot i, so that rotations by less than count wrap around within the vector
+  if (count_ < slots) {  // slot i + count is slot i, so that rotations by less than count wrap
+                // around within the vector
     twice = server.normalise(server.add(twice, server.rotate(twice, -static_cast<int>(count_))));
     twice.estimate.peak = peak;  // of numbers that do not overlap
   }
-  // What games i and i + r play, for all i; and the other way round: 1 less what lies r slots before, which is count - r
-  // behind.
+  // What games i and i + r play, for all i; and the other way round: 1 less what lies r slots
+  // before, which is count - r behind.
   std::deque<Ciphertext> games;
   for (std::size_t r = 1; 2 * r <= count_; ++r) {
     Ciphertext difference =

@@ -25,8 +25,9 @@ std::vector<Complex>& diagonal(Diagonals& m, std::size_t index, std::size_t n) {
   return entries;
 }
 
-/// B_len: (u, v) -> (u + zeta v, u - zeta v) on the two halves of every block of `len` slots, or twice its inverse,
-/// (a, b) -> (a + b, (a - b) / zeta). At place j of a half, zeta = exp(2 pi i 5^j / (4 len)).
+/// B_len: (u, v) -> (u + zeta v, u - zeta v) on the two halves of every block of `len` slots, or
+/// twice its inverse, (a, b) -> (a + b, (a - b) / zeta). At place j of a half, zeta = exp(2 pi i
+/// 5^j / (4 len)).
 Diagonals butterflies(std::size_t n, std::size_t len, bool inverse) {
   Diagonals m;
   const std::size_t half = len / 2;
@@ -77,7 +78,8 @@ Diagonals weigh_output(const Diagonals& m, std::size_t n, Complex first, Complex
   return out;
 }
 
-/// From a matrix M on n slots, the matrix on 2 n slots that maps (x, y) to (M z, M z) with z = first x + second y.
+/// From a matrix M on n slots, the matrix on 2 n slots that maps (x, y) to (M z, M z) with z =
+/// first x + second y.
 Diagonals weigh_input(const Diagonals& m, std::size_t n, Complex first, Complex second) {
   Diagonals out;
   for (const auto& [d, x] : m) {
@@ -92,7 +94,8 @@ Diagonals weigh_input(const Diagonals& m, std::size_t n, Complex first, Complex 
   return out;
 }
 
-/// Every diagonal is rounded by 1/12 in each of N coefficients, and so by N/12 in every slot. All rows have the same moduli.
+/// Every diagonal is rounded by 1/12 in each of N coefficients, and so by N/12 in every slot. All
+/// rows have the same moduli.
 HomomorphicDft::Rounded rounded_by(const Diagonals& m, std::size_t n, double scale) {
   double squares = 0;
   std::size_t count = 0;
@@ -107,7 +110,8 @@ HomomorphicDft::Rounded rounded_by(const Diagonals& m, std::size_t n, double sca
   return {std::sqrt(roundings / (squares / slots)), static_cast<double>(count) / slots};
 }
 
-/// rot_out M rot_-in on n slots: entry s of its diagonal d + out - in is entry s + out of diagonal d of M.
+/// rot_out M rot_-in on n slots: entry s of its diagonal d + out - in is entry s + out of diagonal
+/// d of M.
 Diagonals turn(const Diagonals& m, std::size_t n, std::size_t in, std::size_t out) {
   Diagonals turned;
   for (const auto& [d, x] : m) {
@@ -236,7 +240,8 @@ ckks::Ciphertext HomomorphicDft::apply(const ckks::Evaluator& evaluator, ckks::C
                                        double peak) const {
   const std::size_t last = stages_.size() - 1;
   for (std::size_t k = 0; k <= last; ++k) {
-    // A stage may gather its input in few numbers, whose errors the stages behind it spread again. So its claim is that of an average.
+    // A stage may gather its input in few numbers, whose errors the stages behind it spread again.
+    // So its claim is that of an average.
     x.estimate.lineage = params::lineage_of_term();
     x = stages_[k].apply(evaluator, x, k == last ? peak : params::kUnbounded);
   }

@@ -19,8 +19,9 @@ std::vector<std::vector<std::size_t>> dft_stages(Dft direction, int log_slots, i
   std::vector<std::vector<std::size_t>> out;
   int stage = 0;
   for (int level = 0; level < levels; ++level) {
-    // The matrix with the longest butterflies wraps around, so that it has 2^count diagonals; others have twice as many.
-    // Therefore it gets the stage more if log_slots is no multiple of levels.
+    // The matrix with the longest butterflies wraps around, so that it has 2^count diagonals;
+    // others have twice as many. Therefore it gets the stage more if log_slots is no multiple of
+    // levels.
     const int count = (log_slots + (inverse ? levels - 1 - level : level)) / levels;
     auto& lengths = out.emplace_back();
     for (int i = 0; i < count; ++i, ++stage) {

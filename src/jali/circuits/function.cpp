@@ -34,7 +34,7 @@ void check_error(double error) {
   require<InvalidArgument>(std::isfinite(error) && error > 0, "an error is a positive number");
 }
 
-// --- one polynomial -------------------------------------------------------------------------------
+// --- one polynomial ------------------------------------------------------------------------------
 
 class Single final : public Function {
  public:
@@ -54,7 +54,7 @@ class Single final : public Function {
   PolynomialPlan plan_;
 };
 
-// --- what is made of a sign -----------------------------------------------------------------------
+// --- what is made of a sign ----------------------------------------------------------------------
 
 class OfSign final : public Function {
  public:
@@ -92,7 +92,7 @@ void check_bound(double bound) {
 /// Errors of signs above this say nothing, and a larger one is not asked for.
 constexpr double kLargestSignError = 0.5;
 
-// --- inverses -------------------------------------------------------------------------------------
+// --- inverses ------------------------------------------------------------------------------------
 
 /// A polynomial and steps that make it better.
 struct Iteration {
@@ -100,8 +100,9 @@ struct Iteration {
   int steps = 0;
 };
 
-/// The iteration with the fewest levels, then products, whose relative error is at most `error`. start(degree): that of
-/// the polynomial; after(e): of a step; levels and products of `steps` steps.
+/// The iteration with the fewest levels, then products, whose relative error is at most `error`.
+/// start(degree): that of the polynomial; after(e): of a step; levels and products of `steps`
+/// steps.
 template <class Start, class After, class Levels, class Products>
 Iteration chosen(const Interval& on, double error, std::optional<int> steps,
                  std::size_t most_degree, const std::string& name, Start start, After after,
@@ -348,7 +349,8 @@ FunctionPtr step(double bound, double gap, double error) {
                                   0.5, 0.5, false);
 }
 
-// | |x| - x s | is at most bound times the sign's error, and |x| itself below the gap, where 0 <= s sign(x) <= 1 + e.
+// | |x| - x s | is at most bound times the sign's error, and |x| itself below the gap, where 0 <= s
+// sign(x) <= 1 + e.
 FunctionPtr absolute(double bound, double error) {
   check_bound(bound);
   check_error(error);

@@ -97,7 +97,8 @@ Layout Layout::periodic(std::size_t size, std::size_t slots, std::size_t period)
   std::vector<ckks::Packing> packing;
   for (std::size_t first = 0; first < size; first += slots) {
     const std::size_t count = std::min(slots, size - first);
-    // The last ciphertext of a long vector holds fewer elements, which may repeat with a smaller period.
+    // The last ciphertext of a long vector holds fewer elements, which may repeat with a smaller
+    // period.
     const std::size_t every = first == 0 ? period : std::bit_ceil(count);
     packing.push_back(
         ckks::packing_of_tiling(count, ckks::tiling_of(first, every, every, 1, slots), slots));

@@ -10,19 +10,21 @@
 
 namespace jali::circuits {
 
-/// The diagonals of a matrix by index. Entry s of diagonal d is the factor of slot s + d (cyclically) of the input in slot
-/// s of the output. Indices lie between -slots and slots; d and d - slots are the same diagonal.
+/// The diagonals of a matrix by index. Entry s of diagonal d is the factor of slot s + d
+/// (cyclically) of the input in slot s of the output. Indices lie between -slots and slots; d and d
+/// - slots are the same diagonal.
 using Diagonals = std::map<int, std::vector<std::complex<double>>>;
 
-/// The non-zero diagonals of a slots x slots matrix, which is given row after row. Throws InvalidArgument for another size.
+/// The non-zero diagonals of a slots x slots matrix, which is given row after row. Throws
+/// InvalidArgument for another size.
 Diagonals diagonals_of(std::span<const std::complex<double>> matrix, std::size_t slots);
 
-/// It takes one level. With double hoisting it divides by P once for each giant step and once at the end (see
-/// BlockTransform). rotations() is known before any key is made.
+/// It takes one level. With double hoisting it divides by P once for each giant step and once at
+/// the end (see BlockTransform). rotations() is known before any key is made.
 class LinearTransform {
  public:
-  /// Throws InvalidArgument for sizes or indices that do not fit the slots, and for numbers that are not finite; throws
-  /// DepthExhausted at level 0.
+  /// Throws InvalidArgument for sizes or indices that do not fit the slots, and for numbers that
+  /// are not finite; throws DepthExhausted at level 0.
   LinearTransform(ckks::ParamsPtr params, Diagonals diagonals,
                   const TransformOptions& options = {});
 
@@ -41,7 +43,8 @@ class LinearTransform {
   void prepare(const ckks::Encoder& encoder, ckks::Storage storage = ckks::Storage::residues) {
     blocks_.prepare(encoder, storage);
   }
-  /// peak: no number of the result is larger, if the caller knows a smaller bound than that of the matrix's rows.
+  /// peak: no number of the result is larger, if the caller knows a smaller bound than that of the
+  /// matrix's rows.
   ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
                          double peak = params::kUnbounded) const;
 

@@ -23,7 +23,8 @@ using Cover = std::map<int, Mask>;  // by diagonal
 
 std::size_t ceil_div(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
-// The layout in which slot c stride + t holds element (c window + t) mod (count window), for each run of `slots` columns.
+// The layout in which slot c stride + t holds element (c window + t) mod (count window), for each
+// run of `slots` columns.
 Layout tiled(std::size_t n, std::size_t slots, std::size_t stride, std::size_t count) {
   std::vector<ckks::Packing> packing;
   for (std::size_t first = 0; first < n; first += slots) {
@@ -41,12 +42,14 @@ struct Matrix {
   double at(std::size_t r, std::size_t c) const { return entries[r * n + c]; }
 };
 
-// For every input ciphertext: the diagonals, and in each the slots, that take the non-zero entries of the block's rows. Each
-// entry is assigned to the first diagonal that can take it. The result is empty if more than `limit` diagonals are needed.
+// For every input ciphertext: the diagonals, and in each the slots, that take the non-zero entries
+// of the block's rows. Each entry is assigned to the first diagonal that can take it. The result is
+// empty if more than `limit` diagonals are needed.
 std::optional<std::vector<Cover>> cover(const Matrix& matrix, const Layout& input,
                                         const Block& block, std::size_t limit) {
   const std::size_t slots = input.slots, n = matrix.n;
-  // A set of `count` slots that are `stride` apart shares the entries of one row. set_of numbers these sets.
+  // A set of `count` slots that are `stride` apart shares the entries of one row. set_of numbers
+  // these sets.
   std::vector<std::size_t> row_of(slots), set_of(slots);
   const std::size_t sets_a_group = block.stride / block.period;
   for (std::size_t s = 0; s < slots; ++s) {
@@ -105,7 +108,8 @@ class Planner {
   Planner(const ckks::ParamsPtr& params, int level, int log_slots, const BsgsOptions& bsgs)
       : params_(params), level_(level), log_slots_(log_slots), bsgs_(bsgs) {}
 
-  // The layout with the cheapest product and rotate-and-sum, for a vector of n elements that the client packs.
+  // The layout with the cheapest product and rotate-and-sum, for a vector of n elements that the
+  // client packs.
   Layout choose_input(std::size_t n, const Block& first) const {
     const std::size_t slots = std::size_t{1} << log_slots_;
     double best = std::numeric_limits<double>::infinity();
@@ -140,8 +144,9 @@ class Planner {
     double best = std::numeric_limits<double>::infinity();
     std::vector<Cover> best_covers;
     Block best_block;
-    // Every slot must get the same sum, so the sets of slots cover one period of the input. Counts are tried from the
-    // largest, which needs the fewest diagonals, down to 1, which needs no rotate-and-sum.
+    // Every slot must get the same sum, so the sets of slots cover one period of the input. Counts
+    // are tried from the largest, which needs the fewest diagonals, down to 1, which needs no
+    // rotate-and-sum.
     for (std::size_t count = std::max<std::size_t>(period / block.period, 1);; count /= 2) {
       block.count = count;
       block.stride = count == 1 ? block.period : period / count;
@@ -373,8 +378,9 @@ std::vector<ckks::Ciphertext> MatVec::apply(const ckks::Evaluator& evaluator,
   const auto rows = !summed ? std::vector<double>() : rows_.empty() ? largest_rows() : rows_;
   for (std::size_t b = 0; b < y.size(); ++b) {
     if (summed) {
-      // The terms of a row's sum are products with different numbers of x. Of y, of which estimates say the average over
-      // all slots, each row has its own part: |row|^2 of the squares of all entries.
+      // The terms of a row's sum are products with different numbers of x. Of y, of which estimates
+      // say the average over all slots, each row has its own part: |row|^2 of the squares of all
+      // entries.
       const auto count = static_cast<double>(blocks_[b].count);
       const double squares = transform_->squares(b);
       if (squares > 0) {

@@ -1,5 +1,5 @@
-// Matrix-vector products of any shape: a matrix in the clear times an encrypted vector, by extended diagonals (Halevi and
-// Shoup 2014; Yang, Kuppannagari, Kannan, Prasanna 2022, section II-D).
+// Matrix-vector products of any shape: a matrix in the clear times an encrypted vector, by extended
+// diagonals (Halevi and Shoup 2014; Yang, Kuppannagari, Kannan, Prasanna 2022, section II-D).
 #pragma once
 
 #include <cstddef>
@@ -23,32 +23,34 @@ struct MatVecOptions {
   BsgsOptions bsgs{};  // set its `streaming` if prepare() will not be called
 };
 
-/// y = M x + bias for a matrix M of shape m x n. x lies as input_layout() says, and y as output_layout() says. It takes one
-/// level. The output is periodic: in a block of R rows, output r lies in the slots r, r + m', r + 2m' .., where m' is R
-/// rounded up to a power of two. Another MatVec can take this layout as its input. The slots between R and m' hold zeros, up
-/// to noise.
+/// y = M x + bias for a matrix M of shape m x n. x lies as input_layout() says, and y as
+/// output_layout() says. It takes one level. The output is periodic: in a block of R rows, output r
+/// lies in the slots r, r + m', r + 2m' .., where m' is R rounded up to a power of two. Another
+/// MatVec can take this layout as its input. The slots between R and m' hold zeros, up to noise.
 ///
-/// How it is computed: slot s serves row s mod m'. It sums D products along D rotations of x (the extended diagonals), and
-/// k such slots, `stride` apart, are added by rotations at the end (rotate-and-sum). If x is laid out so that slot
-/// c stride + t holds element (c D + t) mod (k D), with D dividing the stride, then the k windows of D elements meet every
-/// element once. Hence n = k D, and m'n'/slots diagonals are enough, where n' is n rounded up to a power of two. A larger k
-/// means fewer diagonals and more rotations; the cost model chooses it. If the input's layout is given, every matrix entry
-/// is assigned to the first rotation that brings its element to a slot of its row; in all other slots the diagonals are
-/// zero.
+/// How it is computed: slot s serves row s mod m'. It sums D products along D rotations of x (the
+/// extended diagonals), and k such slots, `stride` apart, are added by rotations at the end
+/// (rotate-and-sum). If x is laid out so that slot c stride + t holds element (c D + t) mod (k D),
+/// with D dividing the stride, then the k windows of D elements meet every element once. Hence n =
+/// k D, and m'n'/slots diagonals are enough, where n' is n rounded up to a power of two. A larger k
+/// means fewer diagonals and more rotations; the cost model chooses it. If the input's layout is
+/// given, every matrix entry is assigned to the first rotation that brings its element to a slot of
+/// its row; in all other slots the diagonals are zero.
 ///
-/// An input longer than the slots takes several ciphertexts, whose products are summed before the giant steps. An output
-/// longer than the slots takes several ciphertexts, which share the baby steps.
+/// An input longer than the slots takes several ciphertexts, whose products are summed before the
+/// giant steps. An output longer than the slots takes several ciphertexts, which share the baby
+/// steps.
 class MatVec {
  public:
-  /// One output ciphertext, with the rows [first_row, first_row + rows). Its rotate-and-sum adds `count` slots that are
-  /// `stride` apart.
+  /// One output ciphertext, with the rows [first_row, first_row + rows). Its rotate-and-sum adds
+  /// `count` slots that are `stride` apart.
   struct Block {
     std::size_t first_row = 0, rows = 0;
     std::size_t period = 0, stride = 0, count = 0;
   };
 
-  /// matrix: m x n numbers, row after row. Throws InvalidArgument for sizes that do not fit, or numbers that are not
-  /// finite; throws DepthExhausted at level 0.
+  /// matrix: m x n numbers, row after row. Throws InvalidArgument for sizes that do not fit, or
+  /// numbers that are not finite; throws DepthExhausted at level 0.
   MatVec(std::vector<double> matrix, std::size_t m, std::size_t n, ckks::ParamsPtr params,
          const MatVecOptions& options = {});
 
@@ -70,7 +72,8 @@ class MatVec {
   std::size_t working_bytes(std::size_t batch = 1) const;
   double cost() const;  // predicted time, in the unit of LevelCost
 
-  /// Encodes the diagonals and the bias once. Without this call they are encoded at each use. storage: of the diagonals.
+  /// Encodes the diagonals and the bias once. Without this call they are encoded at each use.
+  /// storage: of the diagonals.
   void prepare(const ckks::Encoder& encoder, ckks::Storage storage = ckks::Storage::residues);
 
   /// For the client: from `batch` vectors of n numbers to the slots of each input ciphertext.
@@ -97,7 +100,8 @@ class MatVec {
   Layout input_, output_;
   std::vector<Block> blocks_;
   std::vector<SlotSum> sums_;  // one a block
-  /// For every block, the largest sum of the moduli of the entries of all rows that its sum brings together.
+  /// For every block, the largest sum of the moduli of the entries of all rows that its sum brings
+  /// together.
   std::vector<double> largest_rows() const;
   /// For every block, the mean square of the norms of its rows that are not zero.
   std::vector<double> mean_squares_;

@@ -65,7 +65,8 @@ Polynomial cosine(const ReductionOptions& options) {
   return p;
 }
 
-/// The scales that evaluate() gives to the powers of x and to the nodes of the plan, in their order, for a result at `scale`.
+/// The scales that evaluate() gives to the powers of x and to the nodes of the plan, in their
+/// order, for a result at `scale`.
 struct PlanScales {
   std::vector<double> powers, nodes;
 };
@@ -83,7 +84,8 @@ PlanScales plan_scales(const PolynomialPlan& plan, const ckks::Params& params,
     out.powers.push_back(high.scale / params.ratio(level) * low.scale);
     at[p.index] = {level - 1, out.powers.back()};
   }
-  // The larger the scale of the power, the smaller that of the child it is multiplied with. Children come before parents.
+  // The larger the scale of the power, the smaller that of the child it is multiplied with.
+  // Children come before parents.
   out.nodes.assign(plan.nodes().size(), scale);
   for (std::size_t k = plan.nodes().size(); k-- > 0;) {
     const auto& node = plan.nodes()[k];
@@ -93,7 +95,8 @@ PlanScales plan_scales(const PolynomialPlan& plan, const ckks::Params& params,
   return out;
 }
 
-/// Calls visit(integer, offset) for offsets from -distance to distance in steps of distance / 8, around every integer.
+/// Calls visit(integer, offset) for offsets from -distance to distance in steps of distance / 8,
+/// around every integer.
 template <class Visit>
 void sample(int range, double distance, Visit visit) {
   for (int integer = -range; integer <= range; ++integer) {
@@ -136,7 +139,8 @@ std::vector<std::size_t> ModularReduction::key_switches() const {
   std::vector<std::size_t> out(static_cast<std::size_t>(levels()), 0);
   std::size_t start = 0;
   const auto add = [&](const PolynomialPlan& plan) {
-    // The product of powers that makes the k-th lies ceil(log2 k) levels down, after its own rescaling.
+    // The product of powers that makes the k-th lies ceil(log2 k) levels down, after its own
+    // rescaling.
     for (const auto& power : plan.powers()) {
       out.at(start + static_cast<std::size_t>(std::bit_width(power.index - 1)) - 1) += 1;
     }
@@ -183,7 +187,8 @@ ModularReduction::Variance ModularReduction::variance(const ckks::Params& params
                                                       const ckks::Ciphertext& x,
                                                       const std::vector<double>& scales,
                                                       double rounding, int weight) const {
-  // Scales are doubles, so a constant like the 1 of 2 y^2 - 1 is off by 2^-53, by the same amount in every slot.
+  // Scales are doubles, so a constant like the 1 of 2 y^2 - 1 is off by 2^-53, by the same amount
+  // in every slot.
   constexpr double kScaleError = 0x1p-53;
   const double constants = kScaleError * kScaleError / static_cast<double>(params.n());
   const auto rounded = [&](double scale) { return rounding / (scale * scale) + constants; };

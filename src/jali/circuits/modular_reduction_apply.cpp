@@ -1,4 +1,5 @@
-// The modular reduction of ciphertexts. modular_reduction.cpp has what it does to numbers, and its errors.
+// The modular reduction of ciphertexts. modular_reduction.cpp has what it does to numbers, and its
+// errors.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -14,7 +15,8 @@ namespace {
 
 constexpr double kTurn = 2 * std::numbers::pi;
 
-/// Slopes are taken at the integers. x is close to an integer, and a quarter more allows for the difference.
+/// Slopes are taken at the integers. x is close to an integer, and a quarter more allows for the
+/// difference.
 constexpr double kNearIntegers = 1.25;
 
 }  // namespace
@@ -30,7 +32,8 @@ ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,
   const int poly_levels = plan_.depth_needed();
   const int r = options_.doublings;
   const int end = x.level - poly_levels - r;  // after the doublings
-  // The scales are computed from the result backwards. 2 y^2 is the ciphertext of y^2, read at half its scale.
+  // The scales are computed from the result backwards. 2 y^2 is the ciphertext of y^2, read at half
+  // its scale.
   const bool bare = options_.inverse_sine == 1;
   std::vector<double> scales(static_cast<std::size_t>(r) + 1);
   scales.back() = bare ? scale / kTurn : params.ratio(end);
@@ -43,7 +46,8 @@ ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,
   ckks::Ciphertext u = evaluator.add_scalar(x, shift);
   u.estimate.peak = 1;  // because |x| <= K
   ckks::Ciphertext y = evaluate(evaluator, std::move(u), plan_, scales[0]);
-  // Cosines, and what the interpolation is off by, which double angles enlarge less than fourfold each.
+  // Cosines, and what the interpolation is off by, which double angles enlarge less than fourfold
+  // each.
   const double wrong_most = interpolation_error(), most = 1 + std::exp2(2 * r) * wrong_most;
   y.estimate.peak = std::min(y.estimate.peak, most);
   for (int i = 1; i <= r; ++i) {

@@ -70,7 +70,8 @@ PolynomialPlan::PolynomialPlan(const Polynomial& polynomial) : polynomial_(polyn
                            "the bound on a polynomial's modulus must not be negative");
   trim(c);
   if (polynomial_.degree() == 0) return;
-  // Choose the number of baby steps with the fewest products. If several have the fewest, choose the fewest powers.
+  // Choose the number of baby steps with the fewest products. If several have the fewest, choose
+  // the fewest powers.
   std::size_t best = 1, fewest = std::numeric_limits<std::size_t>::max();
   for (std::size_t log_baby = 1; (std::size_t{1} << (log_baby - 1)) <= c.size(); ++log_baby) {
     plan(log_baby);
@@ -246,8 +247,8 @@ Polynomial chebyshev_fit(const std::function<double(double)>& f,
   const auto dot = [](const Column& x, const Column& y) {
     return std::inner_product(x.begin(), x.end(), y.begin(), 0.0L);
   };
-  // Modified Gram-Schmidt on the columns w(x) T_j(x), followed by w(x) f(x). It leaves a triangular system, which is solved
-  // below.
+  // Modified Gram-Schmidt on the columns w(x) T_j(x), followed by w(x) f(x). It leaves a triangular
+  // system, which is solved below.
   std::vector<Column> columns(count + 1, Column(nodes));
   for (std::size_t k = 0; k < nodes; ++k) {
     const long double angle = std::numbers::pi_v<long double> *

@@ -33,7 +33,8 @@ class Evaluation {
     for (const auto& power : plan.powers()) make(power);
   }
 
-  // The value of a node at exactly `scale`, node.depth levels below u. peak: a bound on it, if the caller knows one.
+  // The value of a node at exactly `scale`, node.depth levels below u. peak: a bound on it, if the
+  // caller knows one.
   Ciphertext value(std::size_t index, double scale, double peak = params::kUnbounded) const {
     const auto& node = plan_.nodes()[index];
     const int level = top_ - node.depth + 1;
@@ -75,8 +76,9 @@ class Evaluation {
     return std::includes(from.begin(), from.end(), to.begin(), to.end());
   }
 
-  // X^i with all limbs of `level`; it may lie above. With the word w32, `level` may have primes that X^i's own level lacks.
-  // X^i is then divided to the highest lower level that has all limbs of `level`. The result is kept for later calls.
+  // X^i with all limbs of `level`; it may lie above. With the word w32, `level` may have primes
+  // that X^i's own level lacks. X^i is then divided to the highest lower level that has all limbs
+  // of `level`. The result is kept for later calls.
   const Ciphertext& holding(std::size_t i, int level) const {
     const Ciphertext& own = powers_.at(i);
     if (nested(own.level, level)) return own;
@@ -110,8 +112,9 @@ class Evaluation {
     return reach < 600 ? std::cosh(reach) : params::kUnbounded;
   }
 
-  // Sets the sizes of T_i. The evaluator would multiply the root mean squares of its factors, as if they were independent. On
-  // the interval |T_i| <= 1. Powers keep what the evaluator says of them, which knows that they are powers of the same numbers.
+  // Sets the sizes of T_i. The evaluator would multiply the root mean squares of its factors, as if
+  // they were independent. On the interval |T_i| <= 1. Powers keep what the evaluator says of them,
+  // which knows that they are powers of the same numbers.
   void bound_term(Ciphertext& x, std::size_t i) const {
     const double most = std::min(x.estimate.claim().message, 1.0);
     x.estimate.message = std::min(x.estimate.message * x.estimate.message_spread, 1.0);
@@ -131,7 +134,8 @@ class Evaluation {
   mutable std::map<std::pair<std::size_t, int>, std::optional<Ciphertext>> divided_;
 };
 
-/// A bound on |p(u)| for |u| <= peak: the sum of the coefficients' moduli, each times u^i or T_i(u) at u = max(peak, 1).
+/// A bound on |p(u)| for |u| <= peak: the sum of the coefficients' moduli, each times u^i or T_i(u)
+/// at u = max(peak, 1).
 double largest_value(const Polynomial& p, double peak) {
   double sum = 0;
   const double reach = std::acosh(std::max(peak, 1.0));
@@ -174,8 +178,8 @@ Ciphertext evaluate(const Evaluator& evaluator, Ciphertext&& x, const Polynomial
     return evaluator.add_scalar(zero, p.coefficients[0]);
   }
   Ciphertext u;
-  // Numbers that are no larger than the interval's ends are taken to lie in it: of an interval that is not symmetric
-  // that is the caller's word.
+  // Numbers that are no larger than the interval's ends are taken to lie in it: of an interval that
+  // is not symmetric that is the caller's word.
   const bool inside = x.estimate.peak <= std::max(std::fabs(p.a), std::fabs(p.b));
   constexpr double kRoundings = 1 + 0x1p-30;
   const bool proven = !inside || x.estimate.peak <= kRoundings * std::min(-p.a, p.b);

@@ -13,10 +13,10 @@
 namespace jali::circuits {
 namespace {
 
-// Times in units of the NTT of one limb, measured at N = 2^14 (AVX-512 IFMA, one thread; bench: matvec). kKeyLimb and
-// kDiagonalLimb: a multiply-accumulate with a limb of a key, and of a diagonal, read from memory in the order of use.
-// kModUp and kModDown: the factor by which a base conversion takes longer than its transforms. kEmbedding: the
-// floating-point part of an encoding.
+// Times in units of the NTT of one limb, measured at N = 2^14 (AVX-512 IFMA, one thread; bench:
+// matvec). kKeyLimb and kDiagonalLimb: a multiply-accumulate with a limb of a key, and of a
+// diagonal, read from memory in the order of use. kModUp and kModDown: the factor by which a base
+// conversion takes longer than its transforms. kEmbedding: the floating-point part of an encoding.
 constexpr double kKeyLimb = 0.65;
 constexpr double kDiagonalLimb = 0.33;
 constexpr double kModUp = 1.35;
@@ -111,8 +111,8 @@ Choice choose(const ckks::Params& params, int level, std::size_t slots,
     consider(*options.baby_step, 0);
     return best;
   }
-  // Steps are powers of two. Baby steps begin at 0, which suits dense blocks, or are centred on 0, which suits bands around
-  // the main diagonal.
+  // Steps are powers of two. Baby steps begin at 0, which suits dense blocks, or are centred on 0,
+  // which suits bands around the main diagonal.
   for (std::size_t step = 1; step <= slots; step *= 2) {
     consider(static_cast<int>(step), 0);
     if (step > 1) consider(static_cast<int>(step), static_cast<int>(step / 2));
@@ -123,12 +123,14 @@ Choice choose(const ckks::Params& params, int level, std::size_t slots,
 }  // namespace
 
 LevelCost::LevelCost(const ckks::Params& params, int level) {
-  // The level is taken in the whole parameters, so that a plan for a part of them needs the same keys.
+  // The level is taken in the whole parameters, so that a plan for a part of them needs the same
+  // keys.
   const auto& l = params.whole().level(params.whole_level(level));
   const auto q = static_cast<double>(l.primes.size());
   const auto p = static_cast<double>(params.p_count());
   const auto digits = static_cast<double>(l.digit_limbs.size());
-  // q inverse transforms, and for every digit the transforms over all primes but its own: digits (q + p) in all.
+  // q inverse transforms, and for every digit the transforms over all primes but its own: digits (q
+  // + p) in all.
   hoist = kModUp * digits * (q + p);
   product = kKeyLimb * 2 * digits * (q + p);
   mod_down = kModDown * (q + p);
@@ -218,7 +220,8 @@ int first_diagonal(const std::set<int>& indices, std::size_t slots) {
 
 namespace {
 
-/// With own = 1 the operands are ciphertexts, and diagonals lie over Q; otherwise they lie over Q and P.
+/// With own = 1 the operands are ciphertexts, and diagonals lie over Q; otherwise they lie over Q
+/// and P.
 double sequence_cost(const BsgsPlan& plan, const LevelCost& cost, double launches) {
   const auto own = static_cast<std::size_t>(plan.sequence->own);
   const bool over_q = own == 1;

@@ -41,8 +41,9 @@ void Roundings::add(std::span<const std::complex<double>> diagonal) {
   }
 }
 
-// The square of a sum of c independent roundings of n coefficients is c n / 12 on average, with a relative standard deviation of at most
-// sqrt(2 / n). What the sample has more than three of these, the others have in the same proportion: it comes from pairs.
+// The square of a sum of c independent roundings of n coefficients is c n / 12 on average, with a
+// relative standard deviation of at most sqrt(2 / n). What the sample has more than three of these,
+// the others have in the same proportion: it comes from pairs.
 double Roundings::alike() const {
   if (sample_.size() < 2) return 1;
   const auto n = static_cast<double>(2 * period_), taken = static_cast<double>(sample_.size());

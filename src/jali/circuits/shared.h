@@ -10,12 +10,14 @@
 
 namespace jali::circuits {
 
-/// Circuit has prepare(encoder, storage), which encodes its matrix in the memory of the encoder's device, and apply(evaluator, ...).
-/// Both methods here throw ParamsMismatch for an evaluator of other parameters, and what Turns throws.
+/// Circuit has prepare(encoder, storage), which encodes its matrix in the memory of the encoder's
+/// device, and apply(evaluator, ...). Both methods here throw ParamsMismatch for an evaluator of
+/// other parameters, and what Turns throws.
 template <class Circuit>
 class Shared {
  public:
-  /// wait: called ten times a second by a thread that waits for its turn. If it throws, the wait ends with that exception.
+  /// wait: called ten times a second by a thread that waits for its turn. If it throws, the wait
+  /// ends with that exception.
   template <class... Args>
   explicit Shared(ckks::ParamsPtr params, Checkpoint wait, Args&&... args)
       : params_(std::move(params)),

@@ -144,7 +144,8 @@ ckks::Ciphertext SlotSum::run(const ckks::Evaluator& evaluator, const ckks::Ciph
     partial = rescaled ? evaluator.reduce_rescale(*sum, peak) : evaluator.reduce(*sum, peak);
   }
   if (rescale && !rescaled) partial = evaluator.rescale(partial);
-  // The slots may depend on each other: the sum of n numbers of root mean square m is at most n m (Cauchy and Schwarz).
+  // The slots may depend on each other: the sum of n numbers of root mean square m is at most n m
+  // (Cauchy and Schwarz).
   partial.estimate.message = x.estimate.message * static_cast<double>(count_);
   partial.estimate.peak =
       std::min(partial.estimate.peak, x.estimate.peak * static_cast<double>(count_));

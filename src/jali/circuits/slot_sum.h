@@ -9,9 +9,10 @@
 
 namespace jali::circuits {
 
-/// y[s] = sum_{t < count} x[s + t stride], cyclically over the slots. It takes about log(count) steps; the rotations of a
-/// step share a ModUp. With stride 1, the first slot of a block of `count` slots holds the sum of the block. If count *
-/// stride is the number of slots, all slots that are `stride` apart hold the same sum.
+/// y[s] = sum_{t < count} x[s + t stride], cyclically over the slots. It takes about log(count)
+/// steps; the rotations of a step share a ModUp. With stride 1, the first slot of a block of
+/// `count` slots holds the sum of the block. If count * stride is the number of slots, all slots
+/// that are `stride` apart hold the same sum.
 class SlotSum {
  public:
   /// One step turns the sum P of `terms` addends into one of radix * terms + digit addends:
@@ -20,8 +21,9 @@ class SlotSum {
     std::size_t terms = 0, radix = 0, digit = 0;
   };
 
-  /// radix: 2, 4 or 8 addends in a step; 2 needs the fewest keys. 0 stands for the fastest at `level`.
-  /// Throws InvalidArgument for another radix, and if count * stride exceeds the number of slots.
+  /// radix: 2, 4 or 8 addends in a step; 2 needs the fewest keys. 0 stands for the fastest at
+  /// `level`. Throws InvalidArgument for another radix, and if count * stride exceeds the number of
+  /// slots.
   SlotSum(ckks::ParamsPtr params, std::size_t stride, std::size_t count, int level = -1,
           int log_slots = -1, int radix = 0);
 
@@ -31,8 +33,9 @@ class SlotSum {
 
   /// x may have any level. Throws KeyMissing, which names the missing rotations.
   ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x) const;
-  /// apply, then rescale; the last division by P serves both. peak: no sum, nor a sum of some of its terms, is larger.
-  /// variance: a bound on that of the sum in the claim of its precision, before switches and the division.
+  /// apply, then rescale; the last division by P serves both. peak: no sum, nor a sum of some of
+  /// its terms, is larger. variance: a bound on that of the sum in the claim of its precision,
+  /// before switches and the division.
   ckks::Ciphertext apply_rescale(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
                                  double peak = params::kUnbounded,
                                  double variance = params::kUnbounded) const;

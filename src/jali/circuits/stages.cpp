@@ -11,7 +11,8 @@ Stages::Stages(const approx::Composite& sign, double factor, double constant) {
   for (std::size_t i = 0; i < sign.stages.size(); ++i) {
     Polynomial p = bounded_polynomial(sign.stages[i]);
     const bool last = i + 1 == sign.stages.size();
-    // What a stage that is not the last gives lies in the interval of the next one: that is how it was made.
+    // What a stage that is not the last gives lies in the interval of the next one: that is how it
+    // was made.
     p.largest = last ? std::fabs(factor) * (1 + sign.error) + std::fabs(constant) : 1;
     if (last) {
       for (auto& c : p.coefficients) c *= factor;

@@ -10,8 +10,8 @@ namespace jali::circuits {
 
 class Stages {
  public:
-  /// factor times the sign, plus a constant: the last polynomial's coefficients take both. factor: a power of two, so that
-  /// what is proven of the sign holds.
+  /// factor times the sign, plus a constant: the last polynomial's coefficients take both. factor:
+  /// a power of two, so that what is proven of the sign holds.
   Stages(const approx::Composite& sign, double factor, double constant);
 
   int depth() const;

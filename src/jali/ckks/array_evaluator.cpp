@@ -27,7 +27,8 @@ Ciphertext known_real(Ciphertext out, const Ciphertext& a, const Numbers& b) {
   return out;
 }
 
-/// The numbers of b where those of a lie. The encoder puts zeros behind short rows, which is right for vectors that lie once.
+/// The numbers of b where those of a lie. The encoder puts zeros behind short rows, which is right
+/// for vectors that lie once.
 std::span<const std::complex<double>> beside(const Ciphertext& a, const Numbers& b,
                                              std::vector<std::complex<double>>& store) {
   if (a.packing.tiling.window == 0 || b.count() != length_of(a)) return b.values;
@@ -35,7 +36,8 @@ std::span<const std::complex<double>> beside(const Ciphertext& a, const Numbers&
   return store;
 }
 
-/// How many slots there are for each slot that numbers other than zero are put in; 1 if all numbers are zero.
+/// How many slots there are for each slot that numbers other than zero are put in; 1 if all numbers
+/// are zero.
 double slots_for_each(const Ciphertext& a, const Numbers& b) {
   const auto zeros = static_cast<std::size_t>(std::ranges::count(b.values, 0.0));
   if (zeros == b.values.size()) return 1;
@@ -47,8 +49,9 @@ double slots_for_each(const Ciphertext& a, const Numbers& b) {
   return slots / often / static_cast<double>(b.values.size() - zeros);
 }
 
-/// The sum of a and of numbers that are known: its message is that of the slots in which a number was added. An average with
-/// the slots of padding would be too small where a product follows, and its claimed precision too good.
+/// The sum of a and of numbers that are known: its message is that of the slots in which a number
+/// was added. An average with the slots of padding would be too small where a product follows, and
+/// its claimed precision too good.
 Ciphertext known_where_added(Ciphertext out, const Ciphertext& a, const Numbers& b) {
   double squares = 0;
   for (const auto& x : b.values) squares += std::norm(x);
@@ -154,8 +157,9 @@ Ciphertext ArrayEvaluator::multiply_numbers(const Ciphertext& a, const Numbers& 
   require_fits(a, largest);
   std::vector<std::complex<double>> store;
   Ciphertext out = known_real(automatic_.multiply_vector(a, beside(a, b, store), b.batch), a, b);
-  // Estimates average over all slots, of which zeros of b leave nothing, while the slots that they leave keep their whole
-  // message and error. What decryption shows are these. A claim is that of the largest number of b anyway.
+  // Estimates average over all slots, of which zeros of b leave nothing, while the slots that they
+  // leave keep their whole message and error. What decryption shows are these. A claim is that of
+  // the largest number of b anyway.
   const double left = slots_for_each(a, b);
   const params::Claim claim = out.estimate.claim();
   out.estimate.message = std::min(out.estimate.message * std::sqrt(left), out.estimate.peak);
@@ -302,7 +306,8 @@ Ciphertext ArrayEvaluator::with_precision(const Ciphertext& a, double precision_
   const double deviation = std::exp2(0.5 - precision_bits) * out.scale;  // of a complex slot
   out.estimate.variance = deviation * deviation / static_cast<double>(out.params->n());
   if (kDeviations * deviation < out.estimate.error) {
-    // Products multiply noise by numbers with all of their error, which is no longer known: the noise takes it over.
+    // Products multiply noise by numbers with all of their error, which is no longer known: the
+    // noise takes it over.
     out.estimate.noise = std::max(out.estimate.noise, out.estimate.error);
     out.estimate.error = kDeviations * deviation;
   }
@@ -315,7 +320,8 @@ Ciphertext ArrayEvaluator::with_precision(const Ciphertext& a, double precision_
   return out;
 }
 
-/// How much larger a result may be than its factor or constant, for advice; 0 where no bound is known.
+/// How much larger a result may be than its factor or constant, for advice; 0 where no bound is
+/// known.
 static double bits_above_1(double bound) {
   return bound < params::kUnbounded ? std::log2(std::max(bound, 1.0)) : 0;
 }
@@ -334,8 +340,8 @@ void ArrayEvaluator::require_fits(const Ciphertext& a, double factor) const {
   });
 }
 
-// The constant is added to the products before they are rescaled, at the product of their scales. What a level holds
-// is less than half its modulus q in absolute value.
+// The constant is added to the products before they are rescaled, at the product of their scales.
+// What a level holds is less than half its modulus q in absolute value.
 void ArrayEvaluator::require_room(const ProductSum& a) {
   const ProductSum::Factor& x = a.products[0].first;
   const ProductSum::Factor& y = a.products[0].second;

@@ -1,6 +1,7 @@
-// Invariant: the scale of every ciphertext here is either S_l, the canonical scale of its level ("settled"), or S_l^2, that
-// of a product that still has to be rescaled ("pending"). Plaintext factors are encoded so that products with them have the
-// scale S_l^2, too. Hence the scales of pending ciphertexts of one level are equal, and they can be added.
+// Invariant: the scale of every ciphertext here is either S_l, the canonical scale of its level
+// ("settled"), or S_l^2, that of a product that still has to be rescaled ("pending"). Plaintext
+// factors are encoded so that products with them have the scale S_l^2, too. Hence the scales of
+// pending ciphertexts of one level are equal, and they can be added.
 #include "jali/ckks/auto_evaluator.h"
 
 #include <algorithm>
@@ -81,7 +82,8 @@ void settle_operand(const Evaluator& e, Operand& a) {
   } else if (rescale) {
     a.replace(e.rescale(*a));
   }
-  // A scale that was set by hand becomes the canonical one of the level below, if there is a level below.
+  // A scale that was set by hand becomes the canonical one of the level below, if there is a level
+  // below.
   if (!close(a->scale, canonical(e, a->level)) && a->level > 0) {
     a.replace(e.adjust(*a, a->level - 1, canonical(e, a->level - 1)));
   }
@@ -113,8 +115,9 @@ double factor_scale(const Evaluator& e, const Ciphertext& a) {
   return s * (s / a.scale);
 }
 
-// Throws RangeExceeded if the numbers of the sum may be larger than its level holds, so that the caller learns of it where
-// the product is written and not where it is computed. Errors are added when it is.
+// Throws RangeExceeded if the numbers of the sum may be larger than its level holds, so that the
+// caller learns of it where the product is written and not where it is computed. Errors are added
+// when it is.
 void require_range(const ProductSum& a) {
   double peak = std::abs(a.constant);
   for (const auto& [x, y] : a.products) peak += x->estimate.peak * y->estimate.peak;
@@ -234,7 +237,8 @@ Ciphertext AutoEvaluator::expand(const ProductSum& a) const {
   return a.constant == 0.0 ? std::move(*out) : evaluator_->add_scalar(*out, a.constant);
 }
 
-/// Encodes numbers that may all be real. The rounding of real numbers is real, and a claim counts it twice.
+/// Encodes numbers that may all be real. The rounding of real numbers is real, and a claim counts
+/// it twice.
 static Plaintext encoded(const Evaluator& evaluator, std::span<const std::complex<double>> v,
                          std::size_t batch, int level, double scale, int log_slots) {
   Plaintext out = evaluator.encoder().encode(v, batch, level, scale, log_slots);
@@ -296,8 +300,8 @@ Ciphertext AutoEvaluator::sum(const Ciphertext& a, std::size_t count) const {
            std::to_string(count);
   });
   Ciphertext x = normalise(a);
-  // The slots may depend on each other. The sum of n numbers of root mean square m is at most n m (Cauchy and Schwarz).
-  // Neighbours within a period are different numbers.
+  // The slots may depend on each other. The sum of n numbers of root mean square m is at most n m
+  // (Cauchy and Schwarz). Neighbours within a period are different numbers.
   const std::size_t period = a.packing.tiling.window == 0 ? slots : a.packing.tiling.window;
   const bool zeros =
       a.packing.rest == 0 && a.packing.length > 0 && a.packing.tiling.count <= 1 && count <= period;

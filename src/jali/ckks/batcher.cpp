@@ -23,7 +23,8 @@ Ciphertext shell(const Ciphertext& a) {
   return out;
 }
 
-/// The packing without what operands may differ in: whether the batch is an axis, and what the other slots hold.
+/// The packing without what operands may differ in: whether the batch is an axis, and what the
+/// other slots hold.
 Packing alike(Packing a) {
   a.batched = true;
   a.rest = 0;

@@ -1,5 +1,5 @@
-// Sums of products and multiples of ciphertexts. Every operand is read once, from where it lies, and one division serves
-// relinearisation and rescaling.
+// Sums of products and multiples of ciphertexts. Every operand is read once, from where it lies,
+// and one division serves relinearisation and rescaling.
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -17,7 +17,8 @@ bool holds(std::span<const PrimeIndex> primes, std::span<const PrimeIndex> all) 
   return std::ranges::includes(primes, all);
 }
 
-/// The product of `primes` over the product of `by`. Primes that both have are left out, so that no factor overflows.
+/// The product of `primes` over the product of `by`. Primes that both have are left out, so that no
+/// factor overflows.
 double quotient(const ring::Ring& ring, std::span<const PrimeIndex> primes,
                 std::span<const PrimeIndex> by) {
   double q = 1;
@@ -30,8 +31,9 @@ double quotient(const ring::Ring& ring, std::span<const PrimeIndex> primes,
   return q;
 }
 
-/// A subset of `has` from which a division leads to `want` without loss: all primes that both have, and others until the
-/// modulus is no smaller than that of `want`. It is empty if `has` is too small for that.
+/// A subset of `has` from which a division leads to `want` without loss: all primes that both have,
+/// and others until the modulus is no smaller than that of `want`. It is empty if `has` is too
+/// small for that.
 Primes base_of(const ring::Ring& ring, std::span<const PrimeIndex> has,
                std::span<const PrimeIndex> want) {
   Primes base;
@@ -45,8 +47,8 @@ Primes base_of(const ring::Ring& ring, std::span<const PrimeIndex> has,
   return quotient(ring, base, want) >= 1 ? base : Primes{};
 }
 
-/// Multiples that are divided to the level of the sum together. common: the primes that all of them have. base: those of
-/// `common` from which the division starts.
+/// Multiples that are divided to the level of the sum together. common: the primes that all of them
+/// have. base: those of `common` from which the division starts.
 struct Group {
   Primes common, base;
   std::vector<Combination::Multiple> members;
@@ -67,8 +69,8 @@ struct Terms {
   }
 };
 
-// The integer factor that brings m.x to m.factor m.x at the scale `scale` times `enlarged`. Adds the estimate of that term
-// to `sum`.
+// The integer factor that brings m.x to m.factor m.x at the scale `scale` times `enlarged`. Adds
+// the estimate of that term to `sum`.
 double integer_multiple(const Evaluator::Impl& impl, const Combination::Multiple& m, double scale,
                         double enlarged, std::optional<Estimate>& sum) {
   const double wanted = m.factor * (scale / m.x->scale) * enlarged, factor = std::nearbyint(wanted);
@@ -79,7 +81,8 @@ double integer_multiple(const Evaluator::Impl& impl, const Combination::Multiple
   return factor;
 }
 
-/// `like` with the bound on the combination's numbers, and without its error: what is known before anything is computed.
+/// `like` with the bound on the combination's numbers, and without its error: what is known before
+/// anything is computed.
 Ciphertext bounds_of(const Combination& c, const Ciphertext& like) {
   Ciphertext out;
   out.level = like.level;

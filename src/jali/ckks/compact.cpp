@@ -49,8 +49,9 @@ CompactPlaintext Encoder::compact(std::span<const Complex> values, std::size_t b
   CompactPlaintext out;
   out.message = root_mean_square(values, batch, slots);
   out.peak = largest_modulus(values);
-  // Of numbers that repeat, the inverse embedding adds equal ones and subtracts equal ones until one period is left, and both are exact.
-  // So the embedding of one period, with a factor for so many slots, has the same coefficients bit by bit.
+  // Of numbers that repeat, the inverse embedding adds equal ones and subtracts equal ones until
+  // one period is left, and both are exact. So the embedding of one period, with a factor for so
+  // many slots, has the same coefficients bit by bit.
   const std::size_t period = length == slots ? period_of(values, batch) : slots;
   const std::size_t kept = std::min(length, period);
   SecretVector<Complex> once(batch * kept);

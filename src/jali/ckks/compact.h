@@ -8,14 +8,17 @@
 
 namespace jali::ckks {
 
-/// How the plaintexts of a plan are kept: over all primes in NTT form, ready for products; as integers in the memory of the device; or
-/// as integers in the host's memory, from which they are copied at each use. If the device is the host, the last two are the same.
+/// How the plaintexts of a plan are kept: over all primes in NTT form, ready for products; as
+/// integers in the memory of the device; or as integers in the host's memory, from which they are
+/// copied at each use. If the device is the host, the last two are the same.
 enum class Storage { residues, integers, streamed };
 
-/// An encoded vector as the coefficients of its polynomial: 8 bytes each, however many primes there are. It serves every level.
-/// Encoder::expand makes residues of them, and an NTT of every limb, bit for bit those that Encoder::encode makes.
+/// An encoded vector as the coefficients of its polynomial: 8 bytes each, however many primes there
+/// are. It serves every level. Encoder::expand makes residues of them, and an NTT of every limb,
+/// bit for bit those that Encoder::encode makes.
 ///
-/// Numbers that repeat after p slots make a polynomial in X^(N/2p), of which only the 2p coefficients are kept.
+/// Numbers that repeat after p slots make a polynomial in X^(N/2p), of which only the 2p
+/// coefficients are kept.
 struct CompactPlaintext {
   ParamsPtr params;
   device::Buffer integers;  // std::int64_t[batch][count], in memory that is wiped

@@ -19,7 +19,8 @@ std::size_t modulo(long long steps, std::size_t slots) {
 
 }  // namespace
 
-// A search in breadth over the numbers modulo `slots`. last[x] is the rotation that reached x first, and so on a shortest way.
+// A search in breadth over the numbers modulo `slots`. last[x] is the rotation that reached x
+// first, and so on a shortest way.
 std::vector<int> fewest_rotations(int steps, std::span<const int> available, std::size_t slots) {
   const std::size_t target = modulo(steps, slots);
   if (target == 0) return {};

@@ -1,4 +1,5 @@
-// Weights of the slots for sums of products before their division by P: double hoisting (Bossuat et al. 2021) by hand.
+// Weights of the slots for sums of products before their division by P: double hoisting (Bossuat et
+// al. 2021) by hand.
 #pragma once
 
 #include <complex>
@@ -19,11 +20,12 @@ struct Diagonal {
   double peak = 0;  // the largest modulus of an entry
 };
 
-/// values: `batch` rows one after the other, as Encoder::encode takes them; scale >= 1. Throws InvalidArgument.
+/// values: `batch` rows one after the other, as Encoder::encode takes them; scale >= 1. Throws
+/// InvalidArgument.
 Diagonal encode_diagonal(const Evaluator& evaluator, std::span<const std::complex<double>> values,
                          std::size_t batch, int level, double scale);
-/// sum_k a[k] * diagonals[k]: as many of both, at least one, the diagonals of one scale. Throws InvalidArgument,
-/// ParamsMismatch or ScaleMismatch.
+/// sum_k a[k] * diagonals[k]: as many of both, at least one, the diagonals of one scale. Throws
+/// InvalidArgument, ParamsMismatch or ScaleMismatch.
 Extended multiply_accumulate(const Evaluator& evaluator, std::span<const Extended* const> a,
                              std::span<const Diagonal* const> diagonals);
 

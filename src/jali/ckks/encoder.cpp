@@ -24,9 +24,9 @@ double product_bits(const ring::Ring& ring, std::span<const PrimeIndex> primes) 
   return bits;
 }
 
-/// A bound on the coefficients of all vectors of a batch, before scaling: the largest, over the vectors, of the sum of
-/// magnitudes. It is not finite if some value is not. It has no branch that depends on the values, because they are a
-/// message.
+/// A bound on the coefficients of all vectors of a batch, before scaling: the largest, over the
+/// vectors, of the sum of magnitudes. It is not finite if some value is not. It has no branch that
+/// depends on the values, because they are a message.
 double sum_of_magnitudes(std::span<const Complex> values, std::size_t batch) {
   const std::size_t count = values.size() / batch;
   double sum = 0;
@@ -107,9 +107,9 @@ ring::Poly Encoder::encode_over(std::span<const Complex> values, std::size_t bat
   const double factor = scale / static_cast<double>(slots);
   const double capacity = product_bits(*ring_, primes) - 1;
   ring::Poly poly = ring_->make_secret(primes, ring::Form::coeff, batch);
-  // No coefficient exceeds the sum of the slots' magnitudes times the factor, plus a rounding. The time of encoding reveals
-  // whether that bound fits, and nothing else if it does. If it does not, or if a value is not finite, the other branch
-  // checks every value, and its time reveals more.
+  // No coefficient exceeds the sum of the slots' magnitudes times the factor, plus a rounding. The
+  // time of encoding reveals whether that bound fits, and nothing else if it does. If it does not,
+  // or if a value is not finite, the other branch checks every value, and its time reveals more.
   const double bound = 1.001 * sum_of_magnitudes(values, batch) * factor + 1;
   const bool fits = bound < std::exp2(std::min(capacity, 62.0));
   declassify(fits);

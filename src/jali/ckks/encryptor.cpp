@@ -51,7 +51,8 @@ void check_declared(const Plaintext& plaintext, const params::Declared& declared
   require<InvalidArgument>(
       std::isfinite(magnitude) && magnitude >= 0 && std::isfinite(peak) && peak >= 0,
       "magnitude and peak must be finite and not negative");
-  // The modulus of a number is rounded, hence the tolerance. The error reveals that a number is too large, and nothing else.
+  // The modulus of a number is rounded, hence the tolerance. The error reveals that a number is too
+  // large, and nothing else.
   const bool within = plaintext.peak <= peak * (1 + 0x1p-50);
   declassify(within);
   require<InvalidArgument>(within, [&] {
@@ -59,8 +60,9 @@ void check_declared(const Plaintext& plaintext, const params::Declared& declared
            ": pass magnitude=, the root mean square of this kind of numbers, and peak=, the largest"
            " of them (8 times the magnitude unless it is given)";
   });
-  // Slots are a sample of their kind. The root mean square of n normal numbers exceeds that of the kind by 4 / sqrt(n) of it, which
-  // is 5.7 standard deviations, in less than one of a million samples (decision 0034).
+  // Slots are a sample of their kind. The root mean square of n normal numbers exceeds that of the
+  // kind by 4 / sqrt(n) of it, which is 5.7 standard deviations, in less than one of a million
+  // samples (decision 0034).
   const auto slots = static_cast<double>(plaintext.poly.batch() << plaintext.log_slots);
   const bool typical =
       declared.calibrated || plaintext.message <= magnitude * (1 + 4 / std::sqrt(slots));

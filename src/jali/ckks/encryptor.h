@@ -10,20 +10,24 @@
 
 namespace jali::ckks {
 
-// `declared` states the size of the numbers, and estimates and bounds assume it. It travels with the ciphertext in the
-// clear. Therefore it is declared beforehand, and never computed from the data. encrypt may be called from several threads.
+// `declared` states the size of the numbers, and estimates and bounds assume it. It travels with
+// the ciphertext in the clear. Therefore it is declared beforehand, and never computed from the
+// data. encrypt may be called from several threads.
 
-/// Throws InvalidArgument if the largest number is above the declared peak, or if the root mean square of the n slots is above
-/// (1 + 4 / sqrt(n)) times the declared magnitude, and RangeExceeded if the plaintext's level does not
-/// hold numbers of that size. The message does not say how large the numbers are.
+/// Throws InvalidArgument if the largest number is above the declared peak, or if the root mean
+/// square of the n slots is above (1 + 4 / sqrt(n)) times the declared magnitude, and RangeExceeded
+/// if the plaintext's level does not hold numbers of that size. The message does not say how large
+/// the numbers are.
 void check_declared(const Plaintext& plaintext, const params::Declared& declared);
 
-// seed: if it is empty, every encryption draws its randomness from the operating system and keeps nothing of it. If it is
-// given, encryptions are reproducible, which is for tests only: a forked process then repeats the same randomness, and two
-// messages that were encrypted with the same randomness are readable by everybody (random::SeedSource).
+// seed: if it is empty, every encryption draws its randomness from the operating system and keeps
+// nothing of it. If it is given, encryptions are reproducible, which is for tests only: a forked
+// process then repeats the same randomness, and two messages that were encrypted with the same
+// randomness are readable by everybody (random::SeedSource).
 
-/// Encrypts under the public key: (v b + e0 + m, v a + e1). Throws InvalidArgument for numbers above the declared peak,
-/// and ParamsMismatch if the plaintext and the key have different parameters.
+/// Encrypts under the public key: (v b + e0 + m, v a + e1). Throws InvalidArgument for numbers
+/// above the declared peak, and ParamsMismatch if the plaintext and the key have different
+/// parameters.
 class PublicEncryptor {
  public:
   PublicEncryptor(std::shared_ptr<const rlwe::PublicKey> pk, std::shared_ptr<const ring::Ring> ring,

@@ -11,7 +11,8 @@
 
 namespace jali::ckks {
 
-/// Fresh small polynomials of the distribution `kind`, in NTT form, in memory that is wiped before it is reused.
+/// Fresh small polynomials of the distribution `kind`, in NTT form, in memory that is wiped before
+/// it is reused.
 ring::Poly small_poly(const ring::Ring& ring, const random::SecretSeed& seed, std::uint64_t stream,
                       std::span<const PrimeIndex> primes, std::size_t batch, backend::Small kind);
 

@@ -1,4 +1,5 @@
-// What the evaluators of all clients share: everything that depends on the parameters and the device, and on no key.
+// What the evaluators of all clients share: everything that depends on the parameters and the
+// device, and on no key.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +16,9 @@
 
 namespace jali::ckks {
 
-/// A ring with the tables of encoding, key switching and noise for parameters. An evaluator is an engine and the keys of one
-/// client; what one of an engine's evaluators encodes serves all others. May be used from several threads.
+/// A ring with the tables of encoding, key switching and noise for parameters. An evaluator is an
+/// engine and the keys of one client; what one of an engine's evaluators encodes serves all others.
+/// May be used from several threads.
 class Engine : public std::enable_shared_from_this<Engine> {
  public:
   static std::shared_ptr<const Engine> make(ParamsPtr params,
@@ -32,8 +34,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   /// X^exponent, likewise, for an exponent below 2N; X^N is -1. It is made at its first use.
   const ring::Poly& monomial(std::size_t exponent) const;
 
-  /// The engine of parameters that with_depth made from these, over the same ring. It is made at its first use. Throws
-  /// ParamsMismatch for others.
+  /// The engine of parameters that with_depth made from these, over the same ring. It is made at
+  /// its first use. Throws ParamsMismatch for others.
   std::shared_ptr<const Engine> part(const ParamsPtr& part) const;
 
  private:

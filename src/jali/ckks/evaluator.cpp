@@ -1,5 +1,5 @@
-// What an evaluator holds: its keys, the checks of operands, and copies between memories. Operations are in files of their
-// own.
+// What an evaluator holds: its keys, the checks of operands, and copies between memories.
+// Operations are in files of their own.
 #include "jali/ckks/evaluator.h"
 
 #include <algorithm>
@@ -153,7 +153,8 @@ Estimate Evaluator::Impl::product(const Ciphertext& a, const Ciphertext& b) cons
   if (&a != &b || a.estimate.lineage.root != 0) {
     return noise.multiply(known(a), a.scale, known(b), b.scale);
   }
-  // Both operands are the same object, of unknown lineage. A lineage of its own makes the model count it as a square.
+  // Both operands are the same object, of unknown lineage. A lineage of its own makes the model
+  // count it as a square.
   Estimate x = known(a);
   x.lineage = params::lineage_of_itself(x.lineage);
   Estimate out = noise.multiply(x, a.scale, x, b.scale);
@@ -166,7 +167,8 @@ Estimate Evaluator::Impl::known(const Plaintext& b) const {
   Estimate out{rounded.variance, b.message, b.peak, rounded.bound, /*noise=*/0};
   out.lineage = params::lineage_of(b.message, b.peak);
   out.real = b.real;
-  // The largest of these numbers may lie in the slots that have the largest numbers or errors of the other operand.
+  // The largest of these numbers may lie in the slots that have the largest numbers or errors of
+  // the other operand.
   if (b.message > 0 && b.peak > b.message) out.message_shared = b.peak / b.message;
   // The rounding of real numbers is real, of which precision_bits takes half.
   if (b.real) out.variance_shared = 2;

@@ -28,7 +28,8 @@ struct Encapsulation {
 Encapsulation expand_encapsulation(const ring::Ring& ring, const Params& params,
                                    const rlwe::EncapsulationKeys& keys);
 
-/// The keys in the form that the engine reads. An evaluator for a part of some parameters shares those of the whole.
+/// The keys in the form that the engine reads. An evaluator for a part of some parameters shares
+/// those of the whole.
 struct ExpandedKeys {
   rlwe::KeyId key_id;
   std::optional<rlwe::ExpandedKey> relinearisation;
@@ -63,7 +64,8 @@ struct Evaluator::Impl {
   Ciphertext turned(const Ciphertext& a, const ring::Poly& monomial) const;
   /// See Evaluator::composition. Empty if there is none, or if nothing is to be rotated.
   std::vector<int> composition(int steps, int level) const;
-  /// The key of an automorphism, or of relinearisation, at `level`. Throws KeyMissing if there is none that serves it.
+  /// The key of an automorphism, or of relinearisation, at `level`. Throws KeyMissing if there is
+  /// none that serves it.
   const rlwe::ExpandedKey& galois_key(std::uint64_t element, int level) const;
   const rlwe::ExpandedKey& relinearisation_key(int level) const {
     if (keys->recorder) {
@@ -116,13 +118,15 @@ struct Evaluator::Impl {
   }
 
   Ciphertext shell(const Ciphertext& a) const;  // a's metadata, but no parts, seed or packing
-  /// The same, for what is computed from a and b. Throws KeyMismatch if they belong to different keys.
+  /// The same, for what is computed from a and b. Throws KeyMismatch if they belong to different
+  /// keys.
   Ciphertext shell(const Ciphertext& a, const Ciphertext& b) const;
   ring::Poly like(const Ciphertext& a) const;  // uninitialised, of the shape of a's parts
-  /// Throws ScaleMismatch if no object of this level can have such a scale. That happens with hostile objects, or if
-  /// products were never rescaled.
+  /// Throws ScaleMismatch if no object of this level can have such a scale. That happens with
+  /// hostile objects, or if products were never rescaled.
   void require_scale(double scale, int level) const;
-  /// Throws RangeExceeded if the level cannot hold what the metadata of a result says of its numbers.
+  /// Throws RangeExceeded if the level cannot hold what the metadata of a result says of its
+  /// numbers.
   void require_range(const Ciphertext& result) const {
     require_range(result.estimate, result.scale, result.level);
   }
@@ -133,8 +137,8 @@ struct Evaluator::Impl {
   void require_room(double constant, int level) const;
   /// Updates the estimate of a ciphertext to which the constant b, at `scale`, is added.
   void add_constant(Estimate& estimate, std::complex<double> b, double scale) const;
-  /// The metadata after a key switching's sum is divided by P and by the last primes of the level. out: those before.
-  /// Throws as require_scale and require_range.
+  /// The metadata after a key switching's sum is divided by P and by the last primes of the level.
+  /// out: those before. Throws as require_scale and require_range.
   Ciphertext divided(Ciphertext out) const;
   /// The estimate of an operand. Its error has no bound if its numbers may not fit its level.
   Estimate known(const Estimate& a, double scale, int level) const;

@@ -1,5 +1,5 @@
-// Hoisting: many automorphisms of one ciphertext share its ModUp (Halevi and Shoup 2018), and sums of their results share
-// one division by P (double hoisting; Bossuat et al. 2021).
+// Hoisting: many automorphisms of one ciphertext share its ModUp (Halevi and Shoup 2018), and sums
+// of their results share one division by P (double hoisting; Bossuat et al. 2021).
 #include <algorithm>
 #include <cmath>
 
@@ -49,7 +49,8 @@ void check_batches(const Extended& a, const Extended& b) {
                            "extended ciphertexts of different batches: make them equal");
 }
 
-// A diagonal has the operand's primes, and either one row for all vectors of the batch or one row for each.
+// A diagonal has the operand's primes, and either one row for all vectors of the batch or one row
+// for each.
 void check_diagonal(const Extended& a, const ring::Poly& diagonal) {
   require<InvalidArgument>(diagonal.n() == a.c0.n() && diagonal.word() == a.c0.word() &&
                                std::ranges::equal(diagonal.primes(), a.c0.primes()),
@@ -272,7 +273,8 @@ void Evaluator::rotate_accumulate(Extended& acc, std::span<const Extended* const
       still.push_back(&x);
       continue;
     }
-    // sigma(c0) stays over Q P. sigma(c1) is divided by P and key-switched; the result is added before its own division.
+    // sigma(c0) stays over Q P. sigma(c1) is divided by P and key-switched; the result is added
+    // before its own division.
     terms.push_back({x.c0.view(), x.c1.view(), g, impl_->galois_key(g, x.level).view()});
     turning.push_back(&x);
   }

@@ -1,4 +1,5 @@
-// A ring on the CPU, for programs that know no other device: nothing here leads to a GPU or to the other engines.
+// A ring on the CPU, for programs that know no other device: nothing here leads to a GPU or to the
+// other engines.
 #pragma once
 
 #include <memory>

@@ -10,7 +10,8 @@
 
 namespace jali::ckks {
 
-/// What an evaluator that has no keys writes down (Evaluator's constructor that takes one). May be used from several threads.
+/// What an evaluator that has no keys writes down (Evaluator's constructor that takes one). May be
+/// used from several threads.
 class KeyRecorder {
  public:
   void use_galois(std::uint64_t element, int level) {

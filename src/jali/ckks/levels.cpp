@@ -59,12 +59,12 @@ Ciphertext Evaluator::adjust(const Ciphertext& a, int level, double scale, doubl
   });
   require<InvalidArgument>(std::isfinite(scale) && scale > 0, "the scale must be positive");
   impl_->require_scale(scale, level);
-  // One multiplication by an integer and one division. They start at the level just above the target if a has all its limbs
-  // and the integer has enough bits there, else at a's level.
+  // One multiplication by an integer and one division. They start at the level just above the
+  // target if a has all its limbs and the integer has enough bits there, else at a's level.
   const auto& from = impl_->params->level(a.level).primes;
   const auto exact_factor = [&](int start) { return scale / a.scale * impl_->ratio(start, level); };
-  // The integer may be off by 2^-20 of the message, or by 8 units of the result, because the division rounds every slot by
-  // more than that.
+  // The integer may be off by 2^-20 of the message, or by 8 units of the result, because the
+  // division rounds every slot by more than that.
   const double most_off = std::max(0x1p-20, 8 / scale);
   const auto precise = [&](double exact, double off) {
     const double integer = std::nearbyint(exact);

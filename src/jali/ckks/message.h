@@ -1,4 +1,5 @@
-// What is known of the numbers of a message before it is encoded. None of these has a branch that depends on the numbers.
+// What is known of the numbers of a message before it is encoded. None of these has a branch that
+// depends on the numbers.
 #pragma once
 
 #include <algorithm>

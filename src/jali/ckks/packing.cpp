@@ -31,8 +31,8 @@ bool lie_alike(const Tiling& a, const Tiling& b) {
   return a.window == b.window && a.stride == b.stride && a.count == b.count;
 }
 
-/// How the numbers lie that two vectors of equal length hold in the same slots, or nothing if they lie in different orders.
-/// If both lie in order, the one that repeats less often decides.
+/// How the numbers lie that two vectors of equal length hold in the same slots, or nothing if they
+/// lie in different orders. If both lie in order, the one that repeats less often decides.
 std::optional<Tiling> common(const Packing& a, const Packing& b) {
   Tiling out = a.tiling;
   if (!lie_alike(a.tiling, b.tiling)) {
@@ -45,7 +45,8 @@ std::optional<Tiling> common(const Packing& a, const Packing& b) {
   return out;
 }
 
-/// A bound on the slots of a that hold no number under this tiling. If a repeats more often, its numbers lie there.
+/// A bound on the slots of a that hold no number under this tiling. If a repeats more often, its
+/// numbers lie there.
 double beside(const Tiling& t, const Ciphertext& a) {
   return lie_alike(t, a.packing.tiling) ? rest_of(a) : a.estimate.peak;
 }
@@ -122,10 +123,10 @@ std::size_t length_of(const ProductSum& a) {
 bool is_batched(const Ciphertext& a) { return a.packing.batched || a.batch() > 1; }
 bool is_batched(const ProductSum& a) { return a.packing.batched || a.batch() > 1; }
 
-// --- how numbers lie ------------------------------------------------------------------------------------
+// --- how numbers lie -----------------------------------------------------------------------------
 
-// If stride is window, (s / stride mod count) window + (s mod stride) is s mod (count window), and if count is 1, only
-// s mod window is left: windows are then one window.
+// If stride is window, (s / stride mod count) window + (s mod stride) is s mod (count window), and
+// if count is 1, only s mod window is left: windows are then one window.
 Tiling tiling_of(std::size_t first, std::size_t window, std::size_t stride, std::size_t count,
                  std::size_t slots) {
   require<InvalidArgument>(std::has_single_bit(window) && std::has_single_bit(stride) &&
@@ -231,7 +232,7 @@ std::string described(const Packing& a, int log_slots) {
   return out + (a.rest == 0 ? "zeros" : "anything");
 }
 
-// --- what operations make of it -------------------------------------------------------------------------
+// --- what operations make of it ------------------------------------------------------------------
 
 Packing packing_of_fresh(std::size_t count, int log_slots, bool batched, bool complex_values) {
   const std::size_t slots = std::size_t{1} << log_slots;
@@ -298,8 +299,8 @@ Packing packing_of_rotated(const Packing& a, std::int64_t steps, std::size_t slo
   return steps % static_cast<std::int64_t>(every) == 0 ? a : packing_of_neighbours(a);
 }
 
-// If slots s and s + p are equal for all s before, they are so afterwards. What is not known to be zero in other slots need
-// not repeat.
+// If slots s and s + p are equal for all s before, they are so afterwards. What is not known to be
+// zero in other slots need not repeat.
 Packing packing_of_neighbours(const Packing& a) {
   Packing out = packing_of_moved(a);
   if (is_in_order(a) && rest_is_zero(a)) out.tiling = a.tiling;

@@ -11,10 +11,11 @@
 
 namespace jali::ckks {
 
-/// sum_k a_k b_k + constant. AutoEvaluator computes it when it is known what follows. If the value itself is wanted, one
-/// operation computes, relinearises and rescales it (settle), and the three parts of the products are never written to
-/// memory. If it is added to something that is not relinearised yet, it is computed in three parts (expand).
-/// AutoEvaluator::product makes it. It keeps its factors alive.
+/// sum_k a_k b_k + constant. AutoEvaluator computes it when it is known what follows. If the value
+/// itself is wanted, one operation computes, relinearises and rescales it (settle), and the three
+/// parts of the products are never written to memory. If it is added to something that is not
+/// relinearised yet, it is computed in three parts (expand). AutoEvaluator::product makes it. It
+/// keeps its factors alive.
 struct ProductSum {
   using Factor = std::shared_ptr<const Ciphertext>;
 

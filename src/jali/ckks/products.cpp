@@ -1,4 +1,5 @@
-// Products with plaintexts and ciphertexts, and the operations that switch a key: relinearisation and rotations.
+// Products with plaintexts and ciphertexts, and the operations that switch a key: relinearisation
+// and rotations.
 #include <algorithm>
 
 #include "jali/base/error.h"
@@ -133,8 +134,8 @@ Ciphertext Evaluator::twice_real(const Ciphertext& a, double peak) const {
   claimed_peak(peak, params::kUnbounded);
   Ciphertext out = add(a, conjugate(a), peak);
   out.estimate.real = true;
-  // The error of a is real now, with a deviation twice that of its real parts: variances, which expect half of them in imaginary
-  // parts, are those of 2 a and of the key switching.
+  // The error of a is real now, with a deviation twice that of its real parts: variances, which
+  // expect half of them in imaginary parts, are those of 2 a and of the key switching.
   out.estimate.variance += 2 * a.estimate.variance;
   impl_->require_range(out);
   return out;

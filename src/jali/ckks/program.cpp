@@ -20,7 +20,8 @@ std::shared_ptr<std::vector<Ciphertext>> brought(const Evaluator& evaluator,
   return out;
 }
 
-/// Whether inputs may be packed so, if the example is: what is known of its other slots has to hold for theirs.
+/// Whether inputs may be packed so, if the example is: what is known of its other slots has to hold
+/// for theirs.
 bool serves(Packing input, const Packing& example) {
   if (input.rest <= example.rest) input.rest = example.rest;
   return input == example;
@@ -91,8 +92,9 @@ void Program::check(std::size_t index, const Ciphertext& input) const {
       });
 }
 
-// The claimed precision of the results is that of the examples. Of numbers that are related errors add up. The lineage of a batch of
-// several encryptions is not known, and it is taken to be as its example.
+// The claimed precision of the results is that of the examples. Of numbers that are related errors
+// add up. The lineage of a batch of several encryptions is not known, and it is taken to be as its
+// example.
 void Program::check_apart(std::span<const Ciphertext* const> inputs) const {
   for (std::size_t j = 1; j < inputs.size(); ++j) {
     for (std::size_t i = 0; i < j; ++i) {

@@ -1,4 +1,5 @@
-// A program is a function of ciphertexts that is recorded once, and run again without the work of the host.
+// A program is a function of ciphertexts that is recorded once, and run again without the work of
+// the host.
 #pragma once
 
 #include <functional>
@@ -14,27 +15,29 @@ namespace jali::ckks {
 /// From ciphertexts on the evaluator's device to ciphertexts there.
 using CiphertextFunction = std::function<std::vector<Ciphertext>(std::span<const Ciphertext>)>;
 
-/// A function whose operands have fixed shapes. On a GPU it is one graph with memory of its own: a run copies its inputs
-/// there, starts the graph, and copies the results out. On a CPU, a run calls the function again.
+/// A function whose operands have fixed shapes. On a GPU it is one graph with memory of its own: a
+/// run copies its inputs there, starts the graph, and copies the results out. On a CPU, a run calls
+/// the function again.
 ///
 /// The function must do the same at every call and use what it refers to (evaluator, keys, encoded
-/// plaintexts) as long as the program lives. On a GPU it must not encode: a multiplication by numbers in the clear uploads
-/// them, so they are encoded beforehand.
+/// plaintexts) as long as the program lives. On a GPU it must not encode: a multiplication by
+/// numbers in the clear uploads them, so they are encoded beforehand.
 class Program {
  public:
-  /// examples: ciphertexts in any memory. Inputs must later have their levels, scales, batches and packings, and no more
-  /// noise than they have.
+  /// examples: ciphertexts in any memory. Inputs must later have their levels, scales, batches and
+  /// packings, and no more noise than they have.
   Program(std::shared_ptr<const Evaluator> evaluator, CiphertextFunction function,
           std::span<const Ciphertext* const> examples);
-  /// The same for examples on the evaluator's device, which become the program's own inputs: a run overwrites them.
+  /// The same for examples on the evaluator's device, which become the program's own inputs: a run
+  /// overwrites them.
   Program(std::shared_ptr<const Evaluator> evaluator, CiphertextFunction function,
           std::shared_ptr<std::vector<Ciphertext>> examples);
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  /// inputs: in any memory, shaped like the examples and with no more noise than they have. The results
-  /// are on the device. Throws InvalidArgument, naming what differs, and for a call from its own function. Threads
-  /// take turns.
+  /// inputs: in any memory, shaped like the examples and with no more noise than they have. The
+  /// results are on the device. Throws InvalidArgument, naming what differs, and for a call from
+  /// its own function. Threads take turns.
   std::vector<Ciphertext> run(std::span<const Ciphertext* const> inputs);
   std::size_t arity() const { return inputs_->size(); }
   /// The bytes of device memory that it keeps, inputs included.

@@ -1,8 +1,10 @@
-// ModRaise under an encapsulated sparse secret (Bossuat, Troncoso-Pastoriza and Hubaux, eprint 2022/024). At level 0 the
-// ciphertext is switched from the dense secret to the sparse one, raised, and switched back. With (d_0, d_1) the ciphertext
-// under the sparse secret t, its centred lifts have the phase
+// ModRaise under an encapsulated sparse secret (Bossuat, Troncoso-Pastoriza and Hubaux, eprint
+// 2022/024). At level 0 the ciphertext is switched from the dense secret to the sparse one, raised,
+// and switched back. With (d_0, d_1) the ciphertext under the sparse secret t, its centred lifts
+// have the phase
 //   d_0 + d_1 t = phase + q_0 I,
-// where |I| is small because t has few nonzero coefficients. As |d_1| < q_0 / 2, one digit is enough to switch back.
+// where |I| is small because t has few nonzero coefficients. As |d_1| < q_0 / 2, one digit is
+// enough to switch back.
 #include <algorithm>
 #include <cmath>
 

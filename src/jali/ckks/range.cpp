@@ -19,7 +19,8 @@ std::string shown(double x) {
 std::string with_integer_bits(const Params& params, double bits) {
   const Literal& l = params.literal();
   if (l.bootstrap) return "";
-  // Level 0 may have a little more or less room than was asked for, here and in the parameters to be made.
+  // Level 0 may have a little more or less room than was asked for, here and in the parameters to
+  // be made.
   const double surplus = params.level(0).log_q - std::log2(params.scale(0)) - l.integer_bits;
   const double needed =
       std::ceil(l.integer_bits + surplus + std::max(bits, 0.01) + params::kLevel0Slack);

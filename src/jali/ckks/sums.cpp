@@ -13,8 +13,8 @@ using ring::Poly;
 
 enum class Sign { plus, minus };
 
-// The terms of a + a are equal, so noise and message double. The terms of a - a would cancel, but the estimate takes them
-// for independent.
+// The terms of a + a are equal, so noise and message double. The terms of a - a would cancel, but
+// the estimate takes them for independent.
 Estimate sum_estimate(const Evaluator::Impl& impl, const Ciphertext& a, const Ciphertext& b,
                       Sign sign) {
   const Estimate x = impl.known(a);

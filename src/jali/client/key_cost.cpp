@@ -23,7 +23,8 @@ std::uint64_t switch_key_bytes(const rlwe::Params& params, int level) {
          sizeof(random::Seed);
 }
 
-/// For the bootstrapping of these packings and these rotations, which a program uses at any level up to the depth.
+/// For the bootstrapping of these packings and these rotations, which a program uses at any level
+/// up to the depth.
 rlwe::KeyDemand bootstrap_demand(const ckks::ParamsPtr& params, const Demand& demand) {
   std::vector<int> packings, rotations;
   for (const std::uint32_t slots : demand.packings) {
@@ -33,7 +34,8 @@ rlwe::KeyDemand bootstrap_demand(const ckks::ParamsPtr& params, const Demand& de
   bootstrap::KeyChoice choice;
   choice.fewest = demand.bootstrap == BootstrapKeys::fewest;
   if (demand.bootstrap == BootstrapKeys::within) {
-    // Each of the program's rotations has a key for the top level of a computation beside those of bootstrapping.
+    // Each of the program's rotations has a key for the top level of a computation beside those of
+    // bootstrapping.
     const std::uint64_t each =
         2 * (switch_key_bytes(*params, params->depth()) - sizeof(random::Seed));
     choice.memory = demand.bootstrap_bytes + each * rotations.size();
@@ -82,7 +84,8 @@ rlwe::KeyDemand checked_demand(const ckks::ParamsPtr& params, const Demand& dema
                         ": if the program is worth it, call evaluation_keys(max_bytes=" +
                         std::to_string(advice) + ")");
   };
-  // Keys of bootstrapping are counted in time that grows with the rotations, so those are counted alone first.
+  // Keys of bootstrapping are counted in time that grows with the rotations, so those are counted
+  // alone first.
   if (demand.bootstrap != BootstrapKeys::none) {
     const std::uint64_t alone = demand.rotations.size() * switch_key_bytes(*params, -1);
     if (alone > most) {

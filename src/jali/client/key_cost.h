@@ -27,8 +27,8 @@ rlwe::KeyDemand key_demand(const ckks::ParamsPtr& params, const Demand& demand);
 
 KeyCost key_cost(const ckks::Params& params, const rlwe::KeyDemand& demand);
 
-/// key_demand, unless its keys take more than `most` bytes in memory: throws LimitExceeded, which says what they cost. A server says which
-/// keys it wants, and may want too many.
+/// key_demand, unless its keys take more than `most` bytes in memory: throws LimitExceeded, which
+/// says what they cost. A server says which keys it wants, and may want too many.
 rlwe::KeyDemand checked_demand(const ckks::ParamsPtr& params, const Demand& demand,
                                std::uint64_t most = kMostKeyBytes);
 

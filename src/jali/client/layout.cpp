@@ -84,7 +84,8 @@ void each_grid_address(const Grid& grid, const Visit& visit) {
     std::uint64_t at = first;
     for (std::uint64_t k = 0; k < rows; ++k) {
       for (std::uint64_t x = 0; x < row; ++x) visit(at + x * grid.gap);
-      // The next row: the last axis but one that has not reached its end goes on, and those behind it begin anew.
+      // The next row: the last axis but one that has not reached its end goes on, and those behind
+      // it begin anew.
       for (std::size_t a = axes < 2 ? 0 : axes - 1; a > 0; --a) {
         const std::uint64_t step = grid.gap * grid.pitches[a];
         if (++place[a - 1] < grid.sizes[a - 1]) {
@@ -126,10 +127,11 @@ void each_address(const Layout& layout, const Visit& visit) {
 
 // Two numbers (plane, p_0, p_1, ..) and (plane', p'_0, ..) of one address differ by a solution of
 //     (plane - plane') grid_0 grid_1 .. + (p_0 - p'_0) grid_1 .. + .. + (p_last - p'_last) = 0,
-// where p_a is below size_a gap. The last axis in which they differ contributes a multiple j grid_a of its grid, with 1 <= j up to a
-// sign. It is carried to the axis before, and so on: the carries that are possible are an interval at each axis. The planes take the
-// last carry. This finds out whether two numbers of whole planes share a slot, without a list of them. It is true for more if the last
-// plane has not all of its channels.
+// where p_a is below size_a gap. The last axis in which they differ contributes a multiple j grid_a
+// of its grid, with 1 <= j up to a sign. It is carried to the axis before, and so on: the carries
+// that are possible are an interval at each axis. The planes take the last carry. This finds out
+// whether two numbers of whole planes share a slot, without a list of them. It is true for more if
+// the last plane has not all of its channels.
 bool may_meet(const Grid& grid, std::span<const std::uint64_t> sizes) {
   using Carry = std::int64_t;
   const Carry planes =
@@ -231,7 +233,8 @@ std::uint64_t Layout::size() const {
 std::uint64_t Layout::extent() const {
   switch (kind) {
     case Kind::grid: {
-      // An address grows with every place. Whole cells of channels reach equally far, so that one of the last two reaches farthest.
+      // An address grows with every place. Whole cells of channels reach equally far, so that one
+      // of the last two reaches farthest.
       const Grid all(*this);
       const std::uint64_t cells = (all.channels - 1) / all.cell;
       std::uint64_t largest = 0;

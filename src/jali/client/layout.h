@@ -1,8 +1,9 @@
 // Which slot of which ciphertext holds which number of an input or output.
 //
-// A ciphertext with s slots serves `lanes` examples at once: slot k of lane b is slot k lanes + b. All that follows is written for one
-// lane, with s / lanes slots. The address of a number is its ciphertext times the slots of a lane, plus its slot. An array that takes one
-// ciphertext repeats after its period.
+// A ciphertext with s slots serves `lanes` examples at once: slot k of lane b is slot k lanes + b.
+// All that follows is written for one lane, with s / lanes slots. The address of a number is its
+// ciphertext times the slots of a lane, plus its slot. An array that takes one ciphertext repeats
+// after its period.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +15,14 @@ namespace jali::client {
 
 struct Layout {
   enum class Kind : std::uint8_t {
-    /// Number (c, y, x) of an array lies where pixel (y gap + c' / gap, x gap + c' mod gap) of plane c / gap^2 of a larger grid lies, with
+    /// Number (c, y, x) of an array lies where pixel (y gap + c' / gap, x gap + c' mod gap) of
+    /// plane c / gap^2 of a larger grid lies, with
     /// c' = c mod gap^2; likewise with fewer and with more axes.
     grid = 0,
     /// Every number lies in `width` slots, one behind the other.
     repeated = 1,
-    /// A matrix in `count` ciphertexts. Slots i width to (i + 1) width of every ciphertext belong to row i, and those of ciphertext j hold
+    /// A matrix in `count` ciphertexts. Slots i width to (i + 1) width of every ciphertext belong
+    /// to row i, and those of ciphertext j hold
     /// its chunk i + j, modulo count, of `width` numbers.
     skewed = 2,
     /// The table says which number lies in each slot.
@@ -48,8 +51,9 @@ struct Layout {
   /// For every slot of every ciphertext the index of its number, or -1.
   std::vector<std::int32_t> contents() const;
 
-  /// Throws std::invalid_argument, whose text names the field, unless each number of a layout has slots of its own. The other functions
-  /// are for layouts that were checked. Its work and memory are bounded by the size of the layout's fields and `most_ciphertexts`.
+  /// Throws std::invalid_argument, whose text names the field, unless each number of a layout has
+  /// slots of its own. The other functions are for layouts that were checked. Its work and memory
+  /// are bounded by the size of the layout's fields and `most_ciphertexts`.
   void check(std::uint64_t most_ciphertexts) const;
 
   bool operator==(const Layout&) const = default;
@@ -59,8 +63,9 @@ struct Layout {
 inline constexpr std::uint64_t kMostNumbers = std::uint64_t{1} << 24;  // of one array
 inline constexpr std::size_t kMostAxes = 8;
 
-/// Writes the numbers of an array into the slots of lane `lane` of `lanes`: slot k of ciphertext c goes to out[c][k lanes + lane], where
-/// out[c] begins at c times `pitch`. Zeros lie in the slots that hold no number. numbers: layout.size() of them.
+/// Writes the numbers of an array into the slots of lane `lane` of `lanes`: slot k of ciphertext c
+/// goes to out[c][k lanes + lane], where out[c] begins at c times `pitch`. Zeros lie in the slots
+/// that hold no number. numbers: layout.size() of them.
 void pack(const Layout& layout, std::span<const double> numbers, std::span<double> out,
           std::size_t pitch, std::size_t lanes, std::size_t lane);
 

@@ -14,7 +14,8 @@ namespace jali::client {
 namespace {
 
 constexpr std::size_t kMostPorts = 1024;
-// Bytes in memory of a request or reply with the fewest examples. As a message it takes at least half as many, and 2^31 are read.
+// Bytes in memory of a request or reply with the fewest examples. As a message it takes at least
+// half as many, and 2^31 are read.
 constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 32;
 constexpr std::uint64_t kMostTogether = std::uint64_t{1} << 26;  // numbers of all arrays
 constexpr double kLargest = 1e150;  // of a number's scale, so that products of two are finite
@@ -166,7 +167,8 @@ void check_together(const Manifest& manifest) {
                    : "outputs: they have more ciphertexts than a message holds");
   }
   check_that(numbers <= kMostTogether, "inputs and outputs: they have too many numbers");
-  // Larger numbers than `room` wrap around at the last level, so that decryption would compare with nothing.
+  // Larger numbers than `room` wrap around at the last level, so that decryption would compare with
+  // nothing.
   const double room = std::pow(2.0, params.level(0).log_q - std::log2(params.scale(0)) - 1);
   for (std::size_t k = 0; k < manifest.outputs.size(); ++k) {
     const double noise = kSigmas * std::pow(2.0, -manifest.demand.noise_bits[k]);

@@ -1,8 +1,10 @@
-// What the client of a compiled program knows: the parameters, how inputs and outputs lie and are scaled, and which keys the program needs.
+// What the client of a compiled program knows: the parameters, how inputs and outputs lie and are
+// scaled, and which keys the program needs.
 //
-// It holds no weights. The ranges of the inputs, the scales of the outputs and the rotations are the model's, and the client sees them.
-// A server may be wrong, or lie: a manifest that comes from elsewhere is checked before anything is computed from it, so that none makes a
-// client fail otherwise than with an error of Jali's, work without bound, or give up a check of its own.
+// It holds no weights. The ranges of the inputs, the scales of the outputs and the rotations are
+// the model's, and the client sees them. A server may be wrong, or lie: a manifest that comes from
+// elsewhere is checked before anything is computed from it, so that none makes a client fail
+// otherwise than with an error of Jali's, work without bound, or give up a check of its own.
 #pragma once
 
 #include <cstddef>
@@ -50,13 +52,15 @@ struct Port {
   std::vector<std::uint64_t> shape;  // of one example
   Layout layout;
   Numbers centre, radius;
-  /// For each number, what an input may hold; for an output, what the examples of the calibration gave, with the margin.
+  /// For each number, what an input may hold; for an output, what the examples of the calibration
+  /// gave, with the margin.
   Numbers low, high;
   double rms = 1, peak = 1;  // the root mean square and the largest modulus of what is sent
   int level = 0;
 
   std::size_t size() const { return static_cast<std::size_t>(layout.size()); }
-  /// Whether ciphertexts of one fit the other: everything but names, ranges and magnitudes is equal, numbers up to rounding.
+  /// Whether ciphertexts of one fit the other: everything but names, ranges and magnitudes is
+  /// equal, numbers up to rounding.
   bool is_like(const Port& other) const;
 };
 
@@ -74,12 +78,13 @@ struct Demand {
   std::map<int, int> rotations;  // each with the highest level at which it is used
   int product = 0;  // the highest level of a product of ciphertexts; 0: there is none
   int conjugation = -1;  // likewise; -1: there is none
-  /// For each output, -log2 of the standard deviation of its noise, in its scale: of the number that has most of it or, of a program that
-  /// bootstraps, the average over numbers.
+  /// For each output, -log2 of the standard deviation of its noise, in its scale: of the number
+  /// that has most of it or, of a program that bootstraps, the average over numbers.
   std::vector<double> noise_bits;
   BootstrapKeys bootstrap = BootstrapKeys::none;
   std::uint64_t bootstrap_bytes = 0;  // of BootstrapKeys::within
-  /// The precision that a bootstrapping of these parameters has; 0 if bounds say how large noise may be.
+  /// The precision that a bootstrapping of these parameters has; 0 if bounds say how large noise
+  /// may be.
   double restored_bits = 0;
   std::vector<std::uint32_t> packings{0};  // with how many slots it bootstraps, 0 for all
 
@@ -101,10 +106,11 @@ struct Manifest {
 /// What must hold of every manifest. Throws CorruptData, whose text names the place.
 void check(const Manifest& manifest);
 
-/// The bytes of a manifest; docs/format.md defines them. They are not authenticated. Throws what check() throws.
+/// The bytes of a manifest; docs/format.md defines them. They are not authenticated. Throws what
+/// check() throws.
 wire::Bytes to_bytes(const Manifest& manifest);
-/// What to_bytes wrote. Throws CorruptData, VersionError, LimitExceeded, ParamsMismatch, and for its parameters InsecureParams.
-/// limits: also of its parameters.
+/// What to_bytes wrote. Throws CorruptData, VersionError, LimitExceeded, ParamsMismatch, and for
+/// its parameters InsecureParams. limits: also of its parameters.
 Manifest manifest_from_bytes(std::span<const std::uint8_t> bytes, const wire::Limits& limits = {});
 
 /// SHA-256 of the bytes, which every message of a program's client and server carries.

@@ -1,4 +1,5 @@
-// The bytes of manifests. Every field is bounded before memory is taken for it, and check() says what the fields mean together.
+// The bytes of manifests. Every field is bounded before memory is taken for it, and check() says
+// what the fields mean together.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -20,7 +21,7 @@ constexpr std::uint32_t kMostParams = 1 << 16;  // bytes
 constexpr std::uint16_t kMostPorts = 1024;
 constexpr std::size_t kMostNameBytes = 4000;
 
-// --- writing --------------------------------------------------------------------------------------------
+// --- writing -------------------------------------------------------------------------------------
 
 template <class To, class From>
 To fitting(From x) {
@@ -91,7 +92,7 @@ void write_demand(Writer& writer, const Demand& demand) {
   for (const std::uint32_t x : demand.packings) writer.u32(x);
 }
 
-// --- reading --------------------------------------------------------------------------------------------
+// --- reading -------------------------------------------------------------------------------------
 
 std::vector<std::uint64_t> read_sizes(Reader& reader) {
   const std::size_t axes = reader.u8();

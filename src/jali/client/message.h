@@ -33,15 +33,17 @@ struct Message {
   std::vector<std::vector<CiphertextPtr>> arrays;  // of each input or output
 };
 
-/// Throws InvalidArgument unless the message comes from this side, belongs to the program, and has the ciphertexts of its ports and as many
-/// examples as it says.
+/// Throws InvalidArgument unless the message comes from this side, belongs to the program, and has
+/// the ciphertexts of its ports and as many examples as it says.
 void check(const Message& message, const Manifest& manifest, const Digest& fingerprint,
            Direction direction);
 
-/// Bytes for transport. They are not authenticated. Throws InvalidArgument without a ciphertext, and what to_bytes of one throws.
+/// Bytes for transport. They are not authenticated. Throws InvalidArgument without a ciphertext,
+/// and what to_bytes of one throws.
 wire::Bytes to_bytes(const Message& message);
-/// What to_bytes wrote. Throws CorruptData, VersionError, LimitExceeded, ParamsMismatch, and what check() throws. limits.max_bytes bounds the
-/// bytes, and five times as much the memory of the ciphertexts.
+/// What to_bytes wrote. Throws CorruptData, VersionError, LimitExceeded, ParamsMismatch, and what
+/// check() throws. limits.max_bytes bounds the bytes, and five times as much the memory of the
+/// ciphertexts.
 Message message_from_bytes(std::span<const std::uint8_t> bytes, const Manifest& manifest,
                            const Digest& fingerprint, Direction direction, const ring::Ring& ring,
                            const wire::Limits& limits = {kMostMessageBytes});

@@ -16,8 +16,9 @@ struct Range {
   std::uint32_t first, last;
 };
 
-// The general categories Cf, Cs, Co, Zl, Zp and Zs of Unicode 14 but the space, and the last two code points of a plane, which are never
-// characters. Control characters (Cc) are no names (params::is_name). Code points without a character yet are let through.
+// The general categories Cf, Cs, Co, Zl, Zp and Zs of Unicode 14 but the space, and the last two
+// code points of a plane, which are never characters. Control characters (Cc) are no names
+// (params::is_name). Code points without a character yet are let through.
 constexpr Range kNotPrintable[] = {
     {0x00a0, 0x00a0},   {0x00ad, 0x00ad},   {0x0600, 0x0605},   {0x061c, 0x061c},
     {0x06dd, 0x06dd},   {0x070f, 0x070f},   {0x0890, 0x0891},   {0x08e2, 0x08e2},

@@ -16,8 +16,9 @@ std::string seconds_text(double seconds);
 /// As C's %g.
 std::string number_text(double x);
 
-/// Whether a name has 1 to 1,000 characters of UTF-8 and none on which a terminal acts: no control or format character, no separator
-/// but the space, no surrogate and none of private use. Names are part of error messages.
+/// Whether a name has 1 to 1,000 characters of UTF-8 and none on which a terminal acts: no control
+/// or format character, no separator but the space, no surrogate and none of private use. Names are
+/// part of error messages.
 bool is_printable_name(std::string_view name);
 
 }  // namespace jali::client

@@ -1,4 +1,5 @@
-// Keeps track of which parts of some regions of memory are free. It never reads or writes that memory.
+// Keeps track of which parts of some regions of memory are free. It never reads or writes that
+// memory.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,8 @@
 
 namespace jali::device {
 
-/// Allocates by best fit, and joins freed blocks with their free neighbours. Two threads must not use it at once.
+/// Allocates by best fit, and joins freed blocks with their free neighbours. Two threads must not
+/// use it at once.
 class Arena {
  public:
   struct Region {

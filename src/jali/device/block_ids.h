@@ -25,8 +25,8 @@ class BlockIds {
 
   /// The block in which an address lies, if a watched pool gave it.
   std::optional<Place> block_of(const void* address);
-  /// The same of any memory. What no watched pool gave is known by its address alone, so that one id may stand for several
-  /// objects, one after the other.
+  /// The same of any memory. What no watched pool gave is known by its address alone, so that one
+  /// id may stand for several objects, one after the other.
   Place find(const void* address);
   /// An id that nothing else has.
   std::uint64_t fresh();

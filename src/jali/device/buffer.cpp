@@ -23,8 +23,8 @@ constexpr std::size_t kRegionAlignment = 512;
 constexpr std::size_t kLaterRegions = 16;  // the first region is larger by this factor
 constexpr std::size_t kSlack = std::size_t{256} << 20;
 
-// Sizes are rounded to a sixteenth of their power of two, at most a mebibyte, so that a freed block fits
-// many requests and at most 1/16 is wasted.
+// Sizes are rounded to a sixteenth of their power of two, at most a mebibyte, so that a freed block
+// fits many requests and at most 1/16 is wasted.
 std::size_t size_class(std::size_t bytes) {
   std::size_t granule = kAlignment;
   while (granule * 32 < bytes && granule < (std::size_t{1} << 20)) granule *= 2;
@@ -45,8 +45,8 @@ struct Pool::State {
   Arena arena;
   std::size_t in_use = 0, cached = 0, peak = 0;
   std::size_t most = 0;  // in use at once, ever
-  // The thread that allocates from another pool for now, that pool, and what the thread has freed since. Only that thread
-  // uses the last two.
+  // The thread that allocates from another pool for now, that pool, and what the thread has freed
+  // since. Only that thread uses the last two.
   std::atomic<std::thread::id> redirected;
   std::shared_ptr<Pool> redirect_to;
   struct Freed {
@@ -55,7 +55,8 @@ struct Pool::State {
     bool secret;
   };
   std::vector<Freed> deferred;
-  // Told of every block, without the mutex, because they have one of their own. A list is replaced, never changed.
+  // Told of every block, without the mutex, because they have one of their own. A list is replaced,
+  // never changed.
   std::atomic<bool> watched = false;
   std::shared_ptr<const Watchers> watchers;
 
@@ -196,8 +197,9 @@ void Pool::release(void* data, std::size_t bytes, bool secret) noexcept {
     } catch (...) {
       state_->memory->free(data, size);
     }
-    // A host hands out more memory than it has, so that no allocation fails before the process is ended. Blocks of sizes that are no
-    // longer asked for are not kept there for ever. Other memories fail, and what is cached is given back then.
+    // A host hands out more memory than it has, so that no allocation fails before the process is
+    // ended. Blocks of sizes that are no longer asked for are not kept there for ever. Other
+    // memories fail, and what is cached is given back then.
     const std::size_t held = state_->in_use + state_->cached;
     if (!state_->memory->host_accessible() || held <= state_->most + state_->most / 2 + kSlack)
       return;

@@ -7,8 +7,8 @@ namespace jali::device {
 enum class Call { allocate, copy, launch, synchronize };
 enum class Fault { none, out_of_memory, launch_failed, device_lost };
 
-/// before() is asked before every such call. Unless its answer is none, that answer is taken for the driver's. Any thread may
-/// call it.
+/// before() is asked before every such call. Unless its answer is none, that answer is taken for
+/// the driver's. Any thread may call it.
 class Faults {
  public:
   virtual ~Faults() = default;

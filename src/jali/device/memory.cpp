@@ -16,8 +16,9 @@ namespace jali::device {
 
 namespace {
 
-/// Blocks of at least this size lie on huge pages if the system offers them. Operations walk a dozen rows at once, and with
-/// small pages misses of the translation buffer cost a third of the time of a key product.
+/// Blocks of at least this size lie on huge pages if the system offers them. Operations walk a
+/// dozen rows at once, and with small pages misses of the translation buffer cost a third of the
+/// time of a key product.
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 class HostMemory final : public Memory {

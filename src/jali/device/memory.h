@@ -12,8 +12,8 @@ namespace jali::device {
 
 inline constexpr std::size_t kUnknown = std::numeric_limits<std::size_t>::max();
 
-/// The raw memory of one device. Copies are ordered with the other operations on the device. copy_out returns when the bytes
-/// have arrived. The other copies may return before they are done.
+/// The raw memory of one device. Copies are ordered with the other operations on the device.
+/// copy_out returns when the bytes have arrived. The other copies may return before they are done.
 class Memory {
  public:
   virtual ~Memory() = default;
@@ -25,22 +25,24 @@ class Memory {
   virtual void fill(void* data, std::uint8_t byte, std::size_t bytes) noexcept = 0;
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;  // within the device
   virtual void copy_in(void* to, const void* host, std::size_t bytes) = 0;
-  /// The same for secrets: returns when the bytes have arrived, and leaves no other copy on the host.
+  /// The same for secrets: returns when the bytes have arrived, and leaves no other copy on the
+  /// host.
   virtual void copy_secret_in(void* to, const void* host, std::size_t bytes) {
     copy_in(to, host, bytes);
   }
   virtual void copy_out(void* host, const void* from, std::size_t bytes) = 0;
-  /// Copies `rows` pieces of `bytes` each within the device. Pieces begin `from_stride` and `to_stride` bytes apart.
+  /// Copies `rows` pieces of `bytes` each within the device. Pieces begin `from_stride` and
+  /// `to_stride` bytes apart.
   virtual void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                          std::size_t bytes, std::size_t rows);
-  /// Interleaves blocks into one. Each block has `rows` pieces of `bytes`, which is a multiple of 64. Piece r of block k
-  /// becomes piece r * from.size() + k. scatter is the inverse.
+  /// Interleaves blocks into one. Each block has `rows` pieces of `bytes`, which is a multiple
+  /// of 64. Piece r of block k becomes piece r * from.size() + k. scatter is the inverse.
   virtual void gather(void* to, std::span<const void* const> from, std::size_t bytes,
                       std::size_t rows);
   virtual void scatter(std::span<void* const> to, const void* from, std::size_t bytes,
                        std::size_t rows);
-  /// Copies from another memory of this kind, ordered with the work of both devices. Returns false if that is not possible,
-  /// so that the bytes have to go through the host.
+  /// Copies from another memory of this kind, ordered with the work of both devices. Returns false
+  /// if that is not possible, so that the bytes have to go through the host.
   virtual bool copy_from(Memory& /*other*/, void* /*to*/, const void* /*from*/,
                          std::size_t /*bytes*/) {
     return false;
@@ -57,8 +59,9 @@ class Memory {
 
 std::shared_ptr<Memory> host_memory();
 
-/// The beginning of the message of OutOfMemory: "could not allocate 1.2 MiB (1234567 bytes) for WHAT; 1.0 MiB (1048576
-/// bytes) are free, so that a block of at most that would fit". Parts that are kUnknown or empty are left out.
+/// The beginning of the message of OutOfMemory: "could not allocate 1.2 MiB (1234567 bytes) for
+/// WHAT; 1.0 MiB (1048576 bytes) are free, so that a block of at most that would fit". Parts that
+/// are kUnknown or empty are left out.
 std::string not_allocated(std::size_t asked, std::size_t free, const std::string& what = {});
 /// 1234567 -> "1.2 MiB (1234567 bytes)"
 std::string readable_bytes(std::size_t bytes);

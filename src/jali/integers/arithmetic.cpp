@@ -9,7 +9,8 @@
 namespace jali::integers {
 namespace {
 
-/// Results of an operation have at most this noise, so that it is paid once and not by every operation that follows.
+/// Results of an operation have at most this noise, so that it is paid once and not by every
+/// operation that follows.
 constexpr double output_noise = 4;
 constexpr std::size_t plans_kept = 512;
 

@@ -1,7 +1,8 @@
 // Encrypted integers: vectors of them, and everything that is computed with them.
 //
-// An operation is a circuit that is built once for its types and kept. If there are several circuits for an operation, of
-// little depth or of few look-ups, the one is run that takes the least time for as many integers as there are.
+// An operation is a circuit that is built once for its types and kept. If there are several
+// circuits for an operation, of little depth or of few look-ups, the one is run that takes the
+// least time for as many integers as there are.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,8 @@ namespace jali::integers {
 /// A vector of encrypted integers of one type.
 class Integers {
  public:
-  /// rows: count * type.digits(m) digits, those of one integer together, the lowest first; none has more noise than `noise`.
+  /// rows: count * type.digits(m) digits, those of one integer together, the lowest first; none has
+  /// more noise than `noise`.
   Integers(IntegerType type, std::size_t count, std::shared_ptr<const Rows> rows, double noise = 1)
       : type_(type), count_(count), rows_(std::move(rows)), noise_(noise) {}
 
@@ -40,7 +42,8 @@ class Integers {
   double noise_;
 };
 
-/// Clear integers: one for all, or one each. Several take a circuit that serves all values, one takes a circuit of its own.
+/// Clear integers: one for all, or one each. Several take a circuit that serves all values, one
+/// takes a circuit of its own.
 struct Clear {
   std::vector<Wide> values;
   bool scalar = false;
@@ -64,9 +67,10 @@ class Value {
 
 enum class Comparison { equal, not_equal, less, less_equal, greater, greater_equal };
 
-/// Operands have one type, and as many integers as each other, or one. Clear operands take the type of the encrypted one,
-/// and must be numbers of it. At least one operand is encrypted. Else InvalidArgument is thrown, with what to change.
-/// Results are modulo 2^bits. Every method may be called from several threads at once.
+/// Operands have one type, and as many integers as each other, or one. Clear operands take the type
+/// of the encrypted one, and must be numbers of it. At least one operand is encrypted. Else
+/// InvalidArgument is thrown, with what to change. Results are modulo 2^bits. Every method may be
+/// called from several threads at once.
 class Arithmetic {
  public:
   explicit Arithmetic(std::shared_ptr<const Machine> machine);
@@ -82,16 +86,17 @@ class Arithmetic {
   Flagged add_overflow(Value x, Value y) const;
   Flagged subtract_overflow(Value x, Value y) const;
   Flagged multiply_overflow(Value x, Value y) const;
-  /// Quotient and remainder. Truncated: the remainder has the sign of x; floor: that of y. If y is 0, the quotient is the
-  /// largest number of the type and the remainder is x.
+  /// Quotient and remainder. Truncated: the remainder has the sign of x; floor: that of y. If y is
+  /// 0, the quotient is the largest number of the type and the remainder is x.
   std::pair<Integers, Integers> divide(Value x, Value y, Rounding rounding) const;
 
   Integers bit_and(Value x, Value y) const;
   Integers bit_or(Value x, Value y) const;
   Integers bit_xor(Value x, Value y) const;
   Integers bit_not(const Integers& x) const;
-  /// By an amount from 0 on: one for all, or one each, or encrypted (then of any unsigned type). Shifts by all bits or more
-  /// leave zeros, or, of a negative number to the right, ones; rotations are modulo the bits.
+  /// By an amount from 0 on: one for all, or one each, or encrypted (then of any unsigned type).
+  /// Shifts by all bits or more leave zeros, or, of a negative number to the right, ones; rotations
+  /// are modulo the bits.
   Integers move(Move move, const Integers& x, Value amount) const;
 
   Integers compare(Comparison how, Value x, Value y) const;  // of type `boolean`
@@ -112,8 +117,8 @@ class Arithmetic {
   /// sum_i weights[i] x_i, one weight for each integer of a row.
   Integers dot(const Integers& x, std::span<const Wide> weights, IntegerType type) const;
   Integers sort(const Integers& x, std::size_t length, bool descending = false) const;
-  /// The largest or smallest, and its first index: an unsigned number of as few bits as it needs, but at least 2, because 1 bit is a
-  /// truth value.
+  /// The largest or smallest, and its first index: an unsigned number of as few bits as it needs,
+  /// but at least 2, because 1 bit is a truth value.
   std::pair<Integers, Integers> extreme(const Integers& x, std::size_t length, bool largest) const;
 
   /// table[index], 0 if there is none. The index is unsigned.
@@ -129,7 +134,8 @@ class Arithmetic {
   struct Cost {
     std::size_t look_ups = 0, depth = 0;
   };
-  /// Calls `operation`, and tells the circuits' look-ups for one lane and the depth, summed over all that it ran.
+  /// Calls `operation`, and tells the circuits' look-ups for one lane and the depth, summed over
+  /// all that it ran.
   Cost cost_of(const std::function<void(const Arithmetic&)>& operation) const;
 
  private:

@@ -49,7 +49,8 @@ Form all_of(Builder& b, std::vector<Form> flags) {
 }  // namespace
 
 std::vector<Form> one_hot(Builder& b, std::span<const Form> index, std::size_t count) {
-  // Pieces of as many digits as a look-up takes. Digits that no index below `count` needs must be 0.
+  // Pieces of as many digits as a look-up takes. Digits that no index below `count` needs must be
+  // 0.
   const int m = b.m();
   const auto at_once = static_cast<std::size_t>(b.p() / m);
   std::size_t digits = 1;

@@ -29,7 +29,8 @@ bool is_clear(const Builder& b, const Word& x) {
                      [&](const Form& digit) { return b.is_clear(digit); });
 }
 
-/// The digits of two words by places of one digit, or, if y is clear, of as many as a look-up takes.
+/// The digits of two words by places of one digit, or, if y is clear, of as many as a look-up
+/// takes.
 struct Places {
   std::vector<Form> x, y;
 };
@@ -112,8 +113,8 @@ Form is_equal(Builder& b, const Word& x, const Word& y) {
 }
 
 Form is_less(Builder& b, const Word& x, const Word& y, bool or_equal) {
-  // y > x is the carry of y + (2^bits - 1 - x), and y >= x that of one more. The lowest place has no place before it: its
-  // state and the constant are a carry at once.
+  // y > x is the carry of y + (2^bits - 1 - x), and y >= x that of one more. The lowest place has
+  // no place before it: its state and the constant are a carry at once.
   if (is_clear(b, x) && !is_clear(b, y)) return -is_less(b, y, x, !or_equal) + 1;
   const auto compare = [](int u, int v) { return u > v ? 0 : u == v ? 1 : 2; };
   const auto carries = [&](int u, int v) { return compare(u, v) + or_equal >= 2 ? 1 : 0; };

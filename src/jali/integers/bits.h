@@ -19,8 +19,9 @@ Form is_less(Builder& b, const Word& x, const Word& y, bool or_equal);
 /// 1 if a signed word is negative.
 Form sign_of(Builder& b, const Word& x);
 
-/// x if `flag` is 1, y if it is 0. Digits have the noise of y and one more, unless this is more than a quarter of the
-/// budget: then they are refreshed. largest: of each digit of the result, where this is less than x and y tell.
+/// x if `flag` is 1, y if it is 0. Digits have the noise of y and one more, unless this is more
+/// than a quarter of the budget: then they are refreshed. largest: of each digit of the result,
+/// where this is less than x and y tell.
 Word select(Builder& b, const Form& flag, const Word& x, const Word& y,
             std::span<const int> largest = {});
 Word bitwise(Builder& b, const Word& x, const Word& y, const std::function<int(int, int)>& f);
@@ -28,18 +29,19 @@ Word bitwise(Builder& b, const Word& x, const Word& y, const std::function<int(i
 /// Bit i of the result is bit from[i] of x, or 0 if from[i] < 0.
 Word moved(Builder& b, const Word& x, IntegerType type, std::span<const int> from);
 enum class Move { left, right, rotate_left, rotate_right };
-/// Where the bits of a shift or rotation come from. A signed number shifted right takes its sign from the left.
+/// Where the bits of a shift or rotation come from. A signed number shifted right takes its sign
+/// from the left.
 std::vector<int> bits_from(IntegerType type, Move move, int amount);
 /// The bits of a word, the lowest first.
 std::vector<Form> bits_of(Builder& b, const Word& x);
-/// The same type with its bits moved, by an amount of these bits. A shift by all bits or more leaves none of them; rotations
-/// are modulo the number of bits.
+/// The same type with its bits moved, by an amount of these bits. A shift by all bits or more
+/// leaves none of them; rotations are modulo the number of bits.
 Word moved_by(Builder& b, const Word& x, Move move, std::span<const Form> amount);
 /// In another type: truncated, or widened by zeros or by the sign.
 Word cast(Builder& b, const Word& x, IntegerType type);
 
-/// Zeros before the highest (or, trailing, after the lowest) bit that is 1; all bits if there is none. `less`: this
-/// constant minus the number instead, if it is not negative.
+/// Zeros before the highest (or, trailing, after the lowest) bit that is 1; all bits if there is
+/// none. `less`: this constant minus the number instead, if it is not negative.
 Word zeros(Builder& b, const Word& x, bool trailing, int less, IntegerType type, Carries how);
 
 }  // namespace jali::integers

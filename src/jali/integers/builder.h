@@ -2,12 +2,13 @@
 //
 // What a builder does by itself, so that algorithms need not:
 //   Waves. There are as many as the longest chain of look-ups.
-//   Several tables on one rotation. Look-ups of the same form share rotations, as many as the range of the form allows.
-//   Places in waves. A rotation that can wait goes into a later wave, if its first one has more than the machine takes at once.
-//   Noise. If a form has more noise than the budget, its term with the most noise is replaced by a look-up that gives the
-//   scaled digit directly. If the digit came from a look-up, then that is one more table there, in the same wave.
-//   Folding. Look-ups of constants, of the identity, of the same form with the same table, and look-ups that no output
-//   needs, do not happen.
+//   Several tables on one rotation. Look-ups of the same form share rotations, as many as the range
+//   of the form allows. Places in waves. A rotation that can wait goes into a later wave, if its
+//   first one has more than the machine takes at once. Noise. If a form has more noise than the
+//   budget, its term with the most noise is replaced by a look-up that gives the scaled digit
+//   directly. If the digit came from a look-up, then that is one more table there, in the same
+//   wave. Folding. Look-ups of constants, of the identity, of the same form with the same table,
+//   and look-ups that no output needs, do not happen.
 #pragma once
 
 #include <array>
@@ -63,7 +64,8 @@ class Builder {
   /// Whether a form has clear digits and no encrypted ones. True for constants.
   bool is_clear(const Form& form) const;
 
-  /// f(x). f: int -> int, on [x.lo, x.hi], which has at most 2^p numbers. So have its values, first to last.
+  /// f(x). f: int -> int, on [x.lo, x.hi], which has at most 2^p numbers. So have its values, first
+  /// to last.
   template <class F>
   Form look_up(const Form& x, const F& f) {
     std::array<std::int32_t, 256> values{};
@@ -71,7 +73,8 @@ class Builder {
     for (int v = x.lo; v <= x.hi; ++v) values[static_cast<std::size_t>(v - x.lo)] = f(v);
     return look_up_values(x, values.data(), nullptr, false);
   }
-  /// f(x, y) of a message x and a digit y of the same space: a look-up of x + 2^m y, or, if y is clear, of x alone.
+  /// f(x, y) of a message x and a digit y of the same space: a look-up of x + 2^m y, or, if y is
+  /// clear, of x alone.
   template <class F>
   Form look_up_two(const Form& x, const Form& y, const F& f) {
     if (x.is_constant()) return look_up(y, [&](int b) { return f(x.constant, b); });
@@ -95,8 +98,8 @@ class Builder {
     }
     return look_up_values(x, values.data(), &key, false);
   }
-  /// amount * [x >= at]. On a negacyclic machine x may have up to 2^(p + 1) numbers, at most 2^p on either side of `at`.
-  /// Two neighbouring thresholds of one form share a rotation.
+  /// amount * [x >= at]. On a negacyclic machine x may have up to 2^(p + 1) numbers, at most 2^p on
+  /// either side of `at`. Two neighbouring thresholds of one form share a rotation.
   Form threshold(const Form& x, int at, int amount = 1);
   /// Whether threshold takes numbers from low to high.
   bool takes(int low, int high, int at) const {
@@ -110,7 +113,8 @@ class Builder {
   /// The wave after which a form is known.
   int level(const Form& form) const;
 
-  /// The circuit with these outputs. Output i is in [0, largest[i]]; one with more noise than `noise` is refreshed.
+  /// The circuit with these outputs. Output i is in [0, largest[i]]; one with more noise than
+  /// `noise` is refreshed.
   std::shared_ptr<const Circuit> finish(std::span<const Form> outputs, std::span<const int> largest,
                                         double noise);
 

@@ -9,11 +9,13 @@
 namespace jali::integers {
 namespace {
 
-/// V = carry + sum w_i t_i and a threshold theta, so that the carry leaves the chain if and only if V >= theta. If the
-/// carry is not in V, then the state of the chain is 2 if V >= theta, 1 if V = theta - 1, else 0.
+/// V = carry + sum w_i t_i and a threshold theta, so that the carry leaves the chain if and only if
+/// V >= theta. If the carry is not in V, then the state of the chain is 2 if V >= theta, 1 if V =
+/// theta - 1, else 0.
 ///
-/// Invariant: V with its carry is at most `most`, and a carry leaves iff V >= theta. One more state t of weight w passes
-/// the carry on if theta' = w + theta; t = 0 must not reach theta', so w > most - theta; t = 2 must, so w >= theta.
+/// Invariant: V with its carry is at most `most`, and a carry leaves iff V >= theta. One more state
+/// t of weight w passes the carry on if theta' = w + theta; t = 0 must not reach theta', so w >
+/// most - theta; t = 2 must, so w >= theta.
 class Chain {
  public:
   Chain(const Builder& b, Form carry, bool known)
@@ -54,7 +56,8 @@ class Chain {
   int theta_ = 1, most_ = 1;
 };
 
-/// A run of places with its state, and inside it the runs that begin where it begins and end before a boundary.
+/// A run of places with its state, and inside it the runs that begin where it begins and end before
+/// a boundary.
 struct Segment {
   Form state;
   std::size_t first = 0;  // the boundary before it
@@ -71,8 +74,9 @@ struct Segment {
   }
 };
 
-/// Chains whose carries enter the segments: entry i before states[i], the last after them all. Every round composes as many
-/// segments as fit, and moves the front, whose carry is known, as far as fits.
+/// Chains whose carries enter the segments: entry i before states[i], the last after them all.
+/// Every round composes as many segments as fit, and moves the front, whose carry is known, as far
+/// as fits.
 std::vector<Chain> carries_before(Builder& b, std::span<const Form> states, const Form& carry,
                                   bool boundaries) {
   std::vector<Segment> segments;
@@ -120,8 +124,9 @@ std::vector<Chain> carries_before(Builder& b, std::span<const Form> states, cons
   return out;
 }
 
-/// In a space of 2 bits two states do not fit one look-up. There a state is 2 g + p, with g and p bits, and the carry that
-/// leaves places i .. j is [t_j + g >= 2], g the one that leaves i .. j - 1 (Sklansky's tree).
+/// In a space of 2 bits two states do not fit one look-up. There a state is 2 g + p, with g and p
+/// bits, and the carry that leaves places i .. j is [t_j + g >= 2], g the one that leaves i .. j -
+/// 1 (Sklansky's tree).
 struct Bits {
   Form state, generate, propagate;
 };
@@ -207,8 +212,9 @@ Sum by_blocks(Builder& b, std::span<const Form> sums, std::span<const int> radix
   return out;
 }
 
-/// States of runs of places, each found in as few waves as its length allows. k states fit one look-up. A run that begins
-/// at the front of some round, F_0 = 0, F_j = k + .. + k^j, consists of blocks of k^l places, which others share.
+/// States of runs of places, each found in as few waves as its length allows. k states fit one
+/// look-up. A run that begins at the front of some round, F_0 = 0, F_j = k + .. + k^j, consists of
+/// blocks of k^l places, which others share.
 class Runs {
  public:
   Runs(Builder& b, std::vector<Form> states) : b_(b), states_(std::move(states)) {
@@ -240,7 +246,8 @@ class Runs {
     while (true) {
       Chain out = from;
       for (const Piece& piece : pieces) out.push(piece.state, highest_);
-      // Too many, or too noisy for weights that need no look-ups of their own: the last ones become one.
+      // Too many, or too noisy for weights that need no look-ups of their own: the last ones become
+      // one.
       std::size_t merged = pieces.size() > fits_ ? pieces.size() - fits_ + 1 : 1;
       if (merged == 1 && pieces.size() > 2 && out.noise() > b_.space().noise_budget &&
           b_.level(pieces.back().state) < wave &&
@@ -323,7 +330,8 @@ Sum by_tree(Builder& b, std::span<const Form> sums, std::span<const int> radix, 
     return out;
   }
 
-  // The fronts F_j, whose carries are known after wave `first` + j, until one look-up reaches the last place from there.
+  // The fronts F_j, whose carries are known after wave `first` + j, until one look-up reaches the
+  // last place from there.
   const std::size_t places = n - start;
   const int first = std::max(1, b.level(front));
   Runs runs(b, std::move(states));
@@ -344,8 +352,8 @@ Sum by_tree(Builder& b, std::span<const Form> sums, std::span<const int> radix, 
     chains.push_back(runs.with_carry(carry_at(j, 1), fronts[j], next, first + static_cast<int>(j)));
     fronts.push_back(next);
   }
-  // A digit is (M + [state + carry >= 2]) mod q, looked up at M + 2^m (state + carry). Of two places between fronts one has
-  // its own carry, and the other one the same carry and a state.
+  // A digit is (M + [state + carry >= 2]) mod q, looked up at M + 2^m (state + carry). Of two
+  // places between fronts one has its own carry, and the other one the same carry and a state.
   const int scale = 1 << b.m();
   for (std::size_t j = 0; j < fronts.size(); ++j) {
     const bool last = j + 1 == fronts.size();

@@ -1,5 +1,5 @@
-// A circuit over digits: waves of look-ups, each of a linear combination of what earlier waves left. One circuit serves
-// every integer of a vector, its lanes.
+// A circuit over digits: waves of look-ups, each of a linear combination of what earlier waves
+// left. One circuit serves every integer of a vector, its lanes.
 //
 // A circuit is made by a Builder, once for each operation and type, and is not changed afterwards.
 #pragma once
@@ -15,15 +15,17 @@ namespace jali::integers {
 
 class Circuit : public std::enable_shared_from_this<Circuit> {
  public:
-  /// A digit that a combination may read: digit `index` of operand `operand`, or, if operand is negative, result `index` of
-  /// the rotation whose results begin at `slot` of the arena, `results` of them.
+  /// A digit that a combination may read: digit `index` of operand `operand`, or, if operand is
+  /// negative, result `index` of the rotation whose results begin at `slot` of the arena, `results`
+  /// of them.
   struct Column {
     std::int32_t operand = -1;
     std::uint32_t slot = 0;
     std::uint32_t index = 0;
     std::uint32_t results = 1;
   };
-  /// Linear combinations of columns, of clear digits and of a constant, in rows. Constants are in halves.
+  /// Linear combinations of columns, of clear digits and of a constant, in rows. Constants are in
+  /// halves.
   struct Combinations {
     std::vector<std::uint32_t> begin{0}, column;
     std::vector<std::int32_t> weight;
@@ -32,8 +34,8 @@ class Circuit : public std::enable_shared_from_this<Circuit> {
     std::vector<std::int32_t> constant;
     std::size_t rows() const { return constant.size(); }
   };
-  /// The look-ups of a wave, sorted by their kind. Rotation r takes the table `table[r]`, plus the value of the clear
-  /// combination key[r] if that is not negative.
+  /// The look-ups of a wave, sorted by their kind. Rotation r takes the table `table[r]`, plus the
+  /// value of the clear combination key[r] if that is not negative.
   struct Wave {
     Combinations inputs;
     std::vector<std::uint32_t> table;

@@ -18,8 +18,9 @@ int total(const std::vector<Form>& terms) {
                          [](int sum, const Form& term) { return sum + term.hi; });
 }
 
-/// Low digit and carry of a sum. One of more than 2^p - 1 is looked up without its highest bit, which goes into the carry with
-/// the weight that it has there. The bit is then needed once if the sum has so little noise that q^2 more does not hurt.
+/// Low digit and carry of a sum. One of more than 2^p - 1 is looked up without its highest bit,
+/// which goes into the carry with the weight that it has there. The bit is then needed once if the
+/// sum has so little noise that q^2 more does not hurt.
 struct Split {
   Form low, high;
 };
@@ -35,8 +36,9 @@ Split split(Builder& b, const Form& sum, int q) {
   return {std::move(low), (high + bit).within(0, sum.hi / q)};
 }
 
-/// Takes terms whose sum can be split, as much as fits, from terms that are sorted by their worth. wide: sums may have more
-/// than p bits, if this makes them so large that three look-ups split them and not two.
+/// Takes terms whose sum can be split, as much as fits, from terms that are sorted by their worth.
+/// wide: sums may have more than p bits, if this makes them so large that three look-ups split them
+/// and not two.
 Form take_sum(const Builder& b, std::vector<Form>& terms, bool wide) {
   const int q = 1 << b.m(), size = b.space().size();
   const double budget = b.space().noise_budget;
@@ -209,8 +211,9 @@ Word multiply(Builder& b, const Word& x, const Word& y, IntegerType type, Carrie
 
 Word multiply_by_squares(Builder& b, const Word& x, const Word& y, IntegerType type, Carries how,
                          int wide_rounds) {
-  // u v = h(u + v) - g(u) - g(v) with h = g = s (s - 1) / 2 - a s, for any a. Of all a take the one for which h has the
-  // fewest values, and of all offsets the one for which h + offset has the smallest high digit.
+  // u v = h(u + v) - g(u) - g(v) with h = g = s (s - 1) / 2 - a s, for any a. Of all a take the one
+  // for which h has the fewest values, and of all offsets the one for which h + offset has the
+  // smallest high digit.
   const int q = 1 << b.m();
   const auto floor_by = [q](int v) { return v >= 0 ? v / q : -((q - 1 - v) / q); };
   int slope = 0, offset = 0, best = 1 << 20;
@@ -240,11 +243,12 @@ Word multiply_by_squares(Builder& b, const Word& x, const Word& y, IntegerType t
       if (i + j + 1 < n) columns[i + j + 1].push_back(high - high.lo);
     }
   }
-  // Of column k lacks W_k = sum_{i <= k} w_i with w_i = -g(x_i) - g(y_i), shifted by constants so that w_i >= 0. Let e_k be any
-  // numbers with e_0 = 0 that are W_{k-1} modulo q - 1. Then z_k = (q e_{k+1} - e_k - w_k) / (q - 1) are integers, and modulo
-  // q^n their sum of z_k q^k is that of W_k q^k, because (q - 1) sum_{k >= i} q^k = q^n - q^i. Take e_{k+1} = E + P_k, where
-  // P_k is the sum of the w of its group up to w_k modulo q - 1, and E the sum of the last P of the groups before. Then
-  // z_k = E + P_k - f_k with f_k = floor((P_{k-1} + w_k) / (q - 1)).
+  // Of column k lacks W_k = sum_{i <= k} w_i with w_i = -g(x_i) - g(y_i), shifted by constants so
+  // that w_i >= 0. Let e_k be any numbers with e_0 = 0 that are W_{k-1} modulo q - 1. Then z_k = (q
+  // e_{k+1} - e_k - w_k) / (q - 1) are integers, and modulo q^n their sum of z_k q^k is that of W_k
+  // q^k, because (q - 1) sum_{k >= i} q^k = q^n - q^i. Take e_{k+1} = E + P_k, where P_k is the sum
+  // of the w of its group up to w_k modulo q - 1, and E the sum of the last P of the groups before.
+  // Then z_k = E + P_k - f_k with f_k = floor((P_{k-1} + w_k) / (q - 1)).
   int most = 0;
   for (int v = 0; v < q; ++v) most = std::max(most, h(v));
   const bool slow = how.block == Carries::one_by_one;

@@ -8,8 +8,9 @@
 namespace jali::integers {
 namespace {
 
-/// Remainder minus a multiple, and whether the remainder is at least that. above: whether the multiple has digits that the
-/// remainder has not; it is one more place, through which a carry passes if there are none.
+/// Remainder minus a multiple, and whether the remainder is at least that. above: whether the
+/// multiple has digits that the remainder has not; it is one more place, through which a carry
+/// passes if there are none.
 Sum minus_multiple(Builder& b, const Word& remainder, const Word& multiple, const Form& above,
                    Carries how) {
   const int q = 1 << b.m();
@@ -59,7 +60,8 @@ Quotient divide_unsigned(Builder& b, const Word& x, const Word& y, std::span<con
     remainder.digits.insert(remainder.digits.begin(), x[step]);
     remainder.type.bits = static_cast<int>(remainder.size()) * m;
     const std::size_t width = remainder.size();
-    // What is left is at most what was taken from x so far, so that its highest digit has no more bits than that of x.
+    // What is left is at most what was taken from x so far, so that its highest digit has no more
+    // bits than that of x.
     std::vector<int> largest(width, q - 1);
     largest.back() = radix(x, n - 1, b) - 1;
     if (how.bit_by_bit) {
@@ -168,8 +170,9 @@ Quotient divide_by_constant(Builder& b, const Word& x, Wide divisor, Carries how
     out.remainder = moved(b, x, x.type, from);
     return out;
   }
-  // With f = ceil(2^(bits + shift) / d), 2^(shift-1) < d < 2^shift: floor(x / d) = floor(x f / 2^(bits + shift)) for all
-  // x < 2^bits (Granlund and Montgomery 1994, theorem 4.2). f has bits + 1 bits.
+  // With f = ceil(2^(bits + shift) / d), 2^(shift-1) < d < 2^shift: floor(x / d) = floor(x f /
+  // 2^(bits + shift)) for all x < 2^bits (Granlund and Montgomery 1994, theorem 4.2). f has bits +
+  // 1 bits.
   using Wider = unsigned __int128;
   Wider factor = 0, rest = 1;  // long division of 2^(bits + shift), bit by bit, and 1 more
   for (int i = 0; i < bits + shift; ++i) {

@@ -16,8 +16,9 @@ struct Division {
   Carries carries;
 };
 
-/// x / y and the remainder. multiples: y, 2 y, .., (2^m - 1) y, with one more digit than y, if y is clear; else empty. If y
-/// is 0, the quotient is the largest number of the type, and the remainder is x. The lowest number divided by -1 is itself.
+/// x / y and the remainder. multiples: y, 2 y, .., (2^m - 1) y, with one more digit than y, if y is
+/// clear; else empty. If y is 0, the quotient is the largest number of the type, and the remainder
+/// is x. The lowest number divided by -1 is itself.
 Quotient divide(Builder& b, const Word& x, const Word& y, std::span<const Word> multiples,
                 Rounding rounding, Division how);
 /// A signed divisor: whether it is negative, whether it is 0, and its magnitude.
@@ -25,7 +26,8 @@ struct Divisor {
   Form negative, zero;
   Word size;
 };
-/// Quotient and remainder of signed numbers from those of their magnitudes, which are unsigned numbers of as many bits.
+/// Quotient and remainder of signed numbers from those of their magnitudes, which are unsigned
+/// numbers of as many bits.
 Quotient with_signs(Builder& b, const Quotient& sizes, const Form& x_negative, const Divisor& y,
                     Rounding rounding, Carries how);
 /// The same as divide of unsigned numbers and a constant divisor that is not 0.

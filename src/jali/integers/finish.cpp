@@ -1,4 +1,5 @@
-// The last step of a builder: which results share a rotation, in which wave each rotation runs, and where its results lie.
+// The last step of a builder: which results share a rotation, in which wave each rotation runs, and
+// where its results lie.
 #include <algorithm>
 #include <bit>
 #include <string>
@@ -29,7 +30,8 @@ void Builder::append(Circuit::Combinations& to, const Form& form,
   to.constant.push_back(halves);
 }
 
-/// Sets the deadlines of what the results need. A node is made after those that it reads. Returns the number of waves.
+/// Sets the deadlines of what the results need. A node is made after those that it reads. Returns
+/// the number of waves.
 int Builder::need(std::span<const Form> results) {
   int depth = 0;
   for (const Form& result : results) depth = std::max(depth, level(result));
@@ -54,8 +56,8 @@ int Builder::need(std::span<const Form> results) {
   return depth;
 }
 
-/// The outputs that are needed, the most urgent of a node together: as many on one rotation as its range allows, or two
-/// neighbouring thresholds.
+/// The outputs that are needed, the most urgent of a node together: as many on one rotation as its
+/// range allows, or two neighbouring thresholds.
 std::vector<Builder::Rotation> Builder::rotations() {
   std::vector<Rotation> out;
   const auto begin = [&](std::uint32_t node, int stride) {
@@ -96,8 +98,9 @@ std::vector<Builder::Rotation> Builder::rotations() {
   return out;
 }
 
-/// Gives each rotation its wave: those whose deadline it is, and then the most urgent ones. These fill it up to what the machine
-/// looks up at once, or, of a small circuit, to a third above the average. The inputs of a rotation have earlier deadlines.
+/// Gives each rotation its wave: those whose deadline it is, and then the most urgent ones. These
+/// fill it up to what the machine looks up at once, or, of a small circuit, to a third above the
+/// average. The inputs of a rotation have earlier deadlines.
 void Builder::place(std::vector<Rotation>& rotations, int depth) const {
   const std::size_t most =
       std::min(space_.wave, rotations.size() * 4 / (3 * static_cast<std::size_t>(depth) + 1) + 1);
@@ -132,7 +135,8 @@ void Builder::place(std::vector<Rotation>& rotations, int depth) const {
 
 namespace {
 
-/// The first place of `count` neighbouring slots that are free, where slot s is in use up to wave in_use[s].
+/// The first place of `count` neighbouring slots that are free, where slot s is in use up to wave
+/// in_use[s].
 std::uint32_t find_slots(std::vector<int>& in_use, std::size_t count, int wave) {
   std::size_t run = 0, s = 0;
   for (; s < in_use.size() && run < count; ++s) run = in_use[s] <= wave ? run + 1 : 0;
@@ -189,7 +193,8 @@ std::shared_ptr<const Circuit> Builder::finish(std::span<const Form> outputs,
   std::vector<Rotation> all = rotations();
   place(all, depth);
 
-  // The rotations of each wave, by kind; and when their results are read for the last time, the outputs after all waves.
+  // The rotations of each wave, by kind; and when their results are read for the last time, the
+  // outputs after all waves.
   std::vector<std::vector<std::uint32_t>> waves(static_cast<std::size_t>(depth));
   const auto read_by = [&](const Form& form, int wave) {
     for (const Form::Term& term : form.terms) {

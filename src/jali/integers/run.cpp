@@ -1,4 +1,5 @@
-// How a machine whose ciphertext is one digit runs a circuit: each wave is a combination of rows and a look-up.
+// How a machine whose ciphertext is one digit runs a circuit: each wave is a combination of rows
+// and a look-up.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -51,7 +52,8 @@ struct Address {
   std::uint32_t base = 0, stride = 0;
 };
 
-/// The combinations of every lane. Lane-major puts the rows of one lane together; else those of one combination.
+/// The combinations of every lane. Lane-major puts the rows of one lane together; else those of one
+/// combination.
 class Expanded {
  public:
   void expand(const Circuit::Combinations& from, std::span<const Address> address,
@@ -103,7 +105,8 @@ std::unique_ptr<Rows> Machine::run(const Circuit& circuit, const Run& run) const
   const std::size_t outputs = circuit.outputs.rows();
   if (run.lanes == 0 || outputs == 0) return allocate(run.lanes * outputs);
 
-  // Rows: operands that all lanes share, then for each lane of a part its operands, its slots, and what it looks up.
+  // Rows: operands that all lanes share, then for each lane of a part its operands, its slots, and
+  // what it looks up.
   std::size_t shared = 0, own = circuit.arena;
   for (std::size_t k = 0; k < circuit.operands.size(); ++k) {
     (run.operands[k].broadcast ? shared : own) += circuit.operands[k];

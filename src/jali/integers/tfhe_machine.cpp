@@ -15,7 +15,8 @@ using backend::LweCombination;
 
 constexpr std::size_t kMostBytes = std::size_t{4} << 30;
 constexpr std::size_t kTableBytes = std::size_t{128} << 20;
-// A call of the engine takes so many waves at most, because every rotation of it has an accumulator in memory.
+// A call of the engine takes so many waves at most, because every rotation of it has an accumulator
+// in memory.
 constexpr std::size_t kWavesAtOnce = 64;
 // A graph is worth its memory if its waves are so short that the host's share of them counts.
 constexpr std::size_t kPrograms = 32;
@@ -151,7 +152,8 @@ void TfheMachine::look_up(Rows& out, std::size_t out_first, const Rows& in,
 void TfheMachine::look_up_in(const Polynomials& tables, Rows& out, std::size_t out_first,
                              const Rows& in, const RowLookUps& look_ups) const {
   const std::size_t at_once = rotations_at_once();
-  // Every call takes what follows in the input, of whatever kinds, so that a wave is one blind rotation.
+  // Every call takes what follows in the input, of whatever kinds, so that a wave is one blind
+  // rotation.
   std::size_t group = 0, taken = 0, result = out_first;
   for (std::size_t first = 0; first < look_ups.of_input.size();) {
     std::vector<Share> shares;
@@ -172,7 +174,8 @@ void TfheMachine::look_up_in(const Polynomials& tables, Rows& out, std::size_t o
   }
 }
 
-/// The machine, with a circuit's tables at hand, which it keeps: for recordings, which upload nothing.
+/// The machine, with a circuit's tables at hand, which it keeps: for recordings, which upload
+/// nothing.
 class TfheMachine::WithTables final : public Machine {
  public:
   WithTables(const TfheMachine& machine, std::shared_ptr<const Polynomials> tables)

@@ -35,30 +35,34 @@ class TfheRows final : public Rows {
 };
 
 struct TfheMachineOptions {
-  /// The bytes that an operation may take for its digits; 0: half of what the device has free, at most 4 GiB.
+  /// The bytes that an operation may take for its digits; 0: half of what the device has free, at
+  /// most 4 GiB.
   std::size_t memory = 0;
   /// So many bootstrappings take as long as one; 0: as the engine says.
   std::size_t wave = 0;
   /// Whether small circuits are recorded, so that a run is one graph. By default they are on a GPU.
   std::optional<bool> records = {};
-  /// Called when a circuit cannot be recorded for want of memory. It runs without, which takes longer.
+  /// Called when a circuit cannot be recorded for want of memory. It runs without, which takes
+  /// longer.
   std::function<void()> unrecorded = {};
 };
 
-/// Its noise budget is Params::max_norm2(). Before a circuit runs, the noise of each of its look-ups is counted, by the origins
-/// of all errors. If operands have errors in common and a look-up would get more than the budget, all digits are looked up
-/// first in tables that differ, which makes their errors independent (Apart). So every look-up fails with at most the
+/// Its noise budget is Params::max_norm2(). Before a circuit runs, the noise of each of its
+/// look-ups is counted, by the origins of all errors. If operands have errors in common and a
+/// look-up would get more than the budget, all digits are looked up first in tables that differ,
+/// which makes their errors independent (Apart). So every look-up fails with at most the
 /// parameters' probability.
 class TfheMachine final : public Machine {
  public:
-  /// Throws InvalidArgument, with what to change, for parameters in which integers cannot be computed.
+  /// Throws InvalidArgument, with what to change, for parameters in which integers cannot be
+  /// computed.
   explicit TfheMachine(std::shared_ptr<const tfhe::Evaluator> evaluator,
                        const TfheMachineOptions& options = {});
 
   const tfhe::Evaluator& evaluator() const { return *evaluator_; }
 
-  /// The digits of an encrypted vector, which must be in the engine's memory. Throws RangeExceeded if a value may be
-  /// 2^message_bits or more: circuits would compute something else.
+  /// The digits of an encrypted vector, which must be in the engine's memory. Throws RangeExceeded
+  /// if a value may be 2^message_bits or more: circuits would compute something else.
   static std::shared_ptr<const Rows> rows_of(const tfhe::Ciphertext& digits);
   /// An encrypted vector of digits. largest: of each digit, in turn.
   tfhe::Ciphertext ciphertext(const Rows& digits, std::span<const int> largest) const;

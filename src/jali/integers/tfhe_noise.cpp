@@ -234,7 +234,8 @@ std::vector<std::int16_t> tables_of(const Apart& apart, const Space& space) {
   std::vector<std::int16_t> out;
   for (const int factor : {2, 0}) {
     for (std::size_t k = 0; k < apart.each; ++k) {
-      // The digits of its number in base 4 size: the torus has so many half steps. A table of zeros alone would have no error.
+      // The digits of its number in base 4 size: the torus has so many half steps. A table of zeros
+      // alone would have no error.
       std::size_t left = k + 1;
       for (std::size_t v = 0; v < size; ++v) {
         out.push_back(static_cast<std::int16_t>(

@@ -1,4 +1,5 @@
-// Circuits that are recorded: a run of the same circuit on as many integers is one graph of the device.
+// Circuits that are recorded: a run of the same circuit on as many integers is one graph of the
+// device.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +15,19 @@
 
 namespace jali::integers {
 
-/// May be used from several threads. A shape is run as it is for the first time, and recorded at the second.
+/// May be used from several threads. A shape is run as it is for the first time, and recorded at
+/// the second.
 class TfhePrograms {
  public:
-  /// refused: called once for each shape that the device has no memory to record. It then runs by its work, at every call.
+  /// refused: called once for each shape that the device has no memory to record. It then runs by
+  /// its work, at every call.
   TfhePrograms(std::shared_ptr<device::Device> device, std::size_t most,
                std::function<void()> refused = {})
       : device_(std::move(device)), most_(most), refused_(std::move(refused)) {}
 
   using Work = std::function<std::unique_ptr<Rows>(const Run&)>;
-  /// Runs the circuit by `work`, or plays back what work did for the same circuit, number of lanes and kinds of operands.
-  /// The circuit has no clear digits, and work uploads nothing.
+  /// Runs the circuit by `work`, or plays back what work did for the same circuit, number of lanes
+  /// and kinds of operands. The circuit has no clear digits, and work uploads nothing.
   std::unique_ptr<Rows> run(const Machine& machine, const Circuit& circuit, const Run& run,
                             const Work& work);
   /// How many shapes are recorded.

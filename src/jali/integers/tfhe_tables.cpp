@@ -8,9 +8,10 @@ namespace jali::integers {
 
 namespace {
 
-/// Of a table t in halves of a step, coefficient c is t(e) step / 2 with e = floor((c + N/2P) P/N), P = 2^p: the box of entry
-/// e has N/P coefficients, shifted by half a box, so that errors to both sides stay in it. The last half box belongs to
-/// entry 0 with a negative error, and has the sign that X^N = -1 takes away.
+/// Of a table t in halves of a step, coefficient c is t(e) step / 2 with e = floor((c + N/2P) P/N),
+/// P = 2^p: the box of entry e has N/P coefficients, shifted by half a box, so that errors to both
+/// sides stay in it. The last half box belongs to entry 0 with a negative error, and has the sign
+/// that X^N = -1 takes away.
 template <class Word>
 void append_polynomial(std::vector<std::byte>& out, std::span<const std::int16_t> table,
                        std::size_t N, std::uint64_t step) {

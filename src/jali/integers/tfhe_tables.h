@@ -28,7 +28,8 @@ class TfheTables {
   /// most: the bytes that are kept for later.
   TfheTables(tfhe::ParamsPtr params, std::size_t most);
 
-  /// tables: as in RowLookUps. Whoever holds the result keeps the polynomials; for others they stay while there is room.
+  /// tables: as in RowLookUps. Whoever holds the result keeps the polynomials; for others they stay
+  /// while there is room.
   std::shared_ptr<const Polynomials> of(const backend::TfheOps& engine,
                                         std::span<const std::int16_t> tables) const;
   /// Polynomials of the caller's own. In a recording they are part of it.

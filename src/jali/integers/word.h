@@ -35,7 +35,8 @@ Wide joined(std::span<const std::uint8_t> digits, IntegerType type, int m);
 struct Word {
   IntegerType type;
   std::vector<Form> digits;
-  /// Of a clear word that is signed: its highest digit with the sign bit turned, by which it is compared.
+  /// Of a clear word that is signed: its highest digit with the sign bit turned, by which it is
+  /// compared.
   Form turned_top = {};
 
   std::size_t size() const { return digits.size(); }

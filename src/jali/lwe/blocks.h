@@ -54,7 +54,8 @@ struct GlweBlock {
   backend::ConstGlweView view() const { return {data.data(), count}; }
 };
 
-/// GGSW ciphertexts, one after the other, each of which is (k + 1) l rows that are GLWE ciphertexts.
+/// GGSW ciphertexts, one after the other, each of which is (k + 1) l rows that are GLWE
+/// ciphertexts.
 struct GgswBlock {
   Gadget gadget;
   GlweBlock rows;
@@ -77,8 +78,9 @@ GlweBlock make_glwe(device::Pool& pool, Torus torus, GlweDimension k, Polynomial
 GgswBlock make_ggsw(device::Pool& pool, Torus torus, GlweDimension k, PolynomialSize N,
                     const Gadget& gadget, std::size_t count);
 
-/// The bodies of LWE ciphertexts in host memory, with a seed for their masks. The mask of ciphertext i is the first words
-/// of stream i of the seed (random/prng.h), with the least significant byte first.
+/// The bodies of LWE ciphertexts in host memory, with a seed for their masks. The mask of
+/// ciphertext i is the first words of stream i of the seed (random/prng.h), with the least
+/// significant byte first.
 struct SeededLwe {
   random::Seed seed{};
   Torus torus = Torus::t64;
@@ -89,7 +91,8 @@ struct SeededLwe {
   std::size_t bytes() const { return sizeof(seed) + count * backend::torus_bytes(torus); }
 };
 
-/// The same for GLWE ciphertexts. Mask polynomial c of ciphertext i is words c N to (c + 1) N - 1 of stream i.
+/// The same for GLWE ciphertexts. Mask polynomial c of ciphertext i is words c N to (c + 1) N - 1
+/// of stream i.
 struct SeededGlwe {
   random::Seed seed{};
   Torus torus = Torus::t64;

@@ -84,8 +84,8 @@ struct Term {
   std::int64_t weight;
 };
 
-/// What `pack` takes: for each of `count` GLWE ciphertexts x, the sums of the terms, and for each t the words x_c[t] of all
-/// polynomials c, then 0.
+/// What `pack` takes: for each of `count` GLWE ciphertexts x, the sums of the terms, and for each t
+/// the words x_c[t] of all polynomials c, then 0.
 Rows transposed(const backend::TfheConfig& config, std::size_t count,
                 std::initializer_list<Term> terms) {
   const std::size_t N = config.N.value, polynomials = config.k.value + 1;
@@ -120,7 +120,8 @@ void negative_product(const backend::TfheOps& engine, const GgswBlock& ggsw, std
   engine.pack(out, coefficients.view(), where, N, ggsw.at(which));
 }
 
-/// work(first, number) for pieces of `count` ciphertexts, of so many words that lists of their words take some megabytes.
+/// work(first, number) for pieces of `count` ciphertexts, of so many words that lists of their
+/// words take some megabytes.
 template <class Work>
 void in_pieces(const backend::TfheConfig& config, std::size_t count, const Work& work) {
   const std::size_t words = (config.k.value + 1) * config.N.value;
@@ -205,7 +206,8 @@ GlweBlock cmux(const backend::TfheOps& engine, const GgswBlock& selector, std::s
   GlweBlock out = made(engine, zero.count, key_id);
   const std::size_t words = zero.words() / zero.count;
   in_pieces(config, zero.count, [&](std::size_t first, std::size_t count) {
-    // One after the other, as `combine` reads them: zero, one, and minus their difference times the bit.
+    // One after the other, as `combine` reads them: zero, one, and minus their difference times the
+    // bit.
     GlweBlock all = made(engine, 3 * count, key_id);
     const std::size_t bytes = all.bytes() / 3;
     engine.copies().copy(all.data.data(), at<const std::byte>(zero, first), bytes);

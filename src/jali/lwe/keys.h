@@ -1,5 +1,5 @@
-// The keys that an evaluator is given, which are public, and how an engine takes them. Keys that hold the secret are in
-// lwe/secret/.
+// The keys that an evaluator is given, which are public, and how an engine takes them. Keys that
+// hold the secret are in lwe/secret/.
 #pragma once
 
 #include <cstddef>
@@ -23,19 +23,22 @@ using ParamsPtr = tfhe::ParamsPtr;
 struct EvaluationKeys {
   ParamsPtr params;
   KeyId key_id;
-  /// The bootstrapping key: GGSW ciphertexts of the units of every step, in the order of backend::Rotation.
+  /// The bootstrapping key: GGSW ciphertexts of the units of every step, in the order of
+  /// backend::Rotation.
   SeededGgsw rotation;
-  /// The key-switching key from the large secret S to the small one: row (i, j) has the phase S_i 2^(32 - j base_log).
+  /// The key-switching key from the large secret S to the small one: row (i, j) has the phase S_i
+  /// 2^(32 - j base_log).
   SeededLwe switching;
-  /// The packing key-switching key, from the secret s of the ciphertexts that users hold to GLWE, with the gadget of the
-  /// rotation: ciphertext (i, j) has the phase s_i 2^(w - j base_log) in its coefficient 0.
+  /// The packing key-switching key, from the secret s of the ciphertexts that users hold to GLWE,
+  /// with the gadget of the rotation: ciphertext (i, j) has the phase s_i 2^(w - j base_log) in its
+  /// coefficient 0.
   std::optional<SeededGlwe> packing;
 
   std::size_t bytes() const;
 };
 
-/// The compact public key, with which whoever has it encrypts for the holder of the secret key: k GLWE encryptions of 0 under
-/// the large key, with their masks as a seed, in host memory.
+/// The compact public key, with which whoever has it encrypts for the holder of the secret key: k
+/// GLWE encryptions of 0 under the large key, with their masks as a seed, in host memory.
 struct PublicKey {
   ParamsPtr params;
   SeededGlwe zeros;
@@ -51,8 +54,9 @@ struct PreparedKeys {
   KeyId key_id{};
 };
 
-/// Gives the keys to the engine, a part at a time, so that the expanded bootstrapping key never lies in host memory as a
-/// whole. Throws ParamsMismatch if the keys or the engine were made for other parameters.
+/// Gives the keys to the engine, a part at a time, so that the expanded bootstrapping key never
+/// lies in host memory as a whole. Throws ParamsMismatch if the keys or the engine were made for
+/// other parameters.
 PreparedKeys prepare(const backend::TfheOps& engine, const EvaluationKeys& keys,
                      const Progress& progress = {}, const Checkpoint& checkpoint = {});
 

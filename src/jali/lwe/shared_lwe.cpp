@@ -4,8 +4,8 @@
 
 namespace jali::lwe {
 
-/// There is no lock, because a forked child must not find one taken. If several threads are the first at once, each of them
-/// expands, and the words of one of them are kept.
+/// There is no lock, because a forked child must not find one taken. If several threads are the
+/// first at once, each of them expands, and the words of one of them are kept.
 struct SharedLwe::Lazy {
   explicit Lazy(SeededLwe given) : rows(std::move(given)) {}
   Lazy(const Lazy&) = delete;

@@ -9,8 +9,9 @@
 
 namespace jali::lwe {
 
-/// LWE ciphertexts that copies share and nothing changes. It is used like a std::shared_ptr<const LweBlock>. Ciphertexts that
-/// were given as a seed and bodies stay that until somebody asks for their words.
+/// LWE ciphertexts that copies share and nothing changes. It is used like a std::shared_ptr<const
+/// LweBlock>. Ciphertexts that were given as a seed and bodies stay that until somebody asks for
+/// their words.
 class SharedLwe {
  public:
   SharedLwe() = default;
@@ -20,8 +21,8 @@ class SharedLwe {
 
   /// What it was made of, if that is a seed and bodies; else null.
   const SeededLwe* seeded() const;
-  /// The words. The first use of any copy expands the masks in host memory, and the words are kept. Threads may use copies at
-  /// once.
+  /// The words. The first use of any copy expands the masks in host memory, and the words are kept.
+  /// Threads may use copies at once.
   std::shared_ptr<const LweBlock> block() const;
   const LweBlock& operator*() const { return lazy_ == nullptr ? *block_ : expanded(); }
   const LweBlock* operator->() const { return &**this; }

@@ -18,8 +18,8 @@ struct BootLevel {
   double scale_bits = 0;  // nominal
 };
 
-/// The levels of bootstrapping, the lowest first. surplus: by how many bits q_0 is larger than was asked for. Coefficients
-/// to slots starts at the scale q_0, so its levels take as many bits more.
+/// The levels of bootstrapping, the lowest first. surplus: by how many bits q_0 is larger than was
+/// asked for. Coefficients to slots starts at the scale q_0, so its levels take as many bits more.
 std::vector<BootLevel> boot_levels(const BootstrapLiteral& b, double surplus = 0) {
   std::vector<BootLevel> out;
   if (b.order == BootstrapOrder::raise_first) {
@@ -37,7 +37,8 @@ std::vector<BootLevel> boot_levels(const BootstrapLiteral& b, double surplus = 0
 
 double log2_of(std::uint64_t prime) { return portable_log2(static_cast<double>(prime)); }
 
-/// Adds `count` new primes, whose product has `bits`, to the table and to the level. False if the primes run out.
+/// Adds `count` new primes, whose product has `bits`, to the table and to the level. False if the
+/// primes run out.
 bool take(double bits, int count, LevelTable& table, PrimePool& pool,
           std::vector<PrimeIndex>& level) {
   double left = bits;
@@ -51,7 +52,8 @@ bool take(double bits, int count, LevelTable& table, PrimePool& pool,
   return std::fabs(left) <= kMaxDrift;
 }
 
-/// Gives each level the primes of the level below and as few new ones as its bits take. False if the primes run out.
+/// Gives each level the primes of the level below and as few new ones as its bits take. False if
+/// the primes run out.
 bool add_whole(const std::vector<BootLevel>& wanted, LevelTable& table, PrimePool& pool) {
   for (const BootLevel& l : wanted) {
     const auto count = static_cast<int>(std::ceil(l.bits / pool.max_bits() - 1e-9));
@@ -65,9 +67,10 @@ bool add_whole(const std::vector<BootLevel>& wanted, LevelTable& table, PrimePoo
 }
 
 // --- rational levels ----------------------------------------------------------------------------
-// From a level to the one above, `fresh` new mains of equal size are added and the set of terminals is exchanged for
-// another, so that both together make up the bits of the level. What lies above a level depends only on its set of
-// terminals, so dynamic programming finds the path that is cheapest in limbs of all levels and of the key.
+// From a level to the one above, `fresh` new mains of equal size are added and the set of terminals
+// is exchanged for another, so that both together make up the bits of the level. What lies above a
+// level depends only on its set of terminals, so dynamic programming finds the path that is
+// cheapest in limbs of all levels and of the key.
 
 struct Step {
   std::uint32_t mask = 0;  // of the terminals that the level has
@@ -162,8 +165,9 @@ bool name_path(const std::vector<BootLevel>& wanted, const Path& path,
   return true;
 }
 
-/// Makes the levels from mains near the word's size and from terminals, which are those of the table and up to two more.
-/// only: tries just the additional terminals of this number (PlanNumbers::bootstrap). False if no path has primes.
+/// Makes the levels from mains near the word's size and from terminals, which are those of the
+/// table and up to two more. only: tries just the additional terminals of this number
+/// (PlanNumbers::bootstrap). False if no path has primes.
 bool add_rational(const std::vector<BootLevel>& wanted, LevelTable& table, PrimePool& pool,
                   std::optional<std::uint8_t> only) {
   double total = log2_product(table.q);
@@ -214,7 +218,8 @@ bool add_rational(const std::vector<BootLevel>& wanted, LevelTable& table, Prime
   }
   std::ranges::stable_sort(candidates,
                            [](const auto& a, const auto& b) { return a.path.cost < b.path.cost; });
-  // There are few small primes, so the pool may lack one that a path wants. Then the next path is tried.
+  // There are few small primes, so the pool may lack one that a path wants. Then the next path is
+  // tried.
   for (const Candidate& c : candidates) {
     LevelTable made = table;
     PrimePool free = pool;
@@ -227,9 +232,9 @@ bool add_rational(const std::vector<BootLevel>& wanted, LevelTable& table, Prime
   return false;
 }
 
-/// Chooses P' from the q primes that level 0 does not have. It takes the fewest bits that are at least `least` and at least
-/// two less than the bits of level 0, because the key's noise is sqrt(N) q_0 / P'. One and two primes are tried in every
-/// combination, three to six are the smallest ones.
+/// Chooses P' from the q primes that level 0 does not have. It takes the fewest bits that are at
+/// least `least` and at least two less than the bits of level 0, because the key's noise is sqrt(N)
+/// q_0 / P'. One and two primes are tried in every combination, three to six are the smallest ones.
 std::vector<PrimeIndex> choose_sparse_p(const LevelTable& table, double least) {
   const auto bits = [&](PrimeIndex i) { return portable_log2(static_cast<double>(table.q[i])); };
   double need = -2;
@@ -267,12 +272,14 @@ std::vector<PrimeIndex> choose_sparse_p(const LevelTable& table, double least) {
 bool add_bootstrap_levels(const BootstrapLiteral& bootstrap, double q0_bits, LevelTable& table,
                           PrimePool& pool, std::optional<std::uint8_t> only) {
   double least = 0;
-  // Larger words lose little if every level has whole primes. Then each level has all primes of the one below.
+  // Larger words lose little if every level has whole primes. Then each level has all primes of the
+  // one below.
   bool done = false;
   if (pool.word() == Word::w32) {
     double surplus = -q0_bits;
     for (PrimeIndex i : table.levels[0]) surplus += log2_of(table.q[i]);
-    // With raise_first a slot has the sum of the key's noise in all coefficients, so P' has to be larger.
+    // With raise_first a slot has the sum of the key's noise in all coefficients, so P' has to be
+    // larger.
     if (bootstrap.order == BootstrapOrder::raise_first) least = q0_bits + 3;
     done = add_rational(boot_levels(bootstrap, std::max(surplus, 0.0)), table, pool, only);
   } else {

@@ -133,8 +133,8 @@ class Attempt {
   /// Tries tables with several primes a level, and with rational rescaling.
   bool any() {
     if (dnum_ != 0) {
-      // If the dnum asked for is the one that would be chosen, the result is the same as without asking. So a literal with
-      // every choice written in makes the same parameters.
+      // If the dnum asked for is the one that would be chosen, the result is the same as without
+      // asking. So a literal with every choice written in makes the same parameters.
       Attempt open = *this;
       open.dnum_ = 0;
       if (open.any() && open.best_->choice.gadget.dnum() == dnum_) {
@@ -191,8 +191,8 @@ class Attempt {
     double drift = 0;
   };
 
-  /// Keeps the cheapest of the first kCandidates plans that have primes, a small drift and a P that fits. Plans with a
-  /// larger drift are put aside in strays_.
+  /// Keeps the cheapest of the first kCandidates plans that have primes, a small drift and a P that
+  /// fits. Plans with a larger drift are put aside in strays_.
   void consider(const std::vector<LevelPlan>& plans, double max_drift,
                 std::optional<std::uint8_t> terminals = std::nullopt) {
     int candidates = 0;
@@ -232,8 +232,8 @@ class Attempt {
     }
   }
 
-  /// Whether there is a security figure for the modulus q_0 P' of the sparse secret. If there is none for any modulus, the
-  /// refusal that says so comes later.
+  /// Whether there is a security figure for the modulus q_0 P' of the sparse secret. If there is
+  /// none for any modulus, the refusal that says so comes later.
   bool sparse_fits(const LevelTable& table) const {
     const double most = max_log_sparse_modulus(request_.log_n, literal_.bootstrap->weight);
     double bits = 0;
@@ -243,7 +243,8 @@ class Attempt {
     return most == 0 || bits <= most;
   }
 
-  /// The fewest digits for which P fits without much noise. If there are none, the fewest for which P fits.
+  /// The fewest digits for which P fits without much noise. If there are none, the fewest for which
+  /// P fits.
   std::optional<Gadget> best_gadget(const LevelTable& table, const PrimePool& pool) const {
     const std::size_t limbs = table.q.size();
     const std::size_t n = std::size_t{1} << request_.log_n;
@@ -335,7 +336,8 @@ Outcome search(const ckks::Literal& l, const Checkpoint& checkpoint) {
       take(attempt);
       if (outcome.choice) outcome.choice->plan.reset();
     }
-    // If a table of one prime a level does not fit the bound, one with more primes does not fit either.
+    // If a table of one prime a level does not fit the bound, one with more primes does not fit
+    // either.
     if (outcome.has_levels) continue;
     for (Attempt& attempt : attempts) {
       if (outcome.choice) break;
@@ -450,7 +452,8 @@ Choice choose_written(const ckks::Literal& literal, std::optional<PlanNumbers> p
     return "the moduli are larger than security " + std::to_string(literal.security) +
            " allows at log_n " + std::to_string(literal.log_n);
   };
-  // This looks at the sizes alone, before there is any prime. P is at least as large as the average digit.
+  // This looks at the sizes alone, before there is any prime. P is at least as large as the average
+  // digit.
   const double least_q = q_bits(literal) - kLevel0Slack - kMaxDrift;
   require<InsecureParams>(least_q * (1 + 1.0 / literal.dnum) <= max_bits, too_large);
   Attempt attempt(literal, literal.log_n, *literal.word, max_bits, {});

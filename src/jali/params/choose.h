@@ -1,4 +1,5 @@
-// Chooses the ring, the word, the levels and the moduli of key switching for a literal. See docs/math/levels.md.
+// Chooses the ring, the word, the levels and the moduli of key switching for a literal. See
+// docs/math/levels.md.
 #pragma once
 
 #include "jali/base/checkpoint.h"
@@ -16,9 +17,9 @@ struct Choice {
   std::optional<PlanNumbers> plan;  // ckks::Params::plan
 };
 
-/// Chooses the smallest ring that the security table allows and the word that serves it best, unless the literal asks for
-/// others. Throws InvalidArgument or InsecureParams, which say what would fit. Finding that out may take seconds, during
-/// which `checkpoint` is called.
+/// Chooses the smallest ring that the security table allows and the word that serves it best,
+/// unless the literal asks for others. Throws InvalidArgument or InsecureParams, which say what
+/// would fit. Finding that out may take seconds, during which `checkpoint` is called.
 Choice choose(const ckks::Literal& literal, const Checkpoint& checkpoint = {});
 
 /// See ckks::Params::create_written.

@@ -24,7 +24,8 @@ struct ParamsBuilder {
 
 namespace {
 
-/// Checks the security of the sparse secret, whose key has a modulus of its own. Throws InsecureParams.
+/// Checks the security of the sparse secret, whose key has a modulus of its own. Throws
+/// InsecureParams.
 void check_sparse(const Literal& literal, int log_n, const LevelTable& table) {
   if (!literal.bootstrap || literal.security == 0) return;
   std::vector<std::uint64_t> small;
@@ -126,9 +127,9 @@ ParamsPtr Params::create_written(const Literal& literal, std::optional<PlanNumbe
 
 namespace {
 
-/// The levels of bootstrapping without the primes that the computation's levels above `depth` have added. The ratios
-/// between levels stay the same. Empty if a level of bootstrapping lacks such a prime, or if level `depth` has a prime that
-/// the computation's highest level lacks.
+/// The levels of bootstrapping without the primes that the computation's levels above `depth` have
+/// added. The ratios between levels stay the same. Empty if a level of bootstrapping lacks such a
+/// prime, or if level `depth` has a prime that the computation's highest level lacks.
 std::vector<std::vector<PrimeIndex>> without_lost(const Params& whole, int depth) {
   const auto& computed = whole.level(whole.depth()).primes;
   const auto& kept = whole.level(depth).primes;
@@ -144,9 +145,9 @@ std::vector<std::vector<PrimeIndex>> without_lost(const Params& whole, int depth
   return out;
 }
 
-/// Sets the scales of the powers T_1, T_2, T_4, ... of the reduction, from the last power upwards. The scale of T_{2i} is
-/// the square of the scale of T_i over the ratio. Upwards, an error of a ratio is halved from level to level; downwards it
-/// would be doubled.
+/// Sets the scales of the powers T_1, T_2, T_4, ... of the reduction, from the last power upwards.
+/// The scale of T_{2i} is the square of the scale of T_i over the ratio. Upwards, an error of a
+/// ratio is halved from level to level; downwards it would be doubled.
 template <class Scales>
 void fit_power_scales(const BootstrapLiteral& b, Scales& levels) {
   const auto first = levels.size() - 1 - static_cast<std::size_t>(b.cts_levels);

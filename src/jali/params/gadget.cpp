@@ -11,8 +11,9 @@
 namespace jali::params {
 namespace {
 
-/// Splits primes into `count` runs so that the largest product of a run is as small as possible. Gives where the runs
-/// begin, and the end. The first runs are as full as that allows, so that lower levels have fewer digits.
+/// Splits primes into `count` runs so that the largest product of a run is as small as possible.
+/// Gives where the runs begin, and the end. The first runs are as full as that allows, so that
+/// lower levels have fewer digits.
 std::vector<std::size_t> split(const std::vector<double>& bits, std::size_t count) {
   const std::size_t n = bits.size();
   std::vector<double> sum(n + 1, 0);
@@ -23,7 +24,8 @@ std::vector<std::size_t> split(const std::vector<double>& bits, std::size_t coun
   for (std::size_t d = 0; d < count; ++d) {
     std::vector<double> next(n + 1, std::numeric_limits<double>::infinity());
     for (std::size_t i = d + 1; i <= n; ++i) {
-      // With j, best[j] grows and the last run shrinks. The larger of both is least where they cross.
+      // With j, best[j] grows and the last run shrinks. The larger of both is least where they
+      // cross.
       std::size_t low = d, high = i - 1;
       while (low < high) {
         const std::size_t j = (low + high) / 2;
@@ -66,14 +68,16 @@ std::optional<Gadget> choose_gadget(std::span<const std::uint64_t> q, std::size_
     digit_bits.push_back(sum);
     largest = std::max(largest, sum);
   }
-  // Key switching adds a variance of sum_d N (D_d / P)^2 sigma^2 / 12, and a rescale (1 + 2N/3) / 12: see NoiseModel.
+  // Key switching adds a variance of sum_d N (D_d / P)^2 sigma^2 / 12, and a rescale (1 + 2N/3) /
+  // 12: see NoiseModel.
   const double degree = static_cast<double>(n);
   const auto noise_ratio = [&](double log_p) {
     double sum = 0;
     for (double b : digit_bits) sum += portable_exp2(std::max(2 * (b - log_p), -900.0));
     return sum * degree * rlwe::kErrorVariance / (1 + 2 * degree / 3);
   };
-  // If P has four bits more than the largest digit, the noise of key switching does not matter up to a dnum of about 16.
+  // If P has four bits more than the largest digit, the noise of key switching does not matter up
+  // to a dnum of about 16.
   constexpr double kMargin = 4;
   const double room = std::min(max_bits - log_q, 1e6);
 
@@ -92,7 +96,8 @@ std::optional<Gadget> choose_gadget(std::span<const std::uint64_t> q, std::size_
       log_p += b;
       left -= b;
     }
-    // The slack makes sure that P >= D holds for the integers, whatever the rounding of the logarithms.
+    // The slack makes sure that P >= D holds for the integers, whatever the rounding of the
+    // logarithms.
     if (log_p < largest + 1e-9) return std::nullopt;
     std::vector<std::uint64_t> all(q.begin(), q.end());
     all.insert(all.end(), result.p.begin(), result.p.end());

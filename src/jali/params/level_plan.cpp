@@ -1,7 +1,8 @@
-// Plans of levels. A beam search finds the rational ones, from the top level down. A rescale may drop mains that no level
-// above has dropped. The size of such fresh mains is still free, so the rescale can be exact. A rescale also exchanges
-// terminals, and may take mains back that were dropped before or drop them again. The price of a path is the sum of the
-// bits by which its limbs fall short of the word.
+// Plans of levels. A beam search finds the rational ones, from the top level down. A rescale may
+// drop mains that no level above has dropped. The size of such fresh mains is still free, so the
+// rescale can be exact. A rescale also exchanges terminals, and may take mains back that were
+// dropped before or drop them again. The price of a path is the sum of the bits by which its limbs
+// fall short of the word.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -15,8 +16,8 @@
 namespace jali::params {
 namespace {
 
-/// Fills in the sums over a plan. Its cost is the average number of limbs of a level, which determines time, plus the
-/// number of all limbs, which determines the size of keys.
+/// Fills in the sums over a plan. Its cost is the average number of limbs of a level, which
+/// determines time, plus the number of all limbs, which determines the size of keys.
 void finish(LevelPlan& plan, double target) {
   plan.target_bits = target;
   double limbs = 0;
@@ -43,8 +44,8 @@ constexpr int kMaxBack = 8;  // mains that a level may have taken back, in all
 constexpr double kInexact = 0.04;  // bits of error that a rescale without a fresh main may have
 constexpr double kInexactPrice = 3;  // bits of shortfall that a level pays for such a rescale
 
-/// A level of a path. Mains are counted from the top. `fresh` of them have been dropped at some level above or at this one,
-/// and this level lacks the first `out` of these.
+/// A level of a path. Mains are counted from the top. `fresh` of them have been dropped at some
+/// level above or at this one, and this level lacks the first `out` of these.
 struct Node {
   std::uint32_t mask = 0;
   int fresh = 0;
@@ -100,7 +101,8 @@ std::vector<Node> Search::step(const std::vector<Node>& nodes, int level) const 
     int out;
     std::uint32_t mask;
   };
-  // To keep variety in the beam, the two best moves to each mask and each number of mains taken back are kept.
+  // To keep variety in the beam, the two best moves to each mask and each number of mains taken
+  // back are kept.
   const Move none{std::numeric_limits<double>::infinity(), 0, 0, -1, 0, 0};
   std::vector<std::array<Move, 2>> buckets(mask_bits.size() * (kMaxBack + 1), {none, none});
   for (std::size_t index = 0; index < nodes.size(); ++index) {
@@ -114,8 +116,8 @@ std::vector<Node> Search::step(const std::vector<Node>& nodes, int level) const 
       const int named = std::min(out, node.fresh);
       const double back =
           (node.fresh - named) * cap - sum.back() + sum[static_cast<std::size_t>(named)];
-      // The masks that leave a possible size to the fresh mains or, without any, an error within kInexact. The slack allows
-      // for rounding.
+      // The masks that leave a possible size to the fresh mains or, without any, an error within
+      // kInexact. The slack allows for rounding.
       const double rest = mask_bits[node.mask] + sum[static_cast<std::size_t>(named)] -
                           sum[static_cast<std::size_t>(node.out)] - net;
       const double least = rest + (k > 0 ? k * min_bits : -kInexact) - 1e-6;
@@ -260,13 +262,15 @@ std::vector<LevelPlan> plan_whole(const LevelRequest& request, const PrimePool& 
 
 namespace {
 
-/// A set of terminals to try: `small` of the smallest size, and `other` of the size least + share (cap - least).
+/// A set of terminals to try: `small` of the smallest size, and `other` of the size least + share
+/// (cap - least).
 struct TerminalSet {
   double share = 0;
   int small = 0, other = 0;
 };
 
-/// All sets of up to six terminals: at least one of the smallest size, the others of one of a few sizes.
+/// All sets of up to six terminals: at least one of the smallest size, the others of one of a few
+/// sizes.
 std::vector<TerminalSet> terminal_sets() {
   std::vector<TerminalSet> sets;
   for (double share : {0.0, 0.2, 0.4, 0.8, 1.0}) {
@@ -283,7 +287,8 @@ std::vector<TerminalSet> terminal_sets() {
 constexpr std::size_t kWholePlans = 4, kTerminalSets = 66;
 static_assert(kWholePlans + std::size(kShortfalls) * kTerminalSets <= 256, "a number is one byte");
 
-/// The bits of the largest mains, such that there are more primes of this size than the levels take.
+/// The bits of the largest mains, such that there are more primes of this size than the levels
+/// take.
 double largest_mains(const LevelRequest& request, const PrimePool& pool) {
   const double total = request.integer_bits + (request.depth + 1) * request.scale_bits;
   return pool.bits_of_nth_largest(static_cast<int>(total / pool.max_bits()) + 6);

@@ -38,8 +38,8 @@ class Mains {
   bool ok() const { return ok_; }
   const std::vector<std::uint64_t>& primes() const { return primes_; }
 
-  /// Chooses primes near the plan's sizes for those of [begin, end) that have none. If total is given, the last of them
-  /// gets what is left of `total` bits for all of [begin, end).
+  /// Chooses primes near the plan's sizes for those of [begin, end) that have none. If total is
+  /// given, the last of them gets what is left of `total` bits for all of [begin, end).
   void name(std::size_t begin, std::size_t end, std::optional<double> total = std::nullopt) {
     double planned = 0;
     double named = 0;

@@ -12,15 +12,16 @@
 
 namespace jali::params {
 
-/// Bits by which level 0 may fall short of integer_bits + scale_bits, because there are not primes of every size.
+/// Bits by which level 0 may fall short of integer_bits + scale_bits, because there are not primes
+/// of every size.
 inline constexpr double kLevel0Slack = 0.25;
 /// How far the log2 of a scale should stay within scale_bits, and how far it must.
 inline constexpr double kGoodDrift = 0.1;
 inline constexpr double kMaxDrift = 0.5;
 
-/// How many bits below scale_bits the scales of rational plans aim, in the order in which this is tried. If a word has
-/// hardly enough primes, there may be levels that are a little narrower than asked for although those asked for do not
-/// exist.
+/// How many bits below scale_bits the scales of rational plans aim, in the order in which this is
+/// tried. If a word has hardly enough primes, there may be levels that are a little narrower than
+/// asked for although those asked for do not exist.
 inline constexpr double kShortfalls[] = {0, 0.09, 0.3};
 
 struct LevelRequest {
@@ -31,9 +32,10 @@ struct LevelRequest {
   double integer_bits = 0;
 };
 
-/// The numbers and nominal sizes of primes. Level l has the first mains[l] mains and the terminals of the bit mask
-/// terminal_masks[l]. If the mask changes, the rescale is rational: it drops some primes and adds others. A plan without
-/// terminals is an ordinary one, in which each level adds k mains.
+/// The numbers and nominal sizes of primes. Level l has the first mains[l] mains and the terminals
+/// of the bit mask terminal_masks[l]. If the mask changes, the rescale is rational: it drops some
+/// primes and adds others. A plan without terminals is an ordinary one, in which each level adds k
+/// mains.
 struct LevelPlan {
   std::vector<int> mains;
   std::vector<std::uint32_t> terminal_masks;
@@ -49,8 +51,8 @@ struct LevelPlan {
 /// Plans with k primes a level, first those of the smallest k and of the fewest primes.
 std::vector<LevelPlan> plan_whole(const LevelRequest& request, const PrimePool& pool);
 
-/// Plans with terminals, found by beam search (level_plan.cpp), first those of the fewest limbs. They aim at scales
-/// kShortfalls[shortfall] bits below scale_bits.
+/// Plans with terminals, found by beam search (level_plan.cpp), first those of the fewest limbs.
+/// They aim at scales kShortfalls[shortfall] bits below scale_bits.
 std::vector<LevelPlan> plan_rational(const LevelRequest& request, const PrimePool& pool,
                                      std::size_t shortfall);
 
@@ -68,20 +70,21 @@ struct LevelTable {
   std::uint8_t added = 0;                       // PlanNumbers::bootstrap
 };
 
-/// Chooses the primes of a plan from the top level down, so that each rescale corrects the error of the one before. Empty
-/// if the primes run out or if a scale is off by more than kMaxDrift bits.
+/// Chooses the primes of a plan from the top level down, so that each rescale corrects the error of
+/// the one before. Empty if the primes run out or if a scale is off by more than kMaxDrift bits.
 std::optional<LevelTable> name_primes(const LevelRequest& request, const LevelPlan& plan,
                                       PrimePool& pool);
 
-/// Puts the levels of bootstrapping on top of a table, at their nominal scales, and chooses sparse_p. A level adds as few
-/// primes as its bits take or, for w32, exchanges terminals. q0_bits: the bits that were asked for at level 0. only: tries
-/// just the terminals of this number (PlanNumbers::bootstrap). False if the primes run out.
+/// Puts the levels of bootstrapping on top of a table, at their nominal scales, and chooses
+/// sparse_p. A level adds as few primes as its bits take or, for w32, exchanges terminals. q0_bits:
+/// the bits that were asked for at level 0. only: tries just the terminals of this number
+/// (PlanNumbers::bootstrap). False if the primes run out.
 bool add_bootstrap_levels(const BootstrapLiteral& bootstrap, double q0_bits, LevelTable& table,
                           PrimePool& pool, std::optional<std::uint8_t> only = std::nullopt);
 
-/// The cost, in limbs, if a level of bootstrapping lacks a prime of the level below. Values that are brought down to that
-/// level must then be divided instead of losing limbs. Powers of the reduction are brought down to several levels;
-/// matrices follow one another.
+/// The cost, in limbs, if a level of bootstrapping lacks a prime of the level below. Values that
+/// are brought down to that level must then be divided instead of losing limbs. Powers of the
+/// reduction are brought down to several levels; matrices follow one another.
 inline constexpr double exchange_price(bool matrix) { return matrix ? 0.1 : 4; }
 
 /// The quotient of the moduli of two levels, which are given by the indices of their primes in q.

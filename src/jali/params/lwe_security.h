@@ -1,7 +1,8 @@
 // The security of LWE keys with binary secrets: those of TFHE, small and large.
 //
-// The lattice-estimator was run over the keys of lwe_security_rows.inc (tools/estimator/lwe.py). A question about another
-// key is answered from below: by interpolation between keys that are not stronger.
+// The lattice-estimator was run over the keys of lwe_security_rows.inc (tools/estimator/lwe.py). A
+// question about another key is answered from below: by interpolation between keys that are not
+// stronger.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +20,8 @@ struct LweSecurityRow {
   int modulus_bits;  // the modulus is 2^modulus_bits
   int noise_bits;  // the errors are TUniform(noise_bits)
   double usvp, bdd, dual_hybrid;
-  /// Of block keys, by attacks that know the blocks: the dual attack that enumerates them, and the primal hybrid attack that
-  /// meets in the middle over them (docs/block-binary.md). 0: not run.
+  /// Of block keys, by attacks that know the blocks: the dual attack that enumerates them, and the
+  /// primal hybrid attack that meets in the middle over them (docs/block-binary.md). 0: not run.
   double guess_dual, guess_mitm;
   /// The cheapest of the attacks.
   double bits() const;
@@ -32,10 +33,10 @@ inline constexpr std::string_view kEstimatorCommit = "27a581bb8e9d49f5e9e2db315b
 /// In ascending order of block, then of the noise relative to the modulus, then of n.
 std::span<const LweSecurityRow> lwe_security_rows();
 
-/// A lower bound on log2 of the cost of breaking a key, or 0 if nothing is known. `log2_noise` is log2 of the standard
-/// deviation of the errors over the modulus. More noise, and for n above what the estimator was asked about a larger n,
-/// count as no stronger than a key that it was asked about. Between two n that were, the cost is interpolated, and less by
-/// kInterpolation bits.
+/// A lower bound on log2 of the cost of breaking a key, or 0 if nothing is known. `log2_noise` is
+/// log2 of the standard deviation of the errors over the modulus. More noise, and for n above what
+/// the estimator was asked about a larger n, count as no stronger than a key that it was asked
+/// about. Between two n that were, the cost is interpolated, and less by kInterpolation bits.
 double lwe_security(int block, std::size_t n, double log2_noise);
 inline constexpr double kInterpolation = 0.3;
 

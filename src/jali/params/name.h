@@ -1,5 +1,5 @@
-// Names of parameters. They are shown and logged wherever the bytes of parameters arrive, so they have no control
-// characters.
+// Names of parameters. They are shown and logged wherever the bytes of parameters arrive, so they
+// have no control characters.
 #pragma once
 
 #include <string_view>

@@ -14,14 +14,16 @@ namespace {
 /// Half a unit in the last place of 1.
 constexpr double kDouble = 0x1p-53;
 
-/// Scales and ratios are doubles. The relative error of a product, of its division, and of the scale that it is taken to
-/// have is together less than this.
+/// Scales and ratios are doubles. The relative error of a product, of its division, and of the
+/// scale that it is taken to have is together less than this.
 constexpr double kScales = 16 * kDouble;
 
-/// a b, or 0 if either is 0. An average that outgrows a double becomes infinite, and this product never becomes NaN.
+/// a b, or 0 if either is 0. An average that outgrows a double becomes infinite, and this product
+/// never becomes NaN.
 double times(double a, double b) { return a == 0 || b == 0 ? 0 : a * b; }
 
-/// Bounds stay finite numbers: a bound that is not known is neither multiplied to infinity nor, by 0, to NaN.
+/// Bounds stay finite numbers: a bound that is not known is neither multiplied to infinity nor, by
+/// 0, to NaN.
 double saturated(double bound) { return bound < kUnbounded ? bound : kUnbounded; }
 
 double saturated_product(double a, double b) { return a == 0 || b == 0 ? 0 : saturated(a * b); }
@@ -39,8 +41,8 @@ double ratio(double spread, double average) {
              : 1;
 }
 
-/// kin: whether both are made of the same numbers, wherever these were moved. same: whether these also lie in the same
-/// slots.
+/// kin: whether both are made of the same numbers, wherever these were moved. same: whether these
+/// also lie in the same slots.
 bool kin(const Lineage& a, const Lineage& b) { return a.root != 0 && a.root == b.root; }
 bool same(const Lineage& a, const Lineage& b) { return kin(a, b) && a.turn == b.turn; }
 
@@ -68,8 +70,9 @@ Lineage joined(const Lineage& a, const Lineage& b, std::uint64_t degree) {
 /// The bit of Lineage::inputs that stands for an encryption.
 std::uint64_t bit_of(std::uint64_t root) { return std::uint64_t{1} << (mix(root) & 63); }
 
-/// Whether these are the numbers of one encryption, or multiples or rotations of them, whose root a difference inverts
-/// (ckks/sums.cpp). One in 32 sums of rotations of one vector passes for such, too.
+/// Whether these are the numbers of one encryption, or multiples or rotations of them, whose root a
+/// difference inverts (ckks/sums.cpp). One in 32 sums of rotations of one vector passes for such,
+/// too.
 bool is_one_encryption(const Lineage& a) {
   return a.root != 0 && a.power == 1 && a.degree == 1 &&
          (a.inputs == bit_of(a.root) || a.inputs == bit_of(~a.root));
@@ -82,7 +85,8 @@ double together(double a, double b) {
 
 }  // namespace
 
-// Stirling's formula bounds it from above by sqrt(2) (2k / e)^k, which is within a factor of 2^0.06.
+// Stirling's formula bounds it from above by sqrt(2) (2k / e)^k, which is within a factor of
+// 2^0.06.
 double log2_normal_moment(double k) {
   return k < 1 ? 0 : k * std::log2(2 * k / std::numbers::e) + 0.5;
 }
@@ -165,7 +169,8 @@ void Estimate::set_claim(const Claim& claim) {
 void Estimate::claim_sum(const Estimate& x, double count, double terms, double most) {
   const Claim one = x.claim();
   const double switches = std::max(variance - times(count, x.variance), 0.0);
-  // The square of the norm of x -> sums of k neighbours is k^2. Switches before the last are summed, too.
+  // The square of the norm of x -> sums of k neighbours is k^2. Switches before the last are
+  // summed, too.
   set_claim({times(terms, one.message), std::min(one.of_sum(count), most) + switches,
              times(count * count, one.principal) + times(count, switches)});
 }
@@ -209,12 +214,13 @@ void Estimate::cover(const Estimate& other) {
   principal = std::max(principal, other.principal);
 }
 
-// A slot is z = sum_i c_i zeta^i with zeta of order 2N. For any direction a, sum_i Re(exp(i a) zeta^i)^2 = N / 2. If the
-// c_i are independent and sub-Gaussian of variance proxy 1, the component of z in this direction is therefore above t with
-// probability at most exp(-t^2 / N). In one of sixteen directions the component is at least cos(pi / 16) |z|, so
+// A slot is z = sum_i c_i zeta^i with zeta of order 2N. For any direction a, sum_i Re(exp(i a)
+// zeta^i)^2 = N / 2. If the c_i are independent and sub-Gaussian of variance proxy 1, the component
+// of z in this direction is therefore above t with probability at most exp(-t^2 / N). In one of
+// sixteen directions the component is at least cos(pi / 16) |z|, so
 //   P(some |slot| > tail sqrt(N)) <= 16 (N / 2) exp(-tail^2 cos^2(pi / 16)) = 2^-bits.
-// The variance proxy of uniform ternary numbers, of centred binomial ones and of roundings uniform in [-1/2, 1/2) is their
-// variance.
+// The variance proxy of uniform ternary numbers, of centred binomial ones and of roundings uniform
+// in [-1/2, 1/2) is their variance.
 double slot_tail(int log_n, double bits) {
   return std::sqrt(std::log(2.0) * (bits + 3 + log_n)) / std::cos(std::numbers::pi / 16);
 }
@@ -227,7 +233,8 @@ double range_error(const Estimate& a, std::size_t n) {
 }
 
 bool fits(const Estimate& a, std::size_t n, double scale, double log_q) {
-  // Every operation asks several times. 2^(e - 1) <= phase < 2^e decides nearly always, and the bound on the error is enough for that.
+  // Every operation asks several times. 2^(e - 1) <= phase < 2^e decides nearly always, and the
+  // bound on the error is enough for that.
   const double message = saturated_product(a.peak, scale);
   int e = 0;
   const double most = message + a.error;
@@ -256,8 +263,8 @@ Estimate NoiseModel::fresh_secret(const Declared& declared, double scale, int lo
   return out;
 }
 
-// c0 + c1 s = m + v e_pk + e0 + e1 s, with v and s uniform ternary. A slot of a product is the product of two slots, each
-// of which is within its own bound.
+// c0 + c1 s = m + v e_pk + e0 + e1 s, with v and s uniform ternary. A slot of a product is the
+// product of two slots, each of which is within its own bound.
 Estimate NoiseModel::fresh_public(const Declared& declared, double scale, int log_slots) const {
   Estimate out = fresh_secret(declared, scale, log_slots);
   const double both = 2 * sigma_ * sigma_ * h_;
@@ -265,10 +272,11 @@ Estimate NoiseModel::fresh_public(const Declared& declared, double scale, int lo
   return out;
 }
 
-// No coefficient is rounded by more than 1/2, and there are two coefficients for each of the n slots. So a slot is off by
-// at most n, whatever the numbers are. The transform rounds log2(n) times, each time by at most 5 * 2^-53 of the vector's
-// Euclidean norm: a product of complex numbers, a sum, and a twiddle factor that is rounded, too. The multiplication by the
-// scale rounds once more.
+// No coefficient is rounded by more than 1/2, and there are two coefficients for each of the n
+// slots. So a slot is off by at most n, whatever the numbers are. The transform rounds log2(n)
+// times, each time by at most 5 * 2^-53 of the vector's Euclidean norm: a product of complex
+// numbers, a sum, and a twiddle factor that is rounded, too. The multiplication by the scale rounds
+// once more.
 Noise NoiseModel::encoding(double message, double peak, double scale, int log_slots) const {
   const double rounds = log_slots + 2, slots = std::ldexp(1.0, log_slots);
   const double doubles = kDouble * message * scale;
@@ -285,9 +293,9 @@ Noise NoiseModel::constant(double size, double scale) const {
           false, static_cast<double>(n_) / 2};
 }
 
-// The error is (sum_j lift_j e_j) / P with lift_j uniform in [-D_j / 2, D_j / 2). For given lifts, a slot is a sum of the
-// slots of e_j, weighted with the slots of lift_j. A weight is at most tail sqrt(N / 12) D_j, and the sum is within tail
-// times its standard deviation for these weights.
+// The error is (sum_j lift_j e_j) / P with lift_j uniform in [-D_j / 2, D_j / 2). For given lifts,
+// a slot is a sum of the slots of e_j, weighted with the slots of lift_j. A weight is at most tail
+// sqrt(N / 12) D_j, and the sum is within tail times its standard deviation for these weights.
 Noise NoiseModel::key_product(int level) const {
   const rlwe::Level& l = params_->level(level);
   double sum = 0;
@@ -314,16 +322,16 @@ Noise NoiseModel::rounding() const {
   return {(1 + h_) / 12, one * (1 + tail_ * std::sqrt(h_))};
 }
 
-// The error is r2 s^2. Coefficient k of s^2 is a sum of N/2 products 2 s_i s_j, each of variance 4 (2/3)^2, so its variance
-// is 8N/9 = 4h/3. A slot of s^2 is the square of a slot of s.
+// The error is r2 s^2. Coefficient k of s^2 is a sum of N/2 products 2 s_i s_j, each of variance 4
+// (2/3)^2, so its variance is 8N/9 = 4h/3. A slot of s^2 is the square of a slot of s.
 Noise NoiseModel::square_rounding() const {
   const double n = static_cast<double>(n_);
   return {n * (4 * h_ / 3) / 12, tail_ * std::sqrt(n / 12) * tail_ * tail_ * h_};
 }
 
-// The keys to the sparse secret and back have one digit. Their noise counts q_0 / P' and q_0 / P times. Their ModDowns add
-// (1 + h_t) / 12 under the sparse secret, which has weight h_t, and (1 + h) / 12 under the dense one. A slot of the sparse
-// secret is at most its weight.
+// The keys to the sparse secret and back have one digit. Their noise counts q_0 / P' and q_0 / P
+// times. Their ModDowns add (1 + h_t) / 12 under the sparse secret, which has weight h_t, and (1 +
+// h) / 12 under the dense one. A slot of the sparse secret is at most its weight.
 Noise NoiseModel::encapsulation() const {
   if (!params_->bootstrap()) return {};
   double log_small = 0;
@@ -339,8 +347,9 @@ Noise NoiseModel::encapsulation() const {
               tail_ * std::sqrt(n / 12) * (1 + weight) + dense.bound};
 }
 
-// Every slot has an error of `difference` times the message. The variance of a coefficient is that of a slot over N. The error of real
-// numbers is real, and precision_bits takes half of a variance for that of real parts.
+// Every slot has an error of `difference` times the message. The variance of a coefficient is that
+// of a slot over N. The error of real numbers is real, and precision_bits takes half of a variance
+// for that of real parts.
 Noise NoiseModel::scale_mismatch(const Estimate& a, double difference) const {
   if (difference == 0) return {0, 0, false};
   const auto n = static_cast<double>(n_);
@@ -350,8 +359,8 @@ Noise NoiseModel::scale_mismatch(const Estimate& a, double difference) const {
           2 * most * most / n};
 }
 
-// If the operands are the same numbers, root mean squares and standard deviations are added, otherwise their squares are.
-// Bounds are always added.
+// If the operands are the same numbers, root mean squares and standard deviations are added,
+// otherwise their squares are. Bounds are always added.
 Estimate NoiseModel::add(const Estimate& a, const Estimate& b) const {
   Estimate out;
   if (same(a.lineage, b.lineage) && a.lineage.power == b.lineage.power) {
@@ -369,9 +378,10 @@ Estimate NoiseModel::add(const Estimate& a, const Estimate& b) const {
       same(a.lineage, b.lineage) && a.lineage.power == b.lineage.power
           ? a.lineage
           : joined(a.lineage, b.lineage, std::max(degree_of(a.lineage), degree_of(b.lineage)));
-  // The spreads assume that different numbers are equal, also those of one vector, and so are errors that come from the same
-  // encryption (Cauchy and Schwarz). Errors of two different encryptions are independent. Numbers of unknown lineage, such as the
-  // terms of linear transforms, are not taken to be equal.
+  // The spreads assume that different numbers are equal, also those of one vector, and so are
+  // errors that come from the same encryption (Cauchy and Schwarz). Errors of two different
+  // encryptions are independent. Numbers of unknown lineage, such as the terms of linear
+  // transforms, are not taken to be equal.
   const double ma = a.message * a.message_spread, mb = b.message * b.message_spread;
   const double va = a.variance * a.variance_spread, vb = b.variance * b.variance_spread;
   const bool known = a.lineage.root != 0 && b.lineage.root != 0;
@@ -405,10 +415,11 @@ Estimate NoiseModel::add(const Estimate& a, const Estimate& b) const {
   return out;
 }
 
-// e = m1 e2 + m2 e1 + e1 e2, slot by slot. The variance of a slot is N times that of a coefficient. If the operands are
-// powers i and j of one x, the first two terms are both multiples of x^(i + j - 1) times the error of x, so they add up. The
-// expected figures take |x| for constant, as it is for signs. The spreads take x for normal with root mean square m. Then
-// E x^(2i + 2j) = r(i, j)^2 E[x^(2i)] E[x^(2j)], and the deviation of m1 e2 is
+// e = m1 e2 + m2 e1 + e1 e2, slot by slot. The variance of a slot is N times that of a coefficient.
+// If the operands are powers i and j of one x, the first two terms are both multiples of x^(i + j -
+// 1) times the error of x, so they add up. The expected figures take |x| for constant, as it is for
+// signs. The spreads take x for normal with root mean square m. Then E x^(2i + 2j) = r(i, j)^2
+// E[x^(2i)] E[x^(2j)], and the deviation of m1 e2 is
 //   sqrt(E[x^(2i) x^(2j - 2)]) j dev(e) = r(i, j - 1) m1 dev(e2).
 Estimate NoiseModel::multiply(const Estimate& a, double sa, const Estimate& b, double sb) const {
   Estimate out;
@@ -424,9 +435,10 @@ Estimate NoiseModel::multiply(const Estimate& a, double sa, const Estimate& b, d
     double message, variance;
     double largest = 0;  // of a factor: a bound on the modulus of its numbers
   };
-  // one: whether the factors are powers i and j of the same numbers, so that their errors add up. degree: these are products of so
-  // many normal numbers; 0 if their modulus is constant. uneven: a claim takes large numbers of both factors, and large errors, to
-  // lie in the same slots, as if these were powers of one normal number. By Hoelder's inequality nothing is larger.
+  // one: whether the factors are powers i and j of the same numbers, so that their errors add up.
+  // degree: these are products of so many normal numbers; 0 if their modulus is constant. uneven: a
+  // claim takes large numbers of both factors, and large errors, to lie in the same slots, as if
+  // these were powers of one normal number. By Hoelder's inequality nothing is larger.
   const auto average = [&](const Average& x, const Average& y, bool one, double i, double j,
                            double degree, bool uneven = false) -> Average {
     // Of the messages, and of the message x^k with an error that is proportional to x^(l - 1).
@@ -450,8 +462,9 @@ Estimate NoiseModel::multiply(const Estimate& a, double sa, const Estimate& b, d
   };
   const Average expected = average({a.message, a.variance, a.peak}, {b.message, b.variance, b.peak},
                                    same(a.lineage, b.lineage), a.lineage.power, b.lineage.power, 0);
-  // The spreads are those of normal numbers, of which those of one vector may be equal. Products that share a factor are
-  // taken for powers of it. What is made of unknown inputs is taken for normal itself; a claim has its degree.
+  // The spreads are those of normal numbers, of which those of one vector may be equal. Products
+  // that share a factor are taken for powers of it. What is made of unknown inputs is taken for
+  // normal itself; a claim has its degree.
   const bool powers = kin(a.lineage, b.lineage);
   const bool overlap = (a.lineage.inputs & b.lineage.inputs) != 0;
   const bool shared = powers || (overlap && !apart(a.lineage, b.lineage));
@@ -470,16 +483,19 @@ Estimate NoiseModel::multiply(const Estimate& a, double sa, const Estimate& b, d
   out.error = saturated(saturated_product(pa, b.error) + saturated_product(pb, a.error) +
                         saturated_product(a.error, b.error) +
                         kScales * saturated_product(out.peak, sa * sb));
-  // The noise of one factor is multiplied by the message of the other with all of its error. An error below the noise is a claim, or
-  // holds for sources that are independent. It bounds no noise.
+  // The noise of one factor is multiplied by the message of the other with all of its error. An
+  // error below the noise is a claim, or holds for sources that are independent. It bounds no
+  // noise.
   out.noise = saturated(saturated_product(pa + std::max(a.error, a.noise), b.noise) +
                         saturated_product(pb + std::max(b.error, b.noise), a.noise));
   if (a.noise <= a.error && b.noise <= b.error) out.noise = std::min(out.noise, out.error);
   out.derived = a.derived && b.derived;
   out.real = a.real && b.real;
-  // Numbers of unknown lineage may be the same. Clear numbers, which have no noise, have roundings of their own.
+  // Numbers of unknown lineage may be the same. Clear numbers, which have no noise, have roundings
+  // of their own.
   const bool unknown = a.lineage.root == 0 || b.lineage.root == 0;
-  // Their root mean square is their peak in a claim, so that it does not matter which numbers lie in which slot.
+  // Their root mean square is their peak in a claim, so that it does not matter which numbers lie
+  // in which slot.
   const bool term = a.lineage.term || b.lineage.term;
   const bool clear = a.noise == 0 || b.noise == 0 || term;
   const bool any = !term && std::max(degree_of(a.lineage), degree_of(b.lineage)) == kAnyDegree;
@@ -542,8 +558,9 @@ Estimate NoiseModel::rescale(const Estimate& a, double ratio) const {
   return out;
 }
 
-// The real part of a slot has half of the slot's variance. Decoding rounds to doubles, as encoding does. The answer is what
-// the spread leaves, so that it holds for equal numbers and for normal ones, too.
+// The real part of a slot has half of the slot's variance. Decoding rounds to doubles, as encoding
+// does. The answer is what the spread leaves, so that it holds for equal numbers and for normal
+// ones, too.
 double NoiseModel::precision_bits(const Estimate& a, double scale) const {
   const double doubles = kDouble * a.message, rounds = params_->log_n() + 1;
   const double noise = std::sqrt(static_cast<double>(n_) * a.claim().variance) / scale;

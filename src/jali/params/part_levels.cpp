@@ -1,6 +1,6 @@
-// A candidate for a level is a set of primes: some of the terminals, which are primes that the whole parameters exchange,
-// and the first mains, which are all other primes, except for a few changes. A beam search finds a cheap path through the
-// candidates of every level.
+// A candidate for a level is a set of primes: some of the terminals, which are primes that the
+// whole parameters exchange, and the first mains, which are all other primes, except for a few
+// changes. A beam search finds a cheap path through the candidates of every level.
 #include "jali/params/part_levels.h"
 
 #include <algorithm>
@@ -38,9 +38,11 @@ struct Room {
 constexpr Room kRooms[] = {{0.33, 0.33, 0.4, 0, 4}, {0.33, 0.33, 1, 2, 3}, {0.5, 1.5, 2, 14, 4}};
 /// How many bits smaller a matrix's ratio may be. Its diagonals get as much coarser.
 constexpr double kMatrixLess = 0.2;
-/// The price of a ratio that is off by one bit, in limbs of a level of the reduction. It grows with the square of the error.
+/// The price of a ratio that is off by one bit, in limbs of a level of the reduction. It grows with
+/// the square of the error.
 constexpr double kErrorPrice = 100;
-/// The limbs of a matrix's level weigh this many times more, because a matrix switches keys as many times more often.
+/// The limbs of a matrix's level weigh this many times more, because a matrix switches keys as many
+/// times more often.
 constexpr double kMatrixWeight = 4;
 
 using Set = std::bitset<kMaxPrimes>;
@@ -124,7 +126,8 @@ Planner::Planner(const ckks::Params& whole, const Room& room)
   }
 }
 
-// A key switch lifts every digit to all limbs and those of P, and divides once. The price is for that.
+// A key switch lifts every digit to all limbs and those of P, and divides once. The price is for
+// that.
 Candidate Planner::candidate(const Set& set, double bits, double weight) const {
   Candidate out;
   out.set = set;
@@ -135,8 +138,8 @@ Candidate Planner::candidate(const Set& set, double bits, double weight) const {
   return out;
 }
 
-// Of every size, the last main below `count` may be left out and the first one above may be added. Mains count - 1 and
-// count are not changed, because that would be a candidate with another count.
+// Of every size, the last main below `count` may be left out and the first one above may be added.
+// Mains count - 1 and count are not changed, because that would be a candidate with another count.
 std::vector<Change> Planner::changes(std::span<const PrimeIndex> mains, std::size_t count) const {
   std::vector<std::pair<double, PrimeIndex>> single;
   std::set<double> left, taken;
@@ -201,7 +204,8 @@ std::vector<Candidate> Planner::candidates(const Wanted& wanted, double bits) co
   return out;
 }
 
-// Finds the cheapest way to each candidate from those of the level below, which are sorted by their costs.
+// Finds the cheapest way to each candidate from those of the level below, which are sorted by their
+// costs.
 void Planner::reach(std::vector<Candidate>& level, const Wanted& wanted,
                     const std::vector<Candidate>& below) const {
   const double least = -(wanted.matrix ? kMatrixLess : room_.less);

@@ -1,4 +1,5 @@
-// Named parameter sets. Their data are the TOML files of presets/, which presets.cmake turns into C++.
+// Named parameter sets. Their data are the TOML files of presets/, which presets.cmake turns into
+// C++.
 #pragma once
 
 #include <optional>
@@ -43,15 +44,16 @@ struct BootstrapPreset {
   Shape w32, w52;
 };
 
-/// The presets of presets/NAME.toml, whose other fields say what each word makes of them. docs/bootstrapping.md has times
-/// and precision. All of them take slots to coefficients first, because the error of a slot is then that of two
-/// coefficients and not of all. The scales were chosen for 32-bit words. With 43 bits, n16_precise would have a drift of a
-/// third of a bit. n17_deep needs at least 42.5 bits, because at N = 2^17 there are fewer primes near 27 bits than 40 levels
-/// of 40 bits take.
+/// The presets of presets/NAME.toml, whose other fields say what each word makes of them.
+/// docs/bootstrapping.md has times and precision. All of them take slots to coefficients first,
+/// because the error of a slot is then that of two coefficients and not of all. The scales were
+/// chosen for 32-bit words. With 43 bits, n16_precise would have a drift of a third of a bit.
+/// n17_deep needs at least 42.5 bits, because at N = 2^17 there are fewer primes near 27 bits than
+/// 40 levels of 40 bits take.
 std::span<const BootstrapPreset> bootstrap_presets();
 
-/// The literal of a preset of either kind. word: replaces the preset's own. Throws InvalidArgument, which lists the names,
-/// if there is no such preset.
+/// The literal of a preset of either kind. word: replaces the preset's own. Throws InvalidArgument,
+/// which lists the names, if there is no such preset.
 ckks::Literal preset(std::string_view name, std::optional<Word> word = {});
 
 }  // namespace jali::params

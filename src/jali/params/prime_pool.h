@@ -1,5 +1,5 @@
-// The primes of one word and one N. Each is given out once. A copy of a pool gives out the primes that the original has
-// left. A pool and its copies must be used by one thread.
+// The primes of one word and one N. Each is given out once. A copy of a pool gives out the primes
+// that the original has left. A pool and its copies must be used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ class PrimePool {
   PrimePool(Word word, int log_n);
 
   Word word() const { return word_; }
-  /// log2 of the smallest size worth asking for. It is 2N times 2^6, so that there are several primes.
+  /// log2 of the smallest size worth asking for. It is 2N times 2^6, so that there are several
+  /// primes.
   double min_bits() const { return min_bits_; }
   /// The same if only one or two primes are needed: 2N times 2^4.
   double scarce_bits() const { return min_bits_ - 2; }

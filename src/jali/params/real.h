@@ -1,5 +1,5 @@
-// log2 and exp2 that round the same way on every machine. Two libraries of mathematics may differ in the last bit, but
-// parameters must depend on their literal alone.
+// log2 and exp2 that round the same way on every machine. Two libraries of mathematics may differ
+// in the last bit, but parameters must depend on their literal alone.
 #pragma once
 
 namespace jali::params {

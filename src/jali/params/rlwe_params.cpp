@@ -34,7 +34,8 @@ std::size_t key_count(std::size_t n, std::span<const int> rotations, bool conjug
   return distinct.size() + (conjugate ? 1 : 0) + (relinearise ? 1 : 0);
 }
 
-/// Bits of the key of the sparse secret, at its modulus q_0 P'; the table's most without a sparse secret.
+/// Bits of the key of the sparse secret, at its modulus q_0 P'; the table's most without a sparse
+/// secret.
 int sparse_security(const Params& p) {
   if (p.sparse_weight() == 0) return 256;
   std::vector<std::uint64_t> modulus;
@@ -69,8 +70,8 @@ Params::Params(const ParamsSpec& spec)
   for (std::size_t i = 0; i < primes_.size(); ++i) indices_.push_back(static_cast<PrimeIndex>(i));
   for (const auto& primes : spec.levels) append_level(primes);
 
-  // Security is decided here, on exact integers. Whatever chose the primes, no insecure parameters are made except those
-  // that ask for security 0, and these have none, whatever the table grants.
+  // Security is decided here, on exact integers. Whatever chose the primes, no insecure parameters
+  // are made except those that ask for security 0, and these have none, whatever the table grants.
   const int granted = params::granted_security(primes_, log_n_);
   require<InsecureParams>(granted >= spec.security,
                           "the moduli chosen exceed the security table: please report");

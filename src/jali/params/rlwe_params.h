@@ -1,5 +1,5 @@
-// Parameters of an RLWE scheme over RNS moduli: what keys and key switching need to know, whatever is encrypted. The
-// parameters of each scheme extend them.
+// Parameters of an RLWE scheme over RNS moduli: what keys and key switching need to know, whatever
+// is encrypted. The parameters of each scheme extend them.
 #pragma once
 
 #include <array>
@@ -13,7 +13,8 @@
 
 namespace jali::rlwe {
 
-/// The variance of one coefficient of the error, which is centred binomial with k = 21: random::kErrorStd squared.
+/// The variance of one coefficient of the error, which is centred binomial with k = 21:
+/// random::kErrorStd squared.
 inline constexpr double kErrorVariance = 10.5;
 
 /// The limbs of one level.
@@ -26,7 +27,8 @@ struct Level {
 
 using ParamsHash = std::array<std::uint8_t, 32>;
 
-/// The input from which parameters are made. Indices of primes count those of q first, then those of p.
+/// The input from which parameters are made. Indices of primes count those of q first, then those
+/// of p.
 struct ParamsSpec {
   int log_n = 0;
   Word word = Word::w64;
@@ -39,12 +41,14 @@ struct ParamsSpec {
   ParamsHash hash{};  // see Params::hash
 };
 
-/// The parameters, which are immutable: N, the word, the primes of Q and P, the levels as sets of primes, and the digits of
-/// key switching. Secrets are always uniform ternary and errors centred binomial.
+/// The parameters, which are immutable: N, the word, the primes of Q and P, the levels as sets of
+/// primes, and the digits of key switching. Secrets are always uniform ternary and errors centred
+/// binomial.
 class Params {
  public:
-  /// Throws InsecureParams if the security table grants the moduli less than spec.security, and InvalidArgument if log_n is
-  /// not 10 to 17 or a list of indices is empty, out of range or not in ascending order.
+  /// Throws InsecureParams if the security table grants the moduli less than spec.security, and
+  /// InvalidArgument if log_n is not 10 to 17 or a list of indices is empty, out of range or not in
+  /// ascending order.
   explicit Params(const ParamsSpec& spec);
 
   int log_n() const { return log_n_; }
@@ -71,41 +75,47 @@ class Params {
       refuse_level(l);
     return levels_[static_cast<std::size_t>(l)];
   }
-  /// The number of digits of a switching key. Digit d has the q primes [digit_begin(d), digit_begin(d+1)).
+  /// The number of digits of a switching key. Digit d has the q primes [digit_begin(d),
+  /// digit_begin(d+1)).
   std::size_t dnum() const { return digit_begin_.size() - 1; }
   std::size_t digit_begin(std::size_t d) const { return digit_begin_[d]; }
 
   /// Standard deviation of the error.
   double error_std() const;
-  /// The number of non-zero coefficients of the sparse secret under which a modulus is raised; 0 if there is none.
+  /// The number of non-zero coefficients of the sparse secret under which a modulus is raised; 0 if
+  /// there is none.
   int sparse_weight() const { return sparse_weight_; }
-  /// The primes of P', the special modulus of the sparse secret's key. They are q primes that level 0 does not have. Their
-  /// product is at least a quarter of Q_0. Empty if there is no sparse secret.
+  /// The primes of P', the special modulus of the sparse secret's key. They are q primes that level
+  /// 0 does not have. Their product is at least a quarter of Q_0. Empty if there is no sparse
+  /// secret.
   std::span<const PrimeIndex> sparse_p_primes() const { return sparse_p_; }
 
-  /// A switching key for levels 0 to `level` (-1: every level) has the primes that any of these levels has, then those of
-  /// P, and its first key_digits(level) digits.
+  /// A switching key for levels 0 to `level` (-1: every level) has the primes that any of these
+  /// levels has, then those of P, and its first key_digits(level) digits.
   std::vector<PrimeIndex> key_primes(int level) const;
   std::size_t key_digits(int level) const;
-  /// The bytes that one switching key takes in memory: its b halves, which are digits x primes rows of N words, and a seed
-  /// of 32 bytes. Serialised keys are packed and take fewer bytes.
+  /// The bytes that one switching key takes in memory: its b halves, which are digits x primes rows
+  /// of N words, and a seed of 32 bytes. Serialised keys are packed and take fewer bytes.
   std::size_t switch_key_bytes(int level = -1) const;
-  /// The bytes of a set of evaluation keys: relinearisation, rotations and conjugation. Rotations that are equal modulo
-  /// N/2 share a key, and a rotation by 0 needs none. Equals EvaluationKeys::bytes() of the keys made.
+  /// The bytes of a set of evaluation keys: relinearisation, rotations and conjugation. Rotations
+  /// that are equal modulo N/2 share a key, and a rotation by 0 needs none. Equals
+  /// EvaluationKeys::bytes() of the keys made.
   std::size_t key_bytes(std::span<const int> rotations, bool conjugate,
                         bool relinearise = true) const;
   /// The bytes that the keys to and from the sparse secret add to that.
   std::size_t encapsulation_key_bytes() const;
-  /// The bytes that the keys of key_bytes() take in an evaluator's memory, where their uniform halves are expanded.
+  /// The bytes that the keys of key_bytes() take in an evaluator's memory, where their uniform
+  /// halves are expanded.
   std::size_t expanded_key_bytes(std::span<const int> rotations, bool conjugate,
                                  bool relinearise = true) const;
 
-  /// Identifies the parameters on every serialised object. The scheme computes it from everything that computation
-  /// depends on.
+  /// Identifies the parameters on every serialised object. The scheme computes it from everything
+  /// that computation depends on.
   const ParamsHash& hash() const { return hash_; }
 
  protected:
-  /// Replaces the levels from `first` on and the hash. Parameters with fewer levels are made from others in this way.
+  /// Replaces the levels from `first` on and the hash. Parameters with fewer levels are made from
+  /// others in this way.
   void replace_levels(std::size_t first, std::span<const std::vector<PrimeIndex>> levels,
                       const ParamsHash& hash);
 

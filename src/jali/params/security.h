@@ -9,8 +9,8 @@ namespace jali::params {
 inline constexpr int kMinLogN = 10;
 inline constexpr int kMaxLogN = 17;
 
-/// The largest log2(PQ) for uniform ternary secrets, errors of standard deviation 3.19 and classical attacks, from
-/// eprint 2024/463, Table 5.2. 0: the table has no entry.
+/// The largest log2(PQ) for uniform ternary secrets, errors of standard deviation 3.19 and
+/// classical attacks, from eprint 2024/463, Table 5.2. 0: the table has no entry.
 struct SecurityRow {
   int log_n, bits128, bits192, bits256;
 };
@@ -19,10 +19,12 @@ inline constexpr SecurityRow kSecurityTable[] = {
     {14, 430, 297, 230}, {15, 868, 597, 462}, {16, 1747, 1199, 929}, {17, 3523, 2411, 1866},
 };
 
-/// The table's entry for log_n, or 0 if it has none. Throws InvalidArgument unless security is 128, 192 or 256.
+/// The table's entry for log_n, or 0 if it has none. Throws InvalidArgument unless security is 128,
+/// 192 or 256.
 double max_log_qp(int log_n, int security);
 
-/// The number of bits of the product of `factors`, floor(log2) + 1, computed exactly with big integers.
+/// The number of bits of the product of `factors`, floor(log2) + 1, computed exactly with big
+/// integers.
 int product_bits(std::span<const std::uint64_t> factors);
 
 /// Whether the product of `primes` is at most 2^max_log_qp(log_n, security), computed exactly.

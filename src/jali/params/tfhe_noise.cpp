@@ -33,7 +33,8 @@ double dropped(const Gadget& gadget) {
   return std::exp2(-2 * gadget.base_log * gadget.levels) / 12;
 }
 
-/// What a key switch drops of the masks, times the key. Messages of one polynomial have the same words in another order.
+/// What a key switch drops of the masks, times the key. Messages of one polynomial have the same
+/// words in another order.
 double dropped_by_switch(const backend::TfheConfig& config) {
   return static_cast<double>(config.large().value) * kLargeSquare * dropped(config.switch_gadget);
 }
@@ -82,7 +83,8 @@ RotationNoise NoiseModel::external_product(double square) const {
   const double k = static_cast<double>(config_.k.value), N = static_cast<double>(config_.N.value);
   const Gadget& gadget = config_.rotation_gadget;
   const double products = (k + 1) * gadget.levels * N;
-  // An error of variance v in each of the k + 1 polynomials of a result is one of variance v reach in its phase.
+  // An error of variance v in each of the k + 1 polynomials of a result is one of variance v reach
+  // in its phase.
   const double reach = 1 + k * N * kLargeSquare;
   RotationNoise out;
   out.key = products * digit_variance(gadget) * fresh_large_;
@@ -96,8 +98,8 @@ RotationNoise NoiseModel::external_product(double square) const {
 }
 
 RotationNoise NoiseModel::blind_rotation() const {
-  // The mean square of what a step multiplies its digits with: the bit of the secret for classic, which rotates before
-  // it decomposes; else (X^e - 1) times the one unit that is set, if any is.
+  // The mean square of what a step multiplies its digits with: the bit of the secret for classic,
+  // which rotates before it decomposes; else (X^e - 1) times the one unit that is set, if any is.
   const int group = config_.group;
   const double units = static_cast<double>(config_.units());
   RotationNoise step;
@@ -150,8 +152,9 @@ double NoiseModel::log2_p_fail(Order order, double norm2, double half_box, int l
   const double rounding = modulus_switch(log_many);
   const double rest = before_rotation(order, norm2, log_many) - rounding;
   if (config_.rotation != Rotation::block_binary) return log2_tails(low, high, rest + rounding);
-  // The rounding of the mask has the variance unit^2/12 sum_i (s_i - mean)^2 under the key s, and this sum is
-  // h (1 - 2 mean) + n mean^2 for the weight h, which is binomial over the blocks. The terms near the mean decide.
+  // The rounding of the mask has the variance unit^2/12 sum_i (s_i - mean)^2 under the key s, and
+  // this sum is h (1 - 2 mean) + n mean^2 for the weight h, which is binomial over the blocks. The
+  // terms near the mean decide.
   const double blocks = static_cast<double>(config_.steps()), mean = config_.mean_bit;
   const double set = mean * config_.group, n = static_cast<double>(config_.n.value);
   double out = -1e300;

@@ -105,7 +105,8 @@ void check(const Literal& literal) {
   });
 }
 
-/// Holds what a literal claims against the security table, and the noise formulas unless its name says that it is insecure.
+/// Holds what a literal claims against the security table, and the noise formulas unless its name
+/// says that it is insecure.
 void check_claims(const Literal& literal) {
   if (literal.security == 0) return;
   const double bits = key_security(literal).bits();

@@ -27,8 +27,8 @@ enum class Order : std::uint8_t {
   bootstrap_first = 1  // small ones, of dimension n: bootstrap, then key switch
 };
 
-/// What parameters are made of. A message lies in the highest bits of a torus word, below one bit of padding: the value v
-/// is the word v 2^(w - 1 - message_bits - carry_bits).
+/// What parameters are made of. A message lies in the highest bits of a torus word, below one bit
+/// of padding: the value v is the word v 2^(w - 1 - message_bits - carry_bits).
 struct Literal {
   std::string name;  // any UTF-8 without control characters
   Torus torus = Torus::t64;  // of GLWE and large LWE ciphertexts
@@ -38,18 +38,21 @@ struct Literal {
   Rotation rotation = Rotation::classic;
   int group = 1;
   Gadget rotation_gadget, switch_gadget;
-  /// Errors of small LWE encryptions and of the key-switching key are TUniform(lwe_noise_bits), in words of 32 bits; errors
-  /// of GLWE and large LWE encryptions are TUniform(glwe_noise_bits), in words of the torus. TUniform(b) is uniform on the
-  /// integers from -2^b to 2^b, with half the weight at both ends; its variance is (2^(2b+1) + 1) / 6.
+  /// Errors of small LWE encryptions and of the key-switching key are TUniform(lwe_noise_bits), in
+  /// words of 32 bits; errors of GLWE and large LWE encryptions are TUniform(glwe_noise_bits), in
+  /// words of the torus. TUniform(b) is uniform on the integers from -2^b to 2^b, with half the
+  /// weight at both ends; its variance is (2^(2b+1) + 1) / 6.
   int lwe_noise_bits = 0, glwe_noise_bits = 0;
   int message_bits = 1, carry_bits = 0;  // one bit of padding lies above them
   Order order = Order::switch_first;
-  /// The largest squared 2-norm of the integer weights of a linear combination of freshly bootstrapped ciphertexts for
-  /// which log2_p_fail holds.
+  /// The largest squared 2-norm of the integer weights of a linear combination of freshly
+  /// bootstrapped ciphertexts for which log2_p_fail holds.
   double max_norm2 = 1;
-  /// Of one bootstrapping of such a combination. At 128 bits of security and above the noise formulas must agree.
+  /// Of one bootstrapping of such a combination. At 128 bits of security and above the noise
+  /// formulas must agree.
   double log2_p_fail = 0;
-  /// Bits, which the security table (lwe_security.h) must grant; below 128 only with a name that begins with "insecure_".
+  /// Bits, which the security table (lwe_security.h) must grant; below 128 only with a name that
+  /// begins with "insecure_".
   int security = 128;
 };
 
@@ -82,7 +85,8 @@ class Params {
   int carry_bits() const { return literal_.carry_bits; }
   /// 2^message_bits: messages are 0 to message_modulus() - 1.
   std::uint64_t message_modulus() const { return std::uint64_t{1} << literal_.message_bits; }
-  /// 2^(message_bits + carry_bits): what a ciphertext can hold, with its carries, is 0 to value_modulus() - 1.
+  /// 2^(message_bits + carry_bits): what a ciphertext can hold, with its carries, is 0 to
+  /// value_modulus() - 1.
   std::uint64_t value_modulus() const {
     return std::uint64_t{1} << (literal_.message_bits + literal_.carry_bits);
   }
@@ -99,7 +103,8 @@ class Params {
   int noise_bits() const {
     return order() == Order::switch_first ? literal_.glwe_noise_bits : literal_.lwe_noise_bits;
   }
-  /// The word that stands for the value 1 in a ciphertext of this torus: 2^(w - 1 - message_bits - carry_bits).
+  /// The word that stands for the value 1 in a ciphertext of this torus: 2^(w - 1 - message_bits -
+  /// carry_bits).
   std::uint64_t step(Torus torus) const {
     return std::uint64_t{1} << (backend::torus_bits(torus) - 1 - literal_.message_bits -
                                 literal_.carry_bits);
@@ -111,8 +116,8 @@ class Params {
   /// The same while their masks are a seed: one word each, and 32 bytes.
   std::size_t seeded_ciphertext_bytes(std::size_t count = 1) const;
 
-  // Evaluation keys. Their bytes are those that they take in memory and are handed over with masks as seeds; expanded, as
-  // an engine's prepare_* functions read them.
+  // Evaluation keys. Their bytes are those that they take in memory and are handed over with masks
+  // as seeds; expanded, as an engine's prepare_* functions read them.
   std::size_t ggsw_count() const;  // of the bootstrapping key
   std::size_t glwe_rows() const;  // GLWE ciphertexts of the bootstrapping key
   std::size_t switch_rows() const;  // LWE ciphertexts of the key-switching key
@@ -125,8 +130,8 @@ class Params {
   std::size_t key_bytes() const { return rotation_key_bytes() + switch_key_bytes(); }
   std::size_t expanded_key_bytes() const;
 
-  /// SHA-256 of everything that computation depends on. The name and the claims about security and failure are not part
-  /// of it.
+  /// SHA-256 of everything that computation depends on. The name and the claims about security and
+  /// failure are not part of it.
   const ParamsHash& hash() const { return hash_; }
 
  private:

@@ -1,5 +1,5 @@
-// Named parameter sets of TFHE. Their data are in presets/tfhe.toml, which tools/tfhe_search makes and presets.cmake turns
-// into C++. docs/tfhe-parameters.md explains them.
+// Named parameter sets of TFHE. Their data are in presets/tfhe.toml, which tools/tfhe_search makes
+// and presets.cmake turns into C++. docs/tfhe-parameters.md explains them.
 #pragma once
 
 #include <span>
@@ -25,10 +25,12 @@ struct Preset {
   int security;
 };
 
-/// All of them, in the order of the file. Those whose names begin with "insecure_" have less than 128 bits.
+/// All of them, in the order of the file. Those whose names begin with "insecure_" have less than
+/// 128 bits.
 std::span<const Preset> presets();
 
-/// The literal of a preset. Throws InvalidArgument, which lists the names, if there is no such preset.
+/// The literal of a preset. Throws InvalidArgument, which lists the names, if there is no such
+/// preset.
 Literal preset(std::string_view name);
 Literal literal_of(const Preset& preset);
 

@@ -20,8 +20,9 @@ void sample_bits(Prng& prng, std::span<std::uint8_t> out) {
   }
 }
 
-// A block is a byte below the largest multiple of group + 1, taken modulo group + 1: if it is j < group, bit j is set.
-// Other bytes are passed over. Their positions say nothing about those that are kept.
+// A block is a byte below the largest multiple of group + 1, taken modulo group + 1: if it is j <
+// group, bit j is set. Other bytes are passed over. Their positions say nothing about those that
+// are kept.
 void sample_one_hot(Prng& prng, std::size_t group, std::span<std::uint8_t> out) {
   require<InvalidArgument>(group >= 1 && group <= 64 && out.size() % group == 0,
                            "blocks have 1 to 64 bits, and there is a whole number of them");

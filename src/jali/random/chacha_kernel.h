@@ -1,6 +1,7 @@
-// The ChaCha20 block function on W blocks at once: lane b of every vector belongs to block b. It is compiled once for
-// each instruction set, in files that include nothing else. Otherwise the compiler could emit an inline function of a
-// shared header with instructions that another machine does not have.
+// The ChaCha20 block function on W blocks at once: lane b of every vector belongs to block b. It is
+// compiled once for each instruction set, in files that include nothing else. Otherwise the
+// compiler could emit an inline function of a shared header with instructions that another machine
+// does not have.
 #pragma once
 
 #include "jali/random/chacha.h"

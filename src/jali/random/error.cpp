@@ -5,8 +5,9 @@
 
 namespace jali::random {
 
-// Each 64-bit word gives one error: the number of ones among bits 0 to 20 minus the number among bits 32 to 52. The ones
-// are counted by shifts and adds, because the popcount of a library may look up a table.
+// Each 64-bit word gives one error: the number of ones among bits 0 to 20 minus the number among
+// bits 32 to 52. The ones are counted by shifts and adds, because the popcount of a library may
+// look up a table.
 void sample_error(Prng& prng, std::span<std::int64_t> out) {
   constexpr std::size_t kChunk = 512;
   constexpr std::uint64_t kBits = 0x001fffff001fffff;

@@ -10,14 +10,15 @@
 
 namespace jali::random {
 
-// Wide discrete Gaussians are sums of narrow ones, by the convolution of Micciancio and Walter, eprint 2017/259. Let x
-// and y be discrete Gaussians over Z of deviations s and t = 8. If
+// Wide discrete Gaussians are sums of narrow ones, by the convolution of Micciancio and Walter,
+// eprint 2017/259. Let x and y be discrete Gaussians over Z of deviations s and t = 8. If
 //   z^2 / s^2 + 1 / t^2 <= 2 pi / eta_e(Z)^2,   eta_e(Z)^2 <= ln(2 (1 + 1/e)) / pi,
-// the probability of every value of x + z y is that of a discrete Gaussian of deviation sqrt(s^2 + z^2 t^2), up to a
-// factor in [(1-e)/(1+e), (1+e)/(1-e)]. For e = 2^-112 the right side is 0.252, so z <= 0.486 s is enough.
-// Statistical distance of a sum of up to 32 terms: rounding the table costs each term at most 110 entries * 2^-128, and
-// each addition costs 2^-111. Together this is below 32 * 2^-110 = 2^-105.
-// Everything that depends on a secret is integer arithmetic without branches or look-ups.
+// the probability of every value of x + z y is that of a discrete Gaussian of deviation sqrt(s^2 +
+// z^2 t^2), up to a factor in [(1-e)/(1+e), (1+e)/(1-e)]. For e = 2^-112 the right side is 0.252,
+// so z <= 0.486 s is enough. Statistical distance of a sum of up to 32 terms: rounding the table
+// costs each term at most 110 entries * 2^-128, and each addition costs 2^-111. Together this is
+// below 32 * 2^-110 = 2^-105. Everything that depends on a secret is integer arithmetic without
+// branches or look-ups.
 
 namespace {
 
@@ -94,7 +95,8 @@ void sample_gaussian(Prng& prng, double std, std::span<std::int64_t> out) {
   }
 }
 
-// The convolution above, with x = low, y = high and z = 2^50, which is a quarter of the deviation of low.
+// The convolution above, with x = low, y = high and z = 2^50, which is a quarter of the deviation
+// of low.
 int sample_wide_gaussian(Prng& prng, double std, std::span<std::int64_t> low,
                          std::span<std::int64_t> high) {
   require<InvalidArgument>(std > 0 && std <= kMaxWideStd && low.size() == high.size(),

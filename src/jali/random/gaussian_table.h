@@ -5,8 +5,8 @@
 
 namespace jali::random {
 
-/// Entry k is round(2^127 P(|x| > k)), k = 0, 1, ..., as its high 64 bits and its low 64 bits. P(x) is proportional to
-/// exp(-x^2 / 128). The probabilities of all larger k round to 0.
+/// Entry k is round(2^127 P(|x| > k)), k = 0, 1, ..., as its high 64 bits and its low 64 bits. P(x)
+/// is proportional to exp(-x^2 / 128). The probabilities of all larger k round to 0.
 inline constexpr std::uint64_t kGaussianTail[][2] = {
     {0x799deeb30af26bdc, 0xbc0d30ebfd151c74}, {0x6cf33ae70c7bc235, 0xd267234a086d2fd1},
     {0x6093a5168a1c5bfc, 0xb92819a515fa47a7}, {0x54ad686f296adbd3, 0xa350a753cf3bdadf},

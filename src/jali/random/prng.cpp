@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::uint64_t kStreamBlocks = std::uint64_t{1} << 32;
 
-// Overwrites 16 KiB of dead stack below the caller's frame. If registers cannot hold all of its state, the block function
-// leaves words of the seed in its own frame. That frame lies below the frame of a sampler, which has at most 8 KiB of
-// working memory.
+// Overwrites 16 KiB of dead stack below the caller's frame. If registers cannot hold all of its
+// state, the block function leaves words of the seed in its own frame. That frame lies below the
+// frame of a sampler, which has at most 8 KiB of working memory.
 [[gnu::noinline]] void wipe_frames() {
   std::uint8_t frames[std::size_t{16} << 10];
   wipe(frames, sizeof(frames));

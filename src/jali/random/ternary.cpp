@@ -9,8 +9,8 @@
 
 namespace jali::random {
 
-// A coefficient is a byte below 255 = 3 * 85, taken modulo 3. Bytes of 255 are passed over. Their positions say nothing
-// about the values that are kept.
+// A coefficient is a byte below 255 = 3 * 85, taken modulo 3. Bytes of 255 are passed over. Their
+// positions say nothing about the values that are kept.
 void sample_ternary(Prng& prng, std::span<std::int64_t> out) {
   constexpr std::size_t kChunk = 2048;
   SecretArray<std::uint8_t, kChunk> raw;
@@ -30,7 +30,8 @@ void sample_ternary(Prng& prng, std::span<std::int64_t> out) {
 
 namespace {
 
-// Batcher's bitonic sorting network. The sequence of comparisons depends only on the size, which is a power of two.
+// Batcher's bitonic sorting network. The sequence of comparisons depends only on the size, which is
+// a power of two.
 void sort_obliviously(std::span<std::uint64_t> words) {
   const std::size_t n = words.size();
   for (std::size_t run = 2; run <= n; run *= 2) {
@@ -51,8 +52,9 @@ void sort_obliviously(std::span<std::uint64_t> words) {
 
 }  // namespace
 
-// Sorts by random 62-bit keys. If all keys differ, that is a uniform permutation. If two are equal, all are drawn again;
-// whether that happens is independent of the permutation. The two low bits carry the value: 0, 1 for 1, and 2 for -1.
+// Sorts by random 62-bit keys. If all keys differ, that is a uniform permutation. If two are equal,
+// all are drawn again; whether that happens is independent of the permutation. The two low bits
+// carry the value: 0, 1 for 1, and 2 for -1.
 void sample_sparse_ternary(Prng& prng, std::size_t weight, std::span<std::int64_t> out) {
   const std::size_t n = out.size();
   require<InvalidArgument>(weight <= n, "a sparse ternary vector has weight at most its length");

@@ -8,8 +8,8 @@ namespace jali::random {
 
 namespace {
 
-// Let u be uniform in [0, 2^(bits+2)). Then floor((u + 1) / 2) is in [0, 2^(bits+1)]. Both ends come from one u, and every
-// other value from two.
+// Let u be uniform in [0, 2^(bits+2)). Then floor((u + 1) / 2) is in [0, 2^(bits+1)]. Both ends
+// come from one u, and every other value from two.
 template <class Word>
 void sample(Prng& prng, int bits, std::span<std::int64_t> out) {
   constexpr std::size_t kChunk = 512;

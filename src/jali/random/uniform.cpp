@@ -10,8 +10,9 @@ namespace jali::random {
 
 namespace {
 
-// Raw: the type of the words that are taken from the stream. A chunk takes at most as many words as residues are still
-// missing. So the stream is used up to the same word as if words were taken one by one.
+// Raw: the type of the words that are taken from the stream. A chunk takes at most as many words as
+// residues are still missing. So the stream is used up to the same word as if words were taken one
+// by one.
 template <class Raw, class Out>
 void uniform(Prng& prng, std::uint64_t q, std::span<Out> out) {
   constexpr std::size_t kChunk = 4096 / sizeof(Raw);

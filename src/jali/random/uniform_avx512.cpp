@@ -6,8 +6,8 @@ namespace jali::random {
 
 namespace {
 
-// Stores whole vectors, also what follows the residues that are kept. That still lies inside out, because at most as many
-// residues are kept as words were read.
+// Stores whole vectors, also what follows the residues that are kept. That still lies inside out,
+// because at most as many residues are kept as words were read.
 void store(std::uint32_t* out, __m512i x) { _mm512_storeu_si512(out, x); }
 void store(std::uint64_t* out, __m512i x) {
   _mm512_storeu_si512(out, _mm512_cvtepu32_epi64(_mm512_castsi512_si256(x)));

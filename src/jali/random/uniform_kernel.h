@@ -8,12 +8,14 @@
 
 namespace jali::random {
 
-/// Writes those of x[0] & mask, ..., x[count - 1] & mask that are below bound to out, in order, and returns how many they
-/// are. out has room for `count` residues, and is undefined after those that were kept.
+/// Writes those of x[0] & mask, ..., x[count - 1] & mask that are below bound to out, in order, and
+/// returns how many they are. out has room for `count` residues, and is undefined after those that
+/// were kept.
 template <class Raw, class Out>
 using KeepBelowFn = std::size_t(const Raw* x, std::size_t count, Raw mask, Raw bound, Out* out);
 
-// Always inlined, because a copy that was compiled for one instruction set must not serve the others.
+// Always inlined, because a copy that was compiled for one instruction set must not serve the
+// others.
 template <class Raw, class Out>
 [[gnu::always_inline]] inline std::size_t keep_below_portable(const Raw* x, std::size_t count,
                                                               Raw mask, Raw bound, Out* out) {

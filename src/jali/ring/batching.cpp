@@ -11,10 +11,11 @@ namespace jali::ring {
 
 namespace {
 
-/// A batch twice as large counts as a gain only if an item takes less than this share of its time before. Smaller gains
-/// may be noise of the clock.
+/// A batch twice as large counts as a gain only if an item takes less than this share of its time
+/// before. Smaller gains may be noise of the clock.
 constexpr double kGain = 0.97;
-/// A batch of each size is measured this many times, because its first run also allocates its memory.
+/// A batch of each size is measured this many times, because its first run also allocates its
+/// memory.
 constexpr int kRuns = 2;
 /// The share of the free memory that a batch may take, so that others have some.
 constexpr double kShare = 0.8;
@@ -46,7 +47,8 @@ Batching::Point& Batching::at(std::size_t batch) {
   return *curve_.insert(place, {batch, std::numeric_limits<double>::infinity(), 0, 0});
 }
 
-// Chooses the best measured batch. If the largest measured one was a gain and one of twice its size fits, chooses that.
+// Chooses the best measured batch. If the largest measured one was a gain and one of twice its size
+// fits, chooses that.
 std::size_t Batching::choose(std::size_t waiting) const {
   if (curve_.empty()) return 1;
   const Point& last = curve_.back();

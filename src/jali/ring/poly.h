@@ -18,8 +18,9 @@ namespace jali::ring {
 
 enum class Form : std::uint8_t { ntt = 0, coeff = 1 };
 
-/// A block of `batch` polynomials modulo the product of its primes. Residues lie in the order (limb, batch, coefficient).
-/// A Poly owns its memory and can only be moved. Ring::copy makes a copy.
+/// A block of `batch` polynomials modulo the product of its primes. Residues lie in the order
+/// (limb, batch, coefficient). A Poly owns its memory and can only be moved. Ring::copy makes a
+/// copy.
 class Poly {
  public:
   Poly() = default;
@@ -74,12 +75,13 @@ class Poly {
   Form form_ = Form::ntt;
 };
 
-/// A set of primes with an engine. It allocates polynomials and offers the operations on them. It is immutable, and
-/// threads may share it.
+/// A set of primes with an engine. It allocates polynomials and offers the operations on them. It
+/// is immutable, and threads may share it.
 class Ring {
  public:
-  /// checkpoint: if given, it is called before each polynomial is made, which happens many times a second in all long
-  /// work. If it throws, the work ends, and leaves all objects as if memory had run out at this point.
+  /// checkpoint: if given, it is called before each polynomial is made, which happens many times a
+  /// second in all long work. If it throws, the work ends, and leaves all objects as if memory had
+  /// run out at this point.
   explicit Ring(std::shared_ptr<const backend::Engine> engine, Checkpoint checkpoint = {});
 
   const backend::Engine& engine() const { return *engine_; }
@@ -102,9 +104,9 @@ class Ring {
   Poly import(const Poly& x) const;
   /// Copies the residues of x, which may lie in any memory, to `to` in this ring's memory.
   void place(void* to, const Poly& x) const;
-  /// Whether this ring can compute on x where it lies. If the ring computes on the host, any host memory will do. If it
-  /// computes on a GPU, x must lie in the memory of this engine's device, because the work of another device object on
-  /// the same GPU is not ordered with this one's.
+  /// Whether this ring can compute on x where it lies. If the ring computes on the host, any host
+  /// memory will do. If it computes on a GPU, x must lie in the memory of this engine's device,
+  /// because the work of another device object on the same GPU is not ordered with this one's.
   bool holds(const Poly& x) const {
     return x.buffer().host_accessible() ? memory().host_accessible()
                                         : x.buffer().memory() == &memory();
@@ -156,12 +158,13 @@ std::vector<std::uint64_t> residues(const Ring& ring, std::span<const PrimeIndex
 std::vector<std::uint64_t> product_residues(const Ring& ring, std::span<const PrimeIndex> primes,
                                             std::span<const PrimeIndex> factors);
 
-/// v / divisor for every coefficient, where v in [-Q/2, Q/2) is its centred value and Q the product of the primes of x.
-/// The result lies in the order (batch, coefficient) and has a relative error of at most 2^-52. Throws InternalError
-/// unless x is in coefficient form.
+/// v / divisor for every coefficient, where v in [-Q/2, Q/2) is its centred value and Q the product
+/// of the primes of x. The result lies in the order (batch, coefficient) and has a relative error
+/// of at most 2^-52. Throws InternalError unless x is in coefficient form.
 std::vector<double> to_doubles(const Ring& ring, const Poly& x, double divisor);
 
-/// The Galois element of a rotation by `steps` slots to the left: 5^steps mod 2N. steps may be negative.
+/// The Galois element of a rotation by `steps` slots to the left: 5^steps mod 2N. steps may be
+/// negative.
 std::uint64_t galois_element(std::size_t n, int steps);
 /// The Galois element of conjugation: 2N - 1.
 inline std::uint64_t conjugation_element(std::size_t n) { return 2 * n - 1; }

@@ -15,7 +15,8 @@
 
 namespace jali::tfhe {
 
-/// What an encrypted vector is to its users: an array, of integers if their digits are more than one ciphertext each.
+/// What an encrypted vector is to its users: an array, of integers if their digits are more than
+/// one ciphertext each.
 struct Layout {
   std::vector<std::uint32_t> shape;  // of the array, in C order; no axis stands for one element
   std::uint8_t bits =
@@ -30,17 +31,20 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 };
 
-/// An encrypted vector. Its LWE ciphertexts have the dimension that the parameters' order says, and the phase of element i
-/// is value step() + error, with value at most degree[i]. Copies share the words, which nothing changes. One that was read
-/// with a seed has the words of its masks once somebody asks for them; Evaluator::bind makes them in the engine's memory.
+/// An encrypted vector. Its LWE ciphertexts have the dimension that the parameters' order says, and
+/// the phase of element i is value step() + error, with value at most degree[i]. Copies share the
+/// words, which nothing changes. One that was read with a seed has the words of its masks once
+/// somebody asks for them; Evaluator::bind makes them in the engine's memory.
 struct Ciphertext {
   ParamsPtr params;
   KeyId key_id;
   lwe::SharedLwe data;
-  /// The largest value that each element can have. It follows from the computation and says nothing of what is encrypted.
+  /// The largest value that each element can have. It follows from the computation and says nothing
+  /// of what is encrypted.
   std::vector<std::uint32_t> degree;
   History history;
-  /// A fresh encryption keeps the seed of its masks, so that its bytes are few. Every operation drops the seed.
+  /// A fresh encryption keeps the seed of its masks, so that its bytes are few. Every operation
+  /// drops the seed.
   std::optional<random::Seed> seed;
   /// Goes into its bytes. Nothing else reads it, and the evaluator's results have none.
   std::optional<Layout> layout = std::nullopt;

@@ -41,7 +41,8 @@ void extract(W* row, const CompactCiphertext& a, std::size_t i) {
   *row = masks[k * N + j];
 }
 
-/// Of the row and minus the row, the one whose first mask word that is not 0 is the smaller one stands for both.
+/// Of the row and minus the row, the one whose first mask word that is not 0 is the smaller one
+/// stands for both.
 template <class W>
 Origin origin_of(std::vector<W>& row, W half_step) {
   const auto first = std::find_if(row.begin(), row.end() - 1, [](W x) { return x != 0; });
@@ -50,7 +51,8 @@ Origin origin_of(std::vector<W>& row, W half_step) {
   if (negated) {
     for (W& x : row) x = static_cast<W>(0 - x);
   }
-  // What is above half a step is a constant, so that whoever adds one to another owner's ciphertext makes no new error.
+  // What is above half a step is a constant, so that whoever adds one to another owner's ciphertext
+  // makes no new error.
   const W constant = row.back() / half_step;
   row.back() %= half_step;
   const auto constant_steps = static_cast<std::int64_t>(constant);

@@ -17,9 +17,10 @@ namespace jali::tfhe {
 /// Bytes of `count` messages, of which each polynomial takes `each`.
 std::size_t compact_bytes(const Params& params, std::size_t count, std::size_t each);
 
-/// An encrypted vector under the large key, in host memory. It is a list of GLWE ciphertexts, of which each holds `each` messages
-/// in its coefficients 0, 1, .., and the last one the rest. Of the bodies, only the coefficients that hold a message are kept: a
-/// ciphertext of m messages is k N + m words. Evaluator::bind makes a Ciphertext of it. Copies share the words.
+/// An encrypted vector under the large key, in host memory. It is a list of GLWE ciphertexts, of
+/// which each holds `each` messages in its coefficients 0, 1, .., and the last one the rest. Of the
+/// bodies, only the coefficients that hold a message are kept: a ciphertext of m messages is k N +
+/// m words. Evaluator::bind makes a Ciphertext of it. Copies share the words.
 struct CompactCiphertext {
   ParamsPtr params;
   KeyId key_id;
@@ -42,12 +43,13 @@ struct CompactCiphertext {
 void check_sizes(const CompactCiphertext& a);
 /// The messages as LWE ciphertexts under the large key. Nobody needs a key for that.
 ///
-/// Coefficient j of B - sum_c A_c S_c is b - sum a_i s_i with b = B_j and a_{c N + t} = A_{c, j - t} for t <= j, and
-/// -A_{c, N + j - t} for t > j.
+/// Coefficient j of B - sum_c A_c S_c is b - sum a_i s_i with b = B_j and a_{c N + t} = A_{c, j -
+/// t} for t <= j, and -A_{c, N + j - t} for t > j.
 lwe::LweBlock extracted(device::Pool& pool, const CompactCiphertext& a);
-/// The history of a Ciphertext that is made of it. Ids follow from the LWE ciphertexts, so that messages that were sent twice, also
-/// negated, in another order or with a constant added, are the same ciphertexts.
-/// Each message counts as a bootstrapped ciphertext (params/tfhe_noise.h, public_batch).
+/// The history of a Ciphertext that is made of it. Ids follow from the LWE ciphertexts, so that
+/// messages that were sent twice, also negated, in another order or with a constant added, are the
+/// same ciphertexts. Each message counts as a bootstrapped ciphertext (params/tfhe_noise.h,
+/// public_batch).
 History history_of(const CompactCiphertext& a);
 
 }  // namespace jali::tfhe

@@ -28,7 +28,7 @@ Evaluator::Evaluator(std::shared_ptr<const backend::TfheOps> engine,
       std::make_shared<const lwe::PreparedKeys>(lwe::prepare(*engine_, keys, progress, checkpoint));
 }
 
-// --- checks and blocks ------------------------------------------------------------------------------
+// --- checks and blocks ---------------------------------------------------------------------------
 
 void Evaluator::check_owner(const ParamsPtr& params, const KeyId& key_id) const {
   require<ParamsMismatch>(params->hash() == params_->hash(),
@@ -88,7 +88,8 @@ std::size_t Evaluator::rotations_that_fit() const {
 
 template <class F>
 void Evaluator::in_parts(std::size_t count, const backend::TableView& tables, const F& run) const {
-  // So few are looked up at once, without the time that it takes to ask for the memory that is free.
+  // So few are looked up at once, without the time that it takes to ask for the memory that is
+  // free.
   constexpr std::size_t kFew = 256;
   const std::size_t at_once = count <= kFew ? kFew : std::max(rotations_that_fit(), kFew);
   for (std::size_t first = 0; first < count; first += at_once) {
@@ -149,7 +150,7 @@ std::vector<Block> Evaluator::rotated(const lwe::LweBlock& in, const backend::Ta
   return {out.begin(), out.end()};
 }
 
-// --- to and from the engine -------------------------------------------------------------------------
+// --- to and from the engine ----------------------------------------------------------------------
 
 Ciphertext Evaluator::bind(const Ciphertext& a) const {
   const auto& memory = engine_->device()->memory();
@@ -273,7 +274,7 @@ Ciphertext Evaluator::clear(std::span<const std::uint64_t> values) const {
               History::clear(half_steps));
 }
 
-// --- look-ups ---------------------------------------------------------------------------------------
+// --- look-ups ------------------------------------------------------------------------------------
 
 void Evaluator::check_room(const Ciphertext& a, const LookUpTable& table) const {
   const std::size_t values = table.shortest();
@@ -311,8 +312,8 @@ std::vector<std::uint32_t> degrees_after(const Ciphertext& a, const LookUpTable&
   return out;
 }
 
-/// What follows from a table, by the constants of its inputs, of which a block of ciphertexts has few. It may be used from
-/// several threads.
+/// What follows from a table, by the constants of its inputs, of which a block of ciphertexts has
+/// few. It may be used from several threads.
 class Origins {
  public:
   template <class F>

@@ -1,4 +1,5 @@
-// Computes on encrypted vectors: sums with small integer weights, and any function of one or two values by look-up.
+// Computes on encrypted vectors: sums with small integer weights, and any function of one or two
+// values by look-up.
 #pragma once
 
 #include <cstdint>
@@ -48,62 +49,70 @@ struct Linear {
     begin.push_back(static_cast<std::uint32_t>(column.size()));
     constant.push_back(plus);
   }
-  /// This matrix for each of `times` groups of `columns` elements that lie one after the other: the rows of the first
-  /// group, then those of the second, and so on. Throws LimitExceeded if numbers of elements pass 32 bits.
+  /// This matrix for each of `times` groups of `columns` elements that lie one after the other: the
+  /// rows of the first group, then those of the second, and so on. Throws LimitExceeded if numbers
+  /// of elements pass 32 bits.
   Linear repeated(std::size_t times, std::size_t columns) const;
 };
 
 /// All operations check their operands before they compute, and throw
 /// - KeyMismatch or ParamsMismatch if they belong to another client or other parameters;
-/// - RangeExceeded if a value could be negative or reach value_modulus(), the room above the carries, or if the error could
-///   become larger than the parameters allow for (params.max_norm2()). The sentence says what to do;
+/// - RangeExceeded if a value could be negative or reach value_modulus(), the room above the
+/// carries, or if the error could
+///   become larger than the parameters allow for (params.max_norm2()). The sentence says what to
+///   do;
 /// - InvalidArgument if sizes do not fit.
-/// Operands must be in the engine's memory (bind). Results are vectors of at most 2^32 - 1 elements. All operations may be
-/// used from several threads.
+/// Operands must be in the engine's memory (bind). Results are vectors of at most 2^32 - 1
+/// elements. All operations may be used from several threads.
 class Evaluator {
  public:
-  /// Gives the keys to the engine, which must be made for params.config(). Throws ParamsMismatch if it is not.
+  /// Gives the keys to the engine, which must be made for params.config(). Throws ParamsMismatch if
+  /// it is not.
   Evaluator(std::shared_ptr<const backend::TfheOps> engine, const lwe::EvaluationKeys& keys,
             const Progress& progress = {}, const Checkpoint& checkpoint = {});
 
   const ParamsPtr& params() const { return params_; }
   const KeyId& key_id() const { return key_id_; }
-  /// What computes, and the keys in its memory: for layers above that keep an account of values and noise of their own.
+  /// What computes, and the keys in its memory: for layers above that keep an account of values and
+  /// noise of their own.
   const backend::TfheOps& engine() const { return *engine_; }
   /// The keys in the engine's form, for code that calls the engine itself.
   const lwe::PreparedKeys& prepared_keys() const { return *keys_; }
-  /// What the device could still give: what nobody has, and what its pool keeps for reuse. It is device::kUnknown on a host,
-  /// and during a recording, which may not ask the driver.
+  /// What the device could still give: what nobody has, and what its pool keeps for reuse. It is
+  /// device::kUnknown on a host, and during a recording, which may not ask the driver.
   std::size_t free_bytes() const;
-  /// How many inputs may be looked up at once: a quarter of what is free goes to accumulators, to their results in the other
-  /// dimension, and to the digits of key switching. At least 1; the largest number if what is free is not known.
+  /// How many inputs may be looked up at once: a quarter of what is free goes to accumulators, to
+  /// their results in the other dimension, and to the digits of key switching. At least 1; the
+  /// largest number if what is free is not known.
   std::size_t rotations_that_fit() const;
 
   // --- to and from the engine ---
   Ciphertext bind(const Ciphertext& a) const;
-  /// What was encrypted under the public key, in the engine's memory. If users hold small ciphertexts, it is switched to them.
+  /// What was encrypted under the public key, in the engine's memory. If users hold small
+  /// ciphertexts, it is switched to them.
   Ciphertext bind(const CompactCiphertext& a) const;
   Ciphertext host_copy(const Ciphertext& a) const;
   /// The same ciphertext with words of its own.
   Ciphertext copy(const Ciphertext& a) const;
   BoundTable bind(const LookUpTable& table) const;
   BoundTables bind(std::span<const LookUpTable> tables) const;
-  /// Values that anybody can read, as a vector that operations take. Throws InvalidArgument if one is not below
-  /// value_modulus().
+  /// Values that anybody can read, as a vector that operations take. Throws InvalidArgument if one
+  /// is not below value_modulus().
   Ciphertext clear(std::span<const std::uint64_t> values) const;
 
   // --- sums: these compute without bootstrapping, and noise and values grow ---
   /// The elements of all inputs one after the other are the columns.
   Ciphertext linear(std::span<const Ciphertext* const> inputs, const Linear& matrix) const;
   Ciphertext linear(const Ciphertext& a, const Linear& matrix) const;
-  /// The same without a bound from the operands' degrees: the caller knows that every row is from 0 to `largest`, and that
-  /// becomes the degree. A row that is not counts modulo 2 value_modulus(), and decryption may find it (WrongDecryption).
-  /// For such a row v, look-ups give minus the entry at v - value_modulus(). Weights are at most value_modulus() in size.
+  /// The same without a bound from the operands' degrees: the caller knows that every row is from 0
+  /// to `largest`, and that becomes the degree. A row that is not counts modulo 2 value_modulus(),
+  /// and decryption may find it (WrongDecryption). For such a row v, look-ups give minus the entry
+  /// at v - value_modulus(). Weights are at most value_modulus() in size.
   Ciphertext linear_within(const Ciphertext& a, const Linear& matrix, std::uint64_t largest) const;
   /// Element by element; an operand of one element is taken for every element of the other.
   Ciphertext add(const Ciphertext& a, const Ciphertext& b) const;
-  /// a - b modulo 2^message_bits: the smallest multiple of it that is at least the degree of b is added, so that no value
-  /// is negative.
+  /// a - b modulo 2^message_bits: the smallest multiple of it that is at least the degree of b is
+  /// added, so that no value is negative.
   Ciphertext subtract(const Ciphertext& a, const Ciphertext& b) const;
   Ciphertext negate(const Ciphertext& a) const;
   /// Times small integers of at least 0, one for each element or one for all.
@@ -138,7 +147,8 @@ class Evaluator {
   /// The combination whose rows have these degrees.
   Ciphertext linear_of(std::span<const Ciphertext* const> inputs, const Linear& matrix,
                        std::vector<std::uint32_t> degree) const;
-  /// The rows of a combination whose weights and constants (words of the torus) are given, without a check of values.
+  /// The rows of a combination whose weights and constants (words of the torus) are given, without
+  /// a check of values.
   std::shared_ptr<const lwe::LweBlock> combined(const lwe::LweBlock& in, const Linear& matrix,
                                                 std::span<const std::uint64_t> constants) const;
   /// Runs run(first, count, tables of these inputs) for parts of the inputs that the memory allows.
@@ -147,7 +157,8 @@ class Evaluator {
   /// 2^log_many rows for each of the input, in as few parts as the memory allows.
   std::shared_ptr<const lwe::LweBlock> bootstrapped(const lwe::LweBlock& in,
                                                     const backend::TableView& tables) const;
-  /// Each of these coefficients of the rotated table, of every input: one block for each coefficient. In parts, too.
+  /// Each of these coefficients of the rotated table, of every input: one block for each
+  /// coefficient. In parts, too.
   std::vector<std::shared_ptr<const lwe::LweBlock>> rotated(
       const lwe::LweBlock& in, const backend::TableView& table,
       std::span<const std::uint32_t> coefficients) const;

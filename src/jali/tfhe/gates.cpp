@@ -17,7 +17,8 @@ struct Combined {
   int half_steps;
 };
 
-// In units of half a step a bit is 0 or 2. False results must be -1, 0 or 1 modulo 8, and true ones 3, 4 or 5.
+// In units of half a step a bit is 0 or 2. False results must be -1, 0 or 1 modulo 8, and true ones
+// 3, 4 or 5.
 constexpr std::array<Combined, 10> kGates{{
     {1, 1, -1},  // and: -1, 1, 3
     {-1, -1, 5},  // nand: 5, 3, 1
@@ -31,7 +32,8 @@ constexpr std::array<Combined, 10> kGates{{
     {1, -1, 3}  // oryn
 }};
 
-/// The squared norm that counts against a margin of half a step. Weights of 2 come with a margin of a whole step.
+/// The squared norm that counts against a margin of half a step. Weights of 2 come with a margin of
+/// a whole step.
 double norm2_of(const Combined& gate, const History& combined) {
   return combined.norm2() / static_cast<double>(gate.a * gate.a);
 }
@@ -44,7 +46,8 @@ Gates::Gates(std::shared_ptr<const Evaluator> evaluator) : evaluator_(std::move(
   require<InvalidArgument>(params.value_modulus() == 2,
                            "gates need parameters of 1 message bit and no carry bits: use the "
                            "preset boolean, or look gates up in tables of two inputs");
-  // -s in the boxes of phases from -2s to 2s, +s from 2s to 6s: the polynomial has the phases 0 to 4s.
+  // -s in the boxes of phases from -2s to 2s, +s from 2s to 6s: the polynomial has the phases 0 to
+  // 4s.
   const std::size_t n = params.N().value, bytes = backend::torus_bytes(params.torus());
   const std::uint64_t half = params.step(params.torus()) / 2;
   std::vector<std::uint8_t> words(n * bytes);
@@ -63,7 +66,8 @@ Gates::Gates(std::shared_ptr<const Evaluator> evaluator) : evaluator_(std::move(
 namespace {
 
 Linear each(std::size_t count, std::span<const std::pair<std::size_t, std::int64_t>> terms) {
-  // terms: the size of each operand, whose elements follow those of the operand before, and its weight.
+  // terms: the size of each operand, whose elements follow those of the operand before, and its
+  // weight.
   Linear matrix;
   for (std::size_t i = 0; i < count; ++i) {
     std::size_t first = 0;
@@ -76,9 +80,9 @@ Linear each(std::size_t count, std::span<const std::pair<std::size_t, std::int64
   return matrix;
 }
 
-/// The sign's table has -1/2 in its boxes, which lie half a box higher than those of other tables. Half a step is added to the
-/// result. Entries of other tables are whole, so that their origins are others. Of a constant, the gate is 1 from 2 half steps
-/// on to 5, of 8.
+/// The sign's table has -1/2 in its boxes, which lie half a box higher than those of other tables.
+/// Half a step is added to the result. Entries of other tables are whole, so that their origins are
+/// others. Of a constant, the gate is 1 from 2 half steps on to 5, of 8.
 TableOrigin sign_origin(std::size_t, std::int64_t half_steps) {
   constexpr std::int64_t kHalves[] = {-1, -1};
   TableOrigin out = table_origin(kHalves, 1, half_steps);
@@ -159,8 +163,8 @@ Ciphertext Gates::not_gate(const Ciphertext& a) const {
   return evaluator_->linear(a, matrix);
 }
 
-// With v = (not a) and c: if v is 1, a is 0, so that 2 v + a + b is 2 or 3 if a ? b : c, else 0 or 1. In half steps and
-// with the constant -1 these are 3 and 5, and -1 and 1.
+// With v = (not a) and c: if v is 1, a is 0, so that 2 v + a + b is 2 or 3 if a ? b : c, else 0
+// or 1. In half steps and with the constant -1 these are 3 and 5, and -1 and 1.
 Ciphertext Gates::mux(const Ciphertext& a, const Ciphertext& b, const Ciphertext& c) const {
   const Evaluator& evaluator = *evaluator_;
   const Ciphertext v = apply(Gate::andny_gate, a, c);

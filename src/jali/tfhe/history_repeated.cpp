@@ -19,8 +19,8 @@ class History::Repeater {
     }
   }
 
-  /// The same combinations of what takes the place of their ciphertexts. An example is a row of `given`, and what was made of
-  /// examples is made again.
+  /// The same combinations of what takes the place of their ciphertexts. An example is a row of
+  /// `given`, and what was made of examples is made again.
   History again(const History& of) {
     History out;
     std::map<const Source*, std::uint32_t> number;

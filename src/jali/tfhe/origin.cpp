@@ -9,7 +9,8 @@ namespace jali::tfhe {
 
 namespace {
 
-/// A bijection of words, of which every output bit depends on all input bits (S. Vigna's splitmix64).
+/// A bijection of words, of which every output bit depends on all input bits (S. Vigna's
+/// splitmix64).
 std::uint64_t scrambled(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -26,8 +27,8 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
 
 namespace {
 
-/// The entry of a constant: coefficient c N/2P of the polynomial, for c half steps. It lies in box (c + 1) / 2, and behind all
-/// P boxes those with the other sign follow.
+/// The entry of a constant: coefficient c N/2P of the polynomial, for c half steps. It lies in box
+/// (c + 1) / 2, and behind all P boxes those with the other sign follow.
 std::int64_t entry_at(std::span<const std::int64_t> halves, std::size_t boxes, std::uint64_t turn,
                       std::size_t function) {
   const std::size_t each = halves.size() / boxes, box = (turn + 1) / 2 % (2 * boxes);
@@ -47,8 +48,9 @@ TableOrigin table_origin(std::span<const std::int64_t> halves, int value_bits,
   const bool nothing = std::ranges::all_of(
       halves, [&](std::int64_t of) { return (static_cast<std::uint64_t>(of) & mask) == 0; });
   if (nothing) return {};
-  // Of the polynomial, minus it, and both with half the torus, the one with the smallest hash stands for all. The four hashes are computed side by
-  // side, because each step of one waits for the step before.
+  // Of the polynomial, minus it, and both with half the torus, the one with the smallest hash
+  // stands for all. The four hashes are computed side by side, because each step of one waits for
+  // the step before.
   constexpr std::size_t kForms = 4;
   std::array<std::uint64_t, kForms> hashes;
   hashes.fill(mixed(size, turn % 2));

@@ -1,4 +1,5 @@
-// Sums with small integer weights. Linear::repeated and the operations of Evaluator that do not bootstrap.
+// Sums with small integer weights. Linear::repeated and the operations of Evaluator that do not
+// bootstrap.
 #include <algorithm>
 #include <limits>
 #include <string>

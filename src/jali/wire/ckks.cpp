@@ -25,7 +25,7 @@ using Input = std::span<const std::uint8_t>;
 
 namespace {
 
-// --- the fields that plaintexts and ciphertexts share -----------------------------------------------
+// --- the fields that plaintexts and ciphertexts share --------------------------------------------
 
 struct Shape {
   int level = 0;
@@ -76,7 +76,7 @@ const ckks::Params& params_of(const ParamsPtr& params) {
 
 }  // namespace
 
-// --- plaintexts -----------------------------------------------------------------------------------------
+// --- plaintexts ----------------------------------------------------------------------------------
 
 Bytes to_bytes(const Plaintext& plaintext) {
   const ckks::Params& params = params_of(plaintext.params);
@@ -113,12 +113,12 @@ Plaintext from_bytes(Input bytes, const ParamsPtr& params, const ring::Ring& rin
   return out;
 }
 
-// --- ciphertexts ----------------------------------------------------------------------------------------
+// --- ciphertexts ---------------------------------------------------------------------------------
 
 namespace {
 
-// If a ciphertext that is no longer fresh still had its seed, readers would get another second part. So this compares the
-// first row of that part with the row that readers will expand.
+// If a ciphertext that is no longer fresh still had its seed, readers would get another second
+// part. So this compares the first row of that part with the row that readers will expand.
 void check_seed(const Ciphertext& x, const ckks::Params& params) {
   const ring::Poly& a = x.parts[1];
   const PrimeIndex prime = a.primes()[0];
@@ -169,7 +169,8 @@ ckks::View read_view(Reader& reader, std::size_t slots, std::size_t batch) {
   return view;
 }
 
-// If a ciphertext does not say which numbers it holds: those of its encryption, if it still has the seed, or any.
+// If a ciphertext does not say which numbers it holds: those of its encryption, if it still has the
+// seed, or any.
 params::Lineage unnamed_lineage(const std::optional<random::Seed>& seed) {
   return seed ? ckks::lineage_of(*seed) : params::Lineage{};
 }
@@ -230,7 +231,8 @@ void write_ciphertext(Writer& writer, const Ciphertext& x) {
   writer.raw(x.key_id.bytes);
   writer.u8(static_cast<std::uint8_t>(x.parts.size()));
   writer.u8(x.seed ? 1 : 0);
-  // Bytes have no spreads: the averages are those that the spreads leave, so that claims stay what they are.
+  // Bytes have no spreads: the averages are those that the spreads leave, so that claims stay what
+  // they are.
   const params::Estimate& e = x.estimate;
   const params::Claim claim = e.claim();
   const double principal = std::min(e.principal, static_cast<double>(params.slots()));
@@ -276,8 +278,8 @@ Bytes to_bytes(const Ciphertext& x) {
   return writer.finish();
 }
 
-// Ciphertexts that hide nothing are accepted. A circuit may have such results, e.g. 0 = x - x, and loading one discloses
-// nothing.
+// Ciphertexts that hide nothing are accepted. A circuit may have such results, e.g. 0 = x - x, and
+// loading one discloses nothing.
 Ciphertext read_ciphertext(Reader& reader, const ParamsPtr& params, const ring::Ring& ring) {
   const Shape shape = read_shape(reader, *params);
   const auto& primes = params->level(shape.level).primes;
@@ -294,7 +296,8 @@ Ciphertext read_ciphertext(Reader& reader, const ParamsPtr& params, const ring::
   out.estimate.message = reader.magnitude("its message magnitude");
   out.estimate.peak = reader.magnitude("the bound on its numbers");
   out.estimate.error = reader.magnitude("the bound on its error");
-  // It may be larger than the error: a claimed precision (ArrayEvaluator::with_precision) leaves it as it was.
+  // It may be larger than the error: a claimed precision (ArrayEvaluator::with_precision) leaves it
+  // as it was.
   out.estimate.noise = reader.magnitude("the bound on its noise");
   out.estimate.derived = false;
   out.packing.length = reader.u32();

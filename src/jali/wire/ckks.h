@@ -1,5 +1,5 @@
-// Bytes of CKKS parameters, plaintexts and ciphertexts. docs/format.md defines the format. wire/keys.h has the keys, and
-// says what reading guarantees.
+// Bytes of CKKS parameters, plaintexts and ciphertexts. docs/format.md defines the format.
+// wire/keys.h has the keys, and says what reading guarantees.
 #pragma once
 
 #include <concepts>
@@ -21,23 +21,24 @@ inline constexpr Kind kCkksParams{kCkks, Object::params};
 inline constexpr Kind kCkksPlaintext{kCkks, Object::plaintext};
 inline constexpr Kind kCkksCiphertext{kCkks, Object::ciphertext};
 
-/// Throws InvalidArgument if the form, level, batch or number of parts is one that no evaluator makes.
+/// Throws InvalidArgument if the form, level, batch or number of parts is one that no evaluator
+/// makes.
 Bytes to_bytes(const ckks::Params& params);
 Bytes to_bytes(const ckks::Plaintext& plaintext);
-/// A ciphertext that has its seed takes half the bytes. The estimate travels in the clear, so it must not be computed
-/// from the encrypted data (see params::Estimate).
+/// A ciphertext that has its seed takes half the bytes. The estimate travels in the clear, so it
+/// must not be computed from the encrypted data (see params::Estimate).
 Bytes to_bytes(const ckks::Ciphertext& ciphertext);
 
-/// The work is bounded before it starts, unless limits.search allows a search. Throws CorruptData, VersionError or
-/// LimitExceeded as in wire/keys.h, InsecureParams below limits.min_security, and ParamsMismatch if this build makes
-/// other moduli than the one that wrote the bytes.
+/// The work is bounded before it starts, unless limits.search allows a search. Throws CorruptData,
+/// VersionError or LimitExceeded as in wire/keys.h, InsecureParams below limits.min_security, and
+/// ParamsMismatch if this build makes other moduli than the one that wrote the bytes.
 ckks::ParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes, const Limits& limits = {});
 
 template <class T>
 concept CkksText = std::same_as<T, ckks::Plaintext> || std::same_as<T, ckks::Ciphertext>;
 
-/// T: ckks::Plaintext or ckks::Ciphertext. Its polynomials lie in the memory of `ring`, which must be made from `params`.
-/// Errors are those of wire/keys.h.
+/// T: ckks::Plaintext or ckks::Ciphertext. Its polynomials lie in the memory of `ring`, which must
+/// be made from `params`. Errors are those of wire/keys.h.
 template <CkksText T>
 T from_bytes(std::span<const std::uint8_t> bytes, const ckks::ParamsPtr& params,
              const ring::Ring& ring, const Limits& limits = {});

@@ -12,20 +12,21 @@ namespace jali::wire {
 namespace {
 
 constexpr std::size_t kMaxName = 255;
-// Twice what the largest ring may use. It bounds the search for primes that a few bytes can ask for.
+// Twice what the largest ring may use. It bounds the search for primes that a few bytes can ask
+// for.
 constexpr double kMaxModulusBits = 8192;
 constexpr int kMaxBootstrapLevels = 64;
 
-/// An error message of params/ up to its first colon. That part says what is wrong. What follows is advice for those who
-/// choose parameters.
+/// An error message of params/ up to its first colon. That part says what is wrong. What follows is
+/// advice for those who choose parameters.
 std::string without_advice(std::string_view sentence) {
   return std::string(sentence.substr(0, sentence.find(": ")));
 }
 
 }  // namespace
 
-// Writes the literal with every choice made and, if it has a plan, the plan's numbers. Everything else follows from these.
-// The hash in the header tells a reader whether it came out the same.
+// Writes the literal with every choice made and, if it has a plan, the plan's numbers. Everything
+// else follows from these. The hash in the header tells a reader whether it came out the same.
 Bytes to_bytes(const ckks::Params& params) {
   const ckks::Literal& literal = params.literal();
   require<InvalidArgument>(literal.name.size() <= kMaxName,
@@ -56,9 +57,9 @@ Bytes to_bytes(const ckks::Params& params) {
   return writer.finish();
 }
 
-// The work is bounded before any is done. Every number has a range, and the sizes alone have to fit the security table.
-// Then one table of levels is made, the one that the bytes name. Nothing is searched for. If the parameters are refused,
-// nothing that would fit is looked for either.
+// The work is bounded before any is done. Every number has a range, and the sizes alone have to fit
+// the security table. Then one table of levels is made, the one that the bytes name. Nothing is
+// searched for. If the parameters are refused, nothing that would fit is looked for either.
 ckks::ParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes, const Limits& limits) {
   require<InvalidArgument>(limits.min_security == 0 || limits.min_security == 128 ||
                                limits.min_security == 192 || limits.min_security == 256,

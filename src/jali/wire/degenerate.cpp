@@ -20,8 +20,9 @@ void check_not_constant(const Reader& reader, const ring::Poly& b) {
   }
 }
 
-// About half of N uniform coefficients are within q/4 of 0. By Hoeffding's inequality, more than N/2 + t of them are with
-// probability at most exp(-2 t^2 / N). Three sums are tested for each of at most 256 primes, which is fewer than 2^10 tests.
+// About half of N uniform coefficients are within q/4 of 0. By Hoeffding's inequality, more than
+// N/2 + t of them are with probability at most exp(-2 t^2 / N). Three sums are tested for each of
+// at most 256 primes, which is fewer than 2^10 tests.
 void check_public_key(Reader& reader, const ring::Ring& ring, const rlwe::PublicKey& key) {
   check_not_constant(reader, key.b);
   charge_poly(reader, ring, 2, 1);

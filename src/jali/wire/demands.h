@@ -1,4 +1,5 @@
-// What a reader demands of the parameters in bytes (Limits::min_security and max_log2_p_fail), for every scheme.
+// What a reader demands of the parameters in bytes (Limits::min_security and max_log2_p_fail), for
+// every scheme.
 #pragma once
 
 #include "jali/wire/frame.h"

@@ -48,11 +48,13 @@ Bytes load_bytes(const std::filesystem::path& path, const Limits& limits);
 inline void save(const std::filesystem::path& path, const rlwe::PublicKey& key) {
   save_bytes(path, to_bytes(key));
 }
-/// Evaluation keys are written as they are packed, so that their bytes never lie in memory together.
+/// Evaluation keys are written as they are packed, so that their bytes never lie in memory
+/// together.
 void save(const std::filesystem::path& path, const rlwe::EvaluationKeys& keys,
           const Progress& progress = {});
 
-/// Reads what `save` wrote; T: rlwe::PublicKey or rlwe::EvaluationKeys. Errors are FileError and those of from_bytes.
+/// Reads what `save` wrote; T: rlwe::PublicKey or rlwe::EvaluationKeys. Errors are FileError and
+/// those of from_bytes.
 template <std::same_as<rlwe::PublicKey> T>
 T load(const std::filesystem::path& path, const rlwe::ParamsPtr& params, const ring::Ring& ring,
        const Limits& limits = {}) {

@@ -19,8 +19,8 @@ constexpr std::uint8_t kMagic[4] = {'J', 'A', 'L', 'I'};
 
 std::string cannot_read(const std::string& why) { return "cannot read these bytes: " + why; }
 
-/// SHA-256 of the bytes, in pieces that take some 10 ms each, because sets of keys have gigabytes. Calls the checkpoint
-/// before each piece.
+/// SHA-256 of the bytes, in pieces that take some 10 ms each, because sets of keys have gigabytes.
+/// Calls the checkpoint before each piece.
 Digest digest_of(std::span<const std::uint8_t> bytes, const Checkpoint& checkpoint) {
   constexpr std::size_t kPiece = std::size_t{1} << 24;
   Hash256 hash;

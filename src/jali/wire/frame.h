@@ -1,4 +1,5 @@
-// The envelope of every object. It says what the object is, for which parameters and how long, and has a checksum.
+// The envelope of every object. It says what the object is, for which parameters and how long, and
+// has a checksum.
 //
 //   offset  bytes  field (integers are little-endian)
 //        0      4  magic "JALI"
@@ -10,8 +11,8 @@
 //       48      L  payload
 //     48+L     16  first 16 bytes of the SHA-256 of everything before
 //
-// The checksum finds accidental corruption. It is not authentication, because whoever alters the bytes can compute it
-// again. Transport and storage have to bind objects to their senders.
+// The checksum finds accidental corruption. It is not authentication, because whoever alters the
+// bytes can compute it again. Transport and storage have to bind objects to their senders.
 #pragma once
 
 #include <array>
@@ -33,7 +34,8 @@ inline constexpr std::size_t kFrameBytes = kHeaderBytes + kChecksumBytes;
 using Bytes = std::vector<std::uint8_t>;
 using ParamsHash = std::array<std::uint8_t, 32>;
 
-/// The kind of an object, which is the same for every scheme. Manifests and messages are those of compiled programs (client/).
+/// The kind of an object, which is the same for every scheme. Manifests and messages are those of
+/// compiled programs (client/).
 enum class Object : std::uint8_t {
   params = 1,
   plaintext = 2,
@@ -46,8 +48,8 @@ enum class Object : std::uint8_t {
   secret_key = 16,
 };
 
-/// The scheme of an object. rlwe stands for everything that all schemes over RLWE share. wire/SCHEME.h defines the number
-/// of each scheme.
+/// The scheme of an object. rlwe stands for everything that all schemes over RLWE share.
+/// wire/SCHEME.h defines the number of each scheme.
 enum class Scheme : std::uint8_t { rlwe = 1 };
 
 struct Kind {
@@ -61,16 +63,17 @@ const char* object_name(Object object) noexcept;
 
 /// What a loader may spend.
 struct Limits {
-  /// A bound on the bytes read. It is also, separately, a bound on the memory of the loaded object, whose residues take up
-  /// to 5 times the bytes sent. Both are checked before anything is allocated.
+  /// A bound on the bytes read. It is also, separately, a bound on the memory of the loaded object,
+  /// whose residues take up to 5 times the bytes sent. Both are checked before anything is
+  /// allocated.
   std::uint64_t max_bytes = std::uint64_t{1} << 32;
   /// The least security of parameters that are read, in bits: 128, 192 or 256, or 0 for any.
   int min_security = 128;
-  /// The largest log2 of the probability that one bootstrapping with parameters that are read fails: that it gives a wrong
-  /// result, or loses a coefficient. 0: any.
+  /// The largest log2 of the probability that one bootstrapping with parameters that are read
+  /// fails: that it gives a wrong result, or loses a coefficient. 0: any.
   double max_log2_p_fail = 0;
-  /// Whether parameters that were written without the plan of their levels may be searched for it. A search may take
-  /// minutes, so allow it only for bytes of your own.
+  /// Whether parameters that were written without the plan of their levels may be searched for it.
+  /// A search may take minutes, so allow it only for bytes of your own.
   bool search = false;
 };
 
@@ -80,16 +83,16 @@ struct Frame {
   std::span<const std::uint8_t> payload;
 };
 
-/// Checks magic, version, length and checksum. Throws CorruptData, VersionError or LimitExceeded. It takes one pass over
-/// the bytes, during which `checkpoint` is called, and allocates nothing.
+/// Checks magic, version, length and checksum. Throws CorruptData, VersionError or LimitExceeded.
+/// It takes one pass over the bytes, during which `checkpoint` is called, and allocates nothing.
 Frame open_frame(std::span<const std::uint8_t> bytes, const Limits& limits,
                  const Checkpoint& checkpoint = {});
 /// Also throws CorruptData if the object is not of the expected kind.
 Frame open_frame(std::span<const std::uint8_t> bytes, Kind expected, const Limits& limits,
                  const Checkpoint& checkpoint = {});
 
-/// Checks the magic and the version of a header, and returns the length that it gives for the payload. Throws CorruptData or
-/// VersionError.
+/// Checks the magic and the version of a header, and returns the length that it gives for the
+/// payload. Throws CorruptData or VersionError.
 std::uint64_t payload_bytes(std::span<const std::uint8_t, kHeaderBytes> header);
 /// The kind that a header names. Throws CorruptData if it is not the expected one.
 Kind checked_kind(std::span<const std::uint8_t> header, Kind expected);
@@ -97,8 +100,8 @@ Kind checked_kind(std::span<const std::uint8_t> header, Kind expected);
 inline constexpr const char* kDamaged =
     "cannot read these bytes: the checksum is wrong: they were damaged";
 
-/// Writes the length and the checksum into a frame whose header and payload are in place. bytes is the whole frame, which
-/// has at least kFrameBytes.
+/// Writes the length and the checksum into a frame whose header and payload are in place. bytes is
+/// the whole frame, which has at least kFrameBytes.
 void seal_frame(std::span<std::uint8_t> bytes, const Checkpoint& checkpoint = {});
 
 }  // namespace jali::wire

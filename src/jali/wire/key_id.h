@@ -1,4 +1,5 @@
-// The name of the secret that a key belongs to, in the key's bytes. Every key has one; only ciphertexts may have none.
+// The name of the secret that a key belongs to, in the key's bytes. Every key has one; only
+// ciphertexts may have none.
 #pragma once
 
 #include "jali/base/declassify.h"

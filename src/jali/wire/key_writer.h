@@ -9,11 +9,13 @@
 
 namespace jali::wire {
 
-/// The bytes are those that to_bytes gives for all the keys together. The keys are given in the order in which they are written: the one for
-/// products, those of Galois elements in ascending order, and those of bootstrapping; exactly those of the demand, each for its level.
+/// The bytes are those that to_bytes gives for all the keys together. The keys are given in the
+/// order in which they are written: the one for products, those of Galois elements in ascending
+/// order, and those of bootstrapping; exactly those of the demand, each for its level.
 class KeyWriter {
  public:
-  /// The parameters must outlive this. sink: gets the bytes as they are made; if it is null, finish() gives them.
+  /// The parameters must outlive this. sink: gets the bytes as they are made; if it is null,
+  /// finish() gives them.
   KeyWriter(const rlwe::Params& params, const rlwe::KeyId& id, const rlwe::KeyDemand& demand,
             const Sink& sink = {});
 

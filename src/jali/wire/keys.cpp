@@ -109,7 +109,8 @@ SwitchKey from_bytes(Input bytes, const rlwe::ParamsPtr& params, const ring::Rin
 
 namespace {
 
-// kLevels: before every key stands the highest level that it serves, as 16 bits. All bits are set if it serves every level.
+// kLevels: before every key stands the highest level that it serves, as 16 bits. All bits are set
+// if it serves every level.
 enum KeysFlag : std::uint8_t { kRelinearisation = 1, kEncapsulation = 2, kLevels = 4 };
 constexpr std::uint16_t kEveryLevel = 0xffff;
 

@@ -1,9 +1,11 @@
-// Bytes of public keys. Those of secret keys are in wire/secret/secret_key.h. docs/format.md defines the format.
+// Bytes of public keys. Those of secret keys are in wire/secret/secret_key.h. docs/format.md
+// defines the format.
 //
-// Reading is safe for any input. Sizes are compared with the bytes at hand and with the limits before memory is taken.
-// Every number is checked against the parameters and every residue against its prime, and nothing may follow the end.
-// Every failure is one jali::Error: CorruptData, VersionError, LimitExceeded, ParamsMismatch if the object was made for
-// other parameters, or OutOfMemory if the machine has less memory than the limits allow. Nothing is authenticated: see
+// Reading is safe for any input. Sizes are compared with the bytes at hand and with the limits
+// before memory is taken. Every number is checked against the parameters and every residue against
+// its prime, and nothing may follow the end. Every failure is one jali::Error: CorruptData,
+// VersionError, LimitExceeded, ParamsMismatch if the object was made for other parameters, or
+// OutOfMemory if the machine has less memory than the limits allow. Nothing is authenticated: see
 // wire/frame.h.
 #pragma once
 
@@ -24,8 +26,8 @@ inline constexpr Kind kPublicKey{Scheme::rlwe, Object::public_key};
 inline constexpr Kind kSwitchKey{Scheme::rlwe, Object::switch_key};
 inline constexpr Kind kEvaluationKeys{Scheme::rlwe, Object::evaluation_keys};
 
-/// Throws InvalidArgument if the form, level, batch or number of digits is one that no key generator makes, or if the key
-/// is in a device's memory.
+/// Throws InvalidArgument if the form, level, batch or number of digits is one that no key
+/// generator makes, or if the key is in a device's memory.
 Bytes to_bytes(const rlwe::PublicKey& key);
 Bytes to_bytes(const rlwe::SwitchKey& key, const rlwe::Params& params);
 /// checkpoint: called between keys.
@@ -41,8 +43,8 @@ template <class T>
 concept PublicKeys = std::same_as<T, rlwe::PublicKey> || std::same_as<T, rlwe::SwitchKey> ||
                      std::same_as<T, rlwe::EvaluationKeys>;
 
-/// T: rlwe::PublicKey, rlwe::SwitchKey or rlwe::EvaluationKeys. Its polynomials lie in the memory of `ring`, which must be
-/// made from `params`.
+/// T: rlwe::PublicKey, rlwe::SwitchKey or rlwe::EvaluationKeys. Its polynomials lie in the memory
+/// of `ring`, which must be made from `params`.
 template <PublicKeys T>
 T from_bytes(std::span<const std::uint8_t> bytes, const rlwe::ParamsPtr& params,
              const ring::Ring& ring, const Limits& limits = {});
@@ -57,8 +59,9 @@ template <>
 rlwe::EvaluationKeys from_bytes(std::span<const std::uint8_t> bytes, const rlwe::ParamsPtr& params,
                                 const ring::Ring& ring, const Limits& limits);
 
-/// Reads keys from a source whose bytes never lie in memory together. It takes no byte after the object. Errors are those
-/// of from_bytes. Damage shows as soon as a number is out of range, else in the checksum at the end.
+/// Reads keys from a source whose bytes never lie in memory together. It takes no byte after the
+/// object. Errors are those of from_bytes. Damage shows as soon as a number is out of range, else
+/// in the checksum at the end.
 rlwe::EvaluationKeys read_keys(const Source& source, const rlwe::ParamsPtr& params,
                                const ring::Ring& ring, const Limits& limits = {},
                                const Progress& progress = {});
@@ -69,8 +72,9 @@ struct CheckedKeys {
   rlwe::KeyDemand demand;  // which keys there are, each with its highest level; -1: every level
 };
 
-/// Reads keys as read_keys does and refuses what it refuses, but keeps none of them: one lies in memory at a time. For those who pass keys
-/// on or store them. limits.max_bytes bounds the bytes, and the memory of one key.
+/// Reads keys as read_keys does and refuses what it refuses, but keeps none of them: one lies in
+/// memory at a time. For those who pass keys on or store them. limits.max_bytes bounds the bytes,
+/// and the memory of one key.
 CheckedKeys check_keys(const Source& source, const rlwe::Params& params, const ring::Ring& ring,
                        const Limits& limits = {}, const Progress& progress = {});
 

@@ -11,7 +11,8 @@
 
 namespace jali::wire {
 
-/// Every failure is a CorruptData or LimitExceeded whose message begins like "cannot read a ciphertext: ".
+/// Every failure is a CorruptData or LimitExceeded whose message begins like "cannot read a
+/// ciphertext: ".
 class Reader {
  public:
   Reader(const Frame& frame, const Limits& limits)
@@ -28,15 +29,17 @@ class Reader {
   double f64() { return number<double>(); }
   /// Reads a byte, which must be 0 or 1.
   bool flag();
-  /// Reads a double that must be finite and not negative. -0 is refused, because it would be a second way to write 0.
+  /// Reads a double that must be finite and not negative. -0 is refused, because it would be a
+  /// second way to write 0.
   double magnitude(const char* name);
-  /// The next `count` bytes. They are valid until the next call. Throws CorruptData if fewer are left.
+  /// The next `count` bytes. They are valid until the next call. Throws CorruptData if fewer are
+  /// left.
   std::span<const std::uint8_t> raw(std::uint64_t count);
   void copy_to(std::span<std::uint8_t> out);
 
   std::uint64_t remaining() const { return stream_ ? stream_->remaining() : rest_.size(); }
-  /// Must be called before `bytes` of memory are allocated for the object. Throws LimitExceeded if all memory of the object
-  /// together would exceed the limit.
+  /// Must be called before `bytes` of memory are allocated for the object. Throws LimitExceeded if
+  /// all memory of the object together would exceed the limit.
   void charge(std::uint64_t bytes);
   /// What is left of that memory; and again, after memory that was charged has been freed.
   std::uint64_t memory_left() const { return memory_left_; }

@@ -23,9 +23,10 @@ void check_sizes(std::size_t n, std::uint64_t q, std::size_t bytes) {
                          "pack_row: the row and its bytes differ in size");
 }
 
-/// Residues of `bits` bits are packed in groups of eight, each of which takes `bits` bytes. Residue k of a group lies at
-/// its bits [k bits, (k + 1) bits), so all shifts are constants. Groups are read and written in words that lie inside the
-/// group. The last word of a group may therefore overlap the one before it.
+/// Residues of `bits` bits are packed in groups of eight, each of which takes `bits` bytes. Residue
+/// k of a group lies at its bits [k bits, (k + 1) bits), so all shifts are constants. Groups are
+/// read and written in words that lie inside the group. The last word of a group may therefore
+/// overlap the one before it.
 template <unsigned bits, class T>
 struct Packing {
   static constexpr std::size_t kBytes = std::min(bits, 8u);  // that are read or written as one word
@@ -69,7 +70,8 @@ struct Packing {
     if constexpr (shift + bits > 64) x |= std::uint64_t{in[byte + 8]} << (64 - shift);
     return x & (~std::uint64_t{0} >> (64 - bits));
   }
-  /// last: the largest residue allowed. Bit 63 of last - x is set if x is larger, because both are below 2^63.
+  /// last: the largest residue allowed. Bit 63 of last - x is set if x is larger, because both are
+  /// below 2^63.
   static bool unpack(const std::uint8_t* in, std::size_t n, std::uint64_t last, T* row) {
     std::uint64_t below = 0;
     for (std::size_t i = 0; i < n; i += kGroup, in += bits) {

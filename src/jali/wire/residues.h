@@ -1,5 +1,6 @@
-// Packs residues. A residue modulo q takes bit_width(q - 1) bits. Residues follow each other without gaps, the lowest bit
-// first. The number of residues in a row is a multiple of 64, so every row ends at a whole 64-bit word.
+// Packs residues. A residue modulo q takes bit_width(q - 1) bits. Residues follow each other
+// without gaps, the lowest bit first. The number of residues in a row is a multiple of 64, so every
+// row ends at a whole 64-bit word.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,8 @@ std::size_t packed_row_bytes(std::size_t n, std::uint64_t q);
 void pack_row(const void* row, Word word, std::size_t n, std::uint64_t q,
               std::span<std::uint8_t> out);
 
-/// The inverse of pack_row. Returns false if any residue is not below q. The row is filled in either case.
+/// The inverse of pack_row. Returns false if any residue is not below q. The row is filled in
+/// either case.
 [[nodiscard]] bool unpack_row(std::span<const std::uint8_t> in, Word word, std::size_t n,
                               std::uint64_t q, void* row);
 

@@ -18,8 +18,8 @@ inline constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
 using jali::Sink;
 
-/// Called with how many bytes are done and how many there will be. If it throws, the work ends. The bytes of objects are counted with 64
-/// bits everywhere, also where memory has 32.
+/// Called with how many bytes are done and how many there will be. If it throws, the work ends. The
+/// bytes of objects are counted with 64 bits everywhere, also where memory has 32.
 using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 /// Gives the bytes of an object.
@@ -37,27 +37,29 @@ Source source_of(std::istream& in);
 /// The sink, which also tells the progress. total: the bytes of the object.
 Sink with_progress(Sink sink, Progress progress, std::uint64_t total);
 
-/// Reads the bytes of one object, and no byte after it. Memory grows with the bytes that come, not with what their header
-/// says. Only the header is checked; from_bytes checks the rest. Errors are those of open_frame.
+/// Reads the bytes of one object, and no byte after it. Memory grows with the bytes that come, not
+/// with what their header says. Only the header is checked; from_bytes checks the rest. Errors are
+/// those of open_frame.
 template <class Buffer = Bytes>
 Buffer read_object(const Source& source, const Limits& limits);
 
 /// Throws CorruptData if the source has more bytes.
 void require_end(const Source& source);
 
-/// The payload of one object, piece by piece, for objects that are too large to lie in memory twice. Its checksum is
-/// compared at the end.
+/// The payload of one object, piece by piece, for objects that are too large to lie in memory
+/// twice. Its checksum is compared at the end.
 class FrameStream {
  public:
-  /// Reads the header. Throws CorruptData, VersionError or LimitExceeded, as open_frame does. source must outlive this.
+  /// Reads the header. Throws CorruptData, VersionError or LimitExceeded, as open_frame does.
+  /// source must outlive this.
   FrameStream(const Source& source, Kind expected, const Limits& limits, Progress progress = {});
 
   Kind kind() const { return kind_; }
   const ParamsHash& params_hash() const { return params_hash_; }
   /// How many bytes of the payload, by the header, were not given yet.
   std::uint64_t remaining() const { return filled_.size() + unread_; }
-  /// The next bytes of the payload, at most remaining(). They are valid until the next call. Throws CorruptData if the source
-  /// ends before them.
+  /// The next bytes of the payload, at most remaining(). They are valid until the next call. Throws
+  /// CorruptData if the source ends before them.
   std::span<const std::uint8_t> next(std::size_t count);
   /// Throws CorruptData unless the checksum follows the payload, all of which was given.
   void finish();

@@ -23,13 +23,13 @@ const tfhe::Params& params_of(const tfhe::ParamsPtr& params) {
   return *params;
 }
 
-/// Before a block of so many bytes is allocated. The pool rounds up by at most a sixteenth; the constant is the object around
-/// the memory.
+/// Before a block of so many bytes is allocated. The pool rounds up by at most a sixteenth; the
+/// constant is the object around the memory.
 void charge_block(Reader& reader, std::uint64_t bytes) {
   reader.charge(checked_add<LimitExceeded, std::uint64_t>(bytes, bytes / 16 + 256));
 }
 
-// --- ciphertexts ------------------------------------------------------------------------------------
+// --- ciphertexts ---------------------------------------------------------------------------------
 
 enum Flag : std::uint8_t {
   kSeeded = 1,
@@ -103,7 +103,8 @@ void check_seed(const tfhe::Ciphertext& x) {
       kOther);
 }
 
-/// Whether the bytes say from which errors those of a ciphertext are made. The seed says so of a fresh one.
+/// Whether the bytes say from which errors those of a ciphertext are made. The seed says so of a
+/// fresh one.
 bool has_origins(const tfhe::Ciphertext& x, double norm2) {
   return !x.seed && norm2 > 0 && x.history.known();
 }
@@ -145,7 +146,8 @@ tfhe::History read_origins(Reader& reader, std::size_t rows) {
   return tfhe::History::made(std::move(origins)).combined({begin, column, weight, half_steps});
 }
 
-/// The constant of a row whose mask is 0, in half steps: none if the mask is another, or if the body is no multiple of them.
+/// The constant of a row whose mask is 0, in half steps: none if the mask is another, or if the
+/// body is no multiple of them.
 std::optional<std::int64_t> constant_of(const lwe::LweBlock& rows, std::size_t row,
                                         const tfhe::Params& params) {
   const std::size_t word = backend::torus_bytes(rows.torus), mask = rows.row_bytes() - word;
@@ -157,8 +159,8 @@ std::optional<std::int64_t> constant_of(const lwe::LweBlock& rows, std::size_t r
   return body % half == 0 ? std::optional(static_cast<std::int64_t>(body / half)) : std::nullopt;
 }
 
-/// Throws CorruptData if a row without noise is no constant. If none has noise, their bytes state no constants, and the history
-/// becomes one of those that the rows have.
+/// Throws CorruptData if a row without noise is no constant. If none has noise, their bytes state
+/// no constants, and the history becomes one of those that the rows have.
 void read_constants(const Reader& reader, tfhe::History& history, const lwe::LweBlock& rows,
                     const tfhe::Params& params) {
   std::vector<std::int64_t> half_steps;
@@ -227,7 +229,8 @@ Bytes to_bytes(const tfhe::Ciphertext& x) {
   return writer.finish();
 }
 
-// Ciphertexts that hide nothing are accepted. A circuit may have such results, and loading one discloses nothing.
+// Ciphertexts that hide nothing are accepted. A circuit may have such results, and loading one
+// discloses nothing.
 tfhe::Ciphertext tfhe_ciphertext_from_bytes(std::span<const std::uint8_t> bytes,
                                             const tfhe::ParamsPtr& params, const Limits& limits) {
   Reader reader = open_tfhe(bytes, kTfheCiphertext, *params, limits);
@@ -296,7 +299,7 @@ tfhe::Ciphertext tfhe_ciphertext_from_bytes(std::span<const std::uint8_t> bytes,
   return out;
 }
 
-// --- ciphertexts of a public key ---------------------------------------------------------------------
+// --- ciphertexts of a public key -----------------------------------------------------------------
 
 Bytes to_bytes(const tfhe::CompactCiphertext& x) {
   const tfhe::Params& params = params_of(x.params);
@@ -344,7 +347,7 @@ tfhe::CompactCiphertext tfhe_compact_from_bytes(std::span<const std::uint8_t> by
   return out;
 }
 
-// --- evaluation keys --------------------------------------------------------------------------------
+// --- evaluation keys -----------------------------------------------------------------------------
 
 namespace {
 
@@ -381,8 +384,8 @@ device::Buffer read_bodies(Reader& reader, device::Pool& pool, random::Seed& see
   return out;
 }
 
-/// Refuses keys that were never filled in, or that somebody emptied: with polynomials, or switching rows, that are all one
-/// word. An honest key is refused with a probability below 2^-128.
+/// Refuses keys that were never filled in, or that somebody emptied: with polynomials, or switching
+/// rows, that are all one word. An honest key is refused with a probability below 2^-128.
 void check_not_constant(const Reader& reader, const device::Buffer& words, std::size_t word,
                         std::size_t row) {
   const auto* at = static_cast<const std::uint8_t*>(words.data());
@@ -401,8 +404,8 @@ lwe::SeededGlwe read_glwe(Reader& reader, device::Pool& pool, const tfhe::Params
   return out;
 }
 
-/// Refuses bodies that are small: anybody can read what is encrypted under a key whose secret is 0. An honest polynomial of at
-/// least 256 words is refused with a probability below 2^-1700.
+/// Refuses bodies that are small: anybody can read what is encrypted under a key whose secret is 0.
+/// An honest polynomial of at least 256 words is refused with a probability below 2^-1700.
 void check_not_small(const Reader& reader, const lwe::SeededGlwe& rows) {
   backend::with_word(rows.torus, [&](auto zero) {
     using W = decltype(zero);

@@ -1,5 +1,6 @@
-// Bytes of TFHE parameters, ciphertexts and evaluation keys. docs/format.md defines the format; wire/keys.h says what reading
-// guarantees. Those of secret keys are in wire/secret/tfhe_secret_key.h.
+// Bytes of TFHE parameters, ciphertexts and evaluation keys. docs/format.md defines the format;
+// wire/keys.h says what reading guarantees. Those of secret keys are in
+// wire/secret/tfhe_secret_key.h.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +27,9 @@ inline constexpr Kind kTfheCompactCiphertext{kTfhe, Object{7}};
 inline constexpr Kind kTfheEvaluationKeys{kTfhe, Object::evaluation_keys};
 
 Bytes to_bytes(const tfhe::Params& params);
-/// A ciphertext that has its seed takes one word for each element. Words of masks are uniform, so that all their bits are
-/// written. Throws InvalidArgument if the ciphertext is in a device's memory, or has a shape or a noise that no evaluator
-/// makes.
+/// A ciphertext that has its seed takes one word for each element. Words of masks are uniform, so
+/// that all their bits are written. Throws InvalidArgument if the ciphertext is in a device's
+/// memory, or has a shape or a noise that no evaluator makes.
 Bytes to_bytes(const tfhe::Ciphertext& ciphertext);
 Bytes to_bytes(const tfhe::CompactCiphertext& ciphertext);
 Bytes to_bytes(const lwe::PublicKey& key);
@@ -44,8 +45,8 @@ void write(const lwe::EvaluationKeys& keys, const Sink& sink, const Progress& pr
 /// Throws InsecureParams below limits.min_security.
 tfhe::ParamsPtr tfhe_params_from_bytes(std::span<const std::uint8_t> bytes,
                                        const Limits& limits = {});
-/// In host memory. What was read counts as a new ciphertext of the noise that its bytes state; reading the same bytes twice
-/// gives two whose errors are taken to be independent.
+/// In host memory. What was read counts as a new ciphertext of the noise that its bytes state;
+/// reading the same bytes twice gives two whose errors are taken to be independent.
 tfhe::Ciphertext tfhe_ciphertext_from_bytes(std::span<const std::uint8_t> bytes,
                                             const tfhe::ParamsPtr& params,
                                             const Limits& limits = {});
@@ -53,12 +54,14 @@ tfhe::Ciphertext tfhe_ciphertext_from_bytes(std::span<const std::uint8_t> bytes,
 tfhe::CompactCiphertext tfhe_compact_from_bytes(std::span<const std::uint8_t> bytes,
                                                 const tfhe::ParamsPtr& params,
                                                 const Limits& limits = {});
-/// Also throws CorruptData for a key that hides nothing: with a polynomial that is constant or small.
+/// Also throws CorruptData for a key that hides nothing: with a polynomial that is constant or
+/// small.
 lwe::PublicKey tfhe_public_key_from_bytes(std::span<const std::uint8_t> bytes,
                                           const tfhe::ParamsPtr& params, const Limits& limits = {});
 lwe::EvaluationKeys tfhe_keys_from_bytes(std::span<const std::uint8_t> bytes,
                                          const tfhe::ParamsPtr& params, const Limits& limits = {});
-/// Reads keys from a source whose bytes never lie in memory together. It takes no byte after the object.
+/// Reads keys from a source whose bytes never lie in memory together. It takes no byte after the
+/// object.
 lwe::EvaluationKeys read_tfhe_keys(const Source& source, const tfhe::ParamsPtr& params,
                                    const Limits& limits = {}, const Progress& progress = {});
 

@@ -13,8 +13,8 @@ namespace jali::wire {
 
 namespace {
 
-/// An error message of params/ up to its first colon, which says what is wrong. What follows is advice for those who choose
-/// parameters.
+/// An error message of params/ up to its first colon, which says what is wrong. What follows is
+/// advice for those who choose parameters.
 std::string without_advice(std::string_view sentence) {
   return std::string(sentence.substr(0, sentence.find(": ")));
 }

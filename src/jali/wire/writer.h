@@ -15,13 +15,14 @@
 
 namespace jali::wire {
 
-/// Integers and doubles (IEEE 754) are written little-endian and without padding. Bytes is a type of vector; the one for
-/// secrets wipes its memory. If there is a sink, it gets the bytes in pieces as they are made.
+/// Integers and doubles (IEEE 754) are written little-endian and without padding. Bytes is a type
+/// of vector; the one for secrets wipes its memory. If there is a sink, it gets the bytes in pieces
+/// as they are made.
 template <class Bytes = std::vector<std::uint8_t>>
 class BasicWriter {
  public:
-  /// payload_bytes: how many bytes to reserve. A writer of secrets reserves all that it will write. A writer with a sink
-  /// needs the exact number, because the header comes first.
+  /// payload_bytes: how many bytes to reserve. A writer of secrets reserves all that it will write.
+  /// A writer with a sink needs the exact number, because the header comes first.
   BasicWriter(Kind kind, const ParamsHash& params_hash, std::uint64_t payload_bytes, Sink sink = {})
       : sink_(std::move(sink)), expected_(payload_bytes) {
     bytes_.reserve(kFrameBytes + (sink_ ? static_cast<std::size_t>(std::min<std::uint64_t>(

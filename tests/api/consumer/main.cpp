@@ -1,4 +1,5 @@
-// The smallest program of another project that uses the installed library: it squares 0.5 under encryption.
+// The smallest program of another project that uses the installed library: it squares 0.5 under
+// encryption.
 #include <cmath>
 #include <memory>
 

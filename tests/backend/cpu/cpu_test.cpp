@@ -1,5 +1,5 @@
-// The CPU engine keeps the mathematical properties on every instruction set of this machine, and every set gives the
-// bits of the portable one.
+// The CPU engine keeps the mathematical properties on every instruction set of this machine, and
+// every set gives the bits of the portable one.
 #include <thread>
 
 #include "../properties.h"

@@ -192,7 +192,8 @@ inline std::vector<Output> every_operation(const Engine& engine, const Config& c
   for (const IcrtMethod method : {IcrtMethod::product_sum, IcrtMethod::garner}) {
     std::vector<u64> out(6 * batch * config.n);
     engine.ring().icrt(out, 6, a, method);
-    // The integers are stored as a block, so that all outputs are blocks: 6 words are 6 or 12 rows of residues.
+    // The integers are stored as a block, so that all outputs are blocks: 6 words are 6 or 12 rows
+    // of residues.
     const std::size_t rows = 6 * 8 / word_bytes(config.word);
     Block x(config, range(0, 1), batch, rows);
     std::memcpy(x.view().data, out.data(), x.bytes());

@@ -69,7 +69,8 @@ TEST_P(Peak, DoesComplexButterflies) {
   JALI_SEEDED(rng);
   std::uniform_real_distribution<double> unit(-1, 1);
   for (double& x : values) x = unit(rng);
-  // The values are vectors of `width` doubles: re x, im x, re y, im y of each pair, then re w, im w.
+  // The values are vectors of `width` doubles: re x, im x, re y, im y of each pair, then re w, im
+  // w.
   std::vector<double> want(values.begin(), values.end());
   constexpr std::size_t kRounds = 3;
   for (std::size_t r = 0; r < kRounds; ++r) {

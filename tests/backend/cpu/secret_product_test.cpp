@@ -1,4 +1,5 @@
-// Products with binary polynomials against the schoolbook, and every kernel against the plainest sum.
+// Products with binary polynomials against the schoolbook, and every kernel against the plainest
+// sum.
 #include <gtest/gtest.h>
 
 #include <random>

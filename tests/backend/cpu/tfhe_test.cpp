@@ -17,8 +17,9 @@ std::vector<std::string> isas() {
   return out;
 }
 
-/// The most that the standard deviation of the transforms' error may be, in a word of one step: 2^-52 of the size of the
-/// sums, 2^(g-1) sqrt(P N) / 2 on the torus; twice that for each X^e - 1 of a sum over units; and the rounding to 32 bits.
+/// The most that the standard deviation of the transforms' error may be, in a word of one step:
+/// 2^-52 of the size of the sums, 2^(g-1) sqrt(P N) / 2 on the torus; twice that for each X^e - 1
+/// of a sum over units; and the rounding to 32 bits.
 double word_error(const TfheConfig& config) {
   const double terms = static_cast<double>(config.k.value + 1) * config.rotation_gadget.levels *
                        static_cast<double>(config.N.value);
@@ -27,8 +28,8 @@ double word_error(const TfheConfig& config) {
       config.rotation == Rotation::classic ? 1 : 2 * std::sqrt(static_cast<double>(config.units()));
   return std::ldexp(sums * units, -52) + (config.torus == Torus::t32 ? 0x1p-33 : 0);
 }
-/// The same in the phase, to which the errors of the mask add up where the secret is 1. Of the small rings here, up to twice
-/// the mean of the secret.
+/// The same in the phase, to which the errors of the mask add up where the secret is 1. Of the
+/// small rings here, up to twice the mean of the secret.
 double phase_error(const TfheConfig& config) {
   return word_error(config) * std::sqrt(1 + static_cast<double>(config.large().value));
 }
@@ -56,8 +57,8 @@ class CpuTfhe : public testing::Test {
   struct Random {
     TorusBlock key, tables, in;
   };
-  /// Accumulators of random words or, sparse, of a few words at random places, since the oracle's time grows with them. Some
-  /// are words at which digits tie or carry.
+  /// Accumulators of random words or, sparse, of a few words at random places, since the oracle's
+  /// time grows with them. Some are words at which digits tie or carry.
   Random random_inputs(const TfheConfig& config, std::size_t count, bool sparse) {
     const std::size_t N = config.N.value, words = (config.k.value + 1) * N;
     Random r;
@@ -99,7 +100,8 @@ class CpuTfhe : public testing::Test {
     return config;
   }
 
-  /// One step with a key and accumulators of random words: every word differs by little from the oracle's.
+  /// One step with a key and accumulators of random words: every word differs by little from the
+  /// oracle's.
   void hold_step(TfheConfig config, bool sparse) {
     for (const std::string& isa : isas()) {
       config.isa = isa;

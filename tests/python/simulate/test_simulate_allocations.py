@@ -1,4 +1,5 @@
-"""`jali simulate --allocate` and `--sweep ciphertexts=..`: tables, JSON and pictures; options that would be ignored are refused."""
+"""`jali simulate --allocate` and `--sweep ciphertexts=..`: tables, JSON and pictures; options that
+would be ignored are refused."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ MATVEC = ["simulate", "matvec:8x8,set=A,rows=4", "--machine", "mv_set_a"]
 
 
 def test_a_program_by_hand() -> None:
-    """A dear entity of 10 bytes read twice displaces two of 4 bytes read four times; three bytes have no name and are always read."""
+    """A dear entity of 10 bytes read twice displaces two of 4 bytes read four times; three bytes
+    have no name and are always read."""
     b = StepsBuilder()
     for name, size, reads in ((0, 10, 3), (1, 4, 5), (2, 4, 5)):
         for _ in range(reads):
@@ -61,7 +63,8 @@ def test_pictures_of_curves(tmp_path: Path) -> None:
 
 
 def test_fragmentation_of_a_gpu_and_of_strix(capsys: pytest.CaptureFixture[str]) -> None:
-    """One ciphertext more than a wave costs another wave on a GPU; on Strix it costs a place in the pipeline."""
+    """One ciphertext more than a wave costs another wave on a GPU; on Strix it costs a place in the
+    pipeline."""
     times = {}
     for machine, sizes in (("h100", "528,529,1056,1057"), ("strix", "8,9,16,17")):
         words = ["simulate", "tfhe:I", "--machine", machine, "--sweep", f"ciphertexts={sizes}"]

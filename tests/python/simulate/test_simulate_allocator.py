@@ -1,4 +1,5 @@
-"""The allocators: against each other, against every choice, and against a solver of integer programs."""
+"""The allocators: against each other, against every choice, and against a solver of integer
+programs."""
 
 import itertools
 
@@ -149,7 +150,8 @@ def test_a_negative_memory_is_refused() -> None:
 
 
 def test_entities_of_a_program() -> None:
-    """Two rotations with one key, of an input that is read twice, and a sum that is stored and read again."""
+    """Two rotations with one key, of an input that is read twice, and a sum that is stored and read
+    again."""
     program = StepsBuilder()
     for _ in range(2):
         program.load(Entity.CIPHERTEXT, 20, operand=1)

@@ -1,4 +1,5 @@
-"""A key switch at three resolutions: the bound of its work, its schedule, and the circuit of hwmodel/rtl/key_switch.sv."""
+"""A key switch at three resolutions: the bound of its work, its schedule, and the circuit of
+hwmodel/rtl/key_switch.sv."""
 
 import tomllib
 from pathlib import Path
@@ -17,7 +18,8 @@ LATENCIES = tomllib.loads((ROOT / "hwmodel" / "latencies.toml").read_text(encodi
 
 
 def key_switch(machine: Machine, n: int, primes: int) -> Steps:
-    """Algorithm 2 by one group with an element for each prime, as the circuit has them; the residues lie on the chip."""
+    """Algorithm 2 by one group with an element for each prime, as the circuit has them; the
+    residues lie on the chip."""
     w = workloads._Matvec(machine, Product(1, 1, CkksSet("", n, primes), 8.0))
     x = [w.b.load(Entity.INPUT, w.bytes, w.operand("x", j), lane=j) for j in range(primes)]
     size = 2 * (primes + 1) * w.bytes
@@ -30,9 +32,10 @@ def key_switch(machine: Machine, n: int, primes: int) -> Steps:
     [(4, 64, 3, 0.80), (8, 128, 2, 0.80), (16, 4096, 3, 0.80), (16, 16384, 7, 0.85)],
 )
 def test_bound_schedule_and_circuit(c: int, n: int, primes: int, share: float) -> None:
-    """The circuit's cycles are what hwmodel/tests/latencies.py holds it to. It runs all elements in step, so that the division of the second
-    part waits for that of the first, one transform; and words go into an engine and out of it apart from its passes, up to 4 N/C and
-    turn_overhead in each of l + 2 turns. The schedule has neither."""
+    """The circuit's cycles are what hwmodel/tests/latencies.py holds it to. It runs all elements in
+    step, so that the division of the second part waits for that of the first, one transform; and
+    words go into an engine and out of it apart from its passes, up to 4 N/C and turn_overhead in
+    each of l + 2 turns. The schedule has neither."""
     changes = {"g": 1, "p": primes + 1, "c": c, "dram_gbs": 1e7}  # keys come at once
     machine = Machine.load("mv_set_bc", set=changes)
     steps = key_switch(machine, n, primes)

@@ -1,4 +1,5 @@
-"""What the two papers say against themselves, each shown by calculation. docs/hardware.md lists them by the same numbers."""
+"""What the two papers say against themselves, each shown by calculation. docs/hardware.md lists
+them by the same numbers."""
 
 import math
 
@@ -23,7 +24,8 @@ def printed(name: str, table: str, row: str, column: str) -> float:
     return paper(name).tables[table].cell(row, column).value
 
 
-# --- E1: set IV of Strix ----------------------------------------------------------------------------
+# --- E1: set IV of Strix
+# ----------------------------------------------------------------------------
 
 
 def test_e1_the_latency_of_set_iv_is_below_its_own_pipeline() -> None:
@@ -35,7 +37,8 @@ def test_e1_the_latency_of_set_iv_is_below_its_own_pipeline() -> None:
 
 
 def test_e1_the_throughput_of_set_iv_is_a_rounded_rate() -> None:
-    """296 a core is 295.6, rounded; all printed rates are whole multiples of the number of cores."""
+    """296 a core is 295.6, rounded; all printed rates are whole multiples of the number of
+    cores."""
     tfhe = SETS["IV"]
     a_core = CLOCK / (tfhe.n * max(strix.stages(PUBLISHED, tfhe).values()))
     assert a_core == pytest.approx(295.63, abs=0.005)
@@ -47,7 +50,8 @@ def test_e1_the_throughput_of_set_iv_is_a_rounded_rate() -> None:
 
 
 def test_e1_rates_leave_cycles_that_nothing_explains() -> None:
-    """What a printed rate leaves beside n II: about 521, 504 and 234 cycles a bootstrapping of sets I to III."""
+    """What a printed rate leaves beside n II: about 521, 504 and 234 cycles a bootstrapping of sets
+    I to III."""
     found = []
     for name in ("I", "II", "III"):
         a_core = printed("strix", "V", f"Strix, {name}", "throughput") / 8
@@ -57,7 +61,8 @@ def test_e1_rates_leave_cycles_that_nothing_explains() -> None:
     assert found == pytest.approx([521, 504, 234], abs=1)
 
 
-# --- E2: latencies without the transforms' latency ---------------------------------------------------
+# --- E2: latencies without the transforms' latency
+# ---------------------------------------------------
 
 
 def test_e2_latencies_leave_out_the_first_output_of_a_transform() -> None:
@@ -76,7 +81,8 @@ def test_e2_what_set_ii_has_left_for_all_fills() -> None:
     assert cycles - max(strix.stages(PUBLISHED, SETS["II"]).values()) == pytest.approx(54, abs=0.5)
 
 
-# --- E3: buses, channels, gigabytes -------------------------------------------------------------------
+# --- E3: buses, channels, gigabytes
+# -------------------------------------------------------------------
 
 
 def test_e3_one_ciphertext_eats_more_than_the_key_bus_brings() -> None:
@@ -97,7 +103,8 @@ def test_e3_the_switching_key_of_set_i_takes_longer_than_the_printed_latency() -
 
 
 def test_e3_table_vii_needs_gibibytes() -> None:
-    """With 300e9 bytes a second the last two rows would be 577 a core; 300 x 2^30 give the printed 620."""
+    """With 300e9 bytes a second the last two rows would be 577 a core; 300 x 2^30 give the printed
+    620."""
     rates = []
     for gigabyte in (1e9, 2**30):
         stream = strix.key_bytes(STRICT, SETS["IV"]) / (150 * gigabyte)
@@ -107,7 +114,8 @@ def test_e3_table_vii_needs_gibibytes() -> None:
 
 
 def test_e3_figure_8_and_table_v_want_different_key_words() -> None:
-    """60% of HBM wants 16 bytes a complex word, and then the latency of set I would be 0.27 ms instead of the printed 0.16."""
+    """60% of HBM wants 16 bytes a complex word, and then the latency of set I would be 0.27 ms
+    instead of the printed 0.16."""
     tfhe = SETS["I"]
     shares = []
     for width in (8, 16):
@@ -120,7 +128,8 @@ def test_e3_figure_8_and_table_v_want_different_key_words() -> None:
     assert strict.waits_s["key bus"] / strict.period_s == pytest.approx(0.67, abs=0.005)
 
 
-# --- E4: key switches of the matrix-vector accelerator -----------------------------------------------
+# --- E4: key switches of the matrix-vector accelerator
+# -----------------------------------------------
 
 
 def test_e4_the_printed_rate_needs_twice_the_butterflies() -> None:
@@ -136,13 +145,15 @@ def test_e4_the_printed_rate_needs_twice_the_butterflies() -> None:
     assert rate / matvec.key_switch_rate(BC, ckks)["DRAM"] == pytest.approx(0.977, abs=0.001)
 
 
-# --- E5: other contradictions of Strix ----------------------------------------------------------------
+# --- E5: other contradictions of Strix
+# ----------------------------------------------------------------
 
 
 def _transform(
     x: npt.NDArray[np.complex128], sign: int, bits: int | None
 ) -> npt.NDArray[np.complex128]:
-    """A radix-2 transform (decimation in time) whose twiddle factors are rounded to so many fraction bits."""
+    """A radix-2 transform (decimation in time) whose twiddle factors are rounded to so many
+    fraction bits."""
     n = x.shape[-1]
     if n == 1:
         return x
@@ -197,7 +208,8 @@ def test_e5_the_transform_of_this_test_agrees_with_the_schoolbook_product(
 
 
 def test_e5_sixteen_bit_twiddles_do_not_bootstrap(rng: np.random.Generator) -> None:
-    """Errors of one external product, as parts of the torus. A gate decrypts if the whole error is below 1/16 or so."""
+    """Errors of one external product, as parts of the torus. A gate decrypts if the whole error is
+    below 1/16 or so."""
     gate = 1 / 16
     first = _error("I", 10, 15, rng)  # base 2^10 is an assumption: the paper gives no bases
     assert first > gate
@@ -221,7 +233,8 @@ def test_e5_without_folding_the_rest_of_a_core_shrinks_too_much() -> None:
 
 
 def test_e5_the_gpu_of_set_ii_has_more_than_one_ciphertext_an_sm() -> None:
-    """Equation (1) with 72 ciphertexts gives the printed rate of set I, and 103 of the printed 500 a second for set II."""
+    """Equation (1) with 72 ciphertexts gives the printed rate of set I, and 103 of the printed 500
+    a second for set II."""
     rates = []
     for name in ("I", "II"):
         latency = printed("strix", "V", f"NuFHE, GPU, {name}", "latency") * 1e-3
@@ -232,17 +245,20 @@ def test_e5_the_gpu_of_set_ii_has_more_than_one_ciphertext_an_sm() -> None:
 
 
 def test_e5_the_sets_of_the_other_accelerators() -> None:
-    """The text gives set II to YKP and III to XHEC; Table V has results of YKP for I and III, of XHEC for I and II."""
+    """The text gives set II to YKP and III to XHEC; Table V has results of YKP for I and III, of
+    XHEC for I and II."""
     rows = {cell.row for cell in paper("strix").tables["V"].cells}
     assert {"YKP, FPGA, III", "XHEC, FPGA, II"} <= rows
     assert not {"YKP, FPGA, II", "XHEC, FPGA, III"} & rows
 
 
-# --- E6: the matrix-vector accelerator ----------------------------------------------------------------
+# --- E6: the matrix-vector accelerator
+# ----------------------------------------------------------------
 
 
 def test_e6_equations_count_other_transforms_than_the_algorithms() -> None:
-    """(7) has 2 rescales x 2 halves x l, with the digit's own NTT in place of the special prime's; (8) has two of the four INTTs."""
+    """(7) has 2 rescales x 2 halves x l, with the digit's own NTT in place of the special prime's;
+    (8) has two of the four INTTs."""
     for ckks in CKKS.values():
         switch = matvec.transforms_of_key_switch(ckks.l)
         rescale = 2 * (ckks.l - 1), 2
@@ -252,7 +268,8 @@ def test_e6_equations_count_other_transforms_than_the_algorithms() -> None:
 
 
 def test_e6_the_dearest_entity_is_never_held() -> None:
-    """Keys are 35% of the reads. They are 15 GB, each read once, so that no memory saves anything by holding them."""
+    """Keys are 35% of the reads. They are 15 GB, each read once, so that no memory saves anything
+    by holding them."""
     product = Product(1024, 1024, CKKS["Set-B"])
     entities = {e.name: e for e in product.entities()}
     dearest = max(entities.values(), key=lambda e: e.cost)
@@ -305,7 +322,8 @@ def test_e6_sixty_four_threads_would_be_hardly_faster_than_one() -> None:
     assert times[0] / times[1] == pytest.approx(2.4, abs=0.05)
 
 
-# --- E7: security --------------------------------------------------------------------------------------
+# --- E7: security
+# --------------------------------------------------------------------------------------
 
 
 def test_e7_set_i_is_below_128_bits() -> None:

@@ -1,7 +1,8 @@
-"""The matrix-vector accelerator's dataflow as a program of Jali: its recorded operations beside the paper's equations (7) to (12).
+"""The matrix-vector accelerator's dataflow as a program of Jali: its recorded operations beside the
+paper's equations (7) to (12).
 
-The program is the paper's: m rotations, each with a key of its own, one digit for each residue, one special prime, nothing hoisted. Rotations begin
-at 1, since a rotation by 0 takes no key.
+The program is the paper's: m rotations, each with a key of its own, one digit for each residue, one
+special prime, nothing hoisted. Rotations begin at 1, since a rotation by 0 takes no key.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ def key_switches(product: Product, at: int) -> int:
 
 
 def test_jalis_own_plan_on_the_papers_hardware(rng: np.random.Generator) -> None:
-    """RNNT-LSTM with baby steps and giant steps on the machine of Set-B, as docs/hardware.md has it beside the paper's dataflow."""
+    """RNNT-LSTM with baby steps and giant steps on the machine of Set-B, as docs/hardware.md has it
+    beside the paper's dataflow."""
     params = ckks.Params.preset("n14_d7", word="w52")
     matrix, vector = rng.uniform(-1, 1, (1024, 2048)) / 45, rng.uniform(-1, 1, 2048)
     plan = ckks.MatVec(matrix, params)
@@ -105,7 +107,8 @@ def test_jalis_own_plan_on_the_papers_hardware(rng: np.random.Generator) -> None
     assert loaded(steps, Entity.KEY) == 42 * 4 * 2 * 10 * 16384 * WORD  # 4 digits, 10 limbs
     assert round(1e3 * result.seconds, 1) == 15.5
     assert (limits.name, round(1e3 * limits.seconds, 1)) == ("dram", 11.2)
-    # What the paper's dataflow takes at least: 1,024 partial sums, if every transform is always busy.
+    # What the paper's dataflow takes at least: 1,024 partial sums, if every transform is always
+    # busy.
     least = matvec.product_s(machine, Product(1024, 2048, matvec.published_sets()["Set-B"], WORD))
     assert max(least.values()) > 30 * result.seconds
 
@@ -135,7 +138,8 @@ def test_transforms_are_those_of_the_algorithms(program: tuple[Steps, Product]) 
 
 
 def test_equations_7_and_8_are_near_what_runs(program: tuple[Steps, Product]) -> None:
-    """For each partial sum the equations have two NTTs more and two INTTs less; chunks are beside them."""
+    """For each partial sum the equations have two NTTs more and two INTTs less; chunks are beside
+    them."""
     steps, product = program
     counted = matvec.transforms_of_partial_sum(product.ckks.l)
     below = matvec.transforms_of_key_switch(product.ckks.l - 1)
@@ -147,7 +151,8 @@ def test_equations_7_and_8_are_near_what_runs(program: tuple[Steps, Product]) ->
 
 
 def test_bytes_of_keys_and_matrix(program: tuple[Steps, Product]) -> None:
-    """Equations (11) and (12). The keys of chunks are one level lower. Each half of a ciphertext reads the plaintext again, which the paper counts once."""
+    """Equations (11) and (12). The keys of chunks are one level lower. Each half of a ciphertext
+    reads the plaintext again, which the paper counts once."""
     steps, product = program
     low = Product(product.m, product.n, CkksSet("low", product.ckks.N, product.ckks.l - 1), WORD)
     chunks = key_switches(product, product.ckks.l - 1)
@@ -159,7 +164,8 @@ def test_bytes_of_keys_and_matrix(program: tuple[Steps, Product]) -> None:
 
 
 def test_keys_are_read_once_and_the_input_m_times(program: tuple[Steps, Product]) -> None:
-    """A part of a key for each digit. Rotation m serves the last diagonal and the first chunk, so that its parts are read twice."""
+    """A part of a key for each digit. Rotation m serves the last diagonal and the first chunk, so
+    that its parts are read twice."""
     steps, product = program
     entities, l = entities_of(steps), product.ckks.l  # noqa: E741
     keys = [e for e in entities if e.name.startswith("key")]

@@ -25,7 +25,8 @@ def summary(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, A
 
 
 def test_energy_by_unit_of_a_bootstrapping(capsys: pytest.CaptureFixture[str]) -> None:
-    """The units and the leakage at set I, with batches that fill the pipeline: near the 1.03 mJ of Table III at the rate of Table V."""
+    """The units and the leakage at set I, with batches that fill the pipeline: near the 1.03 mJ of
+    Table III at the rate of Table V."""
     words = ("strix:I,ciphertexts=64,batch=8", "--machine", "strix", "--mode", "published")
     head, *rest = summary(capsys, *words)
     parts = {row["name"]: row["joules"] for row in rest if row["what"] == "energy"}
@@ -35,7 +36,8 @@ def test_energy_by_unit_of_a_bootstrapping(capsys: pytest.CaptureFixture[str]) -
     printed /= paper("strix").tables["V"].cell("Strix, I", "throughput").value
     assert 0.5 * printed < head["energy_j_a_bootstrapping"] < 1.5 * printed
     assert parts["fft"] + parts["ifft"] > 5 * (parts["vma"] + parts["rotator"])
-    # The transforms by hand: digits and sums of 500 iterations, 128 cycles each of 8 coefficients, 1,144 pJ a cycle.
+    # The transforms by hand: digits and sums of 500 iterations, 128 cycles each of 8 coefficients,
+    # 1,144 pJ a cycle.
     assert parts["fft"] / 64 == pytest.approx(500 * 4 * 128 * 5.49e3 / (1.2 * 4) * 1e-12, rel=1e-9)
     assert main(["simulate", *words, "--no-constants"]) == 0
     text = capsys.readouterr().out
@@ -75,7 +77,8 @@ def test_no_column_where_there_is_no_bootstrapping(capsys: pytest.CaptureFixture
 
 
 def test_millijoules_of_recorded_bootstrappings() -> None:
-    """Watts times seconds over the batch, in the record, in the table of `jali bench --energy`, and on the page."""
+    """Watts times seconds over the batch, in the record, in the table of `jali bench --energy`, and
+    on the page."""
     record = ROOT / "bench" / "results" / "tfhe-h100-2026-11-26-presets.jsonl"
     page = (ROOT / "docs" / "hardware.md").read_text(encoding="utf-8")
     found = {}
@@ -94,7 +97,8 @@ def test_millijoules_of_recorded_bootstrappings() -> None:
 
 
 def test_operations_a_joule_are_those_of_the_records() -> None:
-    """Each cell of the page is a row of bench/results, and what the page says of the aim follows from them."""
+    """Each cell of the page is a row of bench/results, and what the page says of the aim follows
+    from them."""
     measured: dict[str, dict[str, list[float]]] = {"H200": {}, "H100": {}}
     for file in sorted((ROOT / "bench" / "results").glob("energy-h?00-*.jsonl")):
         for row in map(json.loads, file.read_text(encoding="utf-8").splitlines()):

@@ -1,4 +1,5 @@
-"""Traces of TFHE on Strix: recorded programs run there, and bootstrappings take what the closed form says."""
+"""Traces of TFHE on Strix: recorded programs run there, and bootstrappings take what the closed
+form says."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ def test_the_sizes_of_a_trace_are_those_of_the_set() -> None:
 
 
 def rates(name: str, mode: str) -> tuple[float, float]:
-    """Bootstrappings a second of the recorded rounds, but for the first key switch, which nothing hides; and of the closed form."""
+    """Bootstrappings a second of the recorded rounds, but for the first key switch, which nothing
+    hides; and of the closed form."""
     machine = Machine.load(name, mode)
     trace = bootstrappings()
     steps = fitted(trace)(machine)
@@ -79,7 +81,8 @@ def test_bootstrappings_of_a_trace_take_what_the_closed_form_says(name: str) -> 
 
 
 def test_small_batches_in_the_mode_strict_are_those_of_the_page() -> None:
-    """Without folding a trace's iteration ends with the latency of all stages, which the closed form hides."""
+    """Without folding a trace's iteration ends with the latency of all stages, which the closed
+    form hides."""
     page = (Path(__file__).parents[3] / "docs" / "hardware.md").read_text(encoding="utf-8")
     (stated,) = re.findall(
         r"ciphertexts a core: ([\d,]+) against ([\d,]+) a second\).*\(both ([\d,]+)\)", page
@@ -114,7 +117,8 @@ def test_words_of_no_machine_are_refused() -> None:
 
 
 def test_a_batch_beyond_the_scratchpads_goes_in_epochs() -> None:
-    """Half the scratchpad means more epochs, each of which reads the bootstrapping key; the arithmetic stays."""
+    """Half the scratchpad means more epochs, each of which reads the bootstrapping key; the
+    arithmetic stays."""
     trace = bootstrappings()
     whole = Machine.load("strix")
     small = whole.changed(set={"memories.local.bytes": 2 * 2 * 1024 * 4})  # one ciphertext a core
@@ -170,14 +174,16 @@ def test_preparing_keys_runs_on_strix() -> None:
 def test_residues_have_the_words_of_the_machine(
     bits: tuple[int, ...], width: float, residue: float
 ) -> None:
-    """As many words of the machine as the longest prime needs, whatever the engine that recorded has. The host's numbers stay."""
+    """As many words of the machine as the longest prime needs, whatever the engine that recorded
+    has. The host's numbers stay."""
     header = traces.Header("ckks", "", "", "", {"prime_bits": bits, "word_bytes": 8})
     machine = Machine.load("mv_set_bc", set={"word_bytes": width})
     assert residue_bytes(machine, header) == residue
 
 
 def test_a_recorded_trace_moves_the_bytes_of_the_machine() -> None:
-    """On the matrix-vector machine 8 bytes a residue; with words of 4 bytes and primes of 61 bits, too; with words of 6 bytes, 12."""
+    """On the matrix-vector machine 8 bytes a residue; with words of 4 bytes and primes of 61 bits,
+    too; with words of 6 bytes, 12."""
     trace = traces.read(Path(__file__).parents[3] / "vectors" / "traces" / "ckks.jsonl")
     plain = lower(trace)
     for width, times in ((8, 1.0), (4, 1.0), (6, 1.5), (9, 1.125)):

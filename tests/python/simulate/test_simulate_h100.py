@@ -1,4 +1,5 @@
-"""The model of the H100 beside what was measured on one: errors are computed here from the recorded rows, and the page states what comes out."""
+"""The model of the H100 beside what was measured on one: errors are computed here from the recorded
+rows, and the page states what comes out."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ def bench() -> ModuleType:
 
 @pytest.mark.long
 def test_the_median_error_of_ckks_is_that_of_the_page() -> None:
-    """Rotations and products are recorded and simulated anew; they are those of the record, whose bootstrappings take minutes to record."""
+    """Rotations and products are recorded and simulated anew; they are those of the record, whose
+    bootstrappings take minutes to record."""
     b = bench()
     lines = (RESULTS / "h100-simulated-2026-11-25.jsonl").read_text(encoding="utf-8").splitlines()
     record = {(r["device"], b.operation(r)): r for r in map(json.loads, lines)}
@@ -141,7 +143,8 @@ def test_the_table_of_bootstrappings_is_what_comes_out() -> None:
 
 
 def test_a_wave_more_is_a_stair_in_both() -> None:
-    """The measured time rises by a half from 528 to 529 ciphertexts and by a third from 1,056 to 1,057; so does the model's, by less."""
+    """The measured time rises by a half from 528 to 529 ciphertexts and by a third from 1,056 to
+    1,057; so does the model's, by less."""
     for full, least in ((528, 1.2), (1056, 1.1)):
         for times in (
             [rows()["2_2", batch][1] for batch in (full, full + 1)],
@@ -165,7 +168,8 @@ def test_key_switches_alone() -> None:
 
 
 def test_speeds_of_the_simulator_are_those_of_the_record() -> None:
-    """bench/simulate_speed.py wrote it; the page and the limits are those of the issue: 10 s, and 60 s with 1 GB."""
+    """bench/simulate_speed.py wrote it; the page and the limits are those of the issue: 10 s, and
+    60 s with 1 GB."""
     record = RESULTS / "simulate-speed-2026-11-26.jsonl"
     found = {(r["program"], r["machine"]): r for r in map(json.loads, record.read_text().splitlines())}  # fmt: skip
     million = found["strix:I", "strix"]

@@ -120,7 +120,8 @@ def operations_of(header: str, name: str) -> set[str]:
 
 
 def test_every_operation_of_every_table_is_lowered() -> None:
-    """A new operation cannot be forgotten, neither by the reader, nor by the lowering, nor by the traces that are tested."""
+    """A new operation cannot be forgotten, neither by the reader, nor by the lowering, nor by the
+    traces that are tested."""
     ckks = set()
     for header, name in (
         ("ring_ops.h", "RingOps"),
@@ -181,7 +182,8 @@ def test_the_last_writer_of_what_overlaps_counts() -> None:
     )
     steps = lower(trace)
     assert steps.dependences(step_of(steps, Kind.LOAD, 3)) == []
-    # What begins elsewhere is another operand, which the machine cannot match with its store: it waits for that.
+    # What begins elsewhere is another operand, which the machine cannot match with its store: it
+    # waits for that.
     stores = [step_of(steps, Kind.STORE, i) for i in (1, 2)]
     assert steps.dependences(step_of(steps, Kind.LOAD, 4)) == stores
     assert steps.dependences(step_of(steps, Kind.LOAD, 5)) == [step_of(steps, Kind.ADD, 1)]
@@ -225,7 +227,8 @@ def test_a_table_has_no_number_of_an_operand() -> None:
 
 
 def test_a_key_switch_by_hand() -> None:
-    """Two digits of one limb over two limbs and one special prime. Each is transformed back, lifted to two primes, and multiplied by a key."""
+    """Two digits of one limb over two limbs and one special prime. Each is transformed back, lifted
+    to two primes, and multiplied by a key."""
     n, ntt, intt = 16, 8 * 4, 8 * 5
     lift = n * (1 + 2 + 2) + 2 * ntt
     keys = [("key", 5, d * 6 * ROW, 6 * ROW) for d in range(2)]
@@ -265,8 +268,9 @@ def test_a_key_switch_by_hand() -> None:
 
 
 def test_digits_and_halves_go_side_by_side() -> None:
-    """A unit takes its steps in order. Each stage of every digit comes before the next stage, so that no digit waits for the latency of another's transform:
-    with 1,000 cycles of latency, a key switch of two digits takes as many latencies as one of one digit."""
+    """A unit takes its steps in order. Each stage of every digit comes before the next stage, so
+    that no digit waits for the latency of another's transform: with 1,000 cycles of latency, a key
+    switch of two digits takes as many latencies as one of one digit."""
     header = {"prime_bits": [40] * 4, "special_primes": 1}
 
     def seconds(digits: list[int]) -> float:

@@ -1,4 +1,5 @@
-"""Machine files: formulas, overrides and modes, and one clean error for whatever is wrong with them."""
+"""Machine files: formulas, overrides and modes, and one clean error for whatever is wrong with
+them."""
 
 from __future__ import annotations
 

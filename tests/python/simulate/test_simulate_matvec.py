@@ -1,4 +1,5 @@
-"""The matrix-vector accelerator by formulas: the equations, counted out by loops, and the memory that its entities want."""
+"""The matrix-vector accelerator by formulas: the equations, counted out by loops, and the memory
+that its entities want."""
 
 import re
 from pathlib import Path
@@ -73,7 +74,8 @@ def test_sizes_by_hand() -> None:
 
 
 def test_figure_3() -> None:
-    """What the greedy allocator holds as the memory grows: bytes in the order of cost, and 5.5 MB for all that is reused."""
+    """What the greedy allocator holds as the memory grows: bytes in the order of cost, and 5.5 MB
+    for all that is reused."""
     entities = ANALYSIS.entities()
     sizes = [0, 1_835_008, 2_752_512, 4_587_520, 5_505_024, 64_000_000]
     found = sweep(entities, sizes, greedy)
@@ -86,7 +88,8 @@ def test_figure_3() -> None:
 
 
 def test_greedy_is_best_for_every_size_of_this_product() -> None:
-    """The paper's rule loses nothing here. If the partial sum does not fit, both take the twiddles."""
+    """The paper's rule loses nothing here. If the partial sum does not fit, both take the
+    twiddles."""
     entities = ANALYSIS.entities()
     for sram in range(0, 7_000_000, 100_000):
         assert greedy(entities, sram).saving == exact(entities, sram).saving
@@ -96,7 +99,8 @@ def test_greedy_is_best_for_every_size_of_this_product() -> None:
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(1, 4096), st.integers(1, 8192), st.sampled_from(sorted(SETS)))
 def test_reads_cover_sizes(m: int, n: int, name: str) -> None:
-    """Nothing is read less than once, and an entity's reads are whole multiples of its size, as the equations have them."""
+    """Nothing is read less than once, and an entity's reads are whole multiples of its size, as the
+    equations have them."""
     product = Product(m, n, SETS[name])
     if product.ciphertexts > 1:
         with pytest.raises(errors.Unsupported, match="ciphertexts"):

@@ -1,4 +1,5 @@
-"""Every printed figure of the two papers against the models: the papers' tables are the data of these tests."""
+"""Every printed figure of the two papers against the models: the papers' tables are the data of
+these tests."""
 
 import pytest
 
@@ -10,7 +11,8 @@ from jali.simulate.papers import CLASSES, PAPERS, Cell, paper
 ROWS = list(comparison.rows())
 STRIX_SETS = ("I", "II", "III", "IV")
 
-# What docs/hardware.md promises, so that a tolerance that is loosened in the data is seen here: paper, table -> quantity: tolerance, figures.
+# What docs/hardware.md promises, so that a tolerance that is loosened in the data is seen here:
+# paper, table -> quantity: tolerance, figures.
 PROMISED = {
     ("strix", "III"): {"area": ("+-0.03", 3), "power": ("+-0.03", 3)},
     ("strix", "V"): {"latency": ("digits", 3), "throughput": ("0.5%", 3)},

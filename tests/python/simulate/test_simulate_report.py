@@ -62,7 +62,8 @@ def machine() -> Machine:
 
 
 def test_energy_by_hand() -> None:
-    """400 busy cycles at 10 pJ; 3,200 elements x 3 words x 4 bytes and 4 loads of 32 bytes at 0.5 pJ; 64 bytes of DRAM at 20 pJ; leakage."""
+    """400 busy cycles at 10 pJ; 3,200 elements x 3 words x 4 bytes and 4 loads of 32 bytes at 0.5
+    pJ; 64 bytes of DRAM at 20 pJ; leakage."""
     result = schedule(steps(), machine())
     assert result.span == 8 + 400
     found = {e.part: e.joules * 1e12 for e in report.energy(result)}
@@ -93,7 +94,8 @@ def test_lines_of_a_report() -> None:
     key = by["entity", "key"]
     assert (key["asked_bytes"], key["read_bytes"], key["written_bytes"]) == (128, 64, 0)
     assert by["memory", "buffer"]["peak_bytes"] == 64
-    # 10% more lanes: 91 cycles a step instead of 100. 10% more bandwidth: the first load takes 8 cycles still.
+    # 10% more lanes: 91 cycles a step instead of 100. 10% more bandwidth: the first load takes 8
+    # cycles still.
     assert by["constant", "units.mac.lanes"]["change"] == pytest.approx((8 + 4 * 91) / 408 - 1)
     assert ("constant", "channels.dram.energy_pj_byte") not in by
     shares = [line for line in found if line["what"] in ("unit", "channel", "bus")]
@@ -102,7 +104,8 @@ def test_lines_of_a_report() -> None:
 
 
 def test_what_a_unit_is_busy_with(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """The kinds of a unit's steps add up to its busy time: 800 cycles of MAC and 200 of MUL, of 1,000."""
+    """The kinds of a unit's steps add up to its busy time: 800 cycles of MAC and 200 of MUL, of
+    1,000."""
     b = StepsBuilder()
     first = b.append(Kind.MAC, 800, 8)
     b.append(Kind.MUL, 800, 2, after=(first,))
@@ -213,7 +216,8 @@ def test_pareto_front(values: list[tuple[int, int, int]]) -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=12))
 def test_pareto_front_of_a_device(values: list[tuple[int, int]]) -> None:
-    """Without area and energy, what a design takes of its device is its cost; what the device does not hold is no choice."""
+    """Without area and energy, what a design takes of its device is its cost; what the device does
+    not hold is no choice."""
     points = [Point({}, 0, a, 0, 0, 0, {"dsp": b, "dsp_limit": 3, "luts": 7}) for a, b in values]
     fitting = [(a, b) for a, b in values if b <= 3]
 
@@ -258,7 +262,8 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 def test_a_machine_without_area_and_energy_has_no_columns_of_zeros(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """The machine of the matrix-vector paper gives DSPs and memories instead, which a sweep shows as far as they change."""
+    """The machine of the matrix-vector paper gives DSPs and memories instead, which a sweep shows
+    as far as they change."""
     words = ["simulate", "matvec:8x8,set=A,rows=2", "--machine", "mv_set_a"]
     assert main(words) == 0
     text = capsys.readouterr().out

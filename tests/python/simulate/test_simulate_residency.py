@@ -54,7 +54,8 @@ def test_the_farthest_next_use_goes() -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(0, 5), max_size=25), st.integers(1, 5))
 def test_misses_are_as_few_as_can_be(operands: list[int], slots: int) -> None:
-    """With operands of one size the rule is Belady's: as few misses as any choice has (a search over all of them)."""
+    """With operands of one size the rule is Belady's: as few misses as any choice has (a search
+    over all of them)."""
     found = sum(uses(operands, 10 * slots))
     states: dict[frozenset[int], int] = {frozenset(): 0}
     for operand in operands:
@@ -102,7 +103,8 @@ def test_a_load_waits_for_the_store_of_its_operand() -> None:
 
 
 def test_streams_run_ahead_as_far_as_their_buffer() -> None:
-    """Plaintexts of 10 cycles each, used for 100 cycles: with room for two, the third waits for the first one's use."""
+    """Plaintexts of 10 cycles each, used for 100 cycles: with room for two, the third waits for the
+    first one's use."""
     b = StepsBuilder()
     loads = []
     for _ in range(3):

@@ -1,4 +1,5 @@
-"""The scheduler: closed forms, a schedule worked on paper, lower bounds, conservation, determinism, and what faster parts do."""
+"""The scheduler: closed forms, a schedule worked on paper, lower bounds, conservation, determinism,
+and what faster parts do."""
 
 from __future__ import annotations
 
@@ -87,7 +88,8 @@ def test_a_pure_stream_takes_its_bytes() -> None:
 
 
 def test_a_chain_and_a_stream_of_stages() -> None:
-    """NTTs of 66 cycles on three clusters: whole results wait for each other, streamed ones overlap but for the latency."""
+    """NTTs of 66 cycles on three clusters: whole results wait for each other, streamed ones overlap
+    but for the latency."""
     for streamed, expected in ((False, 3 * (66 + 3)), (True, 66 + 3 * 3)):
         b = StepsBuilder()
         last = b.append(Kind.NTT, 64, lane=0)
@@ -108,11 +110,12 @@ def test_a_slow_stage_holds_the_next_one() -> None:
 
 
 def test_ten_steps_worked_on_paper() -> None:
-    """NTT of 16: 4 passes of 4 cycles, then 3 of latency; MAC of 16: 2 cycles; 4 bytes a cycle; room for two keys.
+    """NTT of 16: 4 passes of 4 cycles, then 3 of latency; MAC of 16: 2 cycles; 4 bytes a cycle;
+    room for two keys.
 
-    dram   0-8 key A, 8-16 key B, waits for room until step 2 ends at 21, 21-29 key C, 56-60 the store
-    ntt    0-16 step 1 (there at 19), 16-32 step 4 (35), 35-51 step 7 (54), which streams in from step 5
-    mac    19-21 step 2, 35-37 step 5, 54-56 step 8
+    dram   0-8 key A, 8-16 key B, waits for room until step 2 ends at 21, 21-29 key C, 56-60 the
+    store ntt    0-16 step 1 (there at 19), 16-32 step 4 (35), 35-51 step 7 (54), which streams in
+    from step 5 mac    19-21 step 2, 35-37 step 5, 54-56 step 8
     """
     b = StepsBuilder()
     a = b.load(Entity.KEY, 32)
@@ -239,7 +242,8 @@ def check(steps: Steps, m: Machine) -> Schedule:
     limits = bounds(steps, m)
     for name, bound in limits.all().items():
         assert result.span >= bound - 1e-6, name
-    # Conservation: every instance is busy, stalled or done for the whole span; bytes that moved are the channel's.
+    # Conservation: every instance is busy, stalled or done for the whole span; bytes that moved are
+    # the channel's.
     for one in result.servers:
         assert one.busy + sum(one.stalls) == one.instances * result.span, one.name
         assert min(one.stalls) >= 0
@@ -274,8 +278,9 @@ def test_bounds_and_conservation(steps: Steps, m: Machine) -> None:
 def test_faster_parts_are_never_slower(steps: Steps, m: Machine, path: str) -> None:
     """Every time is a maximum of sums of durations, as long as no choice depends on times.
 
-    Exceptions, in which an anomaly is possible: loads and stores that share a channel, and steps that meet on a bus (who comes first may
-    change); more clusters, pipelines or memory (steps go elsewhere).
+    Exceptions, in which an anomaly is possible: loads and stores that share a channel, and steps
+    that meet on a bus (who comes first may change); more clusters, pipelines or memory (steps go
+    elsewhere).
     """
     m = Machine.parse(m.source.replace(BUS, ""))
     slow, fast = schedule(steps, m), schedule(steps, m.changed(scale={path: 2.0}))

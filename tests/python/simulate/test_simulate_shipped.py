@@ -1,4 +1,5 @@
-"""The machine files that come with Jali: they load, every number has a source, and what a source names is there."""
+"""The machine files that come with Jali: they load, every number has a source, and what a source
+names is there."""
 
 import json
 import math
@@ -57,7 +58,8 @@ def test_the_record_of_the_h100_has_the_figures_of_its_file() -> None:
 
 
 def test_the_h100_transforms_as_fast_as_its_record() -> None:
-    """Transforms alone, from one limb to batches that fill the chip: one latency and one rate are within 25% of all of them."""
+    """Transforms alone, from one limb to batches that fill the chip: one latency and one rate are
+    within 25% of all of them."""
     machine = Machine.load("h100")
     record = ROOT / "bench" / "results" / "h100-2026-11-22-ntt.jsonl"
     rows = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
@@ -99,7 +101,8 @@ INSIDE = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_numbers_of_the_rtl_are_those_that_its_tests_hold(name: str) -> None:
-    """hwmodel/tests holds latencies.toml equal to what simulation shows, and this holds the machines equal to latencies.toml."""
+    """hwmodel/tests holds latencies.toml equal to what simulation shows, and this holds the
+    machines equal to latencies.toml."""
     for number in Machine.load(name).constants("rtl"):
         unit, _, figure = number.source.removeprefix("rtl:").partition(".")
         assert float(number) == LATENCIES[unit][figure], number.path
@@ -117,7 +120,8 @@ def test_every_unit_of_the_rtl_is_a_constant_of_a_machine() -> None:
 
 @pytest.mark.parametrize("name", ["mv_set_a", "mv_set_bc"])
 def test_a_pass_is_that_of_the_rtl(name: str) -> None:
-    """The core's 19 cycles, which are the paper's, and the network's 4, which were calibrated, are the overhead of a pass of the RTL."""
+    """The core's 19 cycles, which are the paper's, and the network's 4, which were calibrated, are
+    the overhead of a pass of the RTL."""
     machine = Machine.load(name)
     timing = machine.units["ntt"].kinds[Kind.NTT]
     engine = LATENCIES["ntt_engine"]
@@ -132,7 +136,8 @@ def test_a_pass_is_that_of_the_rtl(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["strix", "strix_nofold"])
 def test_the_stages_of_strix_are_those_of_the_rtl(name: str) -> None:
-    """Each as latencies.toml says: of P points, 4 at a time, P/4 - 1 + log2 P latency_per_stage; trees have log2 levels."""
+    """Each as latencies.toml says: of P points, 4 at a time, P/4 - 1 + log2 P latency_per_stage;
+    trees have log2 levels."""
     machine = Machine.load(name)
 
     shown = {
@@ -163,7 +168,8 @@ def test_the_stages_of_strix_are_those_of_the_rtl(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["strix", "strix_nofold"])
 def test_registers_are_those_of_both_clusters_in_strict_alone(name: str) -> None:
-    """The paper's latencies leave them out. One ciphertext's key switch ends later by those of its three stages."""
+    """The paper's latencies leave them out. One ciphertext's key switch ends later by those of its
+    three stages."""
     strict, published = (Machine.load(name, mode) for mode in ("strict", "published"))
     units = published.units.values()
     assert all(t.latency.at(2048) == 0 for unit in units for t in unit.kinds.values())
@@ -183,7 +189,8 @@ def test_registers_are_those_of_both_clusters_in_strict_alone(name: str) -> None
 
 
 def test_registers_do_not_fit_the_printed_latencies() -> None:
-    """Why `published` leaves them out: with them alone, of all limits, a digit of Table V would be another."""
+    """Why `published` leaves them out: with them alone, of all limits, a digit of Table V would be
+    another."""
     machine, tfhe = Machine.load("strix", "published"), published_sets()["III"]
     kept = machine.source.replace('"transform_fills", "registers",', '"transform_fills",')
     with_registers = Machine.parse(kept, "published")
@@ -240,7 +247,8 @@ def test_the_area_of_strix_is_that_of_table_iii() -> None:
     ],
 )
 def test_more_of_strix_takes_more_area(changes: dict[str, float], more: float) -> None:
-    """What Table III has for the part that doubles, so that a sweep compares machines of different cost."""
+    """What Table III has for the part that doubles, so that a sweep compares machines of different
+    cost."""
     machine = Machine.load("strix")
     assert machine.changed(changes).area_mm2 - machine.area_mm2 == pytest.approx(more, abs=1e-9)
 
@@ -248,8 +256,9 @@ def test_more_of_strix_takes_more_area(changes: dict[str, float], more: float) -
 @pytest.mark.parametrize("name", ["strix", "strix_nofold"])
 @pytest.mark.parametrize("doubled", ["clp", "plp", "colp", "clock_ghz"])
 def test_work_takes_the_same_energy_on_more_lanes(name: str, doubled: str) -> None:
-    """Twice the lanes are busy half as long with twice the power: the energy of arithmetic is that of the work. PLP changes the work: it
-    adds up as many products before they are transformed back."""
+    """Twice the lanes are busy half as long with twice the power: the energy of arithmetic is that
+    of the work. PLP changes the work: it adds up as many products before they are transformed
+    back."""
     machine = Machine.load(name, "published")
     faster = machine.changed({doubled: 2 * float(machine.parameters[doubled])})
     steps = strix(machine, published_sets()["I"], ciphertexts=16, batch=2, iterations=3)

@@ -1,4 +1,5 @@
-"""Strix by formulas: closed forms worked by hand, lower bounds, and what more of each resource does."""
+"""Strix by formulas: closed forms worked by hand, lower bounds, and what more of each resource
+does."""
 
 import itertools
 import math
@@ -20,7 +21,8 @@ PUBLISHED, STRICT = (Machine.load("strix", mode) for mode in ("published", "stri
 
 
 def test_set_i_by_hand() -> None:
-    """4 polynomials of digits on 2 transforms with 8 coefficients a cycle: 2 x 1024 / 8 cycles; a key of 8 transforms of 512 words."""
+    """4 polynomials of digits on 2 transforms with 8 coefficients a cycle: 2 x 1024 / 8 cycles; a
+    key of 8 transforms of 512 words."""
     tfhe = SETS["I"]
     assert set(strix.stages(PUBLISHED, tfhe).values()) == {128, 256}
     assert strix.key_bytes(PUBLISHED, tfhe) == 8 * 512 * 8
@@ -58,14 +60,16 @@ def test_strict_figures_without_registers(name: str, full: int, alone_ms: float)
     [("I", 75_000, 0.68), ("II", 39_683, 0.61), ("III", 21_115, 1.26), ("IV", 2_326, 10.27)],
 )
 def test_strict_figures(name: str, full: int, alone_ms: float) -> None:
-    """Two ciphertexts a core, as many as set IV has room for, do not fill the pipeline with its registers."""
+    """Two ciphertexts a core, as many as set IV has room for, do not fill the pipeline with its
+    registers."""
     assert round(strix.bootstrap(STRICT, SETS[name]).throughput) == full
     alone = strix.bootstrap(STRICT, SETS[name], 1).latency_s * 1e3
     assert alone == pytest.approx(alone_ms, abs=0.005)
 
 
 def test_an_iteration_of_one_ciphertext_by_hand() -> None:
-    """256 cycles of issue, two transforms of 128 - 1 + 5 x 9, the rotator's 2, the decomposer's 1, 5 + 1 of the products and the tree, 2 of the sums."""
+    """256 cycles of issue, two transforms of 128 - 1 + 5 x 9, the rotator's 2, the decomposer's 1,
+    5 + 1 of the products and the tree, 2 of the sums."""
     cycles = 256 + 2 * 172 + 2 + 1 + 6 + 2
     point = strix.bootstrap(STRICT, SETS["I"], 1)
     assert point.period_s == pytest.approx(500 * cycles / 1.2e9, rel=1e-12)
@@ -136,8 +140,9 @@ def test_no_time_is_below_its_bounds(tfhe: TfheSet, changes: dict[str, float]) -
 def test_more_of_a_resource_never_takes_longer(
     tfhe: TfheSet, changes: dict[str, float], resource: str
 ) -> None:
-    """For one batch a core. Ciphertexts of more cores share their channels, so that cores are left out of the epoch's time.
-    Twice as many polynomials at once take one more level of the adder tree, a cycle of each iteration."""
+    """For one batch a core. Ciphertexts of more cores share their channels, so that cores are left
+    out of the epoch's time. Twice as many polynomials at once take one more level of the adder
+    tree, a cycle of each iteration."""
     less = Machine.load("strix", "strict", changes)
     more = less.changed(set={resource: 2 * changes[resource]})
     before, after = (strix.bootstrap(m, tfhe, 1) for m in (less, more))
@@ -169,7 +174,8 @@ def test_utilisation_is_that_of_figure_8_and_at_most_one() -> None:
 
 
 def test_energies_give_back_table_iii() -> None:
-    """Busy cycles at set I times energy a cycle is the power that Table III has for a core's units."""
+    """Busy cycles at set I times energy a cycle is the power that Table III has for a core's
+    units."""
     shares = strix.utilisation(PUBLISHED, SETS["I"])
     table = paper("strix").tables["III"]
     rows = {
@@ -225,7 +231,8 @@ def test_which_constants_a_latency_depends_on() -> None:
 
     found = {d.path: d for d in sensitivity(latency, PUBLISHED, SETS["I"])}
     assert set(found) == {"parameters.key_word_bytes", "I.l_k"}
-    # A word of 8.8 bytes makes the batch 2, which takes as long again; l_k is a third of the time that it says.
+    # A word of 8.8 bytes makes the batch 2, which takes as long again; l_k is a third of the time
+    # that it says.
     assert found["parameters.key_word_bytes"].change == pytest.approx(2 / 3, abs=0.001)
     share = 1024 * 8 * 501 / 64 / (500 * 256 + 1024 * 8 * 501 / 64)
     assert found["I.l_k"].change == pytest.approx(0.1 * share, rel=1e-6)

@@ -1,4 +1,5 @@
-"""The times of changed machines: they are those of a simulation from the start, and progress goes on while they are found."""
+"""The times of changed machines: they are those of a simulation from the start, and progress goes
+on while they are found."""
 
 from __future__ import annotations
 
@@ -123,7 +124,8 @@ sys.exit(code)
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's /proc")
 def test_memory_of_a_quarter_of_a_million_steps() -> None:
-    """A million steps may take 1 GB, and so a quarter of them 256 MB beside the interpreter's own 150 MB at most."""
+    """A million steps may take 1 GB, and so a quarter of them 256 MB beside the interpreter's own
+    150 MB at most."""
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True
     )

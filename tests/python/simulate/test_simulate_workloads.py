@@ -1,4 +1,5 @@
-"""Generated workloads against the papers: Strix's tables by simulation, and the counts of the matrix-vector paper's equations."""
+"""Generated workloads against the papers: Strix's tables by simulation, and the counts of the
+matrix-vector paper's equations."""
 
 from __future__ import annotations
 
@@ -73,7 +74,8 @@ def test_strict_table_vii_with_buses(tvlp: int, clp: int, rate_: int) -> None:
 @pytest.mark.parametrize("mode", ["published", "strict"])
 @pytest.mark.parametrize("name", ["I", "IV"])
 def test_the_schedule_agrees_with_the_closed_form(mode: str, name: str) -> None:
-    """The steady state of epochs is the closed form's period, and no lower bound is above the schedule."""
+    """The steady state of epochs is the closed form's period, and no lower bound is above the
+    schedule."""
     machine = Machine.load("strix", mode)
     closed = formulas.bootstrap(machine, SETS[name], 2 if mode == "strict" else None)
     steps = strix(machine, SETS[name], ciphertexts=24 * closed.batch, batch=closed.batch, cores=1)
@@ -88,7 +90,8 @@ def test_the_schedule_agrees_with_the_closed_form(mode: str, name: str) -> None:
 def test_one_ciphertext_alone_is_quicker_than_the_closed_form_by_what_is_fetched_before(
     name: str,
 ) -> None:
-    """The closed form streams the switching key after the rotation; the schedule fetches the tiles that its buffer holds beside it."""
+    """The closed form streams the switching key after the rotation; the schedule fetches the tiles
+    that its buffer holds beside it."""
     machine, tiles = Machine.load("strix", "strict"), 16
     closed = formulas.bootstrap(machine, SETS[name], 1)
     steps = strix(machine, SETS[name], batch=1, cores=1, ciphertexts=8, tiles=tiles)
@@ -118,7 +121,8 @@ def test_the_rotator_is_half_busy() -> None:
 
 @pytest.mark.parametrize(("name", "residues"), [("Set-A", 3), ("Set-B", 7)])
 def test_reads_of_equations_7_to_12(name: str, residues: int) -> None:
-    """Bytes of loads against the equations. Twiddles are counted as the algorithms have them: 2 NTTs less and 2 INTTs more (contradiction E6)."""
+    """Bytes of loads against the equations. Twiddles are counted as the algorithms have them: 2
+    NTTs less and 2 INTTs more (contradiction E6)."""
     machine = Machine.load("mv_set_bc")
     product = Product(64, 64, published_sets()[name])
     steps = matvec(machine, product)
@@ -138,7 +142,8 @@ def test_reads_of_equations_7_to_12(name: str, residues: int) -> None:
 
 
 def test_one_partial_sum_at_a_time_is_bounded_by_the_closed_form() -> None:
-    """The balanced bound of a partial sum holds; the special prime, which one PE has beside its own, makes it slower."""
+    """The balanced bound of a partial sum holds; the special prime, which one PE has beside its
+    own, makes it slower."""
     machine, ckks = Machine.load("mv_set_bc"), published_sets()["Set-B"]
     result = schedule(matvec(machine, Product(64, 64, ckks), rows=16), machine)
     least = max(partial_sum_s(machine, ckks).values())
@@ -222,7 +227,8 @@ def test_wrong_machines() -> None:
 
 @pytest.mark.parametrize("kind", [Kind.NTT, Kind.INTT, Kind.AUTOMORPHISM])
 def test_polynomials_beyond_the_buffers_of_the_network_are_refused(kind: Kind) -> None:
-    """BRAMs are counted for n_max coefficients: up to it a step runs, above it none does, whoever wrote it."""
+    """BRAMs are counted for n_max coefficients: up to it a step runs, above it none does, whoever
+    wrote it."""
     steps = {}
     for n in (8192, 16384):
         b = StepsBuilder()

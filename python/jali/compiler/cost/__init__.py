@@ -1,1 +1,2 @@
-"""What operations, keys and layouts cost, measured or counted, and the cheapest choice among costs in tables."""
+"""What operations, keys and layouts cost, measured or counted, and the cheapest choice among costs
+in tables."""

@@ -1,5 +1,5 @@
-"""What the operations cost, by level: of one ciphertext, in nanoseconds that were measured on this device or on another GPU or, without a
-measurement, in bytes that are read.
+"""What the operations cost, by level: of one ciphertext, in nanoseconds that were measured on this
+device or on another GPU or, without a measurement, in bytes that are read.
 
 Whole numbers, pinned in a program, so that a plan that is made again is the same one.
 """
@@ -65,17 +65,22 @@ _DOCUMENT = schema.record(
 
 @dataclass(frozen=True)
 class Costs:
-    """Costs by the level of what an operation takes, 0 to depth; those of a bootstrapping by the level of the result.
+    """Costs by the level of what an operation takes, 0 to depth; those of a bootstrapping by the
+    level of the result.
 
-    rotation, plain, product: of a rotation, of a product with an encoded diagonal, of a product of ciphertexts with its relinearisation and rescaling.
-    added: of a product of ciphertexts that is added to others, of which only the sum is relinearised and rescaled; without a measurement, that of a product with a
-        diagonal, which has as many polynomials to read and to add to.
-    real, pair: of a bootstrapping of one ciphertext and of two at once; empty for parameters without bootstrapping.
-    sparse: (number of slots, what a bootstrapping of one ciphertext with so many slots costs in thousandths of one with all).
-    fused: what a matrix costs in thousandths of its rotations and products with diagonals one by one. together: what each of several
-    ciphertexts of an array costs in thousandths of one alone.
-    expanded, streamed, made: what a product with a diagonal takes longer than with a resident one, in thousandths of `plain`, if its diagonal is stored so
-    (jali.compiler.runtime.storage).
+    rotation, plain, product: of a rotation, of a product with an encoded diagonal, of a product of
+        ciphertexts with its relinearisation and rescaling.
+    added: of a product of ciphertexts that is added to others, of which only the sum is
+        relinearised and rescaled; without a measurement, that of a product with a diagonal, which
+        has as many polynomials to read and to add to.
+    real, pair: of a bootstrapping of one ciphertext and of two at once; empty for parameters
+        without bootstrapping.
+    sparse: (number of slots, what a bootstrapping of one ciphertext with so many slots costs in
+        thousandths of one with all).
+    fused: what a matrix costs in thousandths of its rotations and products with diagonals one by
+    one. together: what each of several ciphertexts of an array costs in thousandths of one alone.
+    expanded, streamed, made: what a product with a diagonal takes longer than with a resident one,
+    in thousandths of `plain`, if its diagonal is stored so (jali.compiler.runtime.storage).
     """
 
     unit: str
@@ -93,7 +98,8 @@ class Costs:
     made: int = field(kw_only=True)
 
     def of(self, node: Node) -> tuple[int, ...]:
-        """What a node costs by the level of its result; NEVER where its inputs would have to lie above the top."""
+        """What a node costs by the level of its result; NEVER where its inputs would have to lie
+        above the top."""
         top = len(self.rotation) - 1
         takes = max((taken(node, k) for k in range(len(node.inputs))), default=0)
         levels = range(top - takes + 1)
@@ -161,8 +167,9 @@ class Costs:
         return cost * count * (self.together if count > 1 else 1000) // 1000
 
     def restored(self, ciphertexts: int, slots: int = 0) -> tuple[int, ...]:
-        """What it costs to bootstrap so many ciphertexts, by the level of the result. Pairs are taken if they cost less. slots: with how
-        many a single ciphertext is bootstrapped, 0 for all."""
+        """What it costs to bootstrap so many ciphertexts, by the level of the result. Pairs are
+        taken if they cost less. slots: with how many a single ciphertext is bootstrapped, 0 for
+        all."""
         if slots:
             share = dict(self.sparse).get(slots, 1000)
             return tuple(c if c >= NEVER else c * share // 1000 for c in self.real)
@@ -223,10 +230,12 @@ class Costs:
 
 
 def costs_of(params: Params, device: str, packings: Sequence[int] = ()) -> Costs:
-    """What was measured for this ring and word: on a kind of device of this machine by ``jali tune --costs`` or, if it did not run there, on another GPU
-    (jali.compiler.cost.other_devices). If only other rings or words were measured, the bytes that are counted are priced by these, so that all plans of a device are compared in one
-    unit. If nothing was measured, as on a CPU without ``jali tune --costs``, what is counted. packings: the numbers of slots below all for which Costs.sparse is
-    wanted."""
+    """What was measured for this ring and word: on a kind of device of this machine by ``jali tune
+    --costs`` or, if it did not run there, on another GPU (jali.compiler.cost.other_devices). If
+    only other rings or words were measured, the bytes that are counted are priced by these, so that
+    all plans of a device are compared in one unit. If nothing was measured, as on a CPU without
+    ``jali tune --costs``, what is counted. packings: the numbers of slots below all for which
+    Costs.sparse is wanted."""
     tables = _tables(device)
     table = tables.get((params.word, params.log_n))
     if table is not None and (table["real"] or not params.bootstraps):
@@ -249,8 +258,9 @@ def _tables(device: str) -> dict[tuple[str, int], Table]:
 
 
 def _priced(found: Costs, of: Params, table: Table) -> Costs:
-    """Bytes in nanoseconds, by what an operation of the same kind that reads as many takes with other parameters. The price of a byte at the top alone would be too low
-    for few bytes, for which a GPU takes as long as for more."""
+    """Bytes in nanoseconds, by what an operation of the same kind that reads as many takes with
+    other parameters. The price of a byte at the top alone would be too low for few bytes, for which
+    a GPU takes as long as for more."""
     bytes_of = counted(of)
 
     def prices(kind: str) -> Points:
@@ -276,8 +286,10 @@ def _priced(found: Costs, of: Params, table: Table) -> Costs:
 
 
 def of_table(params: Params, table: Table, packings: Sequence[int] = ()) -> Costs:
-    """Measured costs at the levels of these parameters, linear in the number of primes between two that were measured. What other parameters of the
-    ring read more, because a key switching has more digits, or less, is priced by the parameters with the most digits, if they were measured."""
+    """Measured costs at the levels of these parameters, linear in the number of primes between two
+    that were measured. What other parameters of the ring read more, because a key switching has
+    more digits, or less, is priced by the parameters with the most digits, if they were
+    measured."""
     known, wanted = _known(params.log_n, params.word), counted(params)
     levels = range(params.depth + 1)
     primes = [len(params.level(level).primes) for level in levels]
@@ -310,7 +322,8 @@ def _of_rows(
 
 
 def _points(table: Table, kind: str) -> Points:
-    """What was measured of a row of costs. Of TOGETHER products that are added, one is relinearised and rescaled, and the others are what `added` is of."""
+    """What was measured of a row of costs. Of TOGETHER products that are added, one is relinearised
+    and rescaled, and the others are what `added` is of."""
     if kind != "added":
         return table[kind]
     if SUM not in table:  # in a file of before
@@ -322,7 +335,8 @@ def _points(table: Table, kind: str) -> Points:
 
 @dataclass(frozen=True)
 class _Known:
-    """The parameters on which `jali tune` measures a ring, and those with the most digits, with what they read."""
+    """The parameters on which `jali tune` measures a ring, and those with the most digits, with
+    what they read."""
 
     params: Params
     counts: Costs
@@ -330,8 +344,8 @@ class _Known:
     deep_counts: Costs
 
     def priced(self, table: Table, kind: str) -> Callable[[int, int, int], int]:
-        """Corrects a cost at a number of primes by the bytes that are read more than with the measured parameters. An operation takes at least a quarter of its cost
-        with these."""
+        """Corrects a cost at a number of primes by the bytes that are read more than with the
+        measured parameters. An operation takes at least a quarter of its cost with these."""
         restores = kind in ("real", "pair")
         first = max(1, self.params.bootstrap_level) if restores else 0
         levels = range(first, self.params.depth + 1)
@@ -365,7 +379,8 @@ def _known(log_n: int, word: str) -> _Known | None:
 
 
 def _sparse_share(table: Table, slots: int) -> int:
-    """What a bootstrapping with so many slots costs in thousandths, linear in log2(slots) between those that were measured."""
+    """What a bootstrapping with so many slots costs in thousandths, linear in log2(slots) between
+    those that were measured."""
     (_, whole), points = table["real"][-1], table.get("sparse", ())
     if not points:
         return 1000
@@ -375,7 +390,8 @@ def _sparse_share(table: Table, slots: int) -> int:
 
 
 def _shares(table: Table) -> dict[str, int]:
-    """Costs.fused and Costs.together, as means over the levels that were measured, and those of stored matrices."""
+    """Costs.fused and Costs.together, as means over the levels that were measured, and those of
+    stored matrices."""
     turned = math.ceil(2 * (math.sqrt(DIAGONALS) - 1))
     found: dict[str, list[float]] = {"fused": [], "together": []}
     for name, kind in (("fused", "matrix"), ("together", "rotations")):
@@ -399,8 +415,8 @@ def _of_preset(log_n: int, word: str) -> tuple[int, int]:
 
 
 def _bootstrap_key_bytes(params: Params) -> int:
-    """About the bytes of all keys of a bootstrapping. To count them exactly takes seconds in a large ring, so they are those of the ring's
-    preset, in proportion to a whole key."""
+    """About the bytes of all keys of a bootstrapping. To count them exactly takes seconds in a
+    large ring, so they are those of the ring's preset, in proportion to a whole key."""
     if params.log_n not in PRESETS:
         return params.expanded_bootstrap_key_bytes()
     keys, one = _of_preset(params.log_n, params.word)
@@ -408,18 +424,20 @@ def _bootstrap_key_bytes(params: Params) -> int:
 
 
 def _sparse_work(params: Params, slots: int) -> int:
-    """What a bootstrapping with so many slots takes in thousandths, by the time of key switchings and diagonals. Bytes would not do: the rotations of the
-    trace need few keys, but each has a ModUp of its own."""
+    """What a bootstrapping with so many slots takes in thousandths, by the time of key switchings
+    and diagonals. Bytes would not do: the rotations of the trace need few keys, but each has a
+    ModUp of its own."""
     whole = params.bootstrap_work(real=True)
     return max(1, round(1000 * params.bootstrap_work(slots, real=True) / whole))
 
 
 def counted(params: Params, packings: Sequence[int] = (), device: str = "cpu") -> Costs:
-    """Costs in bytes that are read: keys as an evaluator holds them, and diagonals. packings: see costs_of. device: for shares of stored matrices, which were measured on
-    another of its kind.
+    """Costs in bytes that are read: keys as an evaluator holds them, and diagonals. packings: see
+    costs_of. device: for shares of stored matrices, which were measured on another of its kind.
 
-    A bootstrapping to the top reads every key once and, for every level that it takes itself, one more for a product; twice
-    as many for a pair. To a lower level it takes fewer by the share of the primes.
+    A bootstrapping to the top reads every key once and, for every level that it takes itself, one
+    more for a product; twice as many for a pair. To a lower level it takes fewer by the share of
+    the primes.
     """
     levels = range(params.depth + 1)
     switch = tuple(2 * key_bytes(params, level) for level in levels)

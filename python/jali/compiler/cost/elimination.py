@@ -1,19 +1,26 @@
-"""The cheapest values of variables whose costs are given by tables, by eliminating one variable after the other.
+"""The cheapest values of variables whose costs are given by tables, by eliminating one variable
+after the other.
 
-This is nonserial dynamic programming (U. Bertele and F. Brioschi, 1972). A variable is eliminated by adding the tables that it is in, and by
-taking the minimum over its values; what is left is a table of its neighbours. A variable with two neighbours leaves a table of
-two: that is the series reduction of a path, and the sum of two tables of the same variables is the parallel reduction of
-branches. Graphs that are made of these two need no larger table. Others need tables of more variables, up to a limit.
+This is nonserial dynamic programming (U. Bertele and F. Brioschi, 1972). A variable is eliminated
+by adding the tables that it is in, and by taking the minimum over its values; what is left is a
+table of its neighbours. A variable with two neighbours leaves a table of
+two: that is the series reduction of a path, and the sum of two tables of the same variables is the
+parallel reduction of branches. Graphs that are made of these two need no larger table. Others need
+tables of more variables, up to a limit.
 
-Iterations of a loop have the same tables, and so the same sums and minima: each is computed once. The table of all that lies before an iteration is
-kept as its least cost and what lies above that. In the algebra of minima and sums, powers of a matrix become periodic in this sense after some
-steps (F. Baccelli, G. Cohen, G. J. Olsder and J.-P. Quadrat, 1992, section 3.7). From there on, a loop costs no more than the look-up of its period.
+Iterations of a loop have the same tables, and so the same sums and minima: each is computed once.
+The table of all that lies before an iteration is kept as its least cost and what lies above that.
+In the algebra of minima and sums, powers of a matrix become periodic in this sense after some steps
+(F. Baccelli, G. Cohen, G. J. Olsder and J.-P. Quadrat, 1992, section 3.7). From there on, a loop
+costs no more than the look-up of its period.
 
-A variable with many neighbours, such as the level of an array that every iteration takes, would be in all tables. Its values are passed through in place of
-that, by intervals: the least that tables cost anywhere in an interval gives a bound, and intervals whose bound is above a known cost are left out.
+A variable with many neighbours, such as the level of an array that every iteration takes, would be
+in all tables. Its values are passed through in place of that, by intervals: the least that tables
+cost anywhere in an interval gives a bound, and intervals whose bound is above a known cost are left
+out.
 
-Beyond the limit, the tables of a variable are eliminated in groups (mini-buckets, R. Dechter and I. Rish, 2003). The minimum is then a
-lower bound, and the values that are read off may cost more.
+Beyond the limit, the tables of a variable are eliminated in groups (mini-buckets, R. Dechter and I.
+Rish, 2003). The minimum is then a lower bound, and the values that are read off may cost more.
 """
 
 from __future__ import annotations
@@ -31,7 +38,8 @@ import numpy.typing as npt
 
 __all__ = ["LIMIT", "NEVER", "Costs", "Eliminated", "Found", "Table", "eliminated", "minimised"]
 
-#: Costs are whole numbers, so that sums are the same on every machine. This one stands for what is not possible.
+#: Costs are whole numbers, so that sums are the same on every machine. This one stands for what is
+#: not possible.
 NEVER = 1 << 50
 LIMIT = 1 << 26  #: Entries of a sum of tables beyond which it is split.
 _AT_ONCE = 1 << 20  # entries of a sum that are in memory
@@ -52,7 +60,8 @@ class Table:
     costs: Costs
 
     def over(self, names: Sequence[str]) -> Costs:
-        """The costs with an axis for each of these names, of length 1 for those that the table does not have."""
+        """The costs with an axis for each of these names, of length 1 for those that the table does
+        not have."""
         own = [self.names.index(name) for name in names if name in self.names]
         shape = [
             self.costs.shape[self.names.index(name)] if name in self.names else 1 for name in names
@@ -67,8 +76,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Found:
-    """Values of all variables, what they cost, and the least that any values can cost. left: variables with many neighbours, if only
-    so many of the intervals of their values were tried, and others may hold cheaper ones."""
+    """Values of all variables, what they cost, and the least that any values can cost. left:
+    variables with many neighbours, if only so many of the intervals of their values were tried, and
+    others may hold cheaper ones."""
 
     values: dict[str, int]
     cost: int
@@ -79,8 +89,8 @@ class Found:
 
 @dataclass(frozen=True)
 class Eliminated:
-    """tables: of the kept variables, to which `least` is to be added. order: every variable that was eliminated, and the tables that it was in
-    then, up to a constant."""
+    """tables: of the kept variables, to which `least` is to be added. order: every variable that
+    was eliminated, and the tables that it was in then, up to a constant."""
 
     tables: list[Table]
     order: list[tuple[str, list[Table]]]
@@ -89,7 +99,8 @@ class Eliminated:
 
 @dataclass(eq=False)
 class _Memo:
-    """Minima of sums that were computed, by the arrays of costs and by which of their axes are the same variable."""
+    """Minima of sums that were computed, by the arrays of costs and by which of their axes are the
+    same variable."""
 
     known: dict[tuple[object, ...], tuple[Costs, int]] = field(default_factory=dict)
     arrays: dict[bytes, Costs] = field(default_factory=dict)  # one of all that are equal
@@ -99,7 +110,8 @@ class _Memo:
         return Table(table.names, self._one(table.costs))
 
     def minimum(self, tables: Sequence[Table], names: Sequence[str]) -> tuple[Costs, int]:
-        """The sum of tables over these names, its minimum along the last one: (what lies above the least entry, the least entry)."""
+        """The sum of tables over these names, its minimum along the last one: (what lies above the
+        least entry, the least entry)."""
         place = {name: k for k, name in enumerate(names)}
         key = tuple(
             x for t in tables for x in (id(t.costs), *(place[name] for name in t.names), -1)
@@ -185,9 +197,11 @@ def _eliminated(
 
 
 def _order(tables: Sequence[Table], kept: Collection[str] = ()) -> tuple[list[str], int]:
-    """The variables in the order of elimination, and the entries of the largest sum of tables if none is split.
+    """The variables in the order of elimination, and the entries of the largest sum of tables if
+    none is split.
 
-    The variable with the fewest neighbours goes first; of several, the first in the order of the tables.
+    The variable with the fewest neighbours goes first; of several, the first in the order of the
+    tables.
     """
     sizes, beside = _sizes(tables), _neighbours(tables)
     rank = {name: k for k, name in enumerate(sizes)}
@@ -224,8 +238,9 @@ def _neighbours(tables: Sequence[Table]) -> dict[str, set[str]]:
 
 
 def minimised(tables: Sequence[Table], limit: int = LIMIT, below: int = NEVER) -> Found:
-    """The cheapest values. Of several, those that were eliminated last have the lowest. The cost is NEVER if values were read off that
-    are not possible, which can happen only beyond the limit, or if none cost less than `below`; the bound then is at least that."""
+    """The cheapest values. Of several, those that were eliminated last have the lowest. The cost is
+    NEVER if values were read off that are not possible, which can happen only beyond the limit, or
+    if none cost less than `below`; the bound then is at least that."""
     memo = _Memo()
     tables = [memo.own(table) for table in tables]
     sizes = _sizes(tables)
@@ -272,7 +287,8 @@ def _relaxed(
     memo: _Memo,
     below: int,
 ) -> Found:
-    """Values with those of some variables in intervals, and a bound for all that are there: every table may take another value of the interval.
+    """Values with those of some variables in intervals, and a bound for all that are there: every
+    table may take another value of the interval.
 
     The values are not read off if none cost less than `below`.
     """

@@ -1,4 +1,5 @@
-"""The keys that a program uses: which they are, how many bytes they take, and how a client makes them."""
+"""The keys that a program uses: which they are, how many bytes they take, and how a client makes
+them."""
 
 from __future__ import annotations
 
@@ -45,22 +46,28 @@ _CURVES = 256  # that are kept, of the parameters among which a plan chooses
 _OTHER_KEYS = 2  # beside rotations: for conjugation and for products
 _MADE_A_SECOND = 200e6  # bytes, by one thread of a server's CPU: measured were 190 to 260 MB
 
-#: The bytes of keys that a client makes unless its user allows more. The largest programs that were run have 49 GB of them in a server, which are half as many here.
+#: The bytes of keys that a client makes unless its user allows more. The largest programs that were
+#: run have 49 GB of them in a server, which are half as many here.
 MAX_KEY_BYTES = 1 << 36
 
-#: Which keys of bootstrapping a client makes: none, those for the fewest key switchings, or the fewest. A whole number in their place stands
-#: for the fastest of so many bytes, in a server's memory and without the rotations of the program.
+#: Which keys of bootstrapping a client makes: none, those for the fewest key switchings, or the
+#: fewest. A whole number in their place stands for the fastest of so many bytes, in a server's
+#: memory and without the rotations of the program.
 BOOTSTRAP_KEYS = ("none", "all", "fewest")
 
 
 @dataclass(frozen=True)
 class Demand:
-    """The keys that a program uses: each rotation with the highest level at which it does, and the highest product, 0 if there
-    is none. noise_bits: for each output, -log2 of the standard deviation of its noise, in its scale: of the number that has most
-    of it or, of a program that bootstraps, the average over numbers.
+    """The keys that a program uses: each rotation with the highest level at which it does, and the
+    highest product, 0 if there is none. noise_bits: for each output, -log2 of the standard
+    deviation of its noise, in its scale: of the number that has most of it or, of a program that
+    bootstraps, the average over numbers.
 
-    bootstrap: one of BOOTSTRAP_KEYS, or a number of bytes. restored_bits: the precision that a bootstrapping of these parameters has; 0 if bounds say how large noise may be, as without bootstrapping they mostly do.
-    conjugation: the highest level at which it conjugates, -1 if it does not. packings: with how many slots it bootstraps, 0 for all.
+    bootstrap: one of BOOTSTRAP_KEYS, or a number of bytes. restored_bits: the precision that a
+        bootstrapping of these parameters has; 0 if bounds say how large noise may be, as without
+        bootstrapping they mostly do.
+    conjugation: the highest level at which it conjugates, -1 if it does not. packings: with how
+        many slots it bootstraps, 0 for all.
     """
 
     rotations: dict[int, int]
@@ -81,8 +88,8 @@ class Demand:
 
 @dataclass(frozen=True)
 class KeySizes:
-    """How many keys there are, their bytes as the client makes them, in a message, and in a server's memory, and how many of the
-    latter there would be without bootstrapping."""
+    """How many keys there are, their bytes as the client makes them, in a message, and in a
+    server's memory, and how many of the latter there would be without bootstrapping."""
 
     count: int
     made: int
@@ -93,7 +100,8 @@ class KeySizes:
 
 @dataclass(frozen=True)
 class KeyCost:
-    """What the keys of a program cost its client. count: of keys. made: their bytes in the client's memory. sent: their bytes in a message.
+    """What the keys of a program cost its client. count: of keys. made: their bytes in the client's
+    memory. sent: their bytes in a message.
     seconds: about the time that one thread takes to make them."""
 
     count: int
@@ -109,14 +117,17 @@ class KeyCost:
 
 
 def key_cost(params: Params, demand: Demand) -> KeyCost:
-    """The cost of a demand, which is counted from it and the parameters alone, before any key is made."""
+    """The cost of a demand, which is counted from it and the parameters alone, before any key is
+    made."""
     sizes = key_sizes(params, demand)
     return KeyCost(sizes.count, sizes.made, sizes.sent, sizes.made / _MADE_A_SECOND)
 
 
 def check_cost(params: Params, demand: Demand, max_bytes: int) -> KeyCost:
-    """The cost of a demand. Raises LimitExceeded if its keys take more than so many bytes in the client's memory."""
-    # Keys of bootstrapping are counted in time that grows with the rotations, so those are counted alone first.
+    """The cost of a demand. Raises LimitExceeded if its keys take more than so many bytes in the
+    client's memory."""
+    # Keys of bootstrapping are counted in time that grows with the rotations, so those are counted
+    # alone first.
     alone = len(demand.rotations) * whole_key_bytes(params) if demand.bootstrap != "none" else 0
     cost = key_cost(params, demand) if alone <= max_bytes else None
     if cost is not None and cost.made <= max_bytes:
@@ -131,8 +142,9 @@ def check_cost(params: Params, demand: Demand, max_bytes: int) -> KeyCost:
 
 
 def _choice(params: Params, demand: Demand, own: bool = True) -> dict[str, Any]:
-    """How a demand says which keys of bootstrapping it has, as an argument of ckks.Client.evaluation_keys. own: together with the
-    rotations of the program, which are made for the top level."""
+    """How a demand says which keys of bootstrapping it has, as an argument of
+    ckks.Client.evaluation_keys. own: together with the rotations of the program, which are made for
+    the top level."""
     if isinstance(demand.bootstrap, str):
         return {"minimum": demand.bootstrap == "fewest"}
     each = 2 * (key_bytes(params, params.depth) - _SEED)
@@ -142,8 +154,9 @@ def _choice(params: Params, demand: Demand, own: bool = True) -> dict[str, Any]:
 def kept_keys(
     params: Params, memory: float, packings: Sequence[int] = (0,)
 ) -> tuple[str | int, float]:
-    """The fastest keys of bootstrapping that fit a server's memory, as a Demand names them, and the time of a bootstrapping with them over that with
-    all keys. They are the fewest if none fit. packings: see Demand."""
+    """The fastest keys of bootstrapping that fit a server's memory, as a Demand names them, and the
+    time of a bootstrapping with them over that with all keys. They are the fewest if none fit.
+    packings: see Demand."""
     if math.isinf(memory):
         return "all", 1.0
     curve = key_curve(params, tuple(packings))
@@ -199,7 +212,8 @@ def word_bytes(params: Params) -> int:
 
 
 def key_bytes(params: Params, level: int) -> int:
-    """The bytes in memory of one key-switching key for a level and those below, as the client makes it."""
+    """The bytes in memory of one key-switching key for a level and those below, as the client makes
+    it."""
     words = params.key_digits(level) * (len(params.level(level).primes) + params.p_count)
     return words * 2 * params.slots * word_bytes(params) + _SEED
 
@@ -236,14 +250,16 @@ def sent_bytes(params: Params, level: int) -> int:
 
 
 def digits(params: Params, level: int) -> int:
-    """About how many digits a key switch has at a level, for costs. Params.key_digits counts those of a key, which need not be of equal size."""
+    """About how many digits a key switch has at a level, for costs. Params.key_digits counts those
+    of a key, which need not be of equal size."""
     return math.ceil(len(params.level(level).primes) / math.ceil(params.q_count / params.dnum))
 
 
 def keys(
     client: ckks.Client, demand: Demand, progress: Callable[[int, int], object] | None = None
 ) -> ckks.EvaluationKeys:
-    """The keys of a demand, each for the levels at which it is used. progress: as of ckks.Client.evaluation_keys."""
+    """The keys of a demand, each for the levels at which it is used. progress: as of
+    ckks.Client.evaluation_keys."""
     if demand.bootstrap != "none":
         return client.evaluation_keys(
             list(demand.rotations),

@@ -1,6 +1,8 @@
-"""The weights by which layouts are chosen: what operations cost in the middle of the levels that a program works on.
+"""The weights by which layouts are chosen: what operations cost in the middle of the levels that a
+program works on.
 
-Layouts are chosen before levels and parameters are, and serve all parameters of a ring. So they see one number for each operation instead of one for each level.
+Layouts are chosen before levels and parameters are, and serve all parameters of a ring. So they see
+one number for each operation instead of one for each level.
 """
 
 from __future__ import annotations
@@ -20,12 +22,16 @@ __all__ = ["Weights", "weights_of"]
 
 @dataclass(frozen=True)
 class Weights:
-    """Whole numbers in the unit of the costs, for one ciphertext. A program pins them: it has the same layouts wherever it is loaded.
+    """Whole numbers in the unit of the costs, for one ciphertext. A program pins them: it has the
+    same layouts wherever it is loaded.
 
-    rotation: of a whole ciphertext. behind: the same a level below, behind products. switch: of a rotation among the products of a matrix. diagonal: of a product with a
-    diagonal there. mask: of such a product alone.
-    product: of ciphertexts. added: of a product of ciphertexts that is added to others before they are relinearised. sent: of a ciphertext that arrives.
-    level: of a level, by what it takes to restore it. several: what each of several ciphertexts of an array costs in thousandths of one alone.
+    rotation: of a whole ciphertext. behind: the same a level below, behind products. switch: of a
+    rotation among the products of a matrix. diagonal: of a product with a diagonal there. mask: of
+    such a product alone.
+    product: of ciphertexts. added: of a product of ciphertexts that is added to others before they
+        are relinearised. sent: of a ciphertext that arrives.
+    level: of a level, by what it takes to restore it. several: what each of several ciphertexts of
+        an array costs in thousandths of one alone.
     """
 
     rotation: int
@@ -40,15 +46,18 @@ class Weights:
     several: int = 1000
 
     def matrix(self, counts: Iterable[int], turns: int = 0) -> float:
-        """What products with diagonals cost, with their sums. counts: of diagonals, for each pair of ciphertexts; n of them take about 2 (sqrt(n) - 1) rotations.
-        turns: of an overlay of each source, which are rotations before the products and behind them."""
+        """What products with diagonals cost, with their sums. counts: of diagonals, for each pair
+        of ciphertexts; n of them take about 2 (sqrt(n) - 1) rotations.
+        turns: of an overlay of each source, which are rotations before the products and behind
+            them."""
         around = (self.rotation + self.behind) * turns
         return sum(
             self.switch * 2 * (math.sqrt(n) - 1) + self.diagonal * n + around for n in counts
         )
 
     def shared(self, cost: float, ciphertexts: int) -> float:
-        """What a cost is if it is that of an array of so many ciphertexts, which are computed at once."""
+        """What a cost is if it is that of an array of so many ciphertexts, which are computed at
+        once."""
         return cost * self.several / 1000 if ciphertexts > 1 else cost
 
     @property
@@ -64,10 +73,12 @@ class Weights:
 
 
 def weights_of(costs: Costs, params: Params) -> Weights:
-    """The weights of costs with these parameters, in the middle of the levels from which they bootstrap, or of all.
+    """The weights of costs with these parameters, in the middle of the levels from which they
+    bootstrap, or of all.
 
-    A level costs its part of the bootstrapping that restores all of them. Without bootstrapping it costs what a rotation takes longer a level higher, which is the least:
-    one operation that comes before. A ciphertext that arrives is two polynomials, each of the bytes of a diagonal.
+    A level costs its part of the bootstrapping that restores all of them. Without bootstrapping it
+    costs what a rotation takes longer a level higher, which is the least: one operation that comes
+    before. A ciphertext that arrives is two polynomials, each of the bytes of a diagonal.
     """
     first = params.bootstrap_level if params.bootstraps else 0
     level = (first + params.depth + 1) // 2

@@ -1,7 +1,9 @@
-"""Measured costs: short runs of the operations on a device, and the file in the user's cache that keeps them.
+"""Measured costs: short runs of the operations on a device, and the file in the user's cache that
+keeps them.
 
-A run needs no keys: an evaluator that has zeros in their place does the same work. Results are kept by device, word and ring. Other
-parameters of the same ring have other levels, so costs are kept by the number of primes, and those in between are interpolated.
+A run needs no keys: an evaluator that has zeros in their place does the same work. Results are kept
+by device, word and ring. Other parameters of the same ring have other levels, so costs are kept by
+the number of primes, and those in between are interpolated.
 """
 
 from __future__ import annotations
@@ -56,16 +58,19 @@ _Function = Callable[..., EncryptedArray | Sequence[EncryptedArray]]
 Points = list[tuple[int, int]]  # (primes, nanoseconds)
 Table = dict[str, Points]
 
-#: Operations on one ciphertext; a matrix of DIAGONALS diagonals, and TOGETHER ciphertexts rotated at once; bootstrappings of one and of two;
-#: and of one to the highest level with fewer slots than all, by their number in the place of the primes.
+#: Operations on one ciphertext; a matrix of DIAGONALS diagonals, and TOGETHER ciphertexts rotated
+#: at once; bootstrappings of one and of two; and of one to the highest level with fewer slots than
+#: all, by their number in the place of the primes.
 KINDS = ("rotation", "plain", "product", "matrix", "rotations", "real", "pair", "sparse")
-#: Operations that are also measured at the top of the parameters of the ring with the most digits of key switching, as "rotation deep" and so on.
+#: Operations that are also measured at the top of the parameters of the ring with the most digits
+#: of key switching, as "rotation deep" and so on.
 DEEP = ("rotation", "product", "real", "pair")
 #: The matrix stored otherwise than resident (jali.compiler.runtime.storage).
 STORED = ("integers", "streamed", "made")
 #: What a table must have.
 NEEDED = (*KINDS, *STORED)
-#: The sum of TOGETHER products of ciphertexts, which is relinearised and rescaled once. Files of before do not have it.
+#: The sum of TOGETHER products of ciphertexts, which is relinearised and rescaled once. Files of
+#: before do not have it.
 SUM = "products"
 DIAGONALS, TOGETHER = 32, 8
 PRESETS = {15: "n15_small", 16: "n16_fast", 17: "n17_deep"}
@@ -74,7 +79,8 @@ _DEEP_BITS = 15.0
 
 
 def params_of(log_n: int, word: str) -> Params:
-    """The parameters on which a ring is measured: a preset with bootstrapping, or the deepest without."""
+    """The parameters on which a ring is measured: a preset with bootstrapping, or the deepest
+    without."""
     if log_n in PRESETS:
         return Params.preset(PRESETS[log_n], word=word)
     for scale_bits in _SCALE_BITS:
@@ -88,8 +94,9 @@ def params_of(log_n: int, word: str) -> Params:
 
 @cache
 def deep_of(log_n: int, word: str) -> Params | None:
-    """Parameters with bootstrapping and nearly as many levels as are secure, so that few special primes and many digits of key switching are left; None for
-    a ring without a preset. Time depends on the number of digits as well as on that of primes."""
+    """Parameters with bootstrapping and nearly as many levels as are secure, so that few special
+    primes and many digits of key switching are left; None for a ring without a preset. Time depends
+    on the number of digits as well as on that of primes."""
     if log_n not in PRESETS:
         return None
 
@@ -138,7 +145,8 @@ class _Bench:
         return evaluator.bind(self.client.encrypt(zeros, level=level, peak=1.0))
 
     def bootstrap(self, level: int, seconds: float, *, pair: bool, slots: int | None = None) -> int:
-        """The nanoseconds of a bootstrapping to a level, with an evaluator of its own, because it keeps the matrices that it makes."""
+        """The nanoseconds of a bootstrapping to a level, with an evaluator of its own, because it
+        keeps the matrices that it makes."""
         fresh = self.server()
         x = self.at(fresh, self.params.bootstrap_level)
         if pair:
@@ -150,8 +158,8 @@ class _Bench:
 def table_of(
     params: Params, device: str, seconds: float = 0.1, threads: int | None = None
 ) -> Table:
-    """The costs on a device, at up to four levels of these parameters, and at the top of those with the most digits, if the ring has a
-    preset. seconds: time spent on each."""
+    """The costs on a device, at up to four levels of these parameters, and at the top of those with
+    the most digits, if the ring has a preset. seconds: time spent on each."""
     bench = _Bench.of(params, device, threads)
     table: Table = {kind: [] for kind in (*KINDS, SUM, *STORED)}
     first = bench.server()
@@ -247,8 +255,8 @@ def _some(first: int, last: int, count: int) -> list[int]:
 def _in_program(
     function: _Function, inputs: tuple[EncryptedArray, ...], seconds: float, calls: int = 16
 ) -> int:
-    """The nanoseconds of a call: on a GPU, of one of several in a recorded program, as servers run it, without the time between launches and
-    with little of that for copies of inputs."""
+    """The nanoseconds of a call: on a GPU, of one of several in a recorded program, as servers run
+    it, without the time between launches and with little of that for copies of inputs."""
     server = inputs[0].evaluator
     if server.device != "cuda":
         return _nanoseconds(partial(function, *inputs), server, seconds)
@@ -282,7 +290,8 @@ def file() -> Path | None:
 
 
 def keep(device: str, word: str, log_n: int, table: Table) -> Path:
-    """Adds a table to the file, and returns its name. A damaged file is replaced. Raises Unsupported if it cannot be written."""
+    """Adds a table to the file, and returns its name. A damaged file is replaced. Raises
+    Unsupported if it cannot be written."""
     path = file()
     if path is None:
         raise Unsupported("there is no home to keep costs in: name a folder in XDG_CACHE_HOME")
@@ -303,7 +312,8 @@ def keep(device: str, word: str, log_n: int, table: Table) -> Path:
 
 
 def kept(device: str, word: str, log_n: int) -> Table | None:
-    """The table of a device of this machine, or None if it was not measured by this version of Jali. Warns of a damaged file, and of one that lacks costs."""
+    """The table of a device of this machine, or None if it was not measured by this version of
+    Jali. Warns of a damaged file, and of one that lacks costs."""
     path = file()
     if path is None or not path.exists():
         return None
@@ -350,7 +360,8 @@ def _warn_of_damage(path: Path) -> None:
 
 
 def interpolated(points: Points, at: Sequence[int]) -> tuple[int, ...]:
-    """Costs at other numbers of bytes or primes. Beyond the ends, they are in proportion to these."""
+    """Costs at other numbers of bytes or primes. Beyond the ends, they are in proportion to
+    these."""
     (first, low), (last, high) = points[0], points[-1]
     found = []
     for n in at:
@@ -367,7 +378,8 @@ def interpolated(points: Points, at: Sequence[int]) -> tuple[int, ...]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """The costs of the file, by device; none if another version of Jali wrote them. Raises ValueError for a damaged file."""
+    """The costs of the file, by device; none if another version of Jali wrote them. Raises
+    ValueError for a damaged file."""
     if not path.exists():
         return {}
     document = schema.parsed(path.read_bytes())

@@ -1,6 +1,8 @@
-"""What products with diagonals take longer if these are stored otherwise than resident (jali.compiler.runtime.storage), as shares of a product with a resident one.
+"""What products with diagonals take longer if these are stored otherwise than resident
+(jali.compiler.runtime.storage), as shares of a product with a resident one.
 
-They come from tables that `jali tune --costs` made, on this device or on another one (jali.compiler.cost.other_devices): no count of bytes says how long an encoding takes, or a copy
+They come from tables that `jali tune --costs` made, on this device or on another one
+(jali.compiler.cost.other_devices): no count of bytes says how long an encoding takes, or a copy
 from the host.
 """
 
@@ -17,8 +19,9 @@ MOST = 100_000_000  # thousandths
 
 
 def shares(table: Table) -> dict[str, int]:
-    """By NAMES, in thousandths of a product with a resident diagonal, as means over the levels that were measured. On a CPU, streamed matrices are integers, and
-    none costs less than one in more bytes. Raises InvalidArgument for a table without rows for one of them."""
+    """By NAMES, in thousandths of a product with a resident diagonal, as means over the levels that
+    were measured. On a CPU, streamed matrices are integers, and none costs less than one in more
+    bytes. Raises InvalidArgument for a table without rows for one of them."""
     found: dict[str, int] = {}
     least = 1
     resident = dict(table.get("matrix", ()))

@@ -1,5 +1,5 @@
-"""ONNX models, read with the package onnx (the extra jali[onnx]). The first axis of every input is the batch. Of an output, it may be another one
-in the model, and is the first one in the program."""
+"""ONNX models, read with the package onnx (the extra jali[onnx]). The first axis of every input is
+the batch. Of an output, it may be another one in the model, and is the first one in the program."""
 
 from __future__ import annotations
 
@@ -107,7 +107,8 @@ def trace_onnx(model: Any, shapes: Sequence[Shape]) -> Graph:
 
 
 def _constants(name: str, node: Any, inputs: Sequence[Value]) -> list[Value]:
-    """The results of an operation that does not depend on the model's inputs, by ONNX's own evaluator."""
+    """The results of an operation that does not depend on the model's inputs, by ONNX's own
+    evaluator."""
     shaped = node.op_type == "Shape"  # of one example, as a batch
     clear = [_one(x) if shaped else x for x in inputs]
     from onnx.reference import ReferenceEvaluator

@@ -1,4 +1,5 @@
-"""Fitted estimators of scikit-learn: linear models, scalers, pipelines and multi-layer perceptrons; others are in the modules sklearn_*.
+"""Fitted estimators of scikit-learn: linear models, scalers, pipelines and multi-layer perceptrons;
+others are in the modules sklearn_*.
 
 The estimator's attributes are read; scikit-learn itself is not imported.
 """
@@ -90,8 +91,9 @@ def is_estimator(model: object) -> bool:
 def trace_estimator(model: Any, features: int, output: str = "logits") -> Graph:
     """The graph of a fitted estimator on vectors of this many features.
 
-    output: "logits" for what decision_function gives, of which the client takes the largest, a softmax or a sigmoid in the
-    clear; "probability" for the sigmoid of a classifier of two classes, computed encrypted, as predict_proba's second column.
+    output: "logits" for what decision_function gives, of which the client takes the largest, a
+    softmax or a sigmoid in the clear; "probability" for the sigmoid of a classifier of two classes,
+    computed encrypted, as predict_proba's second column.
     """
     if output not in ("logits", "probability"):
         raise InvalidArgument(f'output is "logits" or "probability", not {output!r}')
@@ -104,7 +106,8 @@ def trace_estimator(model: Any, features: int, output: str = "logits") -> Graph:
 def _traced(
     builder: Builder, x: Node, model: Any, name: str, output: str, *, last: bool = True
 ) -> Node:
-    """last: whether it is the last step of pipelines, of which others are what they transform to."""
+    """last: whether it is the last step of pipelines, of which others are what they transform
+    to."""
     kind = type(model).__name__
     if kind == "Pipeline":
         steps = [s for s in model.steps if s[1] is not None and s[1] != "passthrough"]
@@ -235,7 +238,8 @@ def _dense(builder: Builder, x: Node, name: str, weight: Any, bias: Any) -> Node
 
 
 def _finished(builder: Builder, y: Node, name: str, output: str, kind: str) -> Node:
-    """A single score without an axis, as scikit-learn gives it, and its sigmoid if that is wanted."""
+    """A single score without an axis, as scikit-learn gives it, and its sigmoid if that is
+    wanted."""
     if y.shape == (1,):
         y = builder.add(f"{name}.score", "reshape", [y], shape=())
     if output == "logits":

@@ -1,7 +1,9 @@
-"""Modules of PyTorch, by torch.export (the extra jali[torch]). PyTorch is imported by the functions of this file alone.
+"""Modules of PyTorch, by torch.export (the extra jali[torch]). PyTorch is imported by the functions
+of this file alone.
 
-The module is exported for a batch of one example, and its graph is read with that axis. So the program computes for every example
-what the module computes for it alone; ``_compare`` holds it to what the module gives for a batch.
+The module is exported for a batch of one example, and its graph is read with that axis. So the
+program computes for every example what the module computes for it alone; ``_compare`` holds it to
+what the module gives for a batch.
 """
 
 from __future__ import annotations
@@ -50,10 +52,11 @@ def is_module(model: object) -> bool:
 
 
 def trace_module(module: Any, example: tuple[Any, ...]) -> Graph:
-    """The graph of a torch.nn.Module for examples like these: batches, of any size, as the module takes them.
+    """The graph of a torch.nn.Module for examples like these: batches, of any size, as the module
+    takes them.
 
-    A module in training mode is compiled as in eval mode; a warning says so if it has layers that differ. The module itself is
-    not changed.
+    A module in training mode is compiled as in eval mode; a warning says so if it has layers that
+    differ. The module itself is not changed.
 
     Raises Unsupported, which names the part of the module, for what cannot be compiled.
     """
@@ -80,7 +83,8 @@ def trace_module(module: Any, example: tuple[Any, ...]) -> Graph:
     return graph
 
 
-# --- what goes in -----------------------------------------------------------------------------------
+# --- what goes in
+# -----------------------------------------------------------------------------------
 
 
 def _check_parameters(torch: Any, module: Any) -> None:
@@ -211,11 +215,13 @@ def _depending(exported: Any) -> list[Any]:
     return [n for n, depends in found.items() if depends and n.op == "call_function"]
 
 
-# --- the graph --------------------------------------------------------------------------------------
+# --- the graph
+# --------------------------------------------------------------------------------------
 
 
 class _Reader:
-    """Walks an exported graph. Values are traced arrays where they depend on the inputs, and tensors elsewhere."""
+    """Walks an exported graph. Values are traced arrays where they depend on the inputs, and
+    tensors elsewhere."""
 
     def __init__(self, torch: Any, exported: Any, module: Any) -> None:
         self._torch, self._exported, self._builder = torch, exported, Builder()
@@ -239,7 +245,8 @@ class _Reader:
         return unbatched(self._builder.graph([self._output(x) for x in self._results()]), labels)
 
     def _results(self) -> list[Any]:
-        """The values of the outputs, without those that are None. Raises Unsupported if the module changes its state."""
+        """The values of the outputs, without those that are None. Raises Unsupported if the module
+        changes its state."""
         (node,) = (n for n in self._exported.graph.nodes if n.op == "output")
         found = []
         for spec, value in zip(
@@ -303,8 +310,8 @@ class _Reader:
             raise type(error)(text if text.startswith(label) else f"{label}: {text}") from None
 
     def _clear_as_tensors(self, result: Any, like: Any) -> Any:
-        """What an operator gave, with tensors in the place of NumPy's arrays: 0 x is in the clear, and PyTorch computes with it further. like: what
-        the module has there."""
+        """What an operator gave, with tensors in the place of NumPy's arrays: 0 x is in the clear,
+        and PyTorch computes with it further. like: what the module has there."""
         if isinstance(result, np.ndarray):
             tensor = self._torch.from_numpy(np.ascontiguousarray(result))
             return tensor if like is None else tensor.to(like.dtype)
@@ -325,7 +332,8 @@ class _Reader:
         return self._values[value] if hasattr(value, "op") and hasattr(value, "graph") else value
 
     def _label(self, node: Any, name: str) -> str:
-        """The path of the module that calls the operator, and the operator's name unless the module has no parts."""
+        """The path of the module that calls the operator, and the operator's name unless the module
+        has no parts."""
         stack = list((node.meta.get("nn_module_stack") or {"": ("", None)}).values())
         path = str(stack[-1][0]).split("@")[0]
         if path in self._leaves and path:
@@ -335,7 +343,8 @@ class _Reader:
     def _bound(
         self, target: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> dict[str, Value]:
-        """The arguments by PyTorch's names, in NumPy. Raises Unsupported for those that an operator does not have."""
+        """The arguments by PyTorch's names, in NumPy. Raises Unsupported for those that an operator
+        does not have."""
         declared = target._schema.arguments
         given = {a.name: value for a, value in zip(declared, args, strict=False)} | kwargs
         takes = inspect.signature(_OPERATORS[name]).parameters
@@ -377,11 +386,13 @@ def _any_traced(value: Any) -> bool:
     return isinstance(value, (Traced, Masked))
 
 
-# --- the check --------------------------------------------------------------------------------------
+# --- the check
+# --------------------------------------------------------------------------------------
 
 
 def _compare(torch: Any, module: Any, graph: Graph, tensors: Sequence[Any]) -> None:
-    """Raises Unsupported if the graph does not compute what the module gives for a batch of the example."""
+    """Raises Unsupported if the graph does not compute what the module gives for a batch of the
+    example."""
     if len(tensors[0]) == 1:  # a second example, of the same numbers in another order
         tensors = [torch.cat([x, x.flatten().flip(0).reshape(x.shape)]) for x in tensors]
     try:
@@ -405,7 +416,8 @@ def _compare(torch: Any, module: Any, graph: Graph, tensors: Sequence[Any]) -> N
 
 
 def _distance(got: Array, want: Array, axis: int) -> float:
-    """How far numbers are apart if this axis of what is wanted is the batch; infinity if it cannot be."""
+    """How far numbers are apart if this axis of what is wanted is the batch; infinity if it cannot
+    be."""
     if want.size != got.size or (axis and want.shape[axis] != len(got)):
         return np.inf
     want = (np.moveaxis(want, axis, 0) if axis else want).reshape(got.shape)

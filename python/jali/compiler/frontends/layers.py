@@ -56,7 +56,8 @@ MISPLACED = "minus infinity can be added to what goes into a softmax, and nowher
 
 @dataclass(frozen=True)
 class Masked:
-    """An array that is minus infinity where ``keep`` is false, and x elsewhere. A softmax gives 0 there."""
+    """An array that is minus infinity where ``keep`` is false, and x elsewhere. A softmax gives 0
+    there."""
 
     x: Traced
     keep: Array
@@ -143,7 +144,8 @@ def padded(x: Traced, widths: Sequence[tuple[int, int]], mode: str, value: float
     return x
 
 
-# --- windows ----------------------------------------------------------------------------------------
+# --- windows
+# ----------------------------------------------------------------------------------------
 
 
 def convolution(
@@ -190,7 +192,8 @@ def transposed_convolution(
     dilation: Shape,
     groups: int,
 ) -> Traced:
-    """The transpose of a convolution: zeros between the numbers, and a convolution with the kernel turned round.
+    """The transpose of a convolution: zeros between the numbers, and a convolution with the kernel
+    turned round.
 
     weight: (channels, out channels / groups, *kernel).
     """
@@ -222,7 +225,8 @@ def average_pool(
 ) -> Traced:
     """The mean under a window over the last axes.
 
-    ceil: the last window may begin inside the array or its padding and end outside, where nothing counts.
+    ceil: the last window may begin inside the array or its padding and end outside, where nothing
+        counts.
     """
     axes = len(kernel)
     if ceil:
@@ -264,7 +268,8 @@ def _window_means(
 
 
 def adaptive_pool(x: Traced, sizes: Sequence[int | None]) -> Traced:
-    """Means such that the last axes have these sizes: number i is that of the places from floor(i n / m) to ceil((i + 1) n / m)."""
+    """Means such that the last axes have these sizes: number i is that of the places from floor(i n
+    / m) to ceil((i + 1) n / m)."""
     axes = len(sizes)
     pairs = [(n, n if m is None else int(m)) for n, m in zip(x.shape[-axes:], sizes, strict=True)]
     if all(n % m == 0 for n, m in pairs):
@@ -280,11 +285,13 @@ def adaptive_pool(x: Traced, sizes: Sequence[int | None]) -> Traced:
     return x
 
 
-# --- normalisation and attention --------------------------------------------------------------------
+# --- normalisation and attention
+# --------------------------------------------------------------------
 
 
 def variance(x: Traced, axes: tuple[int, ...], keepdims: bool, correction: float = 0.0) -> Traced:
-    """The mean of the squares of the distances from the mean; correction: as in numpy.var's ddof."""
+    """The mean of the squares of the distances from the mean; correction: as in numpy.var's
+    ddof."""
     centred = x - x.mean(axes, keepdims=True)
     count = float(np.prod([x.shape[a] for a in axes]))
     if count <= correction:
@@ -295,7 +302,8 @@ def variance(x: Traced, axes: tuple[int, ...], keepdims: bool, correction: float
 
 
 def normalised(x: Traced, axes: Sequence[int], epsilon: float, *, centred: bool = True) -> Traced:
-    """(x - mean) / sqrt(variance + epsilon) with the statistics of these axes; without the mean if not centred."""
+    """(x - mean) / sqrt(variance + epsilon) with the statistics of these axes; without the mean if
+    not centred."""
     along_axes = tuple(a % x.ndim for a in axes)
     distance = x - x.mean(along_axes, keepdims=True) if centred else x
     spread = (distance * distance).mean(along_axes, keepdims=True)
@@ -356,7 +364,8 @@ def attention(q: Any, k: Any, v: Any, mask: Array | None, scale: float) -> Any:
     return matmul(softmax(scores if mask is None else masked(scores, mask), -1), v)
 
 
-# --- activations ------------------------------------------------------------------------------------
+# --- activations
+# ------------------------------------------------------------------------------------
 
 
 def leaky_relu(x: Traced, slope: Any) -> Traced:

@@ -1,4 +1,5 @@
-"""Loops of functions that jali.compile traces: training, recurrent networks, and whatever repeats itself."""
+"""Loops of functions that jali.compile traces: training, recurrent networks, and whatever repeats
+itself."""
 
 from __future__ import annotations
 
@@ -27,19 +28,24 @@ _ALONE = 2  # iterations after which encrypted numbers have reached every state
 def loop(
     body: Callable[..., Any], state: Any, sequence: Any = None, count: int | None = None
 ) -> Any:
-    """The state after all iterations of ``state = body(state)``, or with a sequence, of ``state = body(state, sequence[t])``.
+    """The state after all iterations of ``state = body(state)``, or with a sequence, of ``state =
+    body(state, sequence[t])``.
 
         hidden = nn.loop(lambda h, x: np.tanh(W @ h + U @ x), np.zeros(128), words)
 
-    body: takes the states, then one element of each sequence, and returns the states. It may use arrays from outside.
-    state: an array, or a tuple of arrays, which the body returns in the same order and in the same shapes.
-    sequence: an array, which is sliced along its first axis; a list of arrays; or a tuple of such sequences. A sequence in the clear
-        gives a number to each iteration, which may multiply arrays.
+    body: takes the states, then one element of each sequence, and returns the states. It may use
+        arrays from outside.
+    state: an array, or a tuple of arrays, which the body returns in the same order and in the same
+        shapes.
+    sequence: an array, which is sliced along its first axis; a list of arrays; or a tuple of such
+        sequences. A sequence in the clear gives a number to each iteration, which may multiply
+        arrays.
     count: how many iterations there are; without it, as many as the sequence is long.
 
-    With arrays of NumPy, it computes what it says. In a function that jali.compile traces, it is one operation: its body is traced
-    and planned once, and its matrices are encoded once for all iterations. If the first state is in the clear, for example zeros, the
-    first iteration stands before the loop, because it needs fewer levels.
+    With arrays of NumPy, it computes what it says. In a function that jali.compile traces, it is
+    one operation: its body is traced and planned once, and its matrices are encoded once for all
+    iterations. If the first state is in the clear, for example zeros, the first iteration stands
+    before the loop, because it needs fewer levels.
 
     >>> nn.loop(lambda state, x: state / 2 + x, np.zeros(2), np.eye(2))
     array([0.5, 1. ])
@@ -50,12 +56,13 @@ def loop(
 def scan(
     body: Callable[..., Any], state: Any, sequence: Any = None, count: int | None = None
 ) -> tuple[Any, Any]:
-    """The state after all iterations, and what every iteration gave besides: the ``body`` returns (state, array).
+    """The state after all iterations, and what every iteration gave besides: the ``body`` returns
+    (state, array).
 
         last, hidden = nn.scan(lambda h, x: (h := np.tanh(W @ h + U @ x), h), np.zeros(128), words)
 
-    The second result has a first axis for the iterations. If the body returns (state, (array, ..)), it is a tuple of such arrays.
-    Everything else is as of ``loop``.
+    The second result has a first axis for the iterations. If the body returns (state, (array, ..)),
+    it is a tuple of such arrays. Everything else is as of ``loop``.
 
     >>> last, each = nn.scan(lambda state, x: (state / 2 + x, state), np.zeros(2), np.eye(2))
     >>> each
@@ -86,7 +93,8 @@ def _run(
     count: int | None,
     collected: Callable[[], int] | None,
 ) -> tuple[Any, list[Any]]:
-    """The last states, and what was collected. collected: how many arrays the body returns after the states, known once it ran."""
+    """The last states, and what was collected. collected: how many arrays the body returns after
+    the states, known once it ran."""
     states, single = _several(state), not isinstance(state, (tuple, list))
     sequences = () if sequence is None else sequence if isinstance(sequence, tuple) else (sequence,)
     steps, done = _count(sequences, count), 0
@@ -257,7 +265,8 @@ def _without_unused(graph: Graph, builder: Builder) -> Graph:
 
 
 class Steps(NDArrayOperatorsMixin):
-    """A number in the clear for each iteration of a loop, while its body is traced. It may multiply and divide arrays."""
+    """A number in the clear for each iteration of a loop, while its body is traced. It may multiply
+    and divide arrays."""
 
     def __init__(self, builder: Builder, values: Array) -> None:
         self._builder, self._values = builder, values

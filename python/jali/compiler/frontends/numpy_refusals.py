@@ -1,6 +1,8 @@
-"""What to write in the place of functions of NumPy, and of methods of its arrays, that are not compiled.
+"""What to write in the place of functions of NumPy, and of methods of its arrays, that are not
+compiled.
 
-The sentences are in refusals.toml, and speak of arrays x, a and b. tests/python/test_nn_instead.py compiles what they say.
+The sentences are in refusals.toml, and speak of arrays x, a and b. tests/python/test_nn_instead.py
+compiles what they say.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ _OTHER = (
 
 
 def instead(name: str) -> str | None:
-    """What to write in the place of a function of this name; None if there is no sentence for it."""
+    """What to write in the place of a function of this name; None if there is no sentence for
+    it."""
     text = tables("jali.nn")["numpy"]["Traced"].get(name)
     return None if text is None else text.replace("{name}", name)
 

@@ -1,7 +1,10 @@
-"""Arrays of ONNX models whose batch is another axis than the first, as in front of recurrent layers and behind them.
+"""Arrays of ONNX models whose batch is another axis than the first, as in front of recurrent layers
+and behind them.
 
-Everywhere else, a traced array has no axis for the batch, which is axis 0 in the model. A ``Turned`` array is such an array, and knows which axis
-of the model's array the batch is. Operations that work along other axes are those of jali.compiler.frontends.onnx_ops and onnx_shapes, with their axes renamed.
+Everywhere else, a traced array has no axis for the batch, which is axis 0 in the model. A
+``Turned`` array is such an array, and knows which axis of the model's array the batch is.
+Operations that work along other axes are those of jali.compiler.frontends.onnx_ops and onnx_shapes,
+with their axes renamed.
 """
 
 from __future__ import annotations
@@ -136,7 +139,8 @@ def _joined(op: str) -> Operation:
 
 
 def _moved(value: Value, like: Turned, *, exact: bool = False) -> Value:
-    """What stands beside a turned array, as if the batch were the first axis of both. exact: it has the same number of axes."""
+    """What stands beside a turned array, as if the batch were the first axis of both. exact: it has
+    the same number of axes."""
     if isinstance(value, Turned):
         if value.at != like.at or value.x.ndim != like.x.ndim:
             raise Unsupported(

@@ -1,4 +1,5 @@
-"""Operations of ONNX that are layers: matrices, windows, normalisation and softmax. See jali.compiler.frontends.onnx_ops."""
+"""Operations of ONNX that are layers: matrices, windows, normalisation and softmax. See
+jali.compiler.frontends.onnx_ops."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ def _matmul(inputs: Sequence[Value], attrs: Attrs) -> Value:
     return layers.matmul(a if np.ndim(a) <= 2 else aligned(b, a), b)
 
 
-# --- windows ----------------------------------------------------------------------------------------
+# --- windows
+# ----------------------------------------------------------------------------------------
 
 
 def _padding(attrs: Attrs, size: Shape, kernel: Shape, dilation: Shape, stride: Shape) -> Any:
@@ -136,7 +138,8 @@ def _global_pool(inputs: Sequence[Value], attrs: Attrs) -> Value:
     return inputs[0].mean(tuple(range(1, inputs[0].ndim)), keepdims=True)
 
 
-# --- normalisation ----------------------------------------------------------------------------------
+# --- normalisation
+# ----------------------------------------------------------------------------------
 
 
 def _batch_norm(inputs: Sequence[Value], attrs: Attrs) -> Value:

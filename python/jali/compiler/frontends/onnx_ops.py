@@ -1,7 +1,9 @@
-"""Operations of ONNX that compute number by number, sums, and what the other tables of operations share.
+"""Operations of ONNX that compute number by number, sums, and what the other tables of operations
+share.
 
-An operation takes the values of its inputs and its attributes; of those, ``opset`` is the version of the model's operations, and
-``outputs`` how many results it has. Traced arrays have no axis for the batch, which is axis 0 in the model.
+An operation takes the values of its inputs and its attributes; of those, ``opset`` is the version
+of the model's operations, and ``outputs`` how many results it has. Traced arrays have no axis for
+the batch, which is axis 0 in the model.
 """
 
 from __future__ import annotations
@@ -84,7 +86,8 @@ def clear(value: Value, what: str) -> Any:
 
 
 def aligned(x: Traced, value: Value) -> Value:
-    """What stands beside a traced array in an operation that broadcasts, without the axis of the batch."""
+    """What stands beside a traced array in an operation that broadcasts, without the axis of the
+    batch."""
     if isinstance(value, Traced):
         if value.ndim != x.ndim:
             raise Unsupported(
@@ -116,7 +119,8 @@ def axes_of(inputs: Sequence[Value], attrs: Attrs, place: int = 1) -> tuple[int,
     return None
 
 
-# --- arithmetic -------------------------------------------------------------------------------------
+# --- arithmetic
+# -------------------------------------------------------------------------------------
 
 
 def _binary(operation: Callable[[Any, Any], Any]) -> Operation:

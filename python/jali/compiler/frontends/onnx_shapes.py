@@ -1,4 +1,5 @@
-"""Operations of ONNX that move numbers: shapes, slices, joins. See jali.compiler.frontends.onnx_ops."""
+"""Operations of ONNX that move numbers: shapes, slices, joins. See
+jali.compiler.frontends.onnx_ops."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Recurrent layers as loops. The readers of models share them.
 
-A sequence is an array (steps, features) of one example. Weights of several gates lie one after the other along their first axis.
+A sequence is an array (steps, features) of one example. Weights of several gates lie one after the
+other along their first axis.
 """
 
 from __future__ import annotations
@@ -29,14 +30,18 @@ _FUNCTIONS = ("tanh", "sigmoid", "relu")
 class Cell:
     """The weights of a recurrent layer in one direction, with n units and g gates.
 
-    kind: "RNN", "LSTM" or "GRU". outer (g n, features) multiplies the sequence, inner (g n, n) the state. outer_bias, inner_bias (g n).
-    activations: the function of each gate and, for an LSTM, of the cell's state. reset_after: of a GRU, whether the reset gate
-    multiplies the product with the state, as in PyTorch, or the state itself.
+    kind: "RNN", "LSTM" or "GRU". outer (g n, features) multiplies the sequence, inner (g n, n) the
+        state. outer_bias, inner_bias (g n).
+    activations: the function of each gate and, for an LSTM, of the cell's state. reset_after: of a
+    GRU, whether the reset gate multiplies the product with the state, as in PyTorch, or the state
+    itself.
 
     An RNN is h = tanh(outer x + inner h + biases). An LSTM is
-        i, f, o = sigmoid(..), g = tanh(..), c = f c + i g, h = o tanh(c)    (Hochreiter and Schmidhuber 1997, with forget gates),
+        i, f, o = sigmoid(..), g = tanh(..), c = f c + i g, h = o tanh(c)    (Hochreiter and
+        Schmidhuber 1997, with forget gates),
     and a GRU
-        r, z = sigmoid(..), n = tanh(outer x + r (inner h)), h = (1 - z) n + z h     (Cho et al. 2014).
+        r, z = sigmoid(..), n = tanh(outer x + r (inner h)), h = (1 - z) n + z h     (Cho et al.
+        2014).
     """
 
     kind: str
@@ -121,10 +126,11 @@ def _applied(name: str, x: Any) -> Any:
 def run(
     cell: Cell, sequence: Traced, start: Sequence[Any] | None = None, *, reverse: bool = False
 ) -> tuple[Any, list[Any]]:
-    """(h after every step (steps, units), the last states). What does not depend on the states is computed for all steps at once.
+    """(h after every step (steps, units), the last states). What does not depend on the states is
+    computed for all steps at once.
 
-    start: the first states, encrypted or clear; None stands for zeros. reverse: the sequence is read from its end; h after the step that
-    reads place t lies at place t.
+    start: the first states, encrypted or clear; None stands for zeros. reverse: the sequence is
+    read from its end; h after the step that reads place t lies at place t.
     """
     if sequence.ndim != 2 or sequence.shape[1] != cell.outer.shape[1]:
         raise InvalidArgument(

@@ -1,4 +1,5 @@
-"""What to put in the place of what is not compiled, in words that several sources of models share."""
+"""What to put in the place of what is not compiled, in words that several sources of models
+share."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ WINDOW = (
 #: Of the largest or smallest of many numbers; with the name of a mean.
 SINGLE = "a {} of many numbers takes a ReLU for each: use {}, or end the model before it"
 STEP = "steps are no polynomials: {}"
-#: Of an operator that moves, copies and adds numbers; with how an example becomes a vector, is multiplied by a matrix, and gets the shape of the result.
+#: Of an operator that moves, copies and adds numbers; with how an example becomes a vector, is
+#: multiplied by a matrix, and gets the shape of the result.
 LINEAR = (
     "it is linear: {} multiplies an example as a vector by the matrix M, whose row i has, as a vector, what the operator gives for an "
     "example that is 1 at its number i and 0 elsewhere"

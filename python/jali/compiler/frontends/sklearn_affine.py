@@ -1,4 +1,5 @@
-"""Estimators of scikit-learn that are a matrix and a bias: projections, partial least squares, naive Bayes of counts."""
+"""Estimators of scikit-learn that are a matrix and a bias: projections, partial least squares,
+naive Bayes of counts."""
 
 from __future__ import annotations
 
@@ -66,7 +67,8 @@ def _partial_least_squares(model: Any, last: bool) -> tuple[Any, Any]:
 
 
 def _centroids(model: Any, last: bool) -> tuple[Any, Any]:
-    """Of a class, minus half the squared distance and the logarithm of its prior, without what all classes have in common: the largest is the nearest."""
+    """Of a class, minus half the squared distance and the logarithm of its prior, without what all
+    classes have in common: the largest is the nearest."""
     if model.metric != "euclidean":
         raise Unsupported(
             f'NearestCentroid: the metric {one_text(str(model.metric))!r} cannot be compiled: fit with metric="euclidean"'

@@ -1,4 +1,5 @@
-"""Estimators of scikit-learn that are made of others for one result: OneVsRest, several targets, and averages."""
+"""Estimators of scikit-learn that are made of others for one result: OneVsRest, several targets,
+and averages."""
 
 from __future__ import annotations
 
@@ -31,8 +32,9 @@ Traced = Callable[[Builder, Node, Any, str, str], Node]
 
 
 def ensemble(builder: Builder, x: Node, model: Any, name: str, output: str, traced: Traced) -> Node:
-    """decision_function of OneVsRestClassifier; predict of regressors; the second class's probability of a VotingClassifier or a BaggingClassifier of two classes,
-    which the client compares with 1/2."""
+    """decision_function of OneVsRestClassifier; predict of regressors; the second class's
+    probability of a VotingClassifier or a BaggingClassifier of two classes, which the client
+    compares with 1/2."""
     kind = type(model).__name__
     if any(trees.is_trees(one) for one in model.estimators_):
         raise Unsupported(

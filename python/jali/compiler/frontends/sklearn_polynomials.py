@@ -1,4 +1,5 @@
-"""Estimators of scikit-learn that are polynomials, or functions of polynomials, of the features: distances, kernels and monomials."""
+"""Estimators of scikit-learn that are polynomials, or functions of polynomials, of the features:
+distances, kernels and monomials."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ POLYNOMIALS = {
 
 
 def _squares(builder: Builder, x: Node, name: str, centres: Array, widths: Array) -> Node:
-    """sum_j ((x_j - centre_ij) / width_ij)^2 for every row i of the centres. Each square stands for itself, so that no sum is known to be below 0."""
+    """sum_j ((x_j - centre_ij) / width_ij)^2 for every row i of the centres. Each square stands for
+    itself, so that no sum is known to be below 0."""
     count, features = centres.shape
     weight = np.tile(np.eye(features), (count, 1)) / widths.reshape(-1, 1)
     bias = -(centres / widths).ravel()
@@ -53,8 +55,10 @@ def _squares(builder: Builder, x: Node, name: str, centres: Array, widths: Array
 
 
 def distances(builder: Builder, x: Node, model: Any, name: str, last: bool) -> Node:
-    """What KMeans transforms to: the distance of every centre. The last step gives their squares, and the client takes the roots: near a centre, the root has no
-    slope, and no polynomial is near it. What other steps take are the distances, if no example of the calibration is near a centre."""
+    """What KMeans transforms to: the distance of every centre. The last step gives their squares,
+    and the client takes the roots: near a centre, the root has no slope, and no polynomial is near
+    it. What other steps take are the distances, if no example of the calibration is near a
+    centre."""
     centres = np.array(model.cluster_centers_, np.float64)
     square = _squares(builder, x, name, centres, np.ones_like(centres))
     if not last:
@@ -81,7 +85,8 @@ def likelihoods(builder: Builder, x: Node, model: Any, name: str) -> Node:
 
 
 def quadratic_discriminants(builder: Builder, x: Node, model: Any, name: str) -> Node:
-    """decision_function of QuadraticDiscriminantAnalysis: for each class, or for two of them the difference,
+    """decision_function of QuadraticDiscriminantAnalysis: for each class, or for two of them the
+    difference,
 
     log prior_i - 1/2 sum_k log s_ik - 1/2 sum_k ((x - mean_i) . r_ik)^2 / s_ik.
     """
@@ -116,8 +121,8 @@ def quadratic_discriminants(builder: Builder, x: Node, model: Any, name: str) ->
 
 
 def monomials(builder: Builder, x: Node, model: Any, name: str) -> Node:
-    """What PolynomialFeatures transforms to. Every monomial is a product of as many numbers as the largest degree, of which some are 1, and these
-    are multiplied in pairs."""
+    """What PolynomialFeatures transforms to. Every monomial is a product of as many numbers as the
+    largest degree, of which some are 1, and these are multiplied in pairs."""
     powers = np.asarray(model.powers_)
     rows = [np.repeat(np.arange(powers.shape[1]), row) for row in powers]
     factors: list[Node] = []
@@ -137,8 +142,9 @@ def monomials(builder: Builder, x: Node, model: Any, name: str) -> Node:
 
 
 def kernel_machine(builder: Builder, x: Node, model: Any, name: str) -> Node:
-    """decision_function of a support vector machine, or predict of a regressor. With more than two classes, it is that of
-    decision_function_shape="ovo": a number for each pair of classes, of which the client counts the votes."""
+    """decision_function of a support vector machine, or predict of a regressor. With more than two
+    classes, it is that of decision_function_shape="ovo": a number for each pair of classes, of
+    which the client counts the votes."""
     weight = _weights(model)
     if len(weight) > 1 and model.decision_function_shape != "ovo":
         warnings.warn(
@@ -176,7 +182,8 @@ def kernel_ridge(builder: Builder, x: Node, model: Any, name: str) -> Node:
 
 
 def _weights(model: Any) -> Array:
-    """Of every support vector in every number of the decision function: those of the pairs of classes, in the order (0, 1), (0, 2), .., (1, 2), .."""
+    """Of every support vector in every number of the decision function: those of the pairs of
+    classes, in the order (0, 1), (0, 2), .., (1, 2), .."""
     dual = np.array(checks.dense(model.dual_coef_), np.float64)
     if len(dual) == 1:
         return dual

@@ -30,7 +30,8 @@ def is_selection(model: Any) -> bool:
 
 
 def kept(builder: Builder, x: Node, model: Any, name: str) -> Node:
-    """What a selection keeps, or SimpleImputer: it drops features without a number, and clients put in what is missing."""
+    """What a selection keeps, or SimpleImputer: it drops features without a number, and clients put
+    in what is missing."""
     if type(model).__name__ != "SimpleImputer":
         return columns_of(builder, x, name, np.flatnonzero(model.get_support()))
     if model.indicator_ is not None:

@@ -1,7 +1,8 @@
-"""Operators of PyTorch's exported graphs (aten) that are layers: windows, normalisation and attention.
+"""Operators of PyTorch's exported graphs (aten) that are layers: windows, normalisation and
+attention.
 
-An operator's arguments have PyTorch's names; ``x`` is the one that it calls ``self`` or ``input``. Clear tensors come as arrays of NumPy.
-Nothing here imports PyTorch.
+An operator's arguments have PyTorch's names; ``x`` is the one that it calls ``self`` or ``input``.
+Clear tensors come as arrays of NumPy. Nothing here imports PyTorch.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ LAYERS: dict[str, Operator] = {}
 _operator = operator_in(LAYERS)
 
 
-# --- windows ----------------------------------------------------------------------------------------
+# --- windows
+# ----------------------------------------------------------------------------------------
 
 
 def _each(value: Any, axes: int, default: Any = None) -> tuple[int, ...]:
@@ -147,7 +149,8 @@ def _nearest(x: Traced, output_size: Any, scale_factors: Any = None) -> Traced:
     return x
 
 
-# --- normalisation and attention --------------------------------------------------------------------
+# --- normalisation and attention
+# --------------------------------------------------------------------
 
 
 @_operator("batch_norm", "_native_batch_norm_legit_no_training")

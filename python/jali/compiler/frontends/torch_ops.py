@@ -1,7 +1,8 @@
-"""Operators of PyTorch's exported graphs (aten) that compute: arithmetic, functions, masks, sums and products.
+"""Operators of PyTorch's exported graphs (aten) that compute: arithmetic, functions, masks, sums
+and products.
 
-An operator's arguments have PyTorch's names; ``x`` is the one that it calls ``self`` or ``input``. Clear tensors come as arrays of NumPy.
-Nothing here imports PyTorch.
+An operator's arguments have PyTorch's names; ``x`` is the one that it calls ``self`` or ``input``.
+Clear tensors come as arrays of NumPy. Nothing here imports PyTorch.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ def clear(value: Value, what: str) -> Any:
     return value
 
 
-# --- arithmetic -------------------------------------------------------------------------------------
+# --- arithmetic
+# -------------------------------------------------------------------------------------
 
 
 def _scaled(value: Value, alpha: float) -> Value:
@@ -177,7 +179,8 @@ def _dropout(x: Value, p: float = 0.5, train: bool = False) -> Value:
     return x
 
 
-# --- masks ------------------------------------------------------------------------------------------
+# --- masks
+# ------------------------------------------------------------------------------------------
 
 
 @_operator("masked_fill")
@@ -194,7 +197,8 @@ def _where(condition: Value, x: Value, other: Value) -> Value:
     return layers.chosen(condition, x, other)
 
 
-# --- sums and products ------------------------------------------------------------------------------
+# --- sums and products
+# ------------------------------------------------------------------------------
 
 
 def axes_of(x: Traced, dim: Any) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Operators of PyTorch's exported graphs (aten) that are recurrent layers and cells, as loops.
 
-An operator's arguments have PyTorch's names; ``x`` is the one that it calls ``input``. Clear tensors come as arrays of NumPy. Nothing here
-imports PyTorch.
+An operator's arguments have PyTorch's names; ``x`` is the one that it calls ``input``. Clear
+tensors come as arrays of NumPy. Nothing here imports PyTorch.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def _layers(
     batch_first: bool,
     activation: str | None = None,
 ) -> tuple[Any, ...]:
-    """(The states of the last layer, the last states of all layers). first: the first states, each (layers directions, 1, units)."""
+    """(The states of the last layer, the last states of all layers). first: the first states, each
+    (layers directions, 1, units)."""
     sequence, directions = _sequence(x, batch_first), 2 if bidirectional else 1
     each = 4 if has_biases else 2
     if len(params) != each * num_layers * directions:

@@ -57,6 +57,7 @@ _INSTEAD = {
 
 
 def reason(name: str) -> str | None:
-    """Why an operator is not compiled, and what to put in its place; None if nothing is known of it."""
+    """Why an operator is not compiled, and what to put in its place; None if nothing is known of
+    it."""
     plain = name.removesuffix("_with_indices").rstrip("123d") if "pool" in name else name
     return _INSTEAD.get(plain)

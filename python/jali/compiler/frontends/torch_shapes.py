@@ -1,7 +1,7 @@
 """Operators of PyTorch's exported graphs (aten) that move numbers: shapes, slices, joins.
 
-An operator's arguments have PyTorch's names; ``x`` is the one that it calls ``self`` or ``input``. Clear tensors come as arrays of NumPy.
-Nothing here imports PyTorch.
+An operator's arguments have PyTorch's names; ``x`` is the one that it calls ``self`` or ``input``.
+Clear tensors come as arrays of NumPy. Nothing here imports PyTorch.
 """
 
 from __future__ import annotations

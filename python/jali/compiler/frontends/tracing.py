@@ -1,7 +1,9 @@
-"""Tracing of plain Python functions: they are called once with arrays that record what is done with them.
+"""Tracing of plain Python functions: they are called once with arrays that record what is done with
+them.
 
-The function takes one example of every argument. It may use NumPy's arithmetic, ``@``, sums, means, slices, shapes, and the
-functions of jali.nn.scalar and NumPy of the same names. It must not branch on its arguments, whose numbers nobody knows.
+The function takes one example of every argument. It may use NumPy's arithmetic, ``@``, sums, means,
+slices, shapes, and the functions of jali.nn.scalar and NumPy of the same names. It must not branch
+on its arguments, whose numbers nobody knows.
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ class Traced:
 
     @property
     def _name(self) -> str | None:
-        """The name of an argument, or of a part of a model. Other names say nothing to the author of a function: x[0] is a reshape."""
+        """The name of an argument, or of a part of a model. Other names say nothing to the author
+        of a function: x[0] is a reshape."""
         known = self.node.op == "input" or self.builder.label is not None
         return self.node.name if known else None
 
@@ -191,7 +194,8 @@ class Traced:
         return self.polynomial([0.0] * power + [1.0])
 
     def __matmul__(self, other: Any) -> Traced:
-        """Products of encrypted matrices are one operation; those with vectors are sums of products of broadcast arrays."""
+        """Products of encrypted matrices are one operation; those with vectors are sums of products
+        of broadcast arrays."""
         if not isinstance(other, Traced):
             matrix = _numbers(other)
             if matrix.ndim not in (1, 2):

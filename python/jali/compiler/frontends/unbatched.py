@@ -1,7 +1,8 @@
 """A traced graph of a batch of one, without the axis of the batch.
 
-Layouts take the first axis of an array for its channels, so that an image has to be (channels, *sizes) and not (1, channels, *sizes).
-Operations that treat the first axis like no other lose it. The others keep it, between two reshapes, which folding leaves out.
+Layouts take the first axis of an array for its channels, so that an image has to be (channels,
+*sizes) and not (1, channels, *sizes). Operations that treat the first axis like no other lose it.
+The others keep it, between two reshapes, which folding leaves out.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def unbatched(graph: Graph, labels: Mapping[str, str]) -> Graph:
 
 
 class _Rewriter:
-    """Arrays by their old names: ``_wholes`` with all axes, ``_parts`` without a first axis of one number. Some have both."""
+    """Arrays by their old names: ``_wholes`` with all axes, ``_parts`` without a first axis of one
+    number. Some have both."""
 
     def __init__(self, labels: Mapping[str, str]) -> None:
         self.builder, self._labels = Builder(), labels

@@ -17,14 +17,16 @@ from jali.compiler.ir.graph import Array
 
 __all__ = ["SIGMOID", "TANH", "logistic_regression", "lstm", "momenta", "recurrent"]
 
-#: sigmoid(-z) for |z| up to about 16, beyond which it turns round (Kim et al. 2018, as used for MNIST by Han et al. 2019).
+#: sigmoid(-z) for |z| up to about 16, beyond which it turns round (Kim et al. 2018, as used for
+#: MNIST by Han et al. 2019).
 SIGMOID = (0.5, -0.0843, 0.0, 0.0002)
 #: tanh, as Podschwadt and Takabi (2020) have it.
 TANH = (0.0, 0.249476365628036, 0.0, -0.00163574303018748)
 
 
 def momenta(count: int) -> Array:
-    """Nesterov's eta for every iteration: a_0 = 0, a_i = (1 + sqrt(1 + 4 a_(i-1)^2)) / 2, eta_i = (1 - a_i) / a_(i+1)."""
+    """Nesterov's eta for every iteration: a_0 = 0, a_i = (1 + sqrt(1 + 4 a_(i-1)^2)) / 2, eta_i =
+    (1 - a_i) / a_(i+1)."""
     a = [0.0]
     for _ in range(count + 1):
         a.append((1 + math.sqrt(1 + 4 * a[-1] ** 2)) / 2)
@@ -39,11 +41,14 @@ def logistic_regression(
     start: Any = None,
     sigmoid: Sequence[float] = SIGMOID,
 ) -> Any:
-    """The weights of a logistic regression after `count` iterations of Nesterov's accelerated gradient.
+    """The weights of a logistic regression after `count` iterations of Nesterov's accelerated
+    gradient.
 
-    batches: an array (rows, features), or a list of them, which the iterations take in turn. A row is an example, with a 1 for the
-    bias, times its label, -1 or 1. If the features are a power of two, filled up with zeros, sums take few rotations.
-    rate: gamma in  w = v + gamma / rows  sum_r sigmoid(-x_r v) x_r  and  v = (1 - eta) w + eta w_before.
+    batches: an array (rows, features), or a list of them, which the iterations take in turn. A row
+    is an example, with a 1 for the bias, times its label, -1 or 1. If the features are a power of
+    two, filled up with zeros, sums take few rotations.
+    rate: gamma in  w = v + gamma / rows  sum_r sigmoid(-x_r v) x_r  and  v = (1 - eta) w + eta
+        w_before.
     """
     each = batches if isinstance(batches, list) else [batches]
     rows, features = each[0].shape
@@ -71,7 +76,8 @@ def recurrent(
     *,
     activation: Sequence[float] = TANH,
 ) -> Any:
-    """The last state of a recurrent network (Elman 1990): h = tanh(inner h + outer x + bias) for every x of `words` (steps, features).
+    """The last state of a recurrent network (Elman 1990): h = tanh(inner h + outer x + bias) for
+    every x of `words` (steps, features).
 
     The products with `outer` do not depend on h, and are computed for all steps at once.
     """
@@ -92,12 +98,15 @@ def lstm(
     gate: Sequence[float],
     activation: Sequence[float],
 ) -> Any:
-    """The last h of a network of long short-term memory (Hochreiter and Schmidhuber 1997, with forget gates).
+    """The last h of a network of long short-term memory (Hochreiter and Schmidhuber 1997, with
+    forget gates).
 
-    inner (4 units, units), outer (4 units, features) and bias (4 units,) hold the gates in PyTorch's order: input, forget, cell, output. gate
-    and activation: coefficients of the polynomials in the place of the sigmoid and of tanh.
+    inner (4 units, units), outer (4 units, features) and bias (4 units,) hold the gates in
+    PyTorch's order: input, forget, cell, output. gate and activation: coefficients of the
+    polynomials in the place of the sigmoid and of tanh.
 
-    If the activation is a multiple of the gate's polynomial without its constant, as tanh(z) = 2 sigmoid(2 z) - 1 is, all gates are one array.
+    If the activation is a multiple of the gate's polynomial without its constant, as tanh(z) = 2
+    sigmoid(2 z) - 1 is, all gates are one array.
     """
     multiple = _multiple(activation, gate)
     if multiple is None:
@@ -106,7 +115,8 @@ def lstm(
 
 
 def _multiple(p: Sequence[float], q: Sequence[float]) -> tuple[float, float] | None:
-    """(r, s) with  p(z) = r (q(s z) - q(0))  for cubic polynomials p and q, p odd and q odd but for its constant; None if there are none."""
+    """(r, s) with  p(z) = r (q(s z) - q(0))  for cubic polynomials p and q, p odd and q odd but for
+    its constant; None if there are none."""
     if len(p) != 4 or len(q) != 4 or p[0] or p[2] or q[2] or not all((p[1], p[3], q[1], q[3])):
         return None
     square = p[3] / q[3] * (q[1] / p[1])
@@ -126,12 +136,15 @@ def _gates_together(
     ratio: float,
     stretch: float,
 ) -> Any:
-    """The gates i, f, g and o lie one after the other in an array of four blocks, each padded to a power of two, and so do h and the next x in the array that
-    their matrix takes. One polynomial and one matrix then serve all gates. Blocks meet by np.roll, which is one rotation of a ciphertext. What lies in other blocks
-    than the first is of no use until it is multiplied by zeros.
+    """The gates i, f, g and o lie one after the other in an array of four blocks, each padded to a
+    power of two, and so do h and the next x in the array that their matrix takes. One polynomial
+    and one matrix then serve all gates. Blocks meet by np.roll, which is one rotation of a
+    ciphertext. What lies in other blocks than the first is of no use until it is multiplied by
+    zeros.
 
-    With activation(z) = ratio (gate(stretch z) - gate(0)), c is computed as c / ratio. Both states are one array, so that they are bootstrapped together: h
-    in its first block, and c in its second one.
+    With activation(z) = ratio (gate(stretch z) - gate(0)), c is computed as c / ratio. Both states
+    are one array, so that they are bootstrapped together: h in its first block, and c in its second
+    one.
     """
     units, features = len(bias) // 4, outer.shape[1]
     block = 1 << (units - 1).bit_length()
@@ -179,7 +192,8 @@ def _gate_by_gate(
     """Every gate is an array, with a matrix and a polynomial of its own."""
     units = len(bias) // 4
     gates = [slice(k * units, (k + 1) * units) for k in range(4)]
-    # A gate's parts for all steps lie as the words do, so that their matrix has as many diagonals as there are units.
+    # A gate's parts for all steps lie as the words do, so that their matrix has as many diagonals
+    # as there are units.
     projected = (words @ outer.T + bias).reshape(len(words), 4, units).transpose(1, 0, 2)
     scale, last = _factored(activation)
     inner = scale * inner
@@ -195,8 +209,8 @@ def _gate_by_gate(
 
 
 def _factored(activation: Sequence[float]) -> tuple[float, Callable[[Any, Any], Any]]:
-    """(s, f) with  o p(c) = s f(o, c)  for a polynomial p. If p(c) = a c + b c^3, f is (o c) (c^2 + a / b), which takes two levels of c and two of o; p
-    takes two and the product one more."""
+    """(s, f) with  o p(c) = s f(o, c)  for a polynomial p. If p(c) = a c + b c^3, f is (o c) (c^2 +
+    a / b), which takes two levels of c and two of o; p takes two and the product one more."""
     if len(activation) == 4 and activation[3] and not activation[0] and not activation[2]:
         ratio = activation[1] / activation[3]
         return activation[3], lambda o, c: (o * c) * (c * c + ratio)

@@ -29,8 +29,8 @@ class Builder:
     """Collects the nodes of a graph, and gives each a name of its own.
 
     label: the name of the model's operation that is being traced; its nodes are named after it.
-    outer: for the body of a loop, the builder of the graph around it. captured: the nodes there that the body uses, by the names of
-    the body's inputs that stand for them.
+    outer: for the body of a loop, the builder of the graph around it. captured: the nodes there
+    that the body uses, by the names of the body's inputs that stand for them.
     """
 
     def __init__(self, outer: Builder | None = None) -> None:
@@ -43,7 +43,8 @@ class Builder:
         self._closed = False
 
     def add(self, name: str, op: str, inputs: Sequence[Node], **attrs: Any) -> Node:
-        """One more node. A name that is taken gets a number. Names are kept in files and shown, so they can be printed."""
+        """One more node. A name that is taken gets a number. Names are kept in files and shown, so
+        they can be printed."""
         unique = name = schema.printable(self.label or name)
         count = 1
         while unique in self.nodes:

@@ -21,7 +21,8 @@ __all__ = ["check_count", "checked_examples", "every_value", "execute", "iterati
 def checked_examples(node: Node, values: npt.ArrayLike) -> Array:
     """Examples (batch, *shape) for an input. One example may come without the axis of the batch.
 
-    Raises InvalidArgument for other shapes, rows of different lengths, and numbers that are not finite.
+    Raises InvalidArgument for other shapes, rows of different lengths, and numbers that are not
+    finite.
     """
     values = checks.dense(values)
     array = checks.as_array(
@@ -68,7 +69,8 @@ def every_value(graph: Graph, inputs: Sequence[Array]) -> dict[str, Array]:
 def iterations(
     node: Node, sources: Sequence[Array]
 ) -> Iterator[tuple[Graph, list[Array], dict[str, Array]]]:
-    """For each iteration of a loop: its body, the arrays (batch, *shape) that the body takes, and the value of every node of it."""
+    """For each iteration of a loop: its body, the arrays (batch, *shape) that the body takes, and
+    the value of every node of it."""
     body, states = node.attrs["body"], list(sources[: node.attrs["states"]])
     for step in range(node.attrs["count"]):
         inputs = [*states, *(sources[k] for k in inputs_at(node, step))]
@@ -102,7 +104,8 @@ def check_alike(arrays: Sequence[Array]) -> None:
 
 
 def execute(graph: Graph, *inputs: npt.ArrayLike) -> list[Array]:
-    """The results (batch, *shape) for examples of every input. A folded graph leaves out a reshape at the end."""
+    """The results (batch, *shape) for examples of every input. A folded graph leaves out a reshape
+    at the end."""
     check_count(graph, inputs)
     arrays = [checked_examples(n, x) for n, x in zip(graph.inputs, inputs, strict=True)]
     check_alike(arrays)

@@ -1,4 +1,5 @@
-"""The operations that are left after folding, beside ``function``, ``polynomial``, ``multiply`` and ``input``."""
+"""The operations that are left after folding, beside ``function``, ``polynomial``, ``multiply`` and
+``input``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The compiler's graphs: nodes that each compute one array from others, in an order in which they can be computed.
+"""The compiler's graphs: nodes that each compute one array from others, in an order in which they
+can be computed.
 
-A shape is that of one example, without the axis of the batch. Graphs do not change: every stage of the compiler is a function
-from one graph to another.
+A shape is that of one example, without the axis of the batch. Graphs do not change: every stage of
+the compiler is a function from one graph to another.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Node(metaclass=Answering):
-    """One operation: its name in the model, what it computes of which nodes, and the shape of the result.
+    """One operation: its name in the model, what it computes of which nodes, and the shape of the
+    result.
 
     >>> graph = nn.trace(lambda x: x.reshape(2, 3) * 2, np.zeros(6))
     >>> node = graph[graph.outputs[0]]
@@ -119,7 +121,8 @@ class Graph(metaclass=Answering):
         return found
 
     def needed(self) -> Graph:
-        """The same graph without the nodes that no output needs. Inputs stay, as they are the model's arguments."""
+        """The same graph without the nodes that no output needs. Inputs stay, as they are the
+        model's arguments."""
         wanted = set(self.outputs)
         for node in reversed(self.nodes):
             if node.name in wanted:
@@ -133,7 +136,8 @@ class Graph(metaclass=Answering):
 
 
 def text(value: Any) -> str:
-    """An attribute in a dump: arrays by their shape, the body of a loop by its own lines, everything else as it is."""
+    """An attribute in a dump: arrays by their shape, the body of a loop by its own lines,
+    everything else as it is."""
     if isinstance(value, Graph):
         return "\n" + "\n".join(f"    {line}" for line in str(value).splitlines())
     if isinstance(value, np.ndarray):

@@ -1,9 +1,12 @@
-"""Loops in graphs: a node ``loop`` whose body is a graph, and numbers in the clear that differ from iteration to iteration.
+"""Loops in graphs: a node ``loop`` whose body is a graph, and numbers in the clear that differ from
+iteration to iteration.
 
-The inputs of the node are the states before the first iteration, then, for each sequence, the array of every iteration,
-then the constants, which all iterations use. The inputs of the body are the states, one array of each sequence and the constants.
-The outputs of the body are the states after an iteration and then the arrays that are collected. The result of the node is the last state
-or, if it has several parts, all of them flattened, one after the other: the last states, then each collected array of every iteration.
+The inputs of the node are the states before the first iteration, then, for each sequence, the array
+of every iteration, then the constants, which all iterations use. The inputs of the body are the
+states, one array of each sequence and the constants. The outputs of the body are the states after
+an iteration and then the arrays that are collected. The result of the node is the last state or, if
+it has several parts, all of them flattened, one after the other: the last states, then each
+collected array of every iteration.
 """
 
 from __future__ import annotations
@@ -41,7 +44,8 @@ MOST_WHOLE = 64  #: The largest whole number by which arrays are multiplied with
 
 
 class Loop(Op):
-    """See the module. Attributes: body, count (of iterations), states, sequences and collected (how many there are)."""
+    """See the module. Attributes: body, count (of iterations), states, sequences and collected (how
+    many there are)."""
 
     count = None
 
@@ -84,7 +88,8 @@ class Loop(Op):
 
 
 class ByStep(Op):
-    """An array times a number that the iteration says: attribute factors, one number for each. It occurs in bodies only."""
+    """An array times a number that the iteration says: attribute factors, one number for each. It
+    occurs in bodies only."""
 
     def shape(self, shapes: Sequence[Shape], attrs: Attrs) -> Shape:
         if attrs["factors"].ndim != 1:
@@ -114,7 +119,8 @@ class StepMap(SparseMap):
         return False
 
     def scaled(self, rows: Array | float, cols: Array | float = 1.0) -> StepMap:
-        """The map between other units. Both are numbers, as the arrays of a body have one unit each."""
+        """The map between other units. Both are numbers, as the arrays of a body have one unit
+        each."""
         return replace(self, factors=self.factors * float(rows) * float(cols))
 
     def at(self, step: int) -> SparseMap:
@@ -131,7 +137,8 @@ class StepMap(SparseMap):
 
 
 def is_light(single: SparseMap) -> bool:
-    """Whether all entries of the map are equal, so that a number that depends on the iteration can be part of it."""
+    """Whether all entries of the map are equal, so that a number that depends on the iteration can
+    be part of it."""
     return single.count > 0 and single.is_uniform
 
 
@@ -151,7 +158,8 @@ def is_whole(factor: float) -> bool:
 
 
 def multiple_of(single: SparseMap) -> float | None:
-    """The number of which the map is the multiple of the identity, or of a map by which all numbers move round; None for another map."""
+    """The number of which the map is the multiple of the identity, or of a map by which all numbers
+    move round; None for another map."""
     m, n = single.shape
     if isinstance(single, StepMap) or m != n or single.count != m or not is_light(single):
         return None
@@ -173,7 +181,8 @@ def at_step(body: Graph, step: int) -> Graph:
 
 
 def _affine_at(node: Node, step: int) -> Node:
-    """Sums of arrays times numbers of an iteration. Arrays whose number is 0 are left out, if others remain."""
+    """Sums of arrays times numbers of an iteration. Arrays whose number is 0 are left out, if
+    others remain."""
     terms = [
         (name, m.at(step) if isinstance(m, StepMap) else m)
         for name, m in zip(node.inputs, node.attrs["maps"], strict=True)
@@ -193,7 +202,8 @@ def unrolled_count(graph: Graph) -> int:
 
 
 def inputs_at(node: Node, step: int) -> list[int]:
-    """Which of a loop's inputs its body takes in an iteration, after the states: sequences and constants."""
+    """Which of a loop's inputs its body takes in an iteration, after the states: sequences and
+    constants."""
     return _places(node.attrs, len(node.inputs), step)[node.attrs["states"] :]
 
 

@@ -41,7 +41,8 @@ class Linear(Op):
         raise NotImplementedError
 
     def entries(self, shapes: Sequence[Shape], attrs: Attrs) -> int:
-        """At most so many entries its matrices have together, which is known before they are made."""
+        """At most so many entries its matrices have together, which is known before they are
+        made."""
         return math.prod(self.shape(shapes, attrs)) * len(shapes)
 
     def bias(self, shapes: Sequence[Shape], attrs: Attrs) -> Array:

@@ -1,4 +1,5 @@
-"""The operations that multiply encrypted matrices, and where folding finds the numbers of their operands.
+"""The operations that multiply encrypted matrices, and where folding finds the numbers of their
+operands.
 
 jali.compiler.layout.product_factors has how they are computed.
 """
@@ -35,10 +36,12 @@ class Matmul(Op):
 
 
 class Products(Op):
-    """A product of matrices behind folding: gain times the matrices (*outer, n, k) and (*outer, k, m) whose numbers are those of two arrays.
+    """A product of matrices behind folding: gain times the matrices (*outer, n, k) and (*outer, k,
+    m) whose numbers are those of two arrays.
 
-    Attributes: shapes, of both matrices; left and right, for each number of a matrix its place in the array; order, for each number
-    of the result its place in the product; gain; and shape, of the result.
+    Attributes: shapes, of both matrices; left and right, for each number of a matrix its place in
+    the array; order, for each number of the result its place in the product; gain; and shape, of
+    the result.
     """
 
     count = 2
@@ -47,7 +50,8 @@ class Products(Op):
         return tuple(attrs["shape"])
 
     def compute(self, values: Sequence[Array], attrs: Attrs) -> Array:
-        # An array x[:, index] does not lie in the order of its axes, and NumPy multiplies such matrices without BLAS.
+        # An array x[:, index] does not lie in the order of its axes, and NumPy multiplies such
+        # matrices without BLAS.
         a, b = (
             np.take(x.reshape(len(x), -1), attrs[side], axis=1).reshape(-1, *shape)
             for x, side, shape in zip(values, ("left", "right"), attrs["shapes"], strict=True)
@@ -58,9 +62,11 @@ class Products(Op):
 
 @dataclass(frozen=True, eq=False)
 class Operand:
-    """An array that holds the numbers of a matrix, each times a factor: the number of the matrix that is flattened lies at ``places``.
+    """An array that holds the numbers of a matrix, each times a factor: the number of the matrix
+    that is flattened lies at ``places``.
 
-    base: the array before the moves that lead to the matrix. It is a node of its own, so that moves never become part of a large matrix.
+    base: the array before the moves that lead to the matrix. It is a node of its own, so that moves
+        never become part of a large matrix.
     """
 
     name: str
@@ -72,8 +78,9 @@ class Operand:
 def operand(graph: Graph, node: Node, k: int) -> Operand:
     """Operand k of a node ``matmul``.
 
-    If numbers only move between an array and the matrix, the copies may be taken from where the numbers were before any of the moves. The choice
-    is what takes the fewest diagonals: of the copies, and of the moves up to there.
+    If numbers only move between an array and the matrix, the copies may be taken from where the
+    numbers were before any of the moves. The choice is what takes the fewest diagonals: of the
+    copies, and of the moves up to there.
     """
     copies = copy_tables(*(graph[name].shape for name in node.inputs))[k]
     node = graph[node.inputs[k]]
@@ -93,7 +100,8 @@ def operand(graph: Graph, node: Node, k: int) -> Operand:
 
 
 def _moved(node: Node) -> tuple[Indices, float] | None:
-    """Where every number of a node comes from in its input, and its factor; None if more happens to it."""
+    """Where every number of a node comes from in its input, and its factor; None if more happens to
+    it."""
     if node.op == "reshape":
         return np.arange(node.size), 1.0
     if node.op == "transpose":
@@ -110,7 +118,8 @@ def _moved(node: Node) -> tuple[Indices, float] | None:
 
 
 def _along(graph: Graph, node: Node) -> bool:
-    """Whether it is a matrix along another axis than the last one: transposed, multiplied, and transposed back. What it takes lies as the result does."""
+    """Whether it is a matrix along another axis than the last one: transposed, multiplied, and
+    transposed back. What it takes lies as the result does."""
     if node.op != "transpose" or graph[node.inputs[0]].op != "dense":
         return False
     before = graph[graph[node.inputs[0]].inputs[0]]
@@ -132,8 +141,8 @@ def _diagonals(copies: Indices) -> int:
 
 
 def ordered(graph: Graph, node: Node) -> tuple[Node, Indices]:
-    """The last of the nodes that only move the numbers of a product, each the only user of the one before, and where each of its numbers lies in
-    the product."""
+    """The last of the nodes that only move the numbers of a product, each the only user of the one
+    before, and where each of its numbers lies in the product."""
     order = np.arange(node.size)
     while True:
         users = graph.users(node.name)
@@ -147,7 +156,8 @@ def ordered(graph: Graph, node: Node) -> tuple[Node, Indices]:
 
 
 def copy_tables(a: Shape, b: Shape) -> tuple[Indices, Indices]:
-    """(k, size of the product): for each k and each number of the product, which numbers of both matrices are multiplied."""
+    """(k, size of the product): for each k and each number of the product, which numbers of both
+    matrices are multiplied."""
     outer = int(np.prod(a[:-2], dtype=np.int64))
     (n, count), m = a[-2:], b[-1]
     o, i, j = np.ogrid[:outer, :n, :m]

@@ -1,4 +1,5 @@
-"""The functions of single numbers that models contain: what they are in the clear, and which approximation replaces them.
+"""The functions of single numbers that models contain: what they are in the clear, and which
+approximation replaces them.
 
 ``relu(x)`` and its like take NumPy arrays, and the arrays of a function that is being traced.
 """
@@ -75,7 +76,8 @@ FUNCTIONS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-#: ReLU as x (1 + sign(x)) / 2 with a sign of polynomials of these degrees, whatever error that leaves. Each is a node of its own.
+#: ReLU as x (1 + sign(x)) / 2 with a sign of polynomials of these degrees, whatever error that
+#: leaves. Each is a node of its own.
 COMPOSITIONS = {"relu_15_15_27": (15, 15, 27)}
 
 #: Functions of numbers above 0. The inverse is one of numbers below 0, too.
@@ -94,14 +96,16 @@ def undefined(name: str, low: Array | float, high: Array | float) -> bool:
 
 @dataclass(frozen=True)
 class Sampled:
-    """A polynomial near a function of which only values are known. max_error is measured, not proven."""
+    """A polynomial near a function of which only values are known. max_error is measured, not
+    proven."""
 
     polynomial: ckks.Polynomial
     max_error: float
 
 
 def sampled(name: str) -> Callable[..., Sampled]:
-    """What makes the polynomial of the least degree 2^k - 1 that is near enough to a named function."""
+    """What makes the polynomial of the least degree 2^k - 1 that is near enough to a named
+    function."""
 
     def approximation(interval: tuple[float, float], *, error: float) -> Sampled:
         for degree in _DEGREES:
@@ -121,7 +125,8 @@ def _single(name: str) -> Callable[[float], float]:
     return lambda x: float(FUNCTIONS[name](np.array(x)))
 
 
-#: What makes the approximation on an interval. ReLU and the modulus take the largest modulus instead, see approximate.py.
+#: What makes the approximation on an interval. ReLU and the modulus take the largest modulus
+#: instead, see approximate.py.
 APPROXIMATED: dict[str, Callable[..., functions.Function | Sampled]] = {
     name: getattr(functions, name, None) or sampled(name)
     for name in FUNCTIONS
@@ -151,7 +156,8 @@ inverse_sqrt = _named("inverse_sqrt")
 
 
 def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
-    """The polynomial with these coefficients, the constant first, of every number. It is computed exactly."""
+    """The polynomial with these coefficients, the constant first, of every number. It is computed
+    exactly."""
     traced = getattr(x, "polynomial", None)
     if traced is not None:
         return traced(coefficients)

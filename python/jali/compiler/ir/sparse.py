@@ -1,7 +1,9 @@
-"""The linear maps between flattened arrays: as lists of their non-zero entries, or, if most entries are not zero, as matrices.
+"""The linear maps between flattened arrays: as lists of their non-zero entries, or, if most entries
+are not zero, as matrices.
 
-A list takes 24 bytes for an entry, and what is computed from it at once a multiple of that. So whoever goes through all entries of a map takes
-them in pieces (SparseMap.pieces), which a matrix makes one after the other.
+A list takes 24 bytes for an entry, and what is computed from it at once a multiple of that. So
+whoever goes through all entries of a map takes them in pieces (SparseMap.pieces), which a matrix
+makes one after the other.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ _FULL = 0.5  # part of the entries that are not zero, from which on a matrix is 
 
 @dataclass(frozen=True, eq=False)
 class SparseMap:
-    """y[rows[k]] += values[k] x[cols[k]]. Entries are sorted by row, then by column, and no place has two."""
+    """y[rows[k]] += values[k] x[cols[k]]. Entries are sorted by row, then by column, and no place
+    has two."""
 
     rows: Indices
     cols: Indices
@@ -42,7 +45,8 @@ class SparseMap:
 
     @classmethod
     def of(cls, rows: Indices, cols: Indices, values: Array, shape: tuple[int, int]) -> SparseMap:
-        """The map of entries in any order. Those in the same place are added, and zeros are left out."""
+        """The map of entries in any order. Those in the same place are added, and zeros are left
+        out."""
         keys, values = rows.astype(np.int64) * shape[1] + cols, np.asarray(values, np.float64)
         if np.any(keys[1:] <= keys[:-1]):
             order = np.argsort(keys, kind="stable")
@@ -126,7 +130,8 @@ class SparseMap:
         return not len(filled) or bool(np.ptp(filled) <= 1e-9 * filled.max())
 
     def sample(self, most: int) -> SparseMap:
-        """A map of at most so many of the entries, spread evenly: one in a number that few kernels and sizes have a factor with."""
+        """A map of at most so many of the entries, spread evenly: one in a number that few kernels
+        and sizes have a factor with."""
         chosen = slice(None, None, _step(self.count, most))
         return SparseMap(self.rows[chosen], self.cols[chosen], self.values[chosen], self.shape)
 
@@ -150,7 +155,8 @@ class SparseMap:
 
     @cached_property
     def _transposed(self) -> Array | None:
-        """The transpose as a matrix, if that is small and so many of its entries are not zero that a product with it takes less time than their list."""
+        """The transpose as a matrix, if that is small and so many of its entries are not zero that
+        a product with it takes less time than their list."""
         entries = self.shape[0] * self.shape[1]
         small = entries <= _SMALL and _FILLED * self.count >= entries
         return np.ascontiguousarray(self.matrix().T) if small and self.count else None
@@ -207,7 +213,8 @@ class SparseMap:
         return y
 
     def squared(self, x: Array) -> Array:
-        """y (m,) of x (n,) for the map whose entries are the squares of these: the variances of y for independent numbers with the variances x."""
+        """y (m,) of x (n,) for the map whose entries are the squares of these: the variances of y
+        for independent numbers with the variances x."""
         found = np.bincount(self.rows, np.square(self.values) * x[self.cols], self.shape[0])
         return np.asarray(found, np.float64)
 
@@ -221,7 +228,8 @@ class SparseMap:
         return negative, positive
 
     def bounds(self, low: Array | float, high: Array | float) -> tuple[Array, Array]:
-        """The least and the largest that each y can be if every x lies between low and high, numbers or arrays (n,)."""
+        """The least and the largest that each y can be if every x lies between low and high,
+        numbers or arrays (n,)."""
         if _are_equal(low) and _are_equal(high):
             negative, positive = self._sums
             a, b = float(np.ravel(low)[0]), float(np.ravel(high)[0])
@@ -241,8 +249,9 @@ class SparseMap:
 
 
 class DenseMap(SparseMap):
-    """y = diag(left) M diag(right) x, of a matrix M (m, n) most of whose entries are not zero. Lists of rows, columns and values are made whenever they
-    are asked for, and then have the same entries as those of a SparseMap.
+    """y = diag(left) M diag(right) x, of a matrix M (m, n) most of whose entries are not zero.
+    Lists of rows, columns and values are made whenever they are asked for, and then have the same
+    entries as those of a SparseMap.
 
     left: (m,) or a number; right: (n,) or a number. None of them is 0.
     """
@@ -379,7 +388,8 @@ class DenseMap(SparseMap):
     def pieces(
         self, rows: Indices | None = None, cols: Indices | None = None
     ) -> Iterator[SparseMap]:
-        """Maps of a few whole rows each, which together are the map, or what it has in some rows and columns. Indices are those of the map."""
+        """Maps of a few whole rows each, which together are the map, or what it has in some rows
+        and columns. Indices are those of the map."""
         m, n = self.shape
         rows = np.arange(m) if rows is None else rows
         cols = np.arange(n) if cols is None else cols
@@ -416,7 +426,8 @@ def _are_equal(x: Array | float) -> bool:
 
 
 def _step(count: int, most: int) -> int:
-    """The distance of at most so many of `count` entries that few kernels and sizes have a factor with."""
+    """The distance of at most so many of `count` entries that few kernels and sizes have a factor
+    with."""
     if count <= most:
         return 1
     step = -(-count // most) | 1

@@ -1,4 +1,5 @@
-"""The operations of traced graphs: the shape of the result, its value in the clear and, for linear ones, the matrices.
+"""The operations of traced graphs: the shape of the result, its value in the clear and, for linear
+ones, the matrices.
 
 Values carry the batch as their first axis. Shapes and attributes do not know it.
 """
@@ -39,7 +40,8 @@ class Dense(Linear):
         return (*shape[:-1], m)
 
     def compute(self, values: Sequence[Array], attrs: Attrs) -> Array:
-        # One product of matrices: NumPy calls BLAS once for each matrix of a larger array, or not at all if axes were exchanged.
+        # One product of matrices: NumPy calls BLAS once for each matrix of a larger array, or not
+        # at all if axes were exchanged.
         (x,), (m, n) = values, attrs["weight"].shape
         y = (x.reshape(-1, n) @ attrs["weight"].T).reshape(*x.shape[:-1], m)
         return np.asarray(y if attrs["bias"] is None else y + attrs["bias"])
@@ -126,7 +128,8 @@ class Move(Linear):
             raise InvalidArgument(f"its input has the shape {shapes[0]}: {error}") from None
 
     def maps(self, shapes: Sequence[Shape], attrs: Attrs) -> list[SparseMap]:
-        # Number k of array a is written as its address + 1, and zeros of the result come from nowhere.
+        # Number k of array a is written as its address + 1, and zeros of the result come from
+        # nowhere.
         sizes = [int(np.prod(s, dtype=np.int64)) for s in shapes]
         starts = np.cumsum([1, *sizes])
         places = [
@@ -156,7 +159,8 @@ class Transpose(Move):
 
 
 class Slice(Move):
-    """Elements start, start + step .. before stop, of every axis: attributes start, stop, step, one number for each axis."""
+    """Elements start, start + step .. before stop, of every axis: attributes start, stop, step, one
+    number for each axis."""
 
     def moved(self, values: Sequence[Array], attrs: Attrs) -> Array:
         parts = zip(attrs["start"], attrs["stop"], attrs["step"], strict=True)
@@ -339,7 +343,8 @@ OPS: dict[str, Op] = {
 
 
 def made(name: str, op: str, inputs: Sequence[Node], attrs: Attrs) -> Node:
-    """A node of a traced graph. Raises InvalidArgument, which names it, for shapes, numbers and operations that do not fit."""
+    """A node of a traced graph. Raises InvalidArgument, which names it, for shapes, numbers and
+    operations that do not fit."""
     if op not in OPS:
         raise InvalidArgument(f"{name}: there is no operation {op!r}; there are {', '.join(OPS)}")
     count = OPS[op].count
@@ -372,7 +377,8 @@ def entries(graph: Graph) -> int:
 
 
 def verify(graph: Graph) -> Graph:
-    """The graph, if every node's operation takes its inputs and gives its shape. Raises InvalidArgument otherwise."""
+    """The graph, if every node's operation takes its inputs and gives its shape. Raises
+    InvalidArgument otherwise."""
     for node in graph:
         if node.op == "loop":
             verify(node.attrs["body"])

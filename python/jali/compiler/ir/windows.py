@@ -1,8 +1,8 @@
 """Convolutions and average pools over any number of axes: a window slides over (channels, *sizes).
 
-Attributes of both: stride, padding, of every axis; padding is (before, after). A convolution also has dilation, groups,
-weight (out channels, channels / groups, *kernel) and bias (out channels,) or None. A pool has kernel, and
-count_padding, which says whether the zeros around count in its mean.
+Attributes of both: stride, padding, of every axis; padding is (before, after). A convolution also
+has dilation, groups, weight (out channels, channels / groups, *kernel) and bias (out channels,) or
+None. A pool has kernel, and count_padding, which says whether the zeros around count in its mean.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ def convolution_shape(shape: Shape, attrs: Attrs) -> Shape:
 
 
 def convolution(x: Array, attrs: Attrs) -> Array:
-    """The convolution of (batch, channels, *sizes), without a flip of the kernel, as networks have it."""
+    """The convolution of (batch, channels, *sizes), without a flip of the kernel, as networks have
+    it."""
     weight, groups = attrs["weight"], attrs["groups"]
     kernel = weight.shape[2:]
     seen = _windows(x, kernel, attrs["dilation"], attrs, 0.0)

@@ -1,10 +1,12 @@
 """Sums along axes and copies, without matrices: what rotations, additions and a mask do.
 
-The sum of w neighbouring slots appears in the first of them after log2(w) rotations, each added to what it rotates. A mask keeps it, and
-log2(w) rotations back spread it over the w slots (Han et al. 2019). The sum over windows of a ciphertext and over
-ciphertexts takes no mask, and an array that lies in all windows needs nothing to be multiplied with every one of them.
+The sum of w neighbouring slots appears in the first of them after log2(w) rotations, each added to
+what it rotates. A mask keeps it, and log2(w) rotations back spread it over the w slots (Han et al.
+2019). The sum over windows of a ciphertext and over ciphertexts takes no mask, and an array that
+lies in all windows needs nothing to be multiplied with every one of them.
 
-Both add up all slots of a window, also those that hold no number. So these must hold zeros (`empty`, see jali.compiler.layout.padding), or there must be none.
+Both add up all slots of a window, also those that hold no number. So these must hold zeros
+(`empty`, see jali.compiler.layout.padding), or there must be none.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ __all__ = ["copied", "powers", "repeated", "rolled", "summed", "totalled", "turn
 
 
 def repeated(node: Node, sources: Sequence[Layout], empty: Sequence[bool]) -> Iterator[Repeated]:
-    """The layout of sums along an axis whose numbers lie one behind the other, if the node is such sums."""
+    """The layout of sums along an axis whose numbers lie one behind the other, if the node is such
+    sums."""
     for single, source, zeros in zip(node.attrs["maps"], sources, empty, strict=True):
         most = int(single.row_counts.max(initial=0))
         width = 1 << max(0, most - 1).bit_length()
@@ -38,7 +41,8 @@ def repeated(node: Node, sources: Sequence[Layout], empty: Sequence[bool]) -> It
 
 
 def copied(single: SparseMap, source: Layout, target: Layout) -> tuple[tuple[int, ...], ...] | None:
-    """For each ciphertext of the result, the one of the source that holds the same numbers, up to a factor; None if one does not."""
+    """For each ciphertext of the result, the one of the source that holds the same numbers, up to a
+    factor; None if one does not."""
     m, _ = single.shape
     if single.count != m or not np.array_equal(single.rows, np.arange(m)):
         return None
@@ -56,7 +60,8 @@ def copied(single: SparseMap, source: Layout, target: Layout) -> tuple[tuple[int
 
 
 def turned(single: SparseMap, source: Layout, target: Layout) -> bool:
-    """Whether ciphertext j of a skewed result holds the same numbers as a source of one ciphertext that is rotated by turn j of its layout, up to a factor."""
+    """Whether ciphertext j of a skewed result holds the same numbers as a source of one ciphertext
+    that is rotated by turn j of its layout, up to a factor."""
     if not isinstance(target, Skewed) or source.partial or source.ciphertexts > 1:
         return False
     m, _ = single.shape
@@ -69,8 +74,8 @@ def turned(single: SparseMap, source: Layout, target: Layout) -> bool:
 
 
 def rolled(single: SparseMap, source: Layout, target: Layout) -> int:
-    """By how much a ciphertext is rotated to hold the numbers of another one, up to a factor, as of an array that fills its period and whose numbers move
-    round; 0 if no rotation does that."""
+    """By how much a ciphertext is rotated to hold the numbers of another one, up to a factor, as of
+    an array that fills its period and whose numbers move round; 0 if no rotation does that."""
     if type(source) is not Layout or type(target) is not Layout:
         return 0
     m, n = single.shape
@@ -85,10 +90,11 @@ def rolled(single: SparseMap, source: Layout, target: Layout) -> int:
 
 
 def summed(single: SparseMap, source: Layout, target: Layout, empty: bool) -> Placed | None:
-    """For sums of neighbouring slots, of a skewed matrix those of all its ciphertexts: the slots in which they begin, and for each the first of its
-    entries; None for other maps.
+    """For sums of neighbouring slots, of a skewed matrix those of all its ciphertexts: the slots in
+    which they begin, and for each the first of its entries; None for other maps.
 
-    Whatever the source holds in these slots belongs to the sum. empty: whether it holds zeros between its numbers.
+    Whatever the source holds in these slots belongs to the sum. empty: whether it holds zeros
+    between its numbers.
     """
     if not isinstance(target, Repeated) or type(source) not in (Layout, Skewed):
         return None
@@ -124,8 +130,9 @@ def summed(single: SparseMap, source: Layout, target: Layout, empty: bool) -> Pl
 def totalled(
     single: SparseMap, source: Layout, target: Layout, empty: bool
 ) -> tuple[tuple[int, ...], ...] | None:
-    """For sums over windows and ciphertexts: the ciphertexts of the source of which each one of the result is the sum, up to one
-    factor, before the sums of windows. None for other maps. Those of a skewed matrix are rotated back before. empty: as for summed."""
+    """For sums over windows and ciphertexts: the ciphertexts of the source of which each one of the
+    result is the sum, up to one factor, before the sums of windows. None for other maps. Those of a
+    skewed matrix are rotated back before. empty: as for summed."""
     if type(source) not in (Layout, Skewed) or type(target) is not Layout:
         return None
     if not single.count or single.count != single.shape[1] or not single.is_uniform:

@@ -1,9 +1,10 @@
 """The choice of layouts for a graph as a whole, by dynamic programming.
 
-Functions and products keep the layout of what they take, and factors of a product have the same one, so arrays form groups that lie
-alike. The nodes are passed in the order of computation. A state says how the groups lie that later nodes still use; of all
-ways that lead to the same state, the cheapest is kept. Without the limit on the number of states the result would be
-the cheapest choice among the candidates.
+Functions and products keep the layout of what they take, and factors of a product have the same
+one, so arrays form groups that lie alike. The nodes are passed in the order of computation. A state
+says how the groups lie that later nodes still use; of all ways that lead to the same state, the
+cheapest is kept. Without the limit on the number of states the result would be the cheapest choice
+among the candidates.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ _SAMPLED = 1 << 15  # entries of a matrix on which the search counts diagonals
 
 
 def lay_out(graph: Graph, slots: int, weights: Weights) -> Graph:
-    """The graph; every node has the attribute layout, for ciphertexts of which a lane has this many slots. weights: of operations."""
+    """The graph; every node has the attribute layout, for ciphertexts of which a lane has this many
+    slots. weights: of operations."""
     return laid_out(graph, _Search(graph, slots, weights).best())
 
 
@@ -64,7 +66,8 @@ def check_seen(graph: Graph) -> Graph:
 
 @dataclass(frozen=True)
 class _State:
-    """cost: of all nodes that were passed, in the unit of the weights. chosen: the layout of every group, by its root."""
+    """cost: of all nodes that were passed, in the unit of the weights. chosen: the layout of every
+    group, by its root."""
 
     cost: float
     chosen: dict[str, Layout]
@@ -72,10 +75,11 @@ class _State:
 
 @dataclass(frozen=True)
 class _Structure:
-    """What matrices have in common whose entries lie in different places, or are multiplied otherwise.
+    """What matrices have in common whose entries lie in different places, or are multiplied
+    otherwise.
 
-    single: one of them. sample: some of its entries. uniform: whether all of its entries are equal. free: whether they are a small whole number, too, so that
-    without diagonals, no level is taken.
+    single: one of them. sample: some of its entries. uniform: whether all of its entries are equal.
+    free: whether they are a small whole number, too, so that without diagonals, no level is taken.
     """
 
     single: SparseMap
@@ -171,7 +175,8 @@ class _Search:
             yield _State(cost + (0 if free else self._weights.level), {**chosen, root: target})
 
     def _products(self, node: Node, sources: Sequence[Layout], target: Layout) -> float:
-        """What a product of matrices costs: as many factors as there are, each like the first one."""
+        """What a product of matrices costs: as many factors as there are, each like the first
+        one."""
         key = (node.name, *sources, target)
         if key not in self._product_costs:
             whole, windows = windowed(target)
@@ -188,7 +193,8 @@ class _Search:
         return self._product_costs[key]
 
     def _taken(self, name: str) -> bool:
-        """Whether it is an input of which a single matrix is the only use, and which may therefore lie as that takes it."""
+        """Whether it is an input of which a single matrix is the only use, and which may therefore
+        lie as that takes it."""
         users = self._graph.users(name)
         return (
             (
@@ -204,8 +210,8 @@ class _Search:
     def _inputs(
         self, source: Node, node: Node, single: SparseMap, given: Layout | None
     ) -> Iterator[tuple[Layout, Layout]]:
-        """Layouts of an input and of its only matrix's result. given: that of the result, if an array that lies alike has chosen it. It may be of
-        another shape with as many numbers."""
+        """Layouts of an input and of its only matrix's result. given: that of the result, if an
+        array that lies alike has chosen it. It may be of another shape with as many numbers."""
         plain = fitted(source.shape, self._slots)
         targets = list(self._targets(node, [plain])) if given is None else [given]
         for target in targets:
@@ -245,7 +251,8 @@ class _Search:
                     yield made, target
 
     def _targets(self, node: Node, sources: Sequence[Layout]) -> Iterator[Layout]:
-        """Layouts that the result of matrices may have: dense or spread on the grid of a source, with several periods; and in shares."""
+        """Layouts that the result of matrices may have: dense or spread on the grid of a source,
+        with several periods; and in shares."""
         slots = self._slots
         forms = {fitted(node.shape, slots)}
         for source in sources:
@@ -271,7 +278,8 @@ class _Search:
             if alike and form.ciphertexts == 1 and not shown:
                 for shares in _powers(2, slots // largest):
                     chunk = max(1, form.period // shares)
-                    # A number has not more copies than blocks. If chunks fill what they have, nothing else lies there.
+                    # A number has not more copies than blocks. If chunks fill what they have,
+                    # nothing else lies there.
                     least = max(chunk, largest // shares)
                     for every in _powers(least, largest) if chunk < largest else ():
                         if hidden or every == chunk:
@@ -303,7 +311,8 @@ class _Search:
         return len(self._structures) - 1
 
     def _cost(self, number: int, source: Layout, target: Layout, empty: bool) -> tuple[float, bool]:
-        """What a matrix costs between two layouts, and whether it takes no level. empty: whether the source holds zeros between its numbers."""
+        """What a matrix costs between two layouts, and whether it takes no level. empty: whether
+        the source holds zeros between its numbers."""
         key = (number, source, target, empty)
         if key not in self._costs:
             found, weights = self._structures[number], self._weights
@@ -320,7 +329,8 @@ class _Search:
     def _moved(
         self, matrix: _Structure, source: Layout, target: Layout, empty: bool
     ) -> float | None:
-        """The rotations of a matrix that is nothing but these, sums and a factor; None for another one."""
+        """The rotations of a matrix that is nothing but these, sums and a factor; None for another
+        one."""
         single = matrix.single
         if not matrix.uniform:
             return None

@@ -1,8 +1,9 @@
-"""Diagonals: which product of a slot and a rotated slot computes each entry of a matrix between two layouts.
+"""Diagonals: which product of a slot and a rotated slot computes each entry of a matrix between two
+layouts.
 
-Slot s of ciphertext i of a result gets  sum_d v_d[s] x_j[s + d]  from ciphertext j of a source. Sums of windows may follow: for
-every step, y becomes y + y rotated by the step. The result then has the smallest step as a period, if the sums go on to all
-slots of the source's period.
+Slot s of ciphertext i of a result gets  sum_d v_d[s] x_j[s + d]  from ciphertext j of a source.
+Sums of windows may follow: for every step, y becomes y + y rotated by the step. The result then has
+the smallest step as a period, if the sums go on to all slots of the source's period.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ __all__ = ["Placed", "gathered", "phased", "placed", "sent", "steps"]
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """Products. block: ciphertext of the result times ciphertexts of the source + that of the source. diagonal: by how many slots the
-    source is rotated. slot: of the result, before the sums of windows. entry: of the matrix."""
+    """Products. block: ciphertext of the result times ciphertexts of the source + that of the
+    source. diagonal: by how many slots the source is rotated. slot: of the result, before the sums
+    of windows. entry: of the matrix."""
 
     block: Indices
     diagonal: Indices
@@ -60,8 +62,8 @@ def _ranks(single: SparseMap) -> Indices:
 def placed(single: SparseMap, source: Layout, target: Layout) -> Placed:
     """The products of a map between two layouts.
 
-    For a source with a period and a result with a smaller one, w, the product of a row and a column whose slots are d + w k apart
-    appears in window k, k w slots behind its place, on diagonal d.
+    For a source with a period and a result with a smaller one, w, the product of a row and a column
+    whose slots are d + w k apart appears in window k, k w slots behind its place, on diagonal d.
     """
     rows, columns = target.addresses[single.rows], single.cols
     everything = np.arange(single.count)
@@ -123,7 +125,8 @@ def _of_gathered(single: SparseMap, source: Gathered, target: Layout, rows: Indi
 
 
 def gathered(single: SparseMap, shape: tuple[int, ...], target: Layout, most: int) -> Layout | None:
-    """The input of which every window holds one entry of each row; None if it takes more than `most` ciphertexts."""
+    """The input of which every window holds one entry of each row; None if it takes more than
+    `most` ciphertexts."""
     windows = target.slots // target.period
     ciphertexts = -(-max(1, int(single.row_counts.max(initial=0))) // windows)
     if ciphertexts > most:
@@ -136,8 +139,9 @@ def gathered(single: SparseMap, shape: tuple[int, ...], target: Layout, most: in
 
 
 def phased(shape: tuple[int, ...], stride: int, target: Layout, most: int) -> Layout | None:
-    """The images of an input cut into phases, (s y + i, s x + j) for every i, j < s, each in a window of its own, and there once for every channel of the
-    result. A convolution with the stride s then reads each phase at few distances. None if that takes more than `most` ciphertexts.
+    """The images of an input cut into phases, (s y + i, s x + j) for every i, j < s, each in a
+    window of its own, and there once for every channel of the result. A convolution with the stride
+    s then reads each phase at few distances. None if that takes more than `most` ciphertexts.
 
     target: dense, on the grid of a phase.
     """

@@ -17,7 +17,8 @@ __all__ = ["simulate"]
 
 
 def simulate(graph: Graph, inputs: Sequence[Array]) -> dict[str, Array]:
-    """The slots (batch, ciphertexts, slots) of every node of a lowered graph, for packed inputs, in the clear."""
+    """The slots (batch, ciphertexts, slots) of every node of a lowered graph, for packed inputs, in
+    the clear."""
     given, values = iter(inputs), dict[str, Array]()
     for node in graph:
         sources = [values[name] for name in node.inputs]
@@ -39,7 +40,8 @@ def simulate(graph: Graph, inputs: Sequence[Array]) -> dict[str, Array]:
 
 
 def _restored(values: Array, node: Node) -> Array:
-    """What a bootstrapping makes of slots: one with fewer slots than all gives each the mean of those that lie a period apart."""
+    """What a bootstrapping makes of slots: one with fewer slots than all gives each the mean of
+    those that lie a period apart."""
     if "slots" not in node.attrs:
         return values
     period = node.attrs["layout"].period

@@ -1,15 +1,17 @@
 """Layout: which slot of which ciphertext holds which number.
 
-A ciphertext with s slots serves ``lanes`` examples at once: slot k of lane b is slot k lanes + b. A rotation by k lanes slots is
-then a cyclic rotation by k of every lane. All that follows is written for one lane, with s / lanes slots.
+A ciphertext with s slots serves ``lanes`` examples at once: slot k of lane b is slot k lanes + b. A
+rotation by k lanes slots is then a cyclic rotation by k of every lane. All that follows is written
+for one lane, with s / lanes slots.
 
-An array whose addresses all lie below a power of two, its period, repeats with that period. One that is longer takes
-several ciphertexts. Images may be spread: number (c, y, x) of an array with gap g lies where pixel (y g + c' // g, x g + c' mod g)
-of plane c // g^2 of a larger grid lies, with c' = c mod g^2. A convolution with a stride s multiplies the gap by s and has then
-the few diagonals of one without a stride (multiplexed packing, Lee et al. 2022).
+An array whose addresses all lie below a power of two, its period, repeats with that period. One
+that is longer takes several ciphertexts. Images may be spread: number (c, y, x) of an array with
+gap g lies where pixel (y g + c' // g, x g + c' mod g) of plane c // g^2 of a larger grid lies, with
+c' = c mod g^2. A convolution with a stride s multiplies the gap by s and has then the few diagonals
+of one without a stride (multiplexed packing, Lee et al. 2022).
 
-The client can send numbers in any order, and several times (Gathered). The result of a matrix may lie in shares, one for every
-copy of what the matrix takes (Shared).
+The client can send numbers in any order, and several times (Gathered). The result of a matrix may
+lie in shares, one for every copy of what the matrix takes (Shared).
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ __all__ = ["Gathered", "Layout", "Repeated", "Shared", "Skewed", "contents", "fi
 class Layout:
     """Where the numbers of an array lie.
 
-    slots: of one lane. period: a power of two, after which an array of one ciphertext repeats. grid: the sizes of the grid on which
-    all axes but the first lie.
+    slots: of one lane. period: a power of two, after which an array of one ciphertext repeats.
+    grid: the sizes of the grid on which all axes but the first lie.
     """
 
     shape: Shape
@@ -41,7 +43,8 @@ class Layout:
 
     @cached_property
     def addresses(self) -> Indices:
-        """For each number of the flattened array, ciphertext times slots + slot. Copies are left out."""
+        """For each number of the flattened array, ciphertext times slots + slot. Copies are left
+        out."""
         channels, sizes = self._axes
         return self._at(np.arange(channels), [np.arange(size) for size in sizes])
 
@@ -49,14 +52,16 @@ class Layout:
     def extent(self) -> int:
         """One more than the largest address, without a list of them."""
         channels, sizes = self._axes
-        # An address grows with every place. Whole cells of channels reach equally far, so that one of the last two reaches farthest.
+        # An address grows with every place. Whole cells of channels reach equally far, so that one
+        # of the last two reaches farthest.
         first = max(0, ((channels - 1) // self._cell - 1) * self._cell)
         last = [np.array([size - 1]) for size in sizes]
         return int(self._at(np.arange(first, channels), last).max()) + 1
 
     @property
     def is_apart(self) -> bool:
-        """Whether no two numbers lie in one slot. It takes a list of the addresses only if a row reaches into the next one."""
+        """Whether no two numbers lie in one slot. It takes a list of the addresses only if a row
+        reaches into the next one."""
         channels, sizes = self._axes
         fine = 0 if channels == 1 else self.gap - 1
         ends = zip(sizes, self.grid, strict=bool(sizes))
@@ -96,8 +101,9 @@ class Layout:
 
     @property
     def partial(self) -> bool:
-        """Whether slots between the numbers hold parts of sums, which matrices ignore. No function, bootstrap or client may see
-        them, because nobody knows how large they are, and because they tell of the weights; products may."""
+        """Whether slots between the numbers hold parts of sums, which matrices ignore. No function,
+        bootstrap or client may see them, because nobody knows how large they are, and because they
+        tell of the weights; products may."""
         return False
 
     def __str__(self) -> str:
@@ -108,12 +114,14 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Gathered(Layout):
-    """An input in an order that suits the only matrix that takes it. The matrix has few entries in each row.
+    """An input in an order that suits the only matrix that takes it. The matrix has few entries in
+    each row.
 
-    table: (ciphertexts, slots), the index of the number that lies there, or -1 for zero. places: (numbers, copies), the addresses
-        of every number. like: the layout that the table is, if it is one. Without places and like, every window of the
-        ciphertexts holds what the rows take as one of their entries: entry k of a row lies in window k, in the slot of the row. The
-        product then takes one diagonal for each ciphertext, and the rotations that add the windows.
+    table: (ciphertexts, slots), the index of the number that lies there, or -1 for zero. places:
+        (numbers, copies), the addresses of every number. like: the layout that the table is, if it
+        is one. Without places and like, every window of the ciphertexts holds what the rows take as
+        one of their entries: entry k of a row lies in window k, in the slot of the row. The product
+        then takes one diagonal for each ciphertext, and the rotations that add the windows.
     """
 
     table: Indices = field(default_factory=lambda: np.zeros((1, 1), np.int64))
@@ -137,12 +145,14 @@ class Gathered(Layout):
 
 @dataclass(frozen=True)
 class Shared(Layout):
-    """An array in shares. Its addresses in a Layout of the same grid and gap are cut into chunks. Block b of the ciphertext holds
-    chunk b, once in every ``every`` slots; after a period, this repeats.
+    """An array in shares. Its addresses in a Layout of the same grid and gap are cut into chunks.
+    Block b of the ciphertext holds chunk b, once in every ``every`` slots; after a period, this
+    repeats.
 
-    block: the period of what the matrix takes, so that every block can compute its chunk from its own copy. A result in such
-    a layout takes as many copies' work as it has copies itself, block / every, instead of that of all copies; and the next matrix,
-    whose result has a period again, takes block / every times fewer diagonals than it would for one copy. If `every` is larger than
+    block: the period of what the matrix takes, so that every block can compute its chunk from its
+    own copy. A result in such a layout takes as many copies' work as it has copies itself, block /
+    every, instead of that of all copies; and the next matrix, whose result has a period again,
+    takes block / every times fewer diagonals than it would for one copy. If `every` is larger than
     the chunk, the slots between the chunks hold parts of sums.
     """
 
@@ -183,7 +193,8 @@ class Shared(Layout):
 
 @dataclass(frozen=True)
 class Repeated(Layout):
-    """Every number lies in ``width`` slots, one behind the other; a power of two. The grid and the gap have no meaning."""
+    """Every number lies in ``width`` slots, one behind the other; a power of two. The grid and the
+    gap have no meaning."""
 
     width: int = 1
 
@@ -208,16 +219,19 @@ class Repeated(Layout):
 
 @dataclass(frozen=True)
 class Skewed(Layout):
-    """A matrix (rows, columns) in several ciphertexts, for products with encrypted vectors from both sides (the diagonals of Halevi and Shoup
-    2014, of blocks instead of numbers).
+    """A matrix (rows, columns) in several ciphertexts, for products with encrypted vectors from
+    both sides (the diagonals of Halevi and Shoup 2014, of blocks instead of numbers).
 
-    A row is cut into ``count`` chunks of ``width`` numbers. Slots i width to (i + 1) width of every ciphertext belong to row i, and those of ciphertext j
-    hold its chunk i + j, modulo count. So
+    A row is cut into ``count`` chunks of ``width`` numbers. Slots i width to (i + 1) width of every
+    ciphertext belong to row i, and those of ciphertext j hold its chunk i + j, modulo count. So
 
-    - a vector that repeats after count width slots, rotated by j width, lies as the columns in ciphertext j do;
-    - a vector of which every number lies in ``width`` slots, one behind the other, lies as the rows do in all of them;
+    - a vector that repeats after count width slots, rotated by j width, lies as the columns in
+      ciphertext j do;
+    - a vector of which every number lies in ``width`` slots, one behind the other, lies as the rows
+      do in all of them;
     - the sum of all ciphertexts has in the slots of a row what is left to be added of the row;
-    - ciphertext j rotated by -j width has numbers of column s mod (count width) in slot s. The sum of those is what is left to be added of the columns.
+    - ciphertext j rotated by -j width has numbers of column s mod (count width) in slot s. The sum
+      of those is what is left to be added of the columns.
 
     The grid and the gap have no meaning. A matrix has at most slots / width rows.
     """
@@ -244,7 +258,8 @@ class Skewed(Layout):
 
     @property
     def turns(self) -> tuple[int, ...]:
-        """For each ciphertext, by how much a vector that repeats is rotated to lie as its columns do."""
+        """For each ciphertext, by how much a vector that repeats is rotated to lie as its columns
+        do."""
         return tuple(range(0, self.count * self.width, self.width))
 
     def __str__(self) -> str:
@@ -271,7 +286,8 @@ def fitted(
 
 
 def skewed(shape: Shape, slots: int) -> Skewed | None:
-    """The skewed layout of a matrix in the fewest ciphertexts; None for other arrays, and if one ciphertext would do."""
+    """The skewed layout of a matrix in the fewest ciphertexts; None for other arrays, and if one
+    ciphertext would do."""
     if len(shape) != 2:
         return None
     columns = 1 << (shape[1] - 1).bit_length()

@@ -1,4 +1,5 @@
-"""Lowering: matrices between arrays become diagonals between ciphertexts, and biases become vectors of slots."""
+"""Lowering: matrices between arrays become diagonals between ciphertexts, and biases become vectors
+of slots."""
 
 from __future__ import annotations
 
@@ -22,10 +23,12 @@ __all__ = ["lower"]
 
 
 def lower(graph: Graph, weights: Weights) -> Graph:
-    """The graph on ciphertexts: nodes ``transform`` in the place of ``affine``. weights: by which overlays and copies are chosen.
+    """The graph on ciphertexts: nodes ``transform`` in the place of ``affine``. weights: by which
+    overlays and copies are chosen.
 
-    Their attributes: terms and gains, one for each source (gains: see jali.compiler.noise.array_noise); bias; and shared, which overlays of sources are those of the transform
-    before.
+    Their attributes: terms and gains, one for each source (gains: see
+    jali.compiler.noise.array_noise); bias; and shared, which overlays of sources are those of the
+    transform before.
     """
     layouts: dict[str, Layout] = {node.name: node.attrs["layout"] for node in graph}
     nodes: list[Node] = []
@@ -64,7 +67,8 @@ def lower(graph: Graph, weights: Weights) -> Graph:
 
 
 def _products(node: Node, sources: Sequence[Layout], weights: Weights) -> Node:
-    """The terms of all left factors, then of all right ones; and the rotations that add the windows."""
+    """The terms of all left factors, then of all right ones; and the rotations that add the
+    windows."""
     target: Layout = node.attrs["layout"]
     whole, windows = windowed(target)
     sizes = [len(np.unique(layout.addresses)) for layout in sources]
@@ -106,7 +110,8 @@ def _reach(node: Node) -> float:
 def _most(
     terms: Sequence[Term], peaks: Sequence[float], sources: Sequence[float], bias: Array
 ) -> float:
-    """What no slot of a result exceeds, for numbers up to `peaks` in the sources and anything up to `sources` between them."""
+    """What no slot of a result exceeds, for numbers up to `peaks` in the sources and anything up to
+    `sources` between them."""
     total = float(np.abs(bias).max())
     for term, peak, source in zip(terms, peaks, sources, strict=True):
         if term.factor is not None and not term.bounds:

@@ -1,21 +1,26 @@
 """Overlays: several diagonals of a matrix in the place of one.
 
-Let x be real and repeat after Q of all S = N/2 slots. An overlay of t turns h_1 .. h_t is the ciphertext that
+Let x be real and repeat after Q of all S = N/2 slots. An overlay of t turns h_1 .. h_t is the
+ciphertext that
 
     u_0 = x,   u_j = u_{j-1} + X^{e_j} rotated(u_{j-1}, h_j)
 
-end with: in slot s it holds  sum_k m_k[s] x[s + H_k]  for the F = 2^t sums H_k of turns, where m_k[s] is a power of the 2N-th root of
-unity, the value of a monomial in slot s. A product with a monomial takes neither a level nor a key, and adds no noise. The
-exponents are N/2, which is i in every slot, and then C/2, C/4 .. 1 with C = F/2, the copies that are used; C divides S/Q.
+end with: in slot s it holds  sum_k m_k[s] x[s + H_k]  for the F = 2^t sums H_k of turns, where
+m_k[s] is a power of the 2N-th root of unity, the value of a monomial in slot s. A product with a
+monomial takes neither a level nor a key, and adds no noise. The exponents are N/2, which is i in
+every slot, and then C/2, C/4 .. 1 with C = F/2, the copies that are used; C divides S/Q.
 
-Let T be the sum over the rotations by multiples of S/C and over conjugation, F terms in all. Polynomials in X^C repeat after S/C slots, and
-1, X .. X^{C-1} and their products with X^{N/2} = i are a basis over the real ones among them, orthogonal for T: the exponents of all m_k are
-different modulo C, but for pairs that differ by N/2. So T(conj(m_k) m_l) = F if k = l, and 0 otherwise, and
+Let T be the sum over the rotations by multiples of S/C and over conjugation, F terms in all.
+Polynomials in X^C repeat after S/C slots, and 1, X .. X^{C-1} and their products with X^{N/2} = i
+are a basis over the real ones among them, orthogonal for T: the exponents of all m_k are different
+modulo C, but for pairs that differ by N/2. So T(conj(m_k) m_l) = F if k = l, and 0 otherwise, and
 
-    sum_d v_d[s] x[s + d] = T( sum_e p_e[s] u[s + e] ),   p_e[s] = 1/F sum_k v_{e + H_k}[s] conj(m_k[s + e]),
+    sum_d v_d[s] x[s + d] = T( sum_e p_e[s] u[s + e] ),   p_e[s] = 1/F sum_k v_{e + H_k}[s]
+    conj(m_k[s + e]),
 
-for real diagonals v_d that repeat after Q slots, whenever every d is e + H_k, modulo the period of x, for some e and k. There are then about
-1/F as many products. That costs t rotations before them, and t - 1 rotations and a conjugation behind them.
+for real diagonals v_d that repeat after Q slots, whenever every d is e + H_k, modulo the period of
+x, for some e and k. There are then about 1/F as many products. That costs t rotations before them,
+and t - 1 rotations and a conjugation behind them.
 """
 
 from __future__ import annotations
@@ -40,8 +45,8 @@ _CANDIDATES = 24  # turns that are tried for each step
 
 
 def price(counts: Sequence[int], copies: int, weights: Weights) -> float:
-    """About what products cost with the best number of turns. counts: of diagonals, for each pair of ciphertexts. copies: S/Q, or 0 if
-    the source has no overlays."""
+    """About what products cost with the best number of turns. counts: of diagonals, for each pair
+    of ciphertexts. copies: S/Q, or 0 if the source has no overlays."""
     return min(
         weights.matrix([math.ceil(n / 2**turns) for n in counts], turns)
         for turns in range(_most(copies) + 1)
@@ -56,8 +61,9 @@ def _most(copies: int) -> int:
 def overlaid(
     diagonals: Mapping[tuple[int, int], Indices], period: int, copies: int, weights: Weights
 ) -> tuple[tuple[int, ...], dict[tuple[int, int], Indices]]:
-    """The turns that make products and rotations cheapest, and the diagonals that are left; no turns if that is cheapest. Turns that save less than a rotation in a matrix are
-    left out: each adds up to half a bit of noise, by which the scales of all levels grow.
+    """The turns that make products and rotations cheapest, and the diagonals that are left; no
+    turns if that is cheapest. Turns that save less than a rotation in a matrix are left out: each
+    adds up to half a bit of noise, by which the scales of all levels grow.
 
     diagonals: rotations modulo the period of the source, by pair of ciphertexts. copies: S/Q.
     """
@@ -77,7 +83,8 @@ def overlaid(
 
 
 def _turn(sets: Sequence[Indices], period: int) -> int | None:
-    """The turn that leaves the fewest diagonals; None if there is nothing to save. The smallest of equal ones."""
+    """The turn that leaves the fewest diagonals; None if there is nothing to save. The smallest of
+    equal ones."""
     if all(len(d) < 2 for d in sets):
         return None
     pairs = np.zeros(period)
@@ -94,7 +101,8 @@ def _turn(sets: Sequence[Indices], period: int) -> int | None:
 
 
 def _paired(diagonals: Indices, turn: int, period: int) -> Indices:
-    """The fewest numbers such that each diagonal is one of them, or one plus the turn, modulo the period, a power of two."""
+    """The fewest numbers such that each diagonal is one of them, or one plus the turn, modulo the
+    period, a power of two."""
     step = turn & -turn
     length = period // step  # of the cycles of numbers that are turns apart
     place = diagonals // step * pow(turn // step, -1, length) % length
@@ -105,7 +113,8 @@ def _paired(diagonals: Indices, turn: int, period: int) -> Indices:
     starts = np.flatnonzero(~follows)
     run = np.cumsum(~follows) - 1
     inside = np.arange(len(place)) - starts[run]
-    # A run at the end of its cycle goes on at the beginning, unless the run there is all of the cycle.
+    # A run at the end of its cycle goes on at the beginning, unless the run there is all of the
+    # cycle.
     ends = np.r_[starts[1:], len(place)] - 1
     first = {int(c): k for k, c in reversed(list(enumerate(cycle[starts])))}
     for k, (start, end) in enumerate(zip(starts, ends, strict=True)):
@@ -165,8 +174,8 @@ def joined(
     slots: int,
     lanes: int,
 ) -> Iterator[tuple[int, Complex]]:
-    """p_e for every e that is left, in all slots. diagonals: v_d by d, over any period that divides the slots of a lane; period: of the
-    source."""
+    """p_e for every e that is left, in all slots. diagonals: v_d by d, over any period that divides
+    the slots of a lane; period: of the source."""
     distance, units = _units(turns, lanes, slots)
     missing = dict(diagonals)
     for e in map(int, left):

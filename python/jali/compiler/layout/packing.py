@@ -11,7 +11,8 @@ __all__ = ["packed", "unpacked"]
 
 
 def packed(layout: Layout, values: Array) -> Array:
-    """Examples (batch, size) as the slots of one lane, (batch, ciphertexts, slots). Zeros lie in the slots that hold no number."""
+    """Examples (batch, size) as the slots of one lane, (batch, ciphertexts, slots). Zeros lie in
+    the slots that hold no number."""
     if isinstance(layout, Gathered):
         return np.where(layout.table >= 0, values[:, layout.table], 0.0)
     flat = np.zeros((len(values), layout.ciphertexts * layout.slots))

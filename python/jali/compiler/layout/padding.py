@@ -1,7 +1,8 @@
 """What lies in the slots between the numbers of an array: zeros, or what a function makes of them.
 
-Matrices leave zeros there, and so do products of zeros. A function with f(0) other than 0 does not: behind exp, every slot that holds no number
-holds a 1. Sums without a mask (jali.compiler.layout.axes) add up whole ciphertexts, and would count it.
+Matrices leave zeros there, and so do products of zeros. A function with f(0) other than 0 does not:
+behind exp, every slot that holds no number holds a 1. Sums without a mask
+(jali.compiler.layout.axes) add up whole ciphertexts, and would count it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ _LEAST = 2.0**-40  # less is rounding, and far below any noise
 
 
 def filled(graph: Graph) -> Set[str]:
-    """The names of the nodes that may hold other numbers than 0 between theirs, whatever their layouts are; of a graph before lowering."""
+    """The names of the nodes that may hold other numbers than 0 between theirs, whatever their
+    layouts are; of a graph before lowering."""
     found: set[str] = set()
     for node in graph:
         if _fills(node, [name in found for name in node.inputs]):

@@ -1,10 +1,13 @@
 """Products of encrypted matrices: sums of products of arrays, each a copy of parts of one operand.
 
-y[o, i, j] = sum_k a[o, i, k] b[o, k, j] is a sum over k of two arrays of the shape of y: column k of a, repeated along j, and row k of b, repeated
-along i. Each of them takes one level: few diagonals, a mask, put a number where it occurs first, and rotations spread it from there, the
-distance doubled with each. The products of ciphertexts are added before they are relinearised and rescaled, which happens once.
+y[o, i, j] = sum_k a[o, i, k] b[o, k, j] is a sum over k of two arrays of the shape of y: column k
+of a, repeated along j, and row k of b, repeated along i. Each of them takes one level: few
+diagonals, a mask, put a number where it occurs first, and rotations spread it from there, the
+distance doubled with each. The products of ciphertexts are added before they are relinearised and
+rescaled, which happens once.
 
-If y takes only a part of the slots, its windows share the work: window p takes a part of all k, and the sum over the windows follows.
+If y takes only a part of the slots, its windows share the work: window p takes a part of all k, and
+the sum over the windows follows.
 """
 
 from __future__ import annotations
@@ -40,7 +43,8 @@ class Windows(Layout):
 
 
 def windowed(target: Layout) -> tuple[Layout, int]:
-    """The layout of what is added for a result that lies so, and how many windows share the work."""
+    """The layout of what is added for a result that lies so, and how many windows share the
+    work."""
     count = target.slots // target.period if target.ciphertexts == 1 else 1
     if count == 1:
         return target, 1
@@ -68,7 +72,8 @@ def factors(
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """How an array of copies is made: a map to where every number occurs first, and the rotations that spread it from there. cost: of both."""
+    """How an array of copies is made: a map to where every number occurs first, and the rotations
+    that spread it from there. cost: of both."""
 
     first: SparseMap
     steps: tuple[int, ...]
@@ -88,8 +93,9 @@ def spread(single: SparseMap, source: Layout, target: Layout, weights: Weights) 
 
 
 def _doublings(single: SparseMap, target: Layout) -> tuple[tuple[int, ...], Indices]:
-    """The rotations after which the first copies are all copies, and the entries of the first ones. There are none if numbers are not copied a power of
-    two of times, all at the same distances, which are multiples of one."""
+    """The rotations after which the first copies are all copies, and the entries of the first ones.
+    There are none if numbers are not copied a power of two of times, all at the same distances,
+    which are multiples of one."""
     slots = target.addresses[single.rows]
     order = np.lexsort((slots, single.cols, slots // target.slots))
     column, ciphertext = single.cols[order], slots[order] // target.slots

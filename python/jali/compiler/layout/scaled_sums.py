@@ -1,7 +1,9 @@
-"""Two rewrites after layout: a sum of multiples becomes part of its only user, and what several users add of an array is added once.
+"""Two rewrites after layout: a sum of multiples becomes part of its only user, and what several
+users add of an array is added once.
 
-In training with momentum, w = v + c g is used by the next iteration alone, in v' = a w' + b w. If v' takes b v + b c g instead, the multiplications by b and by c are
-one, and v' lies a level higher. The sum g takes rotations and no level, so that it is computed once for all who multiply it.
+In training with momentum, w = v + c g is used by the next iteration alone, in v' = a w' + b w. If
+v' takes b v + b c g instead, the multiplications by b and by c are one, and v' lies a level higher.
+The sum g takes rotations and no level, so that it is computed once for all who multiply it.
 """
 
 from __future__ import annotations
@@ -24,8 +26,9 @@ __all__ = ["has_parts", "shared_sums", "taken_apart"]
 
 
 def taken_apart(graph: Graph) -> Graph:
-    """The same graph after the stage layout, in which sums of multiples of arrays that lie as the only node does that uses them, which multiplies them
-    by a number, are part of that node. What has parts is none itself, so that sums do not grow with the iterations of a loop."""
+    """The same graph after the stage layout, in which sums of multiples of arrays that lie as the
+    only node does that uses them, which multiplies them by a number, are part of that node. What
+    has parts is none itself, so that sums do not grow with the iterations of a loop."""
     nodes, parts = [], _parts(graph)
     for node in graph:
         if node.name not in parts:
@@ -85,7 +88,8 @@ def _with_parts(node: Node, parts: dict[str, Node]) -> Node:
 
 
 def shared_sums(graph: Graph) -> Graph:
-    """The same lowered graph, in which the sums of an array that several transforms take, each times its own number, are computed once, by nodes of their own."""
+    """The same lowered graph, in which the sums of an array that several transforms take, each
+    times its own number, are computed once, by nodes of their own."""
     found: dict[tuple[object, ...], list[str]] = {}
     for node in graph:
         for name, term in _summed(node):
@@ -117,7 +121,8 @@ def shared_sums(graph: Graph) -> Graph:
 
 
 def _summed(node: Node) -> Iterator[tuple[str, Term]]:
-    """The inputs of a transform of which it takes a multiple of a sum in one ciphertext, with their terms."""
+    """The inputs of a transform of which it takes a multiple of a sum in one ciphertext, with their
+    terms."""
     if node.op != "transform" or node.attrs["layout"].partial:
         return
     for name, term in zip(node.inputs, node.attrs["terms"], strict=True):
@@ -131,7 +136,8 @@ def _kind(term: Term) -> tuple[object, ...]:
 
 
 def _sum_of(source: Node, user: Node, term: Term, names: set[str]) -> Node:
-    """The node of a sum for a transform that takes a multiple of it. Its numbers have the scale of those that are added."""
+    """The node of a sum for a transform that takes a multiple of it. Its numbers have the scale of
+    those that are added."""
     assert term.factor is not None and term.single is not None
     count = int(term.single.row_counts.max())
     name = f"{source.name} summed"

@@ -34,20 +34,26 @@ _Pair = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """What one source adds to a result: the same number times all of it, or products with diagonals and sums of windows.
+    """What one source adds to a result: the same number times all of it, or products with diagonals
+    and sums of windows.
 
-    Slot s of ciphertext `to` gets v[s] x[s + diagonal] from ciphertext `from_`. Which diagonals there are is known; their numbers are
-    made from the matrix whenever they are needed, because they take much more memory than it.
+    Slot s of ciphertext `to` gets v[s] x[s + diagonal] from ciphertext `from_`. Which diagonals
+    there are is known; their numbers are made from the matrix whenever they are needed, because
+    they take much more memory than it.
 
-    factor: None if there are diagonals. diagonals: by (to, from_). bounds: by ciphertext of the result, how large its
-    slots can be for numbers in [-1, 1], before the sums of windows and after each. sums: rotations, in slots of a lane;
-    after each, y becomes y + rotated y. before: such rotations of the source, before the diagonals. picked: with a factor, the
-    ciphertexts of the source whose sum goes into each one of the result; None if they are the same. turns: of the overlay of
-    the source that the diagonals are for (see jali.compiler.layout.overlay). The sums of the overlay come before the other ones. digests: by
-    (to, from_), a hash of the numbers and the overlay of the diagonals: blocks with the same one are the same matrix.
-    turned: for each ciphertext of the result, the rotation of the one ciphertext of the source whose copy it is; empty if there are none. joined: for each
-    ciphertext of the source, its rotation before all of them are added, which comes before anything else; empty if they are not. Of several, both go up in
-    equal steps from 0. own: by (to, from_), the diagonals of the matrix itself, of which an overlay joins several.
+    factor: None if there are diagonals. diagonals: by (to, from_). bounds: by ciphertext of the
+    result, how large its slots can be for numbers in [-1, 1], before the sums of windows and after
+    each. sums: rotations, in slots of a lane; after each, y becomes y + rotated y. before: such
+    rotations of the source, before the diagonals. picked: with a factor, the ciphertexts of the
+    source whose sum goes into each one of the result; None if they are the same. turns: of the
+    overlay of the source that the diagonals are for (see jali.compiler.layout.overlay). The sums of
+    the overlay come before the other ones. digests: by (to, from_), a hash of the numbers and the
+    overlay of the diagonals: blocks with the same one are the same matrix.
+    turned: for each ciphertext of the result, the rotation of the one ciphertext of the source
+    whose copy it is; empty if there are none. joined: for each ciphertext of the source, its
+    rotation before all of them are added, which comes before anything else; empty if they are not.
+    Of several, both go up in equal steps from 0. own: by (to, from_), the diagonals of the matrix
+    itself, of which an overlay joins several.
     """
 
     factor: float | None
@@ -69,7 +75,8 @@ class Term:
     def of(
         cls, single: SparseMap, source: Layout, target: Layout, empty: bool, weights: Weights
     ) -> Term:
-        """The term of a matrix between two layouts. empty: whether the source holds zeros between its numbers. weights: by which overlays are chosen."""
+        """The term of a matrix between two layouts. empty: whether the source holds zeros between
+        its numbers. weights: by which overlays are chosen."""
         if source == target and single.is_diagonal and not np.ptp(single.values):
             return cls(float(single.values[0]))
         picked = copied(single, source, target) or totalled(single, source, target, empty)
@@ -103,7 +110,8 @@ class Term:
 
     @classmethod
     def copies(cls, single: SparseMap, source: Layout, target: Layout, weights: Weights) -> Term:
-        """The term of a map of copies, which rotations may spread; see jali.compiler.ir.products."""
+        """The term of a map of copies, which rotations may spread; see
+        jali.compiler.ir.products."""
         found = spread(single, source, target, weights)
         return cls(None, {}, {}, found.steps, found.first, source, target)._counted()
 
@@ -133,7 +141,8 @@ class Term:
         return replace(self, diagonals=diagonals, bounds=bounds, digests=digests, own=diagonals)
 
     def _overlaid(self, weights: Weights) -> Term:
-        """The same with fewer diagonals, if copies of the source may lie on each other; see jali.compiler.layout.overlay."""
+        """The same with fewer diagonals, if copies of the source may lie on each other; see
+        jali.compiler.layout.overlay."""
         assert self.source is not None and self.target is not None
         turns: tuple[int, ...] = ()
         diagonals, period = self.diagonals, self.source.period
@@ -168,22 +177,26 @@ class Term:
 
     @property
     def traced(self) -> list[int]:
-        """The rotations of the overlay's sums, in slots of a lane. With an overlay, twice the real part follows."""
+        """The rotations of the overlay's sums, in slots of a lane. With an overlay, twice the real
+        part follows."""
         return [] if self.target is None else sums_of(self.turns, self.target.slots)
 
     @property
     def behind(self) -> tuple[object, ...]:
-        """What the sums behind an overlay are. Terms of a transform with the same ones are added before them. Empty if there is no overlay."""
+        """What the sums behind an overlay are. Terms of a transform with the same ones are added
+        before them. Empty if there is no overlay."""
         return (len(self.turns), self.sums) if self.turns else ()
 
     @property
     def around(self) -> int:
-        """Key switchings for the overlay of one ciphertext, before and behind the diagonals alike."""
+        """Key switchings for the overlay of one ciphertext, before and behind the diagonals
+        alike."""
         return len(self.turns)
 
     @property
     def is_free(self) -> bool:
-        """Whether it takes no level, because it multiplies by a small whole number, which is exact and keeps the scale."""
+        """Whether it takes no level, because it multiplies by a small whole number, which is exact
+        and keeps the scale."""
         return self.factor is not None and is_whole(self.factor)
 
     @property
@@ -199,8 +212,8 @@ class Term:
     def vectors(
         self, to: int, lanes: int = 1, only: Collection[int] | None = None
     ) -> Iterator[tuple[int, dict[int, npt.NDArray[np.inexact[Any]]]]]:
-        """For each ciphertext of the source that ciphertext `to` of the result needs, or for some of them, the diagonals by the
-        rotation that they take."""
+        """For each ciphertext of the source that ciphertext `to` of the result needs, or for some
+        of them, the diagonals by the rotation that they take."""
         assert self.target is not None
         wanted = self.columns(to) if only is None else only
         for (_, from_), own, table, _ in self.tables([(to, from_) for from_ in wanted]):
@@ -217,8 +230,9 @@ class Term:
     def tables(
         self, only: Collection[_Pair] | None = None
     ) -> Iterator[tuple[_Pair, Indices, Array, Indices]]:
-        """For each pair of ciphertexts, or for some: the diagonals of the matrix itself; their numbers (diagonals, period); and for every slot of
-        a period the number of the result that it belongs to, or -1."""
+        """For each pair of ciphertexts, or for some: the diagonals of the matrix itself; their
+        numbers (diagonals, period); and for every slot of a period the number of the result that it
+        belongs to, or -1."""
         for pair, pieces in self._entries(only):
             own, period = self.own[pair], self.period
             place = np.zeros(period, np.int64)
@@ -299,7 +313,8 @@ def _digest(diagonal: Indices, slot: Indices, values: Array) -> bytes:
 
 
 def gain_of(single: SparseMap) -> tuple[float, bool]:
-    """By how much the noise of a source grows behind a map, and whether the result holds a multiple of it, number by number."""
+    """By how much the noise of a source grows behind a map, and whether the result holds a multiple
+    of it, number by number."""
     factor = factor_of(single)
     if factor is not None:
         return factor, True

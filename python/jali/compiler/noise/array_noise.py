@@ -1,12 +1,15 @@
 """The noise of every array of a program that bootstraps, from what each operation adds.
 
-The noise of an array is a sum of independent sources. A sum of multiples of arrays adds the multiples of each source, with their signs: in a
-recurrence such as (1 + m) w - m w', the errors of w and of its predecessor w' are nearly the same, and almost cancel. Behind matrices, products
-and functions, the noise of an input is a source of its own, larger by g, the root mean square of the derivative of a number of the result
-by those that it is computed from.
+The noise of an array is a sum of independent sources. A sum of multiples of arrays adds the
+multiples of each source, with their signs: in a recurrence such as (1 + m) w - m w', the errors of
+w and of its predecessor w' are nearly the same, and almost cancel. Behind matrices, products and
+functions, the noise of an input is a source of its own, larger by g, the root mean square of the
+derivative of a number of the result by those that it is computed from.
 
-A part of an array may be zeros, because a matrix leaves them there, and then has no noise behind a product. The noise of an array is a mean over its other numbers: a mean over all
-would be too small for those who take that part. A matrix has the noise of those columns alone whose numbers are not zero.
+A part of an array may be zeros, because a matrix leaves them there, and then has no noise behind a
+product. The noise of an array is a mean over its other numbers: a mean over all would be too small
+for those who take that part. A matrix has the noise of those columns alone whose numbers are not
+zero.
 """
 
 from __future__ import annotations
@@ -32,8 +35,9 @@ _Mask = npt.NDArray[np.bool_]
 
 
 class Noises:
-    """The standard deviations of the noise of the nodes of a graph with levels, one after the other. The attribute gains of a transform has for each
-    input by how much its noise grows, and whether the result holds a multiple of it, number by number."""
+    """The standard deviations of the noise of the nodes of a graph with levels, one after the
+    other. The attribute gains of a transform has for each input by how much its noise grows, and
+    whether the result holds a multiple of it, number by number."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -50,10 +54,11 @@ class Noises:
         restored: RestoredNoise | None = None,
         within: tuple[float, float] = (0.0, 0.0),
     ) -> float:
-        """The noise of a node that adds `own` to that of its inputs, which have to be there already.
+        """The noise of a node that adds `own` to that of its inputs, which have to be there
+        already.
 
-        restored: the parts of `own`, if the node is a bootstrapping. within: if it is a product of encrypted matrices, what is added to its
-        factors, which is part of `own`.
+        restored: the parts of `own`, if the node is a bootstrapping. within: if it is a product of
+        encrypted matrices, what is added to its factors, which is part of `own`.
         """
         total: dict[tuple[str, int], float] = {(node.name, -1): own}
         self._own[node.name] = own
@@ -73,9 +78,11 @@ class Noises:
         return _deviation(total)
 
     def added(self, laid_out: Graph) -> dict[str, AddedToCopies]:
-        """What every node of the graph after the stage layout adds to what it computes from its inputs.
+        """What every node of the graph after the stage layout adds to what it computes from its
+        inputs.
 
-        What a bootstrapping adds is counted where its input is computed, and what a shared sum adds where it is used.
+        What a bootstrapping adds is counted where its input is computed, and what a shared sum adds
+        where it is used.
         """
         there = {node.name for node in laid_out if node.name in self._own}
         common, alone = dict.fromkeys(there, 0.0), dict.fromkeys(there, 0.0)  # variances
@@ -107,7 +114,8 @@ class Noises:
         }
 
     def _behind_factors(self, node: Node) -> float:
-        """The part of the variance that a product adds which comes from the noise that it adds to its factors."""
+        """The part of the variance that a product adds which comes from the noise that it adds to
+        its factors."""
         first, second = self._within[node.name]
         if first == second == 0:
             return 0.0
@@ -120,8 +128,8 @@ class Noises:
         return [node for node in self._graph if name in node.inputs]
 
     def _chain(self, node: Node) -> list[Node]:
-        """Of a product x s(x) with a composition s of fixed polynomials: its polynomials, and the bootstraps behind them, from the last. Empty
-        for other nodes."""
+        """Of a product x s(x) with a composition s of fixed polynomials: its polynomials, and the
+        bootstraps behind them, from the last. Empty for other nodes."""
         found: list[Node] = []
         if node.op != "multiply" or node.inputs[0] == node.inputs[1]:
             return found
@@ -136,8 +144,9 @@ class Noises:
         return found
 
     def _of_composition(self, node: Node, chain: Sequence[Node]) -> dict[tuple[str, int], float]:
-        """What reaches x s(x) from the noise of x, and from that of every step of s. The slope of s is large where x is small, so that their root mean
-        squares must not be multiplied. They are taken over normal numbers of x's size."""
+        """What reaches x s(x) from the noise of x, and from that of every step of s. The slope of s
+        is large where x is small, so that their root mean squares must not be multiplied. They are
+        taken over normal numbers of x's size."""
         x = np.linspace(-1, 1, _SAMPLES)
         rms = float(self._graph[node.inputs[0]].attrs["rms"])
         weights = np.exp(-0.5 * (x / max(rms, 2.0**-10)) ** 2)
@@ -163,7 +172,8 @@ class Noises:
         return found
 
     def _gains(self, node: Node) -> Sequence[tuple[float, bool]]:
-        """For each input: by how much its noise grows, and whether the result holds a multiple of it, number by number."""
+        """For each input: by how much its noise grows, and whether the result holds a multiple of
+        it, number by number."""
         match node.op:
             case "transform":
                 return [self._behind(node, k) for k in range(len(node.inputs))]
@@ -181,7 +191,8 @@ class Noises:
         return [(1.0, True) for _ in node.inputs]
 
     def _behind(self, node: Node, k: int) -> tuple[float, bool]:
-        """The gain of input k of a transform, if the noise of its source and of its result are means over the numbers that may be other than zero."""
+        """The gain of input k of a transform, if the noise of its source and of its result are
+        means over the numbers that may be other than zero."""
         gain: float
         gain, alike = node.attrs["gains"][k]
         source, result = self._filled[node.inputs[k]], self._filled[node.name]
@@ -199,7 +210,8 @@ class Noises:
 
 
 def _filled(graph: Graph) -> dict[str, _Mask | None]:
-    """For every node, which of its numbers may be other than zero, by the matrices and products that compute it; None stands for all."""
+    """For every node, which of its numbers may be other than zero, by the matrices and products
+    that compute it; None stands for all."""
     found: dict[str, _Mask | None] = {}
     for node in graph:
         sources = [found[name] for name in node.inputs]

@@ -1,13 +1,16 @@
-"""The noise that a bootstrapping adds, in parts that add up differently over copies of a number and over iterations.
+"""The noise that a bootstrapping adds, in parts that add up differently over copies of a number and
+over iterations.
 
-A sparse bootstrapping reduces the same m + I, a number and an integer, in all copies of a number. So the errors of the reduction's
-approximations are in common to all copies. The error of the cosine depends on I, which is random; its mean over I is the same in
-every bootstrapping. The error of the sine grows as the cube of m, and is the same for the same m. Key switches and roundings add to
-each copy by itself, but for a little that comes in before the copies are made.
+A sparse bootstrapping reduces the same m + I, a number and an integer, in all copies of a number.
+So the errors of the reduction's approximations are in common to all copies. The error of the cosine
+depends on I, which is random; its mean over I is the same in every bootstrapping. The error of the
+sine grows as the cube of m, and is the same for the same m. Key switches and roundings add to each
+copy by itself, but for a little that comes in before the copies are made.
 
-The shares below were measured with copies that were decrypted one by one, for 14 to 22 bits of precision (notebook
-2026-11-28-noise-of-copies). E is the cosine's error at the most frequent integers. Its mean had a variance of 0.06 to 0.09 E^2, and
-the common part in all 0.4 to 0.5 E^2. What comes in earlier had at most a 64th of the variance for numbers near 0.
+The shares below were measured with copies that were decrypted one by one, for 14 to 22 bits of
+precision (notebook 2026-11-28-noise-of-copies). E is the cosine's error at the most frequent
+integers. Its mean had a variance of 0.06 to 0.09 E^2, and the common part in all 0.4 to 0.5 E^2.
+What comes in earlier had at most a 64th of the variance for numbers near 0.
 """
 
 from __future__ import annotations
@@ -29,8 +32,9 @@ _MEAN, _COMMON, _EARLIER = 0.09, 0.5, 1 / 64  # see the module
 class RestoredNoise:
     """Standard deviations in the scale of the numbers.
 
-    alone: of each copy by itself. common: of all copies alike, but random in every bootstrapping. mean: what is subtracted from every
-    number in every bootstrapping. cubic: the root mean square of an error in proportion to the cubes of the numbers.
+    alone: of each copy by itself. common: of all copies alike, but random in every bootstrapping.
+    mean: what is subtracted from every number in every bootstrapping. cubic: the root mean square
+        of an error in proportion to the cubes of the numbers.
     """
 
     alone: float = 0.0
@@ -63,7 +67,8 @@ class RestoredNoise:
 
 
 def frequent_error(params: ckks.Params) -> float:
-    """The largest error of the modular reduction, in the scale of the numbers, at integers that are among the most frequent ones."""
+    """The largest error of the modular reduction, in the scale of the numbers, at integers that are
+    among the most frequent ones."""
     low, high = -64.0, 0.0  # log2: the error is above 2^low and at most 2^high
     while high - low > 0.05:
         middle = (low + high) / 2

@@ -1,12 +1,14 @@
 """The noise of numbers of which a ciphertext holds several copies.
 
-A sparse bootstrapping gives every copy of a number the mean of all c copies. It keeps the noise that the copies have in common. Of
-the noise that each copy has by itself, it keeps a c-th part of the variance, which is then in common, too. Training with momentum
-adds up common noise over its iterations, and a bootstrapping in every iteration takes most of the other noise away.
+A sparse bootstrapping gives every copy of a number the mean of all c copies. It keeps the noise
+that the copies have in common. Of the noise that each copy has by itself, it keeps a c-th part of
+the variance, which is then in common, too. Training with momentum adds up common noise over its
+iterations, and a bootstrapping in every iteration takes most of the other noise away.
 
-An operation that works slot by slot adds noise to each copy by itself. A sum over slots makes copies: the noise of what is summed is
-then in common. What the rotations of a sum add is taken to be in common as well. That is more than there is, because the last
-rotations add to half of the copies each.
+An operation that works slot by slot adds noise to each copy by itself. A sum over slots makes
+copies: the noise of what is summed is then in common. What the rotations of a sum add is taken to
+be in common as well. That is more than there is, because the last rotations add to half of the
+copies each.
 """
 
 from __future__ import annotations
@@ -30,10 +32,11 @@ __all__ = ["AddedToCopies", "Copies", "sums_slots"]
 class AddedToCopies:
     """What a node adds to its numbers, as standard deviations in its scale.
 
-    common: what all copies of a number have in common. alone: what each copy has by itself. restored: what the bootstrapping behind the
-    node adds.
-    repetitions: of how many copies this bootstrapping takes the mean; 1 if it takes no mean. within: of a product of encrypted matrices, what
-    it adds to its factors (jali.compiler.noise.product_noise); common is then what it adds behind them.
+    common: what all copies of a number have in common. alone: what each copy has by itself.
+    restored: what the bootstrapping behind the node adds.
+    repetitions: of how many copies this bootstrapping takes the mean; 1 if it takes no mean.
+    within: of a product of encrypted matrices, what it adds to its factors
+        (jali.compiler.noise.product_noise); common is then what it adds behind them.
     """
 
     common: float = 0.0
@@ -51,8 +54,8 @@ class AddedToCopies:
 class Copies:
     """Adds noise to the values of a graph with layouts, node by node.
 
-    Every example is there twice: in the first half of the values with the noise that all copies of a number have in common, in the second
-    half with the noise of one copy.
+    Every example is there twice: in the first half of the values with the noise that all copies of
+    a number have in common, in the second half with the noise of one copy.
     """
 
     def __init__(

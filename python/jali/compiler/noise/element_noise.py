@@ -1,7 +1,9 @@
-"""The noise of every number of a program's outputs: what each operation adds, carried through the model with examples of the calibration.
+"""The noise of every number of a program's outputs: what each operation adds, carried through the
+model with examples of the calibration.
 
-What operations add is drawn at random, number by number, and the model computes with it. So the rows of matrices, which may differ by orders of
-magnitude, the sizes of a product's factors, and the correlation of numbers that come from the same ones are counted as they are.
+What operations add is drawn at random, number by number, and the model computes with it. So the
+rows of matrices, which may differ by orders of magnitude, the sizes of a product's factors, and the
+correlation of numbers that come from the same ones are counted as they are.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ _SEED = 2026  # every machine makes the same plan
 
 @dataclass(frozen=True)
 class Added:
-    """What a node adds in its scale: the standard deviations of the real and the imaginary part, of all numbers or of each."""
+    """What a node adds in its scale: the standard deviations of the real and the imaginary part, of
+    all numbers or of each."""
 
     real: Array | float
     imaginary: Array | float
@@ -63,8 +66,9 @@ class Samples:
         return has_loops(self._traced)
 
     def sizes(self, graph: Graph) -> dict[str, float]:
-        """For every node of a graph with layouts, the root mean square of that of its numbers which has the largest, in its scale; of numbers that are
-        all 0 in the samples, the least that is declared."""
+        """For every node of a graph with layouts, the root mean square of that of its numbers which
+        has the largest, in its scale; of numbers that are all 0 in the samples, the least that is
+        declared."""
         values = self._exact(graph)[1]
         found = {name: math.sqrt(float(np.square(x).mean(0).max())) for name, x in values.items()}
         return {name: max(size, LEAST_RMS) for name, size in found.items()}
@@ -72,10 +76,12 @@ class Samples:
     def noise_bits(self, graph: Graph, low: Graph, added: Mapping[str, Added]) -> tuple[float, ...]:
         """For each output of a graph with layouts, -log2 of the noise in its scale.
 
-        low: the lowered graph. added: by node. The noise is the standard deviation of the number that has most of it, or a SIGMASth part of the largest
-        error, if that is more. Of n normal numbers, the largest is about sqrt(2 ln n) deviations. So all noise is drawn SIGMAS / sqrt(2 ln n) times as
-        large as it is, which makes such events of those that have to be within the promise: for some examples noise is larger than for
-        others, and squares of noise are not normal.
+        low: the lowered graph. added: by node. The noise is the standard deviation of the number
+        that has most of it, or a SIGMASth part of the largest error, if that is more. Of n normal
+        numbers, the largest is about sqrt(2 ln n) deviations. So all noise is drawn SIGMAS / sqrt(2
+        ln n) times as large as it is, which makes such events of those that have to be within the
+        promise: for some examples noise is larger than for others, and squares of noise are not
+            normal.
         """
         numbers = max(2, max(graph[name].size for name in graph.outputs) * len(self._inputs[0]))
         larger = max(1.0, SIGMAS / math.sqrt(2 * math.log(numbers)))
@@ -112,10 +118,12 @@ class Samples:
     def mean_noise_bits(
         self, graph: Graph, added: Mapping[str, AddedToCopies]
     ) -> tuple[float, ...]:
-        """For each output of a graph with layouts, -log2 of the root mean square of the noise of its numbers, in its scale. If there are few
-        outputs, several sets of examples are drawn, because some have more noise than others.
+        """For each output of a graph with layouts, -log2 of the root mean square of the noise of
+        its numbers, in its scale. If there are few outputs, several sets of examples are drawn,
+        because some have more noise than others.
 
-        added: what every node adds. Raises RangeExceeded if an output has more noise than its numbers have size.
+        added: what every node adds. Raises RangeExceeded if an output has more noise than its
+            numbers have size.
         """
         rng = np.random.default_rng(_SEED)
 
@@ -138,7 +146,8 @@ class Samples:
         fewest = len(self._index) * min(graph[name].size for name in graph.outputs)
         draws = max(1, -(-_ERRORS // fewest))
         squares = [0.0] * len(graph.outputs)  # the mean of squares of every draw, added up
-        # Noise that outgrows its numbers leaves the intervals of polynomials, whose values may then be infinite.
+        # Noise that outgrows its numbers leaves the intervals of polynomials, whose values may then
+        # be infinite.
         with np.errstate(over="ignore", invalid="ignore"):
             for draw in range(draws):
                 inputs, outputs = self._inputs, self._exact(graph)[0]
@@ -153,14 +162,16 @@ class Samples:
                 ):
                     off = (got[-len(want) :] - want).reshape(len(want), -1)
                     squares[k] += float(np.mean(np.square(off / graph[name].attrs["radius"])))
-                    # The mean over all draws is at least 1 then, whatever the other draws give. How much larger it is says nothing.
+                    # The mean over all draws is at least 1 then, whatever the other draws give. How
+                    # much larger it is says nothing.
                     if not squares[k] < draws:
                         raise RangeExceeded(f"{name} has more noise than its numbers have size")
         means = [total / draws for total in squares]
         return tuple(-0.5 * math.log2(max(mean, 4.0**-100)) for mean in means)
 
     def _exact(self, graph: Graph) -> tuple[list[Array], dict[str, Array]]:
-        """The outputs without noise, in the model's units, and the values (examples, size) of every node in its scale."""
+        """The outputs without noise, in the model's units, and the values (examples, size) of every
+        node in its scale."""
         if self._known is None or self._known[0] is not graph:
             values: dict[str, Array] = {}
 
@@ -181,8 +192,9 @@ class Samples:
         between: dict[str, float],
         strength: Mapping[str, Array],
     ) -> Array:
-        """For every example, the variances of a transform's numbers beyond what its matrices make of its sources', and what it adds: leaks, and the noise of sums that it
-        shares with others, which are nodes of the lowered graph alone. Notes what lies between its numbers."""
+        """For every example, the variances of a transform's numbers beyond what its matrices make
+        of its sources', and what it adds: leaks, and the noise of sums that it shares with others,
+        which are nodes of the lowered graph alone. Notes what lies between its numbers."""
         found = np.zeros(node.size)
         for name, term in zip(node.inputs, node.attrs["terms"], strict=True):
             if name in real:
@@ -209,7 +221,8 @@ class Samples:
         real: Mapping[str, Array],
         imaginary: Mapping[str, Array],
     ) -> Array:
-        """The variance of the imaginary part of the noise that a node's numbers have of its inputs. The result of an overlay is real."""
+        """The variance of the imaginary part of the noise that a node's numbers have of its inputs.
+        The result of an overlay is real."""
         if node.op == "products":
             return real[node.name]
         found = np.zeros(node.size)
@@ -235,9 +248,10 @@ class Samples:
 def by_rows(own: float, floor: float, maps: Sequence[SparseMap], ciphertexts: Array) -> Array:
     """What a transform adds to each number.
 
-    own: what it adds, as the mean over the numbers of the ciphertext that gets most. floor: the part of it that does not depend on the
-    entries of the matrices, which every number gets. What rotations add to the source is multiplied by the row of a number, so that the variance of
-    the rest is proportional to the sum of its squares. ciphertexts: in which one every number lies.
+    own: what it adds, as the mean over the numbers of the ciphertext that gets most. floor: the
+    part of it that does not depend on the entries of the matrices, which every number gets. What
+    rotations add to the source is multiplied by the row of a number, so that the variance of the
+    rest is proportional to the sum of its squares. ciphertexts: in which one every number lies.
     """
     ratio = np.zeros(len(ciphertexts))
     for single in maps:

@@ -1,21 +1,27 @@
 """Noise that reaches a number from slots in which its row has no entry.
 
-Numbers are exact there: zeros that are added, or copies that cancel. Their noise is not. Two kinds of terms have such slots:
+Numbers are exact there: zeros that are added, or copies that cancel. Their noise is not. Two kinds
+of terms have such slots:
 
-- Sums without a mask (jali.compiler.layout.axes) add whole windows, with the noise of the slots that hold no number.
-- Overlays (jali.compiler.layout.overlay) rest on copies of the source being real and the same. Noise is complex: let a_l and b_l be the variances of its real and
-  imaginary part at the place that the sum of turns H_l reaches. F/2 copies are used, and one of them adds to y = sum_k v_k x_k
+- Sums without a mask (jali.compiler.layout.axes) add whole windows, with the noise of the slots
+  that hold no number.
+- Overlays (jali.compiler.layout.overlay) rest on copies of the source being real and the same.
+  Noise is complex: let a_l and b_l be the variances of its real and imaginary part at the place
+  that the sum of turns H_l reaches. F/2 copies are used, and one of them adds to y = sum_k v_k x_k
 
       2/F sum_l Re( noise_l m_l sum_k v_k conj(m_k) ).
 
-  Monomials come in pairs, of m and i m. Of its own number l' = l xor 1 of a pair, y takes the imaginary part; of two pairs p and q, what an angle that
-  depends on the slot mixes of both parts. So y has, beside  sum_l v_l^2 a_l  and with W_p = v_l^2 + v_l'^2,
+  Monomials come in pairs, of m and i m. Of its own number l' = l xor 1 of a pair, y takes the
+  imaginary part; of two pairs p and q, what an angle that depends on the slot mixes of both parts.
+  So y has, beside  sum_l v_l^2 a_l  and with W_p = v_l^2 + v_l'^2,
 
-      sum_l v_l'^2 b_l,                                                                 if all copies have the same noise,
-      2/F ( sum_l (v_l^2 a_l + v_l'^2 b_l) + sum_{q not p} E_p W_q ) - sum_l v_l^2 a_l,    if each has its own,
+      sum_l v_l'^2 b_l,                                                                 if all
+      copies have the same noise, 2/F ( sum_l (v_l^2 a_l + v_l'^2 b_l) + sum_{q not p} E_p W_q ) -
+      sum_l v_l^2 a_l,    if each has its own,
 
-  at most, where E_p is the larger a of a pair plus the larger b. The mean over angles has means of a pair in their place. With r other pairs and
-  their angles, what is above the mean counts 1/sqrt(r) times.
+  at most, where E_p is the larger a of a pair plus the larger b. The mean over angles has means of
+  a pair in their place. With r other pairs and their angles, what is above the mean counts
+  1/sqrt(r) times.
 """
 
 from __future__ import annotations
@@ -38,14 +44,16 @@ _AT_ONCE = 1 << 18  # products of a slot and a diagonal whose variances are in m
 class Leaks:
     """What a term adds to the variances of numbers beyond what its matrix makes of its source's.
 
-    empty: by number of the result, how many times the variance of a slot without a number. overlay: the term, if it has an overlay.
+    empty: by number of the result, how many times the variance of a slot without a number. overlay:
+        the term, if it has an overlay.
     """
 
     empty: Array | float
     overlay: Term | None = None
 
     def __call__(self, real: Array, imaginary: Array, between: float, count: int) -> Array:
-        """The variances that are added to `count` numbers. real, imaginary: those of the source's numbers; between: of a slot without a number."""
+        """The variances that are added to `count` numbers. real, imaginary: those of the source's
+        numbers; between: of a slot without a number."""
         found = np.zeros(count) + self.empty * between
         if self.overlay is not None:
             parts = (np.r_[real, between], np.r_[imaginary, between])
@@ -70,7 +78,8 @@ def leaks_of(term: Term) -> Leaks:
 
 
 def _of_overlay(term: Term, real: Array, imaginary: Array, count: int) -> Array:
-    """What an overlay adds to `count` numbers. real, imaginary: variances of the source's numbers, and behind them that of a slot without a number."""
+    """What an overlay adds to `count` numbers. real, imaginary: variances of the source's numbers,
+    and behind them that of a slot without a number."""
     assert term.source is not None
     distance, period = np.zeros(1, np.int64), term.source.period
     for turn in term.turns:
@@ -92,8 +101,9 @@ def _of_overlay(term: Term, real: Array, imaginary: Array, count: int) -> Array:
 
 
 def _variances(squares: Array, a: Array, b: Array) -> tuple[Array, Array]:
-    """What the results of (F, ...) products of an overlay have beside sum_l v_l^2 a_l, if all copies have the same noise and if each has its own.
-    The axis of the F products is the second one; the variances are of the shape without it."""
+    """What the results of (F, ...) products of an overlay have beside sum_l v_l^2 a_l, if all
+    copies have the same noise and if each has its own. The axis of the F products is the second
+    one; the variances are of the shape without it."""
     turns = squares.shape[1]
     usual = (squares * a).sum(1)
     other = (squares[:, np.arange(turns) ^ 1] * b).sum(1)
@@ -107,7 +117,8 @@ def _variances(squares: Array, a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _members(term: Term, pair: tuple[int, int], own: Indices, distance: Indices) -> Indices:
-    """(diagonals that are left, F): which of the matrix's own diagonals each stands for, as overlay.joined takes them, or -1."""
+    """(diagonals that are left, F): which of the matrix's own diagonals each stands for, as
+    overlay.joined takes them, or -1."""
     assert term.source is not None
     period = term.source.period
     place = np.full(period, -1)

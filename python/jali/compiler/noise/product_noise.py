@@ -1,8 +1,10 @@
 """The noise that products of encrypted matrices add to their factors, before they multiply them.
 
-Every number of a factor is copied to the slots of all numbers of the result that it is part of. The mask that picks it has a rounding, which
-is copied with it. So this noise is in proportion to the other factor, and the same for a whole row or column of the result. If it was
-spread evenly, that of a softmax would not lie in the directions of the values that it weighs, which matrices behind it enlarge.
+Every number of a factor is copied to the slots of all numbers of the result that it is part of. The
+mask that picks it has a rounding, which is copied with it. So this noise is in proportion to the
+other factor, and the same for a whole row or column of the result. If it was spread evenly, that of
+a softmax would not lie in the directions of the values that it weighs, which matrices behind it
+enlarge.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ __all__ = ["Factors", "factor_noise", "gain_of_products"]
 
 
 def gain_of_products(node: Node) -> float:
-    """The root mean square of the numbers of a product, if those of both factors have 1 and are independent."""
+    """The root mean square of the numbers of a product, if those of both factors have 1 and are
+    independent."""
     return float(abs(node.attrs["gain"]) * math.sqrt(node.attrs["shapes"][0][-1]))
 
 
@@ -28,8 +31,8 @@ def factor_noise(
 ) -> tuple[float, float]:
     """The standard deviations of what is added to both factors, in their scales.
 
-    sizes: the root mean squares of the factors. own: what the product adds. alone: what it adds if the other factor has its size, and this
-    one is 0. floor: what it adds if both are 0.
+    sizes: the root mean squares of the factors. own: what the product adds. alone: what it adds if
+    the other factor has its size, and this one is 0. floor: what it adds if both are 0.
     """
     gain = gain_of_products(node)
     behind = [math.sqrt(max(min(part, own) ** 2 - floor**2, 0.0)) for part in alone]

@@ -1,14 +1,19 @@
-"""Amplification: arrays that are only multiplied, and outputs, become as large as their levels let them be, which makes the noise beside them smaller.
+"""Amplification: arrays that are only multiplied, and outputs, become as large as their levels let
+them be, which makes the noise beside them smaller.
 
-A calibrated range has a margin and rare large numbers, so that most numbers in it are small: the root mean square of an array in [-1, 1] is often below 1/8.
-Level 0 needs room for the largest number of a result. A level above holds 2^scale_bits times as much, so that the factors of a product may
-be 2^g and 2^h times as large there, and the product 2^(g + h) times. The matrix in front multiplies by 2^g, and that behind divides by 2^(g + h). Neither
-costs anything, and what a rescaling adds to the array is the same, which is 2^g times less beside it.
+A calibrated range has a margin and rare large numbers, so that most numbers in it are small: the
+root mean square of an array in [-1, 1] is often below 1/8. Level 0 needs room for the largest
+number of a result. A level above holds 2^scale_bits times as much, so that the factors of a product
+may be 2^g and 2^h times as large there, and the product 2^(g + h) times. The matrix in front
+multiplies by 2^g, and that behind divides by 2^(g + h). Neither costs anything, and what a
+rescaling adds to the array is the same, which is 2^g times less beside it.
 
-What a rescaling adds has a variance of N/18 in a coefficient, and the rounding of a diagonal 1/12, times the mean square of the numbers that it meets. So
-k diagonals behind a product of mean square m add k m 3 / (2 N) of it: with m = 16 and k = 16, a twentieth at N = 2^13.
+What a rescaling adds has a variance of N/18 in a coefficient, and the rounding of a diagonal 1/12,
+times the mean square of the numbers that it meets. So k diagonals behind a product of mean square m
+add k m 3 / (2 N) of it: with m = 16 and k = 16, a twentieth at N = 2^13.
 
-An output grows by 2^OUTPUT_BITS, and level 0 has as many bits more. A larger scale would take these bits at every level.
+An output grows by 2^OUTPUT_BITS, and level 0 has as many bits more. A larger scale would take these
+bits at every level.
 """
 
 from __future__ import annotations
@@ -27,7 +32,8 @@ OUTPUT_BITS = 2  #: Bits by which outputs grow.
 
 
 def amplified(graph: Graph) -> Graph:
-    """The same approximated graph without loops, in which the root mean squares of factors of products are about 2, and outputs are larger than they were.
+    """The same approximated graph without loops, in which the root mean squares of factors of
+    products are about 2, and outputs are larger than they were.
 
     A program that bootstraps needs numbers in [-1, 1], and must not be amplified.
     """
@@ -37,7 +43,8 @@ def amplified(graph: Graph) -> Graph:
 
 
 def largest_of(graph: Graph, node: Node) -> float:
-    """What no number of an array exceeds after amplification. Functions, bootstrapping and what a client encrypts stay in [-1, 1]."""
+    """What no number of an array exceeds after amplification. Functions, bootstrapping and what a
+    client encrypts stay in [-1, 1]."""
     takes = {user.op for user in graph.users(node.name)}
     if node.name in graph.outputs:
         return 1.0 if takes else 2.0**OUTPUT_BITS
@@ -45,7 +52,8 @@ def largest_of(graph: Graph, node: Node) -> float:
 
 
 def _gains(graph: Graph) -> dict[str, int]:
-    """The bits by which arrays grow: results of matrices of which only products are formed, and products that only matrices take."""
+    """The bits by which arrays grow: results of matrices of which only products are formed, and
+    products that only matrices take."""
     factors = {}
     for node in graph:
         bits = min(_MOST, round(-math.log2(node.attrs["rms"])) + _ROOT_MEAN_SQUARE)
@@ -82,7 +90,8 @@ def _may_grow(graph: Graph, product: Node, factors: Collection[str]) -> bool:
 
 
 def _is_scaled(node: Node) -> bool:
-    """Whether its matrices multiply by different numbers, which takes a level and has another factor for nothing. Copies and sums may take none."""
+    """Whether its matrices multiply by different numbers, which takes a level and has another
+    factor for nothing. Copies and sums may take none."""
     return all(not single.is_uniform for single in node.attrs["maps"])
 
 

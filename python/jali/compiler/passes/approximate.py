@@ -1,8 +1,9 @@
 """Approximation: functions become polynomials on [-1, 1], and every array is scaled into [-1, 1].
 
-An array of the new graph holds (true - centre) / radius, where centre and radius are attributes of its node. The matrices and
-polynomials absorb the factors, so they cost nothing. A polynomial on [-1, 1] takes one level less than on another
-interval, and numbers of size 1 lose the least to noise.
+An array of the new graph holds (true - centre) / radius, where centre and radius are attributes of
+its node. The matrices and polynomials absorb the factors, so they cost nothing. A polynomial on
+[-1, 1] takes one level less than on another interval, and numbers of size 1 lose the least to
+noise.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ from jali.errors import InvalidArgument
 
 __all__ = ["NOISE_SHARE", "Approximation", "approximate", "approximated", "promised", "scaled"]
 
-#: Which part of the error is left to the noise. The rest is for approximations, and for numbers that have more noise than the average.
+#: Which part of the error is left to the noise. The rest is for approximations, and for numbers
+#: that have more noise than the average.
 NOISE_SHARE = 1 / 8
 _CORNER_DEGREES = (2, 6, 14, 30, 62, 126, 254)
 LEAST_RMS = 2.0**-20  # a declared root mean square is above 0
@@ -48,8 +50,8 @@ _AT_ONCE = 1 << 22  # numbers in all arrays of the examples whose errors are mea
 class Approximation:
     """A function of numbers in [-1, 1] with values in the result's scale.
 
-    by: what computes it. error: how far the approximation may be off, in the result's scale; 0 for an exact polynomial. fixed: whether it
-    stays as it is, however exact the outputs have to be.
+    by: what computes it. error: how far the approximation may be off, in the result's scale; 0 for
+    an exact polynomial. fixed: whether it stays as it is, however exact the outputs have to be.
     """
 
     name: str
@@ -97,13 +99,16 @@ def approximate(
     traced: Graph | None = None,
     exact: Mapping[str, Array] | None = None,
 ) -> tuple[Graph, float]:
-    """The graph on [-1, 1] with approximated functions, for a calibrated one, and the functions' error.
+    """The graph on [-1, 1] with approximated functions, for a calibrated one, and the functions'
+    error.
 
-    precision_bits: on the examples, no output is off by more than 7/8 of 2^-precision_bits of the output's largest number. The
-    rest is left to the noise, of which a bit costs less. Every function has the same error in units of its largest value; only the
-    compositions of scalar.COMPOSITIONS have their own.
-    traced: the graph before folding, which computes the same in less time. exact: the value of its outputs for the examples, if they are known.
-    Raises InvalidArgument, which names the function, where no approximation is found.
+    precision_bits: on the examples, no output is off by more than 7/8 of 2^-precision_bits of the
+    output's largest number. The rest is left to the noise, of which a bit costs less. Every
+    function has the same error in units of its largest value; only the compositions of
+    scalar.COMPOSITIONS have their own.
+    traced: the graph before folding, which computes the same in less time. exact: the value of its
+    outputs for the examples, if they are known. Raises InvalidArgument, which names the function,
+    where no approximation is found.
     """
     exact = every_value(graph, examples) if exact is None else exact
     traced = traced or graph
@@ -157,7 +162,8 @@ def promised(graph: Graph, precision_bits: float) -> Graph:
 
 @dataclass
 class _Parts:
-    """Examples on which errors are measured, a few at a time: examples of every input, and the exact values of every output."""
+    """Examples on which errors are measured, a few at a time: examples of every input, and the
+    exact values of every output."""
 
     parts: list[tuple[list[Array], list[Array]]]
 
@@ -174,8 +180,9 @@ class _Parts:
         )
 
     def largest_error(self, traced: Graph, graph: Graph, enough: float) -> float:
-        """The largest error of an output, in units of the output's largest number. If it is above `enough`, the examples that follow are left out. The
-        next call then begins with those that had it, which are likely to have large errors again."""
+        """The largest error of an output, in units of the output's largest number. If it is above
+        `enough`, the examples that follow are left out. The next call then begins with those that
+        had it, which are likely to have large errors again."""
         largest = 0.0
         for k, (examples, exact) in enumerate(self.parts):
             values = expected(traced, graph, examples)
@@ -190,8 +197,9 @@ class _Parts:
 
 
 def approximated(graph: Graph, error: float) -> Graph:
-    """The graph on [-1, 1] whose functions are off by at most `error` of their largest value. Raises TooCoarse, and InvalidArgument for numbers that are
-    too small or too large beside those of which they are made."""
+    """The graph on [-1, 1] whose functions are off by at most `error` of their largest value.
+    Raises TooCoarse, and InvalidArgument for numbers that are too small or too large beside those
+    of which they are made."""
     graph = widened(graph, error)
     made = _settled(graph, error, sums=True)
     made = _settled(graph, error, sums=False) if multiplies(made) else made
@@ -224,7 +232,8 @@ def _approximated(
     given: Mapping[str, tuple[Array | float, Array | float]] | None = None,
     path: str = "",
 ) -> Graph:
-    """fixed: radii of some nodes, with centre 0. given: (centre, radius) of the inputs of a body."""
+    """fixed: radii of some nodes, with centre 0. given: (centre, radius) of the inputs of a
+    body."""
     nodes: dict[str, Node] = {}
     fixed = {**(fixed or {}), **fixed_by_loops(graph, radii, path)}
 
@@ -295,7 +304,8 @@ def _known(node: Node, centre: Array | float, radius: Array | float, **attrs: ob
 
 
 def _scale(node: Node, graph: Graph) -> tuple[Array | float, Array | float]:
-    """(centre, radius) of an array. Functions and matrices take any centre, products and ReLU take 0."""
+    """(centre, radius) of an array. Functions and matrices take any centre, products and ReLU take
+    0."""
     if _shifts(node, graph):
         return _scale(graph[node.inputs[0]], graph)
     users = graph.users(node.name)
@@ -319,7 +329,8 @@ def _scale(node: Node, graph: Graph) -> tuple[Array | float, Array | float]:
 
 
 def _shifts(node: Node, graph: Graph) -> bool:
-    """Whether it only adds constants to the result of matrices. In the same scale, that takes no level: x (x + b) takes one then."""
+    """Whether it only adds constants to the result of matrices. In the same scale, that takes no
+    level: x (x + b) takes one then."""
     if node.op != "affine" or len(node.inputs) > 1 or not node.attrs["maps"][0].is_identity:
         return False
     source = graph[node.inputs[0]]
@@ -343,8 +354,8 @@ def _affine(
 
 
 def _copied_radius(node: Node, inputs: Sequence[Node]) -> float | None:
-    """The radius of copies of all numbers of an array, or of a part of a loop's result, times a number: with the scale that these numbers have, the
-    copies cost no level."""
+    """The radius of copies of all numbers of an array, or of a part of a loop's result, times a
+    number: with the scale that these numbers have, the copies cost no level."""
     if len(inputs) != 1 or np.any(node.attrs["bias"]):
         return None
     (single,), (source,) = node.attrs["maps"], inputs
@@ -372,7 +383,8 @@ def _copied_radius(node: Node, inputs: Sequence[Node]) -> float | None:
 
 
 def _beyond(node: Node) -> Node:
-    """A node whose radius is that of what it copies or multiplies. This may lie beyond it, by the errors of functions, and so does the node."""
+    """A node whose radius is that of what it copies or multiplies. This may lie beyond it, by the
+    errors of functions, and so does the node."""
     low, high = node.attrs["low"], node.attrs["high"]
     off = max(0.0, high - 1.0, -1.0 - low)
     if not off:
@@ -382,7 +394,8 @@ def _beyond(node: Node) -> Node:
 
 
 def _snapped(node: Node) -> Node:
-    """The node; maps that multiply by one whole number up to rounding multiply by it, which takes no level."""
+    """The node; maps that multiply by one whole number up to rounding multiply by it, which takes
+    no level."""
     maps = []
     for single in node.attrs["maps"]:
         whole = np.rint(single.values[0]) if single.count else 0.0
@@ -421,7 +434,8 @@ def _function(
 
 
 def _composition(node: Node, source: Node) -> list[Node]:
-    """ReLU as x (1 + sign(x)) / 2: a node for each polynomial of the sign, and a product. So every one of them may be bootstrapped."""
+    """ReLU as x (1 + sign(x)) / 2: a node for each polynomial of the sign, and a product. So every
+    one of them may be bootstrapped."""
     name, reach = node.attrs["function"], source.attrs["radius"]
     composite = sign(COMPOSITIONS[name])
     made: list[Node] = []
@@ -443,7 +457,8 @@ def _composition(node: Node, source: Node) -> list[Node]:
 
 
 def _chebyshev(node: Node, centre: float, reach: float, error: float) -> tuple[Array, float]:
-    """The Chebyshev coefficients of a function or polynomial on centre +- reach, and how far they are off."""
+    """The Chebyshev coefficients of a function or polynomial on centre +- reach, and how far they
+    are off."""
     if node.op == "polynomial":
         inner = np.polynomial.Polynomial([centre, reach])
         power = np.polynomial.Polynomial(node.attrs["coefficients"])(inner)
@@ -478,8 +493,8 @@ def _with_a_corner(
 ) -> tuple[ckks.Polynomial | ckks.functions.Function, float]:
     """ReLU or the modulus on [-1, 1], and its error.
 
-    One minimax polynomial of degree n is off by about 0.14 / n for ReLU. Up to degree 254 it takes fewer levels and products
-    than the composition of polynomials that has the same error.
+    One minimax polynomial of degree n is off by about 0.14 / n for ReLU. Up to degree 254 it takes
+    fewer levels and products than the composition of polynomials that has the same error.
     """
     least = (0.13 if name == "relu" else 0.26) / error
     for degree in filter(lambda n: n >= least, _CORNER_DEGREES):

@@ -1,8 +1,9 @@
 """Calibration: between which numbers every array of the graph lies.
 
-The examples say it for inputs and for the results of matrices, with a margin. Where the matrix proves less from its inputs'
-ranges, the proof counts. Ranges of functions and products follow from those of what they take. If only proofs are to count, the ranges of all arrays
-follow from those of the inputs, by interval arithmetic.
+The examples say it for inputs and for the results of matrices, with a margin. Where the matrix
+proves less from its inputs' ranges, the proof counts. Ranges of functions and products follow from
+those of what they take. If only proofs are to count, the ranges of all arrays follow from those of
+the inputs, by interval arithmetic.
 """
 
 from __future__ import annotations
@@ -50,14 +51,17 @@ def calibrate(
     input_ranges: Sequence[tuple[Any, Any] | None] | None = None,
     exact: Mapping[str, Array] | None = None,
 ) -> Graph:
-    """The same graph; every node has the attributes low, high, mean and square (the mean of squares), for each number of an
-    input and for each array otherwise; largest, the largest modulus seen; and proven, which says whether the range follows
-    from those of the inputs alone.
+    """The same graph; every node has the attributes low, high, mean and square (the mean of
+    squares), for each number of an input and for each array otherwise; largest, the largest modulus
+    seen; and proven, which says whether the range follows from those of the inputs alone.
 
-    proven: whether only proofs count: no array leaves its range then, whatever numbers in their ranges the inputs have.
-    input_ranges: for each input, (low, high) that the user knows, of one number for all or one for each; None for examples.
+    proven: whether only proofs count: no array leaves its range then, whatever numbers in their
+        ranges the inputs have.
+    input_ranges: for each input, (low, high) that the user knows, of one number for all or one for
+        each; None for examples.
     exact: the value of every node, if the traced graph has computed them, which takes less time.
-    Raises InvalidArgument, which names the node, for numbers that are not finite, and for ranges that proofs do not bound.
+    Raises InvalidArgument, which names the node, for numbers that are not finite, and for ranges
+    that proofs do not bound.
     """
     large = outgrown(graph, MOST_WEIGHT)
     if large is not None:
@@ -88,8 +92,9 @@ _Known = tuple[Array | float, Array | float, bool]  # low, high, proven
 def _within_functions(
     made: Graph, ranges: list[_Known], examples: Sequence[Array], free: Sequence[bool]
 ) -> list[_Known]:
-    """The ranges of inputs without those numbers that would lead a function of them out of its interval, as log(1 + x) for an x whose margin is larger
-    than that of 1 + x. Clients then refuse them. free: which inputs have no range that was declared."""
+    """The ranges of inputs without those numbers that would lead a function of them out of its
+    interval, as log(1 + x) for an x whose margin is larger than that of 1 + x. Clients then refuse
+    them. free: which inputs have no range that was declared."""
     known, found, narrower = relied(made), list[_Known](), False
     for node, seen, (low, high, _), is_free in zip(
         made.inputs, examples, ranges, free, strict=True
@@ -113,8 +118,10 @@ def _calibrated(
     margin: float,
     touching: set[str],
 ) -> Graph:
-    """The graph for inputs with these ranges. exact: values of its nodes; what is not there is computed. margin: infinite if only proofs count. touching: takes the functions that are not defined
-    in the whole range of their argument, and need a copy of it, see jali.compiler.passes.function_domains."""
+    """The graph for inputs with these ranges. exact: values of its nodes; what is not there is
+    computed. margin: infinite if only proofs count. touching: takes the functions that are not
+    defined in the whole range of their argument, and need a copy of it, see
+    jali.compiler.passes.function_domains."""
     given, values = iter(ranges), dict(exact)
     nodes: dict[str, Node] = {}
     for node in graph:
@@ -166,7 +173,8 @@ def _calibrated(
 
 
 def _loop(node: Node, sources: Sequence[Node], values: Sequence[Array], margin: float) -> Node:
-    """A loop whose body knows the ranges of all iterations together, and whose result has those of its parts."""
+    """A loop whose body knows the ranges of all iterations together, and whose result has those of
+    its parts."""
     node = node.with_attrs(
         body=with_own(node.attrs["body"], shared_arguments(node.attrs["body"], body=True))
     )
@@ -234,7 +242,8 @@ def _merged(nodes: Sequence[Node]) -> dict[str, Any]:
 
 
 def check_outputs(graph: Graph, exact: Mapping[str, Array]) -> None:
-    """Raises InvalidArgument for an output whose numbers are all 0, or so small that nothing is left of them: its precision is told of the largest."""
+    """Raises InvalidArgument for an output whose numbers are all 0, or so small that nothing is
+    left of them: its precision is told of the largest."""
     for name in graph.outputs:
         largest = float(np.abs(exact[name]).max())
         if largest == 0:
@@ -272,11 +281,12 @@ def _input_range(
 ) -> tuple[Array, Array]:
     """What the client will accept, for each number.
 
-    A vector's numbers have ranges of their own, because features come in different units: each may lie outside of what was
-    seen by the margin times its width or the median feature's, whichever is more. Numbers of an array of more axes have one
-    range together.
+    A vector's numbers have ranges of their own, because features come in different units: each may
+    lie outside of what was seen by the margin times its width or the median feature's, whichever is
+    more. Numbers of an array of more axes have one range together.
 
-    factors: which numbers make a function undefined by being 0. If they were seen on one side of 0, their range lies there.
+    factors: which numbers make a function undefined by being 0. If they were seen on one side of 0,
+        their range lies there.
     """
     if declared is not None:
         try:
@@ -323,7 +333,8 @@ def _input_range(
 
 
 def _towards_0(low: Any, high: Any, margin: float) -> Array:
-    """The end of a range that leaves room below positive numbers on the scale of logarithms, on which it never reaches 0; NaN for others."""
+    """The end of a range that leaves room below positive numbers on the scale of logarithms, on
+    which it never reaches 0; NaN for others."""
     with np.errstate(all="ignore"):
         return np.asarray(low * (low / high) ** margin / (1 + margin))
 
@@ -331,9 +342,11 @@ def _towards_0(low: Any, high: Any, margin: float) -> Array:
 def _affine_range(
     node: Node, nodes: dict[str, Node], seen: Array, margin: float, away: bool
 ) -> tuple[float, float, bool]:
-    """The range of a matrix's result: what was seen, with room at both ends, or what is proven, if that is less.
+    """The range of a matrix's result: what was seen, with room at both ends, or what is proven, if
+    that is less.
 
-    away: whether a function of it is not defined at 0. The room on that side is then on the scale of logarithms.
+    away: whether a function of it is not defined at 0. The room on that side is then on the scale
+        of logarithms.
     """
     sources = [(n.attrs["low"], n.attrs["high"]) for n in (nodes[name] for name in node.inputs)]
     proven_low, proven_high = affine_bounds(node, sources)
@@ -363,7 +376,8 @@ def affine_bounds(
 def _widened(seen: Array, margin: float) -> Range:
     """What was seen, with room at both ends."""
     low, high = float(seen.min()), float(seen.max())
-    # Numbers that differ by roundings alone are one number, and a scale in which they differ would multiply by 2^50.
+    # Numbers that differ by roundings alone are one number, and a scale in which they differ would
+    # multiply by 2^50.
     width = high - low if high - low > _EQUAL * max(abs(low), abs(high)) else 0.0
     room = (width or max(1.0, abs(high))) * margin
     return low - room, high + room

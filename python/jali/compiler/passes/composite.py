@@ -1,7 +1,9 @@
-"""The sign by a composition of odd polynomials of given degrees, each the best for what the one before it leaves.
+"""The sign by a composition of odd polynomials of given degrees, each the best for what the one
+before it leaves.
 
-E. Lee, J.-W. Lee, J.-S. No, Y.-S. Kim (IEEE TDSC 2021, eprint 2020/834); with degrees 15, 15 and 27 it is the ReLU of networks that others
-publish. ``jali.ckks.functions.sign`` chooses degrees itself, and proves its errors; these are measured.
+E. Lee, J.-W. Lee, J.-S. No, Y.-S. Kim (IEEE TDSC 2021, eprint 2020/834); with degrees 15, 15 and 27
+it is the ReLU of networks that others publish. ``jali.ckks.functions.sign`` chooses degrees itself,
+and proves its errors; these are measured.
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ _LEAST = 2.0**-40
 
 @dataclass(frozen=True, eq=False)
 class Composite:
-    """stages: the Chebyshev coefficients of odd polynomials on [-1, 1], which are applied one after the other. The values of all but the last lie
-    in [-1, 1]. For gap <= |x| <= 1 the result is within `error` of the sign of x; nearer to 0 its modulus is at most 1 + error.
+    """stages: the Chebyshev coefficients of odd polynomials on [-1, 1], which are applied one after
+    the other. The values of all but the last lie in [-1, 1]. For gap <= |x| <= 1 the result is
+    within `error` of the sign of x; nearer to 0 its modulus is at most 1 + error.
     """
 
     stages: tuple[Array, ...]
@@ -55,7 +58,8 @@ class Composite:
 
 @cache
 def sign(degrees: tuple[int, ...]) -> Composite:
-    """The composition that gives the best ReLU: with the gap in which x (1 + sign) / 2 is as far from ReLU as outside of it.
+    """The composition that gives the best ReLU: with the gap in which x (1 + sign) / 2 is as far
+    from ReLU as outside of it.
 
     Raises InvalidArgument unless the degrees are odd, at least 3 and at most 31.
     """
@@ -89,10 +93,12 @@ def _composed(degrees: tuple[int, ...], gap: float) -> Composite | None:
 
 
 def _nearest_to_1(low: float, degree: int) -> tuple[Array, float]:
-    """The Chebyshev coefficients of the odd polynomial that is nearest to 1 on [low, 1], and its distance.
+    """The Chebyshev coefficients of the odd polynomial that is nearest to 1 on [low, 1], and its
+    distance.
 
-    p(x) = x q(x^2). Remez' exchange: x_k q(x_k^2) + (-1)^k h = 1 at (degree + 3) / 2 points, then at the extrema of the error. q has the basis T_j
-    of x^2 mapped from [low^2, 1] to [-1, 1], which stays independent.
+    p(x) = x q(x^2). Remez' exchange: x_k q(x_k^2) + (-1)^k h = 1 at (degree + 3) / 2 points, then
+    at the extrema of the error. q has the basis T_j of x^2 mapped from [low^2, 1] to [-1, 1], which
+    stays independent.
     """
     count = (degree + 1) // 2
     half, middle = (1 - low * low) / 2, (1 + low * low) / 2
@@ -125,13 +131,15 @@ def _nearest_to_1(low: float, degree: int) -> tuple[Array, float]:
 
 
 def _between(low: float, count: int) -> Array:
-    """Points of [low, 1] that are dense near both ends, also in proportion to their distance from 0."""
+    """Points of [low, 1] that are dense near both ends, also in proportion to their distance from
+    0."""
     t = (1 - np.cos(np.linspace(0, np.pi, count))) / 2
     return np.asarray(np.unique(np.r_[low ** (1 - t), low + (1 - low) * t]))
 
 
 def _extrema(off: Array, count: int) -> list[int]:
-    """Where the error has its extrema, one for each run of one sign; of more than enough, without the smaller one of both ends."""
+    """Where the error has its extrema, one for each run of one sign; of more than enough, without
+    the smaller one of both ends."""
     starts = np.flatnonzero(np.r_[True, np.signbit(off[1:]) != np.signbit(off[:-1])])
     ends = np.r_[starts[1:], len(off)]
     found = [int(a + np.argmax(np.abs(off[a:b]))) for a, b in zip(starts, ends, strict=True)]
@@ -151,7 +159,8 @@ def _refined(off: Callable[[Array], Array], low: float, high: float) -> float:
 
 
 def _odd_series(polynomial: Callable[[Array], Array], degree: int) -> Array:
-    """The coefficients of an odd polynomial of this degree on [-1, 1], from its values at Chebyshev's nodes."""
+    """The coefficients of an odd polynomial of this degree on [-1, 1], from its values at
+    Chebyshev's nodes."""
     nodes = np.cos((2 * np.arange(2 * degree) + 1) * np.pi / (4 * degree))
     coefficients = np.polynomial.chebyshev.chebfit(nodes, polynomial(nodes), degree)
     coefficients[::2] = 0.0

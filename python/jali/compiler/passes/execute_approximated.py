@@ -1,6 +1,8 @@
-"""What a graph of the stage approximate computes, in the clear: the model's own layers between approximated functions.
+"""What a graph of the stage approximate computes, in the clear: the model's own layers between
+approximated functions.
 
-The graph's matrices give the same numbers, but a convolution as a matrix takes tens of times as long as the convolution of the traced graph.
+The graph's matrices give the same numbers, but a convolution as a matrix takes tens of times as
+long as the convolution of the traced graph.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ def unscaled(node: Node, values: Array) -> Array:
 def expected(traced: Graph, approximated: Graph, inputs: Sequence[Array]) -> list[Array]:
     """The outputs (batch, *shape) for examples of every input, all in the model's units.
 
-    traced, approximated: a model's graphs after these stages; in the place of the first, also that after folding.
+    traced, approximated: a model's graphs after these stages; in the place of the first, also that
+        after folding.
     """
     return computed(traced, approximated, inputs, lambda _, values: values)
 
@@ -43,10 +46,12 @@ def computed(
     inputs: Sequence[Array],
     instead: Callable[[Node, Array], Array],
 ) -> list[Array]:
-    """The same. approximated: also a graph with layouts. instead: called with every node of it, and its values in its scale; what it returns is taken
-    for the values. Polynomials far outside of their intervals may give numbers that are not finite."""
+    """The same. approximated: also a graph with layouts. instead: called with every node of it, and
+    its values in its scale; what it returns is taken for the values. Polynomials far outside of
+    their intervals may give numbers that are not finite."""
     given = iter(inputs)
-    # Copies of the bodies of loops are nodes that the model does not name. Their matrices are computed as such.
+    # Copies of the bodies of loops are nodes that the model does not name. Their matrices are
+    # computed as such.
     flat, model = approximated, None if has_loops(traced) else _Model(traced)
     if model is None:
         flat = unrolled(approximated)

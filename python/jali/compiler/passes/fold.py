@@ -1,4 +1,5 @@
-"""Folding: neighbouring linear operations become one matrix, ``affine``, which costs one level whatever it is made of."""
+"""Folding: neighbouring linear operations become one matrix, ``affine``, which costs one level
+whatever it is made of."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ class _Form:
 
     @property
     def is_cheap(self) -> bool:
-        """Whether it only moves and scales the numbers of one node. Its users then take it into their own matrices."""
+        """Whether it only moves and scales the numbers of one node. Its users then take it into
+        their own matrices."""
         single = next(iter(self.maps.values())) if len(self.maps) == 1 else None
         return single is not None and single.used_rows == single.count
 
@@ -41,18 +43,21 @@ class _Form:
 def fold(graph: Graph, *, body: bool = False) -> Graph:
     """The same function with nodes ``affine`` in the place of all linear operations.
 
-    A linear result that several nodes use is computed once and kept, unless it only moves and scales numbers. A reshape
+    A linear result that several nodes use is computed once and kept, unless it only moves and
+    scales numbers. A reshape
     disappears: what uses it takes the same numbers in the same order.
 
-    body: whether it is the body of a loop. The arrays that a loop takes, and the states that its body returns, are nodes of
-    their own, so that they can have the same scale and the same layout. They cost nothing where nothing has to change.
+    body: whether it is the body of a loop. The arrays that a loop takes, and the states that its
+    body returns, are nodes of their own, so that they can have the same scale and the same layout.
+    They cost nothing where nothing has to change.
     """
     return _Folding(graph, body).graph()
 
 
 class _Folding:
-    """forms: what every node of the old graph is made of. sums: in a body, copies and sums of arrays times numbers that are kept as nodes; another
-    such sum may take them apart, and then costs one level as they do.
+    """forms: what every node of the old graph is made of. sums: in a body, copies and sums of
+    arrays times numbers that are kept as nodes; another such sum may take them apart, and then
+    costs one level as they do.
     """
 
     def __init__(self, old: Graph, body: bool) -> None:
@@ -198,7 +203,8 @@ class _Folding:
 
 
 def _used(maps: dict[str, SparseMap]) -> dict[str, SparseMap]:
-    """The maps that have an entry, as those of a part of an array to which a source gives nothing have none. Constants keep one map."""
+    """The maps that have an entry, as those of a part of an array to which a source gives nothing
+    have none. Constants keep one map."""
     used = {name: m for name, m in maps.items() if m.count}
     return used or dict(list(maps.items())[:1])
 
@@ -208,7 +214,8 @@ def _itself(node: Node) -> _Form:
 
 
 def _is_light(form: _Form) -> bool:
-    """Whether an array is made of copies and sums of others, each times one number. A part of an array, with zeros in the place of the rest, is neither."""
+    """Whether an array is made of copies and sums of others, each times one number. A part of an
+    array, with zeros in the place of the rest, is neither."""
     return all(is_light(m) and m.used_rows == m.shape[0] for m in form.maps.values())
 
 

@@ -1,8 +1,11 @@
-"""Arguments of functions that are not defined everywhere: each has an interval of its own, which does not touch 0.
+"""Arguments of functions that are not defined everywhere: each has an interval of its own, which
+does not touch 0.
 
-A function is approximated on the interval that its argument has, centre +- radius. An array that products, loops or outputs take, too, is
-scaled around 0, so that this interval would hold 0: x log(x), or sqrt(a b). Then a copy of the array stands before the function, a
-node ``affine`` that nothing else uses. It has its own centre and radius, which takes one level, and the range that calibration finds for it.
+A function is approximated on the interval that its argument has, centre +- radius. An array that
+products, loops or outputs take, too, is scaled around 0, so that this interval would hold 0: x
+log(x), or sqrt(a b). Then a copy of the array stands before the function, a node ``affine`` that
+nothing else uses. It has its own centre and radius, which takes one level, and the range that
+calibration finds for it.
 """
 
 from __future__ import annotations
@@ -41,13 +44,15 @@ def has_own(function: Node) -> bool:
 
 
 def functions_with_own(names: Collection[str], folded: Graph) -> set[str]:
-    """The functions of a folded graph before which copies stand, by the names of all nodes, with the copies."""
+    """The functions of a folded graph before which copies stand, by the names of all nodes, with
+    the copies."""
     copies = set(names) - {node.name for node in folded}
     return {name.removesuffix(_BEHIND) for name in copies}
 
 
 def shared_arguments(graph: Graph, *, body: bool = False) -> set[str]:
-    """The functions of a folded graph whose argument would be scaled around 0. body: whether it is the body of a loop, which is given the scales of its inputs."""
+    """The functions of a folded graph whose argument would be scaled around 0. body: whether it is
+    the body of a loop, which is given the scales of its inputs."""
     free = _SCALED_FREELY[body:]
     return {
         node.name
@@ -57,7 +62,8 @@ def shared_arguments(graph: Graph, *, body: bool = False) -> set[str]:
 
 
 def is_around_zero(graph: Graph, source: Node, free: Collection[str] = _SCALED_FREELY) -> bool:
-    """Whether an array is scaled around 0, for what it is or for its users. free: operations whose results may be scaled otherwise."""
+    """Whether an array is scaled around 0, for what it is or for its users. free: operations whose
+    results may be scaled otherwise."""
     users = graph.users(source.name)
     shared = any(user.op not in ("function", "polynomial") for user in users)
     corners = any(one.attrs.get("function") in HOMOGENEOUS for one in (source, *users))
@@ -65,7 +71,8 @@ def is_around_zero(graph: Graph, source: Node, free: Collection[str] = _SCALED_F
 
 
 def with_own(graph: Graph, functions: Collection[str]) -> Graph:
-    """The folded graph with copies before these functions. A copy of moved numbers is made from where they come from, which saves its level."""
+    """The folded graph with copies before these functions. A copy of moved numbers is made from
+    where they come from, which saves its level."""
     nodes: list[Node] = []
     for node in graph:
         if node.name in functions and node.op == "function":
@@ -84,7 +91,8 @@ def with_own(graph: Graph, functions: Collection[str]) -> Graph:
 
 
 def factors_of_arguments(graph: Graph) -> dict[str, npt.NDArray[np.bool_]]:
-    """For every input, which of its numbers make an argument 0 by being 0 themselves, because it is a product with them as a factor."""
+    """For every input, which of its numbers make an argument 0 by being 0 themselves, because it is
+    a product with them as a factor."""
     marked = {node.name: np.zeros(node.size, np.bool_) for node in graph}
     for node in _undefined_somewhere(graph):
         marked[node.inputs[0]] |= True

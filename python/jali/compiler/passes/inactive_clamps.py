@@ -1,9 +1,12 @@
-"""Clamps that never act: ReLUs and moduli of numbers that have the same sign whatever the inputs are.
+"""Clamps that never act: ReLUs and moduli of numbers that have the same sign whatever the inputs
+are.
 
-A ReLU of numbers from 0 is the number itself, and of numbers up to 0 it is 0. Both cost nothing, and a ReLU of encrypted numbers takes many
-levels. So x / maximum(norm, 1e-12), minimum(maximum(x, 0), 6) for small x, and the modulus of a sum of squares become what they are on the
-intervals of jali.compiler.passes.intervals: those follow from the ranges that clients keep to and from what functions rely on, so that
-wherever a clamp that was left out would have acted, a client or a function's interval says so as before.
+A ReLU of numbers from 0 is the number itself, and of numbers up to 0 it is 0. Both cost nothing,
+and a ReLU of encrypted numbers takes many levels. So x / maximum(norm, 1e-12), minimum(maximum(x,
+0), 6) for small x, and the modulus of a sum of squares become what they are on the intervals of
+jali.compiler.passes.intervals: those follow from the ranges that clients keep to and from what
+functions rely on, so that wherever a clamp that was left out would have acted, a client or a
+function's interval says so as before.
 """
 
 from __future__ import annotations
@@ -20,10 +23,12 @@ __all__ = ["inactive_clamps", "is_clamp"]
 
 
 def inactive_clamps(graph: Graph) -> dict[str, str]:
-    """The clamps of a calibrated graph that multiply all their numbers by one factor, and what they give: the same, zero, or the negated numbers. Those in loops are left as they are."""
+    """The clamps of a calibrated graph that multiply all their numbers by one factor, and what they
+    give: the same, zero, or the negated numbers. Those in loops are left as they are."""
     if not any(map(is_clamp, graph)):
         return {}
-    # What a clamp relies on counts for the others as long as it stays. So those that need one that goes stay, too.
+    # What a clamp relies on counts for the others as long as it stays. So those that need one that
+    # goes stay, too.
     found = _inactive(graph, ())
     while True:
         still = _inactive(graph, found)

@@ -1,10 +1,13 @@
-"""Intervals: between which numbers every number of every array of a calibrated graph lies, by interval arithmetic.
+"""Intervals: between which numbers every number of every array of a calibrated graph lies, by
+interval arithmetic.
 
-The ranges of the inputs are those that clients keep to. Beside them, a function relies on its argument: it is approximated on an interval,
-outside of which the polynomial means nothing, and what follows from it neither. So whoever asks for the interval of an array
-may take it for granted that the arguments of functions lie where these are approximated (``relied``).
+The ranges of the inputs are those that clients keep to. Beside them, a function relies on its
+argument: it is approximated on an interval, outside of which the polynomial means nothing, and what
+follows from it neither. So whoever asks for the interval of an array may take it for granted that
+the arguments of functions lie where these are approximated (``relied``).
 
-What calibration has seen beyond that is not used: a number may leave what was seen without any function noticing.
+What calibration has seen beyond that is not used: a number may leave what was seen without any
+function noticing.
 """
 
 from __future__ import annotations
@@ -47,7 +50,8 @@ _MOST_ENTRIES = (
 
 
 def intervals(graph: Graph, known: Mapping[str, Interval] | None = None) -> dict[str, Interval]:
-    """The interval of every node of a calibrated graph. known: intervals in which arrays lie besides, see ``relied``."""
+    """The interval of every node of a calibrated graph. known: intervals in which arrays lie
+    besides, see ``relied``."""
     found: dict[str, Interval] = {}
     with np.errstate(all="ignore"):
         for node in graph:
@@ -64,10 +68,11 @@ def intervals(graph: Graph, known: Mapping[str, Interval] | None = None) -> dict
 
 
 def relied(graph: Graph, without: Collection[str] = ()) -> dict[str, Interval]:
-    """Where arrays lie if the arguments of functions lie where these are approximated. without: functions that do not count.
+    """Where arrays lie if the arguments of functions lie where these are approximated. without:
+    functions that do not count.
 
-    What that says of an argument is carried back to what it is made of, number by number, through functions, squares, and those rows of matrices that take
-    a single number.
+    What that says of an argument is carried back to what it is made of, number by number, through
+    functions, squares, and those rows of matrices that take a single number.
     """
     found: dict[str, Interval] = {}
     with np.errstate(all="ignore"):
@@ -145,7 +150,8 @@ def _of_node(node: Node, sources: Sequence[Interval]) -> Interval:
 
 
 def products_range(node: Node, ends: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Between which numbers a product of matrices lies whose numbers lie between these ends: sums of as many products as a row has numbers."""
+    """Between which numbers a product of matrices lies whose numbers lie between these ends: sums
+    of as many products as a row has numbers."""
     count = node.attrs["gain"] * node.attrs["shapes"][0][-1]
     each = [float(count * a * b) for a in ends[0] for b in ends[1]]
     return min(each), max(each)
@@ -179,7 +185,8 @@ def _of_function(name: str, low: Array, high: Array) -> Interval:
 
 
 def _of_polynomial(coefficients: Array, low: Array, high: Array) -> Interval:
-    """Its values at both ends, and at those places between them where it has a least or largest value."""
+    """Its values at both ends, and at those places between them where it has a least or largest
+    value."""
     f = np.polynomial.Polynomial(coefficients).trim()
     turns = np.real(f.deriv().roots()) if f.degree() > 1 else ()  # some may be none: values, too
     values = [f(low), f(high), *(f(np.clip(turn, low, high)) for turn in turns)]

@@ -1,4 +1,5 @@
-"""Levels: how many multiplications still follow every array, until the end or until a bootstrapping."""
+"""Levels: how many multiplications still follow every array, until the end or until a
+bootstrapping."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Levels:
-    """The level of every array of a lowered graph, and of some the level to which they are bootstrapped then.
+    """The level of every array of a lowered graph, and of some the level to which they are
+    bootstrapped then.
 
     slots: with how many slots those are bootstrapped that are not bootstrapped with all.
     """
@@ -56,13 +58,15 @@ def taken(node: Node, k: int = 0) -> int:
 
 
 def conjugated(graph: Graph) -> int:
-    """The highest level at which a graph with levels conjugates, behind overlays; -1 if it does not."""
+    """The highest level at which a graph with levels conjugates, behind overlays; -1 if it does
+    not."""
     nodes = (node for node in graph if any(t.turns for t in node.attrs.get("terms", ())))
     return max((int(node.attrs["level"]) for node in nodes), default=-1)
 
 
 def lowest(graph: Graph) -> Levels:
-    """The lowest levels without a bootstrapping. Low levels are the cheap ones. An input is encrypted at its level."""
+    """The lowest levels without a bootstrapping. Low levels are the cheap ones. An input is
+    encrypted at its level."""
     levels = {node.name: 0 for node in graph}
     for node in reversed(graph.nodes):
         for k, name in enumerate(node.inputs):
@@ -76,15 +80,17 @@ def depth_of(graph: Graph) -> int:
 
 
 def assign_levels(graph: Graph) -> Graph:
-    """The graph; every node has the attribute level, the lowest one that leaves enough for what follows."""
+    """The graph; every node has the attribute level, the lowest one that leaves enough for what
+    follows."""
     return levelled(graph, lowest(graph))
 
 
 def levelled(graph: Graph, levels: Levels) -> Graph:
-    """The graph; every node has the attribute level, and nodes ``bootstrap`` follow the arrays that are restored.
+    """The graph; every node has the attribute level, and nodes ``bootstrap`` follow the arrays that
+    are restored.
 
-    Users take the restored array; as an output, an array is what it was before. Raises InvalidArgument for levels that are not
-    those of this graph, or that some operation cannot have.
+    Users take the restored array; as an output, an array is what it was before. Raises
+    InvalidArgument for levels that are not those of this graph, or that some operation cannot have.
     """
     if (
         set(levels.at) != {node.name for node in graph}
@@ -124,7 +130,8 @@ def levelled(graph: Graph, levels: Levels) -> Graph:
 
 
 def _bootstrap(node: Node, name: str, level: int, slots: int) -> Node:
-    """The node that restores an array to a level, with so many slots, 0 for all. Its numbers are those of the array."""
+    """The node that restores an array to a level, with so many slots, 0 for all. Its numbers are
+    those of the array."""
     dropped = ("by", "terms", "bias", "folds", "maps", "gains", "shape", "shared", "sums")
     attrs: dict[str, Any] = {k: v for k, v in node.attrs.items() if k not in dropped}
     error = node.attrs["by"].error if "by" in node.attrs else 0.0

@@ -1,5 +1,5 @@
-"""How large and how small the numbers of a program may be, so that products, squares and quotients of them are finite. What is compiled and what a file
-may hold have the same limits."""
+"""How large and how small the numbers of a program may be, so that products, squares and quotients
+of them are finite. What is compiled and what a file may hold have the same limits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ _ROUNDED = 2.0**-40
 
 
 def divisible(centre: float, radius: float) -> float:
-    """The radius, or a larger one if all numbers are the centre, or so near to it that they could not be divided by their radius."""
+    """The radius, or a larger one if all numbers are the centre, or so near to it that they could
+    not be divided by their radius."""
     near = abs(centre) * _ROUNDED
     if radius >= max(near, LEAST_WIDTH):
         return radius
@@ -41,7 +42,8 @@ def divisible(centre: float, radius: float) -> float:
 
 
 def outgrown(graph: Graph, most: float) -> str | None:
-    """What has a number above `most`, or one that is not finite: "the weights of NAME" or "the bias of NAME". None if nothing has."""
+    """What has a number above `most`, or one that is not finite: "the weights of NAME" or "the bias
+    of NAME". None if nothing has."""
     for node in graph:
         if node.op == "loop":
             inside = outgrown(node.attrs["body"], most)
@@ -57,7 +59,8 @@ def outgrown(graph: Graph, most: float) -> str | None:
 
 @contextmanager
 def refusing_overflow() -> Iterator[None]:
-    """Arithmetic with numbers of a file: what overflows, divides by 0 or has no value raises CorruptData."""
+    """Arithmetic with numbers of a file: what overflows, divides by 0 or has no value raises
+    CorruptData."""
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
             yield

@@ -1,7 +1,9 @@
-"""The scales of loops: what enters a loop has the scale that its body expects, and a state has one scale in all iterations.
+"""The scales of loops: what enters a loop has the scale that its body expects, and a state has one
+scale in all iterations.
 
-A loop's states, sequences and collected arrays have centre 0. The radius of a state is at least the largest number that it holds in any iteration. If
-the body returns a multiple of an array that is larger in its own scale, the state takes that scale: nothing is multiplied then.
+A loop's states, sequences and collected arrays have centre 0. The radius of a state is at least the
+largest number that it holds in any iteration. If the body returns a multiple of an array that is
+larger in its own scale, the state takes that scale: nothing is multiplied then.
 """
 
 from __future__ import annotations
@@ -30,8 +32,9 @@ _EQUAL = 1e-9
 
 @dataclass(frozen=True)
 class LoopRadii:
-    """The radius of each output of the body, states first, and of each sequence. kept: of nodes in the body that a state repeats. given: of nodes around the loop,
-    of which the first states are made.
+    """The radius of each output of the body, states first, and of each sequence. kept: of nodes in
+    the body that a state repeats. given: of nodes around the loop, of which the first states are
+    made.
     """
 
     outputs: tuple[float, ...]
@@ -62,7 +65,8 @@ class LoopRadii:
 
 
 def fixed_by_loops(graph: Graph, radii: dict[str, LoopRadii], path: str) -> dict[str, float]:
-    """The radii of the nodes that loops of the graph take. Loops that are not in `radii` yet are added, by path and name."""
+    """The radii of the nodes that loops of the graph take. Loops that are not in `radii` yet are
+    added, by path and name."""
     fixed: dict[str, float] = {}
     for node in graph:
         if node.op == "loop":
@@ -82,7 +86,8 @@ def inputs_at_start(node: Node, inputs: Sequence[Node]) -> list[Node]:
 def settled(
     made: Graph, radii: Mapping[str, LoopRadii], path: str = "", *, sums: bool = True
 ) -> dict[str, LoopRadii]:
-    """Radii with which fewer states have to be multiplied, for a graph that was made with `radii`. sums: also fewer arrays of sums in bodies."""
+    """Radii with which fewer states have to be multiplied, for a graph that was made with `radii`.
+    sums: also fewer arrays of sums in bodies."""
     found = dict(radii)
     for node in made:
         if node.op != "loop":
@@ -125,7 +130,8 @@ def settled(
 def _widened(
     body: Graph, name: str, factor: float, states: Collection[str] = ()
 ) -> dict[str, float]:
-    """Radii of nodes that make the radius of a node larger by a factor; none if it cannot be chosen. states: ports of the body whose radius can be."""
+    """Radii of nodes that make the radius of a node larger by a factor; none if it cannot be
+    chosen. states: ports of the body whose radius can be."""
     node = body[name]
     if name in states or node.op == "affine" or node.attrs.get("free"):
         return {name: float(node.attrs["radius"]) * factor}
@@ -138,7 +144,8 @@ def _widened(
 
 
 def _base(body: Graph, name: str) -> str:
-    """The array that has the radius of a node, because this is a multiple of it, with or without a constant."""
+    """The array that has the radius of a node, because this is a multiple of it, with or without a
+    constant."""
     node = body[name]
     if node.op != "affine" or len(node.inputs) > 1 or multiple_of(node.attrs["maps"][0]) is None:
         return name
@@ -157,7 +164,8 @@ def multiplies(made: Graph) -> bool:
 
 @dataclass(frozen=True)
 class _Sum:
-    """Nodes that are the sum of multiples of the same arrays, each as it is or with its numbers moved round, beside what matrices add.
+    """Nodes that are the sum of multiples of the same arrays, each as it is or with its numbers
+    moved round, beside what matrices add.
 
     gains: the radius of the sum with which an array would be multiplied by 1.
     """
@@ -172,8 +180,8 @@ def _own(alike: _Sum) -> float:
 
 
 def _sums(body: Graph) -> list[_Sum]:
-    """The sums of multiples of whole arrays, and arrays with a constant added: those of the same multiples together. What matrices multiply takes a level
-    anyway, and is no part of them."""
+    """The sums of multiples of whole arrays, and arrays with a constant added: those of the same
+    multiples together. What matrices multiply takes a level anyway, and is no part of them."""
     found: dict[tuple[object, ...], _Sum] = {}
     for node in body:
         if node.op != "affine" or np.ndim(node.attrs["radius"]):
@@ -219,8 +227,9 @@ def _equalled(
     free: Collection[str],
     rigid: Collection[str],
 ) -> tuple[dict[str, float], list[float]]:
-    """Radii of nodes and of outputs of a body, with which sums of the same arrays multiply them by whole numbers. They are as they were if some array
-    cannot be given its radius. free: states whose radius can be chosen. rigid: sums, whose radius other arrays follow."""
+    """Radii of nodes and of outputs of a body, with which sums of the same arrays multiply them by
+    whole numbers. They are as they were if some array cannot be given its radius. free: states
+    whose radius can be chosen. rigid: sums, whose radius other arrays follow."""
     found, states = dict(kept), list(outputs)
     ports = {port.name: k for k, port in enumerate(body.inputs) if port.name in free}
     now = {**kept, **{name: states[k] for name, k in ports.items()}}
@@ -238,7 +247,8 @@ def _equalled(
             continue
         if not way:
             return dict(kept), list(outputs)
-        # The smallest gain that the array's numbers allow for, if its radius was chosen, so that it may be smaller.
+        # The smallest gain that the array's numbers allow for, if its radius was chosen, so that it
+        # may be smaller.
         chosen = all(one in now and _is_near(body[one], now[one]) for one in way)
         share = max(_largest(body[one]) / size for one, size in way.items()) if chosen else 1.0
         power = 2 if _is_square(body, name) else 1
@@ -276,7 +286,8 @@ def _largest(node: Node) -> float:
 
 
 def _only_factor(node: Node) -> float | None:
-    """The positive number of which the node is the multiple of its only source; None if it is something else."""
+    """The positive number of which the node is the multiple of its only source; None if it is
+    something else."""
     if node.op != "affine" or len(node.inputs) != 1 or np.any(node.attrs["bias"]):
         return None
     factor = factor_of(node.attrs["maps"][0])

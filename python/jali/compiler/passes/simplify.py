@@ -1,8 +1,9 @@
-"""Simplification: operations of a traced graph that become cheaper ones, or nothing, which folding then takes in.
+"""Simplification: operations of a traced graph that become cheaper ones, or nothing, which folding
+then takes in.
 
 - A clamp that never acts is what it takes, or 0, see jali.compiler.passes.inactive_clamps.
-- The inverse of a square root, or of products of square roots, is that of inverse square roots: x / |x| and cosines of angles then take one function
-  instead of two in a row.
+- The inverse of a square root, or of products of square roots, is that of inverse square roots: x /
+  |x| and cosines of angles then take one function instead of two in a row.
 
 What is changed is a mapping from names of nodes, which files keep: to a word of KINDS.
 """
@@ -35,7 +36,8 @@ def simplified(
 ) -> tuple[Changes, dict[str, Graph]]:
     """What can be changed in a traced graph, and the stages simplify, fold and calibrate.
 
-    exact: the value of every node for the examples. calibrated: what calibrates a folded graph of which it is given these values.
+    exact: the value of every node for the examples. calibrated: what calibrates a folded graph of
+        which it is given these values.
     """
     changes, stages = _without_roots(graph, {})
 

@@ -1,7 +1,8 @@
-"""Unrolling: a loop becomes a row of copies of its body, which share the body's matrices, polynomials and layouts.
+"""Unrolling: a loop becomes a row of copies of its body, which share the body's matrices,
+polynomials and layouts.
 
-A copy is a few nodes that refer to the same objects. Their matrices become diagonals once, and diagonals are encoded once for each
-level at which some iteration uses them.
+A copy is a few nodes that refer to the same objects. Their matrices become diagonals once, and
+diagonals are encoded once for each level at which some iteration uses them.
 """
 
 from __future__ import annotations
@@ -29,22 +30,23 @@ def has_loops(graph: Graph) -> bool:
 def unrolled(graph: Graph) -> Graph:
     """The same approximated graph without loops.
 
-    Its nodes have the attributes: like, the name of the node of ``shortened`` that does the same; alike, which nodes with the same
-    value share, because they have to lie alike: a state of a loop, or an element of a sequence; and step, the loop and the
-    iteration of a copy.
+    Its nodes have the attributes: like, the name of the node of ``shortened`` that does the same;
+    alike, which nodes with the same value share, because they have to lie alike: a state of a loop,
+    or an element of a sequence; and step, the loop and the iteration of a copy.
     """
     return _Unrolling(graph, None).graph().needed() if has_loops(graph) else graph
 
 
 def shortened(graph: Graph) -> Graph:
-    """The graph that ``unrolled`` would give if loops had two iterations at most. Layouts are chosen for it. The attribute times says for how many iterations a
-    copy stands."""
+    """The graph that ``unrolled`` would give if loops had two iterations at most. Layouts are
+    chosen for it. The attribute times says for how many iterations a copy stands."""
     return _elements_late(_Unrolling(graph, _STEADY).graph()) if has_loops(graph) else graph
 
 
 def _elements_late(graph: Graph) -> Graph:
-    """The same graph in another order: elements of sequences come right before the iteration that takes them, and those of iterations that are left out at the end. A
-    search that keeps the cheapest beginnings then compares them with the iteration, and not without it."""
+    """The same graph in another order: elements of sequences come right before the iteration that
+    takes them, and those of iterations that are left out at the end. A search that keeps the
+    cheapest beginnings then compares them with the iteration, and not without it."""
     late: dict[str, Node] = {}
     nodes: list[Node] = []
 
@@ -80,7 +82,8 @@ class _Unrolling:
     def _copied(
         self, graph: Graph, names: dict[str, str], path: str, like: str, extra: dict[str, Any]
     ) -> None:
-        """Adds the nodes of a graph. names: what its nodes are called in the new one; the inputs of a body are there already."""
+        """Adds the nodes of a graph. names: what its nodes are called in the new one; the inputs of
+        a body are there already."""
         alike: dict[str, str] = {}
         for node in graph:
             if node.op == "loop":
@@ -133,12 +136,14 @@ class _Unrolling:
                         self.nodes[k] = self.nodes[k].with_attrs(alike=group)
             made.append([self._result(called[n]) for n in body.outputs])
             states = made[-1][: len(states)]
-        # Where iterations are left out, what the last one that is there collects stands for what they would.
+        # Where iterations are left out, what the last one that is there collects stands for what
+        # they would.
         self.parts[name] = [made[min(step, count - 1)][k] for k, step in parts_of(attrs)]
         self.sizes[name] = sizes_of(attrs)
 
     def _result(self, name: str) -> str:
-        """The node that holds an array: for a loop of one state, this state after the last iteration."""
+        """The node that holds an array: for a loop of one state, this state after the last
+        iteration."""
         return self.parts[name][0] if name in self.parts else name
 
     def _split(self, node: Node, inputs: Sequence[str]) -> Node:

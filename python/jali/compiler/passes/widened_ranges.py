@@ -1,7 +1,8 @@
 """Ranges that also hold when functions are replaced by approximations.
 
-Calibration says between which numbers the arrays of the exact graph lie, and some of these ranges are proven: a sum of ReLUs is never below 0. That
-of their approximations may be, by as much as each of them is off. So every range that follows from those of functions gets room for their errors. A
+Calibration says between which numbers the arrays of the exact graph lie, and some of these ranges
+are proven: a sum of ReLUs is never below 0. That of their approximations may be, by as much as each
+of them is off. So every range that follows from those of functions gets room for their errors. A
 range that was seen, not proven, has its margin for that.
 """
 
@@ -30,10 +31,12 @@ class TooCoarse(InvalidArgument):
 
 
 def widened(graph: Graph, error: float) -> Graph:
-    """The calibrated graph with ranges that hold if every function is off by at most `error` of its largest value.
+    """The calibrated graph with ranges that hold if every function is off by at most `error` of its
+    largest value.
 
-    Functions that keep the scale of what they take, and products, whose scale is that of their factors, may leave low and high: `beyond` says by how
-    much at most. Loops, and what they take, keep the ranges of all their iterations.
+    Functions that keep the scale of what they take, and products, whose scale is that of their
+    factors, may leave low and high: `beyond` says by how much at most. Loops, and what they take,
+    keep the ranges of all their iterations.
     """
     nodes: dict[str, Node] = {}
     ranges: dict[str, Range] = {}  # of what is computed
@@ -67,7 +70,8 @@ def _ends(source: Range) -> tuple[float, float]:
 
 
 def _affine(node: Node, graph: Graph, sources: Sequence[Range]) -> tuple[float, float]:
-    """The range of a matrix's result: where it was what is proven of the exact sources, it becomes what is proven of these."""
+    """The range of a matrix's result: where it was what is proven of the exact sources, it becomes
+    what is proven of these."""
     low, high = float(node.attrs["low"]), float(node.attrs["high"])
     exact = [(n.attrs["low"], n.attrs["high"]) for n in (graph[name] for name in node.inputs)]
     was, now = (affine_bounds(node, of) for of in (exact, sources))

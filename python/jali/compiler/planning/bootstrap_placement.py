@@ -1,4 +1,5 @@
-"""Levels and bootstraps of a lowered graph: which arrays may be bootstrapped, what everything costs, and the cheapest plan."""
+"""Levels and bootstraps of a lowered graph: which arrays may be bootstrapped, what everything
+costs, and the cheapest plan."""
 
 from __future__ import annotations
 
@@ -23,10 +24,12 @@ _LARGEST = (
 
 
 def refusal(node: Node, most: float) -> str:
-    """Why an array must not be bootstrapped; "" if it may. most: bootstrap_max_magnitude of the parameters.
+    """Why an array must not be bootstrapped; "" if it may. most: bootstrap_max_magnitude of the
+    parameters.
 
-    Bootstrapping is as precise as its parameters promise for numbers of modulus up to 1. Slots between the numbers lose precision, which
-    nobody needs, but must not leave the range in which the modular reduction works.
+    Bootstrapping is as precise as its parameters promise for numbers of modulus up to 1. Slots
+    between the numbers lose precision, which nobody needs, but must not leave the range in which
+    the modular reduction works.
     """
     if node.op in ("input", "bootstrap"):
         return f"{node.name} is {one_text(node.op)}"
@@ -46,7 +49,8 @@ def refusal(node: Node, most: float) -> str:
 
 
 def repeated_after(layout: Layout, slots: int) -> int:
-    """After how many of all slots the numbers of every ciphertext repeat: the fewest with which they can be bootstrapped, at least 2."""
+    """After how many of all slots the numbers of every ciphertext repeat: the fewest with which
+    they can be bootstrapped, at least 2."""
     lanes = slots // layout.slots
     return max(2, layout.period * lanes) if layout.ciphertexts == 1 else slots
 
@@ -58,7 +62,8 @@ def _ways(layout: Layout, slots: int, packings: Sequence[int]) -> list[int]:
 
 
 def _work(node: Node) -> tuple[object, ...]:
-    """What nodes have in common that cost the same, as the iterations of a loop do, which share objects."""
+    """What nodes have in common that cost the same, as the iterations of a loop do, which share
+    objects."""
     attrs = node.attrs
     objects = (attrs["layout"], attrs.get("by"), *attrs.get("terms", ()))
     return (node.op, len(node.inputs), attrs.get("shared"), attrs.get("sums"), *map(id, objects))
@@ -67,7 +72,8 @@ def _work(node: Node) -> tuple[object, ...]:
 def problem_of(
     graph: Graph, params: Params, costs: Costs, packings: Sequence[int] = (0,)
 ) -> Problem:
-    """The abstract problem of a lowered graph. packings: with how many slots there are keys to bootstrap, 0 for all."""
+    """The abstract problem of a lowered graph. packings: with how many slots there are keys to
+    bootstrap, 0 for all."""
     stages, most = [], params.bootstrap_max_magnitude
     known: dict[tuple[object, ...], tuple[int, ...]] = {}
     of_restored = cache(costs.restored)
@@ -86,7 +92,8 @@ def problem_of(
 
 
 def verify(graph: Graph, params: Params) -> None:
-    """Raises InvalidArgument if the bootstraps of a graph with levels are not those that parameters can do."""
+    """Raises InvalidArgument if the bootstraps of a graph with levels are not those that parameters
+    can do."""
     for node in graph:
         if node.op == "bootstrap":
             source = graph[node.inputs[0]]
@@ -108,8 +115,8 @@ def best_levels(
     packings: Sequence[int] = (0,),
     below: int = NEVER,
 ) -> tuple[Levels, Placement]:
-    """The cheapest levels and bootstraps. packings: see problem_of. Raises Unsupported, which names what is too deep, if there are none, or none that
-    cost less than `below`."""
+    """The cheapest levels and bootstraps. packings: see problem_of. Raises Unsupported, which names
+    what is too deep, if there are none, or none that cost less than `below`."""
     plan = placed(problem_of(graph, params, costs, packings), below=below)
     if plan is not None:
         ways = {

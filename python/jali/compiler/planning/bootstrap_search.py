@@ -1,12 +1,15 @@
-"""Where to bootstrap, and at which level to compute every array: the cheapest plan of an abstract graph.
+"""Where to bootstrap, and at which level to compute every array: the cheapest plan of an abstract
+graph.
 
-A stage computes an array at a level. It costs more at a high level than at a low one. It takes its inputs that many levels above as its operation
-takes. What lies above is brought down for nothing. An array that is still high enough may be bootstrapped to a level again; one
-bootstrapping serves all users, as they may bring it down as they need it.
+A stage computes an array at a level. It costs more at a high level than at a low one. It takes its
+inputs that many levels above as its operation takes. What lies above is brought down for nothing.
+An array that is still high enough may be bootstrapped to a level again; one bootstrapping serves
+all users, as they may bring it down as they need it.
 
-So every array has two variables, the level at which it is computed and the one from which its users take it, and every edge a
-condition between two variables. ``elimination`` finds the cheapest values: paths, branches and joins are reduced from
-the innermost out, as a residual region becomes a table of (level at its fork, level at its join).
+So every array has two variables, the level at which it is computed and the one from which its users
+take it, and every edge a condition between two variables. ``elimination`` finds the cheapest
+values: paths, branches and joins are reduced from the innermost out, as a residual region becomes a
+    table of (level at its fork, level at its join).
 """
 
 from __future__ import annotations
@@ -32,9 +35,9 @@ class Undecided(Unsupported):
 class Stage:
     """One array of a problem.
 
-    inputs: (array, levels that the operation takes of it). costs: of its computation by the level of the result, NEVER where it
-    is not possible. restored: for each way to bootstrap it, what that costs by the level to which it leads; empty if it must not be
-    bootstrapped.
+    inputs: (array, levels that the operation takes of it). costs: of its computation by the level
+    of the result, NEVER where it is not possible. restored: for each way to bootstrap it, what that
+    costs by the level to which it leads; empty if it must not be bootstrapped.
     """
 
     name: str
@@ -70,7 +73,8 @@ class Placement:
     """A plan: the level of every array, the levels to which some are restored, and the cost.
 
     ways: of every array that is restored, the number of the way among those of its stage.
-    bound: no plan costs less. It equals the cost unless the graph is so entangled that tables had to be split.
+    bound: no plan costs less. It equals the cost unless the graph is so entangled that tables had
+        to be split.
     """
 
     levels: dict[str, int]
@@ -84,10 +88,11 @@ _Pattern = tuple[tuple[str, int], ...]
 
 
 def _tables(problem: Problem, fresh: Collection[str]) -> list[Table]:
-    """The costs of all arrays, and the conditions between them. What is equal is the same object, such as the tables of a loop's iterations.
+    """The costs of all arrays, and the conditions between them. What is equal is the same object,
+    such as the tables of a loop's iterations.
 
-    Arrays that take the same inputs share a variable: the highest level at which these can be used together. fresh: inputs that lie at the top, and
-    have no variables.
+    Arrays that take the same inputs share a variable: the highest level at which these can be used
+    together. fresh: inputs that lie at the top, and have no variables.
     """
     size = problem.depth + 1
     levels = np.arange(size)
@@ -143,7 +148,8 @@ def _own(stage: Stage, problem: Problem) -> Costs:
 
 
 def _fresh(problem: Problem) -> set[str]:
-    """The arrays that may lie at the top, because they cost the same at every level: the client's inputs."""
+    """The arrays that may lie at the top, because they cost the same at every level: the client's
+    inputs."""
     return {
         stage.name
         for stage in problem.stages
@@ -152,7 +158,8 @@ def _fresh(problem: Problem) -> set[str]:
 
 
 def _most_taken(stage: Stage) -> dict[str, int]:
-    """The levels that an operation takes of each of its inputs, of which some may be given twice."""
+    """The levels that an operation takes of each of its inputs, of which some may be given
+    twice."""
     most: dict[str, int] = {}
     for name, taken in stage.inputs:
         most[name] = max(taken, most.get(name, 0))
@@ -160,7 +167,8 @@ def _most_taken(stage: Stage) -> dict[str, int]:
 
 
 def _together(most: Mapping[str, int], fresh: Collection[str]) -> tuple[_Pattern, int]:
-    """The inputs with how many levels more each takes than the one that takes the fewest, and these."""
+    """The inputs with how many levels more each takes than the one that takes the fewest, and
+    these."""
     others = {name: taken for name, taken in most.items() if name not in fresh}
     least = min(others.values(), default=0)
     return tuple(sorted((name, taken - least) for name, taken in others.items())), least
@@ -179,10 +187,12 @@ def _meet(pattern: _Pattern) -> str:
 
 
 def placed(problem: Problem, limit: int = LIMIT, below: int = NEVER) -> Placement | None:
-    """The cheapest plan, or None if there is none that costs less than `below`. Of several, it is the same on every machine.
+    """The cheapest plan, or None if there is none that costs less than `below`. Of several, it is
+    the same on every machine.
 
-    limit: entries of the largest table; smaller ones make plans that may not be the cheapest, with a bound. The plan then costs no more than
-    one that bootstraps only arrays of which a bootstrapping costs least, such as the single ciphertexts of a loop.
+    limit: entries of the largest table; smaller ones make plans that may not be the cheapest, with
+    a bound. The plan then costs no more than one that bootstraps only arrays of which a
+    bootstrapping costs least, such as the single ciphertexts of a loop.
 
     Raises Undecided if it found none, and cannot tell that there is none.
     """
@@ -227,7 +237,8 @@ def _undecided(problem: Problem, found: Found, limit: int) -> Undecided:
 
 
 def _with_few(problem: Problem) -> Problem:
-    """The same problem, in which only those arrays may be bootstrapped of which a bootstrapping costs least."""
+    """The same problem, in which only those arrays may be bootstrapped of which a bootstrapping
+    costs least."""
     least = {s.name: int(s.cheapest.min()) for s in problem.stages if s.restored}
     lowest = min(least.values(), default=0)
     dear = {name for name, cost in least.items() if cost > lowest}
@@ -239,7 +250,8 @@ Levels = tuple[dict[str, int], dict[str, int]]
 
 
 def _read(problem: Problem, values: Mapping[str, int]) -> Levels:
-    """The plan of the values of all variables. What the client sends lies as low as its users allow."""
+    """The plan of the values of all variables. What the client sends lies as low as its users
+    allow."""
     fresh = _fresh(problem)
     levels = {s.name: values[_at(s.name)] for s in problem.stages if s.name not in fresh}
     above = {name: values[_from(name)] for name in levels}
@@ -252,10 +264,12 @@ def _read(problem: Problem, values: Mapping[str, int]) -> Levels:
 
 
 def passage(problem: Problem, source: str, target: str, limit: int = LIMIT) -> Costs:
-    """What the arrays cost together, by (level from which `source` is taken, level from which `target` is taken).
+    """What the arrays cost together, by (level from which `source` is taken, level from which
+    `target` is taken).
 
-    It is the table of a region with one entry and one exit, such as a residual block or one step of a loop. Its least costs of k steps are its
-    powers with sums in the place of products and minima in the place of sums.
+    It is the table of a region with one entry and one exit, such as a residual block or one step of
+    a loop. Its least costs of k steps are its powers with sums in the place of products and minima
+    in the place of sums.
     """
     kept = (_from(source), _from(target))
     tables = _tables(problem, _fresh(problem) - {source, target})
@@ -267,8 +281,9 @@ def passage(problem: Problem, source: str, target: str, limit: int = LIMIT) -> C
 
 
 def _lazy(problem: Problem) -> tuple[int, Levels] | None:
-    """A plan that computes every array as high as its inputs allow, and bootstraps an array to the top where one of its users would come out
-    too low. Afterwards, everything is brought down as far as possible."""
+    """A plan that computes every array as high as its inputs allow, and bootstraps an array to the
+    top where one of its users would come out too low. Afterwards, everything is brought down as far
+    as possible."""
     depth, due = problem.depth, problem.due
     stages = {stage.name: stage for stage in problem.stages}
     least = _least(problem)
@@ -305,7 +320,8 @@ def _lazy(problem: Problem) -> tuple[int, Levels] | None:
 
 
 def _least(problem: Problem) -> dict[str, int]:
-    """For every array, the level below which neither the rest of the graph nor a bootstrapping can follow."""
+    """For every array, the level below which neither the rest of the graph nor a bootstrapping can
+    follow."""
     found = {stage.name: 0 for stage in problem.stages}
     for stage in reversed(problem.stages):
         if stage.restored:

@@ -1,6 +1,8 @@
-"""Planning with bootstrapping: the cheapest parameters, levels and bootstraps of a graph, for bootstrappings that are as precise as they must be.
+"""Planning with bootstrapping: the cheapest parameters, levels and bootstraps of a graph, for
+bootstrappings that are as precise as they must be.
 
-Ring and levels are those of the cheapest plan. A search begins with the bits of precision that an estimate needs, and asks for more or fewer after a trial run.
+Ring and levels are those of the cheapest plan. A search begins with the bits of precision that an
+estimate needs, and asks for more or fewer after a trial run.
 """
 
 from __future__ import annotations
@@ -43,14 +45,15 @@ _PRICED = 1 / 40  # part of what is left to do that the levels of one of many pa
 
 
 def _likelier(one: Unsupported | None, other: Unsupported) -> Unsupported:
-    """Of the reasons why there is no plan with some parameters and with others, the one with which there may be a plan; else the last."""
+    """Of the reasons why there is no plan with some parameters and with others, the one with which
+    there may be a plan; else the last."""
     return one if isinstance(one, Undecided) else other
 
 
 @dataclass(frozen=True)
 class _Found:
-    """A plan with bootstrapping: its cost, the precision of bootstrappings in bits, parameters, levels, costs of operations, and whether sums are taken
-    apart."""
+    """A plan with bootstrapping: its cost, the precision of bootstrappings in bits, parameters,
+    levels, costs of operations, and whether sums are taken apart."""
 
     cost: int
     bits: float
@@ -62,8 +65,8 @@ class _Found:
 
 @dataclass
 class BootstrappingPlanner:
-    """Planning with bootstrapping. Lowered graphs are kept by the number of slots and by whether they may be bootstrapped, and numbers of diagonals
-    for all plans."""
+    """Planning with bootstrapping. Lowered graphs are kept by the number of slots and by whether
+    they may be bootstrapped, and numbers of diagonals for all plans."""
 
     graph: Graph
     precision_bits: float
@@ -86,7 +89,8 @@ class BootstrappingPlanner:
         self._needed = needed_bits(self._flat, self.precision_bits, average=True)
 
     def weights(self, params: Params) -> Weights:
-        """Those of the ring of these parameters: of its preset or, where there is none, of the first parameters that are tried in it."""
+        """Those of the ring of these parameters: of its preset or, where there is none, of the
+        first parameters that are tried in it."""
         if params.slots not in self._weights:
             if params.log_n in PRESETS:
                 params = params_of(params.log_n, params.word)
@@ -94,7 +98,8 @@ class BootstrappingPlanner:
         return self._weights[params.slots]
 
     def stages(self, params: Params, apart: bool = True) -> dict[str, Graph]:
-        """The stages after approximation without bootstrapping, which depend on the number of slots alone, and on whether sums are taken apart."""
+        """The stages after approximation without bootstrapping, which depend on the number of slots
+        alone, and on whether sums are taken apart."""
         kind = params.slots // self.lanes, params.bootstraps, apart
         if kind not in self._lowered:
             if not apart and not has_parts(self.stages(params)["layout"]):
@@ -119,9 +124,11 @@ class BootstrappingPlanner:
         both: bool = False,
         below: int = NEVER,
     ) -> tuple[Levels, int, bool]:
-        """The levels of the cheapest plan, its cost, and whether sums are taken apart in it. both: whether that is compared with a plan in which they are
-        not. It may be better, because the parts of a sum may have to be bootstrapped in its place. Otherwise that is done if there is no plan with sums
-        taken apart. Raises Unsupported if there is none that costs less than `below`."""
+        """The levels of the cheapest plan, its cost, and whether sums are taken apart in it. both:
+        whether that is compared with a plan in which they are not. It may be better, because the
+        parts of a sum may have to be bootstrapped in its place. Otherwise that is done if there is
+        no plan with sums taken apart. Raises Unsupported if there is none that costs less than
+        `below`."""
         found: list[tuple[int, bool, Levels]] = []
         refused: Unsupported | None = None
         for apart in (True, False):
@@ -143,8 +150,8 @@ class BootstrappingPlanner:
         return levels, cost, apart
 
     def _kept_keys(self, params: Params, packings: Sequence[int] = (0,)) -> tuple[str | int, float]:
-        """As kept_keys, for the memory of keys. If they share it with the matrices, these are integers, the smallest kind that needs no work of the
-        host."""
+        """As kept_keys, for the memory of keys. If they share it with the matrices, these are
+        integers, the smallest kind that needs no work of the host."""
         if self.key_memory is not None:
             return kept_keys(params, self.key_memory, packings)
         if params.slots not in self._integers:
@@ -159,13 +166,15 @@ class BootstrappingPlanner:
         return kept_keys(params, room, packings)
 
     def _rings(self, bits: float) -> list[Bootstrapping]:
-        """The rings in which bootstrappings have so many bits of precision. Those of before have made some parameters, which takes time."""
+        """The rings in which bootstrappings have so many bits of precision. Those of before have
+        made some parameters, which takes time."""
         if bits not in self._made_rings:
             self._made_rings[bits] = rings(bits, self.lanes, self.device)
         return self._made_rings[bits]
 
     def _cheapest(self, bits: float, before: _Found | None = None) -> _Found:
-        """The cheapest plan whose bootstrappings have so many bits of precision, or on a GPU up to MORE_BITS more.
+        """The cheapest plan whose bootstrappings have so many bits of precision, or on a GPU up to
+        MORE_BITS more.
 
         before: the best plan for about as many bits, from which this one does not differ by much.
         """
@@ -198,7 +207,8 @@ class BootstrappingPlanner:
                 if near is not None and ring.log_n == near.log_n:
                     levels = near.depth - near.bootstrap_level
                     now = ring.at(levels)
-                    # With another word, or without security, other levels or another ring may be better now.
+                    # With another word, or without security, other levels or another ring may be
+                    # better now.
                     if now is not None and now.word == near.word:
                         self._climb(ring, price, levels)
             for ring in every if not found else ():
@@ -211,13 +221,15 @@ class BootstrappingPlanner:
         return self._whole(min(found, key=lambda plan: plan.cost))
 
     def _whole(self, best: _Found) -> _Found:
-        """The best plan of its parameters, with sums taken apart or not, and with sparse bootstrappings."""
+        """The best plan of its parameters, with sums taken apart or not, and with sparse
+        bootstrappings."""
         placed, cost, apart = self._placed(best.params, best.costs, both=True)
         return self._sparser(_Found(cost, best.bits, best.params, placed, best.costs, apart))
 
     def _sparser(self, full: _Found) -> _Found:
-        """The plan, or a cheaper one of the same parameters with keys for n slots, alone or beside those for all slots, where n is a number of slots
-        after which an array repeats that the plan bootstraps. Keys of more bytes than the plan has must save _WORTH_KEYS of its cost."""
+        """The plan, or a cheaper one of the same parameters with keys for n slots, alone or beside
+        those for all slots, where n is a number of slots after which an array repeats that the plan
+        bootstraps. Keys of more bytes than the plan has must save _WORTH_KEYS of its cost."""
         best, params = full, full.params
         low = self.stages(params, full.apart)["lower"]
         every = params.slots
@@ -255,7 +267,8 @@ class BootstrappingPlanner:
     def _climb(
         self, ring: Bootstrapping, price: Callable[[Bootstrapping, int], int], levels: int
     ) -> None:
-        """Prices plans of a ring with numbers of levels near this one, and on from the best as long as more or fewer levels are better."""
+        """Prices plans of a ring with numbers of levels near this one, and on from the best as long
+        as more or fewer levels are better."""
         prices: dict[int, int] = {}
         while True:
             for other in range(max(1, levels - _NEAR), levels + _NEAR + 1):
@@ -267,7 +280,8 @@ class BootstrappingPlanner:
             levels = best
 
     def _search(self, ring: Bootstrapping, price: Callable[[Bootstrapping, int], int]) -> None:
-        """Prices plans of a ring with several numbers of levels between bootstrappings: every third, and those beside the best."""
+        """Prices plans of a ring with several numbers of levels between bootstrappings: every
+        third, and those beside the best."""
         least = self._least
         most = ring.most(least)
         if not most:
@@ -315,8 +329,9 @@ class BootstrappingPlanner:
                 demand = demanded(machine, laid_out=stages["layout"], samples=self.samples)[0]
                 return Plan(stages, machine, demand, found.costs, weights)
             which = "none"
-        # A loop multiplies noise by the same matrices in every step, which turns it into the directions that they enlarge most. The noise of a softmax lies
-        # in the directions of the values that it weighs. The sums of squares of the rows of matrices do not tell.
+        # A loop multiplies noise by the same matrices in every step, which turns it into the
+        # directions that they enlarge most. The noise of a softmax lies in the directions of the
+        # values that it weighs. The sums of squares of the rows of matrices do not tell.
         turned = any(node.op == "products" for node in stages["levels"])
         samples = self.samples if self.samples and (turned or self.samples.has_loops) else None
         demand, machine.claims = demanded(
@@ -336,8 +351,8 @@ class BootstrappingPlanner:
         return self._fewer_bits(last[-1], enough) or enough
 
     def _fewer_bits(self, found: _Found, enough: Plan) -> Plan | None:
-        """A cheaper plan with less precise bootstrappings that are precise enough, if the first has bits to spare: more were asked for to begin with, or
-        to have words of 32 bits."""
+        """A cheaper plan with less precise bootstrappings that are precise enough, if the first has
+        bits to spare: more were asked for to begin with, or to have words of 32 bits."""
         spare = -missing_bits(enough, self._needed) - FINE
         if spare < _SPARE or self.insecure_ring is not None:
             return None

@@ -1,14 +1,19 @@
-"""A run without keys: it computes meaningless numbers, at the levels and with the noise of right ones.
+"""A run without keys: it computes meaningless numbers, at the levels and with the noise of right
+ones.
 
-It says which keys a program uses, how much noise its results have and how long it takes, before any key exists. If nobody asks for times,
-the run is a dry one: its engine does no arithmetic, and what ciphertexts carry beside their residues is the same.
+It says which keys a program uses, how much noise its results have and how long it takes, before any
+key exists. If nobody asks for times, the run is a dry one: its engine does no arithmetic, and what
+ciphertexts carry beside their residues is the same.
 
-The estimates that ciphertexts carry are averages over all slots, also those between the numbers, and take the terms of a polynomial as
-independent. In the depth that bootstrapping allows for, the first makes them too small by bits and the second too large beyond all bounds. There, every
-operation is run on fresh inputs, for the noise that it adds to that of its inputs (jali.compiler.noise.array_noise). A bootstrapping is not run: its noise is that of the same circuit on a small ring. The program's
-ciphertexts carry these figures.
+The estimates that ciphertexts carry are averages over all slots, also those between the numbers,
+and take the terms of a polynomial as independent. In the depth that bootstrapping allows for, the
+first makes them too small by bits and the second too large beyond all bounds. There, every
+operation is run on fresh inputs, for the noise that it adds to that of its inputs
+(jali.compiler.noise.array_noise). A bootstrapping is not run: its noise is that of the same circuit
+on a small ring. The program's ciphertexts carry these figures.
 
-Iterations of a loop that do the same work at the same levels are run once, and so are ciphertexts of an array.
+Iterations of a loop that do the same work at the same levels are run once, and so are ciphertexts
+of an array.
 """
 
 from __future__ import annotations
@@ -33,7 +38,8 @@ from jali.errors import RangeExceeded
 
 __all__ = ["DRY", "Trial", "demanded"]
 
-#: The name of the engine that computes nothing. Levels, scales, estimates and keys are those of every other engine.
+#: The name of the engine that computes nothing. Levels, scales, estimates and keys are those of
+#: every other engine.
 DRY = "dry"
 
 _TWIN_LOG_N = (
@@ -47,7 +53,8 @@ _TINY = 2.0**-40
 class Trial:
     """A server of a program that has zeros in the place of keys, and inputs for it.
 
-    restored_bits: the precision that was asked of a bootstrapping of these parameters; 0 for a program that does not bootstrap.
+    restored_bits: the precision that was asked of a bootstrapping of these parameters; 0 for a
+        program that does not bootstrap.
     timed: whether ciphertexts of an array that take the same work are run all the same.
     """
 
@@ -131,8 +138,9 @@ class Trial:
     def added(self, graph: Graph, sizes: Mapping[str, float]) -> dict[str, Added]:
         """What every node of a program without bootstrapping adds.
 
-        graph: the same after the stage layout, which has the matrices. sizes: see Samples. Products and functions add more beside larger
-        numbers, and count as if all were as large as the largest.
+        graph: the same after the stage layout, which has the matrices. sizes: see Samples. Products
+        and functions add more beside larger numbers, and count as if all were as large as the
+        largest.
         """
         self._done.clear()
         found: dict[str, Added] = {}
@@ -159,7 +167,8 @@ class Trial:
         return found
 
     def _behind_overlays(self, node: Node) -> float:
-        """The standard deviation of what rotations add behind the sums of overlays, after which the result is real."""
+        """The standard deviation of what rotations add behind the sums of overlays, after which the
+        result is real."""
         total = 0.0
         for term in node.attrs["terms"]:
             (x, *_), server = self.fresh(node, node.attrs["level"]), self.server
@@ -170,7 +179,8 @@ class Trial:
         return total
 
     def _floor(self, node: Node, sizes: Mapping[str, float] | None = None) -> float:
-        """The noise that a transform adds whatever its matrices hold. Arguments as of _run_alone."""
+        """The noise that a transform adds whatever its matrices hold. Arguments as of
+        _run_alone."""
         if self._flat is None:
             self._flat = self.machine.with_flat_matrices()
         return self._run_alone(node, sizes, self._flat)[1]
@@ -178,8 +188,8 @@ class Trial:
     def _run_alone(
         self, node: Node, sizes: Mapping[str, float] | None = None, machine: Machine | None = None
     ) -> tuple[Encrypted, float]:
-        """The result of a node for fresh inputs, and the noise that it adds. sizes: root mean squares of its inputs, instead of those that they
-        have. machine: what runs it."""
+        """The result of a node for fresh inputs, and the noise that it adds. sizes: root mean
+        squares of its inputs, instead of those that they have. machine: what runs it."""
         sources = [self.machine.graph[name] for name in node.inputs]
         sources = [
             source.with_attrs(rms=(sizes or {}).get(source.name, source.attrs["rms"]))
@@ -201,7 +211,8 @@ class Trial:
             self.server.synchronize()
         start = time.perf_counter()
         made = (machine or self.machine).node(self.server, node, inputs, only)
-        # What is put off is computed now. Windows are sums of slots, and the errors of key switches and roundings are independent from slot to slot.
+        # What is put off is computed now. Windows are sums of slots, and the errors of key switches
+        # and roundings are independent from slot to slot.
         if _adds_windows(node):
             own = 2.0 ** -min(x._settled().independent_bits for x in made)
         else:
@@ -222,7 +233,8 @@ class Trial:
         return self.machine(self.server, *self.inputs, instead=self.instead, **options)  # type: ignore[arg-type]
 
     def _within(self, node: Node, own: float) -> tuple[float, float]:
-        """What a product of encrypted matrices adds to its factors, by what it adds if one of them or both are nearly 0."""
+        """What a product of encrypted matrices adds to its factors, by what it adds if one of them
+        or both are nearly 0."""
         if node.op != "products":
             return 0.0, 0.0
         first, second = node.inputs
@@ -242,7 +254,8 @@ class Trial:
         return RestoredNoise.of(2.0 ** -bits[0], 2.0 ** -bits[1], self._frequent)
 
     def _precision(self, node: Node, size: float) -> float:
-        """The bits of precision of a bootstrapping of numbers of this root mean square: those of the same circuit on a small ring."""
+        """The bits of precision of a bootstrapping of numbers of this root mean square: those of
+        the same circuit on a small ring."""
         rms = 2.0 ** math.ceil(math.log2(size))
         largest = max(peak(node), node.attrs.get("most", 0.0), rms)
         slots = node.attrs.get("slots", 0)
@@ -277,17 +290,21 @@ class Trial:
 
 
 def _adds_windows(node: Node) -> bool:
-    """Whether a node takes multiples of its sources and sums of windows alone, with masks and without other matrices."""
+    """Whether a node takes multiples of its sources and sums of windows alone, with masks and
+    without other matrices."""
     terms = node.attrs.get("terms", ())
     return node.op == "transform" and all(t.factor is not None or t.before for t in terms)
 
 
 def _share_of_copies(node: Node) -> float:
-    """Estimates let each of the sums behind a transform's products double the variance. This is the part of that growth which is real.
+    """Estimates let each of the sums behind a transform's products double the variance. This is the
+    part of that growth which is real.
 
-    A matrix that keeps one slot of a window leaves noise in this slot alone, and the sums copy it to the others. Estimates of ciphertexts are those of slots that
-    hold a number, and a sum adds two of them, as if the slots that are added held numbers, too. For rows with the sums of moduli r_i, the variance
-    of the sum of a window is sum_i r_i^2 v <= (sum_i r_i) max_i r_i v, and the bounds of a term have both.
+    A matrix that keeps one slot of a window leaves noise in this slot alone, and the sums copy it
+    to the others. Estimates of ciphertexts are those of slots that hold a number, and a sum adds
+    two of them, as if the slots that are added held numbers, too. For rows with the sums of moduli
+    r_i, the variance of the sum of a window is sum_i r_i^2 v <= (sum_i r_i) max_i r_i v, and the
+    bounds of a term have both.
     """
     shares = [
         max((b[-1] / b[0] for b in term.bounds.values() if b[0] > 0), default=1.0)
@@ -300,7 +317,8 @@ def _share_of_copies(node: Node) -> float:
 
 
 def _less_of_copies(own: float, floor: float, share: float) -> float:
-    """The standard deviation of what a transform adds, of which every slot gets `floor` by itself."""
+    """The standard deviation of what a transform adds, of which every slot gets `floor` by
+    itself."""
     return math.sqrt(floor**2 + max(own**2 - floor**2, 0.0) * share)
 
 
@@ -310,7 +328,8 @@ def _largest(node: Node) -> float:
 
 
 def _work(node: Node, sources: Sequence[Node]) -> tuple[object, ...]:
-    """What nodes have in common that do the same with numbers of the same size at the same levels."""
+    """What nodes have in common that do the same with numbers of the same size at the same
+    levels."""
     terms = [
         (
             *(t.factor, t.picked, t.sums, t.before, t.turned, t.joined),
@@ -343,11 +362,12 @@ def demanded(
     laid_out: Graph | None = None,
     samples: Samples | None = None,
 ) -> tuple[Demand, dict[str, float]]:
-    """What a program needs of its keys, and the noise that it leaves; and the precision of nodes, as Machine takes it. Arguments as of
-    Demand and Trial.
+    """What a program needs of its keys, and the noise that it leaves; and the precision of nodes,
+    as Machine takes it. Arguments as of Demand and Trial.
 
-    laid_out: the graph after the stage layout. samples: with both, the noise of a program without bootstrapping is that of the number which has most,
-    and that of a program with bootstrapping is the mean that examples have if every node adds its noise to them.
+    laid_out: the graph after the stage layout. samples: with both, the noise of a program without
+    bootstrapping is that of the number which has most, and that of a program with bootstrapping is
+    the mean that examples have if every node adds its noise to them.
     """
     trial = Trial(machine, DRY, 1, restored_bits)
     outputs = trial.run()

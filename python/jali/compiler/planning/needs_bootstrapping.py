@@ -1,13 +1,17 @@
-"""Early check: does this program need bootstrapping? Bounds on its noise tell, before layouts, parameters and matrices are made.
+"""Early check: does this program need bootstrapping? Bounds on its noise tell, before layouts,
+parameters and matrices are made.
 
-A ciphertext carries a bound on the error of every slot, whatever the errors of its inputs are. So no layout makes it smaller than what some errors of that size
-become. With errors of size e in the numbers of an array, or e_k in those of several ones,
+A ciphertext carries a bound on the error of every slot, whatever the errors of its inputs are. So
+no layout makes it smaller than what some errors of that size become. With errors of size e in the
+numbers of an array, or e_k in those of several ones,
 
     a matrix M leaves      max_i sum_k sum_j |M^k_ij| e_k    in one of its results,
     a product of x and y   |x| e_y + |y| e_x + e_x e_y,
 
-where |x| is the largest that a number of x may be, by its range: that is what a program claims of it. Beside a scale of 2^s, encryption and each rescaling alone have a bound of more than 2^(_LEAST - s). Of functions and of
-products of matrices only this is counted. Evaluators refuse a product whose bound is no number (kUnbounded in params/noise.h), so a trial run fails there, if not before.
+where |x| is the largest that a number of x may be, by its range: that is what a program claims of
+it. Beside a scale of 2^s, encryption and each rescaling alone have a bound of more than 2^(_LEAST -
+s). Of functions and of products of matrices only this is counted. Evaluators refuse a product whose
+bound is no number (kUnbounded in params/noise.h), so a trial run fails there, if not before.
 """
 
 from __future__ import annotations
@@ -22,15 +26,17 @@ from jali.compiler.ir.graph import Graph, Node
 
 __all__ = ["least_depth", "outgrown", "takes_ring"]
 
-#: Bits of the error of a fresh encryption in the smallest ring, N = 2^10, in units of the scaled integers: its bound is N/2 for the roundings, and twice as much for
-#: what is drawn. Larger rings have more.
+#: Bits of the error of a fresh encryption in the smallest ring, N = 2^10, in units of the scaled
+#: integers: its bound is N/2 for the roundings, and twice as much for what is drawn. Larger rings
+#: have more.
 _LEAST = 9.0
 _MOST = math.log2(1e300)  # kUnbounded, likewise
 _DRIFT = 1.0  # bits by which the primes of a level may have less than the scale
 
 
 def outgrown(graph: Graph, scale_bits: float) -> bool:
-    """Whether a trial run of an approximated graph without loops is certain to raise RangeExceeded at this scale, or at any below."""
+    """Whether a trial run of an approximated graph without loops is certain to raise RangeExceeded
+    at this scale, or at any below."""
     least = _LEAST - scale_bits
     found: dict[str, float] = {}  # log2 of the bound, in the scale of the numbers
     for node in graph:
@@ -64,7 +70,8 @@ def _size(node: Node) -> float:
 
 
 def least_depth(graph: Graph) -> int:
-    """The levels that an approximated graph without loops takes in every layout. A matrix whose entries are equal may take none."""
+    """The levels that an approximated graph without loops takes in every layout. A matrix whose
+    entries are equal may take none."""
     above = {node.name: 0 for node in graph}
     for node in reversed(graph.nodes):
         for k, name in enumerate(node.inputs):

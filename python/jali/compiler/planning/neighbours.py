@@ -1,4 +1,5 @@
-"""What is tried before a model is refused: more examples in a ciphertext, and then less precision or a smaller margin, which a refusal names if it compiles."""
+"""What is tried before a model is refused: more examples in a ciphertext, and then less precision
+or a smaller margin, which a refusal names if it compiles."""
 
 from __future__ import annotations
 
@@ -33,8 +34,9 @@ def by_default(
     within: Callable[[float], Made] | None = None,
     margin: float = 0.0,
 ) -> tuple[float, Made]:
-    """What `at` makes with these bits of precision, which keep the answers of a classifier, and its precision. That is DEFAULT_BITS instead if fewer do not
-    compile, or more do not with as few levels. So whatever compiles with DEFAULT_BITS compiles. Other arguments as of nearest."""
+    """What `at` makes with these bits of precision, which keep the answers of a classifier, and its
+    precision. That is DEFAULT_BITS instead if fewer do not compile, or more do not with as few
+    levels. So whatever compiles with DEFAULT_BITS compiles. Other arguments as of nearest."""
     if bits < DEFAULT_BITS:
         with contextlib.suppress(Unsupported, InvalidArgument):
             return bits, at(bits, lanes)
@@ -55,12 +57,15 @@ def nearest(
     within: Callable[[float], Made] | None = None,
     margin: float = 0.0,
 ) -> Made:
-    """What `at` makes with this precision in bits and this number of examples in a ciphertext, or with more examples if it raises Unsupported: other
-    examples then lie beside those that a client encrypts, and layouts differ, and with them the noise. That is warned of.
+    """What `at` makes with this precision in bits and this number of examples in a ciphertext, or
+    with more examples if it raises Unsupported: other examples then lie beside those that a client
+    encrypts, and layouts differ, and with them the noise. That is warned of.
 
-    within: what `at` makes for another margin than this one. It is tried if `at` raises InvalidArgument, because a function has no approximation on the interval of its
-    argument, on which the number of examples has no influence.
-    Raises the error of `at`, which names the precision or the margin nearest to this one that compiles, with its cost, or those that were tried.
+    within: what `at` makes for another margin than this one. It is tried if `at` raises
+    InvalidArgument, because a function has no approximation on the interval of its argument, on
+    which the number of examples has no influence. Raises the error of `at`, which names the
+    precision or the margin nearest to this one that compiles, with its cost, or those that were
+    tried.
     """
     refused: Unsupported | InvalidArgument
     try:

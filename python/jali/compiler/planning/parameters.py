@@ -43,15 +43,17 @@ _NARROW = 29.5  # bits of a scale up to which a level takes one prime in a word 
 #: Level 0 holds results of up to 512 times the range of the calibration.
 LEAST_INTEGER_BITS = 10.0 + OUTPUT_BITS
 _ROOM_FOR_NOISE = 0.25  # bits of level 0
-# Of the error, what is left to the noise if approximations have none. The rest is for what is small beside the noise, as the rounding of doubles;
-# or for numbers that have more noise than the average.
+# Of the error, what is left to the noise if approximations have none. The rest is for what is small
+# beside the noise, as the rounding of doubles; or for numbers that have more noise than the
+# average.
 _EXACT_SHARE = 7 / 8
 
 
 def integer_bits_of(graph: Graph) -> float:
     """The room that level 0 needs for what is computed there; of a graph with levels.
 
-    It holds numbers below 2^(integer_bits - 1). Those of a matrix are bounded by sums of moduli, which may be far beyond the range of the calibration.
+    It holds numbers below 2^(integer_bits - 1). Those of a matrix are bounded by sums of moduli,
+    which may be far beyond the range of the calibration.
     """
     largest = 0.0
     for node in graph:
@@ -74,8 +76,8 @@ def smallest(
     log_n: int = 0,
     integer_bits: float = LEAST_INTEGER_BITS,
 ) -> Params:
-    """The smallest secure parameters of this depth with a slot for each lane and a ring of at least 2^log_n, with the word that is
-    fast on a kind of device. integer_bits: see integer_bits_of.
+    """The smallest secure parameters of this depth with a slot for each lane and a ring of at least
+    2^log_n, with the word that is fast on a kind of device. integer_bits: see integer_bits_of.
 
     Raises Unsupported, which names what takes the levels, if there are none.
     """
@@ -103,7 +105,8 @@ def smallest(
 
 @dataclass(frozen=True)
 class Ring:
-    """Parameters of bootstrapping that are not secure, for tests: log2 N, and the levels between two bootstrappings."""
+    """Parameters of bootstrapping that are not secure, for tests: log2 N, and the levels between
+    two bootstrappings."""
 
     log_n: int
     levels: int
@@ -111,10 +114,12 @@ class Ring:
 
 @dataclass
 class Bootstrapping:
-    """Parameters of a ring whose bootstrappings have a precision. They are made when they are asked for, and kept.
+    """Parameters of a ring whose bootstrappings have a precision. They are made when they are asked
+    for, and kept.
 
-    more: by how many bits their bootstrappings may be more precise, if they have words of 32 bits for it. Whether a scale has enough primes of 32 bits
-    changes with every tenth of a bit and with every level, without a rule.
+    more: by how many bits their bootstrappings may be more precise, if they have words of 32 bits
+    for it. Whether a scale has enough primes of 32 bits changes with every tenth of a bit and with
+    every level, without a rule.
     """
 
     log_n: int
@@ -141,7 +146,8 @@ class Bootstrapping:
         return self._made[levels]
 
     def _narrowed(self, levels: int) -> tuple[float, Params | None]:
-        """The precision and the parameters with words of 32 bits for which it is least, or those of the precision itself."""
+        """The precision and the parameters with words of 32 bits for which it is least, or those of
+        the precision itself."""
         exact = self._at_precision(levels)
         if exact is None or exact.word == "w32":
             return self.precision, exact
@@ -175,7 +181,8 @@ class Bootstrapping:
             return None
 
     def most(self, least: int) -> int:
-        """The most levels that are secure, found by bisection, or 0 if even `least` are not. Every further level adds a scale to the modulus."""
+        """The most levels that are secure, found by bisection, or 0 if even `least` are not. Every
+        further level adds a scale to the modulus."""
         low, high = least, _MOST_LEVELS
         first = self._at_precision(low)
         if first is None:
@@ -190,15 +197,16 @@ class Bootstrapping:
 
 
 def rings(precision: float, lanes: int, device: str) -> list[Bootstrapping]:
-    """The rings in which secure parameters bootstrap, the smaller one first. A GPU is fastest with words of 32 bits, for which bootstrappings may be more
-    precise."""
+    """The rings in which secure parameters bootstrap, the smaller one first. A GPU is fastest with
+    words of 32 bits, for which bootstrappings may be more precise."""
     rooms = [log_n for log_n in _BOOTSTRAPPING_LOG_N if log_n >= lanes.bit_length()]
     more = 0.0 if device == "cpu" else MORE_BITS
     return [Bootstrapping(log_n, precision, device, more=more) for log_n in rooms]
 
 
 def _narrower(params: Params, how: Mapping[str, Any]) -> Params:
-    """The same in words of 32 bits, if there are primes for it: half the bytes, and 1.3 (with AVX512-IFMA) to 3.5 times (without) as fast."""
+    """The same in words of 32 bits, if there are primes for it: half the bytes, and 1.3 (with
+    AVX512-IFMA) to 3.5 times (without) as fast."""
     try:
         return Params.create(log_n=params.log_n, word="w32", **how)
     except Error:
@@ -206,7 +214,8 @@ def _narrower(params: Params, how: Mapping[str, Any]) -> Params:
 
 
 def switch_work(params: Params) -> float:
-    """The bytes that a key switching at the top transforms, as a measure of its time: of dnum digits and two results, modulo all primes."""
+    """The bytes that a key switching at the top transforms, as a measure of its time: of dnum
+    digits and two results, modulo all primes."""
     primes = params.q_count + params.p_count
     return float((params.dnum + 2) * primes * params.log_n * params.slots * word_bytes(params))
 
@@ -214,10 +223,11 @@ def switch_work(params: Params) -> float:
 def needed_bits(graph: Graph, precision_bits: float, *, average: bool = False) -> list[float]:
     """For each output of a graph without loops, the bits that its noise must leave in its scale.
 
-    Six standard deviations of it are then NOISE_SHARE of 2^-precision_bits, in units of the largest output of the calibration, or nearly all of it if
-    no function is approximated. average: whether the noise is an average over numbers, of which some have more. It then has NOISE_SHARE in any case. So
-    numbers with eight times the average keep the promise if no function is approximated, and if approximations leave as much of the error as they may,
-    those with the average.
+    Six standard deviations of it are then NOISE_SHARE of 2^-precision_bits, in units of the largest
+    output of the calibration, or nearly all of it if no function is approximated. average: whether
+    the noise is an average over numbers, of which some have more. It then has NOISE_SHARE in any
+    case. So numbers with eight times the average keep the promise if no function is approximated,
+    and if approximations leave as much of the error as they may, those with the average.
     """
     exact = all(n.op != "approximated" or not n.attrs["by"].error for n in graph)
     share = _EXACT_SHARE if exact and not average else NOISE_SHARE

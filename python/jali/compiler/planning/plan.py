@@ -1,4 +1,5 @@
-"""A plan with its parameters, what it reads and computes, and the search for one that is precise enough."""
+"""A plan with its parameters, what it reads and computes, and the search for one that is precise
+enough."""
 
 from __future__ import annotations
 
@@ -24,8 +25,9 @@ WORTH = 0.75  # part of the bytes that are read; a larger ring also doubles the 
 
 @dataclass(frozen=True)
 class Plan:
-    """The graphs after layout, lower and levels, ready to run with parameters, the keys that a run needs, the costs of which levels and
-    bootstraps were chosen, and the weights of which layouts were."""
+    """The graphs after layout, lower and levels, ready to run with parameters, the keys that a run
+    needs, the costs of which levels and bootstraps were chosen, and the weights of which layouts
+    were."""
 
     stages: Mapping[str, Graph]
     machine: Machine
@@ -40,7 +42,8 @@ class Plan:
 
     @property
     def read_bytes(self) -> int:
-        """The bytes of keys and matrices that a run reads, as a measure of its time on a GPU that is the same on every machine."""
+        """The bytes of keys and matrices that a run reads, as a measure of its time on a GPU that
+        is the same on every machine."""
         read = sum(self.machine.encoded_bytes.values())
         for level, switches in self._switches():
             read += 2 * switches * key_bytes(self.machine.params, level)
@@ -48,10 +51,12 @@ class Plan:
 
     @property
     def work(self) -> float:
-        """The bytes that a run's key switchings multiply, as a measure of its time on a CPU that is the same on every machine.
+        """The bytes that a run's key switchings multiply, as a measure of its time on a CPU that is
+        the same on every machine.
 
-        With k primes at a level, p special ones and d digits, a switching transforms k + d (k + p) + 2 (k + p) residues of every
-        coefficient, by log2(N) / 2 products each, and multiplies 2 d (k + p) by the key.
+        With k primes at a level, p special ones and d digits, a switching transforms k + d (k + p)
+        + 2 (k + p) residues of every coefficient, by log2(N) / 2 products each, and multiplies 2 d
+        (k + p) by the key.
         """
         params, total = self.machine.params, 0.0
         for level, switches in self._switches():
@@ -81,7 +86,8 @@ def missing_bits(found: Plan, needed: Sequence[float]) -> float:
 def precise(
     at: Callable[[float], Plan], bits: float, needed: list[float], precision_bits: float
 ) -> Plan:
-    """The plan at the smallest number of bits, of a scale or of a bootstrapping, that leaves little enough noise."""
+    """The plan at the smallest number of bits, of a scale or of a bootstrapping, that leaves little
+    enough noise."""
     for _ in range(_TRIES):
         try:
             found = at(bits)

@@ -1,9 +1,10 @@
 """Planning: the stages that need parameters, and the parameters that need the stages.
 
-A layout depends on the number of slots, the noise on the layout, and the scale on the noise. So the scale grows until a trial run has
-little enough noise. Without bootstrapping, the smallest secure ring is taken, or the next if a run has much less work there, or on a GPU reads
-much fewer bytes of keys and matrices: if a ring's modulus is used up, its keys have many digits. With bootstrapping, ring and levels are those of
-the cheapest plan.
+A layout depends on the number of slots, the noise on the layout, and the scale on the noise. So the
+scale grows until a trial run has little enough noise. Without bootstrapping, the smallest secure
+ring is taken, or the next if a run has much less work there, or on a GPU reads much fewer bytes of
+keys and matrices: if a ring's modulus is used up, its keys have many digits. With bootstrapping,
+ring and levels are those of the cheapest plan.
 """
 
 from __future__ import annotations
@@ -60,10 +61,12 @@ def plan(
 ) -> Plan:
     """The plan of an approximated graph.
 
-    samples: examples, on which the noise of every number is estimated; without them, the noise is the mean over numbers.
+    samples: examples, on which the noise of every number is estimated; without them, the noise is
+        the mean over numbers.
     memory: bytes for matrices.
-    key_memory: bytes for the expanded keys of bootstrapping: the fastest that fit are made, or the fewest if none do. None stands for keys that
-        share `memory` with the matrices: they have what these leave as integers, and the matrices have what the keys leave.
+    key_memory: bytes for the expanded keys of bootstrapping: the fastest that fit are made, or the
+        fewest if none do. None stands for keys that share `memory` with the matrices: they have
+        what these leave as integers, and the matrices have what the keys leave.
     insecure_ring: for tests; the program then bootstraps.
     """
     arguments = (graph, precision_bits, lanes, memory, device)
@@ -109,12 +112,14 @@ def _within(
     log_n: int,
     room: float = 0.0,
 ) -> Plan:
-    """The plan without bootstrapping with the smallest scale, in a ring of at least 2^log_n. bootstrapping: has the stages and the numbers that
-    plans share. room: bits of level 0 beyond what the numbers there take, for the bounds on their errors, which are
-    proven and may be hundreds of times the errors.
+    """The plan without bootstrapping with the smallest scale, in a ring of at least 2^log_n.
+    bootstrapping: has the stages and the numbers that plans share. room: bits of level 0 beyond
+    what the numbers there take, for the bounds on their errors, which are proven and may be
+    hundreds of times the errors.
 
-    Raises Unsupported if there are no such parameters, or if the bounds on the noise of a deep program outgrow all numbers. They square with
-    every product; a program that bootstraps has the noise of a trial run in their place. If that is certain from the start, nothing is tried.
+    Raises Unsupported if there are no such parameters, or if the bounds on the noise of a deep
+    program outgrow all numbers. They square with every product; a program that bootstraps has the
+    noise of a trial run in their place. If that is certain from the start, nothing is tried.
     """
     flat = unrolled(graph)
     computed = flat if has_loops(graph) else amplified(flat)
@@ -126,7 +131,8 @@ def _within(
     last = bits + COARSE * (patience - 1) + 1 / _PARTS
 
     def least(scale_bits: float) -> Params:
-        # Estimates differ in their last digits from one machine to another, which must not have other parameters for it.
+        # Estimates differ in their last digits from one machine to another, which must not have
+        # other parameters for it.
         whole = math.ceil(scale_bits * _PARTS) / _PARTS
         return smallest(flat, depth, whole, lanes, device, log_n, integer_bits)
 
@@ -143,7 +149,8 @@ def _within(
             now = depth_of(graph_now), max(integer_bits, integer_bits_of(graph_now) + room)
             if now == (depth, integer_bits):
                 break
-            # Layouts follow the costs of the parameters, so two depths may lead to each other. The larger one holds both.
+            # Layouts follow the costs of the parameters, so two depths may lead to each other. The
+            # larger one holds both.
             if now in tried and now[0] <= depth and now[1] == integer_bits:
                 break
             tried.add((depth, integer_bits))

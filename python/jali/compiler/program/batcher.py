@@ -43,9 +43,10 @@ class Serving(Protocol):
 class Batcher(metaclass=Answering):
     """A server for many requests of one client at once. Server.batcher makes it.
 
-    Requests may hold any numbers of examples. Their ciphertexts lie side by side in batches of 1, 2, 4, ..: the batch grows on
-    the work itself as long as there is memory and the time for each ciphertext falls, and the best is kept for later calls. A batch
-    that is refused for its memory (OutOfMemory) or its size (Unsupported) is halved. Threads take turns.
+    Requests may hold any numbers of examples. Their ciphertexts lie side by side in batches of 1,
+    2, 4, ..: the batch grows on the work itself as long as there is memory and the time for each
+    ciphertext falls, and the best is kept for later calls. A batch that is refused for its memory
+    (OutOfMemory) or its size (Unsupported) is halved. Threads take turns.
 
     >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
     >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
@@ -119,7 +120,8 @@ class Batcher(metaclass=Answering):
         return EncryptedArray(self._server.evaluator, core.take(x._settled(), [k]))
 
     def _joined(self, chunks: Sequence[Chunk]) -> Chunk:
-        """The arrays of several chunks, with the vectors of all of them, and an axis for these also if there is one chunk."""
+        """The arrays of several chunks, with the vectors of all of them, and an axis for these also
+        if there is one chunk."""
         evaluator = self._server.evaluator
         return tuple(
             tuple(

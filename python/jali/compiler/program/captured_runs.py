@@ -1,4 +1,5 @@
-"""Recorded runs of a program on a server: one for every batch of its ciphertexts. On a GPU each is a CUDA graph."""
+"""Recorded runs of a program on a server: one for every batch of its ciphertexts. On a GPU each is
+a CUDA graph."""
 
 from __future__ import annotations
 
@@ -16,12 +17,14 @@ _KEPT = 4  # for how many sizes of batch a recorded run is kept
 
 
 def records(machine: Machine, evaluator: ckks.Evaluator) -> bool:
-    """Whether a server records its runs unless it is told otherwise: on a GPU whose memory holds all encoded matrices."""
+    """Whether a server records its runs unless it is told otherwise: on a GPU whose memory holds
+    all encoded matrices."""
     return evaluator.device == "cuda" and machine.is_resident
 
 
 def lies(evaluator: ckks.Evaluator, ciphertext: ckks.Ciphertext) -> ckks.EncryptedArray:
-    """A ciphertext where it lies, checked. A recorded run copies its inputs to its own place, wherever they are."""
+    """A ciphertext where it lies, checked. A recorded run copies its inputs to its own place,
+    wherever they are."""
     if ciphertext.view is not None:
         return evaluator.bind(ciphertext)
     evaluator._core.check(ciphertext)
@@ -41,7 +44,8 @@ class Recording:
         return inputs[0][0].shape[:-1] in self._programs
 
     def __call__(self, inputs: Sequence[Encrypted]) -> list[Encrypted]:
-        """The outputs for inputs that may lie in any memory. The first run of a batch is recorded."""
+        """The outputs for inputs that may lie in any memory. The first run of a batch is
+        recorded."""
         flat = [x for array in inputs for x in array]
         batch = flat[0].shape[:-1]
         with self._lock:
@@ -59,7 +63,8 @@ class Recording:
         machine, evaluator = self._machine, self._evaluator
         counts = [port.layout.ciphertexts for port in self._manifest.inputs]
         if self._manifest.demand.bootstrap != "none":
-            # This encodes the matrices of every bootstrapping. What it takes of memory is free again before the recording begins.
+            # This encodes the matrices of every bootstrapping. What it takes of memory is free
+            # again before the recording begins.
             machine(evaluator, *(tuple(map(self._brought, array)) for array in inputs))
         return evaluator.capture(
             lambda *xs: [x for y in machine(evaluator, *_split(xs, counts)) for x in y],

@@ -25,7 +25,8 @@ __all__ = ["Client"]
 
 
 class Client(metaclass=Answering):
-    """The owner of the data. Program.client() makes one; elsewhere, it is made from the manifest alone.
+    """The owner of the data. Program.client() makes one; elsewhere, it is made from the manifest
+    alone.
 
     secret: a ckks.Client of the manifest's parameters, e.g. a loaded one; None makes a new key.
     threads: see ckks.Client.
@@ -75,11 +76,13 @@ class Client(metaclass=Answering):
         max_bytes: int = MAX_KEY_BYTES,
         progress: Callable[[int, int], object] | None = None,
     ) -> ckks.EvaluationKeys:
-        """The public keys that the program uses, and no others, each for the levels at which it is used.
+        """The public keys that the program uses, and no others, each for the levels at which it is
+        used.
 
-        max_bytes: how many bytes they may take in this client's memory. The server says which keys it wants, and may want too many:
-            ``key_cost`` says what they cost.
-        progress: called after each key, with how many are made and how many there will be. If it raises, the work ends.
+        max_bytes: how many bytes they may take in this client's memory. The server says which keys
+            it wants, and may want too many: ``key_cost`` says what they cost.
+        progress: called after each key, with how many are made and how many there will be. If it
+            raises, the work ends.
 
         Raises LimitExceeded, before any key is made, if they take more than max_bytes.
         """
@@ -90,14 +93,15 @@ class Client(metaclass=Answering):
 
     @property
     def key_cost(self) -> KeyCost:
-        """What the program's keys cost: how many there are, their bytes, and about the time to make them. Nothing is made."""
+        """What the program's keys cost: how many there are, their bytes, and about the time to make
+        them. Nothing is made."""
         return key_cost(self._manifest.params, self._manifest.demand)
 
     def encrypt(self, *inputs: npt.ArrayLike) -> Message:
         """One example, or a batch of any size, of every input.
 
-        Raises InvalidArgument, before anything is encrypted, for other shapes and for numbers outside the range for which the
-        program was calibrated: its results would mean nothing.
+        Raises InvalidArgument, before anything is encrypted, for other shapes and for numbers
+        outside the range for which the program was calibrated: its results would mean nothing.
         """
         ports = self._manifest.inputs
         if len(inputs) != len(ports):
@@ -122,7 +126,8 @@ class Client(metaclass=Answering):
     def _encrypted(self, port: Port, values: Array) -> tuple[ckks.Ciphertext, ...]:
         lanes = self._manifest.lanes
         inside = (values - port.centre) / port.radius
-        # Lanes that are left over repeat the last example: their numbers stay within the range, too.
+        # Lanes that are left over repeat the last example: their numbers stay within the range,
+        # too.
         chunks = -(-len(inside) // lanes)
         filled = inside[np.minimum(np.arange(chunks * lanes), len(inside) - 1)]
         slots = packed(port.layout, filled).reshape(chunks, lanes, port.layout.ciphertexts, -1)
@@ -143,12 +148,13 @@ class Client(metaclass=Answering):
         )
 
     def decrypt(self, reply: Message, *, check: bool = True) -> Array | tuple[Array, ...]:
-        """The results for the examples of a request: an array for each output, without the axis of the batch if one example was
-        given without it.
+        """The results for the examples of a request: an array for each output, without the axis of
+        the batch if one example was given without it.
 
-        check: True compares the numbers with the range of the calibration. Numbers beyond it mean that an example was unlike those, and
-        that the result may be wrong. False returns them all the same. Numbers beyond 512 times the range have wrapped around, and may look
-        like right ones.
+        check: True compares the numbers with the range of the calibration. Numbers beyond it mean
+        that an example was unlike those, and that the result may be wrong. False returns them all
+        the same. Numbers beyond 512 times the range have wrapped around, and may look like right
+        ones.
 
         Raises WrongDecryption for such numbers, and KeyMismatch for another client's.
         """

@@ -4,10 +4,10 @@
     8 bytes  length of the document        32 bytes SHA-256 of everything behind it
     the document, UTF-8                    the arrays, float64, one after the other, in C order
 
-The document is {"kind", "arrays": [shape, ...], "content"}. In the content {"array": k} stands for array k. Bytes from
-elsewhere are checked: lengths before memory is taken, numbers before they are used, no byte left over. Nothing is executed. An array has at
-least one number, so that the length of a file bounds how many arrays it has.
-The hash finds damage. It does not say who wrote the file.
+The document is {"kind", "arrays": [shape, ...], "content"}. In the content {"array": k} stands for
+array k. Bytes from elsewhere are checked: lengths before memory is taken, numbers before they are
+used, no byte left over. Nothing is executed. An array has at least one number, so that the length
+of a file bounds how many arrays it has. The hash finds damage. It does not say who wrote the file.
 """
 
 from __future__ import annotations
@@ -138,7 +138,8 @@ _DOCUMENT = schema.record(
 
 
 def array(arrays: Sequence[Array], most: int = MAX_BYTES) -> schema.Check:
-    """The check of what stands for an array of a file: it gives the array, which has at most so many numbers."""
+    """The check of what stands for an array of a file: it gives the array, which has at most so
+    many numbers."""
     place = schema.record({"array": schema.whole(0, len(arrays) - 1)})
 
     def check(value: Any) -> Array:

@@ -18,11 +18,12 @@ MADE = ": a client's evaluation_keys() makes them, EvaluationKeys.from_bytes rea
 
 
 class Deployment(metaclass=Answering):
-    """The encoded weights of a program in the memory of a device. Program.deploy makes it. It holds no secret and no client's keys.
+    """The encoded weights of a program in the memory of a device. Program.deploy makes it. It holds
+    no secret and no client's keys.
 
     device, threads: as of ckks.Evaluator.
-    trace: whether evaluators keep every operation, for ``jali simulate``. A run that is replayed has no operations to keep, so that runs are not recorded
-        then.
+    trace: whether evaluators keep every operation, for ``jali simulate``. A run that is replayed
+        has no operations to keep, so that runs are not recorded then.
 
     May be used from several threads.
 
@@ -62,12 +63,13 @@ class Deployment(metaclass=Answering):
         return f"Deployment({self._manifest.params!r}, device='{self._engine.device}')"
 
     def prepare(self, progress: Counted | None = None) -> None:
-        """Encodes the weights; Program.deploy has done so. progress: called after each matrix, with how many are done and how many there are. If it raises, the
-        work ends."""
+        """Encodes the weights; Program.deploy has done so. progress: called after each matrix, with
+        how many are done and how many there are. If it raises, the work ends."""
         self._machine.prepare(self._engine.with_keys(), checked_progress(progress))
 
     def keys(self, data: bytes | bytearray | memoryview) -> ckks.EvaluationKeys:
-        """The keys that a client sent, from the bytes of evaluation_keys().to_bytes(). Raises the errors of ckks.EvaluationKeys.from_bytes."""
+        """The keys that a client sent, from the bytes of evaluation_keys().to_bytes(). Raises the
+        errors of ckks.EvaluationKeys.from_bytes."""
         return ckks.EvaluationKeys.from_bytes(data, self._manifest.params)
 
     def request(self, data: bytes | bytearray | memoryview) -> Message:
@@ -75,12 +77,14 @@ class Deployment(metaclass=Answering):
         return Message.request(data, self._manifest)
 
     def evaluator(self, keys: ckks.EvaluationKeys) -> ckks.Evaluator:
-        """The engine with a client's keys. Raises InvalidArgument for anything else, and ParamsMismatch for keys of another program's clients."""
+        """The engine with a client's keys. Raises InvalidArgument for anything else, and
+        ParamsMismatch for keys of another program's clients."""
         checks.instance(keys, ckks.EvaluationKeys, "keys", MADE)
         return self._engine.with_keys(keys)
 
     def server(self, keys: ckks.EvaluationKeys, *, record: bool | None = None) -> Server:
-        """The server of a client. It takes the time and the memory of the client's keys alone. record: as of Server.
+        """The server of a client. It takes the time and the memory of the client's keys alone.
+        record: as of Server.
 
         Raises the errors of ``evaluator``, and InvalidArgument for record=True if runs are traced.
         """

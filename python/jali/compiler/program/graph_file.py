@@ -1,4 +1,5 @@
-"""Recorded graphs: a traced model as a file, which needs neither the package that it came from nor its code."""
+"""Recorded graphs: a traced model as a file, which needs neither the package that it came from nor
+its code."""
 
 from __future__ import annotations
 
@@ -23,8 +24,9 @@ _MOST_UNROLLED = 1 << 20  # with a node for every iteration
 _MOST_NUMBERS = 1 << 26  # of one example, anywhere in the graph
 _MOST_AXES = 32
 
-#: The attributes of each operation, and what they are: "array", "matrix", "filters" or "vector", of which those with a question mark may be missing;
-#: "sizes", "bounds" (whole numbers or None), "numbers", "pairs", "whole", "number", "flag", "name"; or "body", a graph.
+#: The attributes of each operation, and what they are: "array", "matrix", "filters" or "vector", of
+#: which those with a question mark may be missing; "sizes", "bounds" (whole numbers or None),
+#: "numbers", "pairs", "whole", "number", "flag", "name"; or "body", a graph.
 _ATTRS: dict[str, dict[str, str]] = {
     "input": {"shape": "sizes"},
     "dense": {"weight": "matrix", "bias": "vector?"},
@@ -132,7 +134,8 @@ def _attrs(attrs: Attrs, arrays: list[Array]) -> dict[str, Any]:
 
 
 def graph_of(content: Any, arrays: list[Array]) -> Graph:
-    """The graph of a file's document. Raises CorruptData, and LimitExceeded for more nodes than could be planned."""
+    """The graph of a file's document. Raises CorruptData, and LimitExceeded for more nodes than
+    could be planned."""
     try:
         graph = _graph(content, _checks(arrays, 0))
     except ValueError as error:

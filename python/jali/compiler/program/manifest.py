@@ -1,6 +1,8 @@
-"""What the client of a compiled program knows: parameters, how inputs and outputs lie and are scaled, which keys are needed.
+"""What the client of a compiled program knows: parameters, how inputs and outputs lie and are
+scaled, which keys are needed.
 
-It holds no weights. The ranges of the inputs, the scales of the outputs and the rotations are the model's, and the client sees them.
+It holds no weights. The ranges of the inputs, the scales of the outputs and the rotations are the
+model's, and the client sees them.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ _KIND = "manifest"
 class Port:
     """An input or output: its numbers are sent as (number - centre) / radius, at this level.
 
-    shape: of one example. low, high: for each number, what an input may hold; for an output, what the examples of the calibration gave, with the margin.
+    shape: of one example. low, high: for each number, what an input may hold; for an output, what
+        the examples of the calibration gave, with the margin.
     rms, peak: the root mean square and the largest modulus of what is sent.
     """
 
@@ -76,7 +79,8 @@ class Port:
         )
 
     def outside(self, values: Array) -> str | None:
-        """What is wrong with numbers (examples, size) of this input that lie outside of its range; None if none does.
+        """What is wrong with numbers (examples, size) of this input that lie outside of its range;
+        None if none does.
 
         It says which of them it is, and not the number: that was to be encrypted.
         """
@@ -94,9 +98,11 @@ class Port:
         )
 
     def refused(self, values: Array, noise_bits: float) -> npt.NDArray[np.bool_]:
-        """For each example, whether decryption refuses it: a number is beyond the range of the calibration by more than noise explains, or is NaN.
+        """For each example, whether decryption refuses it: a number is beyond the range of the
+        calibration by more than noise explains, or is NaN.
 
-        values: of this output (examples, size), in the scale in which they are sent. noise_bits: -log2 of the standard deviation of their noise.
+        values: of this output (examples, size), in the scale in which they are sent. noise_bits:
+            -log2 of the standard deviation of their noise.
         """
         low, high = ((end - self.centre) / self.radius for end in (self.low, self.high))
         beyond = max(0.0, self.peak - max(np.abs(low).max(), np.abs(high).max()))
@@ -182,7 +188,8 @@ class Manifest(metaclass=Answering):
         security: int = 128,
         log2_p_fail: float = 0.0,
     ) -> Manifest:
-        """What to_bytes wrote. Raises CorruptData, VersionError, LimitExceeded, and the errors of Params.from_bytes.
+        """What to_bytes wrote. Raises CorruptData, VersionError, LimitExceeded, and the errors of
+        Params.from_bytes.
 
         security, log2_p_fail: what is demanded of the parameters, see Params.from_bytes.
         """

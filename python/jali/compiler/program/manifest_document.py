@@ -1,7 +1,8 @@
 """The document of a manifest, and what must hold of one that comes from elsewhere.
 
-A server may be wrong, or lie. A client computes with what is checked here, so that no manifest makes it fail otherwise than with an error of
-Jali's, work without bound, or give up a check of its own. Everything is compared with the parameters, which Params.from_bytes has checked.
+A server may be wrong, or lie. A client computes with what is checked here, so that no manifest
+makes it fail otherwise than with an error of Jali's, work without bound, or give up a check of its
+own. Everything is compared with the parameters, which Params.from_bytes has checked.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ SIGMAS = 16.0  #: noise beyond so many standard deviations does not occur
 
 _MOST_PORTS = 1024
 _MOST_CIPHERTEXTS = 64  # of an input that does not lie as any array does
-# Bytes in memory of a request or reply with the fewest examples. As a message it takes at least half as many, and message.py reads 2^31.
+# Bytes in memory of a request or reply with the fewest examples. As a message it takes at least
+# half as many, and message.py reads 2^31.
 _MOST_MEMORY = 1 << 32
 _MOST_NUMBERS = 1 << 24  # of one array
 _MOST_TOGETHER = 1 << 26  # of all arrays
@@ -43,7 +45,8 @@ _SHAPE = schema.listed(schema.whole(1, _MOST_NUMBERS), most=8)
 
 
 def params_of(content: Any, arrays: Sequence[Array], read: Callable[[bytes], Params]) -> Params:
-    """The parameters of a manifest's document. read: Params.from_bytes. Raises ValueError, and what `read` raises."""
+    """The parameters of a manifest's document. read: Params.from_bytes. Raises ValueError, and what
+    `read` raises."""
     if type(content) is not dict:
         raise ValueError("must be an object")
     literal = container.array(arrays, _MOST_LITERAL)(content.get("params"))
@@ -53,7 +56,8 @@ def params_of(content: Any, arrays: Sequence[Array], read: Callable[[bytes], Par
 
 
 def checked(content: Any, arrays: Sequence[Array], params: Params) -> dict[str, Any]:
-    """What a manifest is made of: lanes, inputs and outputs as the fields of ports, and demand. Raises ValueError, which names the place."""
+    """What a manifest is made of: lanes, inputs and outputs as the fields of ports, and demand.
+    Raises ValueError, which names the place."""
     try:
         lanes = schema.power_of_two(1, params.slots)(content.get("lanes"))
     except ValueError as error:
@@ -118,7 +122,8 @@ def _check_together(found: Mapping[str, Any], params: Params) -> None:
         count = sum(port["layout"].ciphertexts for port in ports)
         if params.ciphertext_bytes(params.slots, level=level) * count > _MOST_MEMORY:
             raise ValueError(f"{what}: they have more ciphertexts than a message holds")
-    # Larger numbers than `room` wrap around at the last level, so that decryption would compare with nothing.
+    # Larger numbers than `room` wrap around at the last level, so that decryption would compare
+    # with nothing.
     last = params.level(0)
     room = 2.0 ** (last.log_q - math.log2(last.scale) - 1)
     for port, bits in zip(outputs, noise, strict=True):

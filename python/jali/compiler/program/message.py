@@ -24,8 +24,9 @@ MAX_BYTES = 1 << 31
 class Message(metaclass=Answering):
     """Encrypted inputs or outputs.
 
-    program: the fingerprint of the manifest. examples: how many there are. single: whether the batch's axis is left out at
-    decryption. arrays: the ciphertexts of each input or output. is_reply: whether they are outputs.
+    program: the fingerprint of the manifest. examples: how many there are. single: whether the
+    batch's axis is left out at decryption. arrays: the ciphertexts of each input or output.
+    is_reply: whether they are outputs.
 
     >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
     >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
@@ -53,7 +54,8 @@ class Message(metaclass=Answering):
     def request(
         cls, data: bytes | bytearray | memoryview, manifest: Manifest, max_bytes: int = MAX_BYTES
     ) -> Message:
-        """What a client's to_bytes wrote. Raises CorruptData, LimitExceeded, and the errors of Ciphertext.from_bytes."""
+        """What a client's to_bytes wrote. Raises CorruptData, LimitExceeded, and the errors of
+        Ciphertext.from_bytes."""
         return cls._read(data, manifest, manifest.inputs, max_bytes, False)
 
     @classmethod
@@ -114,7 +116,8 @@ class Message(metaclass=Answering):
         self.check(manifest, manifest.outputs)
 
     def check(self, manifest: Manifest, ports: tuple[Port, ...]) -> None:
-        """Raises InvalidArgument unless it holds the ciphertexts of these ports, and as many examples as it says."""
+        """Raises InvalidArgument unless it holds the ciphertexts of these ports, and as many
+        examples as it says."""
         if self.program != manifest.fingerprint:
             raise InvalidArgument(
                 "the message belongs to another program, or to another compilation of this one"

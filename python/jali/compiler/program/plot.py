@@ -1,4 +1,5 @@
-"""A picture of a plan: the level of every array from the first to the last, its bootstraps, and what each step costs."""
+"""A picture of a plan: the level of every array from the first to the last, its bootstraps, and
+what each step costs."""
 
 from __future__ import annotations
 

@@ -60,8 +60,10 @@ _OTHER = "the program was compiled by another version of Jali, which planned it 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes. keys: as the client makes them. keys_sent: in a message. keys_expanded: in the server's memory. matrices: of those that stay
-    in the memory of its device. kinds: of the matrices of every kind of jali.compiler.runtime.storage; those of "streamed" lie in the memory of the host."""
+    """Bytes. keys: as the client makes them. keys_sent: in a message. keys_expanded: in the
+    server's memory. matrices: of those that stay in the memory of its device. kinds: of the
+    matrices of every kind of jali.compiler.runtime.storage; those of "streamed" lie in the memory
+    of the host."""
 
     keys: int
     keys_sent: int
@@ -74,10 +76,12 @@ class Sizes:
 class Program(metaclass=Answering):
     """What jali.compile returns.
 
-    stages: the graph after every stage. memory: bytes for matrices. device: "cpu" or "cuda", for which it was planned. precision_bits: what was asked for. error: of every function, in units of its largest
-    value. costs: of operations and bootstrappings, by which levels were chosen. weights: by which layouts were. claims: see Machine. changes: to the
-    traced graph, operations that became cheaper ones. answers: if the precision followed from the answers of a classifier in the calibration, how many of them may
-    change, and how many there are.
+    stages: the graph after every stage. memory: bytes for matrices. device: "cpu" or "cuda", for
+    which it was planned. precision_bits: what was asked for. error: of every function, in units of
+    its largest value. costs: of operations and bootstrappings, by which levels were chosen.
+    weights: by which layouts were. claims: see Machine. changes: to the traced graph, operations
+        that became cheaper ones. answers: if the precision followed from the answers of a
+        classifier in the calibration, how many of them may change, and how many there are.
 
     >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
     >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
@@ -123,8 +127,9 @@ class Program(metaclass=Answering):
         return self.manifest.params
 
     def explain(self, stage: str) -> str:
-        """A stage as text: the graph after trace, simplify, fold, calibrate, approximate, layout, lower and levels; parameters, with the keys;
-        report, what each node of the plan costs; and program, what client and server have."""
+        """A stage as text: the graph after trace, simplify, fold, calibrate, approximate, layout,
+        lower and levels; parameters, with the keys; report, what each node of the plan costs; and
+        program, what client and server have."""
         manifest = self.manifest
         match stage:
             case "parameters":
@@ -138,8 +143,8 @@ class Program(metaclass=Answering):
         return str(self.stages[stage])
 
     def verify(self) -> None:
-        """Raises InternalError, which names the stage and the node, if a stage of this program breaks one of its rules. It takes a fraction of
-        the time of compiling.
+        """Raises InternalError, which names the stage and the node, if a stage of this program
+        breaks one of its rules. It takes a fraction of the time of compiling.
         """
         for stage in GRAPHS:
             verify_graph(stage, self.stages[stage])
@@ -156,10 +161,12 @@ class Program(metaclass=Answering):
     def simulate(
         self, *inputs: npt.ArrayLike, rng: np.random.Generator | int | None = None
     ) -> Array | tuple[Array, ...]:
-        """What decryption would give for a batch of examples, in the clear: with the approximations, and noise of the size that is
-        estimated for each output. It takes seconds for a test set, of which it tells the accuracy to expect. Numbers that a client would not
-        encrypt, because they lie outside of the calibrated range, are warned of, and so are results that decryption would refuse, and results that it
-        would return although they are off by more than was asked for, because numbers within the model left their ranges.
+        """What decryption would give for a batch of examples, in the clear: with the
+        approximations, and noise of the size that is estimated for each output. It takes seconds
+        for a test set, of which it tells the accuracy to expect. Numbers that a client would not
+        encrypt, because they lie outside of the calibrated range, are warned of, and so are results
+        that decryption would refuse, and results that it would return although they are off by more
+        than was asked for, because numbers within the model left their ranges.
 
         rng: what draws the noise, or a seed for it.
         """
@@ -207,12 +214,13 @@ class Program(metaclass=Answering):
         threads: int | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> Summary:
-        """The price list: time, bytes, levels, noise and assumed ranges, by layer and in all. ``print`` shows it as a table.
+        """The price list: time, bytes, levels, noise and assumed ranges, by layer and in all.
+        ``print`` shows it as a table.
 
-        device: where the server will compute; it must be one of this machine. Times are those of trial runs there, with zeros in the
-            place of keys. No key is made.
-        progress: called after each matrix is encoded and after each run, with how many of both are done and how many there are. If it
-            raises, the work ends.
+        device: where the server will compute; it must be one of this machine. Times are those of
+            trial runs there, with zeros in the place of keys. No key is made.
+        progress: called after each matrix is encoded and after each run, with how many of both are
+            done and how many there are. If it raises, the work ends.
         """
         told = checked_progress(progress)
         machine = self._machine(device)
@@ -226,15 +234,16 @@ class Program(metaclass=Answering):
         return Sizes(keys.made, keys.sent, keys.expanded, held, machine.bytes_of)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
-        """A picture of the plan: the level of every array, where it is bootstrapped, and what each costs, by the costs that the plan was
-        made with. It needs matplotlib.
+        """A picture of the plan: the level of every array, where it is bootstrapped, and what each
+        costs, by the costs that the plan was made with. It needs matplotlib.
 
         path: where to save it, as .png, .svg or .pdf. Returns the figure of matplotlib.
         """
         return plotted(self.stages["levels"], self.params, self.costs, path)
 
     def client(self, *, secret: ckks.Client | None = None, threads: int | None = None) -> Client:
-        """A client. It needs the manifest alone: Client(Manifest.from_bytes(..)) is the same elsewhere."""
+        """A client. It needs the manifest alone: Client(Manifest.from_bytes(..)) is the same
+        elsewhere."""
         return Client(self.manifest, secret=secret, threads=threads)
 
     def server(
@@ -247,7 +256,8 @@ class Program(metaclass=Answering):
         trace: bool = False,
         progress: Callable[[int, int], object] | None = None,
     ) -> Server:
-        """A server with a client's evaluation_keys(), on a deployment of its own. Arguments as of deploy and nn.Server."""
+        """A server with a client's evaluation_keys(), on a deployment of its own. Arguments as of
+        deploy and nn.Server."""
         told = checked_progress(progress)
         if trace:
             check_record(record)
@@ -268,7 +278,8 @@ class Program(metaclass=Answering):
         """The model on a device, once: ``deployment.server(keys)`` is then cheap for each client.
 
         device, threads, trace: as of nn.Deployment.
-        progress: called after each matrix is encoded, with how many are done and how many there are. If it raises, the work ends.
+        progress: called after each matrix is encoded, with how many are done and how many there
+            are. If it raises, the work ends.
         """
         told = checked_progress(progress)
         deployment = self._deployment(device, threads, trace)
@@ -280,8 +291,9 @@ class Program(metaclass=Answering):
         return Deployment(self._machine(device), self.manifest, **how)
 
     def _machine(self, device: str | None = None) -> Machine:
-        """One for each deployment, because encoded matrices lie in the memory of its device. device: None stands for the kind for which it
-        was planned. Only a GPU has memory apart from the host's."""
+        """One for each deployment, because encoded matrices lie in the memory of its device.
+        device: None stands for the kind for which it was planned. Only a GPU has memory apart from
+            the host's."""
         streams = (self.device if device is None else devices.resolved(device)).startswith("cuda")
         return Machine(
             self.stages["levels"],
@@ -326,14 +338,16 @@ class Program(metaclass=Answering):
         max_entries: int | None = None,
         log2_p_fail: float = 0.0,
     ) -> Program:
-        """What to_bytes wrote. Matrices and polynomials are made again from the weights; ranges, scales, levels, parameters and
-        keys are those of the file, so that clients and their keys go on working.
+        """What to_bytes wrote. Matrices and polynomials are made again from the weights; ranges,
+        scales, levels, parameters and keys are those of the file, so that clients and their keys go
+        on working.
 
         security, log2_p_fail: what is demanded of the parameters, see Params.from_bytes.
-        max_entries: how many numbers the matrices may have that are made from the weights, 24 bytes each. None stands for 33 million or, if that is
-            more, 1,024 for each byte of the file.
+        max_entries: how many numbers the matrices may have that are made from the weights, 24 bytes
+            each. None stands for 33 million or, if that is more, 1,024 for each byte of the file.
 
-        Raises CorruptData, VersionError for a program that this build would make otherwise, and LimitExceeded.
+        Raises CorruptData, VersionError for a program that this build would make otherwise, and
+        LimitExceeded.
         """
         was = program_file.from_bytes(data, security, max_entries, log2_p_fail)
         with refusing_overflow():
@@ -378,7 +392,8 @@ class Program(metaclass=Answering):
         max_entries: int | None = None,
         log2_p_fail: float = 0.0,
     ) -> Program:
-        """What save wrote. Arguments as of from_bytes. Raises FileError, and the errors of from_bytes."""
+        """What save wrote. Arguments as of from_bytes. Raises FileError, and the errors of
+        from_bytes."""
         data = container.load(file)
         return cls.from_bytes(
             data, security=security, max_entries=max_entries, log2_p_fail=log2_p_fail

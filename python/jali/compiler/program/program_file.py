@@ -1,4 +1,5 @@
-"""Programs as files: the traced model, what the calibration found, and the manifest. Everything else follows from these."""
+"""Programs as files: the traced model, what the calibration found, and the manifest. Everything
+else follows from these."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ _EARLIER = "the program was compiled by an earlier version of Jali, which planne
 _MOST_NODES = 1 << 20
 _MOST_FOLDED, _FEW = 4, 64  # of so many nodes of the model, one at least has a level of its own
 _LEAST_ERROR = 2.0**-50
-# Matrices are made from files that may be much smaller: one of a convolution has as many entries for each weight as there are places.
+# Matrices are made from files that may be much smaller: one of a convolution has as many entries
+# for each weight as there are places.
 _FEW_ENTRIES, _ENTRIES_A_BYTE, _ENTRY_BYTES = 1 << 25, 1 << 10, 24
 _MOST = {"low": LARGEST, "high": LARGEST, "mean": LARGEST, "square": LARGEST**2}
 _NUMBERS = ("low", "high", "mean", "square")  # for each number of an input, or one for all
@@ -41,7 +43,8 @@ _NUMBERS = ("low", "high", "mean", "square")  # for each number of an input, or 
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """What a file of a program holds. ranges: a calibrated graph, or the attributes of its nodes by name."""
+    """What a file of a program holds. ranges: a calibrated graph, or the attributes of its nodes by
+    name."""
 
     graph: Graph
     ranges: Graph | dict[str, dict[str, Any]]
@@ -115,7 +118,8 @@ def _ranges(node: Node, arrays: list[Array]) -> Any:
 
 
 def _mean(values: Array) -> float:
-    """The mean; of equal numbers, that number exactly, so that a program that was loaded has the same bytes."""
+    """The mean; of equal numbers, that number exactly, so that a program that was loaded has the
+    same bytes."""
     return float(values[0] if not np.ptp(values) else np.mean(values))
 
 
@@ -125,7 +129,8 @@ def from_bytes(
     max_entries: int | None = None,
     log2_p_fail: float = 0.0,
 ) -> Stored:
-    """What to_bytes wrote. Raises CorruptData, VersionError and LimitExceeded. security, log2_p_fail: see Manifest.from_bytes. max_entries: see Program.from_bytes."""
+    """What to_bytes wrote. Raises CorruptData, VersionError and LimitExceeded. security,
+    log2_p_fail: see Manifest.from_bytes. max_entries: see Program.from_bytes."""
     content, arrays = container.read(_KIND, data)
     if type(content) is dict and not content.keys() >= _NEW:
         raise VersionError(_EARLIER)
@@ -224,7 +229,8 @@ def _from_hex(value: Any) -> bytes:
 
 
 def _check_size(graph: Graph, most: int) -> None:
-    """Raises LimitExceeded if the matrices that would be made have too many entries. Weights of windows are few, and their matrices large."""
+    """Raises LimitExceeded if the matrices that would be made have too many entries. Weights of
+    windows are few, and their matrices large."""
     found = entries(graph)
     if found > most:
         raise LimitExceeded(

@@ -1,4 +1,5 @@
-"""The price list of a program: what it takes and how exact it is, layer by layer, before any key exists."""
+"""The price list of a program: what it takes and how exact it is, layer by layer, before any key
+exists."""
 
 from __future__ import annotations
 
@@ -30,10 +31,12 @@ _RUNS = 3
 class Layer:
     """One node of the lowered graph.
 
-    level: of its result. seconds: the least of three trial runs, for all examples of one ciphertext. If a server records its runs, the
-    time of a recorded run is divided among the layers in proportion to these. diagonals: products with encoded diagonals.
-    diagonal_bytes: of those that stay in the memory of the device. stored: the kinds of jali.compiler.runtime.storage in which they are. noise: the
-    standard deviation of the noise of its numbers, in the model's units. low, high: the range that was assumed for it; proven says
+    level: of its result. seconds: the least of three trial runs, for all examples of one
+    ciphertext. If a server records its runs, the time of a recorded run is divided among the layers
+    in proportion to these. diagonals: products with encoded diagonals.
+    diagonal_bytes: of those that stay in the memory of the device. stored: the kinds of
+    jali.compiler.runtime.storage in which they are. noise: the standard deviation of the noise of
+    its numbers, in the model's units. low, high: the range that was assumed for it; proven says
     whether it follows from the inputs' ranges.
     """
 
@@ -55,21 +58,28 @@ class Layer:
 class Summary:
     """What Program.summary gives. Times are in seconds, and for all `examples` of one ciphertext.
 
-    key_bytes: what the client makes, in memory. key_bytes_sent: in a message. key_bytes_expanded: in the server's memory.
-    diagonal_bytes: of all matrices in the memory of the device. stored_bytes: of those of every kind of jali.compiler.runtime.storage; streamed ones lie in the
-    memory of the host.
+    key_bytes: what the client makes, in memory. key_bytes_sent: in a message. key_bytes_expanded:
+        in the server's memory.
+    diagonal_bytes: of all matrices in the memory of the device. stored_bytes: of those of every
+    kind of jali.compiler.runtime.storage; streamed ones lie in the memory of the host.
     request_bytes, reply_bytes: of the messages of one run.
-    precision_bits: what was asked for: results are off by at most 2^-precision_bits of the largest output of the calibration. averaged: whether this
-    is promised for the average of the noise over numbers, not for the number that has most of it, as in all programs that bootstrap. answers: see Program.
-    constant_bytes: of the encoded biases. workspace_bytes: of the arrays that are in memory at once, and of what an operation takes for itself, at most. Both were
-    measured in the trial runs.
-    first_seconds: what the first call of a server takes: `seconds`, and beside them what is made once: the matrices of every kind of bootstrapping, tables and pools of
-    memory, and on a GPU the recording of the run. Each was measured in the trial runs. prepare_seconds come before it, when the server is made.
-    What it leaves out is what the operating system does for keys that no call has read yet.
-    bootstraps: bootstrappings of one ciphertext, or of two at once. sparse_bootstraps: those of them with fewer slots than all, of
-    numbers that repeat. bootstrap_seconds: their part of the time. bootstrap_key_bytes: what their
-    keys take in the server's memory, as a part of key_bytes_expanded. bootstrap_matrix_bytes: what the matrices of bootstrapping take on the device: there
-    are some for every level to which, and every number of slots with which, the program bootstraps. They were measured in the trial runs.
+    precision_bits: what was asked for: results are off by at most 2^-precision_bits of the largest
+    output of the calibration. averaged: whether this is promised for the average of the noise over
+    numbers, not for the number that has most of it, as in all programs that bootstrap. answers: see
+    Program.
+    constant_bytes: of the encoded biases. workspace_bytes: of the arrays that are in memory at
+    once, and of what an operation takes for itself, at most. Both were measured in the trial runs.
+    first_seconds: what the first call of a server takes: `seconds`, and beside them what is made
+    once: the matrices of every kind of bootstrapping, tables and pools of memory, and on a GPU the
+    recording of the run. Each was measured in the trial runs. prepare_seconds come before it, when
+    the server is made. What it leaves out is what the operating system does for keys that no call
+    has read yet.
+    bootstraps: bootstrappings of one ciphertext, or of two at once. sparse_bootstraps: those of
+    them with fewer slots than all, of numbers that repeat. bootstrap_seconds: their part of the
+    time. bootstrap_key_bytes: what their keys take in the server's memory, as a part of
+    key_bytes_expanded. bootstrap_matrix_bytes: what the matrices of bootstrapping take on the
+    device: there are some for every level to which, and every number of slots with which, the
+        program bootstraps. They were measured in the trial runs.
     """
 
     device: str
@@ -101,7 +111,8 @@ class Summary:
 
     @property
     def device_bytes(self) -> int:
-        """What the server takes of the memory of its device: keys, matrices, those of bootstrapping, too, biases and arrays."""
+        """What the server takes of the memory of its device: keys, matrices, those of
+        bootstrapping, too, biases and arrays."""
         matrices = self.diagonal_bytes + self.bootstrap_matrix_bytes
         return self.key_bytes_expanded + matrices + self.constant_bytes + self.workspace_bytes
 
@@ -250,7 +261,8 @@ def summarised(
     threads: int | None,
     progress: Counted | None = None,
 ) -> Summary:
-    """The price list on a device of this machine, by trial runs there. progress: as of Program.summary."""
+    """The price list on a device of this machine, by trial runs there. progress: as of
+    Program.summary."""
     demand = manifest.demand
     trial = Trial(machine, device, threads, demand.restored_bits, timed=True)
     before = trial.server.counters()["bytes_in_use"]
@@ -343,8 +355,9 @@ def summarised(
 
 
 def _recorded_seconds(trial: Trial, manifest: Manifest) -> tuple[float, float]:
-    """The time of a whole request to a server that records its runs: the least of three, with the transfer of its ciphertexts to the
-    device. A recorded run has no gaps between the launches of small operations. And what the first one takes beyond it, which is recorded."""
+    """The time of a whole request to a server that records its runs: the least of three, with the
+    transfer of its ciphertexts to the device. A recorded run has no gaps between the launches of
+    small operations. And what the first one takes beyond it, which is recorded."""
     recording, server = Recording(trial.machine, trial.server, manifest), trial.server
     spent = []
     for _ in range(1 + _RUNS):
@@ -366,9 +379,10 @@ def bootstraps_of(node: Node) -> int:
 def _bootstraps(
     machine: Machine, trial: Trial
 ) -> tuple[dict[str, float], int, dict[str, int], float]:
-    """The time of every node ``bootstrap``, by one run for each kind, number of ciphertexts and of slots, and level; the bytes of all their matrices, which
-    stay on the device behind the first run of a kind; what every node takes for itself; and the time that the first runs take beyond others, which make the
-    matrices."""
+    """The time of every node ``bootstrap``, by one run for each kind, number of ciphertexts and of
+    slots, and level; the bytes of all their matrices, which stay on the device behind the first run
+    of a kind; what every node takes for itself; and the time that the first runs take beyond
+    others, which make the matrices."""
     total, once = 0, 0.0
     found: dict[str, float] = {}
     temporary: dict[str, int] = {}
@@ -427,7 +441,8 @@ def _layer(
 def _workspace(
     machine: Machine, array_bytes: Mapping[str, int], temporary: Mapping[str, int]
 ) -> int:
-    """The most bytes of arrays that are in use at once, and of what a node takes while it computes."""
+    """The most bytes of arrays that are in use at once, and of what a node takes while it
+    computes."""
     graph = machine.graph
     last = {name: k for k, node in enumerate(graph) for name in node.inputs}
     last |= {name: len(graph) for name in graph.outputs}

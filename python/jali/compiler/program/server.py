@@ -19,10 +19,11 @@ __all__ = ["Server"]
 
 
 class Server(metaclass=Answering):
-    """The owner of the model. Program.server() makes one. It holds no secret, and may be used from several threads.
+    """The owner of the model. Program.server() makes one. It holds no secret, and may be used from
+    several threads.
 
-    record: whether a run is recorded for each batch of ciphertexts, and replayed. None stands for yes on a GPU whose memory holds all
-        encoded matrices, and no elsewhere.
+    record: whether a run is recorded for each batch of ciphertexts, and replayed. None stands for
+        yes on a GPU whose memory holds all encoded matrices, and no elsewhere.
 
     >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
     >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
@@ -61,14 +62,16 @@ class Server(metaclass=Answering):
 
     @property
     def nbytes(self) -> int:
-        """The bytes that this client takes of the device's memory between two runs: its keys. A closed server has none.
+        """The bytes that this client takes of the device's memory between two runs: its keys. A
+        closed server has none.
 
         Runs that are recorded on a GPU keep their arrays besides.
         """
         return 0 if self._evaluator is None else self._evaluator.key_bytes
 
     def close(self) -> None:
-        """Lets go of the client's keys and recorded runs. Their memory is free as soon as no run uses them. Every other method raises InvalidArgument from then on.
+        """Lets go of the client's keys and recorded runs. Their memory is free as soon as no run
+        uses them. Every other method raises InvalidArgument from then on.
 
         >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
         >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
@@ -84,7 +87,8 @@ class Server(metaclass=Answering):
         return f"Server({self._manifest.params!r}, {at})"
 
     def batcher(self, *, max_batch: int | None = None) -> Batcher:
-        """This server for many requests of one client at once: ``replies = server.batcher()(requests)``. See Batcher.
+        """This server for many requests of one client at once: ``replies =
+        server.batcher()(requests)``. See Batcher.
 
         max_batch: the most ciphertexts side by side, at least 1; None sets no limit.
         """
@@ -99,9 +103,11 @@ class Server(metaclass=Answering):
     ) -> Message:
         """The encrypted results of encrypted examples.
 
-        deadline: a moment of time.monotonic() by which the run is ended with DeadlineExceeded, if it is not done.
-        checkpoint: called ten times a second during the run. If it raises, the run ends with that exception. Either leaves the server as it was.
-            A run that is replayed on a GPU ends only before it begins.
+        deadline: a moment of time.monotonic() by which the run is ended with DeadlineExceeded, if
+            it is not done.
+        checkpoint: called ten times a second during the run. If it raises, the run ends with that
+            exception. Either leaves the server as it was. A run that is replayed on a GPU ends only
+            before it begins.
         """
         self.check(request)
         evaluator, recording = self.evaluator, self._recording
@@ -135,12 +141,14 @@ class Server(metaclass=Answering):
                 )
 
     def warm(self, inputs: list[Encrypted]) -> None:
-        """Records the run for this batch if runs are recorded, so that the next one takes as long as any later one."""
+        """Records the run for this batch if runs are recorded, so that the next one takes as long
+        as any later one."""
         if self._recording is not None and not self._recording.knows(inputs):
             self.outputs(inputs)
 
     def outputs(self, inputs: list[Encrypted]) -> list[Encrypted]:
-        """The outputs for bound inputs; if runs are recorded, by the recorded run for this batch. Its inputs may lie in any memory."""
+        """The outputs for bound inputs; if runs are recorded, by the recorded run for this batch.
+        Its inputs may lie in any memory."""
         if self._recording is None:
             return self._machine(self.evaluator, *inputs)
         return self._recording(inputs)

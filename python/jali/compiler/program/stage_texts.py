@@ -1,4 +1,5 @@
-"""The last stages as text: parameters, report and program. The graphs of the others print themselves."""
+"""The last stages as text: parameters, report and program. The graphs of the others print
+themselves."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ def parameters_text(params: Params, demand: Demand) -> str:
 
 
 def report_text(machine: Machine, costs: Costs) -> str:
-    """The stage "report": for each node, what the plan counts for it. Program.summary measures the times."""
+    """The stage "report": for each node, what the plan counts for it. Program.summary measures the
+    times."""
     rows = [
         ("node", "operation", "level", costs.unit, "rotations", "diagonals", "stored", "bootstraps")
     ]
@@ -84,7 +86,8 @@ def _cost(node: Node, costs: Costs) -> int:
 def program_text(
     manifest: Manifest, machine: Machine, precision_bits: float, answers: Kept | None = None
 ) -> str:
-    """The stage "program": what client and server exchange, and what the server holds. answers: see Program."""
+    """The stage "program": what client and server exchange, and what the server holds. answers: see
+    Program."""
     graph, memory = machine.graph, machine.memory
     lines = ["after 'program'", f"  fingerprint {manifest.fingerprint}"]
     for kind, ports in (("input", manifest.inputs), ("output", manifest.outputs)):

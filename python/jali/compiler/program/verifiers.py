@@ -1,6 +1,8 @@
-"""What must hold after every stage of the compiler. A stage is a function from graph to graph; these are checks of its result alone.
+"""What must hold after every stage of the compiler. A stage is a function from graph to graph;
+these are checks of its result alone.
 
-Each verifier raises InternalError, which names the stage and the node, if its graph is none that the stage may make.
+Each verifier raises InternalError, which names the stage and the node, if its graph is none that
+the stage may make.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ Problems = Iterator[tuple[Node, str]]
 
 
 def verify_graph(stage: str, graph: Graph) -> None:
-    """Raises InternalError unless the graph is one after this stage: trace, fold, calibrate, approximate, layout, lower or levels."""
+    """Raises InternalError unless the graph is one after this stage: trace, fold, calibrate,
+    approximate, layout, lower or levels."""
     if graph.stage != stage:
         raise InternalError(f"the graph after {stage} says that it is one after {graph.stage}")
     for node, problem in GRAPHS[stage](graph):
@@ -179,7 +182,8 @@ GRAPHS: Mapping[str, Callable[[Graph], Problems]] = {
 
 
 def verify_levels(graph: Graph, params: Params) -> None:
-    """Raises InternalError unless the parameters have the levels of the graph, and do its bootstraps."""
+    """Raises InternalError unless the parameters have the levels of the graph, and do its
+    bootstraps."""
     for node in graph:
         if node.attrs["level"] > params.depth:
             raise InternalError(

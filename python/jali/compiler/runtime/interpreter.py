@@ -24,8 +24,9 @@ from jali.errors import InvalidArgument
 
 __all__ = ["Encrypted", "Machine", "alike", "lowered_to", "restored"]
 
-#: Ciphertexts of one array that are computed at once: on a GPU, where launches bind small ones, and on a CPU, where the copies cost more than that
-#: gains (a rotation of 8 at N = 2^13 takes 1.5 times as long).
+#: Ciphertexts of one array that are computed at once: on a GPU, where launches bind small ones, and
+#: on a CPU, where the copies cost more than that gains (a rotation of 8 at N = 2^13 takes 1.5 times
+#: as long).
 _TOGETHER, _ON_A_CPU = 8, 1
 
 #: The ciphertexts of one array.
@@ -36,8 +37,9 @@ class Machine:
     """A graph with its matrices planned for parameters, ready to run on an evaluator.
 
     memory: bytes for matrices; see jali.compiler.runtime.matrices, also for costs and streams.
-    claims: for the nodes of a program that bootstraps, the precision in bits that their results are known to have. Ciphertexts carry estimates that grow with
-    every polynomial, far beyond the noise; a program that bootstraps would come to refuse its own results.
+    claims: for the nodes of a program that bootstraps, the precision in bits that their results are
+    known to have. Ciphertexts carry estimates that grow with every polynomial, far beyond the
+    noise; a program that bootstraps would come to refuse its own results.
     numbers: diagonals that machines of the same graph share; see jali.compiler.runtime.matrices.
     """
 
@@ -64,7 +66,8 @@ class Machine:
         self._open = _only_added(graph)
 
     def with_flat_matrices(self) -> Machine:
-        """The same with matrices that add the least noise that any have with their diagonals; see FlatMatrices."""
+        """The same with matrices that add the least noise that any have with their diagonals; see
+        FlatMatrices."""
         other = copy.copy(self)
         other._matrices = FlatMatrices(self._matrices)
         return other
@@ -106,7 +109,8 @@ class Machine:
 
     @property
     def extra(self) -> dict[str, int]:
-        """What a run of every transform costs more than if all matrices were resident, in the unit of the costs."""
+        """What a run of every transform costs more than if all matrices were resident, in the unit
+        of the costs."""
         return self._matrices.extra
 
     @property
@@ -117,7 +121,8 @@ class Machine:
     def prepare(
         self, server: Evaluator, progress: Callable[[int, int], object] | None = None
     ) -> None:
-        """Encode the biases, and the matrices that memory allows for. The machine then serves all evaluators of this one's engine. progress: as of Deployment.prepare."""
+        """Encode the biases, and the matrices that memory allows for. The machine then serves all
+        evaluators of this one's engine. progress: as of Deployment.prepare."""
         self._matrices.prepare(server, progress)
         for node in self.graph:
             if node.op == "transform":
@@ -139,8 +144,9 @@ class Machine:
         watch: Callable[[Node, Encrypted], object] | None = None,
         instead: Callable[[Node, Sequence[Encrypted]], Encrypted | None] | None = None,
     ) -> list[Encrypted]:
-        """The outputs of the graph. watch: called with every node and its result, as soon as there is one. instead: called with every
-        node and its inputs; what it returns, if it is not None, is taken for the result."""
+        """The outputs of the graph. watch: called with every node and its result, as soon as there
+        is one. instead: called with every node and its inputs; what it returns, if it is not None,
+        is taken for the result."""
         given = iter(inputs)
         values: dict[str, Encrypted] = {}
         self._last = None
@@ -166,9 +172,11 @@ class Machine:
         sources: Sequence[Encrypted],
         only: Sequence[int] | None = None,
     ) -> Encrypted:
-        """The result of a node for its inputs. only: which of its ciphertexts; None stands for all of them.
+        """The result of a node for its inputs. only: which of its ciphertexts; None stands for all
+        of them.
 
-        Products that are only added are not relinearised unless `only` asks for them, so that their sum is, once.
+        Products that are only added are not relinearised unless `only` asks for them, so that their
+        sum is, once.
         """
         if node.name in self._open and only is None:
             start = node.attrs["level"] + taken(node)
@@ -196,7 +204,8 @@ class Machine:
     def _turned_copies(
         self, server: Evaluator, node: Node, sources: Sequence[Encrypted], which: Sequence[int]
     ) -> list[EncryptedArray] | None:
-        """All ciphertexts of a node that are the rotations of one: twice as many with every step. None for other nodes."""
+        """All ciphertexts of a node that are the rotations of one: twice as many with every step.
+        None for other nodes."""
         if node.op != "transform" or len(node.attrs["terms"]) > 1 or node.attrs["bias"].any():
             return None
         (term,), ((first, *_), *_) = node.attrs["terms"], sources
@@ -225,7 +234,8 @@ class Machine:
     def _joined(
         self, server: Evaluator, term: Term, source: Encrypted, level: int, peak: float
     ) -> EncryptedArray:
-        """The sum of all ciphertexts of the source, each rotated, of which no number is larger than `peak`: half as many with every step."""
+        """The sum of all ciphertexts of the source, each rotated, of which no number is larger than
+        `peak`: half as many with every step."""
         left = [lowered_to(server, x, level) for x in source]
         step = term.joined[1]
         if not step:
@@ -239,7 +249,8 @@ class Machine:
     def _whole(
         self, server: Evaluator, node: Node, sources: Sequence[Encrypted], part: Sequence[int]
     ) -> EncryptedArray:
-        """Some ciphertexts of a node's result, which take the same work, as the vectors of one; without the bias."""
+        """Some ciphertexts of a node's result, which take the same work, as the vectors of one;
+        without the bias."""
         if node.op == "transform":
             return self._sum(server, node, sources, part)
         if node.op == "products":
@@ -265,7 +276,8 @@ class Machine:
     def known(
         self, node: Node, found: Sequence[EncryptedArray], bits: float | None = None
     ) -> Encrypted:
-        """The ciphertexts of a node with what is known of its numbers and their noise. bits: their precision, instead of the claim's."""
+        """The ciphertexts of a node with what is known of its numbers and their noise. bits: their
+        precision, instead of the claim's."""
         most = peak(node)
         if node.attrs.get("most"):  # slots between the numbers may hold more
             most = max(most, node.attrs["most"])
@@ -318,7 +330,8 @@ class Machine:
     def _products(
         self, server: Evaluator, node: Node, sources: Sequence[Encrypted], to: int
     ) -> EncryptedArray:
-        """Ciphertext `to` of a sum of products of copies. It is relinearised and rescaled once. A trial run takes the first products alone."""
+        """Ciphertext `to` of a sum of products of copies. It is relinearised and rescaled once. A
+        trial run takes the first products alone."""
         terms = node.attrs["terms"]
         half, total = len(terms) // 2, None
         for k in range(node.attrs.get("sampled", half)):
@@ -344,7 +357,8 @@ class Machine:
         part: Sequence[int],
         side: int | None = None,
     ) -> EncryptedArray | None:
-        """What a term adds to some ciphertexts, of overlays before the sums that follow. side: the number of its source, if it is not that of the term."""
+        """What a term adds to some ciphertexts, of overlays before the sums that follow. side: the
+        number of its source, if it is not that of the term."""
 
         def column(*which: int) -> EncryptedArray:
             return together(server, [source[c] for c in which])
@@ -381,8 +395,9 @@ class Machine:
         return y if y is None or term.turns else self._summed(server, term, y, bounds)
 
     def _bounds(self, node: Node, term: Term, source: str, part: Sequence[int]) -> list[float]:
-        """What no number of a term is larger than, before its sums and after each. Every bound is proven for sources within their peak. What lies between the numbers
-        of a source has no weight."""
+        """What no number of a term is larger than, before its sums and after each. Every bound is
+        proven for sources within their peak. What lies between the numbers of a source has no
+        weight."""
         largest = max(1.0, peak(self.graph[source]))
         return [max(largest * b, 2.0**-20) for b in term.bounds.get(part[0], ())]
 
@@ -407,8 +422,8 @@ class Machine:
         level: int,
         peak: float,
     ) -> EncryptedArray:
-        """What a term with a factor multiplies, for some ciphertexts: copies of ciphertexts of the source, of which no number is larger than `peak`, or
-        sums of them."""
+        """What a term with a factor multiplies, for some ciphertexts: copies of ciphertexts of the
+        source, of which no number is larger than `peak`, or sums of them."""
         if term.joined:
             return self._joined(server, term, source, level, peak)
         if term.turned:
@@ -433,8 +448,9 @@ class Machine:
         sources: Sequence[EncryptedArray],
         peak: float,
     ) -> EncryptedArray:
-        """What the diagonals of a term take in the place of ciphertexts of its source, of which no number is larger than `peak`. The gates of a recurrent
-        cell have matrices of the same state, one after the other, so that the last overlay is kept."""
+        """What the diagonals of a term take in the place of ciphertexts of its source, of which no
+        number is larger than `peak`. The gates of a recurrent cell have matrices of the same state,
+        one after the other, so that the last overlay is kept."""
         level = node.attrs["level"] + 1
         same = self._last
         if same is not None and same.serves(sources, level, term.turns, peak):
@@ -483,7 +499,8 @@ def _turned(server: Evaluator, x: EncryptedArray, step: int, exponent: int) -> E
 
 
 def _only_added(graph: Graph) -> set[str]:
-    """The products of which nothing but the sum of all ciphertexts is used, as they are and once."""
+    """The products of which nothing but the sum of all ciphertexts is used, as they are and
+    once."""
     found = set()
     for node in graph:
         for name, term in zip(node.inputs, node.attrs.get("terms", ()), strict=False):
@@ -495,7 +512,8 @@ def _only_added(graph: Graph) -> set[str]:
 
 
 def alike(node: Node, which: Sequence[int]) -> list[list[int]]:
-    """The ciphertexts of the result of a transform, grouped by the work that they take but for the bias."""
+    """The ciphertexts of the result of a transform, grouped by the work that they take but for the
+    bias."""
     found: dict[tuple[object, ...], list[int]] = {}
     for to in which:
         work: list[object] = []
@@ -508,7 +526,8 @@ def alike(node: Node, which: Sequence[int]) -> list[list[int]]:
 
 
 def repeats(node: Node, which: Sequence[int]) -> dict[int, int]:
-    """For each of these ciphertexts of a node, the first one that is the same: copies of an array, which something multiplies."""
+    """For each of these ciphertexts of a node, the first one that is the same: copies of an array,
+    which something multiplies."""
     if node.op != "transform":
         return {c: c for c in which}
     first: dict[tuple[object, ...], int] = {}
@@ -522,7 +541,8 @@ def repeats(node: Node, which: Sequence[int]) -> dict[int, int]:
 
 
 def together(server: Evaluator, values: Sequence[EncryptedArray]) -> EncryptedArray:
-    """Ciphertexts as one with the vectors of all, at the lowest of their levels, so that a device computes with them at once."""
+    """Ciphertexts as one with the vectors of all, at the lowest of their levels, so that a device
+    computes with them at once."""
     if len(values) == 1:
         return values[0]
     core, least = server._core, min(x.level for x in values)

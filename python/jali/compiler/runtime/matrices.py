@@ -1,7 +1,8 @@
 """The matrices of a program on a server, within a budget of memory.
 
-jali.compiler.runtime.storage says in which kinds a matrix between two ciphertexts may be stored. Results are the same bit by bit. Matrices with the same numbers
-at the same level are one: a loop's in all iterations, and one that is applied to every row of an array for all its ciphertexts.
+jali.compiler.runtime.storage says in which kinds a matrix between two ciphertexts may be stored.
+Results are the same bit by bit. Matrices with the same numbers at the same level are one: a loop's
+in all iterations, and one that is applied to every row of an array for all its ciphertexts.
 """
 
 from __future__ import annotations
@@ -40,15 +41,16 @@ _STORAGE: dict[Kind, str] = {
 
 
 class Numbers:
-    """Diagonals of matrices in the clear, which plans for several parameters share: they take longer to make than all else that a plan does
-    with them. As many are kept as take 2 GiB."""
+    """Diagonals of matrices in the clear, which plans for several parameters share: they take
+    longer to make than all else that a plan does with them. As many are kept as take 2 GiB."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[bytes, int, int], dict[int, npt.ArrayLike]] = {}
         self._room = _MOST_SHARED
 
     def get(self, key: tuple[bytes, int, int]) -> dict[int, npt.ArrayLike] | None:
-        """The diagonals of a matrix, by a hash of its numbers, the slots and the lanes; None if they are not kept."""
+        """The diagonals of a matrix, by a hash of its numbers, the slots and the lanes; None if
+        they are not kept."""
         return self._kept.get(key)
 
     def add(self, key: tuple[bytes, int, int], diagonals: dict[int, npt.ArrayLike]) -> None:
@@ -65,7 +67,8 @@ _Key = tuple[bytes, int]
 
 @dataclass
 class _Matrix:
-    """What is known of a matrix. uses: how many times a run multiplies by it. owner: the node that has it first."""
+    """What is known of a matrix. uses: how many times a run multiplies by it. owner: the node that
+    has it first."""
 
     owner: str
     level: int
@@ -87,8 +90,9 @@ class _Matrix:
 
 
 class Matrices:
-    """memory: bytes of the device that all matrices may take together. numbers: what plans share; None for a plan that is alone. costs: by which
-    matrices get their kinds; None stands for those that are counted. streams: whether there is a device with memory apart from the host's."""
+    """memory: bytes of the device that all matrices may take together. numbers: what plans share;
+    None for a plan that is alone. costs: by which matrices get their kinds; None stands for those
+    that are counted. streams: whether there is a device with memory apart from the host's."""
 
     def __init__(
         self,
@@ -119,7 +123,8 @@ class Matrices:
         layout = node.attrs["layout"]
         behind: set[tuple[object, ...]] = set()
         for k, term in enumerate(node.attrs["terms"]):
-            # Factors of products stand before products; of a transform, some terms take a level and others none.
+            # Factors of products stand before products; of a transform, some terms take a level and
+            # others none.
             level = node.attrs["level"] + taken(node, k)
             self._terms[node.name, k] = term, level
             for to in sorted({to for to, _ in term.diagonals}):
@@ -167,7 +172,8 @@ class Matrices:
         )
 
     def _hold(self, key: _Key, plan: LinearTransform) -> None:
-        """Keep a plan with its numbers, if there is room and they are not kept for other plans, because to make them again takes long."""
+        """Keep a plan with its numbers, if there is room and they are not kept for other plans,
+        because to make them again takes long."""
         if self._numbers is not None and self._numbers.get((key[0], *self._shape)) is not None:
             return
         clear = _CLEAR_BYTES * self._params.slots * self._known[key].diagonals
@@ -193,7 +199,8 @@ class Matrices:
 
     @property
     def bytes_of(self) -> dict[Kind, int]:
-        """The bytes of every kind: of the device, or for streamed ones of the host. For those that are made at each use, 0."""
+        """The bytes of every kind: of the device, or for streamed ones of the host. For those that
+        are made at each use, 0."""
         found = dict.fromkeys(KINDS, 0)
         for key, kind in self._kinds.items():
             found[kind] += self._bytes(key)
@@ -217,7 +224,8 @@ class Matrices:
 
     @property
     def held_bytes(self) -> dict[str, int]:
-        """For each node, the bytes of its matrices in the memory of the device; a matrix counts for the first node that has it."""
+        """For each node, the bytes of its matrices in the memory of the device; a matrix counts for
+        the first node that has it."""
         found = dict.fromkeys(self.rotations, 0)
         for key, kind in self._kinds.items():
             if kind not in ("streamed", "made"):
@@ -226,7 +234,8 @@ class Matrices:
 
     @property
     def extra(self) -> dict[str, int]:
-        """For each node, what a run costs more than if all matrices were resident, in the unit of the costs."""
+        """For each node, what a run costs more than if all matrices were resident, in the unit of
+        the costs."""
         costs = self._chosen_by
         found = dict.fromkeys(self.rotations, 0)
         for key, matrix in self._known.items():
@@ -264,8 +273,9 @@ class Matrices:
     def prepare(
         self, server: Evaluator, progress: Callable[[int, int], object] | None = None
     ) -> None:
-        """Encode every matrix that is stored; numbers in the clear are given up. The matrices then belong to this evaluator. progress: called
-        after each, with how many are done and how many there are."""
+        """Encode every matrix that is stored; numbers in the clear are given up. The matrices then
+        belong to this evaluator. progress: called after each, with how many are done and how many
+        there are."""
         total = sum(kind != "made" for kind in self._kinds.values())
         ready, self._plans, self._numbers = self._plans, {}, None
         for term, level in self._terms.values():
@@ -301,8 +311,8 @@ class Matrices:
 
 
 class FlatMatrices(Matrices):
-    """Matrices with as many diagonals as others have, all of whose numbers are nearly 0: what they add to a result is what does not depend on
-    the numbers of the matrices."""
+    """Matrices with as many diagonals as others have, all of whose numbers are nearly 0: what they
+    add to a result is what does not depend on the numbers of the matrices."""
 
     def __init__(self, like: Matrices) -> None:
         super().__init__(like._params, like._lanes, 0.0)
@@ -319,5 +329,6 @@ class FlatMatrices(Matrices):
 
 
 def _blocks(term: Term, level: int, to: int) -> list[tuple[int, _Key]]:
-    """The ciphertexts of the source that ciphertext `to` of the result needs, each with its matrix's key."""
+    """The ciphertexts of the source that ciphertext `to` of the result needs, each with its
+    matrix's key."""
     return [(from_, (term.digests[to, from_], level)) for from_ in term.columns(to)]

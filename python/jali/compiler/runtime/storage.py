@@ -1,11 +1,15 @@
-"""How a server stores its matrices: the kinds, and which matrix gets which within a budget of memory.
+"""How a server stores its matrices: the kinds, and which matrix gets which within a budget of
+memory.
 
-A matrix is stored in one of five kinds, from the fastest to the smallest. Results are the same bit by bit.
+A matrix is stored in one of five kinds, from the fastest to the smallest. Results are the same bit
+by bit.
 
 - resident: over all primes in NTT form, ready for products, in the memory of the device;
-- integers: the coefficients of its diagonals, 8 bytes each, in the memory of the device. A product reduces them modulo every prime and transforms
-  them ("limb extension": Kim et al., ARK, 2022). At 17 primes of 4 bytes, that is 8.5 times fewer bytes;
-- periodic: the same of diagonals whose numbers repeat after p slots, of which 2 p coefficients are not zero;
+- integers: the coefficients of its diagonals, 8 bytes each, in the memory of the device. A product
+  reduces them modulo every prime and transforms them ("limb extension": Kim et al., ARK, 2022). At
+  17 primes of 4 bytes, that is 8.5 times fewer bytes;
+- periodic: the same of diagonals whose numbers repeat after p slots, of which 2 p coefficients are
+  not zero;
 - streamed: integers in the memory of the host, which are copied to a GPU at each use;
 - made: nothing. Diagonals are made from the weights and encoded at each use.
 """
@@ -24,16 +28,18 @@ Kind = Literal["resident", "integers", "periodic", "streamed", "made"]
 
 KINDS: tuple[Kind, ...] = ("resident", "integers", "periodic", "streamed", "made")
 
-#: The most bytes that streamed matrices take of the host's memory. It is a constant, so that two machines make the same plan.
+#: The most bytes that streamed matrices take of the host's memory. It is a constant, so that two
+#: machines make the same plan.
 STREAMED_BYTES = 64 << 30
 
 
 @dataclass(frozen=True)
 class Item:
-    """A matrix: the bytes of its kinds, and what a run takes longer with them than with a resident one.
+    """A matrix: the bytes of its kinds, and what a run takes longer with them than with a resident
+    one.
 
-    resident, integers: bytes. period: whether its integers are those of one period. expanded, streamed, made: costs of a run, in that order from the
-    least to the most.
+    resident, integers: bytes. period: whether its integers are those of one period. expanded,
+    streamed, made: costs of a run, in that order from the least to the most.
     """
 
     resident: int
@@ -78,11 +84,14 @@ def _from_the_host(items: Sequence[Item], streams: bool) -> list[Kind]:
 
 
 def stored(items: Sequence[Item], memory: float, streams: bool = False) -> list[Kind]:
-    """The kind of every matrix, so that they take at most `memory` bytes of the device and a run takes little longer than if all were resident.
+    """The kind of every matrix, so that they take at most `memory` bytes of the device and a run
+    takes little longer than if all were resident.
 
-    If all fit in their smallest kinds of the device, none is streamed or made, because to make one takes more than its encoding, which is what is measured: its
-    numbers come from the weights. The rest is a knapsack with a choice for each item, filled by the cost that each further byte saves (Sinha and Zoltners 1979). Where the best step of
-    a matrix does not fit, the next best is tried. So the result costs at most one step of one matrix more than the best choice.
+    If all fit in their smallest kinds of the device, none is streamed or made, because to make one
+    takes more than its encoding, which is what is measured: its numbers come from the weights. The
+    rest is a knapsack with a choice for each item, filled by the cost that each further byte saves
+    (Sinha and Zoltners 1979). Where the best step of a matrix does not fit, the next best is tried.
+    So the result costs at most one step of one matrix more than the best choice.
 
     streams: whether there is a device with memory apart from the host's.
     """

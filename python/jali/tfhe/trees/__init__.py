@@ -1,12 +1,14 @@
-"""Ensembles of decision trees on encrypted rows: a fitted model becomes sums and look-ups of encrypted numbers.
+"""Ensembles of decision trees on encrypted rows: a fitted model becomes sums and look-ups of
+encrypted numbers.
 
     program = jali.compile(model)                         # or trees.compile(model, params)
     client = program.client()                             # holds the secret key
     server = program.server(client.evaluation_keys())     # holds the model
     client.decrypt(server(client.encrypt(rows)))
 
-For every feature the client compares its number with public edges, and encrypts the answers, which are bits. So comparisons are those of the model on the
-numbers given, exactly. Sums of the answers number the leaves, look-ups turn these numbers into digits of the leaves' values, and digits of all
+For every feature the client compares its number with public edges, and encrypts the answers, which
+are bits. So comparisons are those of the model on the numbers given, exactly. Sums of the answers
+number the leaves, look-ups turn these numbers into digits of the leaves' values, and digits of all
 trees are added with their carries.
 """
 

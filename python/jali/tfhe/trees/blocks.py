@@ -1,7 +1,9 @@
-"""Which leaves of a tree share an index: a tree is divided into blocks, each of which has few comparisons.
+"""Which leaves of a tree share an index: a tree is divided into blocks, each of which has few
+comparisons.
 
-A block is a part of a tree below some node. Its index has the answers to its own comparisons and, unless it begins at the root, whether a row comes to
-the node at all. Leaves that add nothing need no block.
+A block is a part of a tree below some node. Its index has the answers to its own comparisons and,
+unless it begins at the root, whether a row comes to the node at all. Leaves that add nothing need
+no block.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ class Block:
 
 
 class _Open(NamedTuple):
-    """A block that may still grow: as it is, and seen from the node above which it is looked at. chains: of `seen`, None if they do not fit."""
+    """A block that may still grow: as it is, and seen from the node above which it is looked at.
+    chains: of `seen`, None if they do not fit."""
 
     block: Block
     seen: Part
@@ -82,8 +85,8 @@ def outcomes(part: Part, chains: Chains) -> Iterator[tuple[tuple[int, ...], int]
 def strides(
     counts: tuple[int, ...], room: Room, reach: bool
 ) -> tuple[tuple[int, ...], bool] | None:
-    """By what the number of yeses of each chain is multiplied in an index, and whether answers that are encrypted as `large` are needed. None if they
-    do not fit.
+    """By what the number of yeses of each chain is multiplied in an index, and whether answers that
+    are encrypted as `large` are needed. None if they do not fit.
 
     They are the digits of a mixed radix, in the order with the least noise.
     """
@@ -125,7 +128,8 @@ def fits(chains: Chains, room: Room, reach: bool) -> bool:
 def divided(
     tree: Whole, number_of: list[int], questions: tuple[Question, ...], room: Room
 ) -> list[Block]:
-    """Blocks that cover all leaves whose number is not 0, each once. number_of: of each node, if it is a leaf."""
+    """Blocks that cover all leaves whose number is not 0, each once. number_of: of each node, if it
+    is a leaf."""
     done: list[Block] = []
     opened: dict[int, _Open] = {}
 

@@ -1,4 +1,5 @@
-"""Circuits of sums and look-ups: what a plan of trees is made of, how it is run on ciphertexts, and in the clear."""
+"""Circuits of sums and look-ups: what a plan of trees is made of, how it is run on ciphertexts, and
+in the clear."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Room:
-    """values: how many values an index has at most. norm2: the largest squared norm of its weights."""
+    """values: how many values an index has at most. norm2: the largest squared norm of its
+    weights."""
 
     values: int
     norm2: float
@@ -34,7 +36,8 @@ class Room:
 
     @property
     def large(self) -> int:
-        """What the second encryption of an answer holds. A sum may weigh it at little noise where the first would need a large weight."""
+        """What the second encryption of an answer holds. A sum may weigh it at little noise where
+        the first would need a large weight."""
         return 1 << self.digit
 
 
@@ -119,7 +122,8 @@ class Circuit:
         return self.node(at)
 
     def total(self, forms: Iterable[Form], most: int | None = None) -> Form:
-        """The sum of forms. most: its largest value, if that is less than all of theirs together."""
+        """The sum of forms. most: its largest value, if that is less than all of theirs
+        together."""
         terms: dict[int, int] = {}
         constant = top = 0
         for form in forms:
@@ -130,7 +134,8 @@ class Circuit:
         return Form(kept, top if most is None else most, constant)
 
     def one_of(self, forms: list[Form], most: int) -> Form:
-        """The sum of forms of which at most one is not 0, so that the result is at most `most`. Refreshes parts if there are many."""
+        """The sum of forms of which at most one is not 0, so that the result is at most `most`.
+        Refreshes parts if there are many."""
         step = math.floor(self.room.norm2)
         while True:
             whole = self.total(forms, most)
@@ -147,7 +152,8 @@ class Circuit:
     # --- running it -----------------------------------------------------------------------------
 
     def clear(self, given: Ints) -> Ints:
-        """The outputs (n, outputs) for inputs (n, columns). Raises InternalError if an index leaves its table."""
+        """The outputs (n, outputs) for inputs (n, columns). Raises InternalError if an index leaves
+        its table."""
         values: list[Ints] = []
         column = iter(given.T)
         for form, table in zip(self._forms, self._tables, strict=True):
@@ -199,14 +205,16 @@ class Circuit:
         given: EncryptedArray,
         stop: Callable[[], object] | None = None,
     ) -> EncryptedArray:
-        """The outputs (rows, outputs) of encrypted inputs (rows, columns). stop: called before each wave; if it raises, the run ends."""
+        """The outputs (rows, outputs) of encrypted inputs (rows, columns). stop: called before each
+        wave; if it raises, the run ends."""
         last = self._last_uses()
         pool = _Pool(given, list(self.columns.values()))
         for wave, nodes in self._by_wave().items():
             if stop is not None:
                 stop()
             forms = [form for node in nodes if (form := self._forms[node]) is not None]
-            # All sums of a wave count as large as the largest, and every table has a value for that.
+            # All sums of a wave count as large as the largest, and every table has a value for
+            # that.
             longest = max(form.most for form in forms) + 1
             given_tables = [self._tables[node] for node in nodes]
             tables = [Table(server.params, [*t, *[0] * (longest - len(t))]) for t in given_tables]

@@ -19,12 +19,14 @@ from jali.tfhe.trees.questions import table_of
 
 __all__ = ["Client"]
 
-#: The bytes of keys that a client makes unless its user allows more: those of the largest preset are 3.4 GB.
+#: The bytes of keys that a client makes unless its user allows more: those of the largest preset
+#: are 3.4 GB.
 MAX_KEY_BYTES = 1 << 32
 
 
 class Client:
-    """The owner of the rows. Program.client() makes one; elsewhere, it is made from the manifest alone.
+    """The owner of the rows. Program.client() makes one; elsewhere, it is made from the manifest
+    alone.
 
     secret: a tfhe.Client of the manifest's parameters, e.g. a loaded one; None makes a new key.
     threads: see tfhe.Client.
@@ -66,7 +68,8 @@ class Client:
     ) -> EvaluationKeys:
         """The public keys that the server needs.
 
-        max_bytes: how many bytes they may take to send. The server chose the parameters, and params.key_bytes says what they ask for.
+        max_bytes: how many bytes they may take to send. The server chose the parameters, and
+            params.key_bytes says what they ask for.
         progress: called with how much is done and how much there is. If it raises, the work ends.
 
         Raises LimitExceeded, before any key is made, if they take more than max_bytes.
@@ -83,7 +86,8 @@ class Client:
     def encrypt(self, rows: npt.ArrayLike) -> Message:
         """One row (features,), or any number of rows (n, features).
 
-        Raises InvalidArgument, before anything is encrypted, for other shapes and for numbers that the model does not take.
+        Raises InvalidArgument, before anything is encrypted, for other shapes and for numbers that
+        the model does not take.
         """
         given = table_of(rows)
         single = given.ndim == 1
@@ -101,7 +105,8 @@ class Client:
         return Message(self._manifest.fingerprint, len(numbers), single, tuple(chunks))
 
     def decrypt(self, reply: Message, *, check: bool = True) -> Any:
-        """What the model gives for the rows of a request, without the axis of the rows if one row was given without it.
+        """What the model gives for the rows of a request, without the axis of the rows if one row
+        was given without it.
 
         check: see tfhe.Client.decrypt.
 
@@ -117,6 +122,6 @@ class Client:
         return results[0] if reply.single else results
 
     def labels(self, results: npt.ArrayLike) -> npt.NDArray[Any]:
-        """What the model's predict gives, from what decrypt gave for several rows or for one: names of classes, 1 and -1 for inliers and others, or, for
-        regressors, the results themselves."""
+        """What the model's predict gives, from what decrypt gave for several rows or for one: names
+        of classes, 1 and -1 for inliers and others, or, for regressors, the results themselves."""
         return self._manifest.labels(results)

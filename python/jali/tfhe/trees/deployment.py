@@ -22,10 +22,11 @@ __all__ = ["Deployment"]
 
 
 class Deployment(metaclass=Answering):
-    """A program and the device on which it runs. Program.deploy makes it. It holds no secret and no client's keys.
+    """A program and the device on which it runs. Program.deploy makes it. It holds no secret and no
+    client's keys.
 
-    It has the methods of nn.Deployment, so that who serves programs of one kind serves the other, too. Trees have no encoded weights, so that there
-    is nothing to prepare.
+    It has the methods of nn.Deployment, so that who serves programs of one kind serves the other,
+    too. Trees have no encoded weights, so that there is nothing to prepare.
 
     device, threads: as of tfhe.Evaluator.
 
@@ -59,16 +60,19 @@ class Deployment(metaclass=Answering):
         return f"Deployment({self._program.params!r}, device='{self._device}')"
 
     def keys(self, data: bytes | bytearray | memoryview) -> EvaluationKeys:
-        """The keys that a client sent, from the bytes of evaluation_keys().to_bytes(). Raises the errors of tfhe.EvaluationKeys.from_bytes."""
+        """The keys that a client sent, from the bytes of evaluation_keys().to_bytes(). Raises the
+        errors of tfhe.EvaluationKeys.from_bytes."""
         return EvaluationKeys.from_bytes(data, self._program.params)
 
     def request(self, data: bytes | bytearray | memoryview) -> Message:
-        """The request that a client sent, from bytes. Raises the errors of trees.Message.request."""
+        """The request that a client sent, from bytes. Raises the errors of
+        trees.Message.request."""
         return Message.request(data, self.manifest)
 
     def server(
         self, keys: EvaluationKeys, *, progress: Callable[[int, int], Any] | None = None
     ) -> Server:
-        """The server of a client. progress: called while the keys are prepared for the device. Raises the errors of tfhe.Evaluator."""
+        """The server of a client. progress: called while the keys are prepared for the device.
+        Raises the errors of tfhe.Evaluator."""
         how: dict[str, Any] = {"device": self._device, "threads": self._threads}
         return Server(self._program, keys, progress=progress, **how)

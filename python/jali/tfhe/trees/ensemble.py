@@ -1,4 +1,5 @@
-"""Ensembles of trees, whichever library fitted them: questions, trees of them with numbers at their leaves, and what the sums mean."""
+"""Ensembles of trees, whichever library fitted them: questions, trees of them with numbers at their
+leaves, and what the sums mean."""
 
 from __future__ import annotations
 
@@ -35,8 +36,9 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-# What is answered for a missing number (NaN). ZERO_NO and ZERO_YES are LightGBM's, for which a zero is missing, too.
-# MISSING_YES is for categories alone: yes for a missing one, and no for those that are not in `yes`.
+# What is answered for a missing number (NaN). ZERO_NO and ZERO_YES are LightGBM's, for which a zero
+# is missing, too. MISSING_YES is for categories alone: yes for a missing one, and no for those that
+# are not in `yes`.
 REFUSED, NO, YES, AS_ZERO, ZERO_NO, ZERO_YES, MISSING_YES = range(7)
 #: How the number of a category is found from a number of a row.
 EQUAL, FLOOR, TRUNCATE = range(3)
@@ -47,7 +49,8 @@ _ZERO = float(np.float32(1e-35))  # LightGBM takes smaller numbers for 0
 class Question(NamedTuple):
     """``row[feature] > edge`` or, if `yes` is not None, ``row[feature] in yes``.
 
-    missing: the answer if the number is missing. Of categories also the answer for those that are neither in `yes` nor in `no`.
+    missing: the answer if the number is missing. Of categories also the answer for those that are
+        neither in `yes` nor in `no`.
     found: EQUAL, FLOOR or TRUNCATE, of categories.
     """
 
@@ -60,7 +63,8 @@ class Question(NamedTuple):
 
     @property
     def chain(self) -> tuple[object, ...]:
-        """Questions of one chain have answers that follow each other: who is above an edge is above all smaller ones."""
+        """Questions of one chain have answers that follow each other: who is above an edge is above
+        all smaller ones."""
         if self.yes is not None:
             return self
         return self.feature, self.missing
@@ -90,7 +94,8 @@ def answered(question: Question, column: Floats) -> npt.NDArray[np.bool_]:
 class Tree:
     """A tree by nodes, of which 0 is the root, and a child comes behind its parent.
 
-    question: of each node, -1 for a leaf. no, yes: its children. scores: to which scores the leaves add.
+    question: of each node, -1 for a leaf. no, yes: its children. scores: to which scores the leaves
+        add.
     values: (nodes, scores), at leaves.
     """
 
@@ -121,11 +126,14 @@ class Tree:
 class Head:
     """What becomes of the sums at the client.
 
-    divisor: of every sum. complement: whether the first class has what the other classes leave of 1.
-    link: "identity", "sigmoid", "softmax", "exp", "square" (x |x|) or "isolation" (-2^-x); `factor` times the score goes into it, and
-        `offset` is taken off its result. pair: whether a probability p is given as (1 - p, p).
+    divisor: of every sum. complement: whether the first class has what the other classes leave of
+        1.
+    link: "identity", "sigmoid", "softmax", "exp", "square" (x |x|) or "isolation" (-2^-x); `factor`
+        times the score goes into it, and `offset` is taken off its result. pair: whether a
+        probability p is given as (1 - p, p).
     flat: whether a single score is given without an axis of its own.
-    rule: how a label follows: "none", "first" of the largest, "above" 0, "from" 0 on, or "anomaly", which is below 0.
+    rule: how a label follows: "none", "first" of the largest, "above" 0, "from" 0 on, or "anomaly",
+        which is below 0.
     """
 
     divisor: float = 1.0
@@ -141,7 +149,8 @@ class Head:
     RULES = ("none", "first", "above", "from", "anomaly")
 
     def results(self, scores: Floats, near: Floats) -> Floats:
-        """What the model gives for scores (n, scores). near: errors of the scores, within which numbers count as equal where a label hangs on it."""
+        """What the model gives for scores (n, scores). near: errors of the scores, within which
+        numbers count as equal where a label hangs on it."""
         with np.errstate(all="ignore"):
             return self._results(scores, near)
 
@@ -174,7 +183,8 @@ class Head:
         return s[:, 0] if self.flat and s.shape[1] == 1 else s
 
     def error(self, errors: Floats) -> float:
-        """How far results may be off, for links whose slope is at most 1 ("exp" and "square": of what goes into them)."""
+        """How far results may be off, for links whose slope is at most 1 ("exp" and "square": of
+        what goes into them)."""
         errors = errors / self.divisor * abs(self.factor)
         if self.complement:
             errors = np.append(errors, errors.sum())
@@ -198,7 +208,8 @@ class Head:
 class Ensemble:
     """A model. Score c is base[c] and the sum of what the trees' leaves have for it.
 
-    features: of a row. compared_as: "float32" or "float64", to what numbers of a row are rounded before they are compared.
+    features: of a row. compared_as: "float32" or "float64", to what numbers of a row are rounded
+        before they are compared.
     missing, infinite: whether a row may have NaN, or infinities.
     classes: names, for labels; empty if there are none.
     """

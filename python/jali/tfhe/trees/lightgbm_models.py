@@ -1,4 +1,5 @@
-"""Reads models of LightGBM from the text that its save_model writes. LightGBM itself is not imported."""
+"""Reads models of LightGBM from the text that its save_model writes. LightGBM itself is not
+imported."""
 
 from __future__ import annotations
 
@@ -49,13 +50,15 @@ def lightgbm_ensemble(model: Any, output: str) -> Ensemble:
 
 
 def from_lightgbm(text: str | bytes, output: str = "logits", *, classes: Any = None) -> Ensemble:
-    """The ensemble of a model in the text that LightGBM's ``Booster.save_model("model.txt")`` writes, for ``compile``.
+    """The ensemble of a model in the text that LightGBM's ``Booster.save_model("model.txt")``
+    writes, for ``compile``.
 
-    output: as of jali.compile: of classifiers, "logits" for predict(raw_score=True) and "probability" for probabilities. Other objectives give what
-        predict gives.
+    output: as of jali.compile: of classifiers, "logits" for predict(raw_score=True) and
+        "probability" for probabilities. Other objectives give what predict gives.
     classes: their names; None stands for 0, 1, ...
 
-    Raises Unsupported for linear trees and objectives of other kinds, and InvalidArgument for other text.
+    Raises Unsupported for linear trees and objectives of other kinds, and InvalidArgument for other
+    text.
     """
     try:
         lines = (text.decode() if isinstance(text, bytes) else text).splitlines()
@@ -115,8 +118,8 @@ def _numbers(tree: dict[str, str], name: str, kind: type) -> Any:
 
 
 def _add(builder: Builder, tree: dict[str, str], score: int) -> None:
-    """A tree. Its inner nodes are 0 to leaves - 2; a child below 0 is the leaf -1 - child. A row goes left if its number is at most the
-    threshold, or its category is in the set."""
+    """A tree. Its inner nodes are 0 to leaves - 2; a child below 0 is the leaf -1 - child. A row
+    goes left if its number is at most the threshold, or its category is in the set."""
     if tree.get("is_linear", "0").strip() not in ("", "0"):
         raise Unsupported("leaves of the model are linear functions: fit it with linear_tree=False")
     leaves = int(tree["num_leaves"])

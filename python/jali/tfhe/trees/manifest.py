@@ -1,6 +1,8 @@
-"""What the client of a program of trees knows: what to ask its rows, how the answers are sent, and what results mean.
+"""What the client of a program of trees knows: what to ask its rows, how the answers are sent, and
+what results mean.
 
-It has neither trees nor leaves. The questions are those of the model, unless a model of bins has others beside them.
+It has neither trees nor leaves. The questions are those of the model, unless a model of bins has
+others beside them.
 """
 
 from __future__ import annotations
@@ -30,10 +32,12 @@ _NO_RESULTS = "results are finite numbers, one or several of each row: give what
 class Manifest:
     """See the module.
 
-    columns: (question, value): what is encrypted of a row, 0 or `value` for each answer. parts: how many of the columns each ciphertext holds.
+    columns: (question, value): what is encrypted of a row, 0 or `value` for each answer. parts: how
+        many of the columns each ciphertext holds.
     rows: how many rows a ciphertext holds at most.
-    outputs: of each number of a result, its score and by which power of two it counts. Score c is base[c] and step[c] times the sum. errors: how far
-        it may be from that of the model's leaves.
+    outputs: of each number of a result, its score and by which power of two it counts. Score c is
+        base[c] and step[c] times the sum. errors: how far it may be from that of the model's
+        leaves.
     features, compared_as, missing, infinite, classes, head: as of Ensemble.
     """
 
@@ -60,11 +64,13 @@ class Manifest:
 
     @property
     def error(self) -> float:
-        """How far a result may be from the sum of the model's leaves; 0 if leaves are whole numbers of steps."""
+        """How far a result may be from the sum of the model's leaves; 0 if leaves are whole numbers
+        of steps."""
         return self.head.error(self.errors)
 
     def table(self, rows: npt.ArrayLike) -> Floats:
-        """Rows as they are compared. Raises InvalidArgument for rows of another width, and numbers that the model does not take."""
+        """Rows as they are compared. Raises InvalidArgument for rows of another width, and numbers
+        that the model does not take."""
         numbers = table(rows, self.compared_as, missing=self.missing, infinite=self.infinite)
         if numbers.shape[1] != self.features:
             raise InvalidArgument(
@@ -92,7 +98,8 @@ class Manifest:
         return self.head.results(self.base + self.step * total.T, self.errors)
 
     def labels(self, results: npt.ArrayLike) -> npt.NDArray[Any]:
-        """What the model's predict gives for results: of several rows, or of one row without the axis of the rows. Raises InvalidArgument for anything else."""
+        """What the model's predict gives for results: of several rows, or of one row without the
+        axis of the rows. Raises InvalidArgument for anything else."""
         array = checks.as_array(results, _NO_RESULTS)
         one = self.results(np.zeros((1, len(self.outputs)), np.int64)).shape[1:]
         if array.dtype.kind not in "biuf" or not np.all(np.isfinite(array)):
@@ -118,7 +125,8 @@ class Manifest:
         security: int = 128,
         log2_p_fail: float = 0.0,
     ) -> Manifest:
-        """What to_bytes wrote. Raises CorruptData, VersionError, LimitExceeded, and the errors of Params.from_bytes.
+        """What to_bytes wrote. Raises CorruptData, VersionError, LimitExceeded, and the errors of
+        Params.from_bytes.
 
         security, log2_p_fail: what is demanded of the parameters, see Params.from_bytes.
         """

@@ -21,8 +21,10 @@ MAX_BYTES = 1 << 31
 class Message:
     """Encrypted answers or results.
 
-    program: the fingerprint of the manifest. examples: how many rows. single: whether the axis of the rows is left out at decryption.
-    chunks: for every manifest.rows rows, the ciphertexts of the manifest's parts, or the one of the results. is_reply: whether they are results.
+    program: the fingerprint of the manifest. examples: how many rows. single: whether the axis of
+        the rows is left out at decryption.
+    chunks: for every manifest.rows rows, the ciphertexts of the manifest's parts, or the one of the
+        results. is_reply: whether they are results.
     """
 
     program: str
@@ -44,7 +46,8 @@ class Message:
     def request(
         cls, data: bytes | bytearray | memoryview, manifest: Manifest, max_bytes: int = MAX_BYTES
     ) -> Message:
-        """What a client's to_bytes wrote. Raises CorruptData, LimitExceeded, and the errors of Ciphertext.from_bytes."""
+        """What a client's to_bytes wrote. Raises CorruptData, LimitExceeded, and the errors of
+        Ciphertext.from_bytes."""
         return cls._read(data, manifest, len(manifest.parts), max_bytes, False)
 
     @classmethod
@@ -103,7 +106,8 @@ class Message:
         return message
 
     def check(self, manifest: Manifest, *, is_reply: bool) -> None:
-        """Raises InvalidArgument for a message of another program, and for ciphertexts that are not as the manifest has them."""
+        """Raises InvalidArgument for a message of another program, and for ciphertexts that are not
+        as the manifest has them."""
         kind = "reply" if is_reply else "request"
         if self.is_reply != is_reply:
             raise InvalidArgument(

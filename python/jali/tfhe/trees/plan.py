@@ -1,8 +1,9 @@
 """From an ensemble to a circuit.
 
-A tree whose comparisons fit into one index is one table, and trees that compare the same share it. A larger tree is divided into blocks: look-ups
-give the number of the leaf to which a row comes, or 0 if that leaf is in another block, and further ones turn the number of the leaf into the
-digits of its value. Digits of all trees are added in columns.
+A tree whose comparisons fit into one index is one table, and trees that compare the same share it.
+A larger tree is divided into blocks: look-ups give the number of the leaf to which a row comes, or
+0 if that leaf is in another block, and further ones turn the number of the leaf into the digits of
+its value. Digits of all trees are added in columns.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ _WHOLE_NODES = 64  # larger trees never fit into one index
 
 @dataclass(frozen=True)
 class Plan:
-    """outputs: of each number of a result, its score and by which power of two it counts. step, base, errors: of each score."""
+    """outputs: of each number of a result, its score and by which power of two it counts. step,
+    base, errors: of each score."""
 
     circuit: Circuit
     outputs: tuple[tuple[int, int], ...]
@@ -116,7 +118,8 @@ def _as_table(tree: Whole, questions: tuple[Question, ...], room: Room) -> _Tabl
 
 
 def _shared(tables: list[_Table], room: Room) -> list[_Table]:
-    """Tables whose comparisons fit into one index together become one, if they add to the same scores."""
+    """Tables whose comparisons fit into one index together become one, if they add to the same
+    scores."""
     done: list[_Table] = []
     for table in sorted(tables, key=lambda one: -cells(one.chains)):
         best: tuple[float, int, Chains] | None = None  # the one that grows the least
@@ -176,7 +179,8 @@ class _Planner:
         return self.circuit.total(forms), each
 
     def _condition(self, above: int | None, below: int | None) -> Form:
-        """1 if a row answers yes to `above` and no to `below`, two questions of one chain, else 0."""
+        """1 if a row answers yes to `above` and no to `below`, two questions of one chain, else
+        0."""
         terms = []
         if above is not None:
             terms.append((self.circuit.answer(above), 1))
@@ -191,7 +195,8 @@ class _Planner:
             asked = self.questions[question]
             bound, side = bounds.setdefault(asked.chain, [None, None]), int(not answer)
             other = bound[side]
-            # Of what a row must be above the largest edge is kept, of what it must not be above the smallest.
+            # Of what a row must be above the largest edge is kept, of what it must not be above the
+            # smallest.
             if other is None or (asked.edge > self.questions[other].edge) == answer:
                 bound[side] = question
         forms = []
@@ -285,7 +290,8 @@ class _Planner:
                     self.terms[score].append((2 * k, whole))
 
     def _chosen(self, tree: Whole, numbers: dict[int, int], groups: list[list[int]]) -> list[Form]:
-        """For every group, the place from 1 on in it of the number of a row's leaf, or 0 if it is not of the group."""
+        """For every group, the place from 1 on in it of the number of a row's leaf, or 0 if it is
+        not of the group."""
         number_of = [0] * len(tree.question)
         for leaf, number in numbers.items():
             number_of[leaf] = number

@@ -55,9 +55,11 @@ _SECONDS = {
 class Summary:
     """What a row costs. ``print`` shows it.
 
-    look_ups: of a row. waves: how many of them follow each other at least. seconds: of a row on the server, measured for some look-ups on `device`.
-    request, reply: bytes for a row, of many in one message. keys: bytes of public keys, sent once. memory: bytes of ciphertexts that the server keeps
-    for a row. error: how far a result may be from the sum of the model's leaves.
+    look_ups: of a row. waves: how many of them follow each other at least. seconds: of a row on the
+        server, measured for some look-ups on `device`.
+    request, reply: bytes for a row, of many in one message. keys: bytes of public keys, sent once.
+    memory: bytes of ciphertexts that the server keeps for a row. error: how far a result may be
+        from the sum of the model's leaves.
     """
 
     device: str
@@ -95,8 +97,9 @@ class Summary:
 class Program:
     """What ``compile``, and jali.compile for trees, return.
 
-    ensemble: the model. plan: its sums and look-ups. manifest: what the client needs. bits, split_sums: as of compile. every_question: whether the
-    client encrypts the answers to all questions, also those that no tree asks.
+    ensemble: the model. plan: its sums and look-ups. manifest: what the client needs. bits,
+    split_sums: as of compile. every_question: whether the client encrypts the answers to all
+        questions, also those that no tree asks.
     """
 
     ensemble: Ensemble
@@ -152,7 +155,8 @@ class Program:
 
     @property
     def error(self) -> float:
-        """How far a result may be from the sum of the model's leaves; 0 if they are whole numbers of steps."""
+        """How far a result may be from the sum of the model's leaves; 0 if they are whole numbers
+        of steps."""
         return self.manifest.error
 
     @cached_property
@@ -162,14 +166,16 @@ class Program:
         return [where[column] for column in self.plan.circuit.columns]
 
     def clear(self, rows: npt.ArrayLike) -> Floats:
-        """What the model gives for rows (n, features), in the clear: sums of its leaves as floating-point numbers."""
+        """What the model gives for rows (n, features), in the clear: sums of its leaves as
+        floating-point numbers."""
         answers = self.manifest.answers(rows)
         return self.ensemble.head.results(
             self.ensemble.scores(answers), np.zeros(len(self.ensemble.base))
         )
 
     def simulate(self, rows: npt.ArrayLike) -> Floats:
-        """What decryption gives for rows (n, features): the sums and look-ups of the program in the clear. TFHE is exact, so there is no noise in it."""
+        """What decryption gives for rows (n, features): the sums and look-ups of the program in the
+        clear. TFHE is exact, so there is no noise in it."""
         inputs = self.manifest.inputs(rows)[:, self.used]
         parts = [
             self.plan.circuit.clear(inputs[k : k + _AT_ONCE])
@@ -182,7 +188,8 @@ class Program:
         return self.manifest.labels(results)
 
     def client(self, *, secret: tfhe.Client | None = None, threads: int | None = None) -> Client:
-        """A client. It needs the manifest alone: Client(Manifest.from_bytes(..)) is the same elsewhere."""
+        """A client. It needs the manifest alone: Client(Manifest.from_bytes(..)) is the same
+        elsewhere."""
         return Client(self.manifest, secret=secret, threads=threads)
 
     def server(
@@ -197,11 +204,13 @@ class Program:
         return Server(self, keys, device=device, threads=threads, progress=progress)
 
     def deploy(self, device: str = "auto", *, threads: int | None = None) -> Deployment:
-        """The program on a device, for the keys of any number of clients: ``deployment.server(keys)``. Arguments as of trees.Deployment."""
+        """The program on a device, for the keys of any number of clients:
+        ``deployment.server(keys)``. Arguments as of trees.Deployment."""
         return Deployment(self, device=device, threads=threads)
 
     def summary(self, device: str = "auto", *, threads: int | None = None) -> Summary:
-        """The price list. It makes a key of its own, forgets it, and measures some look-ups on the device, which takes some seconds.
+        """The price list. It makes a key of its own, forgets it, and measures some look-ups on the
+        device, which takes some seconds.
 
         device, threads: of the server, as of tfhe.Evaluator.
         """
@@ -252,11 +261,13 @@ class Program:
         security: int = 128,
         log2_p_fail: float = 0.0,
     ) -> Program:
-        """What to_bytes wrote. The plan is made again, and clients of the saved program go on working.
+        """What to_bytes wrote. The plan is made again, and clients of the saved program go on
+        working.
 
         security, log2_p_fail: what is demanded of the parameters, see Params.from_bytes.
 
-        Raises CorruptData, VersionError for a program that this build would make otherwise, and LimitExceeded.
+        Raises CorruptData, VersionError for a program that this build would make otherwise, and
+        LimitExceeded.
         """
         document = stored.read("program", data)
         made = cls.of(
@@ -299,22 +310,28 @@ def compile(
     output: str = "logits",
     split_sums: bool = False,
 ) -> Program:
-    """The program of a fitted model of trees. jali.compile(model) is the same with default parameters.
+    """The program of a fitted model of trees. jali.compile(model) is the same with default
+    parameters.
 
-    model: trees, forests and boosting of scikit-learn (see trees.KINDS), a model of XGBoost or LightGBM, or an Ensemble, as trees.from_xgboost and
-        trees.from_lightgbm make of a model's file.
+    model: trees, forests and boosting of scikit-learn (see trees.KINDS), a model of XGBoost or
+        LightGBM, or an Ensemble, as trees.from_xgboost and trees.from_lightgbm make of a model's
+        file.
     params: parameters, or the name of a preset.
-    edges: for each feature, the numbers with which the client compares it; the model was fitted on ``bins(rows, edges)``. The
-        client then does not learn which of them the model uses. None stands for the model's own; the model was fitted on rows as they are.
-    precision_bits: results differ from the sums of the model's leaves by at most 2^-precision_bits of the difference between the largest and the smallest
-        sum that is possible; 1 to 48. None stands for 32. If leaves are multiples of a power of two that is large enough, as votes are, results are
-        exact. Program.error says which. Each 4 bits are one look-up more for about 15 leaves.
-    output: "logits" for what decision_function gives, or predict of a regressor, or predict_proba of a forest; "probability" for predict_proba.
-    split_sums: whether a reply has several parts of each sum, which the client adds. It takes fewer look-ups, and the client learns more of
-        the model.
+    edges: for each feature, the numbers with which the client compares it; the model was fitted on
+        ``bins(rows, edges)``. The client then does not learn which of them the model uses. None
+        stands for the model's own; the model was fitted on rows as they are.
+    precision_bits: results differ from the sums of the model's leaves by at most 2^-precision_bits
+        of the difference between the largest and the smallest sum that is possible; 1 to 48. None
+        stands for 32. If leaves are multiples of a power of two that is large enough, as votes are,
+        results are exact. Program.error says which. Each 4 bits are one look-up more for about 15
+        leaves.
+    output: "logits" for what decision_function gives, or predict of a regressor, or predict_proba
+        of a forest; "probability" for predict_proba.
+    split_sums: whether a reply has several parts of each sum, which the client adds. It takes fewer
+        look-ups, and the client learns more of the model.
 
-    Warns if a row takes more than a minute. Raises Unsupported for models of other kinds, and InvalidArgument for what does not fit. The sentence says
-    what to change.
+    Warns if a row takes more than a minute. Raises Unsupported for models of other kinds, and
+    InvalidArgument for what does not fit. The sentence says what to change.
     """
     return compiled(model, params, edges, precision_bits, output, split_sums, stacklevel=3)
 

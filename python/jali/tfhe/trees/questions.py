@@ -20,14 +20,16 @@ _NO_TABLE = "rows are no table of real numbers: encode texts and categories as f
 
 
 def quantile_edges(rows: npt.ArrayLike, bins: int) -> tuple[Floats, ...]:
-    """For every feature at most bins - 1 numbers that divide rows (n, features) into parts of about equal size."""
+    """For every feature at most bins - 1 numbers that divide rows (n, features) into parts of about
+    equal size."""
     checks.whole(bins, 2, "bins must be a whole number of at least 2")
     quantiles = np.quantile(table(rows), np.arange(1, bins) / bins, axis=0)
     return tuple(np.unique(column) for column in quantiles.T)
 
 
 def bins(rows: npt.ArrayLike, edges: Sequence[npt.ArrayLike]) -> npt.NDArray[np.int64]:
-    """How many of its edges each number of rows (n, features) is above: what a model is fitted on, for ``compile`` with edges."""
+    """How many of its edges each number of rows (n, features) is above: what a model is fitted on,
+    for ``compile`` with edges."""
     numbers = table(rows)
     of = checked_edges(edges, numbers.shape[1])
     both = zip(numbers.T, of, strict=True)
@@ -53,7 +55,8 @@ def checked_edges(edges: Sequence[npt.ArrayLike], features: int) -> tuple[Floats
 
 
 def table_of(rows: npt.ArrayLike) -> npt.NDArray[Any]:
-    """The rows as an array. Raises InvalidArgument for rows of different lengths, and for what holds no real numbers."""
+    """The rows as an array. Raises InvalidArgument for rows of different lengths, and for what
+    holds no real numbers."""
     checks.unmasked(rows, "rows")
     array = checks.as_array(checks.dense(rows), _NO_TABLE)
     if array.dtype.kind not in "biufO":
@@ -68,7 +71,8 @@ def table(
     missing: bool = False,
     infinite: bool = False,
 ) -> Floats:
-    """Rows whose numbers are rounded to a type. Raises InvalidArgument for what is no table of numbers, or has some that are not allowed."""
+    """Rows whose numbers are rounded to a type. Raises InvalidArgument for what is no table of
+    numbers, or has some that are not allowed."""
     array, numbers = table_of(rows), None
     try:
         with np.errstate(over="ignore"):  # it is refused below
@@ -93,7 +97,8 @@ def table(
 
 
 def unbinned(ensemble: Ensemble, edges: tuple[Floats, ...]) -> Ensemble:
-    """From a model of numbers of bins to one of what was binned: bin > t is x > edges[floor(t)]. Its questions are all edges, in order."""
+    """From a model of numbers of bins to one of what was binned: bin > t is x > edges[floor(t)].
+    Its questions are all edges, in order."""
     first = np.cumsum([0, *(len(of) for of in edges)])
     place = []
     for question in ensemble.questions:

@@ -24,7 +24,8 @@ def is_trees(model: object) -> bool:
 
 
 def ensemble_of(model: Any, output: str = "logits") -> Ensemble:
-    """The ensemble of a model. output: as of jali.compile. Raises Unsupported for what is no model of trees."""
+    """The ensemble of a model. output: as of jali.compile. Raises Unsupported for what is no model
+    of trees."""
     if isinstance(model, Ensemble):
         return model
     if kind_of(model) is not None:

@@ -1,4 +1,5 @@
-"""Rounds the leaves of scikit-learn's classifiers, so that a row needs fewer look-ups. It needs of scikit-learn only what the model itself is made of."""
+"""Rounds the leaves of scikit-learn's classifiers, so that a row needs fewer look-ups. It needs of
+scikit-learn only what the model itself is made of."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ HISTOGRAMS = "HistGradientBoostingClassifier"
 
 
 class Nodes(NamedTuple):
-    """A tree of scikit-learn's. `value` (nodes, outputs) is its own memory, and what is written there changes the model."""
+    """A tree of scikit-learn's. `value` (nodes, outputs) is its own memory, and what is written
+    there changes the model."""
 
     no: npt.NDArray[np.int64]  # the child if feature <= edge, -1 for a leaf
     yes: npt.NDArray[np.int64]
@@ -45,11 +47,13 @@ class Boosting(NamedTuple):
 
 
 def rounded(model: Any, step: float = 1.0, largest: float | None = None) -> Any:
-    """A copy of a fitted scikit-learn classifier whose leaves are multiples of `step`. Measure what that costs in accuracy.
+    """A copy of a fitted scikit-learn classifier whose leaves are multiples of `step`. Measure what
+    that costs in accuracy.
 
-    step: a power of two of at most 1. Of forests, 1 lets each tree vote for one class, and 1/4 gives it four votes, which it may
-        split. Of boosting, it is the grain of decision_function.
-    largest: of boosting, what leaves are cut to, either way, before the rounding. Few rows can make a leaf very large.
+    step: a power of two of at most 1. Of forests, 1 lets each tree vote for one class, and 1/4
+        gives it four votes, which it may split. Of boosting, it is the grain of decision_function.
+    largest: of boosting, what leaves are cut to, either way, before the rounding. Few rows can make
+        a leaf very large.
 
     The learning rate of boosting becomes part of the leaves, and its first guess is rounded, too.
     """
@@ -74,7 +78,8 @@ def _round_boosting(model: Any, step: float, limit: float) -> None:
     for nodes in (nodes for trees in boosting.scores for nodes in trees):
         nodes.value[:] = np.rint(np.clip(nodes.value * boosting.rate, -limit, limit) / step) * step
     guess = boosting.guess / step
-    # With one score, an odd half step, so that no sum is 0: releases of scikit-learn differ in what they make of it.
+    # With one score, an odd half step, so that no sum is 0: releases of scikit-learn differ in what
+    # they make of it.
     guess = (np.rint(guess) if len(guess) > 1 else np.floor(guess) + 0.5) * step
     if _kind(model) == HISTOGRAMS:
         model._baseline_prediction = guess[None, :]
@@ -86,7 +91,8 @@ def _round_boosting(model: Any, step: float, limit: float) -> None:
 
 
 def _kind(model: Any) -> str:
-    """The name of its class, or of the class of scikit-learn's that it extends. Raises Unsupported for classes that are not known."""
+    """The name of its class, or of the class of scikit-learn's that it extends. Raises Unsupported
+    for classes that are not known."""
     known = (*TREES, *FORESTS, BOOSTING, HISTOGRAMS)
     for of in type(model).__mro__:
         if of.__name__ in known and of.__module__.startswith("sklearn."):
@@ -172,7 +178,8 @@ def _shares(nodes: Nodes) -> Floats:
 
 
 def _split_votes(shares: Floats, votes: int) -> Floats:
-    """Whole numbers near votes * shares, of the same sum: the largest fractions are rounded up, of equal ones the first."""
+    """Whole numbers near votes * shares, of the same sum: the largest fractions are rounded up, of
+    equal ones the first."""
     whole = np.floor(shares * votes)
     order = np.argsort(whole - shares * votes, axis=1, kind="stable")
     left = votes - whole.sum(axis=1, keepdims=True)

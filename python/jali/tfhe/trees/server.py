@@ -22,7 +22,8 @@ __all__ = ["Server"]
 
 
 class Server(metaclass=Answering):
-    """The owner of the model. Program.server() and Deployment.server() make one. It holds no secret, and may be used from several threads.
+    """The owner of the model. Program.server() and Deployment.server() make one. It holds no
+    secret, and may be used from several threads.
 
     progress: called while the keys are prepared for the device.
 
@@ -66,11 +67,13 @@ class Server(metaclass=Answering):
 
     @property
     def nbytes(self) -> int:
-        """The bytes that this client takes of the device's memory between two runs: its keys. A closed server has none."""
+        """The bytes that this client takes of the device's memory between two runs: its keys. A
+        closed server has none."""
         return 0 if self._evaluator is None else self._evaluator.key_bytes
 
     def close(self) -> None:
-        """Lets go of the client's keys. Their memory is free as soon as no run uses them. Every other method raises InvalidArgument from then on."""
+        """Lets go of the client's keys. Their memory is free as soon as no run uses them. Every
+        other method raises InvalidArgument from then on."""
         self._evaluator = None
 
     def __repr__(self) -> str:
@@ -94,14 +97,17 @@ class Server(metaclass=Answering):
     ) -> Message:
         """The encrypted results of encrypted rows.
 
-        deadline: a moment of time.monotonic() by which the run is ended with DeadlineExceeded, if it is not done.
-        checkpoint: called before each wave of look-ups. If it raises, the run ends with that exception. Either leaves the server as it was.
+        deadline: a moment of time.monotonic() by which the run is ended with DeadlineExceeded, if
+            it is not done.
+        checkpoint: called before each wave of look-ups. If it raises, the run ends with that
+            exception. Either leaves the server as it was.
         """
         stop = stop_of(deadline, checkpoint)
         return self.run(request, self.read(request), stop)
 
     def read(self, request: Message) -> list[tfhe.EncryptedArray]:
-        """The answers that the model uses, in the device's memory: (rows, answers) for each chunk."""
+        """The answers that the model uses, in the device's memory: (rows, answers) for each
+        chunk."""
         self.check(request)
         evaluator = self.evaluator
         return [self._read(evaluator, chunk) for chunk in request.chunks]
@@ -112,7 +118,8 @@ class Server(metaclass=Answering):
         answers: list[tfhe.EncryptedArray],
         stop: Callable[[], object] | None = None,
     ) -> Message:
-        """The reply to a request whose answers were read. stop: called before each wave of look-ups; if it raises, the run ends."""
+        """The reply to a request whose answers were read. stop: called before each wave of
+        look-ups; if it raises, the run ends."""
         circuit, evaluator = self._program.plan.circuit, self.evaluator
         chunks = tuple((circuit.run(evaluator, one, stop).ciphertext,) for one in answers)
         return Message(request.program, request.examples, request.single, chunks, is_reply=True)

@@ -1,4 +1,5 @@
-"""Reads scikit-learn's trees and what is made of them. It needs of scikit-learn only what the model itself is made of."""
+"""Reads scikit-learn's trees and what is made of them. It needs of scikit-learn only what the model
+itself is made of."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ __all__ = ["KINDS", "from_sklearn", "kind_of"]
 
 
 def kind_of(model: Any) -> str | None:
-    """The name of its class, or of the class of scikit-learn's that it extends; None for what is not read here, and for bags of other estimators than trees."""
+    """The name of its class, or of the class of scikit-learn's that it extends; None for what is
+    not read here, and for bags of other estimators than trees."""
     for of in type(model).__mro__:
         if of.__name__ in _READERS and of.__module__.startswith("sklearn."):
             members = getattr(model, "estimators_", ()) if of.__name__.startswith("Bagging") else ()
@@ -79,7 +81,8 @@ def _add(
     missing: bool,
     features: npt.NDArray[Any] | None = None,
 ) -> None:
-    """A tree of sklearn.tree. values: (nodes, scores). features: which of a row's it has, None for all."""
+    """A tree of sklearn.tree. values: (nodes, scores). features: which of a row's it has, None for
+    all."""
     left = getattr(tree, "missing_go_to_left", None) if missing else None
     no, yes = tree.children_left, tree.children_right  # which are made anew at every access
     feature, edge = tree.feature.tolist(), tree.threshold.tolist()
@@ -239,7 +242,8 @@ def _set_of(words: npt.NDArray[np.uint32]) -> set[int]:
 
 
 def _encoded(model: Any) -> tuple[list[int], dict[int, Any]]:
-    """Of each feature of the trees, which of a row's it is, and the categories that its whole numbers stand for."""
+    """Of each feature of the trees, which of a row's it is, and the categories that its whole
+    numbers stand for."""
     count = int(model.n_features_in_)
     encoder = getattr(model, "_preprocessor", None)
     if encoder is None:
@@ -347,7 +351,8 @@ def _isolation_forest(model: Any, output: str) -> Ensemble:
 
 
 def _average_path(samples: npt.NDArray[Any]) -> Floats:
-    """The average length of the path to a leaf in an isolation tree of so many rows: 2 (H(n - 1) - (n - 1) / n), with ln + gamma for H."""
+    """The average length of the path to a leaf in an isolation tree of so many rows: 2 (H(n - 1) -
+    (n - 1) / n), with ln + gamma for H."""
     n = np.asarray(samples, np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         long = 2.0 * (np.log(n - 1.0) + np.euler_gamma) - 2.0 * (n - 1.0) / n

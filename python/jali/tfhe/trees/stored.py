@@ -1,9 +1,11 @@
-"""The bytes of manifests and programs of trees: a header, a hash, and a JSON document whose arrays are texts in base 64.
+"""The bytes of manifests and programs of trees: a header, a hash, and a JSON document whose arrays
+are texts in base 64.
 
-    8 bytes  "JALI-TP" and a 1, the version      32 bytes  SHA-256 of the document      the document, UTF-8
+    8 bytes  "JALI-TP" and a 1, the version      32 bytes  SHA-256 of the document      the
+    document, UTF-8
 
-Bytes from elsewhere are checked before anything is made of them: lengths, types and ranges of all fields, and that trees are trees. The hash finds
-damage. It does not say who wrote the file.
+Bytes from elsewhere are checked before anything is made of them: lengths, types and ranges of all
+fields, and that trees are trees. The hash finds damage. It does not say who wrote the file.
 """
 
 from __future__ import annotations
@@ -93,7 +95,8 @@ def read(kind: str, data: bytes | bytearray | memoryview, max_bytes: int = MAX_B
     text = view[_HEADER.size :]
     if hashlib.sha256(text).digest() != digest:
         raise CorruptData("the file is damaged: its hash is not what its header says")
-    # All arrays are texts, so that a document has few lists and objects: nested ones would take much more memory than their text.
+    # All arrays are texts, so that a document has few lists and objects: nested ones would take
+    # much more memory than their text.
     if text.count(b"[") + text.count(b"{") > 64:
         raise CorruptData("the file is made of too many lists and objects")
     try:

@@ -1,4 +1,5 @@
-"""Sums of encrypted numbers that are longer than a message: digits of a few bits, added in columns with carries."""
+"""Sums of encrypted numbers that are longer than a message: digits of a few bits, added in columns
+with carries."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ Vector = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Whole:
-    """A tree of an ensemble whose leaves are whole numbers of at least 0: of each node its question or -1, its children, and, of a leaf, its
-    numbers for the scores of `scores`."""
+    """A tree of an ensemble whose leaves are whole numbers of at least 0: of each node its question
+    or -1, its children, and, of a leaf, its numbers for the scores of `scores`."""
 
     question: Ints
     no: Ints
@@ -49,10 +49,12 @@ class Whole:
 
 
 def in_steps(ensemble: Ensemble, bits: int) -> tuple[list[Whole], Floats, Floats, Floats]:
-    """(trees, step of each score, base, largest error of each score): score c is base[c] + step[c] times the sum of the trees' numbers.
+    """(trees, step of each score, base, largest error of each score): score c is base[c] + step[c]
+    times the sum of the trees' numbers.
 
-    The step is a power of two. If leaves are multiples of one that is no smaller than `bits` demands, there is no error. Else sums differ from those
-    of the model's leaves by at most 2^-bits of the difference between the largest and the smallest sum that leaves can make.
+    The step is a power of two. If leaves are multiples of one that is no smaller than `bits`
+    demands, there is no error. Else sums differ from those of the model's leaves by at most 2^-bits
+    of the difference between the largest and the smallest sum that leaves can make.
     """
     count = len(ensemble.base)
     lows, spans, trees = np.zeros(count), np.zeros(count), np.zeros(count, np.int64)
@@ -94,7 +96,8 @@ def in_steps(ensemble: Ensemble, bits: int) -> tuple[list[Whole], Floats, Floats
 
 
 def _grain(values: Floats) -> float:
-    """The largest power of two of which all differences to the smallest value are multiples, 0 if they are not exact."""
+    """The largest power of two of which all differences to the smallest value are multiples, 0 if
+    they are not exact."""
     moved = values - values.min()
     if (moved + values.min() != values).any():
         return 0.0

@@ -1,4 +1,5 @@
-"""Reads models of XGBoost from the JSON text that its save_model writes. XGBoost itself is not imported."""
+"""Reads models of XGBoost from the JSON text that its save_model writes. XGBoost itself is not
+imported."""
 
 from __future__ import annotations
 
@@ -68,10 +69,11 @@ def xgboost_ensemble(model: Any, output: str) -> Ensemble:
 def from_xgboost(
     text: str | bytes, output: str = "logits", *, classes: Any = None, rounds: int | None = None
 ) -> Ensemble:
-    """The ensemble of a model in the JSON text that XGBoost's ``Booster.save_model("model.json")`` writes, for ``compile``.
+    """The ensemble of a model in the JSON text that XGBoost's ``Booster.save_model("model.json")``
+    writes, for ``compile``.
 
-    output: as of jali.compile: of classifiers, "logits" for predict(output_margin=True) and "probability" for probabilities. Other objectives give what
-        predict gives.
+    output: as of jali.compile: of classifiers, "logits" for predict(output_margin=True) and
+        "probability" for probabilities. Other objectives give what predict gives.
     classes: their names; None stands for 0, 1, ...
     rounds: of boosting that count, as iteration_range=(0, rounds) says; None stands for all.
 
@@ -135,7 +137,8 @@ def _read(
 
 
 def _add(builder: Builder, tree: Any, score: int, weight: float) -> None:
-    """A tree. In XGBoost a row goes left if its number is below the condition, as float32, or its category is not in the set."""
+    """A tree. In XGBoost a row goes left if its number is below the condition, as float32, or its
+    category is not in the set."""
     if int(tree["tree_param"].get("size_leaf_vector", 1)) > 1:
         raise Unsupported(
             'leaves of the model have several numbers: fit it with multi_strategy="one_output_per_tree"'

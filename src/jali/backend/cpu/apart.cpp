@@ -1,5 +1,5 @@
-// The CPU behind memory of its own, as a GPU has: what crosses between host and device can be tested
-// on any machine.
+// The CPU behind memory of its own, as a GPU has: what crosses between host and device can be
+// tested on any machine.
 #include <utility>
 
 #include "jali/backend/cpu/cpu_engine.h"

@@ -1,5 +1,5 @@
-// What the tables of the CPU engine share: constants of every prime, threads, working memory; and how they find and
-// check rows. Work is parallel over (limb, batch) rows.
+// What the tables of the CPU engine share: constants of every prime, threads, working memory; and
+// how they find and check rows. Work is parallel over (limb, batch) rows.
 #pragma once
 
 #include <algorithm>

@@ -36,7 +36,8 @@ struct LiftGroup {
   LocalArray<const NttTable*, 16> tables;
 };
 
-/// In working memory: for each batch entry the packed y rows and the v row (16-bit numbers) of every digit.
+/// In working memory: for each batch entry the packed y rows and the v row (16-bit numbers) of
+/// every digit.
 struct CpuRlwe::Digits {
   struct Digit {
     std::size_t first = 0;  // limb of x

@@ -11,9 +11,10 @@
 namespace jali::backend::cpu {
 namespace {
 
-/// out[k gap] = round(x[k] factor), ties to even, |x[k] factor| below 2^62, by one sequence of instructions for
-/// all, as x may be a message. The number is high + low, high its next multiple of 2^20, so that both
-/// high / 2^20 and low are below 2^51, where a sum with 1.5 2^52 rounds and its low bits are the integer.
+/// out[k gap] = round(x[k] factor), ties to even, |x[k] factor| below 2^62, by one sequence of
+/// instructions for all, as x may be a message. The number is high + low, high its next multiple of
+/// 2^20, so that both high / 2^20 and low are below 2^51, where a sum with 1.5 2^52 rounds and its
+/// low bits are the integer.
 void round(std::int64_t* out, std::size_t gap, const double* x, std::size_t count, double factor) {
   constexpr double kShift = 0x1.8p52, kHighShift = 0x1.8p72;
   constexpr auto kOrigin = std::bit_cast<std::uint64_t>(kShift);

@@ -30,8 +30,9 @@ class RowRef {
 constexpr int kMaxExponent = 1000;  // of doubles: |c| < 2^1000
 constexpr std::size_t kFewIntegers = 64;  // kernels take a multiple of so many
 
-/// Moves the first `count` words of a row of n so that word k comes to k n/count, with zeros between. A word never moves to where one
-/// lies that is still to be moved, because the last moves first.
+/// Moves the first `count` words of a row of n so that word k comes to k n/count, with zeros
+/// between. A word never moves to where one lies that is still to be moved, because the last moves
+/// first.
 template <class Stored>
 void spread(void* row, std::size_t count, std::size_t n) {
   auto* x = static_cast<Stored*>(row);

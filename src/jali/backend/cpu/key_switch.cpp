@@ -1,5 +1,5 @@
-// Products with switching keys: of digits that mod_up has lifted, of digits that are lifted here, and of rotations in
-// sums.
+// Products with switching keys: of digits that mod_up has lifted, of digits that are lifted here,
+// and of rotations in sums.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -195,8 +195,9 @@ void CpuRlwe::switch_key(View acc0, View acc1, View x, std::span<const std::uint
     kernels_.dot(row(x, i, b), left, right, product.twice ? 2 : 1, nullptr, n_, p.row);
   });
 
-  // Adds the digits [first, last) of a few rows into their out0 and out1, some digits of all rows at a time. The second-
-  // level cache holds the rows that are lifted from them, so that the digits are read from memory once.
+  // Adds the digits [first, last) of a few rows into their out0 and out1, some digits of all rows
+  // at a time. The second- level cache holds the rows that are lifted from them, so that the digits
+  // are read from memory once.
   struct Target {
     std::size_t t, b;
     void *out0, *out1;
@@ -243,8 +244,8 @@ void CpuRlwe::switch_key(View acc0, View acc1, View x, std::span<const std::uint
     }
   };
 
-  // The rows that the threads cannot share evenly are cut into pieces by digits; pieces but the first
-  // go to memory of their own and are added at the end. The others go in equal groups.
+  // The rows that the threads cannot share evenly are cut into pieces by digits; pieces but the
+  // first go to memory of their own and are added at the end. The others go in equal groups.
   const std::size_t count = digit_ids.size(), batch = acc0.batch;
   const std::size_t rows = acc0.primes.size() * batch;
   const auto threads = static_cast<std::size_t>(config_.threads);

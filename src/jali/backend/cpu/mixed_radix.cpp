@@ -18,8 +18,8 @@ std::vector<std::uint64_t> values(std::span<const PrimeTables* const> primes) {
   return q;
 }
 
-// Integers of a block, word w of integer k at x[w kBlock + k], without a branch. Carries and borrows are the
-// top bits of sums of masks, which compilers keep on vectors.
+// Integers of a block, word w of integer k at x[w kBlock + k], without a branch. Carries and
+// borrows are the top bits of sums of masks, which compilers keep on vectors.
 
 /// x -= m.
 void subtract(std::uint64_t* x, std::span<const std::uint64_t> m, std::uint64_t* borrow) {
@@ -47,8 +47,9 @@ void magnitudes(std::uint64_t* x, std::size_t words, std::uint64_t* sign) {
   }
 }
 
-/// The double next to x, ties to even, as a conversion gives it, which is a branch without AVX-512. Both halves
-/// are exact, (2^84 + 2^32 high) - (2^84 + 2^52) and 2^52 + low, so that their sum alone is rounded.
+/// The double next to x, ties to even, as a conversion gives it, which is a branch without AVX-512.
+/// Both halves are exact, (2^84 + 2^32 high) - (2^84 + 2^52) and 2^52 + low, so that their sum
+/// alone is rounded.
 double nearest(std::uint64_t x) {
   const auto high = std::bit_cast<double>(x >> 32 | std::bit_cast<std::uint64_t>(0x1p84));
   const auto low = std::bit_cast<double>((x & 0xffffffff) | std::bit_cast<std::uint64_t>(0x1p52));
@@ -94,7 +95,8 @@ void MixedRadix::digits(std::byte* rows) const {
   }
 }
 
-// kLanes integers at once, whose carries do not wait for each other; word w of integer j is x[w kLanes + j].
+// kLanes integers at once, whose carries do not wait for each other; word w of integer j is x[w
+// kLanes + j].
 template <class T, std::size_t fixed_words>
 void MixedRadix::compose(std::uint64_t* out, std::size_t words, std::size_t stride, const T* digits,
                          std::uint64_t* work) const {

@@ -3,19 +3,21 @@
 // transforms", 2014).
 //
 // The butterfly tree: node 1 is the whole row, node i of length len has children 2i and 2i + 1 of
-// length len / 2; its butterflies pair x[j] with x[j + len/2] under the twiddle psi^brv(i). A pass does
-// kLogRadix levels in registers; passes go depth first, so that from kBlock words down everything
-// stays in the L1 cache. The last log2(lanes) levels are done on lanes x lanes blocks, transposed in
-// registers: lane l then holds row l of the block.
+// length len / 2; its butterflies pair x[j] with x[j + len/2] under the twiddle psi^brv(i). A pass
+// does kLogRadix levels in registers; passes go depth first, so that from kBlock words down
+// everything stays in the L1 cache. The last log2(lanes) levels are done on lanes x lanes blocks,
+// transposed in registers: lane l then holds row l of the block.
 //
-// Leaf tables: with L = log2 n, lanes = 2^w and t_b = psi^(1 + 2 brv(b)), node l of block b has at level k < w and
-// s < 2^k the twiddle t_b^(2^(w-1-k)) omega, omega = psi^(2^(L-k-w) brv(l) + 2^(L-k) brv(s)). The powers of t_b
-// are taken out by X = t_b Z: word j of each row of the block is multiplied by t_b^j before, and omega is the same
-// for all blocks. So memory holds a vector of powers a block (and its quotients) in place of lanes - 1.
+// Leaf tables: with L = log2 n, lanes = 2^w and t_b = psi^(1 + 2 brv(b)), node l of block b has at
+// level k < w and s < 2^k the twiddle t_b^(2^(w-1-k)) omega, omega = psi^(2^(L-k-w) brv(l) +
+// 2^(L-k) brv(s)). The powers of t_b are taken out by X = t_b Z: word j of each row of the block is
+// multiplied by t_b^j before, and omega is the same for all blocks. So memory holds a vector of
+// powers a block (and its quotients) in place of lanes - 1.
 //
-// Packed rows: the limbs of a digit as the first pass of a transform of radix r asks for them. For each
-// `lanes` columns in turn, for each limb, `lanes` words of each of the r places n / r apart: a sum over the
-// limbs walks through memory in order, where rows would compete for the same sets of the caches.
+// Packed rows: the limbs of a digit as the first pass of a transform of radix r asks for them. For
+// each `lanes` columns in turn, for each limb, `lanes` words of each of the r places n / r apart: a
+// sum over the limbs walks through memory in order, where rows would compete for the same sets of
+// the caches.
 //
 // Butterflies and ranges, L = V::kLazy, products with a twiddle in [0, Lq):
 //   forward, x, y in [0, 2Lq): x reduced to [0, Lq), then x + w y and x - w y + Lq in [0, 2Lq);
@@ -31,8 +33,8 @@
 
 namespace jali::backend::cpu {
 
-/// Rows that the caller will need next, fetched into the L2 cache line by line while the butterflies
-/// keep the multipliers busy. A chunk of each stream, in step.
+/// Rows that the caller will need next, fetched into the L2 cache line by line while the
+/// butterflies keep the multipliers busy. A chunk of each stream, in step.
 struct Prefetch {
   static constexpr std::size_t kMaxStreams = 16;
   const char* stream[kMaxStreams];
@@ -206,8 +208,8 @@ struct Ntt {
     }
   }
 
-  /// The same up, w the twiddles of the mirrored nodes; at the root with the scale. reduced: the inputs are
-  /// in [0, q).
+  /// The same up, w the twiddles of the mirrored nodes; at the root with the scale. reduced: the
+  /// inputs are in [0, q).
   template <int G, int log_radix, bool root, bool reduced, class Lookup, int level = log_radix - 1>
   JALI_INLINE static void inverse_levels(R (*v)[1 << log_radix], const Lookup& w, const Row& row,
                                          const Mod& m) {

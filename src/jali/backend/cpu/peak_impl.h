@@ -1,4 +1,5 @@
-// Loops that measure what a core does at most. Compiled once per instruction set, hence the anonymous namespace.
+// Loops that measure what a core does at most. Compiled once per instruction set, hence the
+// anonymous namespace.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,8 @@ struct Butterflies : RowBase<V> {
   using RowBase<V>::reduce_once;
   using RowBase<V>::row;
 
-  /// Enough independent butterflies to hide the latency of one, few enough for the registers there are.
+  /// Enough independent butterflies to hide the latency of one, few enough for the registers there
+  /// are.
   static constexpr std::size_t kPairs = sizeof(R) == 64 ? 12 : 6;
   /// x, y in [0, 2Lq): x reduced to [0, Lq), then x + w y and x - w y + Lq, as in the transform.
   static void run(void* values, std::size_t rounds, const PrimeRow& prime) {

@@ -78,9 +78,9 @@ class CpuRlwe final : public RlweOps, private RowAccess {
   /// scale_down of blocks of the same primes and batch, their rows together.
   void divide(std::span<const Half> halves) const;
   struct Digits;
-  /// Added to the accumulators of a key switch: s times c0 and c1 or, if there is a combination, s times its first two
-  /// parts. The third part is then what is switched; it is not written yet. The combination has one product and at
-  /// most one multiple.
+  /// Added to the accumulators of a key switch: s times c0 and c1 or, if there is a combination, s
+  /// times its first two parts. The third part is then what is switched; it is not written yet. The
+  /// combination has one product and at most one multiple.
   struct Addend {
     ConstView c0, c1;
     const Combination* c = nullptr;
@@ -106,13 +106,13 @@ class CpuRlwe final : public RlweOps, private RowAccess {
   std::shared_ptr<const Lift> lift(std::span<const PrimeIndex> digit) const;
   std::shared_ptr<const Division> division(const PrimeSet& dropped, const PrimeSet& added) const;
   Digits cut(ConstView x, std::span<const std::uint32_t> digit_limbs) const;
-  /// Rows that are lifted from a digit together, so that it is read from memory once. They should stay in the caches
-  /// until their transforms are finished.
+  /// Rows that are lifted from a digit together, so that it is read from memory once. They should
+  /// stay in the caches until their transforms are finished.
   std::size_t lift_rows() const {
     return std::clamp<std::size_t>((std::size_t{1} << 20) / row_bytes_, 1, 4);
   }
-  /// Fills the y and v rows of every digit of x, for all batch entries. make_row(limb, batch entry, tables)
-  /// runs before a row of x is read.
+  /// Fills the y and v rows of every digit of x, for all batch entries. make_row(limb, batch entry,
+  /// tables) runs before a row of x is read.
   template <class MakeRow>
   void decompose(const Digits& digits, ConstView x, const MakeRow& make_row) const;
 

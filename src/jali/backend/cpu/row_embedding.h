@@ -1,5 +1,6 @@
-// The butterflies of the canonical embedding (backend/embedding.h), real and imaginary parts apart. Compiled
-// once per instruction set, hence the anonymous namespace; bits are the same, as no operation is contracted.
+// The butterflies of the canonical embedding (backend/embedding.h), real and imaginary parts apart.
+// Compiled once per instruction set, hence the anonymous namespace; bits are the same, as no
+// operation is contracted.
 #pragma once
 
 #include <cstddef>

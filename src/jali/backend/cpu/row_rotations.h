@@ -22,8 +22,8 @@ struct RotationRows : RowBase<V> {
   using RowBase<V>::acc_reduce;
   using RowBase<V>::row;
 
-  /// sigma_g in NTT form. Index k = W u + l holds the value at psi^(2 brv(k) + 1), and brv(k) = brv(u) +
-  /// brv_W(l) N / W. The exponent g (2 brv(k) + 1) mod 2N is therefore g (2 brv(u) + 1) +
+  /// sigma_g in NTT form. Index k = W u + l holds the value at psi^(2 brv(k) + 1), and brv(k) =
+  /// brv(u) + brv_W(l) N / W. The exponent g (2 brv(k) + 1) mod 2N is therefore g (2 brv(u) + 1) +
   /// (2N / W) g brv_W(l): all lanes of a vector come from one vector of the source, its place
   /// given by the low part of g (2 brv(u) + 1) and its permutation by c, the high part.
   struct Automorphism {
@@ -91,8 +91,8 @@ struct RotationRows : RowBase<V> {
     V::store(row(out1) + k, acc_reduce(r1, p));
   }
 
-  // A few vectors of every row in turn: whole cache lines one after the other, sums in registers. The
-  // x are read once from memory, in more streams than the hardware foresees.
+  // A few vectors of every row in turn: whole cache lines one after the other, sums in registers.
+  // The x are read once from memory, in more streams than the hardware foresees.
   static void dot_pairs(void* out0, void* out1, const void* const* x, const void* const* y0,
                         const void* const* y1, std::size_t count, bool accumulate, std::size_t n,
                         const Prime& p) {
@@ -150,8 +150,8 @@ struct RotationRows : RowBase<V> {
     new (turn) Automorphism(g, rev, n);
   }
 
-  /// Words [at, at + piece) of a rotation to out0, out1. The keys of `next`, from next_at on, are on their
-  /// way meanwhile: their rows are read once, in more streams than the hardware foresees.
+  /// Words [at, at + piece) of a rotation to out0, out1. The keys of `next`, from next_at on, are
+  /// on their way meanwhile: their rows are read once, in more streams than the hardware foresees.
   JALI_INLINE static void rotate_piece(T* out0, T* out1, const RowRotation& r, std::size_t digits,
                                        std::uint64_t factor, std::size_t at, std::size_t piece,
                                        const RowRotation* next, std::size_t next_at,

@@ -92,9 +92,9 @@ void CpuRlwe::weighted_sums(std::span<const ConstView> a0, std::span<const Const
   for (const ConstView& v : a0) check_same(shape, v);
   for (const ConstView& v : a1) check_same(shape, v);
   check_sums(shape, sums, a0.size());
-  // Every weight is read from memory once. The operands are read once too: a piece of all of them is
-  // gathered where the second-level cache holds it (rows lie at multiples of large powers of two, and
-  // would push each other out), and used by all sums.
+  // Every weight is read from memory once. The operands are read once too: a piece of all of them
+  // is gathered where the second-level cache holds it (rows lie at multiples of large powers of
+  // two, and would push each other out), and used by all sums.
   constexpr std::size_t kCacheBytes = std::size_t{1} << 17;
   const std::size_t word = row_bytes_ / n_;
   const bool gather = sums.size() > 1;

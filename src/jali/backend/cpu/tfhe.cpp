@@ -31,7 +31,8 @@ W lowered(u64 word) {
 
 constexpr std::size_t rounded_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/// Word i of out = the mask of coefficient h of a GLWE ciphertext whose component c begins at glwe + c stride.
+/// Word i of out = the mask of coefficient h of a GLWE ciphertext whose component c begins at glwe
+/// + c stride.
 template <class W, class From>
 void extract_one(const TfheConfig& config, W* out, const From* glwe, std::size_t stride,
                  std::size_t h) {
@@ -68,7 +69,7 @@ CpuTfhe::CpuTfhe(TfheConfig config, std::shared_ptr<device::Device> device)
       rotator_(make_rotator(config_, kernels_)),
       pool_(config_.threads) {}
 
-// --- blind rotations --------------------------------------------------------------------------------
+// --- blind rotations -----------------------------------------------------------------------------
 
 std::size_t CpuTfhe::rotation_key_bytes() const { return config_.steps() * rotator_->step_bytes(); }
 
@@ -94,8 +95,8 @@ void CpuTfhe::prepare_rotation_key(void* out, const void* ggsws, std::size_t fir
 }
 
 std::size_t CpuTfhe::together(std::size_t count) const {
-  // Accumulators stay in the L2 cache beside the keys of two steps; four at least, because a larger key comes from
-  // further away.
+  // Accumulators stay in the L2 cache beside the keys of two steps; four at least, because a larger
+  // key comes from further away.
   constexpr std::size_t kCache = std::size_t{768} << 10;
   const std::size_t each = (config_.k.value + 1) * acc_stride(config_.N.value) * sizeof(u64);
   const std::size_t others = 2 * rotator_->step_bytes() + rotator_->scratch_bytes();
@@ -207,7 +208,7 @@ void CpuTfhe::bootstrap_switch(LweView out, ConstLweView in, const TableView& ta
   key_switch(out, large, switch_key);
 }
 
-// --- what is linear ---------------------------------------------------------------------------------
+// --- what is linear ------------------------------------------------------------------------------
 
 std::size_t CpuTfhe::switch_key_bytes() const {
   return switch_tiles() * switch_rows() * kSwitchColumns * sizeof(u32);
@@ -231,7 +232,8 @@ void CpuTfhe::key_switch(LweView out, ConstLweView in, const void* switch_key) c
   check_key_switch(config_, out, in, switch_key);
   const std::size_t n = config_.n.value, large = config_.large().value;
   const std::size_t rows = switch_rows(), tiles = switch_tiles(), columns = tiles * kSwitchColumns;
-  // A block of rows of a tile stays in the L2 cache for all ciphertexts, and their digits stay in reach.
+  // A block of rows of a tile stays in the L2 cache for all ciphertexts, and their digits stay in
+  // reach.
   constexpr std::size_t kRows = 1024, kDigits = std::size_t{8} << 20;
   const std::size_t most =
       std::min(in.count, std::clamp<std::size_t>(kDigits / (rows * sizeof(u32)), 8, 256));

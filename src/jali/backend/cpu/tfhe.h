@@ -1,5 +1,5 @@
-// The CPU engine of TFHE: batches of ciphertexts over threads and, within a thread, over the steps of a key, so that what is
-// read of a key serves several ciphertexts.
+// The CPU engine of TFHE: batches of ciphertexts over threads and, within a thread, over the steps
+// of a key, so that what is read of a key serves several ciphertexts.
 #pragma once
 
 #include <cstddef>

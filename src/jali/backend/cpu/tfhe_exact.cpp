@@ -1,8 +1,9 @@
 // Blind rotations by number-theoretic transforms modulo two primes p below 2^61.
 //
-// A coefficient of a product is at most P N 2^(g-1) 2^63 in absolute value, with P = (k + 1) l. For g <= 31, N <= 2^16 and
-// P < 2^10 that is below 2^119 < p_0 p_1 / 2, so that the signed integer comes back from its residues, and with it the word
-// modulo 2^64, bit for bit. (One prime of 64 bits holds the products of no gadget in use.)
+// A coefficient of a product is at most P N 2^(g-1) 2^63 in absolute value, with P = (k + 1) l. For
+// g <= 31, N <= 2^16 and P < 2^10 that is below 2^119 < p_0 p_1 / 2, so that the signed integer
+// comes back from its residues, and with it the word modulo 2^64, bit for bit. (One prime of 64
+// bits holds the products of no gadget in use.)
 #include <algorithm>
 #include <vector>
 
@@ -49,7 +50,8 @@ class ExactRotator final : public Rotator {
   }
 
   std::size_t scratch_bytes() const override {
-    // Digits of a polynomial, as 32 and as 64 bits; their residues; the products' residues; the difference or the sum.
+    // Digits of a polynomial, as 32 and as 64 bits; their residues; the products' residues; the
+    // difference or the sum.
     return N_ * 8 * (2 * levels() + 2 * digits_ + 2 + rows_);
   }
 
@@ -147,7 +149,8 @@ class ExactRotator final : public Rotator {
     kernels_.intt(out, out, prime.ntt, prime.unscaled);
   }
 
-  /// The integer x in (-p_0 p_1 / 2, p_0 p_1 / 2) of two residues, modulo 2^64: x = r_0 + p_0 ((r_1 - r_0) / p_0 mod p_1).
+  /// The integer x in (-p_0 p_1 / 2, p_0 p_1 / 2) of two residues, modulo 2^64: x = r_0 + p_0 ((r_1
+  /// - r_0) / p_0 mod p_1).
   std::uint64_t word(std::uint64_t r0, std::uint64_t r1) const {
     const arith::Modulus& mod = primes_[1]->mod;
     const std::uint64_t quotient = mod.mul(mod.sub(r1, mod.reduce(r0)), inverse_);

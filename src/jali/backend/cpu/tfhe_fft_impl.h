@@ -1,7 +1,9 @@
-// The folded negacyclic transform (tfhe_plan.h) over a vector class V. Complex numbers lie as pairs of vectors (re, im).
+// The folded negacyclic transform (tfhe_plan.h) over a vector class V. Complex numbers lie as pairs
+// of vectors (re, im).
 //
-// A forward pass multiplies by the twiddles, then goes through a transform of length R by halves (decimation in
-// frequency); the inverse takes the same steps back with conjugate roots. Neither divides by n: keys hold 1/n.
+// A forward pass multiplies by the twiddles, then goes through a transform of length R by halves
+// (decimation in frequency); the inverse takes the same steps back with conjugate roots. Neither
+// divides by n: keys hold 1/n.
 #pragma once
 
 #include <cstddef>
@@ -54,7 +56,7 @@ struct Fourier {
     return {V::held(V::set1(pair[0])), V::held(V::set1(pair[1]))};
   }
 
-  // --- transforms of length R in registers, results in bit-reversed order --------------------------
+  // --- transforms of length R in registers, results in bit-reversed order ------------------------
 
   JALI_INLINE static void dft4(C& x0, C& x1, C& x2, C& x3) {
     const C s0 = x0 + x2, d0 = x0 - x2, s1 = x1 + x3, d1 = x1 - x3;
@@ -70,8 +72,8 @@ struct Fourier {
     x1 = {s1.re + d1.im, s1.im - d1.re};
     x3 = {s1.re - d1.im, s1.im + d1.re};
   }
-  /// The odd half of a transform of length 8: b_j omega^j, then a transform of length 4. omega = (1 + i) r, r = sqrt(1/2);
-  /// the factor r comes in with the last sums.
+  /// The odd half of a transform of length 8: b_j omega^j, then a transform of length 4. omega = (1
+  /// + i) r, r = sqrt(1/2); the factor r comes in with the last sums.
   JALI_INLINE static void odd_dft8(C& b0, C& b1, C& b2, C& b3) {
     const D r = V::set1(std::numbers::sqrt2 / 2);
     const C s0 = {b0.re - b2.im, b0.im + b2.re}, d0 = {b0.re + b2.im, b0.im - b2.re};
@@ -134,7 +136,7 @@ struct Fourier {
     }
   }
 
-  // --- passes ---------------------------------------------------------------------------------------
+  // --- passes ------------------------------------------------------------------------------------
 
   template <int R>
   JALI_INLINE static void twist(C* x, const double* twiddles) {
@@ -205,8 +207,8 @@ struct Fourier {
       if constexpr (V::kLogRadix >= 3) blocks<8, inverse>(data, pass, n, first, count, ahead);
     }
   }
-  /// The passes between the first one and the leaf, one child of the first pass after the other, so that large rings work
-  /// on pieces that fit the caches.
+  /// The passes between the first one and the leaf, one child of the first pass after the other, so
+  /// that large rings work on pieces that fit the caches.
   static void forward_rest(double* data, const FourierPlan& plan, KeyAhead& ahead) {
     const std::size_t children = std::size_t{1} << plan.passes[0].log_radix;
     for (std::size_t child = 0; child < children; ++child) {

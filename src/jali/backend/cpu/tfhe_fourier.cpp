@@ -1,9 +1,9 @@
 // Blind rotations by the folded Fourier transform.
 //
-// Its error. The standard deviation of a word after one step, relative to the size of the sums, 2^(g-1) 2^63 sqrt(P N), is
-// 2^-53.1 at N = 2^8 to 2^-52.6 at N = 2^12 (measured against the exact product; the tests hold it to 2^-52). Of that, the
-// rounding of the key to doubles is a part. With digits of 23 bits this is of the size of the scheme's own noise, see
-// docs/notebook.
+// Its error. The standard deviation of a word after one step, relative to the size of the sums,
+// 2^(g-1) 2^63 sqrt(P N), is 2^-53.1 at N = 2^8 to 2^-52.6 at N = 2^12 (measured against the exact
+// product; the tests hold it to 2^-52). Of that, the rounding of the key to doubles is a part. With
+// digits of 23 bits this is of the size of the scheme's own noise, see docs/notebook.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -93,8 +93,8 @@ class FourierRotator final : public Rotator {
     step.sums = step.digits + digits_ * N_;
     step.tiles = step.sums + rows_ * N_;
     const std::size_t acc_words = rows_ * acc_stride(N_), bytes = step_bytes();
-    // The key of the next step comes while this one is worked with, evenly spread over the ciphertexts and over the places
-    // of a step that ask for it.
+    // The key of the next step comes while this one is worked with, evenly spread over the
+    // ciphertexts and over the places of a step that ask for it.
     const std::size_t share = (bytes / count + 63) / 64 * 64;
     const std::size_t turns = fetching_turns(plan_, rows_, digits_);
     step.ahead.bytes = (share / 64 + turns - 1) / turns * 64;

@@ -1,5 +1,6 @@
-// The kernels of TFHE that differ between instruction sets, written once over a small vector class (tfhe_vec.h) and compiled
-// once for each. Accumulators have words of 64 bits on every torus: a word of 32 bits is the upper half of one.
+// The kernels of TFHE that differ between instruction sets, written once over a small vector class
+// (tfhe_vec.h) and compiled once for each. Accumulators have words of 64 bits on every torus: a
+// word of 32 bits is the upper half of one.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +13,11 @@
 
 namespace jali::backend::cpu {
 
-/// A gadget (torus.h) as the kernels use it. With l = levels, g = base_log: u = ((x + addend) >> shift) - offset is x rounded
-/// to a multiple of 2^(64 - l g), as a signed number of l g bits. Of u, digit j is what remains of the rounding to
-/// 2^g (halves to even, as torus.h has it), from j = l down to 2, and digit 1 is what is left. The range of u is such that
-/// digit 1 lies in (-2^(g-1), 2^(g-1)].
+/// A gadget (torus.h) as the kernels use it. With l = levels, g = base_log: u = ((x + addend) >>
+/// shift) - offset is x rounded to a multiple of 2^(64 - l g), as a signed number of l g bits. Of
+/// u, digit j is what remains of the rounding to 2^g (halves to even, as torus.h has it), from j =
+/// l down to 2, and digit 1 is what is left. The range of u is such that digit 1 lies in (-2^(g-1),
+/// 2^(g-1)].
 struct DigitRule {
   explicit DigitRule(Gadget gadget);
   int base_log, levels;
@@ -26,8 +28,9 @@ struct DigitRule {
   JALI_INLINE bool in_doubles() const { return base_log * levels <= 52; }
 };
 
-/// Lines of the next step's key, fetched into the L2 cache while this one is worked with: `bytes` in each turn of the loops
-/// of a step, so that they come evenly. It may reach a little beyond the key, which does no harm.
+/// Lines of the next step's key, fetched into the L2 cache while this one is worked with: `bytes`
+/// in each turn of the loops of a step, so that they come evenly. It may reach a little beyond the
+/// key, which does no harm.
 struct KeyAhead {
   const char* next = nullptr;
   std::size_t bytes = 0;
@@ -53,8 +56,8 @@ struct RotationStep {
   KeyAhead ahead;
 };
 
-/// Accumulators: after the N words of a polynomial stand the first ones again, negated, so that a vector may begin at any
-/// coefficient.
+/// Accumulators: after the N words of a polynomial stand the first ones again, negated, so that a
+/// vector may begin at any coefficient.
 constexpr std::size_t kAccPadding = 8;
 JALI_INLINE std::size_t acc_stride(std::size_t N) { return N + kAccPadding; }
 JALI_INLINE void pad(std::uint64_t* polynomial, std::size_t N) {
@@ -65,9 +68,10 @@ JALI_INLINE std::size_t tile_doubles(std::size_t digits, std::size_t rows, std::
   return (digits + rows) * 2 * lanes * lanes;
 }
 
-/// Where the pair of vectors (group g, unit u, output row o, digit c, child p) of a step's key lies, in pairs. The order is
-/// that in which a step reads: groups; units; outputs by two, the last alone if their number is odd; children by `quad`;
-/// digits; the outputs of the two; the children of the quad.
+/// Where the pair of vectors (group g, unit u, output row o, digit c, child p) of a step's key
+/// lies, in pairs. The order is that in which a step reads: groups; units; outputs by two, the last
+/// alone if their number is odd; children by `quad`; digits; the outputs of the two; the children
+/// of the quad.
 struct KeyPlace {
   std::size_t units, rows, digits, lanes, quad;
   std::size_t operator()(std::size_t g, std::size_t u, std::size_t o, std::size_t c,
@@ -80,7 +84,8 @@ struct KeyPlace {
   }
 };
 
-/// A part of a key switch: out[i][w] = sum_r digits[i][r] row_r[w] modulo 2^32, of one tile of columns.
+/// A part of a key switch: out[i][w] = sum_r digits[i][r] row_r[w] modulo 2^32, of one tile of
+/// columns.
 struct SwitchTile {
   const std::uint32_t* key;  // row after row of kSwitchColumns words
   std::size_t rows;

@@ -1,4 +1,5 @@
-// The packing key switch of the CPU engine: products of digits with stretches of the key's polynomials.
+// The packing key switch of the CPU engine: products of digits with stretches of the key's
+// polynomials.
 #include <algorithm>
 
 #include "jali/backend/cpu/tfhe.h"
@@ -11,7 +12,8 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-/// Words of a polynomial that a thread computes, which stay in its L1 cache beside a row of the key.
+/// Words of a polynomial that a thread computes, which stay in its L1 cache beside a row of the
+/// key.
 constexpr std::size_t kTile = 512;
 
 /// Words [x0, x0 + count) of acc -= digit X^h row, where x0 is word 0 of acc.
@@ -33,8 +35,8 @@ void CpuTfhe::pack(GlweView out, ConstLweView in, std::span<const u32> coefficie
   const std::size_t N = config_.N.value, rows = config_.k.value + 1, d = in.dimension.value;
   const std::size_t levels = static_cast<std::size_t>(config_.rotation_gadget.levels);
   const std::size_t tile = std::min(kTile, N), tiles = N / tile;
-  // Ciphertext t of an output has its digits, level after level of one word, at t d levels, and its words of 64 bits, of which
-  // one of 32 bits is the upper half, at t (d + 1).
+  // Ciphertext t of an output has its digits, level after level of one word, at t d levels, and its
+  // words of 64 bits, of which one of 32 bits is the upper half, at t (d + 1).
   const std::size_t most = std::min(per, in.count);
   const std::size_t word_bytes = most * (d + 1) * sizeof(u64);
   const ScratchPool::Lease lease =

@@ -10,7 +10,8 @@
 namespace jali::backend::cpu {
 namespace {
 
-/// The radices of the passes above the leaf, as logarithms. The first is 2 or 3, because digits are made on its way.
+/// The radices of the passes above the leaf, as logarithms. The first is 2 or 3, because digits are
+/// made on its way.
 std::vector<int> radices(int levels, int most) {
   int first = std::min(most, 3);
   if (levels - first == 1) first = 2;

@@ -1,9 +1,9 @@
-// A step of a blind rotation over a vector class V: digits of the accumulator, their transforms, products with the key, and
-// the way back.
+// A step of a blind rotation over a vector class V: digits of the accumulator, their transforms,
+// products with the key, and the way back.
 //
-// Range. With digits of at most 2^(g-1) and key words of at most 2^63, a coefficient of the product is at most
-// P N 2^(g-1) 2^63. Keys hold the factor 2^-64 / n, so that results are numbers on the torus of at most P N 2^(g-2) <=
-// 2^51, of which the integer part is dropped.
+// Range. With digits of at most 2^(g-1) and key words of at most 2^63, a coefficient of the product
+// is at most P N 2^(g-1) 2^63. Keys hold the factor 2^-64 / n, so that results are numbers on the
+// torus of at most P N 2^(g-2) <= 2^51, of which the integer part is dropped.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,9 @@ struct RotationRows {
   static constexpr std::size_t kQuad = L == 8 ? 4 : 2;
   static constexpr std::size_t kPair = 2 * L;  // doubles of a complex vector
 
-  /// X^e p, read by `count` rows of `size` words, powers of two, from a padded polynomial. Of row r, the words from `turn`
-  /// on come from one place, those before it from another: `late` says which.
+  /// X^e p, read by `count` rows of `size` words, powers of two, from a padded polynomial. Of row
+  /// r, the words from `turn` on come from one place, those before it from another: `late` says
+  /// which.
   template <std::size_t count>
   struct Rotated {
     const std::uint64_t* p;
@@ -148,7 +149,8 @@ struct RotationRows {
     for_words<difference>(p, e, n, [&](std::size_t i, const U(&x)[2]) {
       for (int part = 0; part < 2; ++part) {
         U u = (x[part] + V::set1(rule.half_unit)) >> rule.shift;
-        // The rounding may carry out of l g bits if that is less than 64; digit 1 takes only g of them.
+        // The rounding may carry out of l g bits if that is less than 64; digit 1 takes only g of
+        // them.
         for (int j = levels - 1; j >= 0; --j) {
           const U r = u & mask;
           u = u >> g;
@@ -195,8 +197,8 @@ struct RotationRows {
     }
   }
 
-  /// y[o][p] = sum_c digit[c][p] key[c][o][p], or a factor of it added, for O outputs that stand one after the other, in
-  /// the order of KeyPlace. factor: of each child.
+  /// y[o][p] = sum_c digit[c][p] key[c][o][p], or a factor of it added, for O outputs that stand
+  /// one after the other, in the order of KeyPlace. factor: of each child.
   template <int O, bool with_factors>
   JALI_INLINE static const double* products(double* y, const double* tile, const double* key,
                                             std::size_t count, const C* factor, bool first,

@@ -1,5 +1,6 @@
-// Blind rotations of accumulators, by one transform or another. Accumulators have words of 64 bits on every torus, padded
-// as tfhe_kernels.h says: a word of 32 bits is the upper half of one, so that a gadget and a table mean the same on both.
+// Blind rotations of accumulators, by one transform or another. Accumulators have words of 64 bits
+// on every torus, padded as tfhe_kernels.h says: a word of 32 bits is the upper half of one, so
+// that a gadget and a table mean the same on both.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +18,13 @@ class Rotator {
   /// Bytes of the key of one step, a multiple of 64.
   virtual std::size_t step_bytes() const = 0;
   virtual std::size_t prepare_scratch_bytes() const = 0;
-  /// Writes one polynomial of a step's key: unit u, row c of its GGSW ciphertext, component o of the row.
+  /// Writes one polynomial of a step's key: unit u, row c of its GGSW ciphertext, component o of
+  /// the row.
   virtual void prepare(std::byte* step_key, std::size_t u, std::size_t c, std::size_t o,
                        const std::uint64_t* words, std::byte* scratch) const = 0;
   virtual std::size_t scratch_bytes() const = 0;
-  /// Takes all steps. accs: `count` accumulators; exponents: of ciphertext i at i (n + 1). scratch: 64-byte aligned.
+  /// Takes all steps. accs: `count` accumulators; exponents: of ciphertext i at i (n + 1). scratch:
+  /// 64-byte aligned.
   virtual void rotate(std::uint64_t* accs, const std::uint32_t* exponents, std::size_t count,
                       const std::byte* key, std::byte* scratch) const = 0;
 

@@ -1,5 +1,5 @@
-// The products of key switching and of linear combinations over words, which the compiler spreads over the lanes of the
-// instruction set at hand.
+// The products of key switching and of linear combinations over words, which the compiler spreads
+// over the lanes of the instruction set at hand.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,8 @@
 namespace jali::backend::cpu {
 namespace {
 
-/// bytes: of a vector; together: ciphertexts whose sums are in registers at a time, for `vectors` vectors of columns.
+/// bytes: of a vector; together: ciphertexts whose sums are in registers at a time, for `vectors`
+/// vectors of columns.
 template <std::size_t bytes, int together, int vectors>
 struct SwitchRows {
   using W [[gnu::vector_size(bytes)]] = std::uint32_t;

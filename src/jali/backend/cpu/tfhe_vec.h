@@ -1,6 +1,6 @@
-// Vectors of doubles and of 64-bit words for the kernels of TFHE, over the compiler's own vectors; an instruction set adds
-// fused multiply-adds, transpositions and conversions. Each instruction set compiles them anew, hence the anonymous
-// namespace.
+// Vectors of doubles and of 64-bit words for the kernels of TFHE, over the compiler's own vectors;
+// an instruction set adds fused multiply-adds, transpositions and conversions. Each instruction set
+// compiles them anew, hence the anonymous namespace.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +46,8 @@ struct PlainVec {
   JALI_INLINE static U set1(std::uint64_t x) { return x - U{}; }
   JALI_INLINE static D as_double(U x) { return reinterpret_cast<D>(x); }
   JALI_INLINE static U as_word(D x) { return reinterpret_cast<U>(x); }
-  /// x, kept in a register. If a value from memory has two uses, GCC otherwise reads it twice, and loads are scarcer than
-  /// registers here.
+  /// x, kept in a register. If a value from memory has two uses, GCC otherwise reads it twice, and
+  /// loads are scarcer than registers here.
   JALI_INLINE static D held(D x) { return x; }
   /// The integers of words below 2^52.
   JALI_INLINE static D from_small(U x) {
@@ -55,8 +55,8 @@ struct PlainVec {
   }
   /// The nearest integer of |x| < 2^51, halves to the even one.
   JALI_INLINE static D round(D x) { return (x + set1(0x1.8p52)) - set1(0x1.8p52); }
-  /// round(2^64 r) modulo 2^64 of r in [-1/2, 1/2], to a multiple of 2^13: 3 + r lies in [2, 4), where doubles are multiples
-  /// of 2^-51, and the bits of 3 leave at the top.
+  /// round(2^64 r) modulo 2^64 of r in [-1/2, 1/2], to a multiple of 2^13: 3 + r lies in [2, 4),
+  /// where doubles are multiples of 2^-51, and the bits of 3 leave at the top.
   JALI_INLINE static U word_of_fraction(D r) { return as_word(r + set1(3.0)) << 13; }
   /// 2^64 x modulo 2^64 of a real number on the torus, |x| < 2^51.
   JALI_INLINE static U torus_word(D x) { return word_of_fraction(x - round(x)); }

@@ -48,7 +48,8 @@ class CudaTfhe final : public TfheOps {
       return value;
     };
     config_.transform = cuda::tfhe_transform(
-        config_.transform, stream_.generation(), attribute(cudaDevAttrSingleToDoublePrecisionPerfRatio),
+        config_.transform, stream_.generation(),
+        attribute(cudaDevAttrSingleToDoublePrecisionPerfRatio),
         static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)));
     multiprocessors_ = attribute(cudaDevAttrMultiProcessorCount);
     if (config_.transform == "ntt") {
@@ -65,17 +66,20 @@ class CudaTfhe final : public TfheOps {
       low_ = table(stream_, cuda::fft::low_table(5, threads, 32 / threads));
       twist_ = table(stream_, cuda::fft::twist_table(threads));
     }
-    if (clusters_.blocks > 0 || !fast_) tree_ = table(stream_, cuda::fft::tree(config_.N.value / 2));
+    if (clusters_.blocks > 0 || !fast_)
+      tree_ = table(stream_, cuda::fft::tree(config_.N.value / 2));
     roots_ = table(stream_, cuda::fft::roots(config_.N.value));
     stream_.synchronize();
   }
 
   std::string name() const override { return device()->name(); }
   const TfheConfig& config() const override { return config_; }
-  // Until every cluster, or else every multiprocessor, has a ciphertext, a batch takes hardly more time.
+  // Until every cluster, or else every multiprocessor, has a ciphertext, a batch takes hardly more
+  // time.
   std::size_t width() const override {
-    return cluster_batch_ > 0 ? std::min<std::size_t>(cluster_batch_, static_cast<std::size_t>(multiprocessors_))
-                              : static_cast<std::size_t>(multiprocessors_);
+    return cluster_batch_ > 0
+               ? std::min<std::size_t>(cluster_batch_, static_cast<std::size_t>(multiprocessors_))
+               : static_cast<std::size_t>(multiprocessors_);
   }
 
   void copy_in(void* out, const void* host, std::size_t bytes) const override {
@@ -98,9 +102,8 @@ class CudaTfhe final : public TfheOps {
     check_prepare_rotation_key(config_, out, ggsws, first, count);
     const std::size_t step = config_.units() * config_.ggsw_words() * torus_bytes(config_.torus);
     prepare_steps(out, first, count, [&](void* staging, std::size_t at, std::size_t now) {
-      device()->memory()->copy_in(staging,
-                                  static_cast<const std::byte*>(ggsws) + (at - first) * step,
-                                  now * step);
+      device()->memory()->copy_in(
+          staging, static_cast<const std::byte*>(ggsws) + (at - first) * step, now * step);
     });
   }
   void prepare_seeded_rotation_key(void* out, const SeededKey& key, std::size_t first,
@@ -186,8 +189,8 @@ class CudaTfhe final : public TfheOps {
     if (out.count == 0) return;
     stream_.enter();
     const Buffer which = upload(coefficients);
-    cuda::extract(stream_, config_, out.data, in.data, static_cast<const std::uint32_t*>(which.data()),
-                  out.count, per);
+    cuda::extract(stream_, config_, out.data, in.data,
+                  static_cast<const std::uint32_t*>(which.data()), out.count, per);
   }
   void pack(GlweView out, ConstLweView in, std::span<const std::uint32_t> coefficients,
             std::size_t per, const void* packing_key) const override {
@@ -203,7 +206,8 @@ class CudaTfhe final : public TfheOps {
     return {low_.as<double2>(), twist_.as<double2>(), roots_.as<double2>()};
   }
 
-  /// fill(staging, step, now): writes the GGSW ciphertexts of `now` steps from `step` on to memory of the device.
+  /// fill(staging, step, now): writes the GGSW ciphertexts of `now` steps from `step` on to memory
+  /// of the device.
   template <class Fill>
   void prepare_steps(void* out, std::size_t first, std::size_t count, const Fill& fill) const {
     stream_.enter();
@@ -259,7 +263,7 @@ class CudaTfhe final : public TfheOps {
 
   cuda::AnyTables any_tables() const { return {tree_.as<double2>(), roots_.as<double2>()}; }
 
-  /// Small data of the caller on the device; empty if the span is. 
+  /// Small data of the caller on the device; empty if the span is.
   template <class T>
   Buffer upload(std::span<const T> data) const {
     if (data.empty()) return {};
@@ -329,8 +333,9 @@ class CudaTfhe final : public TfheOps {
     call.count = static_cast<std::uint32_t>(count);
     return call;
   }
-  /// Sums the key for as many steps as memory takes, rotates by them, and so on. many: by the kernel for many ciphertexts. Few
-  /// ciphertexts, if memory takes all steps, rotate by the first quarter while the other multiprocessors sum the rest.
+  /// Sums the key for as many steps as memory takes, rotates by them, and so on. many: by the
+  /// kernel for many ciphertexts. Few ciphertexts, if memory takes all steps, rotate by the first
+  /// quarter while the other multiprocessors sum the rest.
   void rotate_summed(cuda::RotationCall call, bool many) const {
     const std::size_t steps = config_.steps(), step_bytes = call.count * cuda::sum_bytes(config_);
     std::size_t at_once = std::clamp<std::size_t>(kMostSumBytes / step_bytes, 1, steps);
@@ -348,9 +353,17 @@ class CudaTfhe final : public TfheOps {
     if (beside) at_once = steps / 4;
     Buffer between;
     if (at_once < steps) {
-      between = device()->pool()->allocate(call.count * (config_.k.value + 1) * config_.N.value * sizeof(std::uint32_t));
+      between = device()->pool()->allocate(call.count * (config_.k.value + 1) * config_.N.value *
+                                           sizeof(std::uint32_t));
     }
-    cuda::SumCall sum{call.in, call.count, call.log_many, call.key, roots_.as<double2>(), 0, 0, static_cast<double2*>(sums.data())};
+    cuda::SumCall sum{call.in,
+                      call.count,
+                      call.log_many,
+                      call.key,
+                      roots_.as<double2>(),
+                      0,
+                      0,
+                      static_cast<double2*>(sums.data())};
     call.key = sum.out;
     call.between = between.data();
     const auto take = [&](std::size_t first, std::size_t now) {
@@ -375,12 +388,15 @@ class CudaTfhe final : public TfheOps {
     for (std::size_t first = 0; first < steps; first += at_once) {
       take(first, std::min(at_once, steps - first));
       cuda::sum_keys(stream_, stream_.get(), config_, clusters_, many, sum);
-      if (many) cuda::rotate(stream_, config_, tables(), call);
-      else cuda::rotate_in_clusters(stream_, config_, any_tables(), call);
+      if (many)
+        cuda::rotate(stream_, config_, tables(), call);
+      else
+        cuda::rotate_in_clusters(stream_, config_, any_tables(), call);
     }
   }
 
-  /// Of summed keys at once. More would gain little: a rotation of some dozens of steps takes much longer than its launch.
+  /// Of summed keys at once. More would gain little: a rotation of some dozens of steps takes much
+  /// longer than its launch.
   static constexpr std::size_t kMostSumBytes = std::size_t{2} << 30;
 
   TfheConfig config_;  // whose transform is the one that was chosen
@@ -390,10 +406,12 @@ class CudaTfhe final : public TfheOps {
   int multiprocessors_ = 0;
   bool fast_ = false;  // blind_rotation.cuh serves the configuration
   cuda::ClusterKey clusters_;
-  std::unique_ptr<const cuda::ExactRotation> exact_;  // of the transform "ntt": then it takes every rotation
+  std::unique_ptr<const cuda::ExactRotation>
+      exact_;  // of the transform "ntt": then it takes every rotation
   std::size_t cluster_batch_ = 0;  // larger batches take the kernel for many ciphertexts
   std::optional<device::cuda::Branch> branch_;  // if the rotation takes summed keys
-  std::size_t summed_wave_ = 0;  // if that kernel takes summed keys: how many ciphertexts it rotates at once
+  std::size_t summed_wave_ =
+      0;  // if that kernel takes summed keys: how many ciphertexts it rotates at once
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
-// An engine for dry runs. It gives out memory and computes nothing: residues are undefined, before and after every
-// operation. What layers above keep beside residues, such as levels, scales, estimates and the keys that were used, is what it is
-// on every other engine, because no operation returns anything but residues. Operations that would show residues throw.
+// An engine for dry runs. It gives out memory and computes nothing: residues are undefined, before
+// and after every operation. What layers above keep beside residues, such as levels, scales,
+// estimates and the keys that were used, is what it is on every other engine, because no operation
+// returns anything but residues. Operations that would show residues throw.
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -27,8 +28,8 @@ using Seed = std::span<const std::uint8_t, 32>;
   throw Unsupported("a dry run has no numbers: run on \"cpu\" or \"cuda\" for results");
 }
 
-/// Blocks have addresses of the host, so that no two overlap, and are never touched, so that the system gives no pages for
-/// them.
+/// Blocks have addresses of the host, so that no two overlap, and are never touched, so that the
+/// system gives no pages for them.
 class DryMemory final : public device::Memory {
  public:
   void* allocate(std::size_t bytes) override { return host_->allocate(bytes); }

@@ -1,5 +1,5 @@
-// What the tables demand of their callers, checked in full. Shapes, orders and overlaps that are wrong
-// throw InvalidArgument.
+// What the tables demand of their callers, checked in full. Shapes, orders and overlaps that are
+// wrong throw InvalidArgument.
 #pragma once
 
 #include <cstddef>

@@ -25,9 +25,9 @@ class Basis {
   /// The integer in [0, D) with these residues.
   Natural compose(std::span<const std::uint64_t> residues) const;
 
-  /// The centred lift of rlwe_ops.h. D is odd, so it lies in (-D/2, D/2); but if the value is so near
-  /// D/2 that the double sum of the definition rounds to the other side, the lift does as well.
-  /// The sum's error is proved to be the only reason: InternalError otherwise.
+  /// The centred lift of rlwe_ops.h. D is odd, so it lies in (-D/2, D/2); but if the value is so
+  /// near D/2 that the double sum of the definition rounds to the other side, the lift does as
+  /// well. The sum's error is proved to be the only reason: InternalError otherwise.
   Lift centred(std::span<const std::uint64_t> residues) const;
 
  private:

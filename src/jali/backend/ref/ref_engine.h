@@ -1,5 +1,5 @@
-// The oracle: every operation spelled out with 128-bit remainders and natural numbers of any size. It refuses
-// every call that breaks the contract of its table.
+// The oracle: every operation spelled out with 128-bit remainders and natural numbers of any size.
+// It refuses every call that breaks the contract of its table.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// How the oracle's tables read, write and check rows. Residues that are not below their prime are refused.
+// How the oracle's tables read, write and check rows. Residues that are not below their prime are
+// refused.
 #pragma once
 
 #include <cstddef>

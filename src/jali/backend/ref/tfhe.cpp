@@ -89,7 +89,8 @@ void switch_one(const TfheConfig& config, u32* out, const W* in, const u32* key)
   }
 }
 
-/// acc: the packing of `count` rows, by a polynomial of digits for each word of the masks and each level.
+/// acc: the packing of `count` rows, by a polynomial of digits for each word of the masks and each
+/// level.
 template <class W, class In>
 void pack_one(const TfheConfig& config, W* acc, const In* in, std::size_t d, std::size_t count,
               const u32* coefficients, const W* key) {

@@ -1,5 +1,5 @@
-// External products and blind rotations of the oracle of TFHE, which computes every operation exactly, over integers modulo
-// 2^w, by its formula. Keys stay in standard form.
+// External products and blind rotations of the oracle of TFHE, which computes every operation
+// exactly, over integers modulo 2^w, by its formula. Keys stay in standard form.
 #pragma once
 
 #include <cstddef>

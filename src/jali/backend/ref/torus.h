@@ -1,5 +1,5 @@
-// Words of the torus and their polynomials, by the definitions: W is std::uint32_t or std::uint64_t, and all arithmetic is
-// modulo 2^w.
+// Words of the torus and their polynomials, by the definitions: W is std::uint32_t or
+// std::uint64_t, and all arithmetic is modulo 2^w.
 #pragma once
 
 #include <climits>
@@ -16,8 +16,8 @@ template <class W>
 void decompose(std::span<std::int32_t> digits, W x, const Gadget& gadget) {
   const int bits = static_cast<int>(sizeof(W) * CHAR_BIT);
   const int dropped = bits - gadget.levels * gadget.base_log;
-  // The multiple, in units of 2^dropped. If half a unit carries out of the word, this is 0 instead of 2^(w - dropped),
-  // which is the same modulo 2^w and has the same digits.
+  // The multiple, in units of 2^dropped. If half a unit carries out of the word, this is 0 instead
+  // of 2^(w - dropped), which is the same modulo 2^w and has the same digits.
   W rest = dropped == 0 ? x : static_cast<W>(x + (W{1} << (dropped - 1))) >> dropped;
   const W base = W{1} << gadget.base_log, half = base / 2;
   for (int j = gadget.levels; j >= 1; --j) {

@@ -1,6 +1,6 @@
-// The negacyclic transform, computed in two ways: by its definition, and by the textbook recursion, which the
-// tests compare with the definition. Rows are coefficients on one side and, on the other, values at
-// psi^(2 brv(k) + 1) for index k.
+// The negacyclic transform, computed in two ways: by its definition, and by the textbook recursion,
+// which the tests compare with the definition. Rows are coefficients on one side and, on the other,
+// values at psi^(2 brv(k) + 1) for index k.
 #pragma once
 
 #include <cstddef>

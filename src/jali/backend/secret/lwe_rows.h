@@ -1,5 +1,5 @@
-// LWE encryption and phases in host memory, on the calling thread: what the CPU engine does for a piece of a batch, and what
-// serves code that has no engine.
+// LWE encryption and phases in host memory, on the calling thread: what the CPU engine does for a
+// piece of a batch, and what serves code that has no engine.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Products of public polynomials with small secret ones, in host memory, for keys and for encryption.
+// Products of public polynomials with small secret ones, in host memory, for keys and for
+// encryption.
 #pragma once
 
 #include <cstddef>
@@ -27,19 +28,20 @@ class SmallRing {
   std::unique_ptr<const Transforms> transforms_;  // null if N is too small for them
 };
 
-/// Secret polynomials S_c as factors: binary ones, or differences of binary ones. No branch and no address depends on them,
-/// and their memory is wiped.
+/// Secret polynomials S_c as factors: binary ones, or differences of binary ones. No branch and no
+/// address depends on them, and their memory is wiped.
 class SmallFactors {
  public:
-  /// S_c = plus_c - minus_c. plus: k N bytes, 0 or 1, of c = 0 .. k - 1 one after the other, k at most 16. minus: as many, or
-  /// none. The ring must outlive this.
+  /// S_c = plus_c - minus_c. plus: k N bytes, 0 or 1, of c = 0 .. k - 1 one after the other, k at
+  /// most 16. minus: as many, or none. The ring must outlive this.
   SmallFactors(const SmallRing& ring, std::span<const std::uint8_t> plus,
                std::span<const std::uint8_t> minus = {});
   ~SmallFactors();
   SmallFactors(const SmallFactors&) = delete;
   SmallFactors& operator=(const SmallFactors&) = delete;
 
-  /// acc += sum_c a_c S_c, modulo 2^64 and so modulo any torus. acc: N words, a: k N. May be called from several threads.
+  /// acc += sum_c a_c S_c, modulo 2^64 and so modulo any torus. acc: N words, a: k N. May be called
+  /// from several threads.
   void add_products(std::span<std::uint64_t> acc, std::span<const std::uint64_t> a) const;
 
  private:

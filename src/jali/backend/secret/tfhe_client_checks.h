@@ -1,5 +1,6 @@
-// What the operations under a secret key demand of their callers. Every engine calls the check of an operation first. A wrong
-// argument throws InvalidArgument, whose sentence names the operation. Nothing of a device's memory is read.
+// What the operations under a secret key demand of their callers. Every engine calls the check of
+// an operation first. A wrong argument throws InvalidArgument, whose sentence names the operation.
+// Nothing of a device's memory is read.
 #pragma once
 
 #include <cstddef>

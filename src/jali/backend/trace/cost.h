@@ -1,7 +1,8 @@
 // Modular multiplications of each operation, as formulas of its shape. They count what the
-// definitions in the tables need when constants are precomputed and merged, not what one engine does:
-// a product of two residues, of a residue and a constant, or of a residue and a digit of an integer
-// counts 1; additions, and the automorphisms, count 0. For TFHE, whose words are taken modulo 2^w, see below.
+// definitions in the tables need when constants are precomputed and merged, not what one engine
+// does: a product of two residues, of a residue and a constant, or of a residue and a digit of an
+// integer counts 1; additions, and the automorphisms, count 0. For TFHE, whose words are taken
+// modulo 2^w, see below.
 #pragma once
 
 #include <cstddef>
@@ -41,12 +42,14 @@ std::uint64_t icrt_garner(std::size_t n, std::size_t limbs, std::size_t words);
 /// Butterflies of complex doubles between `slots` slots and their coefficients: slots/2 log2 slots.
 std::uint64_t embedding(std::size_t slots);
 
-// Of one ciphertext of TFHE. A product of polynomials is that of their transforms to N/2 complex points; a product of
-// complex numbers, added to a sum, counts 1.
-/// Of a blind rotation: (k+1)(levels + 1) transforms in each step, N/4 log2(N/2) butterflies in each transform.
+// Of one ciphertext of TFHE. A product of polynomials is that of their transforms to N/2 complex
+// points; a product of complex numbers, added to a sum, counts 1.
+/// Of a blind rotation: (k+1)(levels + 1) transforms in each step, N/4 log2(N/2) butterflies in
+/// each transform.
 std::uint64_t rotation_butterflies(const TfheConfig& config);
-/// Of a blind rotation. P = levels (k+1)^2 N/2 is an external product. In each step: P if classic; for multi_bit P and
-/// units() P more, which sum up the key; for block_binary units() (P + (k+1) N/2), the latter with monomials.
+/// Of a blind rotation. P = levels (k+1)^2 N/2 is an external product. In each step: P if classic;
+/// for multi_bit P and units() P more, which sum up the key; for block_binary units() (P + (k+1)
+/// N/2), the latter with monomials.
 std::uint64_t rotation_products(const TfheConfig& config);
 /// Of a key switch: k N levels (n + 1) products of a digit and a word.
 std::uint64_t lwe_key_switch(const TfheConfig& config);

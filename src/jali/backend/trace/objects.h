@@ -12,8 +12,8 @@
 
 namespace jali::backend {
 
-/// What an operand holds. scratch: what is no ciphertext of its own, such as lifted digits, sums over the primes of a level and
-/// of P, and random residues.
+/// What an operand holds. scratch: what is no ciphertext of its own, such as lifted digits, sums
+/// over the primes of a level and of P, and random residues.
 enum class Kind : std::uint8_t {
   ciphertext,
   plaintext,
@@ -24,9 +24,10 @@ enum class Kind : std::uint8_t {
 };
 const char* name_of(Kind kind);
 
-/// Memory that an operation touches: an object, and how many bytes from which offset are read or written there. Two operations
-/// depend on each other if an extent that one writes overlaps an extent of the other. An object is a block of the device's
-/// pool, so that its id outlives it. See docs/format.md.
+/// Memory that an operation touches: an object, and how many bytes from which offset are read or
+/// written there. Two operations depend on each other if an extent that one writes overlaps an
+/// extent of the other. An object is a block of the device's pool, so that its id outlives it. See
+/// docs/format.md.
 struct Extent {
   Kind kind = Kind::unknown;
   std::uint64_t object = 0;
@@ -39,11 +40,12 @@ namespace trace {
 /// Gives operands their ids and kinds. Safe to use from many threads.
 class Objects {
  public:
-  /// The extent of these bytes. An object's kind is what the first operation said of which the table tells the kind.
+  /// The extent of these bytes. An object's kind is what the first operation said of which the
+  /// table tells the kind.
   Extent read(Kind kind, const void* data, std::uint64_t bytes);
   Extent write(Kind kind, const void* data, std::uint64_t bytes);
-  /// Names the kinds of written extents that are not known yet: those of the operands, if all are plaintexts; scratch, if there
-  /// are none.
+  /// Names the kinds of written extents that are not known yet: those of the operands, if all are
+  /// plaintexts; scratch, if there are none.
   void settle(std::span<Extent> writes, std::span<const Extent> reads);
   const std::shared_ptr<device::BlockIds>& ids() const { return ids_; }
 

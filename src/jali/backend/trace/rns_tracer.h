@@ -20,7 +20,8 @@ using Primes = std::span<const PrimeIndex>;
 /// What the header of a trace says of an engine.
 Shape header_of(const Engine& engine, const KeyLayout& keys);
 
-/// A record of an operation between these primes, with the names that all shapes have and no operands.
+/// A record of an operation between these primes, with the names that all shapes have and no
+/// operands.
 Record rns_record(const char* op, Primes in, Primes out, std::size_t batch);
 
 class RnsTracer {

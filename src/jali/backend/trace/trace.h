@@ -21,17 +21,20 @@ namespace jali::backend {
 
 namespace trace {
 
-/// The sizes and choices that an operation ran with, by name, in the order in which they are written down. docs/format.md
-/// says what each is. Every table has names of its own; those on blocks of residues have
-///   primes_in: of the (first) input, empty if there is none; primes_out: of the output, empty for icrt; batch: of the
-///   output; digits: limbs of each digit, key_product and rotated_sums: the digit ids; terms: products of inner_product
-///   and of weighted sums, terms of combinations, words of crt and icrt; products: terms of a combination that are products
-///   of ciphertexts; galois: of the automorphism, or of every operand of rotated_sums and every term of outer_sum, 1 for
-///   none; sources: of every operand of rotated_sums, which ciphertext it is made of; sums: terms of each weighted sum;
-///   operands: of each of these terms; accumulate: the output is read as well;
+/// The sizes and choices that an operation ran with, by name, in the order in which they are
+/// written down. docs/format.md says what each is. Every table has names of its own; those on
+/// blocks of residues have
+///   primes_in: of the (first) input, empty if there is none; primes_out: of the output, empty for
+///   icrt; batch: of the output; digits: limbs of each digit, key_product and rotated_sums: the
+///   digit ids; terms: products of inner_product and of weighted sums, terms of combinations, words
+///   of crt and icrt; products: terms of a combination that are products of ciphertexts; galois: of
+///   the automorphism, or of every operand of rotated_sums and every term of outer_sum, 1 for none;
+///   sources: of every operand of rotated_sums, which ciphertext it is made of; sums: terms of each
+///   weighted sum; operands: of each of these terms; accumulate: the output is read as well;
 /// those of TFHE have
-///   batch: ciphertexts that are switched or bootstrapped, or that are written by combine and extract; steps of a rotation;
-///   tables, encrypted, log_many: of bootstrapping; terms: weights of combine; per: of extract.
+///   batch: ciphertexts that are switched or bootstrapped, or that are written by combine and
+///   extract; steps of a rotation; tables, encrypted, log_many: of bootstrapping; terms: weights of
+///   combine; per: of extract.
 /// The header of a trace has what is the same for all operations: the engine's configuration.
 class Shape {
  public:
@@ -65,7 +68,8 @@ struct KeyLayout {
 
 }  // namespace trace
 
-/// One operation that ran. With the header of its trace, its shape is enough to price it on another machine.
+/// One operation that ran. With the header of its trace, its shape is enough to price it on another
+/// machine.
 struct Record {
   std::string op;  // its name in its table
   std::uint64_t start = 0;  // how many operations of the trace began before it
@@ -104,11 +108,12 @@ class Trace {
   /// Of the text that json_lines writes. It counts up with every change that a reader has to know.
   static constexpr std::uint64_t kSchema = 1;
 
-  /// commit: of the sources of the program that records, for the header: 1 to 200 printable characters of ASCII without
-  /// quotation marks and backslashes, or InvalidArgument.
+  /// commit: of the sources of the program that records, for the header: 1 to 200 printable
+  /// characters of ASCII without quotation marks and backslashes, or InvalidArgument.
   explicit Trace(const std::string& commit = "unknown");
 
-  /// Sets an entry of the header. A trace is of one engine: throws InvalidArgument if the entry has another value.
+  /// Sets an entry of the header. A trace is of one engine: throws InvalidArgument if the entry has
+  /// another value.
   void describe(const std::string& name, trace::Shape::Value value);
   trace::Shape header() const;
   /// Numbers an operation that begins, and its thread.
@@ -136,9 +141,9 @@ class Trace {
   trace::Objects objects_;
 };
 
-/// An engine that hands every operation to `inner` and then records it in `sink`, which is of this engine alone. An operation that
-/// throws is not recorded. Results are those of inner; its name is "trace(" + inner's + ")".
-/// keys: what an engine does not know of its switching keys.
+/// An engine that hands every operation to `inner` and then records it in `sink`, which is of this
+/// engine alone. An operation that throws is not recorded. Results are those of inner; its name is
+/// "trace(" + inner's + ")". keys: what an engine does not know of its switching keys.
 std::unique_ptr<Engine> make_trace_engine(std::shared_ptr<const Engine> inner,
                                           std::shared_ptr<Trace> sink, trace::KeyLayout keys = {});
 /// The same of an engine of TFHE. Preparing keys is recorded, too.

@@ -29,7 +29,8 @@ class TraceEngine final : public Engine {
   const EmbeddingOps& embedding() const override { return *embedding_; }
   device::Memory& copies() const override { return *copies_; }
   int threads() const override { return inner_->threads(); }
-  /// The work is called again at each run instead of being replayed, so that every run is recorded here.
+  /// The work is called again at each run instead of being replayed, so that every run is recorded
+  /// here.
   std::unique_ptr<Captured> capture(std::function<void()> work) const override {
     return device::host_device()->record(std::move(work));
   }

@@ -9,8 +9,9 @@
 
 namespace jali::bootstrap {
 
-/// The keys of key_levels(), each made for its level only, and the encapsulation keys, which switch to and from the sparse
-/// secret. progress: called after each key. Throws InvalidArgument without a plan.
+/// The keys of key_levels(), each made for its level only, and the encapsulation keys, which switch
+/// to and from the sparse secret. progress: called after each key. Throws InvalidArgument without a
+/// plan.
 rlwe::EvaluationKeys evaluation_keys(rlwe::KeyGenerator& generator, const rlwe::SecretKey& sk,
                                      std::span<const BootstrapPlan> plans,
                                      std::span<const int> rotations = {}, bool conjugate = false,

@@ -39,7 +39,8 @@ Allowed allowed(const Ciphertext& c) {
   return {(c.estimate.peak + error) * kRounding, c.estimate.real ? error * kRounding : infinite};
 }
 
-/// Every slot of the phase, also those that a sparse packing leaves out: they hold the same numbers, and errors.
+/// Every slot of the phase, also those that a sparse packing leaves out: they hold the same
+/// numbers, and errors.
 bool all_within(const Encoder& encoder, const Plaintext& plaintext, const Allowed& allowed) {
   Slots all = encoder.decode_all(plaintext);
   const bool within = are_within(all, allowed.largest, allowed.imaginary);

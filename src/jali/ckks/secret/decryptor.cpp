@@ -23,7 +23,8 @@ Plaintext Decryptor::decrypt(const Ciphertext& ciphertext) const {
   const auto primes = ciphertext.parts[0].primes();
   const ring::Poly s = sk_->at(*ring_, primes);
 
-  // Horner's rule in s: (c2 s + c1) s + c0, in memory that is wiped. Parts on another device are fetched.
+  // Horner's rule in s: (c2 s + c1) s + c0, in memory that is wiped. Parts on another device are
+  // fetched.
   const ring::Poly& last = ciphertext.parts.back();
   Plaintext out;
   out.poly = ring_->make_secret(last.primes(), ring::Form::ntt, last.batch());

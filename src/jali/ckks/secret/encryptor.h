@@ -12,8 +12,9 @@
 
 namespace jali::ckks {
 
-/// Encrypts under the secret key: (m + e - a s, a). The ciphertext takes half the bytes of one under the public key, because
-/// a seed stands for its uniform part a. ckks/encryptor.h says what `declared` and `seed` mean, and what it throws.
+/// Encrypts under the secret key: (m + e - a s, a). The ciphertext takes half the bytes of one
+/// under the public key, because a seed stands for its uniform part a. ckks/encryptor.h says what
+/// `declared` and `seed` mean, and what it throws.
 class SecretEncryptor {
  public:
   SecretEncryptor(std::shared_ptr<const rlwe::SecretKey> sk, std::shared_ptr<const ring::Ring> ring,

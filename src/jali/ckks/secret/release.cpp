@@ -17,10 +17,12 @@ namespace jali::ckks {
 
 namespace {
 
-/// A Gaussian number is this many standard deviations or more from its mean with probability at most 2^-184.
+/// A Gaussian number is this many standard deviations or more from its mean with probability at
+/// most 2^-184.
 constexpr double kReach = 16;
 
-/// The smallest error that a ciphertext can have: that of a fresh one, or the rounding of a division.
+/// The smallest error that a ciphertext can have: that of a fresh one, or the rounding of a
+/// division.
 params::Noise least_noise(const Ciphertext& c) {
   const params::NoiseModel noise(*c.params);
   const params::Noise rounding = noise.rounding();
@@ -85,7 +87,8 @@ ReleasePolicy completed(ReleasePolicy policy, const Ciphertext& c) {
   return policy;
 }
 
-/// Adds the noise to all coefficients. With sparse packing, decoding drops those that hold no slots.
+/// Adds the noise to all coefficients. With sparse packing, decoding drops those that hold no
+/// slots.
 void flood(const ring::Ring& ring, ring::Poly& poly, double std, const random::SecretSeed& seed) {
   random::Prng prng(seed.bytes(), 0);
   const std::size_t count = poly.batch() * poly.n();
@@ -151,8 +154,8 @@ std::vector<std::complex<double>> release(const Decryptor& decryptor, const Enco
   flood(ring, plaintext.poly, std,
         random::SeedSource(seed, random::SeedSource::Order::streams).next());
   ring.to_ntt(plaintext.poly);
-  // The comparison is that of decrypt, of all slots with the noise in them, so that a refusal reveals no more than the
-  // result would.
+  // The comparison is that of decrypt, of all slots with the noise in them, so that a refusal
+  // reveals no more than the result would.
   const std::size_t n = ciphertext.params->n();
   const double off = worst_case_error(ciphertext) + p.error_bound +
                      kReach * std::sqrt(2.0) * flooding_std(p, n / 2, ciphertext.batch());

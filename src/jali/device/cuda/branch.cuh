@@ -22,17 +22,20 @@ class Mark {
   Mark(const Mark&) = delete;
   Mark& operator=(const Mark&) = delete;
   /// What `waits` is asked for from now on begins when all before the mark has ended.
-  void before(cudaStream_t waits) const { stream_.check(cudaStreamWaitEvent(waits, event_, 0), "cudaStreamWaitEvent"); }
+  void before(cudaStream_t waits) const {
+    stream_.check(cudaStreamWaitEvent(waits, event_, 0), "cudaStreamWaitEvent");
+  }
 
  private:
   const Stream& stream_;
   cudaEvent_t event_ = nullptr;
 };
 
-/// A second stream of a GPU. Whoever uses it begins with a mark of the first one, and makes the first one wait for its own mark
-/// before it returns. So all memory stays ordered by the first stream, threads may share the branch, and a graph that is
-/// recorded meanwhile has it as a parallel path. Recordings have a branch of their own, since what others ask for must not
-/// be recorded.
+/// A second stream of a GPU. Whoever uses it begins with a mark of the first one, and makes the
+/// first one wait for its own mark before it returns. So all memory stays ordered by the first
+/// stream, threads may share the branch, and a graph that is recorded meanwhile has it as a
+/// parallel path. Recordings have a branch of their own, since what others ask for must not be
+/// recorded.
 class Branch {
  public:
   explicit Branch(const Stream& stream) : stream_(stream) {

@@ -8,12 +8,13 @@
 
 namespace jali::device::cuda {
 
-/// Checks a call that belongs to no stream. Throws NoDevice, OutOfMemory, DeviceLost or InternalError. what: names the call
-/// in messages. asked: the bytes of the GPU's memory that it asked for.
+/// Checks a call that belongs to no stream. Throws NoDevice, OutOfMemory, DeviceLost or
+/// InternalError. what: names the call in messages. asked: the bytes of the GPU's memory that it
+/// asked for.
 void check(cudaError_t code, const char* what, std::size_t asked = device::kUnknown);
 
-/// A kernel whose blocks take more than 48 KB of shared memory has to ask for it. What is allowed never shrinks, because a
-/// recorded launch is checked against it when its graph is made.
+/// A kernel whose blocks take more than 48 KB of shared memory has to ask for it. What is allowed
+/// never shrinks, because a recorded launch is checked against it when its graph is made.
 template <class Kernel>
 void allow_shared(Kernel* kernel, std::size_t bytes) {
   if (bytes <= (48 << 10)) return;
@@ -31,8 +32,8 @@ void allow_wide_clusters(Kernel* kernel) {
         "clusters of a kernel");
 }
 
-/// The generation (major compute capability) of this build's code that a GPU runs: a cubin for its own generation, or
-/// PTX that is not newer. 0 if there is none.
+/// The generation (major compute capability) of this build's code that a GPU runs: a cubin for its
+/// own generation, or PTX that is not newer. 0 if there is none.
 int code_generation(int device);
 
 /// Must be called after every launch. Throws LaunchFailed or DeviceLost, which name the kernel.

@@ -10,9 +10,9 @@
 
 namespace jali::device::cuda {
 
-/// work runs once without being recorded, so that the constants of its engines exist and its peak use of `pool` is known.
-/// Then it runs again and is recorded, with blocks of a pool of its own, which the graph keeps as long as it lives. Throws
-/// InvalidArgument inside another recording.
+/// work runs once without being recorded, so that the constants of its engines exist and its peak
+/// use of `pool` is known. Then it runs again and is recorded, with blocks of a pool of its own,
+/// which the graph keeps as long as it lives. Throws InvalidArgument inside another recording.
 std::unique_ptr<Graph> record_graph(std::shared_ptr<const Stream> stream,
                                     const std::shared_ptr<device::Pool>& pool,
                                     std::shared_ptr<device::Memory> memory, bool poison,

@@ -1,9 +1,10 @@
 // Launches of kernels that begin while their predecessor in the stream ends (compute capability 9).
 //
-// Every thread of such a kernel calls after_predecessor(), whatever it does, before it writes anything or reads what
-// its predecessor may have written. Data written before the predecessor was launched, such as constants and keys, may be
-// read without waiting: a kernel begins when all blocks of its predecessor have ended, and they had waited for theirs.
-// It could begin sooner (griddepcontrol.launch_dependents), but then its blocks crowd on the SMs that are free first.
+// Every thread of such a kernel calls after_predecessor(), whatever it does, before it writes
+// anything or reads what its predecessor may have written. Data written before the predecessor was
+// launched, such as constants and keys, may be read without waiting: a kernel begins when all
+// blocks of its predecessor have ended, and they had waited for theirs. It could begin sooner
+// (griddepcontrol.launch_dependents), but then its blocks crowd on the SMs that are free first.
 #pragma once
 
 #include <utility>
@@ -19,7 +20,8 @@ __device__ __forceinline__ void after_predecessor() {
 }
 /// How many clusters of `cluster` blocks the current GPU runs at once.
 template <class... Parameters>
-std::size_t clusters_at_once(void (*kernel)(Parameters...), unsigned threads, std::size_t bytes, unsigned cluster) {
+std::size_t clusters_at_once(void (*kernel)(Parameters...), unsigned threads, std::size_t bytes,
+                             unsigned cluster) {
   allow_shared(kernel, bytes);
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeClusterDimension;

@@ -11,7 +11,8 @@ namespace {
 
 using device::Call;
 
-/// The addresses of as many blocks as one launch handles. The struct is passed to the kernel by value.
+/// The addresses of as many blocks as one launch handles. The struct is passed to the kernel by
+/// value.
 constexpr std::size_t kMaxBlocks = 256;
 struct Blocks {
   void* at[kMaxBlocks];
@@ -33,7 +34,8 @@ __global__ void interleave_kernel(Blocks blocks, void* together, std::size_t pie
   }
 }
 
-/// Blocks come from a pool of the driver that this memory owns, because fresh memory costs a system call.
+/// Blocks come from a pool of the driver that this memory owns, because fresh memory costs a system
+/// call.
 class GpuMemory final : public device::Memory {
  public:
   GpuMemory(std::shared_ptr<const Stream> stream, std::size_t cap)
@@ -78,7 +80,8 @@ class GpuMemory final : public device::Memory {
   }
   void fill(void* data, std::uint8_t byte, std::size_t bytes) noexcept override {
     cudaSetDevice(stream_->device());
-    // The block is filled in pieces, because a graph accepts a fill of 128 MB but refuses one of 180 MB.
+    // The block is filled in pieces, because a graph accepts a fill of 128 MB but refuses one of
+    // 180 MB.
     constexpr std::size_t kPiece = std::size_t{64} << 20;
     for (std::size_t at = 0; at < bytes; at += kPiece) {
       cudaMemsetAsync(static_cast<std::byte*>(data) + at, byte, std::min(kPiece, bytes - at),
@@ -112,7 +115,8 @@ class GpuMemory final : public device::Memory {
     source->stream_->enter();
     const int here = stream_->device(), there = source->stream_->device();
     if (here != there && !reach(*source)) return false;
-    // The source's work so far comes first, then the copy on this stream, then what the source does next.
+    // The source's work so far comes first, then the copy on this stream, then what the source does
+    // next.
     const Event written(*source->stream_);
     stream_->enter();
     stream_->check(cudaStreamWaitEvent(stream_->main(), written.get()), "cudaStreamWaitEvent");

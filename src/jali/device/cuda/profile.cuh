@@ -10,7 +10,8 @@
 
 namespace jali::device::cuda {
 
-/// The name and the time of every node of the graph, in the order of recording. Each node is run many times by itself.
+/// The name and the time of every node of the graph, in the order of recording. Each node is run
+/// many times by itself.
 std::vector<StepTime> step_times(const Stream& stream, cudaGraph_t graph);
 
 }  // namespace jali::device::cuda

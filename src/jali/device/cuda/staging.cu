@@ -84,8 +84,8 @@ void Staging::copy_in(void* to, const void* host, std::size_t bytes, bool secret
 
 void Staging::copy_out(void* host, const void* from, std::size_t bytes) {
   std::lock_guard lock(mutex_);
-  // While one piece crosses the bus, the piece before is copied on the host. Pieces are wiped, because they may be decrypted
-  // numbers.
+  // While one piece crosses the bus, the piece before is copied on the host. Pieces are wiped,
+  // because they may be decrypted numbers.
   std::size_t pending_at = 0, pending_count = 0;
   const auto drain = [&](Slot& slot) {
     stream_->check(

@@ -1,5 +1,6 @@
-// Copies between host and GPU. They go through pinned host memory, so that the host does not wait for uploads. The bus takes 45
-// to 55 GB/s and one thread copies 8 to 10, so several threads fill the pinned memory.
+// Copies between host and GPU. They go through pinned host memory, so that the host does not wait
+// for uploads. The bus takes 45 to 55 GB/s and one thread copies 8 to 10, so several threads fill
+// the pinned memory.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -21,7 +22,8 @@ class Staging {
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
-  /// Returns when `host` may change. The bytes may still be on their way. secret: they have arrived, and are wiped here.
+  /// Returns when `host` may change. The bytes may still be on their way. secret: they have
+  /// arrived, and are wiped here.
   void copy_in(void* to, const void* host, std::size_t bytes, bool secret = false);
   /// Returns when the bytes have arrived. They are then nowhere else on the host.
   void copy_out(void* host, const void* from, std::size_t bytes);

@@ -19,7 +19,8 @@ bool no_device(cudaError_t code) {
          code == cudaErrorSystemDriverMismatch;
 }
 
-// Whether this GPU runs clusters of 16 blocks, for a kernel that is as large as those which use them.
+// Whether this GPU runs clusters of 16 blocks, for a kernel that is as large as those which use
+// them.
 __global__ void __launch_bounds__(256) placeholder_kernel() {}
 bool grants_wide_clusters() {
   allow_wide_clusters(placeholder_kernel);
@@ -38,7 +39,8 @@ bool grants_wide_clusters() {
   return code == cudaSuccess && clusters > 0;
 }
 
-// After one of these errors the context is lost, and no later call of this process on the device succeeds.
+// After one of these errors the context is lost, and no later call of this process on the device
+// succeeds.
 bool sticky(cudaError_t code) {
   switch (code) {
     case cudaErrorECCUncorrectable:
@@ -76,7 +78,8 @@ int code_generation(int device) {
   int major = 0, minor = 0;
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "device");
   check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "device");
-  // The architectures that were compiled for, in ascending order, e.g. 900 for 9.0. The last one has PTX beside its cubin.
+  // The architectures that were compiled for, in ascending order, e.g. 900 for 9.0. The last one
+  // has PTX beside its cubin.
   constexpr int kBuilt[] = {__CUDA_ARCH_LIST__};
   const int own = 100 * major + 10 * minor;
   int found = 0;

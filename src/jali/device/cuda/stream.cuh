@@ -16,8 +16,8 @@
 
 namespace jali::device::cuda {
 
-/// A stream and the GPU on which it runs. All work of one device runs on one stream, except that the work of a thread that
-/// records goes to the recording.
+/// A stream and the GPU on which it runs. All work of one device runs on one stream, except that
+/// the work of a thread that records goes to the recording.
 class Stream final : public device::Stream {
  public:
   explicit Stream(int device, std::shared_ptr<device::Faults> faults = nullptr);  // throws NoDevice
@@ -36,31 +36,34 @@ class Stream final : public device::Stream {
   bool overlaps() const { return generation_ >= 9; }
   /// Whether clusters may have 16 blocks; every GPU with clusters grants 8.
   bool wide_clusters() const { return wide_clusters_; }
-  /// Makes the device current for the calling thread. Every entry point calls it. Throws DeviceLost if the device failed
-  /// before, because then nothing that its engines hold can be trusted.
+  /// Makes the device current for the calling thread. Every entry point calls it. Throws DeviceLost
+  /// if the device failed before, because then nothing that its engines hold can be trusted.
   void enter() const;
   void synchronize() const override;
   /// Whether data points to memory of this device.
   bool owns(const void* data) const;
 
-  /// Checks the answer of the driver to a call that was made for this device. Throws the error that fits, and remembers
-  /// failures after which the device cannot be used. asked: the bytes of the GPU's memory that the call asked for.
+  /// Checks the answer of the driver to a call that was made for this device. Throws the error that
+  /// fits, and remembers failures after which the device cannot be used. asked: the bytes of the
+  /// GPU's memory that the call asked for.
   void check(cudaError_t code, const char* what, std::size_t asked = device::kUnknown) const;
-  /// Makes a call and gives its answer. If a test has put a fault in its place, gives the fault's answer instead.
+  /// Makes a call and gives its answer. If a test has put a fault in its place, gives the fault's
+  /// answer instead.
   template <class F>
   cudaError_t ask(device::Call kind, F&& call) const {
     const cudaError_t fault = faults_ == nullptr ? cudaSuccess : injected(kind);
     return fault == cudaSuccess ? call() : fault;
   }
-  /// Must be called after every launch. code: the answer of the launch. Throws LaunchFailed or DeviceLost.
+  /// Must be called after every launch. code: the answer of the launch. Throws LaunchFailed or
+  /// DeviceLost.
   void launched(const char* kernel, cudaError_t code = cudaGetLastError()) const;
 
   /// Whether the calling thread is recording.
   bool recording() const override {
     return recording_thread_.load(std::memory_order_acquire) == std::this_thread::get_id();
   }
-  /// Records what the calling thread asks of the stream until end(). Only one thread may record at a time: whoever creates a
-  /// Recording holds recording_mutex() before and until it is destroyed.
+  /// Records what the calling thread asks of the stream until end(). Only one thread may record at
+  /// a time: whoever creates a Recording holds recording_mutex() before and until it is destroyed.
   class Recording {
    public:
     explicit Recording(const Stream& stream);

@@ -4,7 +4,8 @@
 namespace jali::integers {
 namespace {
 
-/// Whether the sign of a sum differs from two equal signs: s_x + s_y + (1 - s) is 0 or 3. turn: 1 if y is subtracted.
+/// Whether the sign of a sum differs from two equal signs: s_x + s_y + (1 - s) is 0 or 3. turn: 1
+/// if y is subtracted.
 Form sign_overflow(Builder& b, const Word& x, const Word& y, const Word& sum, bool turn) {
   const int half = radix(y, y.size() - 1, b) / 2;
   const Form of_y = b.look_up(y.digits.back(), [&](int v) { return (v >= half) != turn; });

@@ -88,7 +88,8 @@ std::pair<Integers, Integers> Arithmetic::divide_signed(const Integers& x, const
 std::pair<Integers, Integers> Arithmetic::divide_each(const Integers& x,
                                                       std::span<const Wide> divisors) const {
   // With 2^(l-1) < d <= 2^l and f = floor(2^bits (2^l - d) / d) + 1 < 2^bits + 1: floor(x / d) =
-  // floor((x + floor(x f / 2^bits)) / 2^l) for all x < 2^bits (Granlund and Montgomery 1994, figure 4.1).
+  // floor((x + floor(x f / 2^bits)) / 2^l) for all x < 2^bits (Granlund and Montgomery 1994,
+  // figure 4.1).
   const int m = space_.message_bits, bits = x.type().bits;
   const IntegerType sum_type{(x.type().digits(m) + 1) * m, false}, product_type{2 * bits, false};
   std::vector<Wide> factors, shifts, complements, of_zero;

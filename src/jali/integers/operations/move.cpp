@@ -55,8 +55,8 @@ Integers Arithmetic::move(Move move, const Integers& x, Value amount) const {
 }
 
 Integers Arithmetic::moved_each(Move move, const Integers& x, std::span<const Wide> amounts) const {
-  // An amount is d digits and r bits. First the digits are gathered, with one more below (to the left) or above (to the
-  // right), then one look-up of two neighbours moves the bits.
+  // An amount is d digits and r bits. First the digits are gathered, with one more below (to the
+  // left) or above (to the right), then one look-up of two neighbours moves the bits.
   const int m = space_.message_bits, q = 1 << m;
   const bool left = move == Move::left || move == Move::rotate_left;
   const bool rotates = move == Move::rotate_left || move == Move::rotate_right;

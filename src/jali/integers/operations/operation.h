@@ -1,5 +1,5 @@
-// What the operations on encrypted integers share: checks of their operands, keys of their circuits, and the ways in which
-// their circuits find carries.
+// What the operations on encrypted integers share: checks of their operands, keys of their
+// circuits, and the ways in which their circuits find carries.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@ inline constexpr std::size_t ways = std::size(carries_of);
 
 std::string text(Wide number);
 std::string name(IntegerType type);
-/// Throw InvalidArgument and say what to change, if there is no such type, or if a clear value is no number of it.
+/// Throw InvalidArgument and say what to change, if there is no such type, or if a clear value is
+/// no number of it.
 void check_type(IntegerType type);
 void check_values(std::span<const Wide> values, IntegerType type);
 

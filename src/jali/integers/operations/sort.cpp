@@ -7,8 +7,8 @@
 namespace jali::integers {
 namespace {
 
-/// Batcher's merge exchange for any number of elements (Knuth, The Art of Computer Programming 3, 5.2.2, algorithm M): the
-/// stages of pairs that are compared, the smaller to the first.
+/// Batcher's merge exchange for any number of elements (Knuth, The Art of Computer Programming
+/// 3, 5.2.2, algorithm M): the stages of pairs that are compared, the smaller to the first.
 std::vector<std::vector<std::pair<std::size_t, std::size_t>>> sorting_network(std::size_t n) {
   std::vector<std::vector<std::pair<std::size_t, std::size_t>>> stages;
   if (n < 2) return stages;

@@ -16,7 +16,8 @@ namespace {
 // So many LWE ciphertexts take about as long as one GLWE ciphertext.
 constexpr std::size_t kLwePerGlwe = 16;
 
-/// work(first, count) for one batch of [0, total) after the other, with a checkpoint before each and progress after it.
+/// work(first, count) for one batch of [0, total) after the other, with a checkpoint before each
+/// and progress after it.
 template <class Work>
 void in_batches(std::size_t total, std::size_t batch, const Progress& progress,
                 const Checkpoint& checkpoint, const Work& work) {
@@ -146,7 +147,8 @@ SeededGlwe KeyGenerator::glwe(const SecretKey& secret, std::span<const std::uint
     return std::to_string(messages.size()) + " words are not polynomials of " + std::to_string(N) +
            " coefficients: fill the last one up with zeros";
   });
-  // Rows of bits that are 0 encrypt 0. There are `levels` of them for a bit, of which the first are kept.
+  // Rows of bits that are 0 encrypt 0. There are `levels` of them for a bit, of which the first are
+  // kept.
   const auto levels = static_cast<std::size_t>(params_->literal().rotation_gadget.levels);
   const std::size_t count = messages.size() / N;
   const SecretBits zeros((count + levels - 1) / levels);

@@ -25,9 +25,11 @@ class SecretKey {
 
   const tfhe::ParamsPtr& params() const { return params_; }
   const KeyId& id() const { return id_; }  // public
-  /// The n bits of small LWE ciphertexts. If the rotation is block_binary, at most one bit of each block is set.
+  /// The n bits of small LWE ciphertexts. If the rotation is block_binary, at most one bit of each
+  /// block is set.
   std::span<const std::uint8_t> small() const { return small_; }
-  /// The k N bits of large LWE ciphertexts. Bit c N + j is coefficient j of the polynomial S_c of GLWE ciphertexts.
+  /// The k N bits of large LWE ciphertexts. Bit c N + j is coefficient j of the polynomial S_c of
+  /// GLWE ciphertexts.
   std::span<const std::uint8_t> large() const { return large_; }
   /// The bits of the ciphertexts that users hold.
   std::span<const std::uint8_t> held() const {

@@ -16,8 +16,8 @@ device::Buffer secret_copy(const device::Device& device, std::span<const T> data
   return out;
 }
 
-/// Calls make(address) with memory of the device for `bytes`, and brings what it wrote there to the host. secret: that memory
-/// is wiped.
+/// Calls make(address) with memory of the device for `bytes`, and brings what it wrote there to the
+/// host. secret: that memory is wiped.
 template <class Make>
 void make_on_host(const device::Device& device, void* host, std::size_t bytes, bool secret,
                   const Make& make) {

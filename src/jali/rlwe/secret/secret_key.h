@@ -10,7 +10,8 @@
 
 namespace jali::rlwe {
 
-/// A uniform ternary secret, in NTT form over all primes, in memory that is wiped. It has no way to be printed.
+/// A uniform ternary secret, in NTT form over all primes, in memory that is wiped. It has no way to
+/// be printed.
 class SecretKey {
  public:
   SecretKey(ParamsPtr params, ring::Poly s, const KeyId& id)

@@ -63,8 +63,8 @@ void in_pieces(std::size_t total, std::size_t row_bytes, const Work& work) {
 
 }  // namespace
 
-// Keys and encryptions take the first two seeds of the root as roots of their own, so that no seed of a mask, which is
-// public, is one of a secret.
+// Keys and encryptions take the first two seeds of the root as roots of their own, so that no seed
+// of a mask, which is public, is one of a secret.
 Client::Client(ParamsPtr params, std::shared_ptr<const backend::TfheClientOps> engine,
                const std::optional<random::Seed>& seed)
     : generator_(std::move(params), std::move(engine), Derived(seed, 0).seed()),
@@ -190,8 +190,8 @@ SecretVector<std::uint64_t> Client::phases(const lwe::LweBlock& data,
 
 namespace {
 
-/// A phase as value step + error. The step is a power of two, and nothing here divides by it: the time of a division may
-/// depend on what is divided.
+/// A phase as value step + error. The step is a power of two, and nothing here divides by it: the
+/// time of a division may depend on what is divided.
 struct Split {
   std::uint64_t value;  // 0 to 2 value_modulus() - 1, because a bit of padding lies above
   std::uint64_t above;  // error + step / 2, 0 to step - 1
@@ -202,8 +202,8 @@ Split split(std::uint64_t phase, const Params& params, Torus torus) {
           rounded & (step - 1)};
 }
 
-/// The values of phases, in their place. With the check it throws WrongDecryption if an error is above bound(i), in words of the
-/// torus, or a value above degree(i).
+/// The values of phases, in their place. With the check it throws WrongDecryption if an error is
+/// above bound(i), in words of the torus, or a value above degree(i).
 template <class Bound, class Degree>
 void read(std::span<std::uint64_t> phases, const Params& params, Torus torus, Check check,
           const Bound& bound, const Degree& degree) {
@@ -250,7 +250,8 @@ std::vector<std::uint64_t> Client::decrypt(const Ciphertext& ciphertext, Check c
   const NoiseModel model(params.literal());
   const double variance = model.bootstrapped(params.order());
   const double deviation = std::sqrt(variance) * std::ldexp(1.0, backend::torus_bits(torus));
-  // A look-up of a constant has no noise, but the roundings of its transforms if these are not exact.
+  // A look-up of a constant has no noise, but the roundings of its transforms if these are not
+  // exact.
   const double least = model.blind_rotation().transform / variance;
   read(
       values, params, torus, check,

@@ -14,8 +14,8 @@
 
 namespace jali::wire {
 
-// Coefficient k takes the two bits of byte k / 4 that begin at bit 2 (k mod 4): 0, 1, or 2 for -1. The value 3 does not
-// occur. No branch and no address depends on a coefficient.
+// Coefficient k takes the two bits of byte k / 4 that begin at bit 2 (k mod 4): 0, 1, or 2 for -1.
+// The value 3 does not occur. No branch and no address depends on a coefficient.
 
 SecretBytes secret_to_bytes(const rlwe::SecretKey& key, const ring::Ring& ring) {
   const rlwe::Params& params = *key.params();
@@ -44,9 +44,9 @@ SecretBytes secret_to_bytes(const rlwe::SecretKey& key, const ring::Ring& ring) 
 
 namespace {
 
-/// 1 if one of the three counts of coefficients is further than t from N/3, else 0. By Hoeffding's inequality that happens
-/// to a uniform ternary secret with probability at most 6 exp(-2 t^2 / N), which is 2^-128 for this t. A difference below 0
-/// has its highest bit set.
+/// 1 if one of the three counts of coefficients is further than t from N/3, else 0. By Hoeffding's
+/// inequality that happens to a uniform ternary secret with probability at most 6 exp(-2 t^2 / N),
+/// which is 2^-128 for this t. A difference below 0 has its highest bit set.
 std::uint64_t implausible(std::uint64_t n, std::uint64_t plus, std::uint64_t minus) {
   const auto count = static_cast<double>(n);
   const double t = std::sqrt(count * (128 + std::log2(6.0)) * std::numbers::ln2 / 2);

@@ -20,9 +20,10 @@ std::size_t packed_bytes(const tfhe::Params& params) {
   return (params.n().value + params.large().value + 7) / 8;
 }
 
-/// 1 if the number of bits that are set is further than t from its mean, else 0. `draws` are independent, and each sets a
-/// bit with the probability `mean`. By Hoeffding's inequality that happens with probability at most 2 exp(-2 t^2 / draws),
-/// which is 2^-128 for this t. A difference below 0 has its highest bit set.
+/// 1 if the number of bits that are set is further than t from its mean, else 0. `draws` are
+/// independent, and each sets a bit with the probability `mean`. By Hoeffding's inequality that
+/// happens with probability at most 2 exp(-2 t^2 / draws), which is 2^-128 for this t. A difference
+/// below 0 has its highest bit set.
 std::uint64_t implausible(std::size_t draws, double mean, std::uint64_t set) {
   const auto count = static_cast<double>(draws);
   const double t = std::sqrt(count * 129 * std::numbers::ln2 / 2);

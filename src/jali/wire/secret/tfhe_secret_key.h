@@ -14,10 +14,12 @@ namespace jali::wire {
 
 inline constexpr Kind kTfheSecretKey{kTfhe, Object::secret_key};
 
-/// One bit each: the small secret, then the large one, the lowest bit first, without gaps. Bits after the last are 0.
+/// One bit each: the small secret, then the large one, the lowest bit first, without gaps. Bits
+/// after the last are 0.
 SecretVector<std::uint8_t> secret_to_bytes(const lwe::SecretKey& key);
 
-/// Reads a key into memory that is wiped. Errors are those of wire/tfhe.h. None of them tells anything about the key.
+/// Reads a key into memory that is wiped. Errors are those of wire/tfhe.h. None of them tells
+/// anything about the key.
 lwe::SecretKey tfhe_secret_from_bytes(std::span<const std::uint8_t> bytes,
                                       const tfhe::ParamsPtr& params, const Limits& limits = {});
 

@@ -28,7 +28,8 @@ BinaryProduct::BinaryProduct(std::span<const std::uint8_t> bits) : masks_(bits.s
   for (std::size_t i = 0; i < bits.size(); ++i) masks_[i] = 0 - std::uint64_t{bits[i]};
 }
 
-// Coefficient t of A S is the sum of s_i A_{t-i} over i <= t, minus that of s_i A_{N+t-i} over i > t.
+// Coefficient t of A S is the sum of s_i A_{t-i} over i <= t, minus that of s_i A_{N+t-i} over i >
+// t.
 void BinaryProduct::add(std::span<std::uint64_t> acc, std::span<const std::uint64_t> a) const {
   const std::size_t n = masks_.size();
   require<InternalError>(acc.size() == n && a.size() == n,

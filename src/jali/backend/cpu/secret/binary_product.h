@@ -11,8 +11,8 @@ namespace jali::backend::cpu {
 
 /// Multiplies polynomials by one binary secret S, in Z_{2^64}[X] / (X^N + 1).
 ///
-/// It sums the N rotations of A, each under a mask of all ones where the secret has its bit: N^2 word operations, whose
-/// addresses and branches depend on no bit.
+/// It sums the N rotations of A, each under a mask of all ones where the secret has its bit: N^2
+/// word operations, whose addresses and branches depend on no bit.
 class BinaryProduct {
  public:
   /// bits: N of them, 0 or 1, N a power of two of at least 64.

@@ -1,5 +1,6 @@
-// The sums of masked rotations. Compiled once for each instruction set, in files that include nothing else. Otherwise the
-// compiler could emit an inline function of a shared header with instructions that another machine does not have.
+// The sums of masked rotations. Compiled once for each instruction set, in files that include
+// nothing else. Otherwise the compiler could emit an inline function of a shared header with
+// instructions that another machine does not have.
 #pragma once
 
 #include "jali/backend/cpu/secret/masked_sums.h"

@@ -83,7 +83,8 @@ void NttProduct::add(std::span<std::uint64_t> acc, std::span<const std::uint64_t
   ring.inner_product(product, left, right);
   ring.intt(product);
 
-  // x = r_0 + q_0 h with h = (r_1 - r_0) / q_0 modulo q_1. |x| is far below q_0 q_1 / 2, so x is negative if h is above q_1 / 2.
+  // x = r_0 + q_0 h with h = (r_1 - r_0) / q_0 modulo q_1. |x| is far below q_0 q_1 / 2, so x is
+  // negative if h is above q_1 / 2.
   const auto* const r0 = static_cast<const std::uint64_t*>(sum.data());
   const auto* const r1 = r0 + n;
   const std::uint64_t q0 = ring_.q_[0], q1 = ring_.q_[1], whole = q0 * q1;  // modulo 2^64

@@ -13,7 +13,8 @@
 
 namespace jali::backend::cpu {
 
-/// The ring of these products: Z_{2^64}[X] / (X^N + 1), N at least 1024, modulo two primes near 2^50.
+/// The ring of these products: Z_{2^64}[X] / (X^N + 1), N at least 1024, modulo two primes near
+/// 2^50.
 class NttRing {
  public:
   explicit NttRing(std::size_t n);
@@ -30,9 +31,9 @@ class NttRing {
 
 /// Multiplies by k secrets S_c, which are binary or differences of binary ones.
 ///
-/// The integer product has coefficients below k N 2^64 <= 2^84 in absolute value. It is computed modulo the two primes and
-/// put together from its residues; it is negative if it is above half of their product. No branch and no address depends on
-/// a secret.
+/// The integer product has coefficients below k N 2^64 <= 2^84 in absolute value. It is computed
+/// modulo the two primes and put together from its residues; it is negative if it is above half of
+/// their product. No branch and no address depends on a secret.
 class NttProduct {
  public:
   /// S_c = plus_c - minus_c. plus: k N bits. minus: as many, or none. The ring must outlive this.

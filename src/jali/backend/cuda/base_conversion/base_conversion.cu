@@ -1,7 +1,7 @@
 // Mathematics. A digit with primes q_i and product D stands for the integer (its centred lift)
 //   sum_i y_i (D/q_i) - v D,  y_i = [x_i (D/q_i)^-1]_{q_i},  v = floor(1/2 + sum_i y_i / q_i),
-// the sum in double precision as rlwe_ops.h specifies. Modulo a target prime it is an inner product of
-// the y_i and v with constants: a matrix product over all targets.
+// the sum in double precision as rlwe_ops.h specifies. Modulo a target prime it is an inner product
+// of the y_i and v with constants: a matrix product over all targets.
 #include <algorithm>
 #include <bit>
 #include <type_traits>

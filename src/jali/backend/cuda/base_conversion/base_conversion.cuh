@@ -1,10 +1,12 @@
 // Base conversion: residues modulo the primes of a digit become residues modulo other primes. ModUp
-// converts every digit of a polynomial to the primes of Q and P; ModDown and rescale convert the limbs that
-// they drop to the primes that stay. All go through coefficient form, in three steps:
+// converts every digit of a polynomial to the primes of Q and P; ModDown and rescale convert the
+// limbs that they drop to the primes that stay. All go through coefficient form, in three steps:
 //   decompose     makes the y_i of every digit (an inverse transform),
-//   convert_base  makes the inner product of the y_i for every target prime and, if a transform takes two
+//   convert_base  makes the inner product of the y_i for every target prime and, if a transform
+//   takes two
 //                 passes, runs the first of them,
-//   the kernels of key_switch/ and mod_down/ finish the transform and do their own work on the tile that they hold.
+//   the kernels of key_switch/ and mod_down/ finish the transform and do their own work on the tile
+//   that they hold.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +21,8 @@
 
 namespace jali::backend::cuda {
 
-/// Constants of the conversion of consecutive digits (primes `from`, products D_j) to primes `to` and, for a
-/// single digit, of ModDown: the division by D after a multiplication by A.
+/// Constants of the conversion of consecutive digits (primes `from`, products D_j) to primes `to`
+/// and, for a single digit, of ModDown: the division by D after a multiplication by A.
 template <class W>
 struct BaseConversionPlan {
   using F = Factor<typename W::R>;
@@ -36,8 +38,8 @@ struct BaseConversionPlan {
   TensorPlan tensor;  // usable() if tensor cores do the conversion
   int log_n = 0;
   bool small_digits = false;  // at most kDirectLimbs limbs, not converted by tensor cores
-  /// Whether the kernel that finishes the transform computes the conversion too: digits are small and a
-  /// transform takes one pass.
+  /// Whether the kernel that finishes the transform computes the conversion too: digits are small
+  /// and a transform takes one pass.
   bool at_use(unsigned rows) const {
     return small_digits && one_tile<W>(log_n, table.digits * to_count * rows);
   }
@@ -46,8 +48,8 @@ struct BaseConversionPlan {
                      std::span<const PrimeIndex> multiply);
 };
 
-/// Rows that digits are converted to: the prime of each, and which limb of x has that prime (kSkip for none).
-/// A digit is not converted to its own primes: there its residues are those of x.
+/// Rows that digits are converted to: the prime of each, and which limb of x has that prime (kSkip
+/// for none). A digit is not converted to its own primes: there its residues are those of x.
 struct Targets {
   Limbs prime, position;
   unsigned count = 0;
@@ -77,7 +79,8 @@ struct DirectConversion {
   const typename W::Stored* matrix = nullptr;
   const typename W::Stored* half = nullptr;
 
-  /// Calls f(e, the digit's conversion at k(e)) for e < kCount, from a row of y. The values are lazy.
+  /// Calls f(e, the digit's conversion at k(e)) for e < kCount, from a row of y. The values are
+  /// lazy.
   template <int kCount, int kLimbs, class K, class F>
   __device__ __forceinline__ void each_of(const DigitTable& table, unsigned digit, unsigned target,
                                           unsigned rows, unsigned row, int log_n,
@@ -107,8 +110,8 @@ struct DirectConversion {
       f(e, W::total_lazy(sum, prime));
     }
   }
-  /// The same for a digit of one limb below 2^32. There v is exactly y > (q - 1) / 2: y / q is at least 1 / (2 q) off one
-  /// half, and doubles within 2^-52. minus_q: -q mod p.
+  /// The same for a digit of one limb below 2^32. There v is exactly y > (q - 1) / 2: y / q is at
+  /// least 1 / (2 q) off one half, and doubles within 2^-52. minus_q: -q mod p.
   template <int kCount, class K, class F>
   __device__ __forceinline__ void each_of_one(unsigned limb, typename W::Stored minus_q,
                                               unsigned rows, unsigned row, int log_n,
@@ -154,10 +157,10 @@ DirectConversion<W> direct_conversion(const BaseConversionPlan<W>& plan, const v
           plan.matrix.template as<S>(), plan.half.template as<S>()};
 }
 /// ext: (digit, target, rows, N), in coefficient form or, if a transform has two passes, after the
-/// first of them, there in any range that the second may start from. Own rows are left alone; nothing
-/// is done for a plan whose conversions are computed at use (at_use). stay: the results should stay in L2, where
-/// the next kernel reads them for the last time. begin: if false and tensor cores do the conversion, the result is
-/// in coefficient form in any case.
+/// first of them, there in any range that the second may start from. Own rows are left alone;
+/// nothing is done for a plan whose conversions are computed at use (at_use). stay: the results
+/// should stay in L2, where the next kernel reads them for the last time. begin: if false and
+/// tensor cores do the conversion, the result is in coefficient form in any case.
 template <class W>
 void convert_base(const Context<W>&, const BaseConversionPlan<W>&, const Targets&, unsigned rows,
                   void* ext, const void* y, bool stay, bool begin = true);

@@ -1,5 +1,5 @@
-// What a block of tensor_cores.cu has in shared memory: the columns of a digit, where the four targets of
-// a team exchange, and tables.
+// What a block of tensor_cores.cu has in shared memory: the columns of a digit, where the four
+// targets of a team exchange, and tables.
 #pragma once
 
 #include "jali/backend/cuda/base_conversion/base_conversion.cuh"
@@ -11,9 +11,10 @@ template <int kM, int kX, int kQuads>
 struct Layout {
   static constexpr unsigned kTile = 1u << (kM + kX);
   static constexpr unsigned kTeam = kTile / 4;  // threads: sixteen residues of four targets
-  // Limbs lie as a product's operand wants them: eight in four planes of pairs, [thread][two residues][limb i,
-  // i + 4][2], and what is left over, up to eight with v, in planes of one. The words between planes, and an
-  // order of the pairs that differs between neighbours, keep a load's threads on different banks.
+  // Limbs lie as a product's operand wants them: eight in four planes of pairs, [thread][two
+  // residues][limb i, i + 4][2], and what is left over, up to eight with v, in planes of one. The
+  // words between planes, and an order of the pairs that differs between neighbours, keep a load's
+  // threads on different banks.
   static constexpr unsigned kEights = (kQuads - 1) / 2, kTail = kQuads - 2 * kEights;
   static constexpr unsigned kPair = 2 * kTile + 4, kSingle = kTile + 2;
   static constexpr unsigned kSingles = 4 * kEights * kPair;  // where planes of one begin
@@ -25,8 +26,8 @@ struct Layout {
   }
   static constexpr unsigned kExchange =
       kTile + kTile / 16 - 8;  // words: four targets on different banks
-  // Of four targets: twiddles, operands of the product, the targets; three of them, as threads of a team
-  // may be a barrier apart.
+  // Of four targets: twiddles, operands of the product, the targets; three of them, as threads of a
+  // team may be a barrier apart.
   static constexpr unsigned kRow = (2u << kM) + 4;  // words: twiddles of a target
   static constexpr unsigned kOperands = 4 * kRow, kTargets = kOperands + 64 * kQuads,
                             kTables = kTargets + 16;
@@ -39,8 +40,8 @@ struct Layout {
   }
 };
 
-// The columns of `count` limbs: four(limb, place in the tile) are residues of four neighbouring columns. A thread's
-// reads set out together, but for pairs beyond two.
+// The columns of `count` limbs: four(limb, place in the tile) are residues of four neighbouring
+// columns. A thread's reads set out together, but for pairs beyond two.
 template <class L, class T, unsigned kThreads, class Four>
 __device__ __forceinline__ void load_columns(std::uint32_t* words, unsigned count, Four&& four) {
   constexpr unsigned kFours = L::kTile / 64;  // units of four threads

@@ -1,13 +1,14 @@
-// Base conversion as a product of bytes on the tensor cores (w32). A residue y of 30 bits is four bytes, so
+// Base conversion as a product of bytes on the tensor cores (w32). A residue y of 30 bits is four
+// bytes, so
 //   sum_i y_i m_i - v D = sum_{i,a} y_{i,a} [2^(8a) m_i]_p - v D  (mod p),   m_i = D / q_i,
-// and each of the constants [..]_p is again four bytes: a matrix of bytes with four columns a target and
-// four rows a limb, as a 32-bit word of y lies in the operand of m16n8k32. A limb adds less than
-// 211,140 = 255 (3 * 255 + 63) to a column, 31 limbs and v less than 2^23.
+// and each of the constants [..]_p is again four bytes: a matrix of bytes with four columns a
+// target and four rows a limb, as a 32-bit word of y lies in the operand of m16n8k32. A limb adds
+// less than 211,140 = 255 (3 * 255 + 63) to a column, 31 limbs and v less than 2^23.
 //
-// A block holds the columns of a digit in shared memory for all its targets. Threads work in teams; a
-// team makes four targets at a time: the product leaves a thread with the sixteen residues of one target
-// that its first radix-16 butterfly of the transform's first pass wants. What four targets need of tables
-// is fetched to shared memory while their predecessors are made.
+// A block holds the columns of a digit in shared memory for all its targets. Threads work in teams;
+// a team makes four targets at a time: the product leaves a thread with the sixteen residues of one
+// target that its first radix-16 butterfly of the transform's first pass wants. What four targets
+// need of tables is fetched to shared memory while their predecessors are made.
 #include <cuda_pipeline_primitives.h>
 
 #include <algorithm>
@@ -38,8 +39,9 @@ __device__ __forceinline__ void multiply_bytes(int (&d)[4], uint2 a, std::uint32
       : "r"(a.x), "r"(a.y), "r"(b));
 }
 
-// From the four byte columns, below 2^23, to a residue in [0, 2 p): with t = floor(sum / 2^16) < 2^31 and
-// ratio = floor(2^48 / p), the quotient t ratio / 2^32 is less than 1.5 below t 2^16 / p; p > 2^17.
+// From the four byte columns, below 2^23, to a residue in [0, 2 p): with t = floor(sum / 2^16) <
+// 2^31 and ratio = floor(2^48 / p), the quotient t ratio / 2^32 is less than 1.5 below t 2^16 / p;
+// p > 2^17.
 __device__ __forceinline__ std::uint32_t recombine(int c0, int c1, int c2, int c3,
                                                    std::uint32_t minus_p, std::uint32_t ratio) {
   const std::uint32_t low = static_cast<std::uint32_t>(c0) + (static_cast<std::uint32_t>(c1) << 8);
@@ -147,7 +149,8 @@ __global__ void __launch_bounds__(kTeams* Layout<kM, kX, kQuads>::kTeam, 1)
   __syncthreads();
 
   const unsigned lane = index % 32, of_four = lane % 4, unit = index / 32 * 8 + lane / 4;
-  // This thread's words of the first and the last four pairs. What has no limb meets zeros, whatever lies there.
+  // This thread's words of the first and the last four pairs. What has no limb meets zeros,
+  // whatever lies there.
   const auto* const eights = words + of_four * L::kPair + unit * 32;
   const int aside = static_cast<int>(unit & 1) * 16, aside_single = static_cast<int>(unit & 2) * 4;
   const auto single = [&](unsigned plane) {
@@ -156,8 +159,9 @@ __global__ void __launch_bounds__(kTeams* Layout<kM, kX, kQuads>::kTeam, 1)
   const auto* const first_tail = single(of_four);
   const auto* const last_tail =
       single(::min(of_four + 4 * (L::kTail - 1), planes - 8 * L::kEights - 1));
-  // A team alone in its block exchanges in both directions in turn, if both groups have as many stages: it writes to the
-  // places that it read last, so that no thread has to wait until others have read theirs.
+  // A team alone in its block exchanges in both directions in turn, if both groups have as many
+  // stages: it writes to the places that it read last, so that no thread has to wait until others
+  // have read theirs.
   static_assert(T::kGroups == 2);
   constexpr bool kTurns = kTeams == 1 && T::size_of(0) == T::size_of(1);
   bool turned = false;
@@ -263,7 +267,8 @@ __global__ void __launch_bounds__(kTeams* Layout<kM, kX, kQuads>::kTeam, 1)
   }
 }
 
-// Shapes that the kernel is made in: f.operator()<kX, kQuads>() of the smallest that holds so many slots.
+// Shapes that the kernel is made in: f.operator()<kX, kQuads>() of the smallest that holds so many
+// slots.
 constexpr unsigned kMostSlots = 36;
 template <class F>
 auto with_shape(unsigned slots, F&& f) {

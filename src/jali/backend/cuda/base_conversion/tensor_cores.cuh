@@ -1,4 +1,5 @@
-// Base conversion (base_conversion.cuh) on tensor cores, for 32-bit words and digits of up to 35 limbs.
+// Base conversion (base_conversion.cuh) on tensor cores, for 32-bit words and digits of up to 35
+// limbs.
 #pragma once
 
 #include <cstdint>

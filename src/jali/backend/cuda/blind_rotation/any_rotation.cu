@@ -1,6 +1,6 @@
-// Points p of a transform are in the order of the tree of remainders (fft/folded_fft.cuh). A pass takes three levels of it:
-// a thread loads 8 points, transforms them in registers, and stores them back. The key lies as
-// [step][row and level][column][unit][point].
+// Points p of a transform are in the order of the tree of remainders (fft/folded_fft.cuh). A pass
+// takes three levels of it: a thread loads 8 points, transforms them in registers, and stores them
+// back. The key lies as [step][row and level][column][unit][point].
 #include <algorithm>
 
 #include "jali/backend/cuda/blind_rotation/any_rotation.cuh"
@@ -49,11 +49,15 @@ __device__ void pass(double2* points, const double2* tree, unsigned M, unsigned 
         for (int i = 0; i < half; ++i) {
           double2 &lo = x[b * size + i], &hi = x[b * size + half + i];
           if constexpr (inverse) {
-            if (b & 1) fft::inverse_butterfly<true>(lo, hi, w.x, w.y);
-            else fft::inverse_butterfly<false>(lo, hi, w.x, w.y);
+            if (b & 1)
+              fft::inverse_butterfly<true>(lo, hi, w.x, w.y);
+            else
+              fft::inverse_butterfly<false>(lo, hi, w.x, w.y);
           } else {
-            if (b & 1) fft::forward_butterfly<true>(lo, hi, w.x, w.y);
-            else fft::forward_butterfly<false>(lo, hi, w.x, w.y);
+            if (b & 1)
+              fft::forward_butterfly<true>(lo, hi, w.x, w.y);
+            else
+              fft::forward_butterfly<false>(lo, hi, w.x, w.y);
           }
         }
       }
@@ -73,7 +77,8 @@ __device__ void transform(double2* points, const double2* tree, unsigned log_m) 
     if (first == 2) pass<2, false>(points, tree, M, 0);
     for (unsigned depth = first; depth < log_m; depth += 3) pass<3, false>(points, tree, M, depth);
   } else {
-    for (unsigned depth = log_m; depth > first; depth -= 3) pass<3, true>(points, tree, M, depth - 3);
+    for (unsigned depth = log_m; depth > first; depth -= 3)
+      pass<3, true>(points, tree, M, depth - 3);
     if (first == 1) pass<1, true>(points, tree, M, 0);
     if (first == 2) pass<2, true>(points, tree, M, 0);
   }
@@ -90,7 +95,8 @@ __global__ void __launch_bounds__(kMostThreads) rotate_kernel(const __grid_const
   extern __shared__ __align__(16) double2 shared_points[];
   __shared__ unsigned exponents[kMostUnits];
   __shared__ long long rounding;
-  const unsigned N = 1u << a.log_n, M = N / 2, log_m = a.log_n - 1, turn = 2 * N - 1, tid = threadIdx.x;
+  const unsigned N = 1u << a.log_n, M = N / 2, log_m = a.log_n - 1, turn = 2 * N - 1,
+                 tid = threadIdx.x;
   double2* at = a.scratch + blockIdx.x * a.scratch_points;
   double2* const points = a.in_shared ? shared_points : at;
   if (!a.in_shared) at += padded(M);
@@ -101,10 +107,13 @@ __global__ void __launch_bounds__(kMostThreads) rotate_kernel(const __grid_const
   const auto switched = [&](std::uint32_t x) {
     return ((x + half) >> switch_bits << a.call.log_many) & turn;
   };
-  Acc added = kAccBits > a.levels * a.base_log ? Acc{1} << (kAccBits - a.levels * a.base_log - 1) : 0;
-  for (int j = 1; j <= a.levels; ++j) added += Acc{1} << (kAccBits - j * a.base_log + a.base_log - 1);
+  Acc added =
+      kAccBits > a.levels * a.base_log ? Acc{1} << (kAccBits - a.levels * a.base_log - 1) : 0;
+  for (int j = 1; j <= a.levels; ++j)
+    added += Acc{1} << (kAccBits - j * a.base_log + a.base_log - 1);
   const Acc mask = (Acc{1} << a.base_log) - 1, half_base = Acc{1} << (a.base_log - 1);
-  const Acc down = kAccBits == 32 && a.levels * a.base_log < 32 ? 1 : 0;  // ties of odd coefficients: see Cut
+  const Acc down =
+      kAccBits == 32 && a.levels * a.base_log < 32 ? 1 : 0;  // ties of odd coefficients: see Cut
   after_predecessor();
 
   for (std::size_t ciphertext = blockIdx.x; ciphertext < a.call.count; ciphertext += gridDim.x) {
@@ -115,9 +124,11 @@ __global__ void __launch_bounds__(kMostThreads) rotate_kernel(const __grid_const
     for (unsigned i = tid; i < a.n; i += blockDim.x) {
       sum += static_cast<int>((in[i] + half) & low_bits) - static_cast<long long>(half);
     }
-    atomicAdd(reinterpret_cast<unsigned long long*>(&rounding), static_cast<unsigned long long>(sum));
+    atomicAdd(reinterpret_cast<unsigned long long*>(&rounding),
+              static_cast<unsigned long long>(sum));
     __syncthreads();
-    const double correction = floor(__dadd_rn(__dmul_rn(a.mean, static_cast<double>(rounding)), 0.5));
+    const double correction =
+        floor(__dadd_rn(__dmul_rn(a.mean, static_cast<double>(rounding)), 0.5));
     const std::uint32_t body =
         switched(in[a.n] - static_cast<std::uint32_t>(static_cast<long long>(correction)));
     const std::size_t which = a.call.of_input == nullptr ? 0 : a.call.of_input[ciphertext];
@@ -127,7 +138,8 @@ __global__ void __launch_bounds__(kMostThreads) rotate_kernel(const __grid_const
       Acc v = 0;
       if (a.call.encrypted || c + 1 == a.k1) {
         const std::size_t from =
-            (a.call.encrypted ? (which * a.k1 + c) << a.log_n : which << a.log_n) + (index & (N - 1));
+            (a.call.encrypted ? (which * a.k1 + c) << a.log_n : which << a.log_n) +
+            (index & (N - 1));
         if (a.torus == 64) {
           const std::uint64_t w = static_cast<const std::uint64_t*>(a.call.tables)[from];
           v = kAccBits == 64 ? static_cast<Acc>(w) : static_cast<Acc>((w + 0x80000000u) >> 32);
@@ -166,9 +178,11 @@ __global__ void __launch_bounds__(kMostThreads) rotate_kernel(const __grid_const
               v = (m >= N ? 0 - turned : turned) - v;
             }
             const Acc field = ((v + added - (i & down)) >> shift) & mask;
-            return static_cast<double>(static_cast<long long>(field) - static_cast<long long>(half_base));
+            return static_cast<double>(static_cast<long long>(field) -
+                                       static_cast<long long>(half_base));
           };
-          for (unsigned i = tid; i < M; i += blockDim.x) points[padded(i)] = make_double2(digit(i), digit(i + M));
+          for (unsigned i = tid; i < M; i += blockDim.x)
+            points[padded(i)] = make_double2(digit(i), digit(i + M));
           __syncthreads();
           transform<false>(points, a.tables.tree, log_m);
           double2* const to = rows + (static_cast<std::size_t>(r) * a.levels + level) * M;
@@ -180,8 +194,10 @@ __global__ void __launch_bounds__(kMostThreads) rotate_kernel(const __grid_const
       for (unsigned c = 0; c < a.k1; ++c) {
         for (unsigned p = tid; p < M; p += blockDim.x) {
           double2 total = make_double2(0, 0);
-          const double2* const key = a.call.key + p +
-              ((static_cast<std::size_t>(step) * row_count * a.k1 + c) * a.units) * static_cast<std::size_t>(M);
+          const double2* const key =
+              a.call.key + p +
+              ((static_cast<std::size_t>(step) * row_count * a.k1 + c) * a.units) *
+                  static_cast<std::size_t>(M);
           const std::size_t next_row = static_cast<std::size_t>(a.k1) * a.units * M;
           if (classic) {
             for (unsigned row = 0; row < row_count; ++row) {
@@ -231,7 +247,8 @@ __global__ void __launch_bounds__(kMostThreads) rotate_kernel(const __grid_const
     };
     const unsigned large = (a.k1 - 1) * N;
     if (a.call.glwe) {
-      for (unsigned i = tid; i < a.k1 * N; i += blockDim.x) store(ciphertext * a.k1 * N + i, acc[i]);
+      for (unsigned i = tid; i < a.k1 * N; i += blockDim.x)
+        store(ciphertext * a.k1 * N + i, acc[i]);
     } else {
       for (unsigned j = 0; j < 1u << a.call.log_many; ++j) {
         const std::size_t to = ((ciphertext << a.call.log_many) + j) * (large + 1);
@@ -249,9 +266,10 @@ __global__ void __launch_bounds__(kMostThreads) rotate_kernel(const __grid_const
 
 // A block transforms one polynomial after the other.
 __global__ void __launch_bounds__(kMostThreads)
-    prepare_kernel(double2* key, const void* ggsws, AnyTables tables, double2* scratch, bool in_shared,
-                   unsigned log_n, unsigned k1, unsigned rows, unsigned units, unsigned first, int torus,
-                   double scale, std::size_t polynomials, ClusterKey order) {
+    prepare_kernel(double2* key, const void* ggsws, AnyTables tables, double2* scratch,
+                   bool in_shared, unsigned log_n, unsigned k1, unsigned rows, unsigned units,
+                   unsigned first, int torus, double scale, std::size_t polynomials,
+                   ClusterKey order) {
   extern __shared__ __align__(16) double2 shared_points[];
   const unsigned N = 1u << log_n, M = N / 2;
   double2* const points = in_shared ? shared_points : scratch + blockIdx.x * padded(M);
@@ -261,16 +279,20 @@ __global__ void __launch_bounds__(kMostThreads)
       return scale * (torus == 64 ? static_cast<double>(static_cast<const long long*>(ggsws)[from])
                                   : static_cast<double>(static_cast<const int*>(ggsws)[from]));
     };
-    for (unsigned i = threadIdx.x; i < M; i += blockDim.x) points[padded(i)] = make_double2(read(i), read(i + M));
+    for (unsigned i = threadIdx.x; i < M; i += blockDim.x)
+      points[padded(i)] = make_double2(read(i), read(i + M));
     __syncthreads();
     transform<false>(points, tables.tree, log_n - 1);
     // ((step units + unit) rows + row) (k + 1) + column, to [step][row][column][unit]
-    const std::size_t column = polynomial % k1, row = polynomial / k1 % rows, unit = polynomial / k1 / rows % units;
+    const std::size_t column = polynomial % k1, row = polynomial / k1 % rows,
+                      unit = polynomial / k1 / rows % units;
     const std::size_t step = first + polynomial / k1 / rows / units;
     double2* const to = key + (((step * rows + row) * k1 + column) * units + unit) * M;
     for (unsigned i = threadIdx.x; i < M; i += blockDim.x) {
-      if (order.blocks == 0) to[i] = points[padded(i)];
-      else key[order.place(step, row, unit, column, i)] = points[padded(i)];
+      if (order.blocks == 0)
+        to[i] = points[padded(i)];
+      else
+        key[order.place(step, row, unit, column, i)] = points[padded(i)];
     }
     __syncthreads();
   }
@@ -300,37 +322,43 @@ constexpr unsigned kPrepareBlocks = 264;
 }  // namespace
 
 std::size_t any_rotation_key_bytes(const TfheConfig& config) {
-  return config.n.value / static_cast<std::size_t>(config.group) * config.units() * config.ggsw_words() * 8;
+  return config.n.value / static_cast<std::size_t>(config.group) * config.units() *
+         config.ggsw_words() * 8;
 }
 
 unsigned any_blocks(const Stream& stream, const TfheConfig& config, std::size_t count) {
   int sms = 0;
   check(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, stream.device()), "device");
   const std::size_t of_shared = shared_bytes(config) == 0 ? 4 : (200u << 10) / shared_bytes(config);
-  const std::size_t each = std::clamp<std::size_t>(std::min<std::size_t>(of_shared, 1024 / threads_of(config)), 1, 8);
+  const std::size_t each =
+      std::clamp<std::size_t>(std::min<std::size_t>(of_shared, 1024 / threads_of(config)), 1, 8);
   return static_cast<unsigned>(std::min<std::size_t>(count, each * static_cast<std::size_t>(sms)));
 }
 std::size_t any_scratch_bytes(const TfheConfig& config, unsigned blocks) {
-  return std::max<std::size_t>(blocks * scratch_points(config),
-                               in_shared(config) ? 0 : kPrepareBlocks * padded(config.N.value / 2)) *
+  return std::max<std::size_t>(
+             blocks * scratch_points(config),
+             in_shared(config) ? 0 : kPrepareBlocks * padded(config.N.value / 2)) *
          16;
 }
 
-void prepare_any_rotation_key(const Stream& stream, const TfheConfig& config, const AnyTables& tables,
-                              double2* key, const void* ggsws, std::size_t first, std::size_t count,
-                              void* scratch, const ClusterKey& order) {
+void prepare_any_rotation_key(const Stream& stream, const TfheConfig& config,
+                              const AnyTables& tables, double2* key, const void* ggsws,
+                              std::size_t first, std::size_t count, void* scratch,
+                              const ClusterKey& order) {
   const std::size_t polynomials = count * config.units() * config.ggsw_words() / config.N.value;
   unsigned log_n = 0;
   while (std::size_t{1} << log_n < config.N.value) ++log_n;
-  const double scale = (config.torus == Torus::t64 && acc_bits(config) == 32 ? 0x1p-32 : 1.0) * 2.0 /
-                       static_cast<double>(config.N.value);
+  const double scale = (config.torus == Torus::t64 && acc_bits(config) == 32 ? 0x1p-32 : 1.0) *
+                       2.0 / static_cast<double>(config.N.value);
   launch(stream, "bootstrapping key", prepare_kernel,
-         dim3(static_cast<unsigned>(std::min<std::size_t>(kPrepareBlocks, polynomials))), threads_of(config),
-         shared_bytes(config), 1, key, ggsws, tables, static_cast<double2*>(scratch), in_shared(config), log_n,
+         dim3(static_cast<unsigned>(std::min<std::size_t>(kPrepareBlocks, polynomials))),
+         threads_of(config), shared_bytes(config), 1, key, ggsws, tables,
+         static_cast<double2*>(scratch), in_shared(config), log_n,
          static_cast<unsigned>(config.k.value + 1),
-         static_cast<unsigned>((config.k.value + 1) * static_cast<std::size_t>(config.rotation_gadget.levels)),
-         static_cast<unsigned>(config.units()), static_cast<unsigned>(first), torus_bits(config.torus), scale,
-         polynomials, order);
+         static_cast<unsigned>((config.k.value + 1) *
+                               static_cast<std::size_t>(config.rotation_gadget.levels)),
+         static_cast<unsigned>(config.units()), static_cast<unsigned>(first),
+         torus_bits(config.torus), scale, polynomials, order);
 }
 
 void rotate_any(const Stream& stream, const TfheConfig& config, const AnyTables& tables,
@@ -352,7 +380,8 @@ void rotate_any(const Stream& stream, const TfheConfig& config, const AnyTables&
   args.scratch = static_cast<double2*>(scratch);
   args.scratch_points = scratch_points(config);
   args.in_shared = in_shared(config);
-  launch(stream, "blind rotation", acc_bits(config) == 64 ? rotate_kernel<std::uint64_t> : rotate_kernel<std::uint32_t>,
+  launch(stream, "blind rotation",
+         acc_bits(config) == 64 ? rotate_kernel<std::uint64_t> : rotate_kernel<std::uint32_t>,
          dim3(blocks), threads_of(config), shared_bytes(config), 1, args);
 }
 

@@ -1,5 +1,6 @@
-// Blind rotation for every configuration: one block a ciphertext, transforms in shared memory where they fit, everything
-// else in the device's memory. blind_rotation.cuh serves common sizes several times as fast.
+// Blind rotation for every configuration: one block a ciphertext, transforms in shared memory where
+// they fit, everything else in the device's memory. blind_rotation.cuh serves common sizes several
+// times as fast.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,8 @@ struct ClusterKey {
   unsigned points = 0;  // of a thread
 
   /// row: of the GGSW ciphertext, (polynomial, level). p: in the order of the tree of remainders.
-  __host__ __device__ std::size_t place(std::size_t step, unsigned row, unsigned unit, unsigned column, unsigned p) const {
+  __host__ __device__ std::size_t place(std::size_t step, unsigned row, unsigned unit,
+                                        unsigned column, unsigned p) const {
     const unsigned local = p % part;
     std::size_t at = (step * levels + row % levels) * blocks + p / part;
     at = ((at * units + unit) * k1 + row / levels) * k1 + column;
@@ -34,9 +36,10 @@ struct AnyTables {
 
 std::size_t any_rotation_key_bytes(const TfheConfig& config);
 /// order.blocks == 0: in the order that rotate_any takes; else as cluster_rotation.cuh takes it.
-void prepare_any_rotation_key(const Stream& stream, const TfheConfig& config, const AnyTables& tables,
-                              double2* key, const void* ggsws, std::size_t first, std::size_t count,
-                              void* scratch, const ClusterKey& order);
+void prepare_any_rotation_key(const Stream& stream, const TfheConfig& config,
+                              const AnyTables& tables, double2* key, const void* ggsws,
+                              std::size_t first, std::size_t count, void* scratch,
+                              const ClusterKey& order);
 /// Blocks that rotate at once, each with a part of the scratch memory.
 unsigned any_blocks(const Stream& stream, const TfheConfig& config, std::size_t count);
 std::size_t any_scratch_bytes(const TfheConfig& config, unsigned blocks);

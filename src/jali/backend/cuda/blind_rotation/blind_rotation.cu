@@ -1,6 +1,5 @@
 // Chooses the kernels of a size.
 #include "jali/backend/cuda/blind_rotation/blind_rotation.cuh"
-
 #include "jali/backend/cuda/blind_rotation/rotation_size.cuh"
 
 namespace jali::backend::cuda {
@@ -34,7 +33,8 @@ std::size_t rotation_key_bytes(const TfheConfig& config) {
 void prepare_rotation_key(const Stream& stream, const TfheConfig& config,
                           const RotationTables& tables, double2* key, const void* ggsws,
                           std::size_t first, std::size_t count) {
-  with_size(config, [&](auto size) { size.prepare(stream, config, tables, key, ggsws, first, count); });
+  with_size(config,
+            [&](auto size) { size.prepare(stream, config, tables, key, ggsws, first, count); });
 }
 std::size_t summed_wave(const TfheConfig& config) {
   std::size_t most = 0;

@@ -1,6 +1,5 @@
 // Chooses the cluster kernel of a size.
 #include "jali/backend/cuda/blind_rotation/cluster_rotation.cuh"
-
 #include "jali/backend/cuda/blind_rotation/cluster_size.cuh"
 
 namespace jali::backend::cuda {
@@ -16,8 +15,8 @@ using Wide = ClusterSize<LogN, 2, 8, 8, Levels, Summed>;
 template <int LogN, int Blocks>
 using Large = ClusterSize<LogN, 2, Blocks, 16, 1, false>;
 
-// Calls f with the kernels of a configuration, or, if there are none, does nothing. Several levels are transformed at once if
-// there is a kernel for that, else one after the other.
+// Calls f with the kernels of a configuration, or, if there are none, does nothing. Several levels
+// are transformed at once if there is a kernel for that, else one after the other.
 template <class F>
 void with_cluster_size(const TfheConfig& config, F&& f) {
   const auto N = config.N.value, k = config.k.value;
@@ -31,18 +30,26 @@ void with_cluster_size(const TfheConfig& config, F&& f) {
     if (N == 512 && k == 3) f(Small<9, 4, 1, true>{});
     if (N == 512 && k == 4) f(Small<9, 5, 1, true>{});
   } else if (N == 2048 && k == 1) {
-    if (levels == 2) f(Small<11, 2, 2, false>{});
-    else if (levels == 3) f(Small<11, 2, 3, false>{});
-    else f(Wide<11, 1>{});
+    if (levels == 2)
+      f(Small<11, 2, 2, false>{});
+    else if (levels == 3)
+      f(Small<11, 2, 3, false>{});
+    else
+      f(Wide<11, 1>{});
   } else if (N == 1024 && k == 1) {
-    if (levels == 2) f(Wide<10, 2>{});
-    else if (levels == 3) f(Small<10, 2, 3, false>{});
-    else f(Small<10, 2, 1, false>{});
+    if (levels == 2)
+      f(Wide<10, 2>{});
+    else if (levels == 3)
+      f(Small<10, 2, 3, false>{});
+    else
+      f(Small<10, 2, 1, false>{});
   } else if (N == 1024 && k == 2) {
     f(Small<10, 3, 1, false>{});
   } else if (N == 512 && k == 3) {
-    if (levels == 2) f(Small<9, 4, 2, false>{});
-    else f(Small<9, 4, 1, false>{});
+    if (levels == 2)
+      f(Small<9, 4, 2, false>{});
+    else
+      f(Small<9, 4, 1, false>{});
   } else if (N == 512 && k == 4) {
     f(Small<9, 5, 1, false>{});
   } else if (k == 1) {
@@ -76,12 +83,14 @@ std::size_t cluster_batch(const Stream& stream, const TfheConfig& config) {
   return most;
 }
 
-void rotate_in_clusters(const Stream& stream, const TfheConfig& config, const AnyTables& tables, const RotationCall& call) {
+void rotate_in_clusters(const Stream& stream, const TfheConfig& config, const AnyTables& tables,
+                        const RotationCall& call) {
   ClusterArgs args{};
   args.call = call;
   args.tables = tables;
   args.n = static_cast<unsigned>(config.n.value);
-  args.steps = config.rotation == Rotation::classic ? static_cast<unsigned>(config.steps()) : call.steps;
+  args.steps =
+      config.rotation == Rotation::classic ? static_cast<unsigned>(config.steps()) : call.steps;
   args.levels = config.rotation_gadget.levels;
   args.base_log = config.rotation_gadget.base_log;
   args.torus = torus_bits(config.torus);

@@ -13,9 +13,9 @@ struct ClusterArgs {
   double mean;
 };
 
-/// Blocks: of a cluster. Points: of a thread. Levels: of the gadget, that are transformed at once; the gadget's levels are a
-/// multiple. Summed: the call's key holds a sum for each step and ciphertext
-/// (key_sums.cuh); else the rotation is classic.
+/// Blocks: of a cluster. Points: of a thread. Levels: of the gadget, that are transformed at once;
+/// the gadget's levels are a multiple. Summed: the call's key holds a sum for each step and
+/// ciphertext (key_sums.cuh); else the rotation is classic.
 template <int LogN, int K1, int Blocks, int Points, int Levels, bool Summed>
 struct ClusterSize {
   static constexpr unsigned blocks = Blocks, points = Points;

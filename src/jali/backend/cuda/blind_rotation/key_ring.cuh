@@ -11,8 +11,8 @@ __device__ __forceinline__ unsigned shared_address(const void* at) {
   return static_cast<unsigned>(__cvta_generic_to_shared(at));
 }
 
-// A ring of tiles that the copy engine fills and all warps of the block read. The last warp that has read a tile asks for
-// the tile that takes its place.
+// A ring of tiles that the copy engine fills and all warps of the block read. The last warp that
+// has read a tile asks for the tile that takes its place.
 struct Ring {
   const double2* slots;
   unsigned full;  // barriers, one a slot
@@ -51,16 +51,16 @@ struct Ring {
 #endif
     return slots + slot * tile;
   }
-  // Counts this warp among those that have read the tile. The answer is looked at by the next settle, so that nobody waits
-  // for it.
+  // Counts this warp among those that have read the tile. The answer is looked at by the next
+  // settle, so that nobody waits for it.
   __device__ __forceinline__ void release(bool last) {
     __syncwarp();
     settle(last);
 #if __CUDA_ARCH__ >= 900
     if (threadIdx.x % 32 == 0) {
-      // The release orders the warp's reads of the tile before the count. The last one sets the counter back to 0. (An addition
-      // would be turned into one for the whole warp, whose result is waited for.) racecheck does not follow counters, and
-      // reports every refill of a slot.
+      // The release orders the warp's reads of the tile before the count. The last one sets the
+      // counter back to 0. (An addition would be turned into one for the whole warp, whose result
+      // is waited for.) racecheck does not follow counters, and reports every refill of a slot.
       asm volatile("atom.release.cta.shared::cta.inc.u32 %0, [%1], %2;"
                    : "=r"(before)
                    : "r"(left + 4 * slot), "r"(warps - 1)
@@ -73,8 +73,8 @@ struct Ring {
     }
     if (++at == tiles) at = 0;
   }
-  // If this was the last warp that read the tile before: asks for the tile that takes its place. last: no round follows, so
-  // that what lies behind the end of the key is not asked for.
+  // If this was the last warp that read the tile before: asks for the tile that takes its place.
+  // last: no round follows, so that what lies behind the end of the key is not asked for.
   __device__ __forceinline__ void settle(bool last) {
 #if __CUDA_ARCH__ >= 900
     if (before + 1 == warps) {
@@ -83,7 +83,8 @@ struct Ring {
       const bool wraps = next >= tiles;
       if (wraps) next -= tiles;
       if (!(wraps && last)) {
-        // With the last count, the first fence acquires the reads of all warps, and the second orders them before the copy.
+        // With the last count, the first fence acquires the reads of all warps, and the second
+        // orders them before the copy.
         asm volatile("fence.acq_rel.cta;" ::: "memory");
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
         ask(freed, next);

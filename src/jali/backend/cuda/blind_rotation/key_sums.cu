@@ -1,14 +1,16 @@
-// A block has 64 points, one after the other in the tree of remainders, for rows and columns of the GGSW ciphertexts of a step,
-// a number a thread. The thread keeps this number of all units in registers and goes through the ciphertexts of the batch, so that
-// the key is read once.
+// A block has 64 points, one after the other in the tree of remainders, for rows and columns of the
+// GGSW ciphertexts of a step, a number a thread. The thread keeps this number of all units in
+// registers and goes through the ciphertexts of the batch, so that the key is read once.
 //
-// Roots. Point p stands for the root exp(i pi E(p) / N), E(p) = 1 + sum_t p_t N / 2^t over the bits p_t of p. The upper bits are
-// those of the block, and the lower six add N/32 reversed(p): a root's power is the block's times a 64th root of unity. Eight
-// neighbours read such roots eight apart, in an odd power, so that root i lies where they meet different banks.
+// Roots. Point p stands for the root exp(i pi E(p) / N), E(p) = 1 + sum_t p_t N / 2^t over the bits
+// p_t of p. The upper bits are those of the block, and the lower six add N/32 reversed(p): a root's
+// power is the block's times a 64th root of unity. Eight neighbours read such roots eight apart, in
+// an odd power, so that root i lies where they meet different banks.
 //
-// Sums. Let r_j be the power of the step's bit j. Block-binary: sum_j r_j K_j - sum_j K_j. Multi-bit: the unit of a set of bits
-// takes the product of their r_j, so that the sum is a polynomial that is linear in each r_j. With v_0 = -sum_u K_u and v_u the
-// unit of the set u, it folds bit by bit: v_u += r_j v_(u + 2^j), 2^g - 1 complex multiply-adds for g bits.
+// Sums. Let r_j be the power of the step's bit j. Block-binary: sum_j r_j K_j - sum_j K_j.
+// Multi-bit: the unit of a set of bits takes the product of their r_j, so that the sum is a
+// polynomial that is linear in each r_j. With v_0 = -sum_u K_u and v_u the unit of the set u, it
+// folds bit by bit: v_u += r_j v_(u + 2^j), 2^g - 1 complex multiply-adds for g bits.
 #include "jali/backend/cuda/blind_rotation/key_sums.cuh"
 #include "jali/backend/cuda/blind_rotation/step.cuh"
 
@@ -109,8 +111,8 @@ __global__ void __launch_bounds__(kSumThreads) sum_kernel(const __grid_constant_
 #pragma unroll
         for (int j = 0; j < Group; ++j) add_product(sum, root(j), v[j + 1]);
       }
-      // A step that rotates by nothing adds exactly nothing: look-ups of ciphertexts without a mask have no noise. The units and
-      // v_0 cancel up to roundings only.
+      // A step that rotates by nothing adds exactly nothing: look-ups of ciphertexts without a mask
+      // have no noise. The units and v_0 cancel up to roundings only.
       unsigned turned = 0;
 #pragma unroll
       for (int j = 0; j < Group; ++j) turned |= exponents[c][j];

@@ -1,7 +1,7 @@
-// The key of a step, summed beforehand. A step of a multi-bit or block-binary rotation multiplies the accumulator by
-// sum_u (X^(e_u) - 1) K_u over the GGSW ciphertexts K_u of the step, which depends on the ciphertext's exponents e alone. So
-// all multiprocessors sum the keys of all steps first, and the rotation, whose steps wait for each other, reads one GGSW
-// ciphertext a step.
+// The key of a step, summed beforehand. A step of a multi-bit or block-binary rotation multiplies
+// the accumulator by sum_u (X^(e_u) - 1) K_u over the GGSW ciphertexts K_u of the step, which
+// depends on the ciphertext's exponents e alone. So all multiprocessors sum the keys of all steps
+// first, and the rotation, whose steps wait for each other, reads one GGSW ciphertext a step.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +24,9 @@ struct SumCall {
   double2* out = nullptr;  // [ciphertext][step - first], each of sum_bytes
 };
 
-/// Where rotation_kernel.cuh finds numbers of a summed key: tiles of two points of every thread, in the order in which they
-/// are read, [tile][row][column][thread][point]. The points of every other four threads are swapped, so that a quarter warp
-/// meets every bank of shared memory once.
+/// Where rotation_kernel.cuh finds numbers of a summed key: tiles of two points of every thread, in
+/// the order in which they are read, [tile][row][column][thread][point]. The points of every other
+/// four threads are swapped, so that a quarter warp meets every bank of shared memory once.
 struct TileOrder {
   unsigned k1 = 0, threads = 0;
   /// p = 32 thread + i, in the order of the tree of remainders.
@@ -41,10 +41,10 @@ struct TileOrder {
 
 /// Bytes of the sum of one step and one ciphertext.
 std::size_t sum_bytes(const TfheConfig& config);
-/// key: the order of the key that is summed. tiles: the sums are written in TileOrder, for which the gadget has one level;
-/// else in the order of `key` with one unit.
-/// on: a stream of the same GPU, which may be another.
-void sum_keys(const Stream& stream, cudaStream_t on, const TfheConfig& config, const ClusterKey& key, bool tiles,
-              const SumCall& call);
+/// key: the order of the key that is summed. tiles: the sums are written in TileOrder, for which
+/// the gadget has one level; else in the order of `key` with one unit. on: a stream of the same
+/// GPU, which may be another.
+void sum_keys(const Stream& stream, cudaStream_t on, const TfheConfig& config,
+              const ClusterKey& key, bool tiles, const SumCall& call);
 
 }  // namespace jali::backend::cuda

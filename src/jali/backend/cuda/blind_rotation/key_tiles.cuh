@@ -16,7 +16,8 @@ __global__ void __launch_bounds__(128)
   constexpr int kAccBits = 8 * sizeof(typename S::Word);
   __shared__ __align__(16) double buffers[fft::exchange_doubles(128)];
   __shared__ double2 low[G * fft::low_entries(G)];
-  for (unsigned i = threadIdx.x; i < G * fft::low_entries(G); i += blockDim.x) low[i] = low_table[i];
+  for (unsigned i = threadIdx.x; i < G * fft::low_entries(G); i += blockDim.x)
+    low[i] = low_table[i];
   __syncthreads();
   const int g = static_cast<int>(threadIdx.x % G);
   double* const buffer = buffers + threadIdx.x / G * fft::exchange_doubles(G);
@@ -49,8 +50,10 @@ __global__ void __launch_bounds__(128)
 #pragma unroll
   for (int i = 0; i < kPoints; ++i) {
     const std::size_t tile =
-        ((static_cast<std::size_t>(step) * levels + level) * S::tiles + i / P) * parts + unit / S::fixed;
-    key[tile * S::tile + unit % S::fixed * S::part + ((row * K1 + column) * P + i % P) * G + g] = x[i];
+        ((static_cast<std::size_t>(step) * levels + level) * S::tiles + i / P) * parts +
+        unit / S::fixed;
+    key[tile * S::tile + unit % S::fixed * S::part + ((row * K1 + column) * P + i % P) * G + g] =
+        x[i];
   }
 }
 

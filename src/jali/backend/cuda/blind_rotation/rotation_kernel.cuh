@@ -1,15 +1,17 @@
-// Polynomials of up to 2,048 coefficients. A thread holds 32 complex points of one polynomial, (k + 1) N / 64 threads one
-// ciphertext, and a block several ciphertexts, which take the key from the same tiles in shared memory. One block an SM
-// rotates its share of the batch in rounds of equal size, so that time grows with the batch by one ciphertext an SM.
+// Polynomials of up to 2,048 coefficients. A thread holds 32 complex points of one polynomial, (k +
+// 1) N / 64 threads one ciphertext, and a block several ciphertexts, which take the key from the
+// same tiles in shared memory. One block an SM rotates its share of the batch in rounds of equal
+// size, so that time grows with the batch by one ciphertext an SM.
 //
-// Accumulator. If levels * base_log <= 28, it keeps the upper 32 bits of each word. Its rounding is then below a
-// sixteenth of what the decomposition rounds, per step: the decomposition drops all but levels * base_log bits of the same
-// words.
+// Accumulator. If levels * base_log <= 28, it keeps the upper 32 bits of each word. Its rounding is
+// then below a sixteenth of what the decomposition rounds, per step: the decomposition drops all
+// but levels * base_log bits of the same words.
 //
-// Key. In units of 2^-32 (or 2^-64) of the torus, as doubles, times 2/N, transformed. It lies in tiles in the order in
-// which they are read; a tile holds the points 32 g + i, for all g and for `P` numbers i, of
-// all rows and columns of one level, and of all or one of its units: [unit][row][column][i][g]. If the keys of steps are
-// summed before, each ciphertext has tiles of its own, in TileOrder (key_sums.cuh).
+// Key. In units of 2^-32 (or 2^-64) of the torus, as doubles, times 2/N, transformed. It lies in
+// tiles in the order in which they are read; a tile holds the points 32 g + i, for all g and for
+// `P` numbers i, of all rows and columns of one level, and of all or one of its units:
+// [unit][row][column][i][g]. If the keys of steps are summed before, each ciphertext has tiles of
+// its own, in TileOrder (key_sums.cuh).
 #pragma once
 
 #include <algorithm>
@@ -48,14 +50,15 @@ __device__ __forceinline__ void meet(unsigned group) {
   }
 }
 
-// An accumulator's polynomial lies as pairs of its coefficients j and j + M: where coefficient i is.
+// An accumulator's polynomial lies as pairs of its coefficients j and j + M: where coefficient i
+// is.
 template <class S>
 __device__ __forceinline__ int place(int i) {
   return (i & (S::M - 1)) * 2 + (i >> (S::log_n - 1));
 }
 
-// Digits of one level of (X^e - 1) acc (rotate), or of acc. As complex numbers c_j + i c_{j+M}, the pairs of X^e acc are those
-// of acc, elsewhere and times a power of i.
+// Digits of one level of (X^e - 1) acc (rotate), or of acc. As complex numbers c_j + i c_{j+M}, the
+// pairs of X^e acc are those of acc, elsewhere and times a power of i.
 template <class S, bool rotate>
 __device__ __forceinline__ void load_digits(double2 (&x)[kPoints], const std::uint32_t* acc, int g,
                                             unsigned e, const Cut& cut, int shift) {
@@ -87,8 +90,8 @@ __device__ __forceinline__ void load_digits(double2 (&x)[kPoints], const std::ui
   }
 }
 
-// The number that the lowest bits of a point's index contribute to its exponent: point 32 g + i is the root
-// exp(i pi / N (E_g + N sum_t i_t 2^-t)), in 32nds of a turn.
+// The number that the lowest bits of a point's index contribute to its exponent: point 32 g + i is
+// the root exp(i pi / N (E_g + N sum_t i_t 2^-t)), in 32nds of a turn.
 __host__ __device__ constexpr unsigned reversed5(unsigned i) {
   return (i & 1) << 4 | (i & 2) << 2 | (i & 4) | (i & 8) >> 2 | (i & 16) >> 4;
 }
@@ -100,13 +103,16 @@ __global__ void __launch_bounds__(S::most_threads, 1)
   constexpr int G = S::G, K1 = S::k1, N = S::N, P = S::tile_points;
   constexpr int kAccBits = 8 * sizeof(Acc);
   extern __shared__ __align__(128) unsigned char shared[];
-  const unsigned tid = threadIdx.x, group = tid / S::group_threads, in_group = tid % S::group_threads;
+  const unsigned tid = threadIdx.x, group = tid / S::group_threads,
+                 in_group = tid % S::group_threads;
   const unsigned member = in_group / S::threads;  // ciphertext of the group
   const unsigned mine = group * S::group_ciphertexts + member;  // and of the block
-  // Polynomial and thread of the transform. If k = 1, the threads of equal g of both polynomials are in one warp.
+  // Polynomial and thread of the transform. If k = 1, the threads of equal g of both polynomials
+  // are in one warp.
   const unsigned in_ciphertext = in_group % S::threads;
   const int c = static_cast<int>(S::paired ? in_ciphertext % 32 / 16 : in_ciphertext / G);
-  const int g = static_cast<int>(S::paired ? in_ciphertext / 32 * 16 + in_ciphertext % 16 : tid % G);
+  const int g =
+      static_cast<int>(S::paired ? in_ciphertext / 32 * 16 + in_ciphertext % 16 : tid % G);
 
   // Shared memory.
   auto* at = shared;
@@ -131,7 +137,8 @@ __global__ void __launch_bounds__(S::most_threads, 1)
   if constexpr (S::units) {
     fine = reinterpret_cast<double2*>(take(16 * 32));
     thetas = reinterpret_cast<double2*>(take(16 * args.units * blockDim.x)) + tid;
-    exponents = reinterpret_cast<unsigned*>(take(8 * args.units * ciphertexts)) + mine * 2 * args.units;
+    exponents =
+        reinterpret_cast<unsigned*>(take(8 * args.units * ciphertexts)) + mine * 2 * args.units;
   }
 
   // The block's share of the batch, and its rounds.
@@ -146,9 +153,16 @@ __global__ void __launch_bounds__(S::most_threads, 1)
     for (unsigned i = tid; i < 32; i += blockDim.x) fine[i] = args.tables.roots[i * (N / 16)];
   }
   static_assert(!S::summed || S::group_ciphertexts == 1);
-  Ring ring{ring_slots + own_ring * args.slots * S::tile, full + 8 * kMaxSlots * own_ring, left + 4 * kMaxSlots * own_ring,
-            args.call.key + (S::summed ? static_cast<std::size_t>(next + min(mine, share - 1)) * args.tiles * S::tile : 0),
-            S::tile, args.tiles, args.slots, 0};
+  Ring ring{ring_slots + own_ring * args.slots * S::tile,
+            full + 8 * kMaxSlots * own_ring,
+            left + 4 * kMaxSlots * own_ring,
+            args.call.key + (S::summed ? static_cast<std::size_t>(next + min(mine, share - 1)) *
+                                             args.tiles * S::tile
+                                       : 0),
+            S::tile,
+            args.tiles,
+            args.slots,
+            0};
 #if __CUDA_ARCH__ >= 900
   if (tid == 0) {
     for (unsigned i = 0; i < kMaxSlots * rings; ++i) {
@@ -174,13 +188,15 @@ __global__ void __launch_bounds__(S::most_threads, 1)
 #pragma unroll
   for (int t = 0; t < K1 - 1; ++t) {
     const int r = (c + 1 + t) % K1;
-    others[t] = reinterpret_cast<const double2*>(buffers + (mine * K1 + r) * fft::exchange_doubles(G)) + g;
+    others[t] =
+        reinterpret_cast<const double2*>(buffers + (mine * K1 + r) * fft::exchange_doubles(G)) + g;
     other_tile[t] = static_cast<unsigned>((r * K1 + c) * P * G + g);
   }
   const auto own_tile = static_cast<unsigned>((c * K1 + c) * P * G + g);
   // Point p of a tile's row, from the thread's place in it.
   const auto in_tile = [&](unsigned row, int p) {
-    return S::summed ? row + static_cast<unsigned>(g) + TileOrder::swapped(static_cast<unsigned>(p), static_cast<unsigned>(g))
+    return S::summed ? row + static_cast<unsigned>(g) +
+                           TileOrder::swapped(static_cast<unsigned>(p), static_cast<unsigned>(g))
                      : row + static_cast<unsigned>(p * G);
   };
   auto* const own_points = reinterpret_cast<double2*>(own_buffer) + g;
@@ -197,9 +213,11 @@ __global__ void __launch_bounds__(S::most_threads, 1)
     const unsigned ciphertext = next + min(mine, now - 1);
     next += now;
     remaining -= now;
-    const std::uint32_t* const in = args.call.in + static_cast<std::size_t>(ciphertext) * (args.n + 1);
+    const std::uint32_t* const in =
+        args.call.in + static_cast<std::size_t>(ciphertext) * (args.n + 1);
 
-    auto* const between = static_cast<Acc*>(args.call.between) + (static_cast<std::size_t>(ciphertext) * K1 + c) * N;
+    auto* const between =
+        static_cast<Acc*>(args.call.between) + (static_cast<std::size_t>(ciphertext) * K1 + c) * N;
     if (S::summed && args.call.first > 0) {
       for (int i = g; i < N; i += G) own_acc[i] = between[i];
       meet_all();
@@ -207,7 +225,8 @@ __global__ void __launch_bounds__(S::most_threads, 1)
       // The exponent of the body: sum of what the switch rounds off the mask.
       std::uint32_t body;
       {
-        auto* const partial = reinterpret_cast<int*>(buffers + mine * K1 * fft::exchange_doubles(G));
+        auto* const partial =
+            reinterpret_cast<int*>(buffers + mine * K1 * fft::exchange_doubles(G));
         std::int64_t sum = 0;
         int own = 0;
         for (unsigned i = in_group % S::threads; i < args.n; i += S::threads) {
@@ -217,14 +236,17 @@ __global__ void __launch_bounds__(S::most_threads, 1)
         meet<S>(group);
         for (int i = 0; i < S::threads; ++i) sum += partial[i];
         meet<S>(group);
-        const double correction = floor(__dadd_rn(__dmul_rn(args.mean, static_cast<double>(sum)), 0.5));
-        body = switched(in[args.n] - static_cast<std::uint32_t>(static_cast<std::int64_t>(correction)));
+        const double correction =
+            floor(__dadd_rn(__dmul_rn(args.mean, static_cast<double>(sum)), 0.5));
+        body = switched(in[args.n] -
+                        static_cast<std::uint32_t>(static_cast<std::int64_t>(correction)));
       }
 
       // acc = X^-body table
       {
         const std::size_t words = static_cast<std::size_t>(args.call.encrypted ? K1 : 1) * N;
-        std::size_t offset = args.call.of_input == nullptr ? 0 : args.call.of_input[ciphertext] * words;
+        std::size_t offset =
+            args.call.of_input == nullptr ? 0 : args.call.of_input[ciphertext] * words;
         const bool zero = !args.call.encrypted && c + 1 < K1;
         if (args.call.encrypted) offset += static_cast<std::size_t>(c) * N;
         for (int i = g; i < N; i += G) {
@@ -279,8 +301,8 @@ __global__ void __launch_bounds__(S::most_threads, 1)
       unsigned e = 0;
       double2 roots[S::fixed];
       if constexpr (S::units) {
-        // The roots of this thread's points to the powers of the units, but for the lowest bits of the points. They are on
-        // their way while digits are cut.
+        // The roots of this thread's points to the powers of the units, but for the lowest bits of
+        // the points. They are on their way while digits are cut.
         const unsigned* const now = exponents + (step & 1) * args.units;
         if constexpr (S::fixed > 1) {
 #pragma unroll
@@ -289,7 +311,8 @@ __global__ void __launch_bounds__(S::most_threads, 1)
           }
         } else {
           for (unsigned u = 0; u < args.units; ++u) {
-            thetas[u * blockDim.x] = __ldg(args.tables.roots + (now[u] * mine_exponent & (2 * N - 1)));
+            thetas[u * blockDim.x] =
+                __ldg(args.tables.roots + (now[u] * mine_exponent & (2 * N - 1)));
           }
         }
       } else if constexpr (!S::summed) {
@@ -298,7 +321,8 @@ __global__ void __launch_bounds__(S::most_threads, 1)
       }
 #pragma unroll 1
       for (int level = 0; level < (S::deep ? args.levels : 1); ++level) {
-        load_digits<S, !S::units && !S::summed>(x, own_acc, g, e, cut, kAccBits - (level + 1) * args.base_log);
+        load_digits<S, !S::units && !S::summed>(x, own_acc, g, e, cut,
+                                                kAccBits - (level + 1) * args.base_log);
         fft::forward<G>(x, own_buffer, low, g, meet_all);
         const auto accumulate = [&](int i, double2 sum) {
           if constexpr (S::deep) {  // without branches, across which nothing would be loaded ahead
@@ -365,7 +389,8 @@ __global__ void __launch_bounds__(S::most_threads, 1)
                 const double2 root = product(thetas[u * blockDim.x], z);
 #pragma unroll
                 for (int p = 0; p < P; ++p) {
-                  // Times i^power for bit 1 of the point's index, times (-1)^power for bit 0: signs are flipped by their bits.
+                  // Times i^power for bit 1 of the point's index, times (-1)^power for bit 0: signs
+                  // are flipped by their bits.
                   double2 f = root;
                   const unsigned quarter = (p & 2 ? power : 0) + (p & 1 ? 2 * power : 0);
                   if (p & 2) f = quarter & 1 ? make_double2(-f.y, f.x) : f;
@@ -464,9 +489,8 @@ __global__ void __launch_bounds__(S::most_threads, 1)
 template <int LogN, int K1>
 bool RotationSize<LogN, K1>::serves(const TfheConfig& config) {
   bool fits = false;
-  with_shape<LogN, K1>(config, [&](auto shape) {
-    fits = plan<decltype(shape)>(config, 1).bytes <= kSharedBytes;
-  });
+  with_shape<LogN, K1>(
+      config, [&](auto shape) { fits = plan<decltype(shape)>(config, 1).bytes <= kSharedBytes; });
   return fits;
 }
 
@@ -482,8 +506,8 @@ std::size_t RotationSize<LogN, K1>::key_bytes(const TfheConfig& config) {
 
 template <int LogN, int K1>
 void RotationSize<LogN, K1>::prepare(const Stream& stream, const TfheConfig& config,
-                                     const RotationTables& tables, double2* key,
-                                     const void* ggsws, std::size_t first, std::size_t count) {
+                                     const RotationTables& tables, double2* key, const void* ggsws,
+                                     std::size_t first, std::size_t count) {
   with_shape<LogN, K1>(config, [&](auto shape) {
     using S = decltype(shape);
     if constexpr (!S::summed) {
@@ -493,8 +517,8 @@ void RotationSize<LogN, K1>::prepare(const Stream& stream, const TfheConfig& con
       const unsigned per_block = kThreads / S::G;
       prepare_kernel<S><<<(polynomials + per_block - 1) / per_block, kThreads, 0, stream.get()>>>(
           key, ggsws, tables.low, torus_bits(config.torus), static_cast<unsigned>(first),
-          static_cast<unsigned>(config.rotation_gadget.levels), static_cast<unsigned>(config.units()),
-          polynomials);
+          static_cast<unsigned>(config.rotation_gadget.levels),
+          static_cast<unsigned>(config.units()), polynomials);
       check_launch(stream, "bootstrapping key");
     }
   });

@@ -1,4 +1,5 @@
-// How the blocks of a cluster (compute capability 9) meet and write into each other's shared memory.
+// How the blocks of a cluster (compute capability 9) meet and write into each other's shared
+// memory.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +37,8 @@ __device__ __forceinline__ unsigned remote(unsigned shared, int rank) {
 #endif
   return at;
 }
-// Residues travel by asynchronous stores that the receiving block's barrier counts in bytes: a block waits
-// for what it is to receive and for nothing else. Called by all threads.
+// Residues travel by asynchronous stores that the receiving block's barrier counts in bytes: a
+// block waits for what it is to receive and for nothing else. Called by all threads.
 __device__ __forceinline__ void begin_receiving(unsigned barrier, unsigned bytes) {
 #if __CUDA_ARCH__ >= 900
   if (threadIdx.x == 0) {
@@ -87,15 +88,17 @@ __device__ __forceinline__ void send(unsigned at, unsigned barrier, double x) {
 __device__ __forceinline__ void send(unsigned at, unsigned barrier, const double2& x) {
 #if __CUDA_ARCH__ >= 900
   asm volatile(
-      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%0], {%1, %2}, [%3];" ::"r"(at),
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%0], {%1, %2}, [%3];" ::
+          "r"(at),
       "l"(__double_as_longlong(x.x)), "l"(__double_as_longlong(x.y)), "r"(barrier)
       : "memory");
 #endif
 }
-// Barriers for messages that come again and again. One thread makes them, and says so before the cluster meets. It expects the
-// bytes of each message, and again as soon as one has come; `received` waits for messages of even and odd numbers. It
-// acquires at the block's scope: that suffices for asynchronous stores, whose bytes have arrived if they are counted. At the
-// cluster's scope it would also empty the L1 cache.
+// Barriers for messages that come again and again. One thread makes them, and says so before the
+// cluster meets. It expects the bytes of each message, and again as soon as one has come;
+// `received` waits for messages of even and odd numbers. It acquires at the block's scope: that
+// suffices for asynchronous stores, whose bytes have arrived if they are counted. At the cluster's
+// scope it would also empty the L1 cache.
 __device__ __forceinline__ void make_barrier(unsigned barrier) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");

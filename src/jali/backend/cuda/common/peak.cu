@@ -1,4 +1,5 @@
-// The rates that a GPU cannot pass, measured: butterflies on registers, and bytes copied within its memory.
+// The rates that a GPU cannot pass, measured: butterflies on registers, and bytes copied within its
+// memory.
 #include <algorithm>
 #include <vector>
 

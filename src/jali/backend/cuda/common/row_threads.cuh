@@ -1,4 +1,5 @@
-// Kernels whose threads compute one residue each. blockIdx.y is the row, so that a warp reads consecutive words.
+// Kernels whose threads compute one residue each. blockIdx.y is the row, so that a warp reads
+// consecutive words.
 #pragma once
 
 #include "jali/backend/cuda/common/device.cuh"
@@ -15,7 +16,8 @@ inline unsigned threads_of(const Shape& s) {
   return (1u << s.log_n) < kBlockThreads ? 1u << s.log_n : kBlockThreads;
 }
 
-/// The residue that a thread works on. place() waits for the predecessor kernel, so that memory may be read after it.
+/// The residue that a thread works on. place() waits for the predecessor kernel, so that memory may
+/// be read after it.
 struct Place {
   unsigned limb, b, k;
   std::size_t at;  // in a block of the full batch

@@ -7,8 +7,8 @@
 
 namespace jali::backend::cuda {
 
-/// Index of the NTT-form source of sigma_g: value k is the evaluation at psi^(2 brv(k) + 1). An aligned
-/// run of 2^m values comes from an aligned run of 2^m.
+/// Index of the NTT-form source of sigma_g: value k is the evaluation at psi^(2 brv(k) + 1). An
+/// aligned run of 2^m values comes from an aligned run of 2^m.
 __device__ inline unsigned source_ntt(unsigned k, std::uint64_t g, int log_n) {
   const unsigned e = 2 * (__brev(k) >> (32 - log_n)) + 1;
   const unsigned target = static_cast<unsigned>((e * g) & ((2ull << log_n) - 1));
@@ -21,8 +21,8 @@ __device__ __forceinline__ unsigned part_of(unsigned row, unsigned batch) {
   return row < batch ? 0 : row < 2 * batch ? 1 : row / batch;
 }
 
-/// Polynomials as kernels read them: sigma_g(a), or a b or 2 a b; each part has `batch` rows a limb and an
-/// automorphism of its own.
+/// Polynomials as kernels read them: sigma_g(a), or a b or 2 a b; each part has `batch` rows a limb
+/// and an automorphism of its own.
 struct Source {
   const void* a[kMaxParts] = {};
   const void* b = nullptr;
@@ -31,8 +31,8 @@ struct Source {
   unsigned batch = 1;  // of a part
   Limbs at, at_b;  // where its limbs lie in a, in b
 
-  /// f(read): read(k, x) has residues k, k + 1, .. of row `row` (of all parts) of limb `limb`; k a multiple
-  /// of V, at most sixteen bytes. Which kind of source it is, is decided once, so that a
+  /// f(read): read(k, x) has residues k, k + 1, .. of row `row` (of all parts) of limb `limb`; k a
+  /// multiple of V, at most sixteen bytes. Which kind of source it is, is decided once, so that a
   /// thread's reads start together.
   template <class W, class F>
   __device__ __forceinline__ void reading(unsigned limb, unsigned row, int log_n,

@@ -14,8 +14,8 @@ namespace jali::backend::cuda {
 template <class W>
 class OtherTransform;
 
-/// Twiddles are W::Twiddle[prime][N]: forward[m + i] = psi^brv(m + i), brv over log2 N bits, but in the
-/// last g = leaf stages i = (unit << s) + group lies at group * 2^t + unit, where t is the
+/// Twiddles are W::Twiddle[prime][N]: forward[m + i] = psi^brv(m + i), brv over log2 N bits, but in
+/// the last g = leaf stages i = (unit << s) + group lies at group * 2^t + unit, where t is the
 /// first of them and m = 2^(t + s): threads hold consecutive units. inverse holds the inverses.
 template <class W>
 struct Tables {
@@ -28,8 +28,8 @@ struct Tables {
   Constant inverse;    // W::Twiddle[prime][N]
   Constant n_inverse;  // F[prime]
   std::shared_ptr<const OtherTransform<W>> other;  // of variants/, if one was chosen
-  /// leaf: the stages of the last group; only the forward twiddles are then made. 0: as the config's variant of the
-  /// transform wants them, with all tables that it reads.
+  /// leaf: the stages of the last group; only the forward twiddles are then made. 0: as the
+  /// config's variant of the transform wants them, with all tables that it reads.
   Tables(const Stream& stream, const Config& config, int leaf = 0);
 };
 

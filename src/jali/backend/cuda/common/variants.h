@@ -11,7 +11,8 @@ namespace jali::backend::cuda {
 /// Throws InvalidArgument for a family or a name that cuda_variants does not list.
 void check_variants(const Config& config);
 
-/// Position in its family's names of what the config chooses; 0, the engine's own choice, by default.
+/// Position in its family's names of what the config chooses; 0, the engine's own choice, by
+/// default.
 std::size_t chosen_variant(const Config& config, std::string_view family);
 
 /// Of base conversion: inner products on CUDA cores, or of bytes on tensor cores (w32, digits of

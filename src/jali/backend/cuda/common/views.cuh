@@ -12,9 +12,10 @@
 
 namespace jali::backend::cuda {
 
-/// The most blocks that a launch may have along y or z on any GPU. Kernels have the rows (limb, batch) of a polynomial
-/// there, so that an operation may write at most so many rows. None of its launches then has more, because KeySwitcher
-/// splits parts and terms among several launches if they would; and 32 bits hold every count of blocks.
+/// The most blocks that a launch may have along y or z on any GPU. Kernels have the rows (limb,
+/// batch) of a polynomial there, so that an operation may write at most so many rows. None of its
+/// launches then has more, because KeySwitcher splits parts and terms among several launches if
+/// they would; and 32 bits hold every count of blocks.
 constexpr std::size_t kMaxRows = 65535;
 /// Throws Unsupported for more.
 void check_rows(ConstView x);

@@ -1,7 +1,7 @@
 // Modular arithmetic on the device, one policy a word. A policy works on a register type R:
 //   w32: unsigned 32-bit, Shoup; w64: unsigned 64-bit, Shoup; w52: FP64 fused multiply-add.
-// "Lazy" values of w32 and w64 lie in [0, 4q); of w52 in (-4q, 4q), exact as q < 2^50. Stored residues
-// are canonical, in [0, q); canonical() stores what is so already.
+// "Lazy" values of w32 and w64 lie in [0, 4q); of w52 in (-4q, 4q), exact as q < 2^50. Stored
+// residues are canonical, in [0, q); canonical() stores what is so already.
 #pragma once
 
 #include <cstdint>
@@ -75,14 +75,16 @@ struct W32 {
   static __device__ void settle_forward(R&, const Prime&) {}
   static __device__ void settle_inverse(R&, const Prime&) {}
 
-  /// Sum of products of canonical residues: at most kTerms, then it has to be reduced, s = sum_of(total(s)).
+  /// Sum of products of canonical residues: at most kTerms, then it has to be reduced, s =
+  /// sum_of(total(s)).
   struct Sum {
     std::uint64_t s = 0;
   };
   static constexpr int kTerms = 15;  // products in a sum that total() takes
   static constexpr unsigned kFold = kTerms - 1;
   static __device__ void add(Sum& s, R a, R b, const Prime&) { s.s += std::uint64_t{a} * b; }
-  // [0, 4q): of s floor(2^64 / q) / 2^64, less than one below s / q, three fractions are left out. Modulo 2^32.
+  // [0, 4q): of s floor(2^64 / q) / 2^64, less than one below s / q, three fractions are left out.
+  // Modulo 2^32.
   static __device__ R total_lazy(const Sum& s, const Prime& p) {
     const R high = static_cast<R>(s.s >> 32), low = static_cast<R>(s.s);
     const R quotient =
@@ -195,8 +197,8 @@ struct W52 {
     x = u + v;
     y = u - v;
   }
-  // Stage kStage of a group of kStages, at most 5: sums double from q / 2 + 1, products start at 1.5 q,
-  // and the third stage restores the range; all stay within 6 q.
+  // Stage kStage of a group of kStages, at most 5: sums double from q / 2 + 1, products start
+  // at 1.5 q, and the third stage restores the range; all stay within 6 q.
   template <int kStage, int kStages>
   static __device__ void inverse_butterfly(R& x, R& y, Twiddle w, const Prime& p) {
     static_assert(kStages <= 5);
@@ -237,8 +239,8 @@ __device__ typename W::R mul_mod(typename W::R a, typename W::R b, const typenam
   return W::total(s, p);
 }
 
-/// sum_c += s x_c, c = 0, 1: a residue of both polynomials of a ciphertext times a scalar of its limb. Counts as one
-/// term of each sum.
+/// sum_c += s x_c, c = 0, 1: a residue of both polynomials of a ciphertext times a scalar of its
+/// limb. Counts as one term of each sum.
 template <class W>
 __device__ __forceinline__ void add_scaled(typename W::Sum& sum0, typename W::Sum& sum1,
                                            typename W::R x0, typename W::R x1, typename W::R s,

@@ -1,5 +1,6 @@
-// CRT and its inverse as in GIF-FHE, section V: CRT-MUL (inner product with powers of two) and ICRT-C (sum of multiples of
-// Q/q_i) here, CRT-MOD (Horner) and ICRT-G (Garner's mixed radix) in variants/.
+// CRT and its inverse as in GIF-FHE, section V: CRT-MUL (inner product with powers of two) and
+// ICRT-C (sum of multiples of Q/q_i) here, CRT-MOD (Horner) and ICRT-G (Garner's mixed radix) in
+// variants/.
 #pragma once
 
 #include <span>
@@ -25,8 +26,8 @@ struct CrtPlan {
           std::size_t words);
 };
 
-/// Constants of the inverse by one method; automatic is product_sum. The integer is sum_r y_r row_r modulo
-/// 2^(128 chunks), y_r < 2^32.
+/// Constants of the inverse by one method; automatic is product_sum. The integer is sum_r y_r row_r
+/// modulo 2^(128 chunks), y_r < 2^32.
 template <class W>
 struct IcrtPlan {
   int pieces;  // 32-bit words of a residue

@@ -1,6 +1,6 @@
-// ICRT-C: x = sum_i y_i (Q/q_i) - v Q, y_i = [x_i (Q/q_i)^-1], v = floor(sum_i y_i / q_i): sums of products of words
-// with rows of constants (icrt_tile.cuh). v comes from doubles; near an integer it may be one too small, and then x is
-// compared with Q.
+// ICRT-C: x = sum_i y_i (Q/q_i) - v Q, y_i = [x_i (Q/q_i)^-1], v = floor(sum_i y_i / q_i): sums of
+// products of words with rows of constants (icrt_tile.cuh). v comes from doubles; near an integer
+// it may be one too small, and then x is compared with Q.
 #include <algorithm>
 
 #include "jali/arith/modulus.h"

@@ -1,7 +1,7 @@
 // What the methods of the inverse CRT share. Each makes, for every integer, numbers y_r < 2^32 with
 //   x = sum_r y_r row_r modulo 2^(128 chunks),
-// rows of constants of their own. A block makes 32 integers, a lane each: its warps make the y, then 128 bits of the
-// integers each; one warp carries from those to the next.
+// rows of constants of their own. A block makes 32 integers, a lane each: its warps make the y,
+// then 128 bits of the integers each; one warp carries from those to the next.
 #pragma once
 
 #include <vector>
@@ -20,7 +20,8 @@ using u64 = std::uint64_t;
 constexpr unsigned kWarp = 32, kMaxWarps = 8;
 constexpr unsigned kGroup = 4;  // words of a chunk
 
-/// What a method puts into an IcrtPlan: its factors, and one constant a limb, 64-bit words of the plan's length.
+/// What a method puts into an IcrtPlan: its factors, and one constant a limb, 64-bit words of the
+/// plan's length.
 template <class W>
 struct Constants {
   std::vector<Factor<typename W::R>> factors;
@@ -89,8 +90,8 @@ struct Place {
         stride(static_cast<std::size_t>(s.batch) << s.log_n) {}
 };
 
-/// The sums of the rows and their carries, from the y of the tile. unsure: the sum may lie in [Q, 2Q), and is compared
-/// with Q then.
+/// The sums of the rows and their carries, from the y of the tile. unsure: the sum may lie in [Q,
+/// 2Q), and is compared with Q then.
 template <bool kCompares, class W>
 __device__ __forceinline__ void sum_rows(const Arguments<W>& a, const Tile& tile, const Place& p,
                                          bool unsure) {

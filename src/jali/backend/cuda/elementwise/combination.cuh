@@ -1,5 +1,5 @@
-// d = sum_j (1 or 2) a_j b_j + sum_k s_k x_k + constant: sums of products and multiples of ciphertexts,
-// every operand read once.
+// d = sum_j (1 or 2) a_j b_j + sum_k s_k x_k + constant: sums of products and multiples of
+// ciphertexts, every operand read once.
 #pragma once
 
 #include <cstdint>

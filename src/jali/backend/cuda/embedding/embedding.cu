@@ -1,6 +1,6 @@
-// Two passes of butterflies: runs of 2^11 consecutive values in shared memory, and columns of values 2^11
-// apart. Every operation on doubles is named by its rounding, so that none is contracted: the bits are
-// those of the host's loops.
+// Two passes of butterflies: runs of 2^11 consecutive values in shared memory, and columns of
+// values 2^11 apart. Every operation on doubles is named by its rounding, so that none is
+// contracted: the bits are those of the host's loops.
 #include <algorithm>
 
 #include "jali/backend/cuda/common/device.cuh"
@@ -56,8 +56,8 @@ __device__ void run_levels(double2* x, unsigned run, unsigned first, unsigned sl
   __syncthreads();
 }
 
-/// Levels of half = kRun .. slots / 2 on `columns` columns of `rows` = slots / kRun values. x: shared,
-/// (row, column).
+/// Levels of half = kRun .. slots / 2 on `columns` columns of `rows` = slots / kRun values. x:
+/// shared, (row, column).
 template <bool kBackward>
 __device__ void column_levels(double2* x, unsigned rows, unsigned columns, unsigned slots,
                               const double2* twiddle) {

@@ -23,8 +23,8 @@ void embed(const Stream& stream, const EmbeddingTables& tables, unsigned batch, 
            int log_slots, double factor, const void* values, unsigned count, void* w,
            std::int64_t* out);
 
-/// integers in [0, Q): (word, batch, N); q_words: Q; w: (batch, 2^log_slots) complex, scratch; out the
-/// same, the slots in order.
+/// integers in [0, Q): (word, batch, N); q_words: Q; w: (batch, 2^log_slots) complex, scratch; out
+/// the same, the slots in order.
 void unembed(const Stream& stream, const EmbeddingTables& tables, unsigned batch, int log_n,
              int log_slots, double divisor, const std::uint64_t* integers,
              const std::uint64_t* q_words, unsigned words, void* w, void* out);

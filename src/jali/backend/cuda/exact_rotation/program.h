@@ -1,15 +1,20 @@
-// What a block does to rotate ciphertexts blindly and exactly, phase by phase; a test also runs this on the host.
+// What a block does to rotate ciphertexts blindly and exactly, phase by phase; a test also runs
+// this on the host.
 //
-// A phase is what all threads do between two barriers: threads.each(f) calls f(thread) of every thread and then waits for all. No
-// word that a thread writes in a phase is read or written by another one in the same phase. So the order of the threads within a
-// phase does not matter, which the test on the host checks.
+// A phase is what all threads do between two barriers: threads.each(f) calls f(thread) of every
+// thread and then waits for all. No word that a thread writes in a phase is read or written by
+// another one in the same phase. So the order of the threads within a phase does not matter, which
+// the test on the host checks.
 //
-// A step of torus.h: the digits of all polynomials are cut. For one prime after the other they are transformed, multiplied by the
-// key, summed, and transformed back, which gives s_i of residues.h; s_i M / q_i is added to the accumulator and s_i / q_i to a sum
-// of fractions. After the last prime v M is subtracted. All of it is modulo the torus's word, so that every word is that of the
-// oracle. The factors X^e - 1 of multi-bit and block-binary rotations are taken into the key, point by point.
+// A step of torus.h: the digits of all polynomials are cut. For one prime after the other they are
+// transformed, multiplied by the key, summed, and transformed back, which gives s_i of residues.h;
+// s_i M / q_i is added to the accumulator and s_i / q_i to a sum of fractions. After the last prime
+// v M is subtracted. All of it is modulo the torus's word, so that every word is that of the
+// oracle. The factors X^e - 1 of multi-bit and block-binary rotations are taken into the key, point
+// by point.
 //
-// The key lies as [step][prime][row][column][unit][point]: row = polynomial * levels + level of a GGSW ciphertext.
+// The key lies as [step][prime][row][column][unit][point]: row = polynomial * levels + level of a
+// GGSW ciphertext.
 #pragma once
 
 #include <cmath>
@@ -25,7 +30,8 @@ namespace jali::backend::cuda::exact {
 constexpr u32 kMostUnits = 15, kMostThreads = 512;
 constexpr u32 kLine = 32;  // words of a line of L2
 
-/// What shapes a kernel's loops. If the compiler knows it, it unrolls the loops, and strides become constants.
+/// What shapes a kernel's loops. If the compiler knows it, it unrolls the loops, and strides become
+/// constants.
 struct Sizes {
   u32 log_n, k1, levels;
   bool classic;  // the rotation
@@ -52,7 +58,8 @@ struct Shape : Sizes {
   JALI_HD u32 key_polynomials() const { return rows() * k1 * units; }  // of a step and a prime
 };
 
-/// Of every prime, N factors of the nodes of the tree, as many of the inverse transform, and the 2N powers of psi.
+/// Of every prime, N factors of the nodes of the tree, as many of the inverse transform, and the 2N
+/// powers of psi.
 struct Tables {
   const Factor *forward, *inverse;
   const u32* roots;
@@ -115,7 +122,8 @@ JALI_HD void cut(std::int32_t* to, u32 stride, Acc word, u32 levels, u32 base_lo
   }
 }
 
-/// Word i of X^(-body) times table `which`, which is polynomial c = i / N of the accumulator before the first step.
+/// Word i of X^(-body) times table `which`, which is polynomial c = i / N of the accumulator before
+/// the first step.
 template <class Acc>
 JALI_HD Acc first_word(const Shape& s, const Batch& b, std::size_t which, u32 i, u32 body) {
   const u32 N = s.N(), c = i >> s.log_n, index = ((i & (N - 1)) + body) & (2 * N - 1);
@@ -125,7 +133,8 @@ JALI_HD Acc first_word(const Shape& s, const Batch& b, std::size_t which, u32 i,
   return index >= N ? Acc{0} - word : word;
 }
 
-/// The number of a step's unit: exponents of its bits, summed over the set that the unit stands for.
+/// The number of a step's unit: exponents of its bits, summed over the set that the unit stands
+/// for.
 JALI_HD u32 unit_exponent(const Shape& s, const u32* bits, u32 unit, const Switch& switched) {
   if (s.rotation != Rotation::multi_bit) return switched(bits[unit]);
   u32 sum = 0;
@@ -135,8 +144,8 @@ JALI_HD u32 unit_exponent(const Shape& s, const u32* bits, u32 unit, const Switc
   return sum & switched.turn;
 }
 
-/// The factors of 8 points from p on of a row's bundle: sums of (X^e - 1) times the key of a unit, times 2^-32, canonical. key: of
-/// the row, the column, and point p.
+/// The factors of 8 points from p on of a row's bundle: sums of (X^e - 1) times the key of a unit,
+/// times 2^-32, canonical. key: of the row, the column, and point p.
 JALI_HD void bundle(u32 (&out)[8], const Sizes& z, const Shape& s, const Prime& prime,
                     const u32* key, const u32* roots, const u32* exponents, u32 p) {
   const u32 turn = 2 * z.N() - 1, odd = 2 * reversed(p, z.log_n) + 1;  // point p is psi^odd
@@ -155,7 +164,8 @@ JALI_HD void bundle(u32 (&out)[8], const Sizes& z, const Shape& s, const Prime& 
   for (u32 i = 0; i < 8; ++i) out[i] = canonical(total(sum[i], prime), prime.q);
 }
 
-/// The sums over the rows of 8 points from p on, a multiple of 8, of column c, times 2^-32 (or, of several units, 2^-64), in [0, 2q).
+/// The sums over the rows of 8 points from p on, a multiple of 8, of column c, times 2^-32 (or, of
+/// several units, 2^-64), in [0, 2q).
 JALI_HD void product(u32 (&out)[8], const Sizes& z, const Shape& s, const Prime& prime,
                      const u32* rows, const u32* key, const u32* roots, const u32* exponents, u32 c,
                      u32 p) {
@@ -195,8 +205,8 @@ JALI_HD void share(const Threads& threads, u32 thread, u32 tasks, const F& f) {
   }
 }
 
-/// One step of the accumulator, whose exponents are in place. At its end, when nobody reads them any more, each thread does
-/// at_end(thread).
+/// One step of the accumulator, whose exponents are in place. At its end, when nobody reads them
+/// any more, each thread does at_end(thread).
 template <class Acc, class Threads, class AtEnd>
 JALI_HD void take_step(const Sizes& z, const Shape& s, const Tables& tables, const u32* key,
                        const Memory<Acc>& at, const Threads& threads, const AtEnd& at_end) {
@@ -360,9 +370,9 @@ JALI_HD void rotate(const Sizes& z, const Shape& s, const Tables& tables, const 
   });
 }
 
-/// One polynomial of the key modulo prime i: words of the torus in standard form to points, times Prime::into_key. points: of a
-/// padded polynomial. polynomial: its number in the GGSW ciphertexts of the steps from `first` on; the first word of these is at
-/// `ggsws`.
+/// One polynomial of the key modulo prime i: words of the torus in standard form to points, times
+/// Prime::into_key. points: of a padded polynomial. polynomial: its number in the GGSW ciphertexts
+/// of the steps from `first` on; the first word of these is at `ggsws`.
 template <class Threads>
 JALI_HD void prepare(const Shape& s, const Tables& tables, u32* key, const void* ggsws, u32 first,
                      std::size_t polynomial, u32 i, u32* points, const Threads& threads) {

@@ -1,12 +1,13 @@
 // Residues modulo primes q of 27 bits, on integer units alone; a test also runs this on the host.
 //
-// A word holds 32 q. So a forward transform reduces no sum after its first pass, products by points take its values as they are, and
-// an inverse pass reduces its results only.
+// A word holds 32 q. So a forward transform reduces no sum after its first pass, products by points
+// take its values as they are, and an inverse pass reduces its results only.
 //
-// A transform (forward) takes the coefficients of a polynomial modulo X^N + 1 to its values at psi^(2 r + 1), with psi a primitive
-// root of order 2N: point p is that of r = the log2(N) bits of p reversed. Node j = 2^d + i of the tree of remainders, i < 2^d,
-// splits a polynomial modulo X^(2m) - c^2 into those modulo X^m - c and X^m + c, with c = psi^(the log2(N) bits of j reversed).
-// The inverse is N times too large: who prepares the key takes that into it.
+// A transform (forward) takes the coefficients of a polynomial modulo X^N + 1 to its values at
+// psi^(2 r + 1), with psi a primitive root of order 2N: point p is that of r = the log2(N) bits of
+// p reversed. Node j = 2^d + i of the tree of remainders, i < 2^d, splits a polynomial modulo
+// X^(2m) - c^2 into those modulo X^m - c and X^m + c, with c = psi^(the log2(N) bits of j
+// reversed). The inverse is N times too large: who prepares the key takes that into it.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,8 @@ struct Prime {
   u64 others;  // the product of the other primes, modulo 2^64
 };
 
-// In place of a comparison, minima take what would have been negative, because that is large modulo 2^32.
+// In place of a comparison, minima take what would have been negative, because that is large modulo
+// 2^32.
 JALI_HD u32 least(u32 a, u32 b) {
 #ifdef __CUDA_ARCH__
   return min(a, b);
@@ -92,15 +94,16 @@ JALI_HD u32 residue(std::int64_t word, u32 q) {
   return static_cast<u32>(r < 0 ? r + static_cast<std::int64_t>(q) : r);
 }
 
-// Back from residues. With s_i = x (M / q_i)^-1 mod q_i, M the product of all primes, x = sum_i s_i M / q_i - v M with the integer
-// v that is nearest to sum_i s_i / q_i, because |x| < M / 2. The sum of the fractions is taken in units of 2^-26. What is cut off
-// each of at most 5 of them is less than 1.25 units, so that v is right if |x| < (1/2 - 7 * 2^-26) M.
+// Back from residues. With s_i = x (M / q_i)^-1 mod q_i, M the product of all primes, x = sum_i s_i
+// M / q_i - v M with the integer v that is nearest to sum_i s_i / q_i, because |x| < M / 2. The sum
+// of the fractions is taken in units of 2^-26. What is cut off each of at most 5 of them is less
+// than 1.25 units, so that v is right if |x| < (1/2 - 7 * 2^-26) M.
 constexpr unsigned kMostPrimes = 5;
 JALI_HD u32 fraction(u32 s, const Prime& p) { return high_product(s, p.share); }
 JALI_HD u32 nearest_integer(u32 fractions) { return (fractions + (1u << 25)) >> 26; }
 
-/// Where word i of a polynomial lies, so that strides of 8 meet every bank of shared memory. If i or j is a multiple of 8,
-/// padded(i + j) = padded(i) + padded(j).
+/// Where word i of a polynomial lies, so that strides of 8 meet every bank of shared memory. If i
+/// or j is a multiple of 8, padded(i + j) = padded(i) + padded(j).
 JALI_HD constexpr u32 padded(u32 i) { return i + (i >> 3); }
 
 /// The factors of neighbouring nodes, the first at an even place if there are several.
@@ -135,7 +138,8 @@ JALI_HD void load(u32 (&x)[8], const u32* from) {
 #endif
 }
 
-/// Level S of a pass of `Levels`: the butterflies of the nodes 2^(depth + S) + node 2^S + b, b < 2^S.
+/// Level S of a pass of `Levels`: the butterflies of the nodes 2^(depth + S) + node 2^S + b, b <
+/// 2^S.
 template <int Levels, int S, bool inverse>
 JALI_HD void level(u32 (&x)[1 << Levels], const Factor* tree, const Prime& p, u32 depth, u32 node) {
   constexpr int kNodes = 1 << S, kHalf = (1 << Levels) / kNodes / 2;
@@ -154,8 +158,8 @@ JALI_HD void level(u32 (&x)[1 << Levels], const Factor* tree, const Prime& p, u3
     }
   }
 }
-/// `Levels` levels below a node at depth `depth`, on coefficients of equal distances. Forward: from [0, B) to [0, B + 2 Levels q), below
-/// 2^32. Inverse: from [0, 2q) to [0, 2q).
+/// `Levels` levels below a node at depth `depth`, on coefficients of equal distances. Forward: from
+/// [0, B) to [0, B + 2 Levels q), below 2^32. Inverse: from [0, 2q) to [0, 2q).
 template <int Levels, bool inverse>
 JALI_HD void levels(u32 (&x)[1 << Levels], const Factor* tree, const Prime& p, u32 depth,
                     u32 node) {
@@ -167,7 +171,8 @@ JALI_HD void levels(u32 (&x)[1 << Levels], const Factor* tree, const Prime& p, u
     if constexpr (Levels > 2) level<Levels, 2, inverse>(x, tree, p, depth, node);
     if constexpr (Levels > 1) level<Levels, 1, inverse>(x, tree, p, depth, node);
     level<Levels, 0, inverse>(x, tree, p, depth, node);
-    // Bit Levels - 1 - s of i says what the level s made of x[i]: 0, a sum; 1, a product, below 2q. The last of them is bit Levels - 1.
+    // Bit Levels - 1 - s of i says what the level s made of x[i]: 0, a sum; 1, a product, below 2q.
+    // The last of them is bit Levels - 1.
     JALI_UNROLL
     for (int i = 0; i < 1 << (Levels - 1); ++i) {
       int sums = 0;
@@ -178,9 +183,11 @@ JALI_HD void levels(u32 (&x)[1 << Levels], const Factor* tree, const Prime& p, u
   }
 }
 
-/// `Levels` levels of the tree from depth `depth` on, of a polynomial of 2^log_n coefficients, with log_n - depth - Levels a multiple
-/// of 3. t: one of 2^(log_n - Levels) tasks. x = load(i, padded(i)); store(i, padded(i), x): coefficients i, of which a task loads
-/// and stores 2^Levels of its own. Their stride is a multiple of 8, or they are 8 neighbours, the first at a multiple of 8.
+/// `Levels` levels of the tree from depth `depth` on, of a polynomial of 2^log_n coefficients, with
+/// log_n - depth - Levels a multiple of 3. t: one of 2^(log_n - Levels) tasks. x = load(i,
+/// padded(i)); store(i, padded(i), x): coefficients i, of which a task loads and stores 2^Levels of
+/// its own. Their stride is a multiple of 8, or they are 8 neighbours, the first at a multiple
+/// of 8.
 template <int Levels, bool inverse, class Load, class Store>
 JALI_HD void pass(const Factor* tree, const Prime& p, u32 log_n, u32 depth, u32 t, const Load& load,
                   const Store& store) {
@@ -196,7 +203,8 @@ JALI_HD void pass(const Factor* tree, const Prime& p, u32 log_n, u32 depth, u32 
   for (u32 i = 0; i < kSize; ++i) store(base + i * stride, first + i * next, x[i]);
 }
 
-/// Levels of the first pass of a forward transform and of the last of an inverse one, from 1 to 3; the other passes have three.
+/// Levels of the first pass of a forward transform and of the last of an inverse one, from 1 to 3;
+/// the other passes have three.
 JALI_HD u32 first_levels(u32 log_n) { return log_n % 3 == 0 ? 3 : log_n % 3; }
 template <bool inverse, class Load, class Store>
 JALI_HD void first_pass(const Factor* tree, const Prime& p, u32 log_n, u32 t, const Load& load,

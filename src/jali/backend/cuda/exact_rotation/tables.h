@@ -25,8 +25,9 @@ inline std::array<u32, kMostPrimes> primes() {
   return out;
 }
 
-/// What no coefficient of a step's product exceeds in absolute value: (k + 1) l N products of a digit, of at most 2^(g-1), and a
-/// word of the key, of at most 2^(w-1). Of several units, each of which X^e - 1 at most doubles, their sum. At most 2^119.
+/// What no coefficient of a step's product exceeds in absolute value: (k + 1) l N products of a
+/// digit, of at most 2^(g-1), and a word of the key, of at most 2^(w-1). Of several units, each of
+/// which X^e - 1 at most doubles, their sum. At most 2^119.
 inline double largest_product(const TfheConfig& config) {
   const double terms = static_cast<double>(config.k.value + 1) * config.rotation_gadget.levels *
                        static_cast<double>(config.N.value);
@@ -35,8 +36,8 @@ inline double largest_product(const TfheConfig& config) {
   return std::ldexp(terms * units,
                     config.rotation_gadget.base_log - 1 + torus_bits(config.torus) - 1);
 }
-/// The fewest primes whose product M is above twice that. The margin is more than what residues.h asks for, 14 * 2^-26 M, and the
-/// rounding of this computation.
+/// The fewest primes whose product M is above twice that. The margin is more than what residues.h
+/// asks for, 14 * 2^-26 M, and the rounding of this computation.
 inline u32 prime_count(const TfheConfig& config) {
   const double least = 2 * largest_product(config) * (1 + 0x1p-20);
   double product = 1;
@@ -122,8 +123,8 @@ inline std::size_t key_bytes(const Shape& s) {
   return static_cast<std::size_t>(s.steps) * s.primes * s.key_polynomials() * s.N() * sizeof(u32);
 }
 
-/// Where the arrays of a block lie: those that are used most come first, each in shared memory if it still fits, else in the
-/// block's part of the device's memory.
+/// Where the arrays of a block lie: those that are used most come first, each in shared memory if
+/// it still fits, else in the block's part of the device's memory.
 struct Layout {
   enum Array : std::uint8_t { sums, rows, acc, fractions, digits };
   static constexpr std::size_t kArrays = 5;
@@ -147,8 +148,9 @@ inline Layout layout(const Shape& s, std::size_t shared) {
   return out;
 }
 
-/// Blocks that rotate at once, each with a part of the scratch memory: `each` on a multiprocessor, but no more than ciphertexts, and
-/// no more than fit into 4 GiB of scratch memory, of which one block of the largest configuration takes 0.6.
+/// Blocks that rotate at once, each with a part of the scratch memory: `each` on a multiprocessor,
+/// but no more than ciphertexts, and no more than fit into 4 GiB of scratch memory, of which one
+/// block of the largest configuration takes 0.6.
 inline u32 blocks_of(const Layout& layout, u32 multiprocessors, u32 each, std::size_t count) {
   std::size_t blocks = std::min<std::size_t>(std::size_t{multiprocessors} * each, count);
   if (layout.scratch_bytes > 0) {

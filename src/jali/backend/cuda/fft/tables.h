@@ -16,14 +16,15 @@ inline Root unit(long double angle) {
   const long double pi = 3.14159265358979323846264338327950288L;
   return {static_cast<double>(std::cos(pi * angle)), static_cast<double>(std::sin(pi * angle))};
 }
-/// The angle of node q of depth d, in units of pi: 1/2 at the root; a/2 and a/2 + 1 for the children of a node of angle a.
+/// The angle of node q of depth d, in units of pi: 1/2 at the root; a/2 and a/2 + 1 for the
+/// children of a node of angle a.
 inline long double node_angle(int depth, std::size_t q) {
   long double angle = 0.5L;
   for (int t = depth - 1; t >= 0; --t) angle = angle / 2 + static_cast<long double>(q >> t & 1);
   return angle;
 }
-/// Twiddles of the levels from depth `depth` on, of `threads` threads that hold `blocks` blocks of 32 / blocks points
-/// each: [entry][thread], see forward_levels.
+/// Twiddles of the levels from depth `depth` on, of `threads` threads that hold `blocks` blocks of
+/// 32 / blocks points each: [entry][thread], see forward_levels.
 inline std::vector<Root> low_table(int depth, int threads, int blocks) {
   std::vector<Root> table;
   for (; blocks < 32; blocks *= 2, ++depth) {

@@ -1,4 +1,5 @@
-// The key product of digits that are already in NTT form, for hoisting: one ModUp serves many rotations.
+// The key product of digits that are already in NTT form, for hoisting: one ModUp serves many
+// rotations.
 #pragma once
 
 #include "jali/backend/cuda/common/shape.cuh"
@@ -6,8 +7,8 @@
 
 namespace jali::backend::cuda {
 
-/// acc_c = [acc_c +] sum_j sigma_g(ext_j) key[ids[j]][c]; ext: (digit, limb, batch, N); key: (digit,
-/// 2, limb, N).
+/// acc_c = [acc_c +] sum_j sigma_g(ext_j) key[ids[j]][c]; ext: (digit, limb, batch, N); key:
+/// (digit, 2, limb, N).
 struct Digits {
   std::uint32_t id[kMaxLimbs];
   int count;

@@ -1,4 +1,5 @@
-// Launches of the key product (key_product_kernel.cuh). If tiles are few, several blocks share the digits of one.
+// Launches of the key product (key_product_kernel.cuh). If tiles are few, several blocks share the
+// digits of one.
 #include "jali/backend/cuda/key_switch/key_product_kernel.cuh"
 
 namespace jali::backend::cuda {
@@ -41,7 +42,8 @@ void mod_up_key_product(const Context<W>& context, const BaseConversionPlan<W>& 
   with_passes<W>(context.log_n, at_use, [&]<int kM1, int kX1, int kM2, int kX2>() {
     using T = TileSize<W, kM2, kX2, false>;
     const unsigned tiles = 1u << (context.log_n - T::kLog), digits = plan.table.digits;
-    // If digits are many and blocks few, several blocks share a tile, in a cluster if the GPU has clusters.
+    // If digits are many and blocks few, several blocks share a tile, in a cluster if the GPU has
+    // clusters.
     const bool clusters = context.transforms.ntt_variant != NttVariant::two_pass;
     const unsigned wanted = std::clamp(std::max(1u, kThreadsWanted / T::kThreads) *
                                            context.processors / (tiles * rows * targets.count),
@@ -52,8 +54,8 @@ void mod_up_key_product(const Context<W>& context, const BaseConversionPlan<W>& 
     // If a tile is a row, sums through memory were as fast.
     const bool meets =
         kM1 > 0 && clusters && splits > 1 && splits <= kMostMeet && slots == per_split;
-    // Blocks that run together have the same target of the key and different tiles and rows; if L2 holds all of the key,
-    // they have different targets.
+    // Blocks that run together have the same target of the key and different tiles and rows; if L2
+    // holds all of the key, they have different targets.
     const std::size_t key_bytes = (std::size_t{2} * digits * targets.count * sizeof(S))
                                   << context.log_n;
     const bool rows_last = meets || key_bytes <= kKeyInL2;

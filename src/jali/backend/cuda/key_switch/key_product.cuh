@@ -1,4 +1,5 @@
-// The key product sum_j ModUp(digit_j) key_j: what follows convert_base (base_conversion.cuh) in a key switch.
+// The key product sum_j ModUp(digit_j) key_j: what follows convert_base (base_conversion.cuh) in a
+// key switch.
 #pragma once
 
 #include "jali/backend/cuda/base_conversion/base_conversion.cuh"
@@ -14,8 +15,8 @@ struct KeyDigits {
   std::uint32_t id[kMaxDigits] = {};
 };
 
-/// Terms of an outer sum. Term k has part k of the source, under sigma_g[k], and a key of its own; sigma_g[k](x0[k]) is
-/// added to the first accumulator.
+/// Terms of an outer sum. Term k has part k of the source, under sigma_g[k], and a key of its own;
+/// sigma_g[k](x0[k]) is added to the first accumulator.
 struct OuterTerms {
   const void* x0[kMaxParts];  // (target, batch, N)
   const void* key[kMaxParts];  // (digit, part, limb, N)
@@ -27,15 +28,15 @@ struct OuterTerms {
 };
 
 /// Finishes ModUp of every digit and multiplies it by the key: acc_c (target, rows, N) =
-/// sum_j ext_j key[id[j]][c] (+ the addend). ext: as convert_base leaves it; a digit's own limbs are
-/// read from x.
+/// sum_j ext_j key[id[j]][c] (+ the addend). ext: as convert_base leaves it; a digit's own limbs
+/// are read from x.
 template <class W>
 void mod_up_key_product(const Context<W>&, const BaseConversionPlan<W>&, const Targets&,
                         unsigned rows, void* acc0, void* acc1, const void* y, void* ext,
                         const Source& x, const KeyDigits& key, const ScaledAddendView<W>& addend);
 
-/// Finishes ModUp if the digits themselves are the result: ext goes from what convert_base leaves to NTT form,
-/// and a digit's own limbs are copied from x.
+/// Finishes ModUp if the digits themselves are the result: ext goes from what convert_base leaves
+/// to NTT form, and a digit's own limbs are copied from x.
 template <class W>
 void finish_mod_up(const Context<W>&, const BaseConversionPlan<W>&, const Targets&, unsigned rows,
                    const void* y, void* ext, const Source& x);

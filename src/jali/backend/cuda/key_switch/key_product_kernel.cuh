@@ -1,5 +1,6 @@
-// A block takes one tile of one target prime. It finishes ModUp of every digit on that tile (the last pass of the
-// transform) and multiplies the digits by the key's tiles: digits in NTT form never see device memory.
+// A block takes one tile of one target prime. It finishes ModUp of every digit on that tile (the
+// last pass of the transform) and multiplies the digits by the key's tiles: digits in NTT form
+// never see device memory.
 #pragma once
 
 #include <cuda_pipeline_primitives.h>
@@ -24,7 +25,8 @@ struct Rows {
   DirectConversion<W> direct;
 };
 
-// A tile of ModUp(digit) in NTT form, in the places of the last group; from memory at `from`, or computed.
+// A tile of ModUp(digit) in NTT form, in the places of the last group; from memory at `from`, or
+// computed.
 template <class W, bool kDirect, class T>
 __device__ __forceinline__ void mod_up_tile(const T& t, const Rows<W>& s, unsigned digit,
                                             unsigned target, unsigned row,
@@ -45,8 +47,8 @@ __device__ __forceinline__ void mod_up_tile(const T& t, const Rows<W>& s, unsign
   for (int e = 0; e < T::kHeld; ++e) x[e] = settled(x[e], t.prime);
 }
 
-// Sixteen bytes of a key, past L1. `policy`: a key that one ciphertext meets is read once and should not
-// push out of L2 what is read again.
+// Sixteen bytes of a key, past L1. `policy`: a key that one ciphertext meets is read once and
+// should not push out of L2 what is read again.
 template <class W>
 __device__ __forceinline__ Vector<W> streamed(const typename W::Stored* from,
                                               std::uint64_t policy) {
@@ -66,7 +68,8 @@ __device__ __forceinline__ std::uint64_t streaming_policy(bool once) {
   }
   return policy;
 }
-// Copies sixteen bytes to shared memory. They are not read again, and L2 may drop them for what is read next.
+// Copies sixteen bytes to shared memory. They are not read again, and L2 may drop them for what is
+// read next.
 __device__ __forceinline__ void fetch_last(void* to, const void* from, std::uint64_t policy) {
   asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(
                    static_cast<unsigned>(__cvta_generic_to_shared(to))),
@@ -88,19 +91,20 @@ __device__ __forceinline__ Sixteen<R> read_remote(const R* from, unsigned rank) 
   return v;
 }
 
-/// Digits share a tile's twiddles: what is not computed comes to shared memory once, behind the slots.
+/// Digits share a tile's twiddles: what is not computed comes to shared memory once, behind the
+/// slots.
 template <class W, int kX>
 constexpr Leaves kDigitLeaves =
     kOwnLeaves<W> == Leaves::loaded && kX > 0 ? Leaves::local : kOwnLeaves<W>;
 
-/// What becomes of the sums. nothing: they are written. adds: the addend is added first. outer: they are one term of an
-/// outer sum. meets: the blocks of a cluster share the digits of a tile; each adds the sums of all, and the addend if
-/// there is one, in its part of the tile.
+/// What becomes of the sums. nothing: they are written. adds: the addend is added first. outer:
+/// they are one term of an outer sum. meets: the blocks of a cluster share the digits of a tile;
+/// each adds the sums of all, and the addend if there is one, in its part of the tile.
 enum class Then { nothing, adds, outer, meets };
 
-/// slots: tiles of shared memory, one a digit; more digits go in several rounds, whose sums meet in acc.
-/// splits: blocks among which the digits of a tile are shared; each has sums of its own then, one after
-/// the other in acc, or in its first two slots, which is one round.
+/// slots: tiles of shared memory, one a digit; more digits go in several rounds, whose sums meet in
+/// acc. splits: blocks among which the digits of a tile are shared; each has sums of its own then,
+/// one after the other in acc, or in its first two slots, which is one round.
 template <class W, int kM, int kX, bool kDirect, Then kThen>
 __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
                                   (kDirect || kX > 0 ? 768 : 1024) /

@@ -1,4 +1,5 @@
-// ModUp, key switching and ModDown of one engine: which constants, which rows, and in which order their kernels run.
+// ModUp, key switching and ModDown of one engine: which constants, which rows, and in which order
+// their kernels run.
 #pragma once
 
 #include <map>

@@ -8,7 +8,8 @@
 
 namespace jali::backend::cuda {
 
-/// The position in the key of each of `primes`. Throws InvalidArgument if the key lacks one of them.
+/// The position in the key of each of `primes`. Throws InvalidArgument if the key lacks one of
+/// them.
 Limbs key_limbs(KeyView key, std::span<const PrimeIndex> primes);
 /// The same in bytes, for kernels that take many keys.
 void place_key(KeyView key, std::span<const PrimeIndex> primes, std::uint8_t (&limb)[kMaxLimbs]);

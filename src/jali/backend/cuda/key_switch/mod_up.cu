@@ -1,4 +1,5 @@
-// ModUp for its own sake (hoisting): the second pass of the digits' transforms, and a copy of each digit's own limbs.
+// ModUp for its own sake (hoisting): the second pass of the digits' transforms, and a copy of each
+// digit's own limbs.
 #include "jali/backend/cuda/key_switch/key_product_kernel.cuh"
 
 namespace jali::backend::cuda {

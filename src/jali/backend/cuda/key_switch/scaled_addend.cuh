@@ -1,6 +1,7 @@
-// ScaledAddend (rlwe_ops.h) as the kernels of the key product add it: a ciphertext times s = [P], added to the
-// accumulators of a key switch before ModDown, so that the division by P leaves the ciphertext itself. The ciphertext may
-// be a product, or a sum with another ciphertext, that exists nowhere in memory.
+// ScaledAddend (rlwe_ops.h) as the kernels of the key product add it: a ciphertext times s = [P],
+// added to the accumulators of a key switch before ModDown, so that the division by P leaves the
+// ciphertext itself. The ciphertext may be a product, or a sum with another ciphertext, that exists
+// nowhere in memory.
 #pragma once
 
 #include "jali/backend/cuda/common/shape.cuh"
@@ -9,7 +10,8 @@
 namespace jali::backend::cuda {
 
 /// Added on the limbs that the switched polynomial has, c = 0, 1:
-///   s a_c or, if b is given, s (a0 b0, a0 b1 + a1 b0); if x is given, also x_scalar x_c; and the constant, for c = 0.
+///   s a_c or, if b is given, s (a0 b0, a0 b1 + a1 b0); if x is given, also x_scalar x_c; and the
+///   constant, for c = 0.
 /// a and b lie as in the source that is switched.
 template <class W>
 struct ScaledAddendView {

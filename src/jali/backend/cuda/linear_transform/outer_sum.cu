@@ -1,5 +1,5 @@
-// The giant steps of a baby-step giant-step block: key products of several polynomials, each with a key of its own, are
-// summed in one kernel (key_product_kernel.cuh).
+// The giant steps of a baby-step giant-step block: key products of several polynomials, each with a
+// key of its own, are summed in one kernel (key_product_kernel.cuh).
 #include <algorithm>
 #include <numeric>
 

@@ -1,7 +1,8 @@
-// The baby steps and the inner sums of a linear transform in one kernel. A thread makes one residue of every rotation in
-// turn and keeps the sums in registers. Blocks go limb by limb: the first rotation brings a limb's digits to L2, where all
-// others read them; keys and weights are read once. The 32 residues of a warp come from 32 neighbours of a digit in another
-// order, so that single words cost no more than vectors.
+// The baby steps and the inner sums of a linear transform in one kernel. A thread makes one residue
+// of every rotation in turn and keeps the sums in registers. Blocks go limb by limb: the first
+// rotation brings a limb's digits to L2, where all others read them; keys and weights are read
+// once. The 32 residues of a warp come from 32 neighbours of a digit in another order, so that
+// single words cost no more than vectors.
 #include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/common/launch_choices.cuh"
 #include "jali/backend/cuda/linear_transform/rotated_sums.cuh"

@@ -23,9 +23,9 @@ void place(std::uint8_t (&to)[kMaxLimbs], View sum, ConstView operand) {
     to[i] = static_cast<std::uint8_t>(at.prime[i]);
 }
 
-// Assigns the terms of up to 64 sums, from next[g] on, to the columns of a launch. A column is one operand. Calls
-// open(column, operand) for each new column and put(column, g, weight) for each term. Returns the number of columns, at
-// most `capacity`.
+// Assigns the terms of up to 64 sums, from next[g] on, to the columns of a launch. A column is one
+// operand. Calls open(column, operand) for each new column and put(column, g, weight) for each
+// term. Returns the number of columns, at most `capacity`.
 template <class Open, class Put>
 int place_terms(std::span<const WeightedSum> sums, std::vector<std::size_t>& next, int capacity,
                 Open&& open, Put&& put) {

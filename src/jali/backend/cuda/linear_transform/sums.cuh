@@ -1,4 +1,5 @@
-// Sums over any number of operands. A launch takes as many terms as its parameters hold; the rest go to further launches.
+// Sums over any number of operands. A launch takes as many terms as its parameters hold; the rest
+// go to further launches.
 #pragma once
 
 #include <span>

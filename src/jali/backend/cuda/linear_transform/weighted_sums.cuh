@@ -1,5 +1,5 @@
-// out_c[g] = [out_c[g] +] sum_k a_c[k] b[g][k]: many sums over the same operands, which are read once for
-// up to kMaxSums of them.
+// out_c[g] = [out_c[g] +] sum_k a_c[k] b[g][k]: many sums over the same operands, which are read
+// once for up to kMaxSums of them.
 #pragma once
 
 #include <cstdint>

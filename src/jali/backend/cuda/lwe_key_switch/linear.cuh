@@ -1,4 +1,5 @@
-// Linear combinations of LWE ciphertexts, extraction from GLWE ciphertexts, and small uploads that graphs can record.
+// Linear combinations of LWE ciphertexts, extraction from GLWE ciphertexts, and small uploads that
+// graphs can record.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,8 @@ struct DeviceCombination {
   const std::int64_t* weight;
   const std::uint64_t* constant;
 };
-void combine(const Stream& stream, LweView out, ConstLweView in, const DeviceCombination& combination);
+void combine(const Stream& stream, LweView out, ConstLweView in,
+             const DeviceCombination& combination);
 void extract(const Stream& stream, const TfheConfig& config, void* out, const void* in,
              const std::uint32_t* coefficients, std::size_t rows, std::size_t per);
 /// Writes bytes that are kept in the parameters of kernels, so that a graph may contain it.

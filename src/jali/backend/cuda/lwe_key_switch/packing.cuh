@@ -1,4 +1,5 @@
-// The packing key switch: LWE ciphertexts as coefficients of GLWE ciphertexts, by plain products modulo 2^w.
+// The packing key switch: LWE ciphertexts as coefficients of GLWE ciphertexts, by plain products
+// modulo 2^w.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// ModDown, rescale and both merged (RlweOps::scale_down): division with rounding by the primes that are dropped. It
-// follows convert_base (base_conversion.cuh).
+// ModDown, rescale and both merged (RlweOps::scale_down): division with rounding by the primes that
+// are dropped. It follows convert_base (base_conversion.cuh).
 #pragma once
 
 #include "jali/backend/cuda/base_conversion/base_conversion.cuh"
@@ -16,8 +16,8 @@ struct ModDownView {
   Limbs source;  // limb of x of an output's limb, kSkip for none
 };
 
-/// A residue of the result: converted divide + kept keep + addend, the last two terms if they are there. The addend is
-/// canonical.
+/// A residue of the result: converted divide + kept keep + addend, the last two terms if they are
+/// there. The addend is canonical.
 template <class W>
 __device__ __forceinline__ typename W::Stored mod_down_residue(
     typename W::R converted, const Factor<typename W::R>& divide, bool has_kept,
@@ -30,15 +30,16 @@ __device__ __forceinline__ typename W::Stored mod_down_residue(
   return has_addend ? W::canonical(W::add_mod(W::load(sum), W::load(addend), prime)) : sum;
 }
 
-/// ModDown in one launch (one_pass.cu), without convert_base: for 32-bit words, if a transform takes one pass and few
-/// limbs are dropped.
+/// ModDown in one launch (one_pass.cu), without convert_base: for 32-bit words, if a transform
+/// takes one pass and few limbs are dropped.
 template <class W>
 bool mod_down_takes_one_pass(const Context<W>&, const BaseConversionPlan<W>&);
 template <class W>
 void mod_down_in_one_pass(const Context<W>&, const BaseConversionPlan<W>&, const Targets&,
                           unsigned rows, const void* y, const ModDownView&);
 
-/// ModDown for few long rows, input in coefficient form; and whether it is faster than mod_down_kernel.
+/// ModDown for few long rows, input in coefficient form; and whether it is faster than
+/// mod_down_kernel.
 template <class W>
 bool mod_down_has_few_rows(const Context<W>&, const BaseConversionPlan<W>&, unsigned rows);
 template <class W>

@@ -1,5 +1,6 @@
-// Mathematics: mod_down.cu. One launch: residues are converted where the transform reads a row and divided where it
-// writes it, so that conversions never see memory. Few long rows are converted before, and divided in the same way.
+// Mathematics: mod_down.cu. One launch: residues are converted where the transform reads a row and
+// divided where it writes it, so that conversions never see memory. Few long rows are converted
+// before, and divided in the same way.
 #include "jali/backend/cuda/mod_down/mod_down.cuh"
 #include "jali/backend/cuda/ntt/transform.cuh"
 
@@ -7,8 +8,8 @@ namespace jali::backend::cuda {
 
 namespace {
 
-/// kLimbs: limbs of the digit, 1 or 2, which are read together. 0: the digit has `count` limbs, which are read one after
-/// the other, as more registers would spill.
+/// kLimbs: limbs of the digit, 1 or 2, which are read together. 0: the digit has `count` limbs,
+/// which are read one after the other, as more registers would spill.
 template <class W, int kLimbs>
 struct ConversionLoad {
   using R = typename W::R;

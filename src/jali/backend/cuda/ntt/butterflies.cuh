@@ -1,5 +1,5 @@
-// Groups of stages in registers. One loop of butterflies serves the rows of one_pass.cuh and the tiles of tile.cuh; they
-// differ in where they look up the twiddles of a group.
+// Groups of stages in registers. One loop of butterflies serves the rows of one_pass.cuh and the
+// tiles of tile.cuh; they differ in where they look up the twiddles of a group.
 #pragma once
 
 #include "jali/backend/cuda/common/word.cuh"
@@ -7,15 +7,16 @@
 
 namespace jali::backend::cuda {
 
-/// How a group reads its twiddles (tables.cuh): as they are; where threads hold neighbouring blocks, leaves
-/// side by side for the threads; or the first of them alone, the others computed; the same from a block's own copy.
+/// How a group reads its twiddles (tables.cuh): as they are; where threads hold neighbouring
+/// blocks, leaves side by side for the threads; or the first of them alone, the others computed;
+/// the same from a block's own copy.
 enum class Twiddles { shared, leaves, computed, fetched };
 /// Of such a copy the entries that all blocks have alike: the table's first.
 constexpr int kAlike = 16;
 
-// One of kG stages on 2^kG registers: 2^kS butterflies share a twiddle each. twiddles(kS, a) is that of group a; in the
-// notation of tables.cuh it is psi^brv(a) times that of group 0. kComputed: it is computed so, with psi^brv(a) =
-// twiddles.factor(a). kSmall: the residues are in [0, 2q).
+// One of kG stages on 2^kG registers: 2^kS butterflies share a twiddle each. twiddles(kS, a) is
+// that of group a; in the notation of tables.cuh it is psi^brv(a) times that of group 0. kComputed:
+// it is computed so, with psi^brv(a) = twiddles.factor(a). kSmall: the residues are in [0, 2q).
 template <class W, bool kInverse, bool kComputed, int kG, int kS, bool kSmall, class Lookup>
 __device__ __forceinline__ void stage(typename W::R* x, const Lookup& twiddles,
                                       const typename W::Prime& prime) {
@@ -56,8 +57,8 @@ __device__ __forceinline__ void stages(typename W::R* x, const Lookup& twiddles,
   }
 }
 
-// The entries of a table that nothing writes while the kernel runs. __restrict__ of a parameter lets the compiler read
-// them through the read-only path; that of a member does not.
+// The entries of a table that nothing writes while the kernel runs. __restrict__ of a parameter
+// lets the compiler read them through the read-only path; that of a member does not.
 template <class W>
 __device__ __forceinline__ typename W::Twiddle entry(const typename W::Twiddle* __restrict__ table,
                                                      int i) {

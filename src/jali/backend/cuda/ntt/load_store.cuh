@@ -1,5 +1,6 @@
-// How a transform reads and writes memory. Its first reading and its last writing of every residue are function
-// objects, so that work on single residues (scaling, base conversion, sums) needs no pass of its own.
+// How a transform reads and writes memory. Its first reading and its last writing of every residue
+// are function objects, so that work on single residues (scaling, base conversion, sums) needs no
+// pass of its own.
 //
 //   struct Load {   // every residue that goes in, once
 //     template <int V>
@@ -10,21 +11,25 @@
 //     __device__ void operator()(const Row<W>& row, int k, const typename W::R (&x)[V]) const;
 //   };
 //
-// If rows take one pass, a Load may instead read all residues of a thread at once, x[r] from place k(r):
+// If rows take one pass, a Load may instead read all residues of a thread at once, x[r] from place
+// k(r):
 //     template <int kCount, class K>
 //     __device__ void whole(const Row<W>& row, K&& k, typename W::R (&x)[kCount]) const;
-// For an inverse, a Load that reads in one of several ways may decide once a row: it calls f(read), and read(k, x) reads:
+// For an inverse, a Load that reads in one of several ways may decide once a row: it calls f(read),
+// and read(k, x) reads:
 //     template <class F>
 //     __device__ void reading(const Row<W>& row, F&& f) const;
-// A Load with a type LimbsFirst has the limbs of one batch entry follow each other in the order of blocks.
-// A Store may read words of its own before it is called; it is then given them as one more argument:
+// A Load with a type LimbsFirst has the limbs of one batch entry follow each other in the order of
+// blocks. A Store may read words of its own before it is called; it is then given them as one more
+// argument:
 //     template <int V>
 //     __device__ Words<V> ahead(const Row<W>& row, int k) const;
 //
 // Both take the V residues k, k + 1, .., k + V - 1 of a row: V words are up to 16 bytes and k is a
-// multiple of V, so read_words and write_words move them at once. load may leave any values below 2q
-// (w32, w64) or within (-8q, 8q) (w52); store is given lazy values, which W::store makes canonical.
-// Every residue of a row is loaded before any of the row is stored: a block may be transformed in place.
+// multiple of V, so read_words and write_words move them at once. load may leave any values below
+// 2q (w32, w64) or within (-8q, 8q) (w52); store is given lazy values, which W::store makes
+// canonical. Every residue of a row is loaded before any of the row is stored: a block may be
+// transformed in place.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The negacyclic transform on the GPU, in place. transform (transform.cuh) is the same with a load and a store of the
-// caller's.
+// The negacyclic transform on the GPU, in place. transform (transform.cuh) is the same with a load
+// and a store of the caller's.
 #pragma once
 
 #include <cstdint>

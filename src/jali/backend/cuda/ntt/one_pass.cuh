@@ -1,12 +1,12 @@
 // Mathematics: butterflies.cuh. A row crosses device memory once.
 //
-// Kernel. A row of N = 2^kLogN residues lies in the registers of a cluster of 2^kLogC blocks, 2^kHeld
-// residues a thread. Stages go in groups of up to kHeld that stay in registers. Before group k the row
-// has split into sub-blocks of L_k = kLogN - start_k stages; a thread's unit in the group is 2^g residues,
-// 2^(L_k - g) apart, of one sub-block. Between groups residues change places within their sub-block:
-// across the cluster after the first group (each block then holds a contiguous part of the row), within
-// a block or a warp afterwards. In the end a warp holds a contiguous piece, which it turns over in
-// shared memory to write 16 bytes a thread.
+// Kernel. A row of N = 2^kLogN residues lies in the registers of a cluster of 2^kLogC blocks,
+// 2^kHeld residues a thread. Stages go in groups of up to kHeld that stay in registers. Before
+// group k the row has split into sub-blocks of L_k = kLogN - start_k stages; a thread's unit in the
+// group is 2^g residues, 2^(L_k - g) apart, of one sub-block. Between groups residues change places
+// within their sub-block: across the cluster after the first group (each block then holds a
+// contiguous part of the row), within a block or a warp afterwards. In the end a warp holds a
+// contiguous piece, which it turns over in shared memory to write 16 bytes a thread.
 #pragma once
 
 #include <cuda_pipeline_primitives.h>
@@ -28,8 +28,8 @@ constexpr int kMostBlocks = 24;
 constexpr int kMostBlocks = 32;
 #endif
 
-/// kPerSm: threads that an SM holds at a time, which decides how many registers each has. kLeaf: stages of the
-/// last group, as the tables have them.
+/// kPerSm: threads that an SM holds at a time, which decides how many registers each has. kLeaf:
+/// stages of the last group, as the tables have them.
 template <class W, int kLogN_, int kLogC_, int kHeld_, int kPerSm, bool kComputed_ = false,
           int kLeaf = last_group_size(kLogN_, kHeld_)>
 struct RowShape {
@@ -61,9 +61,9 @@ struct RowShape {
   static_assert(kLogC <= size(0) && kLogC <= size(1),
                 "an exchange across blocks moves whole units");
 
-  /// Where residue i of the tile lies in shared memory: 16 bytes of padding in 128 (a column of vectors
-  /// meets every bank), and as many words after a sub-block of a part of a warp as it has threads, so
-  /// that the parts meet different banks. Additive over numbers without common bits.
+  /// Where residue i of the tile lies in shared memory: 16 bytes of padding in 128 (a column of
+  /// vectors meets every bank), and as many words after a sub-block of a part of a warp as it has
+  /// threads, so that the parts meet different banks. Additive over numbers without common bits.
   static constexpr __host__ __device__ int place(int i) {
     constexpr int kSub = length(kLast - 1), kParts = threads(kLast - 1);
     constexpr int kLine = kWord == 4 ? 5 : 4;
@@ -73,9 +73,9 @@ struct RowShape {
   }
   static constexpr std::size_t kBarrier =  // where a cluster's barrier lies, after the tile
       (static_cast<std::size_t>(kWord) * place((1 << kTile) - 1) + kWord + 7) / 8 * 8;
-  /// Few rows wait for what they read: their blocks fetch the twiddles that they need before anything else, as
-  /// [kAlike] of the table's first, [stage][2^kTree] of the last group's (the first of each block of 2^kLeaf),
-  /// and the stages between as in a table of 2^kTree.
+  /// Few rows wait for what they read: their blocks fetch the twiddles that they need before
+  /// anything else, as [kAlike] of the table's first, [stage][2^kTree] of the last group's (the
+  /// first of each block of 2^kLeaf), and the stages between as in a table of 2^kTree.
   static constexpr bool kFetches = kComputed && kLogC > 0 && kHeld == 4;
   static constexpr int kTree =
       start(kLast) - kLogC;  // log2 of the tile's blocks where the last group begins
@@ -403,8 +403,8 @@ struct RowWorker {
   }
 };
 
-/// Blocks (rank in the row, batch entry, limb), or the last two in the other order. scales: a factor a limb for the inverse's last step, or
-/// null for N^-1 from n_inverse, a factor a prime.
+/// Blocks (rank in the row, batch entry, limb), or the last two in the other order. scales: a
+/// factor a limb for the inverse's last step, or null for N^-1 from n_inverse, a factor a prime.
 template <class W, class S, bool kInverse, class Load, class Store>
 __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     row_kernel(const __grid_constant__ Load load, const __grid_constant__ Store store,

@@ -1,5 +1,5 @@
-// The seam of variants/: transforms that the engine chooses only when it is told to. The families see this interface
-// alone.
+// The seam of variants/: transforms that the engine chooses only when it is told to. The families
+// see this interface alone.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace jali::backend::cuda {
 
-/// ntt and intt of a whole block (ntt.cuh) in another way than by butterflies. What a kernel reads or writes for a
-/// transform of its own (transform.cuh) goes by butterflies always.
+/// ntt and intt of a whole block (ntt.cuh) in another way than by butterflies. What a kernel reads
+/// or writes for a transform of its own (transform.cuh) goes by butterflies always.
 template <class W>
 class OtherTransform {
  public:
@@ -25,8 +25,8 @@ class OtherTransform {
                    unsigned batch, int log_n) const = 0;
 };
 
-/// The transform that `chosen` names in variants/, or null: for butterflies, and for a word or a GPU (of this compute
-/// capability) that the variant does not serve.
+/// The transform that `chosen` names in variants/, or null: for butterflies, and for a word or a
+/// GPU (of this compute capability) that the variant does not serve.
 template <class W>
 std::shared_ptr<const OtherTransform<W>> other_transform(const Stream& stream, NttVariant chosen,
                                                          int capability, const Config& config,

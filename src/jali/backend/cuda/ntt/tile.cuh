@@ -1,10 +1,11 @@
 // Mathematics: butterflies.cuh.
 //
-// What a thread block does to a tile of a row: some stages of the transform, 16 or 8 residues a thread in registers, in
-// groups of stages between which the tile is exchanged through shared memory. The first stages of a row work on tiles of
-// columns (element row * stride + column), the others on the contiguous blocks that are left. The residues come from and
-// go to wherever a kernel says: two_pass.cuh is the transform in two passes over such tiles, base_conversion/,
-// key_switch/ and mod_down/ put work of their own before and after a pass.
+// What a thread block does to a tile of a row: some stages of the transform, 16 or 8 residues a
+// thread in registers, in groups of stages between which the tile is exchanged through shared
+// memory. The first stages of a row work on tiles of columns (element row * stride + column), the
+// others on the contiguous blocks that are left. The residues come from and go to wherever a kernel
+// says: two_pass.cuh is the transform in two passes over such tiles, base_conversion/, key_switch/
+// and mod_down/ put work of their own before and after a pass.
 #pragma once
 
 #include "jali/backend/cuda/common/device.cuh"
@@ -23,9 +24,9 @@ struct alignas(16) Sixteen {
 template <class W>
 using Vector = Sixteen<typename W::Stored>;
 
-/// Twiddles of the last group of a contiguous tile: as the table has them; the first of a stage and the
-/// others' factors, for one more product (butterflies.cuh); from a copy in shared memory of what the
-/// tile needs (fetch_twiddles).
+/// Twiddles of the last group of a contiguous tile: as the table has them; the first of a stage and
+/// the others' factors, for one more product (butterflies.cuh); from a copy in shared memory of
+/// what the tile needs (fetch_twiddles).
 enum class Leaves { loaded, computed, local };
 /// Products of 32-bit words cost less than reading the table.
 template <class W>
@@ -48,8 +49,8 @@ struct TilePass {
     return u;
   }
 
-  /// Where element i of the tile lies in shared memory. Contiguous tiles: 16 bytes after every 128, so
-  /// that threads that hold 64 consecutive bytes meet different banks with 16-byte accesses.
+  /// Where element i of the tile lies in shared memory. Contiguous tiles: 16 bytes after every 128,
+  /// so that threads that hold 64 consecutive bytes meet different banks with 16-byte accesses.
   static __device__ __forceinline__ constexpr unsigned padded(unsigned i) {
     constexpr int kUnit = sizeof(R) == 4 ? 4 : 3;  // log2 of the words in 64 bytes
     return i + (kColumns ? (i >> (kUnit + 4)) << kUnit : (i >> (kUnit + 1)) << (kUnit - 2));
@@ -73,8 +74,8 @@ struct TilePass {
     }
   }
 
-  /// Where a unit of the group of g stages from stage u lies: its first element in the tile, log2 of
-  /// the distance between its elements, and its node at stage u, counted within the tile.
+  /// Where a unit of the group of g stages from stage u lies: its first element in the tile, log2
+  /// of the distance between its elements, and its node at stage u, counted within the tile.
   struct Unit {
     unsigned local, node, gap;
   };
@@ -101,8 +102,9 @@ struct TilePass {
     return ((local >> kX) << (log_n - kM)) + (local & ((1u << kX) - 1));
   }
 
-  // Element e of group kK of this thread is element base + offset(e) of the tile. The two have no bit
-  // in common, so that padded and place are sums as well, and what belongs to e is known when compiling.
+  // Element e of group kK of this thread is element base + offset(e) of the tile. The two have no
+  // bit in common, so that padded and place are sums as well, and what belongs to e is known when
+  // compiling.
   template <int kK>
   __device__ __forceinline__ unsigned base() const {
     return unit(thread, begin_of(kK), size_of(kK)).local;
@@ -123,8 +125,9 @@ struct TilePass {
       f(e, first + (kColumns ? spread(o) : o));
     }
   }
-  /// Twiddles of a contiguous tile: entry 2^(kX + s) + i is node i of the tile's stage s; in the last
-  /// group's stages, which begin at entry `units`, entry F units + i is leaf i of run F, as in the table.
+  /// Twiddles of a contiguous tile: entry 2^(kX + s) + i is node i of the tile's stage s; in the
+  /// last group's stages, which begin at entry `units`, entry F units + i is leaf i of run F, as in
+  /// the table.
   static constexpr unsigned kTwiddles = kSize;
   /// Has them copied to `to`: this thread's share, 16 bytes at a time.
   template <class Copy>
@@ -153,8 +156,8 @@ struct TilePass {
     for (unsigned e = 0; e < kHeld / kV; ++e) f(e, (thread + e * kThreads) * kV);
   }
 
-  /// Twiddles of a group that starts at stage t, on that stage's block `node`. A local table, which is shared memory,
-  /// counts stages as a transform of the tile alone would.
+  /// Twiddles of a group that starts at stage t, on that stage's block `node`. A local table, which
+  /// is shared memory, counts stages as a transform of the tile alone would.
   template <bool kLeaf>
   struct TileTwiddles {
     const typename W::Twiddle* table;
@@ -245,8 +248,8 @@ struct TileSize {
   static constexpr std::size_t kBytes = kPadded * sizeof(typename W::R);
 };
 
-/// Stages of the last group of these passes, which the layout of the twiddles depends on: the same for both, if there is
-/// a choice.
+/// Stages of the last group of these passes, which the layout of the twiddles depends on: the same
+/// for both, if there is a choice.
 template <class W>
 int tile_leaf_stages(int log_n) {
   return last_group_size(log_n <= kSinglePassUpTo ? log_n : contiguous_stages(log_n), kPassHeld<W>);

@@ -1,5 +1,5 @@
-// The transform with the caller's load and store (load_store.cuh). A file that includes this one compiles the kernels for
-// its own loads and stores.
+// The transform with the caller's load and store (load_store.cuh). A file that includes this one
+// compiles the kernels for its own loads and stores.
 #pragma once
 
 #include <algorithm>
@@ -105,9 +105,10 @@ struct Transform {
   }
 };
 
-/// Transforms limb_count * batch rows of N = 2^log_n. work is a block of their shape that a variant of
-/// several passes keeps its intermediate rows in: it may be what load reads from and store writes to.
-/// scales: of the inverse, a factor a limb in place of N^-1 (which is then part of it), or null.
+/// Transforms limb_count * batch rows of N = 2^log_n. work is a block of their shape that a variant
+/// of several passes keeps its intermediate rows in: it may be what load reads from and store
+/// writes to. scales: of the inverse, a factor a limb in place of N^-1 (which is then part of it),
+/// or null.
 template <class W, bool kInverse, class Load, class Store>
 void transform(const Stream& stream, const Tables<W>& tables, const Load& load, const Store& store,
                typename W::Stored* work, const Limbs& limbs, unsigned limb_count, unsigned batch,
@@ -128,8 +129,9 @@ void transform(const Stream& stream, const Tables<W>& tables, const Load& load, 
   }
 }
 
-/// Whether transform_once() is possible. It is for a load and a store that must see every residue exactly once in one
-/// kernel, so a row has to take one pass. Only the engine's own choice of kernel is compiled for them.
+/// Whether transform_once() is possible. It is for a load and a store that must see every residue
+/// exactly once in one kernel, so a row has to take one pass. Only the engine's own choice of
+/// kernel is compiled for them.
 constexpr int kOnceUpTo = 14;
 template <class W>
 bool transforms_once(const Tables<W>& tables, int log_n) {

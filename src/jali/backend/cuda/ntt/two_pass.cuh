@@ -1,5 +1,5 @@
-// The transform in two passes over tiles (tile.cuh): a row crosses device memory twice. Rows go through both passes in
-// chunks that stay in L2.
+// The transform in two passes over tiles (tile.cuh): a row crosses device memory twice. Rows go
+// through both passes in chunks that stay in L2.
 #pragma once
 
 #include "jali/backend/cuda/common/device.cuh"
@@ -39,7 +39,8 @@ struct PassWorker {
     const R one[1] = {x};
     store(row, static_cast<int>(place), one);
   }
-  /// f(place in the tile) for residues of a contiguous tile, neighbouring threads at neighbouring places.
+  /// f(place in the tile) for residues of a contiguous tile, neighbouring threads at neighbouring
+  /// places.
   template <class F>
   __device__ __forceinline__ void each_beside(F&& f) const {
 #pragma unroll

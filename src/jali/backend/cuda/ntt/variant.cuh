@@ -18,8 +18,8 @@ enum class NttVariant {
   tensor,       // variants/tensor_ntt.cu: the same on INT8 tensor cores; w32
 };
 
-/// The engine's own choice (measured, as launch_choices.cuh): computing twiddles pays if loads of 32-bit words are the bound;
-/// at 2^17 rows of 64-bit words leave an SM one block.
+/// The engine's own choice (measured, as launch_choices.cuh): computing twiddles pays if loads of
+/// 32-bit words are the bound; at 2^17 rows of 64-bit words leave an SM one block.
 template <class W>
 constexpr NttVariant own_choice(int log_n) {
   if (std::is_same_v<W, W64> && log_n == 17) return NttVariant::two_pass;
@@ -36,9 +36,9 @@ constexpr int leaf_stages(NttVariant variant, int log_n) {
              : last_group_size(log_n, RowChoice<W, false>::held(log_n));
 }
 
-/// The kernels of butterflies behind a choice on a GPU of this compute capability: of transforms with a
-/// caller's load and store always, of the others but for matrix products. Clusters need 9; 12 has 99 KB of
-/// shared memory for a block, where an eighth of 2^17 64-bit residues takes 147.
+/// The kernels of butterflies behind a choice on a GPU of this compute capability: of transforms
+/// with a caller's load and store always, of the others but for matrix products. Clusters need 9;
+/// 12 has 99 KB of shared memory for a block, where an eighth of 2^17 64-bit residues takes 147.
 template <class W>
 constexpr NttVariant butterflies(NttVariant chosen, int log_n, int capability) {
   const bool too_large = capability >= 12 && sizeof(typename W::R) == 8 && log_n == 17;

@@ -1,8 +1,9 @@
-// One thread makes one ChaCha20 block: consecutive threads hold consecutive pieces of the stream, and thread blocks hold
-// chunks of it. Samplers that reject words take the accepted ones in stream order: a thread's place is the number of words
-// that all threads before it accepted. A chunk publishes its count as soon as it is known and waits for those of the chunks
-// before it; chunks are handed out in order, so that those it waits for are running. A row has as many chunks as it almost
-// surely needs; if they are too few, the last chunk goes on alone.
+// One thread makes one ChaCha20 block: consecutive threads hold consecutive pieces of the stream,
+// and thread blocks hold chunks of it. Samplers that reject words take the accepted ones in stream
+// order: a thread's place is the number of words that all threads before it accepted. A chunk
+// publishes its count as soon as it is known and waits for those of the chunks before it; chunks
+// are handed out in order, so that those it waits for are running. A row has as many chunks as it
+// almost surely needs; if they are too few, the last chunk goes on alone.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -78,7 +79,8 @@ __device__ unsigned chunks_before(std::uint32_t* counts, unsigned chunk, unsigne
   return sum;
 }
 
-// Takes words of 4 bytes if q < 2^32, else of 8, masked to the length of q, and keeps those below q.
+// Takes words of 4 bytes if q < 2^32, else of 8, masked to the length of q, and keeps those below
+// q.
 template <class Raw, class Stored>
 __device__ void uniform_chunk(const ChachaKey& key, std::uint64_t nonce, Raw q, unsigned n,
                               Stored* out, std::uint32_t* counts, unsigned chunk, unsigned chunks) {
@@ -206,8 +208,8 @@ RowModuli by_value(const Moduli& moduli) {
   return out;
 }
 
-/// Chunks of `words` words each that hold `count` survivors, of which every word is one with chance `p`: some
-/// standard deviations beyond the mean.
+/// Chunks of `words` words each that hold `count` survivors, of which every word is one with chance
+/// `p`: some standard deviations beyond the mean.
 unsigned chunks_for(double count, double p, unsigned words, double deviations) {
   const double mean = count / p;
   const double enough = mean + deviations * std::sqrt(mean * (1 - p) / p);

@@ -18,8 +18,8 @@ struct SampledModulus {
 };
 using Moduli = std::vector<SampledModulus>;
 
-/// By how many standard deviations the words that the first launch makes exceed the mean number that is needed. If they
-/// are too few nevertheless, one thread block makes the rest.
+/// By how many standard deviations the words that the first launch makes exceed the mean number
+/// that is needed. If they are too few nevertheless, one thread block makes the rest.
 constexpr double kDeviations = 6;
 
 /// Row (i, b) is random::sample_uniform of stream (index + b) << 16 | moduli[i].index. scratch: of
@@ -33,8 +33,8 @@ void sample_uniform(const Stream& stream, const Shape& shape, const Moduli& modu
                     void* out, double deviations = kDeviations);
 
 /// Row (i, b) is values b N .. of random::sample_ternary or sample_error from `nonce`, modulo
-/// moduli[i], in coefficient form. integers: batch * N bytes, secret; scratch: of small_scratch(batch * N)
-/// bytes, zeros, for Small::ternary.
+/// moduli[i], in coefficient form. integers: batch * N bytes, secret; scratch: of
+/// small_scratch(batch * N) bytes, zeros, for Small::ternary.
 std::size_t small_scratch(std::size_t count, double deviations = kDeviations);
 template <class W>
 void sample_small(const Stream& stream, const Shape& shape, const Moduli& moduli, Small kind,

@@ -1,6 +1,6 @@
-// Words are sorted by their upper 62 bits; the two others carry the value: 0, 1 for 1, 2 for -1. The sort is Batcher's
-// bitonic network, whose comparisons depend on the size alone. Steps of short distance run on a tile in shared memory,
-// each other step is a launch of its own.
+// Words are sorted by their upper 62 bits; the two others carry the value: 0, 1 for 1, 2 for -1.
+// The sort is Batcher's bitonic network, whose comparisons depend on the size alone. Steps of short
+// distance run on a tile in shared memory, each other step is a launch of its own.
 #include <algorithm>
 
 #include "jali/backend/cuda/common/device.cuh"

@@ -15,8 +15,9 @@ constexpr std::uint64_t kSparseKey = ~std::uint64_t{3};
 /// Bytes of scratch memory, secret, for N = 2^log_n.
 std::size_t sparse_scratch(int log_n);
 
-/// values: random::sample_sparse_ternary from `nonce`, if `draw` is the first draw whose keys differ: draw 0 unless
-/// something happened that does once in 2^31 draws. scratch begins with a 32-bit word that is 0 if they do.
+/// values: random::sample_sparse_ternary from `nonce`, if `draw` is the first draw whose keys
+/// differ: draw 0 unless something happened that does once in 2^31 draws. scratch begins with a
+/// 32-bit word that is 0 if they do.
 void sample_sparse(const Stream& stream, int log_n, unsigned weight,
                    std::span<const std::uint8_t, 32> seed, std::uint64_t nonce, unsigned draw,
                    void* scratch, std::int8_t* values, std::uint64_t key_bits = kSparseKey);

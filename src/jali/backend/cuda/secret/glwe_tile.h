@@ -1,9 +1,10 @@
 // The formulas of encryption under a GLWE secret (glwe.cu), which a test also runs on the host.
 //
-// Coefficient t of A S, for binary S, is the sum over i < N of s_i a_(t-i), with a_(-j) = -a_(N-j). It is summed over tiles of
-// `tile` coefficients t and of as many i. Of A a tile needs the window of 2 tile words from a_(t0 - i0 - tile) on, with t0 and
-// i0 the first of its t and i. A thread has 8 neighbouring coefficients, and takes 8 neighbouring bits at a time, for which
-// it holds 16 words: each step of 64 masked sums reads 8 words.
+// Coefficient t of A S, for binary S, is the sum over i < N of s_i a_(t-i), with a_(-j) = -a_(N-j).
+// It is summed over tiles of `tile` coefficients t and of as many i. Of A a tile needs the window
+// of 2 tile words from a_(t0 - i0 - tile) on, with t0 and i0 the first of its t and i. A thread has
+// 8 neighbouring coefficients, and takes 8 neighbouring bits at a time, for which it holds 16
+// words: each step of 64 masked sums reads 8 words.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@ namespace jali::backend::cuda::glwe {
 constexpr unsigned kEach = 8;  // coefficients of a thread
 constexpr unsigned kMostTile = 2048;
 
-/// Where word e of a window lies in shared memory. A word of padding after every 8 lets the threads of a warp, which read 8
-/// words apart, read different banks.
+/// Where word e of a window lies in shared memory. A word of padding after every 8 lets the threads
+/// of a warp, which read 8 words apart, read different banks.
 JALI_HD constexpr unsigned place(unsigned e) { return e + e / kEach; }
 JALI_HD constexpr unsigned window_words(unsigned tile) { return place(2 * tile); }
 
@@ -37,8 +38,8 @@ JALI_HD std::uint8_t packed(const std::uint8_t* bits) {
   return static_cast<std::uint8_t>(byte);
 }
 
-/// sum[j] += what tile i gives to the coefficients 8 thread + j of tile t. window: of these tiles, at place(); bits: of tile
-/// i, packed. No branch and no address depends on a bit.
+/// sum[j] += what tile i gives to the coefficients 8 thread + j of tile t. window: of these tiles,
+/// at place(); bits: of tile i, packed. No branch and no address depends on a bit.
 template <class Word>
 JALI_HD void add_tile(Word (&sum)[kEach], const Word* window, const std::uint8_t* bits,
                       unsigned tile, unsigned thread) {
@@ -66,7 +67,8 @@ JALI_HD void add_tile(Word (&sum)[kEach], const Word* window, const std::uint8_t
   }
 }
 
-/// TUniform(bits) from a word u of the stream, of which the low bits + 2 count (random/tuniform.cpp).
+/// TUniform(bits) from a word u of the stream, of which the low bits + 2 count
+/// (random/tuniform.cpp).
 JALI_HD std::uint64_t tuniform(std::uint64_t u, int bits) {
   u &= ~std::uint64_t{0} >> (62 - bits);
   return (u >> 1) + (u & 1) - (std::uint64_t{1} << bits);

@@ -1,4 +1,5 @@
-// The operations under a secret key on a GPU: checks, memory for masks, and the families' launchers.
+// The operations under a secret key on a GPU: checks, memory for masks, and the families'
+// launchers.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -46,8 +47,7 @@ class CudaTfheClient final : public TfheClientOps {
     const std::size_t body = config_.N.value * torus_bytes(config_.torus);
     const std::size_t mask = config_.k.value * body;
     // Masks of so many ciphertexts are in memory at once.
-    const std::size_t most =
-        std::clamp<std::size_t>((std::size_t{256} << 20) / mask, 1, count);
+    const std::size_t most = std::clamp<std::size_t>((std::size_t{256} << 20) / mask, 1, count);
     const device::Buffer masks = device()->pool()->allocate(most * mask);
     void* const words = const_cast<void*>(masks.data());
     for (std::size_t i = 0; i < count; i += most) {

@@ -13,8 +13,8 @@ template <class W>
 void crt_by_horner(const Stream&, const Tables<W>&, const Shape&, const Limbs&, void* out,
                    const std::uint64_t* integers, unsigned words);
 
-/// ICRT-G: icrt (crt.cuh) by Garner's mixed radix, with a plan of these constants: q_j^-1 mod q_i at (j, i), and
-/// q_0 .. q_{i-1} in so many 64-bit words.
+/// ICRT-G: icrt (crt.cuh) by Garner's mixed radix, with a plan of these constants: q_j^-1 mod q_i
+/// at (j, i), and q_0 .. q_{i-1} in so many 64-bit words.
 template <class W>
 icrt_tile::Constants<W> garner_constants(const std::vector<std::uint64_t>& q, std::size_t words);
 template <class W>

@@ -1,7 +1,7 @@
 // Mathematics: dense_ntt.cuh.
 //
-// Kernel. A block holds all inputs of some columns in shared memory; a thread computes 4 outputs of 4
-// columns with sums that are reduced once in W::kFold products.
+// Kernel. A block holds all inputs of some columns in shared memory; a thread computes 4 outputs of
+// 4 columns with sums that are reduced once in W::kFold products.
 #include "jali/arith/bit_reverse.h"
 #include "jali/arith/modulus.h"
 #include "jali/backend/cuda/common/device.cuh"

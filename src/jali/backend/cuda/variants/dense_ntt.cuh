@@ -2,8 +2,8 @@
 //   y[j][c]       = sum_r A[j][r] x[r][c],            A[j][r] = psi^(C (2 brv(j) + 1) r),
 //   X[j C + k]    = sum_c B[k][c] T[j][c] y[j][c],    T[j][c] = psi^((2 brv(j) + 1) c),
 //                                                     B[k][c] = psi^(2 R brv(k) c):
-// the transform in two matrix products. The inverse has the inverses of all powers, the products in the
-// other order, and N^-1 in T.
+// the transform in two matrix products. The inverse has the inverses of all powers, the products in
+// the other order, and N^-1 in T.
 #pragma once
 
 #include <bit>
@@ -45,8 +45,8 @@ void tensor_ntt(const Stream& stream, const DenseTables<W32>& dense, const W32::
                 std::uint32_t* data, const Limbs& limbs, unsigned limb_count, unsigned batch,
                 int log_n);
 
-/// A tile of a matrix product: all 2^log_in inputs of some columns. Columns of the row-wise product are
-/// neighbours in memory (kAcross), those of the other are runs of 2^log_in words.
+/// A tile of a matrix product: all 2^log_in inputs of some columns. Columns of the row-wise product
+/// are neighbours in memory (kAcross), those of the other are runs of 2^log_in words.
 template <bool kAcross>
 struct DenseTile {
   int log_n, log_in;

@@ -1,6 +1,6 @@
-// ICRT-G of GIF-FHE, section V, Garner's mixed radix: x = sum_i d_i q_0 .. q_{i-1} with digits d_i < q_i, again a sum of
-// products of words with rows of constants (icrt_tile.cuh). Every warp takes its share of the limbs that a digit is
-// subtracted from.
+// ICRT-G of GIF-FHE, section V, Garner's mixed radix: x = sum_i d_i q_0 .. q_{i-1} with digits d_i
+// < q_i, again a sum of products of words with rows of constants (icrt_tile.cuh). Every warp takes
+// its share of the limbs that a digit is subtracted from.
 #include "jali/arith/modulus.h"
 #include "jali/backend/cuda/variants/crt_variants.cuh"
 
@@ -33,8 +33,8 @@ __global__ void __launch_bounds__(kMaxWarps* kWarp, 6)
   const auto [lane, warp, warps, at, stride] = p;
   const unsigned count = a.s.limb_count;
   const Tile tile(shared, a.chunks, warps);
-  // digit_i = (.. ((x_i - digit_0) / q_0 - digit_1) / q_1 ..) mod q_i: one digit after the other is taken
-  // from all limbs that follow.
+  // digit_i = (.. ((x_i - digit_0) / q_0 - digit_1) / q_1 ..) mod q_i: one digit after the other is
+  // taken from all limbs that follow.
   for (unsigned i = warp; i < count; i += warps) {
     tile.put<kPieces>(i, lane, static_cast<u64>(a.x[i * stride + at]));
   }

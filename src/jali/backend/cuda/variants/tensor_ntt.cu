@@ -1,10 +1,11 @@
 // Mathematics: dense_ntt.cuh, with every 32-bit word split into bytes (TensorFHE's segmentation):
 //   sum_k m_k x_k = sum_{a, b} 2^(8 (a + b)) sum_k m_k,a x_k,b,  a, b = 0 .. 3,
-// and the products of equal a + b summed in one accumulator (its fusion): at most 4 * 512 products of
-// bytes, below 2^27.
+// and the products of equal a + b summed in one accumulator (its fusion): at most 4 * 512 products
+// of bytes, below 2^27.
 //
-// Kernel. A block splits all inputs of 16 columns into bytes in shared memory. A warp computes 16 outputs
-// of the 16 columns by mma.m16n8k32 (u8 x u8 -> s32), 32 of them for 32 inputs, in 7 accumulators each.
+// Kernel. A block splits all inputs of 16 columns into bytes in shared memory. A warp computes 16
+// outputs of the 16 columns by mma.m16n8k32 (u8 x u8 -> s32), 32 of them for 32 inputs, in 7
+// accumulators each.
 #include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/variants/dense_ntt.cuh"
 

@@ -118,7 +118,8 @@ class RefTfheClient final : public TfheClientOps {
   }
 
  private:
-  /// Row (c, j) of the GGSW ciphertext of m: -m S_c 2^(w - j g) if c < k, and m 2^(w - j g) if c = k.
+  /// Row (c, j) of the GGSW ciphertext of m: -m S_c 2^(w - j g) if c < k, and m 2^(w - j g) if c =
+  /// k.
   void add_message(Words& body, u64 row, const std::uint8_t* secret, const GadgetBits& bits) const {
     const Gadget& gadget = config_.rotation_gadget;
     const auto levels = static_cast<u64>(gadget.levels);
