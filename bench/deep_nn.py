@@ -117,7 +117,7 @@ def upper(count: int) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--images", type=Path, required=True, help="an .npz or IDX file of MNIST")
     parser.add_argument("--nets", type=int, nargs="+", default=list(deep_nn.DEPTHS))
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 16, 64])

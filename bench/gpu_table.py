@@ -203,7 +203,7 @@ def report(lines: Iterator[Line], out: Path | None) -> None:
 
 def main() -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--seconds", type=float, default=0.3, help="time spent on each figure")
     parser.add_argument("--images", type=Path)

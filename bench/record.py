@@ -75,7 +75,7 @@ def everything(options: argparse.Namespace, scratch: Path) -> Iterator[dict]:
 
 def main() -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("name", help="name of the file to write, e.g. 2026-11-20-epyc-zen5-2c")
     parser.add_argument("--images", type=Path)
     parser.add_argument("--peers", type=Path)

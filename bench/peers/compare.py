@@ -312,7 +312,7 @@ def comparisons(chosen: list[str], work: Path, rounds: int) -> Iterator[dict[str
 
 def main() -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument(
         "what",
         nargs="*",

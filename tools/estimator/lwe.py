@@ -78,7 +78,7 @@ def cost(attack: str, shape: int, n: int, bits_modulus: int, noise_bits: int) ->
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("points", type=Path)
     parser.add_argument("results", type=Path)
     parser.add_argument("--attacks", default="usvp,bdd,dual_hybrid")

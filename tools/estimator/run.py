@@ -54,7 +54,7 @@ def cheapest(n: int, modulus: int, secret: str, variance: float, rough: bool) ->
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("presets", nargs="*", help="names of presets; all if none is given")
     parser.add_argument(
         "--rough", action="store_true", help="run only the unique-SVP attack, which takes seconds"

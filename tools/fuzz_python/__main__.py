@@ -69,7 +69,7 @@ def work(target: str, seed: int, seconds: float, first: int, cases: int | None, 
 
 def main() -> int:
     """Runs the cases in a process of their own, so that its death can be told."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0] if __doc__ else None)
     parser.add_argument("target", nargs="?", choices=list(TARGETS), default="programs")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=None, help="fresh unless given")

@@ -277,7 +277,7 @@ def record(arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     ways = parser.add_subparsers(required=True)
     way = ways.add_parser("train", help="train both networks")
     way.add_argument("training")

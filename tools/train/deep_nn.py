@@ -349,7 +349,7 @@ def save(net, steps, path, about):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("file", type=Path, help="an .npz with images (60000, 28, 28) and labels")
     parser.add_argument("--depth", type=int, default=20)
     parser.add_argument("--grow", type=Path, help="a trained network to begin with")

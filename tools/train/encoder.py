@@ -130,7 +130,7 @@ def baseline(train, held, known):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("folder", type=Path, help="with rt-polarity.pos and rt-polarity.neg")
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--device", default="cpu")

@@ -77,7 +77,7 @@ def indices(texts, known):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("folder", type=Path, help="with rt-polarity.pos and rt-polarity.neg")
     parser.add_argument("--cell", choices=list(recurrent.CELLS), default="rnn")
     parser.add_argument("--epochs", type=int, default=8)

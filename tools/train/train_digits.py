@@ -31,7 +31,7 @@ def test_indices():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--out", type=Path, default=DEMO / "weights" / "digits.npz")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--threads", type=int, default=0)
