@@ -50,7 +50,7 @@ help: ## this list
 demo: install ## install, then classify handwritten digits that the server never sees
 	$(BIN)/jali demo digits $(call or_say,run '.venv/bin/jali doctor' and read its advice)
 
-test: $(CHECKS) summary ## install, then a share of every check, 25 to 40 minutes on 2 cores: what CI runs on every change
+test: $(CHECKS) summary ## install, then a share of every check, about an hour on 2 cores: what CI runs on every change
 check: $(CHECKS) $(ONLY_CHECK) summary ## install, then all of every check: before a release
 summary:
 	@echo; echo "== $(SHARE) share of every check"

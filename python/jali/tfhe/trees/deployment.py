@@ -25,8 +25,8 @@ class Deployment(metaclass=Answering):
     """A program and the device on which it runs. Program.deploy makes it. It holds no secret and no
     client's keys.
 
-    It has the methods of nn.Deployment, so that who serves programs of one kind serves the other,
-    too. Trees have no encoded weights, so that there is nothing to prepare.
+    Its methods are also those of nn.Deployment, so that code which serves one kind of program by them
+    serves the other. Trees have no encoded weights, so that there is nothing to prepare.
 
     device, threads: as of tfhe.Evaluator.
 
