@@ -33,15 +33,19 @@ endif
 export CXX
 export CMAKE_GENERATOR := Ninja
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
-# Without this ccache keeps nothing of sources with precompiled headers.
+# Without the first, ccache keeps nothing of sources with precompiled headers; with the others, the builds of this folder
+# share objects (jali_same_in_every_build).
 export CCACHE_SLOPPINESS := pch_defines,time_macros
+export CCACHE_PCH_EXTSUM := 1
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # $(call or_say,WHAT TO DO): ends a recipe line that may fail.
 or_say = || { echo "make $@ failed: $(1)" >&2; exit 1; }
 # $(call logged,COMMAND): runs it, and keeps what it printed for the summary.
 logged = mkdir -p $(LOGS) build/findings; { $(1); } 2>&1 | tee $(LOGS)/$@.txt
-CXX_SOURCES = find src tests fuzz python -name '*.h' -o -name '*.cpp'
+CXX_SOURCES = find src tests fuzz python bench hwmodel tools -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh'
 PY_SOURCES = python tests tools examples bench docs
 
 help: ## this list
@@ -104,13 +108,14 @@ docs-test: build ## every code block of the documents and every script of exampl
 	@$(call logged,python tools/run_docs.py README.md CONTRIBUTING.md docs examples/README.md $(wildcard examples/*.py) --build $(RELEASE)) \
 	  $(call or_say,the document and line are named above)
 
-# The whole: for every GPU from Ampere on. The brief share: for the GPUs of this machine, or, if there is none, as far as PTX
+# The whole: machine code for the first generation that Jali runs on and for the one with the most kernels of its own;
+# `make wheel-cuda` compiles for all generations. The brief share: for the GPUs of this machine, or, if there is none, as far as PTX
 # without optimisation, which takes a third of the time. Host files have the flags of the release, so that ccache has them.
-GPU_ARCHITECTURES = $(call share,$$(nvidia-smi -L >/dev/null 2>&1 && echo native || echo none),all)
+GPU_ARCHITECTURES = $(call share,$$(nvidia-smi -L >/dev/null 2>&1 && echo native || echo none),80-real;90)
 cuda: .venv/tools ## compile the CUDA engine and its tests; they skip if there is no GPU
 	nvcc=$$(tools/nvcc.sh always $(BIN)/python $(NVCC_FOLDER)) \
 	  $(call or_say,pip could not reach a package index; see the lines above); \
-	CUDACXX=$$nvcc cmake -S . -B build/cuda -DJALI_CUDA=ON -DJALI_HARDEN=ON -DJALI_CUDA_ARCHITECTURES=$(GPU_ARCHITECTURES) \
+	CUDACXX=$$nvcc cmake -S . -B build/cuda -DJALI_CUDA=ON -DJALI_HARDEN=ON "-DJALI_CUDA_ARCHITECTURES=$(GPU_ARCHITECTURES)" \
 	  -DJALI_BUILD_TESTS=ON -DJALI_WERROR=$(WERROR) >/dev/null
 	cmake --build build/cuda --target gpu_tests \
 	  $(call or_say,the CUDA engine does not compile: the lines above name the place)

@@ -5,10 +5,10 @@
 set -uo pipefail
 build=$1 jobs=${2:-2} without=${3:-}
 python_sources=(python tests tools)
-cxx_folders=(src tests)
+cxx_folders=(src tests tools)
 for folder in examples bench docs hwmodel; do [ -d $folder ] && python_sources+=($folder); done
 for folder in fuzz python bench hwmodel; do [ -d $folder ] && cxx_folders+=($folder); done
-cxx_sources() { find "${cxx_folders[@]}" -name '*.h' -o -name '*.cpp'; }
+cxx_sources() { find "${cxx_folders[@]}" -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh'; }
 
 failed=0
 step() { # step NAME COMMAND...

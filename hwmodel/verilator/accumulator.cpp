@@ -1,6 +1,6 @@
-// accumulator against the oracle's blind rotation. The frames of a sum are an accumulator's polynomial and the (k + 1) levels
-// products that a step adds to it (ref::add_product); the sum is what ref::rotate makes of it. Some sums are external products
-// alone, and some have one frame.
+// accumulator against the oracle's blind rotation. The frames of a sum are an accumulator's
+// polynomial and the (k + 1) levels products that a step adds to it (ref::add_product); the sum is
+// what ref::rotate makes of it. Some sums are external products alone, and some have one frame.
 #include "jali/backend/ref/tfhe.h"
 #include "jali/backend/ref/torus.h"
 #include "lanes.h"

@@ -1,5 +1,5 @@
-// adder_tree against ring().inner_product of the engine `ref`: each group brings the inner product of its own rows, and the tree
-// gives that of all of them.
+// adder_tree against ring().inner_product of the engine `ref`: each group brings the inner product
+// of its own rows, and the tree gives that of all of them.
 #include <memory>
 
 #include "jali/arith/primes.h"

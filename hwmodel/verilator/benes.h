@@ -1,4 +1,5 @@
-// Control words of a Benes network (rtl/benes.sv) for a permutation of its lanes: out lane o takes in lane p[o].
+// Control words of a Benes network (rtl/benes.sv) for a permutation of its lanes: out lane o takes
+// in lane p[o].
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,8 @@ namespace rtl {
 
 using Lanes = std::vector<std::size_t>;
 
-/// Sets the switches of the subnetwork of p.size() lanes that begins at `lane`, in the columns from `column` to its mirror.
+/// Sets the switches of the subnetwork of p.size() lanes that begins at `lane`, in the columns from
+/// `column` to its mirror.
 inline void route(std::uint64_t& control, const Lanes& p, std::size_t all, std::size_t column,
                   std::size_t lane) {
   const std::size_t n = p.size(), half = n / 2;

@@ -1,10 +1,12 @@
-// fft against the library: its folded transform in double precision (backend/embedding.h), within the bound below, and through
-// it, if twiddles have 28 bits or more, the oracle's negacyclic product (ref::add_product), exactly. The twiddles are the library's, rounded.
+// fft against the library: its folded transform in double precision (backend/embedding.h), within
+// the bound below, and through it, if twiddles have 28 bits or more, the oracle's negacyclic
+// product (ref::add_product), exactly. The twiddles are the library's, rounded.
 //
-// Bound of the error of a word, as a complex number. A twiddle errs by d = sqrt(1/2) 2^-FRAC at most, and each rounding by
-// r = sqrt(1/2). With words up to m and errors up to e, u = a + w b and v = a - w b err by e + (1 + d) e + d m + r at most, and
-// are up to (2 + d) m; of the inverse, u = (a + b) / 2 and v = w (a - b) / 2 err by (1 + d) e + d m + r, and are up to
-// (1 + d) m. The library's own error is below 2^-40 of the largest word.
+// Bound of the error of a word, as a complex number. A twiddle errs by d = sqrt(1/2) 2^-FRAC at
+// most, and each rounding by r = sqrt(1/2). With words up to m and errors up to e, u = a + w b and
+// v = a - w b err by e + (1 + d) e + d m + r at most, and are up to (2 + d) m; of the inverse, u =
+// (a + b) / 2 and v = w (a - b) / 2 err by (1 + d) e + d m + r, and are up to (1 + d) m. The
+// library's own error is below 2^-40 of the largest word.
 #include <algorithm>
 #include <cmath>
 
@@ -81,8 +83,8 @@ int main(int argc, char** argv) {
   s.reset();
   load(s, embedding);
 
-  // Digits a of 9 bits and words b of 12; the words of the transform are scaled by 2^kUp, so that what is behind their point
-  // holds the errors.
+  // Digits a of 9 bits and words b of 12; the words of the transform are scaled by 2^kUp, so that
+  // what is behind their point holds the errors.
   constexpr int kUp = 16, kFrames = 12;
   struct Product {
     std::vector<std::int64_t> exact;  // of a and b
@@ -139,7 +141,8 @@ int main(int argc, char** argv) {
             std::ldexp(static_cast<double>(static_cast<std::int64_t>(beat[2 * l + 1])), -kUp)};
       }
     }
-    // The transform beside the library's; then both factors' product in coefficients, which is the oracle's.
+    // The transform beside the library's; then both factors' product in coefficients, which is the
+    // oracle's.
     std::vector<Complex> result = out;
     if (kInverse) {
       embedding.backward(library.data(), P);

@@ -1,5 +1,6 @@
-// fft_butterfly against the oracle's product of polynomials modulo X^2 + 1, which are the complex integers, modulo 2^64. The unit
-// rounds that product; it has less than 64 bits here, so that nothing of it is lost.
+// fft_butterfly against the oracle's product of polynomials modulo X^2 + 1, which are the complex
+// integers, modulo 2^64. The unit rounds that product; it has less than 64 bits here, so that
+// nothing of it is lost.
 #include "jali/backend/ref/torus.h"
 #include "lanes.h"
 

@@ -1,4 +1,5 @@
-// key_switch against the engine `ref`: rlwe().key_switch with one digit a prime, then rlwe().scale_down of both parts.
+// key_switch against the engine `ref`: rlwe().key_switch with one digit a prime, then
+// rlwe().scale_down of both parts.
 #include <memory>
 
 #include "jali/arith/primes.h"

@@ -1,4 +1,5 @@
-// ks_mac against TfheOps::key_switch of the oracle: whole key switches, from a dimension of 256 to COLP - 1.
+// ks_mac against TfheOps::key_switch of the oracle: whole key switches, from a dimension of 256 to
+// COLP - 1.
 #include "jali/backend/ref/torus.h"
 #include "jali/backend/tfhe_ops.h"
 #include "lanes.h"

@@ -1,4 +1,5 @@
-// Ports of several lanes, of any width: Verilator makes integers of those up to 64 bits, and arrays of wider ones.
+// Ports of several lanes, of any width: Verilator makes integers of those up to 64 bits, and arrays
+// of wider ones.
 #pragma once
 
 #include <type_traits>

@@ -1,4 +1,5 @@
-// ntt_engine against the engine `ref`: ring().ntt, ring().intt and ring().automorphism_ntt, frames in a random order.
+// ntt_engine against the engine `ref`: ring().ntt, ring().intt and ring().automorphism_ntt, frames
+// in a random order.
 #include <algorithm>
 #include <memory>
 
@@ -105,7 +106,8 @@ int main(int argc, char** argv) {
   }
   s.check(beats, expected);
 
-  // Cycles from the last beat in to the first beat out, of an NTT, an INTT and an automorphism; from the NTT to the next frame.
+  // Cycles from the last beat in to the first beat out, of an NTT, an INTT and an automorphism;
+  // from the NTT to the next frame.
   s.reset();
   const std::vector<Words> timed(beats.begin(), beats.begin() + 3 * T);
   const Log log = s.run(timed, 3 * T);

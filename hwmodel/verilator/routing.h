@@ -1,9 +1,11 @@
-// Tables of a streaming permutation network (rtl/spn.sv) for a permutation of a frame: out word o is word p[o].
+// Tables of a streaming permutation network (rtl/spn.sv) for a permutation of a frame: out word o
+// is word p[o].
 //
-// Word p[o] comes in beat p[o] / C and leaves in beat o / C; the memory that holds it must differ from those of all other words
-// of either beat. That is a colouring of the edges of a bipartite graph of T + T beats, each of C edges, by C colours, which
-// exists by Koenig's theorem. Here it is found by halves: the edges of an Euler circuit, taken in turns, are two graphs of C/2
-// edges a beat.
+// Word p[o] comes in beat p[o] / C and leaves in beat o / C; the memory that holds it must differ
+// from those of all other words of either beat. That is a colouring of the edges of a bipartite
+// graph of T + T beats, each of C edges, by C colours, which exists by Koenig's theorem. Here it is
+// found by halves: the edges of an Euler circuit, taken in turns, are two graphs of C/2 edges a
+// beat.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +34,8 @@ inline void colour(std::vector<std::size_t>& memory, const std::vector<Edge>& ed
   std::vector<bool> walked(edges.size(), false);
   std::vector<Edge> halves[2];
   for (std::size_t start = 0; start < beats; ++start) {
-    // Every beat has an even number of edges that are not walked, so that a walk ends where it began.
+    // Every beat has an even number of edges that are not walked, so that a walk ends where it
+    // began.
     for (std::size_t vertex = start;;) {
       while (!at[vertex].empty() && walked[at[vertex].back()]) at[vertex].pop_back();
       if (at[vertex].empty()) break;

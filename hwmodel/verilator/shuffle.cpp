@@ -1,5 +1,6 @@
-// shuffle against the oracle's bit reversal: of a pair's two index bits, which segment (of L beats) and which lane, it makes the
-// reversed index. A cascade of such units is the reversal of all bits that the transform needs.
+// shuffle against the oracle's bit reversal: of a pair's two index bits, which segment (of L beats)
+// and which lane, it makes the reversed index. A cascade of such units is the reversal of all bits
+// that the transform needs.
 #include "jali/backend/ref/transform.h"
 #include "lanes.h"
 

@@ -1,5 +1,6 @@
-// spn against the engine `ref`: automorphisms of values (ring().automorphism_ntt), those of coefficients but for their signs
-// (ref::automorphism), the order of ring().ntt beside the natural one, and permutations drawn at random.
+// spn against the engine `ref`: automorphisms of values (ring().automorphism_ntt), those of
+// coefficients but for their signs (ref::automorphism), the order of ring().ntt beside the natural
+// one, and permutations drawn at random.
 #include <algorithm>
 #include <bit>
 #include <memory>
@@ -101,7 +102,8 @@ int main(int argc, char** argv) {
     return y;
   });
   check(order, [&](const ref::Row& x) {
-    // x as values in the order of ring().ntt; its polynomial has them at psi^(2k + 1), k = 0, 1 .. N - 1.
+    // x as values in the order of ring().ntt; its polynomial has them at psi^(2k + 1), k = 0, 1 ..
+    // N - 1.
     ref::Row polynomial = x, y(N, 0);
     engine->ring().intt({polynomial.data(), prime});
     for (std::size_t k = 0; k < N; ++k) {

@@ -1,5 +1,5 @@
-// Drives the valid/ready streams of a verilated unit, clock by clock, and checks their rules: a beat that has been shown
-// stays until it is taken. The C++ twin of tests/benches/streams.py.
+// Drives the valid/ready streams of a verilated unit, clock by clock, and checks their rules: a
+// beat that has been shown stays until it is taken. The C++ twin of tests/benches/streams.py.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,8 @@ struct Log {
   std::vector<Words> beats;
 };
 
-/// The JSON line of a latency and of the interval of beats that came, or went, in these cycles. more: further members.
+/// The JSON line of a latency and of the interval of beats that came, or went, in these cycles.
+/// more: further members.
 inline void print_speed(u64 latency, const std::vector<u64>& cycles, const char* more = "") {
   std::printf(
       "{\"latency\": %llu, \"interval\": %g%s}\n", static_cast<unsigned long long>(latency),
@@ -57,7 +58,8 @@ inline void print_speed(u64 latency, const std::vector<u64>& cycles, const char*
       more);
 }
 
-/// A unit with a stream in and a stream out. `drive` puts a beat on the data ports, `read` takes one from them.
+/// A unit with a stream in and a stream out. `drive` puts a beat on the data ports, `read` takes
+/// one from them.
 class Stream {
  public:
   Stream(std::function<void(Unit&, const Words&)> drive, std::function<Words(Unit&)> read, u64 seed)
@@ -138,7 +140,8 @@ class Stream {
     }
   }
 
-  /// Resets the unit in the middle of the beats: a beat has been taken, and results of what was sent are still to come.
+  /// Resets the unit in the middle of the beats: a beat has been taken, and results of what was
+  /// sent are still to come.
   void interrupt(const std::vector<Words>& beats, const std::vector<Words>& expected,
                  double full_out = 1) {
     const Log log = run(beats, expected.size(), 1, full_out, 1 + random_() % beats.size());
@@ -149,21 +152,24 @@ class Stream {
     reset(1);
   }
 
-  /// Prints latency and interval as the JSON line that the test reads: of one beat alone, and of beats back to back.
+  /// Prints latency and interval as the JSON line that the test reads: of one beat alone, and of
+  /// beats back to back.
   void measure(const std::vector<Words>& beats) {
     reset();
     const Log alone = run({beats[0]}, 1);
     print_speed(alone.given[0] - alone.taken[0], run(beats, beats.size()).given);
   }
 
-  /// The same of frames: the latency is from the first beat in to the first beat out, less `filled` cycles.
+  /// The same of frames: the latency is from the first beat in to the first beat out, less `filled`
+  /// cycles.
   void measure_frames(const std::vector<Words>& beats, std::size_t expect, u64 filled = 0) {
     reset();
     const Log log = run(beats, expect);
     print_speed(log.given[0] - log.taken[0] - filled, log.given);
   }
 
-  /// The same of sums: the latency is from the last beat of a sum to its result, the interval that of the beats.
+  /// The same of sums: the latency is from the last beat of a sum to its result, the interval that
+  /// of the beats.
   void measure_sums(const std::vector<Words>& beats, std::size_t expect) {
     reset();
     const Log log = run(beats, expect);
@@ -171,7 +177,8 @@ class Stream {
   }
 
   u64 patience = 10'000'000;
-  /// Drives further streams into the unit: before_edge with the probability of a beat, at_edge when the ports have settled.
+  /// Drives further streams into the unit: before_edge with the probability of a beat, at_edge when
+  /// the ports have settled.
   std::function<void(Unit&, double)> before_edge = [](Unit&, double) {};
   std::function<void(Unit&)> at_edge = [](Unit&) {};
   bool chance(double p) { return std::uniform_real_distribution<>(0, 1)(random_) < p; }

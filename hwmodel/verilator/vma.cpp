@@ -1,6 +1,7 @@
-// vma against the oracle's external product. Complex integers are the polynomials modulo X^2 + 1, so that the products and
-// sums of a lane are an external product with N = 2, k = 1 and PLP / 2 levels: digits go in as x, words of the key as k. A sum
-// modulo 2^64 has all bits of a result of DW bits if DW + SHIFT <= 64.
+// vma against the oracle's external product. Complex integers are the polynomials modulo X^2 + 1,
+// so that the products and sums of a lane are an external product with N = 2, k = 1 and PLP / 2
+// levels: digits go in as x, words of the key as k. A sum modulo 2^64 has all bits of a result of
+// DW bits if DW + SHIFT <= 64.
 #include <algorithm>
 
 #include "jali/backend/ref/tfhe.h"
@@ -48,7 +49,8 @@ int main(int argc, char** argv) {
       for (u64& x : in) x = word();
       for (u64& x : ggsw) x = word();
       const ref::Glwe<u64> sum = ref::external_product<u64>(config, ggsw.data(), in);
-      // Product p = (polynomial c, level j) of lane l is at p C + l; which part of the result the lane gives is its key's.
+      // Product p = (polynomial c, level j) of lane l is at p C + l; which part of the result the
+      // lane gives is its key's.
       const std::size_t to = stream.random()() % 2;
       for (std::size_t p = 0; p < PLP; ++p) {
         for (std::size_t part = 0; part < N; ++part) {

@@ -32,8 +32,8 @@ TEST_P(TfheFailures, AreAsManyAsPredicted) { expect(GetParam(), 4, 1024); }
 class TfheFailuresOfShapesLong : public testing::TestWithParam<TfheShape> {};
 
 TEST_P(TfheFailuresOfShapesLong, AreAsManyAsPredicted) {
-  expect(GetParam(), 6, 4096);
-  expect(GetParam(), 8, 24000);
+  expect(GetParam(), 6, 2048);
+  expect(GetParam(), 8, 8192);
 }
 
 // Presets as they are, with keys of their own, of every kind of rotation. tests/gpu counts those of
@@ -42,7 +42,7 @@ class TfheFailuresOfPresetsLong : public testing::TestWithParam<const char*> {};
 
 TEST_P(TfheFailuresOfPresetsLong, AreAsManyAsPredicted) {
   JALI_SEEDED(rng);
-  const Amplified x{Params::create(preset(GetParam())), 4, 4096, 1};
+  const Amplified x{Params::create(preset(GetParam())), 4, 2048, 1};
   test::failures_of(backend::make_cpu_tfhe(x.params->config(2)), x, rng)
       .expect_as_predicted(test::share_of_keys(x), x.params->literal().name);
 }

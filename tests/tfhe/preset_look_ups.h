@@ -1,4 +1,4 @@
-// Every value of a preset through a random table, on any engine, with the noise of the results from
+// Values of a preset through a random table, on any engine, with the noise of the results from
 // both sides of the formulas.
 #pragma once
 
@@ -29,17 +29,15 @@ inline std::pair<double, double> variance_range(std::size_t count) {
   return {quantile(-6.5), quantile(6.5)};
 }
 
-/// Looks up `times` random permutations of all values in a random table, with as much noise in the
+/// Looks up the values x, below value_modulus(), in a random table, with as much noise in the
 /// operands as the parameters allow for, of independent parts: the values, and clear multiples of
 /// encrypted zeros. Holds every result to the table, and the results' noise to the formulas.
-inline void expect_look_ups_of_every_value(tfhe::Client& client, const tfhe::Evaluator& evaluator,
-                                           std::size_t times, std::mt19937_64& rng) {
+inline void expect_look_ups(tfhe::Client& client, const tfhe::Evaluator& evaluator,
+                            const std::vector<std::uint64_t>& x, std::mt19937_64& rng) {
   const tfhe::Params& params = *evaluator.params();
   const std::uint64_t p = params.value_modulus();
-  const std::size_t count = times * p;
-  std::vector<std::uint64_t> x(count), f(p), expected;
-  for (std::size_t i = 0; i < count; ++i) x[i] = i % p;
-  std::ranges::shuffle(x, rng);
+  const std::size_t count = x.size();
+  std::vector<std::uint64_t> f(p), expected;
   for (auto& value : f) value = rng() % p;
   f[1] = p - 1 - f[0];  // a table of zeros alone stays without noise
   for (const std::uint64_t value : x) expected.push_back(f[value]);
@@ -70,6 +68,24 @@ inline void expect_look_ups_of_every_value(tfhe::Client& client, const tfhe::Eva
   const auto [least, most] = variance_range(count);
   EXPECT_GT(measured, least * (rotation.key + rotation.rounding + switched));
   EXPECT_LT(measured, most * model.bootstrapped(params.order()));
+}
+
+/// `times` random permutations of all values.
+inline void expect_look_ups_of_every_value(tfhe::Client& client, const tfhe::Evaluator& evaluator,
+                                           std::size_t times, std::mt19937_64& rng) {
+  const std::uint64_t p = evaluator.params()->value_modulus();
+  std::vector<std::uint64_t> x(times * p);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = i % p;
+  std::ranges::shuffle(x, rng);
+  expect_look_ups(client, evaluator, x, rng);
+}
+
+/// `count` values, drawn.
+inline void expect_look_ups_of_some_values(tfhe::Client& client, const tfhe::Evaluator& evaluator,
+                                           std::size_t count, std::mt19937_64& rng) {
+  std::vector<std::uint64_t> x(count);
+  for (auto& value : x) value = rng() % evaluator.params()->value_modulus();
+  expect_look_ups(client, evaluator, x, rng);
 }
 
 }  // namespace jali::test

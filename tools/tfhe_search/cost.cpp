@@ -12,8 +12,8 @@ namespace jali::tfhe {
 
 namespace {
 
-/// The share of a block's 256 threads that have work: whole warps take whole ciphertexts, of (k + 1) N / 64 threads each
-/// (rotation_shape.cuh).
+/// The share of a block's 256 threads that have work: whole warps take whole ciphertexts, of (k +
+/// 1) N / 64 threads each (rotation_shape.cuh).
 double threads_used(const Literal& literal) {
   const std::size_t each = (literal.k.value + 1) * literal.N.value / 64;
   std::size_t group = each;
@@ -50,9 +50,9 @@ Counts counts_of(const Literal& literal) {
   return out;
 }
 
-/// Multiply-adds of a rotation by the shortest formulas: 6 of a butterfly, 4 of a product, and 3 for a point from words to digits
-/// and back. multi_bit multiplies with one GGSW ciphertext, which it sums of units times monomials; block_binary with each
-/// unit and its monomial.
+/// Multiply-adds of a rotation by the shortest formulas: 6 of a butterfly, 4 of a product, and 3
+/// for a point from words to digits and back. multi_bit multiplies with one GGSW ciphertext, which
+/// it sums of units times monomials; block_binary with each unit and its monomial.
 double multiply_adds(const Literal& literal, const Counts& counts) {
   const double k1 = static_cast<double>(literal.k.value) + 1;
   const double points = static_cast<double>(literal.N.value) / 2;

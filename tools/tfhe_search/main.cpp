@@ -1,5 +1,5 @@
-// Prints presets/tfhe.toml, or, with --compare, every preset beside what the search would choose today.
-// Usage: tfhe_search COST_TOML [--compare] > src/jali/params/presets/tfhe.toml
+// Prints presets/tfhe.toml, or, with --compare, every preset beside what the search would choose
+// today. Usage: tfhe_search COST_TOML [--compare] > src/jali/params/presets/tfhe.toml
 #include <cstdio>
 #include <cstring>
 #include <exception>

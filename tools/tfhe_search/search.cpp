@@ -247,8 +247,9 @@ std::string table(const Found& found, const std::string& purpose) {
 }  // namespace
 
 std::vector<Request> requests() {
-  // (2^m + 1)^2 for equal bits of message and carry. Sums of clean values fit 2^(2m) - 1 if their weights add up to at most
-  // 2^m + 1, which they do at most when all are of one ciphertext. For booleans see docs/tfhe-parameters.md.
+  // (2^m + 1)^2 for equal bits of message and carry. Sums of clean values fit 2^(2m) - 1 if their
+  // weights add up to at most 2^m + 1, which they do at most when all are of one ciphertext. For
+  // booleans see docs/tfhe-parameters.md.
   const auto norm2 = [](int bits) { return std::pow(std::exp2(bits) + 1, 2); };
   const std::vector<Torus> any = {Torus::t32, Torus::t64};
   const std::vector<Order> either = {Order::switch_first, Order::bootstrap_first};

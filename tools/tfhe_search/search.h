@@ -1,4 +1,5 @@
-// The search for parameters: of all that are secure and fail with probability at most 2^-128, those of least cost.
+// The search for parameters: of all that are secure and fail with probability at most 2^-128, those
+// of least cost.
 #pragma once
 
 #include <string>
@@ -27,8 +28,8 @@ struct Found {
   Literal literal;  // with log2_p_fail and security
   Cost cost;
 };
-/// The parameters of least cost. At the same cost within a thousandth, the larger margin of failure counts. Throws
-/// InvalidArgument if there are none.
+/// The parameters of least cost. At the same cost within a thousandth, the larger margin of failure
+/// counts. Throws InvalidArgument if there are none.
 Found search(const Request& request, const CostModel& model);
 
 /// The parameters that a paper fixed, with gadgets and noise of least failure.
@@ -48,7 +49,8 @@ std::vector<Comparison> comparisons(const CostModel& model);
 /// The same as lines of text.
 std::string compared(const CostModel& model);
 
-/// presets/tfhe.toml: the presets that are published, and of requests without one what the search finds.
+/// presets/tfhe.toml: the presets that are published, and of requests without one what the search
+/// finds.
 std::string toml(const CostModel& model);
 
 }  // namespace jali::tfhe

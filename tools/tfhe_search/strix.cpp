@@ -1,4 +1,5 @@
-// The parameter sets of the Strix paper (Table IV), which fixes n, k, N and the levels of the rotation.
+// The parameter sets of the Strix paper (Table IV), which fixes n, k, N and the levels of the
+// rotation.
 #include <algorithm>
 #include <cmath>
 
@@ -19,10 +20,11 @@ struct Set {
   int message_bits, carry_bits;
 };
 
-// The paper says nothing of noise, bases and messages. Sets I to III are for gates, set IV for 3 bits and 3 of carry. Words
-// are of 32 bits where the paper's are and precision allows it. The large key has the least noise that gives it 128 bits.
-// The small key has the least noise that gives it 128 bits, or, if gates would then fail too often, the most noise at which
-// they fail with probability at most 2^-40.
+// The paper says nothing of noise, bases and messages. Sets I to III are for gates, set IV for 3
+// bits and 3 of carry. Words are of 32 bits where the paper's are and precision allows it. The
+// large key has the least noise that gives it 128 bits. The small key has the least noise that
+// gives it 128 bits, or, if gates would then fail too often, the most noise at which they fail with
+// probability at most 2^-40.
 constexpr Set kSets[] = {
     {"strix_i", 500, 1024, 2, Torus::t32, 1, 0},
     {"strix_ii", 630, 1024, 3, Torus::t32, 1, 0},

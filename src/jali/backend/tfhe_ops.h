@@ -148,12 +148,13 @@ class TfheOps {
   const std::shared_ptr<device::Device> device_;
 };
 
-/// The modulus switch of one small ciphertext to 2N, with log_many low bits kept 0. With t = 2^(32
-/// - log2(2N) + log_many): a'_i = round(a_i / t), half up, e_i = a_i - t a'_i, and b' = round((b -
-/// round(mean sum_i e_i)) / t), half up, where the inner rounding is floor(x + 1/2) of the double
-/// x: the product and the sum are rounded each by itself, never fused. All is times 2^log_many,
-/// modulo 2N. The e_i are signed integers in [-t/2, t/2), and their sum is exact. If mean = E[s_i],
-/// the rounding of the mask then shifts no mean (Bernard, Joye, Smart and Walter, 2025/809). out: n
+/// The modulus switch of one small ciphertext to 2N, with log_many low bits kept 0. With the step
+/// t = 2^(32 - log2(2N) + log_many): a'_i = round(a_i / t), half up, e_i = a_i - t a'_i, and
+/// b' = round((b - round(mean sum_i e_i)) / t), half up, where the inner rounding is floor(x + 1/2)
+/// of the double x: the product and the sum are rounded each by itself, never fused. All is times
+/// 2^log_many, modulo 2N. The e_i are signed integers in [-t/2, t/2), and their sum is exact. If
+/// mean = E[s_i], the rounding of the mask then shifts no mean (Bernard, Joye, Smart and Walter,
+/// 2025/809). out: n
 /// + 1 exponents in [0, 2N), the body last.
 void switched(std::span<std::uint32_t> out, const std::uint32_t* ciphertext,
               const TfheConfig& config, int log_many);

@@ -16,10 +16,9 @@ namespace jali::circuits {
 ///
 /// - A mask of ones makes slots zero that hold no number. It takes one level.
 /// - If zeros lie behind the numbers, they are repeated by adding rotations by -w, -2w, -4w .., one
-/// for each doubling. This
-///   takes no level.
+///   for each doubling. This takes no level.
 /// - In and out of windows, number by number: the sum of one mask times one rotation for each
-/// window. It takes one level.
+///   window. It takes one level.
 ///
 /// If the numbers lie there already, there are no steps. Otherwise the other slots are zero
 /// afterwards.

@@ -73,7 +73,7 @@ struct RowCombination {
 struct RowLookUps {
   /// Digits that follow each other in the input. There are two kinds of groups.
   /// - stride >= 2, results * stride <= 2^p: x is below the stride, and the tables of the functions
-  /// lie side by side.
+  ///   lie side by side.
   /// - stride = 1, on negacyclic machines: x is below 2^(p + 1) - results + 1.
   struct Group {
     std::size_t count = 0;

@@ -58,9 +58,8 @@ struct Linear {
 /// All operations check their operands before they compute, and throw
 /// - KeyMismatch or ParamsMismatch if they belong to another client or other parameters;
 /// - RangeExceeded if a value could be negative or reach value_modulus(), the room above the
-/// carries, or if the error could
-///   become larger than the parameters allow for (params.max_norm2()). The sentence says what to
-///   do;
+///   carries, or if the error could become larger than the parameters allow for
+///   (params.max_norm2()). The sentence says what to do;
 /// - InvalidArgument if sizes do not fit.
 /// Operands must be in the engine's memory (bind). Results are vectors of at most 2^32 - 1
 /// elements. All operations may be used from several threads.

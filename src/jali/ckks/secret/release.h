@@ -72,8 +72,7 @@ double flooding_std(const ReleasePolicy& policy, std::size_t slots, std::size_t 
 ///
 /// Throws InvalidArgument before anything is decrypted
 /// - if the ciphertext is not in canonical form: two parts, the scale of its level, a declared
-/// magnitude, and an error
-///   that its parameters make possible;
+///   magnitude, and an error that its parameters make possible;
 /// - if the ciphertext's own bounds are larger than the policy's;
 /// - if the ciphertext was read from bytes and the policy's origin is `derived`;
 /// - if the level has no room for the noise.

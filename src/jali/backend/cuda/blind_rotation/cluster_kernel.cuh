@@ -1,28 +1,32 @@
-// A cluster of C = 4 or 8 blocks rotates one ciphertext. Everything is cut in C: a block has a share of the columns
-// of each polynomial's accumulator, and of the sub-trees of its transform.
+// A cluster of C = 4 or 8 blocks rotates one ciphertext. Everything is cut in C: a block has a
+// share of the columns of each polynomial's accumulator, and of the sub-trees of its transform.
 //
-// Transform. Of the M = N/2 complex points j = J + (M/P) t, t < P, a thread holds one column J with all t, and does the
-// first log2(P) levels in registers. Then point t belongs to the sub-tree t, whose points lie in block t C / P: the
-// exchange goes through distributed shared memory. The other levels take exchanges within the block. The inverse goes the
-// same way back. So a thread's points before the transform and after its inverse are the same, and the accumulator stays in
-// registers.
+// Transform. Of the M = N/2 complex points j = J + (M/P) t, t < P, a thread holds one column J with
+// all t, and does the first log2(P) levels in registers. Then point t belongs to the sub-tree t,
+// whose points lie in block t C / P: the exchange goes through distributed shared memory. The other
+// levels take exchanges within the block. The inverse goes the same way back. So a thread's points
+// before the transform and after its inverse are the same, and the accumulator stays in registers.
 //
 // Messages of a step:
-// 1. rotated (classic only, because the keys of the other rotations' steps are summed before, key_sums.cuh): the accumulator
-//    times X^e, which is needed for (X^e - 1) acc. Index m goes to m + e, so that each thread sends its pairs to the block
-//    that has that column.
+// 1. rotated (classic only, because the keys of the other rotations' steps are summed before,
+//    key_sums.cuh): the accumulator times X^e, which is needed for (X^e - 1) acc. Index m goes to
+//    m + e, so that each thread sends its pairs to the block that has that column.
 // 2. spread: points to the blocks of their sub-trees.
 // 3. gathered: points of the products' inverse transforms back to the blocks of their columns.
-// They travel by st.async, which the receiving block's barrier counts in bytes. Measured on an H200: 200 clocks and
-// one for 17 bytes that a block receives; a barrier of the whole cluster takes 350 (bench/tfhe/cluster_micro.cu).
+// They travel by st.async, which the receiving block's barrier counts in bytes. Measured on an
+// H200: 200 clocks and one for 17 bytes that a block receives; a barrier of the whole cluster takes
+// 350 (bench/tfhe/cluster_micro.cu).
 //
-// Why nothing is overwritten before it is read. A block that got message 2 of a step knows that all threads of the cluster
-// have sent theirs, since every thread sends to every block; a block that got message 3 knows that all threads have passed the
-// barriers of the product.
-// - `rotated` is written for the next step after message 3; all threads read theirs before they sent message 2.
-// - `gathered` is written after message 2 of the next step; all threads read theirs before they sent that.
-// - `spread` has two buffers in turn. Number i + 2 is sent after number i + 1 came, which all threads sent after they had
-//   read number i, and after their exchanges within the block, which use the buffer of the last message.
+// Why nothing is overwritten before it is read. A block that got message 2 of a step knows that all
+// threads of the cluster have sent theirs, since every thread sends to every block; a block that
+// got message 3 knows that all threads have passed the barriers of the product.
+// - `rotated` is written for the next step after message 3; all threads read theirs before they
+//   sent message 2.
+// - `gathered` is written after message 2 of the next step; all threads read theirs before they
+//   sent that.
+// - `spread` has two buffers in turn. Number i + 2 is sent after number i + 1 came, which all
+//   threads sent after they had read number i, and after their exchanges within the block, which
+//   use the buffer of the last message.
 #pragma once
 
 #include "jali/backend/cuda/blind_rotation/cluster_size.cuh"
@@ -34,7 +38,8 @@ namespace jali::backend::cuda {
 
 namespace {
 
-// K1: k + 1. Points: of a thread. Levels: of the gadget, that are transformed at once, by threads of their own.
+// K1: k + 1. Points: of a thread. Levels: of the gadget, that are transformed at once, by threads
+// of their own.
 template <int LogN, int K1, int Blocks, int Points, int Levels>
 struct ClusterShape {
   static constexpr int log_n = LogN, N = 1 << LogN, M = N / 2, k1 = K1, P = Points, levels = Levels;
@@ -47,7 +52,8 @@ struct ClusterShape {
   static constexpr bool small = P <= 8;
   static constexpr int ring = small ? 2 : 0;  // units of the key in shared memory
 
-  // How many twiddles a thread takes before those of nodes with `span` of its points, while nodes have `size` points.
+  // How many twiddles a thread takes before those of nodes with `span` of its points, while nodes
+  // have `size` points.
   __host__ __device__ static constexpr int twiddles_before(int size, int span) {
     int count = 0;
     for (int z = columns; z > 1; z = z > P ? z / P : 1) {
@@ -66,11 +72,13 @@ struct ClusterShape {
   static constexpr unsigned rotated = gathered + box * 16, keys = rotated + box * 8;
   static constexpr unsigned unit = K1 * box;  // numbers of a unit of the key, of one level
   static constexpr unsigned bytes = keys + ring * Levels * unit * 16;
-  static constexpr unsigned spread_barrier = 0, gathered_barrier = 16, rotated_barrier = 24, rounding = 32;
+  static constexpr unsigned spread_barrier = 0, gathered_barrier = 16, rotated_barrier = 24,
+                            rounding = 32;
   static constexpr unsigned key_barriers = 128;
 };
 
-// Where number `at` of a box lies, so that quarter warps meet every bank once in all layouts of `position`.
+// Where number `at` of a box lies, so that quarter warps meet every bank once in all layouts of
+// `position`.
 template <class S>
 __device__ __forceinline__ int swizzled(int at) {
   if constexpr (S::P == 8) return at ^ (at >> 3 & 7);
@@ -78,8 +86,8 @@ __device__ __forceinline__ int swizzled(int at) {
   return S::small ? at ^ (b | (at >> 3 & 1) << 1 | b << 2) : at ^ (at >> 4 & 7);
 }
 
-// While nodes have Size points, a thread has those at `position`, i < P, of its block's part of a polynomial: P points of a
-// node, Size / P apart, or, if Size < P, P / Size whole nodes.
+// While nodes have Size points, a thread has those at `position`, i < P, of its block's part of a
+// polynomial: P points of a node, Size / P apart, or, if Size < P, P / Size whole nodes.
 template <class S, int Size>
 __device__ __forceinline__ int position(int tp, int i) {
   constexpr int stride = Size > S::P ? Size / S::P : 1;
@@ -100,7 +108,8 @@ __device__ __forceinline__ void meet_threads(int count) {
   }
 }
 
-// A level of the tree, of nodes with Span points of the thread. twiddle(e): of node 2 e, or of the only one.
+// A level of the tree, of nodes with Span points of the thread. twiddle(e): of node 2 e, or of the
+// only one.
 template <bool up, int Span, int P, class Twiddle>
 __device__ __forceinline__ void level(double2 (&x)[P], Twiddle twiddle) {
   constexpr int half = Span / 2;
@@ -110,12 +119,16 @@ __device__ __forceinline__ void level(double2 (&x)[P], Twiddle twiddle) {
 #pragma unroll
     for (int i = 0; i < half; ++i) {
       double2 &u = x[2 * e * Span + i], &v = x[2 * e * Span + half + i];
-      if constexpr (up) fft::inverse_butterfly<false>(u, v, w.x, w.y);
-      else fft::forward_butterfly<false>(u, v, w.x, w.y);
+      if constexpr (up)
+        fft::inverse_butterfly<false>(u, v, w.x, w.y);
+      else
+        fft::forward_butterfly<false>(u, v, w.x, w.y);
       if constexpr (Span < P) {
         double2 &s = x[(2 * e + 1) * Span + i], &t = x[(2 * e + 1) * Span + half + i];
-        if constexpr (up) fft::inverse_butterfly<true>(s, t, w.x, w.y);
-        else fft::forward_butterfly<true>(s, t, w.x, w.y);
+        if constexpr (up)
+          fft::inverse_butterfly<true>(s, t, w.x, w.y);
+        else
+          fft::forward_butterfly<true>(s, t, w.x, w.y);
       }
     }
   }
@@ -147,7 +160,8 @@ struct Lower {
   __device__ __forceinline__ void hold() {
     if constexpr (Span > 1) {
 #pragma unroll
-      for (int e = 0; e < (S::P / Span + 1) / 2; ++e) held[S::twiddles_before(Size, Span) + e] = load<Size, Span>(e);
+      for (int e = 0; e < (S::P / Span + 1) / 2; ++e)
+        held[S::twiddles_before(Size, Span) + e] = load<Size, Span>(e);
       hold<Size, Span / 2>();
     } else if constexpr (Size > S::P) {
       hold<Size / S::P>();
@@ -155,8 +169,10 @@ struct Lower {
   }
   template <int Size, int Span>
   __device__ __forceinline__ double2 get(int e) const {
-    if constexpr (S::small) return held[S::twiddles_before(Size, Span) + e];
-    else return load<Size, Span>(e);
+    if constexpr (S::small)
+      return held[S::twiddles_before(Size, Span) + e];
+    else
+      return load<Size, Span>(e);
   }
 };
 
@@ -168,8 +184,8 @@ __device__ __forceinline__ void levels_of(double2 (&x)[S::P], const Lower<S>& lo
     if constexpr (!up) levels_of<S, up, Size, Span / 2>(x, lower);
   }
 }
-// From the layout of nodes of From points to that of nodes of To points. Each thread writes where nobody else reads before
-// the threads have met, and reads what only it writes next.
+// From the layout of nodes of From points to that of nodes of To points. Each thread writes where
+// nobody else reads before the threads have met, and reads what only it writes next.
 template <class S, int From, int To>
 __device__ __forceinline__ void exchange(double2 (&x)[S::P], double2* buffer, int tp) {
 #pragma unroll
@@ -180,7 +196,8 @@ __device__ __forceinline__ void exchange(double2 (&x)[S::P], double2* buffer, in
 }
 // The levels below the top, from nodes of Size points on, down to points; up: the inverse.
 template <class S, bool up, int Size = S::columns>
-__device__ __forceinline__ void lower_levels(double2 (&x)[S::P], double2* buffer, const Lower<S>& lower, int tp) {
+__device__ __forceinline__ void lower_levels(double2 (&x)[S::P], double2* buffer,
+                                             const Lower<S>& lower, int tp) {
   constexpr int next = Size / S::P;
   if constexpr (!up) levels_of<S, up, Size, (Size < S::P ? Size : S::P)>(x, lower);
   if constexpr (next > 1) {
@@ -191,8 +208,8 @@ __device__ __forceinline__ void lower_levels(double2 (&x)[S::P], double2* buffer
   if constexpr (up) levels_of<S, up, Size, (Size < S::P ? Size : S::P)>(x, lower);
 }
 
-// The block's share of the key, unit after unit, which the copy engine brings to shared memory. The block asks for a unit when
-// all its threads have read another.
+// The block's share of the key, unit after unit, which the copy engine brings to shared memory. The
+// block asks for a unit when all its threads have read another.
 template <class S>
 struct KeyRing {
   unsigned barriers;  // one a slot
@@ -202,7 +219,8 @@ struct KeyRing {
   unsigned left;  // units of the whole rotation that were not asked for
   unsigned into = 0, from = 0, parity = 0;
 
-  // Asks for the next unit, of all levels that are transformed at once: one of the threads does, and all count it.
+  // Asks for the next unit, of all levels that are transformed at once: one of the threads does,
+  // and all count it.
   __device__ __forceinline__ void ask(bool does) {
 #if __CUDA_ARCH__ >= 900
     if (left == 0) return;
@@ -213,8 +231,8 @@ struct KeyRing {
 #pragma unroll
       for (unsigned l = 0; l < S::levels; ++l) {
         asm volatile(
-            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                slots + (into * S::levels + l) * (S::unit * 16)),
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+            "[%3];" ::"r"(slots + (into * S::levels + l) * (S::unit * 16)),
             "l"(next_unit + l * level_stride), "r"(S::unit * 16), "r"(barrier)
             : "memory");
       }
@@ -240,7 +258,8 @@ __device__ __forceinline__ const double2* shared_numbers(unsigned at) {
 }
 
 template <class S, bool Summed>
-__global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_constant__ ClusterArgs a) {
+__global__ void __launch_bounds__(S::threads, 1)
+    cluster_kernel(const __grid_constant__ ClusterArgs a) {
 #if __CUDA_ARCH__ >= 900
   constexpr int P = S::P, K1 = S::k1, N = S::N, M = S::M, TP = S::TP, per = P / S::blocks;
   extern __shared__ __align__(128) unsigned char shared[];
@@ -257,7 +276,8 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
     cluster::make_barrier(here + S::spread_barrier + 8);
     cluster::make_barrier(here + S::gathered_barrier);
     cluster::make_barrier(here + S::rotated_barrier);
-    for (int i = 0; i < S::ring; ++i) cluster::make_barrier(here + S::key_barriers + 8 * static_cast<unsigned>(i));
+    for (int i = 0; i < S::ring; ++i)
+      cluster::make_barrier(here + S::key_barriers + 8 * static_cast<unsigned>(i));
     cluster::barriers_are_made();
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     cluster::expect(here + S::spread_barrier, S::levels * S::box * 16);
@@ -275,7 +295,8 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
   const int log_many = a.call.log_many;
   const Switch switched{32 - (S::log_n + 1) + log_many, log_many, 2u * N - 1};
   uint2 acc[P];
-  auto* const between = static_cast<uint2*>(a.call.between) + (static_cast<std::size_t>(blockIdx.x) * S::threads + tid) * P;
+  auto* const between = static_cast<uint2*>(a.call.between) +
+                        (static_cast<std::size_t>(blockIdx.x) * S::threads + tid) * P;
   if (Summed && a.call.first > 0) {
 #pragma unroll
     for (int i = 0; i < P; ++i) acc[i] = between[i];
@@ -286,12 +307,14 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
     for (unsigned i = tid; i < a.n; i += S::threads) sum += switched.error(in[i]);
     atomicAdd(rounding, static_cast<unsigned long long>(sum));
     __syncthreads();
-    const double correction =
-        floor(__dadd_rn(__dmul_rn(a.mean, static_cast<double>(static_cast<long long>(*rounding))), 0.5));
-    const unsigned body = switched(in[a.n] - static_cast<std::uint32_t>(static_cast<std::int64_t>(correction)));
+    const double correction = floor(
+        __dadd_rn(__dmul_rn(a.mean, static_cast<double>(static_cast<long long>(*rounding))), 0.5));
+    const unsigned body =
+        switched(in[a.n] - static_cast<std::uint32_t>(static_cast<std::int64_t>(correction)));
     const std::size_t words = static_cast<std::size_t>(a.call.encrypted ? K1 : 1) * N;
-    const std::size_t offset = (a.call.of_input == nullptr ? 0 : a.call.of_input[ciphertext] * words) +
-                               static_cast<std::size_t>(a.call.encrypted ? c : 0) * N;
+    const std::size_t offset =
+        (a.call.of_input == nullptr ? 0 : a.call.of_input[ciphertext] * words) +
+        static_cast<std::size_t>(a.call.encrypted ? c : 0) * N;
     const bool zero = !a.call.encrypted && c + 1 < K1;
     const auto word = [&](int i) -> std::uint32_t {
       if (zero) return 0;
@@ -299,12 +322,14 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
       const std::size_t from = offset + (m & (N - 1));
       const std::uint32_t v =
           a.torus == 64
-              ? static_cast<std::uint32_t>((static_cast<const std::uint64_t*>(a.call.tables)[from] + 0x80000000u) >> 32)
+              ? static_cast<std::uint32_t>(
+                    (static_cast<const std::uint64_t*>(a.call.tables)[from] + 0x80000000u) >> 32)
               : static_cast<const std::uint32_t*>(a.call.tables)[from];
       return m >= N ? 0 - v : v;
     };
 #pragma unroll
-    for (int i = 0; i < P; ++i) acc[i] = make_uint2(word(column + S::columns * i), word(column + S::columns * i + M));
+    for (int i = 0; i < P; ++i)
+      acc[i] = make_uint2(word(column + S::columns * i), word(column + S::columns * i + M));
   }
   const Cut cut = make_cut(a.levels, a.base_log);
 
@@ -316,17 +341,18 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
       const uint2 v = turned(acc[i], to / M & 3);
       const unsigned at = to & (S::columns - 1), row = to / S::columns & (P - 1);
       const unsigned block = cluster::remote(here, static_cast<int>(at / TP));
-      cluster::send(block + S::rotated + (c * S::part + row * TP + at % TP) * 8, block + S::rotated_barrier,
-                    static_cast<std::uint64_t>(v.y) << 32 | v.x);
+      cluster::send(block + S::rotated + (c * S::part + row * TP + at % TP) * 8,
+                    block + S::rotated_barrier, static_cast<std::uint64_t>(v.y) << 32 | v.x);
     }
   };
   if (!Summed && group == 0) rotate(switched(in[0]));
 
-  // The block's share of the key, or of the ciphertext's sums: [step][level] and, in strides of the whole cluster,
-  // [row][column][point][thread].
+  // The block's share of the key, or of the ciphertext's sums: [step][level] and, in strides of the
+  // whole cluster, [row][column][point][thread].
   constexpr unsigned level_stride = S::blocks * S::unit;
-  const double2* const key = a.call.key + static_cast<unsigned>(rank) * S::unit +
-                             (Summed ? static_cast<std::size_t>(ciphertext) * a.steps * a.levels * level_stride : 0);
+  const double2* const key =
+      a.call.key + static_cast<unsigned>(rank) * S::unit +
+      (Summed ? static_cast<std::size_t>(ciphertext) * a.steps * a.levels * level_stride : 0);
   KeyRing<S> ring{here + S::key_barriers, here + S::keys, key, level_stride,
                   a.steps * (static_cast<unsigned>(a.levels) / S::levels)};
   const unsigned mine = static_cast<unsigned>(c * S::part + tp);  // in a row of the key
@@ -334,7 +360,8 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
   // A level of the key on its way to the L2 cache.
   const auto prefetch = [&](unsigned number) {
     if (tid != 0 || number >= a.steps * static_cast<unsigned>(a.levels)) return;
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(key + static_cast<std::size_t>(number) * level_stride),
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(
+                     key + static_cast<std::size_t>(number) * level_stride),
                  "r"(S::unit * 16)
                  : "memory");
   };
@@ -356,7 +383,8 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
       for (int i = 0; i < P; ++i) {
         uint2 v = acc[i];
         if constexpr (!Summed) {
-          const uint2 r = reinterpret_cast<const uint2*>(shared + S::rotated)[c * S::part + i * TP + tp];
+          const uint2 r =
+              reinterpret_cast<const uint2*>(shared + S::rotated)[c * S::part + i * TP + tp];
           v = make_uint2(r.x - v.x, r.y - v.y);
         }
         x[i] = make_double2(cut.digit(v.x + cut.to(i), shift), cut.digit(v.y + cut.to(i), shift));
@@ -386,8 +414,10 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
       }
       if (group == 0) {
         const double2* unit = nullptr;
-        if constexpr (S::ring == 0) unit = key + static_cast<std::size_t>(messages) * level_stride + mine;
-        else unit = shared_numbers(ring.next()) + mine;
+        if constexpr (S::ring == 0)
+          unit = key + static_cast<std::size_t>(messages) * level_stride + mine;
+        else
+          unit = shared_numbers(ring.next()) + mine;
 #pragma unroll
         for (int i = 0; i < P; ++i) {
           double2 total = first == 0 ? make_double2(0, 0) : sum[i];
@@ -398,8 +428,10 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
               const double2 digit = box[(l * K1 + r) * S::part + swizzled<S>(tp * P + i)];
               double2 k;
               const int at = (l * K1 + r) * static_cast<int>(S::box) + i * TP;
-              if constexpr (S::ring > 0) k = unit[at];
-              else k = __ldg(unit + at);
+              if constexpr (S::ring > 0)
+                k = unit[at];
+              else
+                k = __ldg(unit + at);
               add_product(total, digit, k);
             }
           }
@@ -407,7 +439,8 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
         }
       }
     }
-    __syncthreads();  // all have read the key, and the digits, where the exchanges of the inverse write now
+    __syncthreads();  // all have read the key, and the digits, where the exchanges of the inverse
+                      // write now
     if constexpr (S::ring > 0) ring.ask(tid == 0);
     if (group == 0) {
 #pragma unroll
@@ -419,7 +452,8 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
       for (int i = 0; i < P; ++i) {
         const int to = c * S::part + row * TP + i % per * stride + tp % stride;
         const unsigned block = cluster::remote(here, i / per);
-        cluster::send(block + S::gathered + static_cast<unsigned>(to) * 16, block + S::gathered_barrier, x[i]);
+        cluster::send(block + S::gathered + static_cast<unsigned>(to) * 16,
+                      block + S::gathered_barrier, x[i]);
       }
     }
     cluster::received(here + S::gathered_barrier, step & 1);
@@ -430,7 +464,8 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
     }
     top_levels<true, P>(x);
 #pragma unroll
-    for (int i = 0; i < P; ++i) acc[i] = make_uint2(acc[i].x + nearest(x[i].x), acc[i].y + nearest(x[i].y));
+    for (int i = 0; i < P; ++i)
+      acc[i] = make_uint2(acc[i].x + nearest(x[i].x), acc[i].y + nearest(x[i].y));
     if (!Summed && group == 0 && step + 1 < a.steps) rotate(switched(in[step + 1]));
   }
 
@@ -439,17 +474,22 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
     for (int i = 0; i < P; ++i) between[i] = acc[i];
   } else if (group == 0) {
     const auto store = [&](std::size_t to, std::uint32_t v) {
-      if (a.torus == 64) static_cast<std::uint64_t*>(a.call.out)[to] = static_cast<std::uint64_t>(v) << 32;
-      else static_cast<std::uint32_t*>(a.call.out)[to] = v;
+      if (a.torus == 64)
+        static_cast<std::uint64_t*>(a.call.out)[to] = static_cast<std::uint64_t>(v) << 32;
+      else
+        static_cast<std::uint32_t*>(a.call.out)[to] = v;
     };
     const auto coefficient = [&](int index, std::uint32_t v) {
       if (a.call.glwe) {
-        store((static_cast<std::size_t>(ciphertext) * K1 + static_cast<unsigned>(c)) * N + static_cast<unsigned>(index), v);
+        store((static_cast<std::size_t>(ciphertext) * K1 + static_cast<unsigned>(c)) * N +
+                  static_cast<unsigned>(index),
+              v);
         return;
       }
       // Of row j the mask is A_c[j], A_c[j-1], .., A_c[0], -A_c[N-1], ...
       for (int j = 0; j < 1 << log_many; ++j) {
-        const std::size_t row = (static_cast<std::size_t>(ciphertext) << log_many) + static_cast<unsigned>(j);
+        const std::size_t row =
+            (static_cast<std::size_t>(ciphertext) << log_many) + static_cast<unsigned>(j);
         const std::size_t to = row * ((K1 - 1) * N + 1) + static_cast<std::size_t>(c) * N;
         if (c + 1 < K1) {
           const int h = (j - index) & (N - 1);
@@ -479,10 +519,11 @@ std::size_t ClusterSize<LogN, K1, Blocks, Points, Levels, Summed>::at_once() {
 }
 
 template <int LogN, int K1, int Blocks, int Points, int Levels, bool Summed>
-void ClusterSize<LogN, K1, Blocks, Points, Levels, Summed>::rotate(const Stream& stream, const ClusterArgs& args) {
+void ClusterSize<LogN, K1, Blocks, Points, Levels, Summed>::rotate(const Stream& stream,
+                                                                   const ClusterArgs& args) {
   using S = ClusterShape<LogN, K1, Blocks, Points, Levels>;
-  launch(stream, "blind rotation", cluster_kernel<S, Summed>, dim3(args.call.count * S::blocks), S::threads, S::bytes,
-         S::blocks, args);
+  launch(stream, "blind rotation", cluster_kernel<S, Summed>, dim3(args.call.count * S::blocks),
+         S::threads, S::bytes, S::blocks, args);
 }
 
 }  // namespace jali::backend::cuda

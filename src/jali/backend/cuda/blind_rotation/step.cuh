@@ -1,9 +1,10 @@
-// What the kernels of blind rotation share: complex products, the modulus switch, and how digits are cut from words.
+// What the kernels of blind rotation share: complex products, the modulus switch, and how digits
+// are cut from words.
 #pragma once
 
-#include <cstdint>
-
 #include <cuda_runtime.h>
+
+#include <cstdint>
 
 namespace jali::backend::cuda {
 
@@ -23,7 +24,8 @@ __device__ __forceinline__ double2 product(const double2& a, const double2& b) {
   return make_double2(fma(a.x, b.x, -(a.y * b.y)), fma(a.x, b.y, a.y * b.x));
 }
 
-/// The modulus switch of words to 2N (backend/tfhe_ops.h, switched): bits: those that are rounded off, log_many included.
+/// The modulus switch of words to 2N (backend/tfhe_ops.h, switched): bits: those that are rounded
+/// off, log_many included.
 struct Switch {
   int bits, log_many;
   unsigned turn;  // 2N - 1
@@ -37,16 +39,19 @@ struct Switch {
   }
 };
 
-/// Digits of words of 32 bits. With half a unit of the last level and half a base of every level added, a digit is a field of
-/// bits less half a base.
+/// Digits of words of 32 bits. With half a unit of the last level and half a base of every level
+/// added, a digit is a field of bits less half a base.
 ///
-/// Words of 32 bits have ties: a share of 2^(levels base_log - 32) lies half a unit above a digit. If all of them went up, words would
-/// move by 2^-33 on average, and the phase by up to k N / 2 times that, in every step whose key is 1: at N = 8192 and 28 bits, 12 times
-/// the variance of the rotation. So ties of every other run of coefficients (every other number i of a thread) go down.
+/// Words of 32 bits have ties: a share of 2^(levels base_log - 32) lies half a unit above a digit.
+/// If all of them went up, words would move by 2^-33 on average, and the phase by up to k N / 2
+/// times that, in every step whose key is 1: at N = 8192 and 28 bits, 12 times the variance of the
+/// rotation. So ties of every other run of coefficients (every other number i of a thread) go down.
 struct Cut {
   std::uint32_t added, mask;
   /// What to add to the words of a thread's number i.
-  __device__ __forceinline__ std::uint32_t to(int i) const { return added - static_cast<std::uint32_t>(i & 1); }
+  __device__ __forceinline__ std::uint32_t to(int i) const {
+    return added - static_cast<std::uint32_t>(i & 1);
+  }
   double bias;  // 2^52 + half a base
   /// Of one level: `shift` = 32 - (level + 1) base_log. word: with `added`.
   __device__ __forceinline__ double digit(std::uint32_t word, int shift) const {
@@ -56,7 +61,8 @@ struct Cut {
 __device__ __forceinline__ Cut make_cut(int levels, int base_log) {
   std::uint32_t added = 1u << (32 - levels * base_log - 1);
   for (int j = 1; j <= levels; ++j) added += 1u << (32 - j * base_log + base_log - 1);
-  return {added, (1u << base_log) - 1, 4503599627370496.0 + static_cast<double>(1u << (base_log - 1))};
+  return {added, (1u << base_log) - 1,
+          4503599627370496.0 + static_cast<double>(1u << (base_log - 1))};
 }
 
 /// The complex number a + i b of two words, times i^quarters.

@@ -1,7 +1,7 @@
-#include "jali/backend/cuda/lwe_key_switch/linear.cuh"
-
 #include <algorithm>
 #include <cstring>
+
+#include "jali/backend/cuda/lwe_key_switch/linear.cuh"
 
 namespace jali::backend::cuda {
 
@@ -11,14 +11,16 @@ constexpr unsigned kMostRows = 65535;  // of a grid, along y
 
 template <class Word>
 __global__ void __launch_bounds__(256)
-    combine_kernel(Word* out, const Word* in, DeviceCombination c, unsigned row_words, unsigned first) {
+    combine_kernel(Word* out, const Word* in, DeviceCombination c, unsigned row_words,
+                   unsigned first) {
   after_predecessor();
   const std::size_t row = first + blockIdx.y;
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= row_words) return;
   Word sum = 0;
   for (std::uint32_t e = c.begin[row]; e < c.begin[row + 1]; ++e) {
-    sum += static_cast<Word>(c.weight[e]) * in[static_cast<std::size_t>(c.column[e]) * row_words + i];
+    sum +=
+        static_cast<Word>(c.weight[e]) * in[static_cast<std::size_t>(c.column[e]) * row_words + i];
   }
   if (c.constant != nullptr && i + 1 == row_words) sum += static_cast<Word>(c.constant[row]);
   out[row * row_words + i] = sum;
@@ -80,12 +82,12 @@ void extract(const Stream& stream, const TfheConfig& config, void* out, const vo
                     static_cast<unsigned>(std::min<std::size_t>(kMostRows, rows - first)));
     if (config.torus == Torus::t64) {
       launch(stream, "extraction", extract_kernel<std::uint64_t>, grid, 256, 0, 1,
-             static_cast<std::uint64_t*>(out), static_cast<const std::uint64_t*>(in), coefficients, N,
-             large, per, static_cast<unsigned>(first));
+             static_cast<std::uint64_t*>(out), static_cast<const std::uint64_t*>(in), coefficients,
+             N, large, per, static_cast<unsigned>(first));
     } else {
       launch(stream, "extraction", extract_kernel<std::uint32_t>, grid, 256, 0, 1,
-             static_cast<std::uint32_t*>(out), static_cast<const std::uint32_t*>(in), coefficients, N,
-             large, per, static_cast<unsigned>(first));
+             static_cast<std::uint32_t*>(out), static_cast<const std::uint32_t*>(in), coefficients,
+             N, large, per, static_cast<unsigned>(first));
     }
   }
 }

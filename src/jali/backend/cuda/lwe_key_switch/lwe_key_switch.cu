@@ -1,9 +1,11 @@
-// out = (0, .., 0, b') - D K modulo 2^32. D: digits, `count` rows of k N levels signed bytes. K: the key, of n + 1 columns.
-// A word of the key is sum_t limb_t 2^(8 t) modulo 2^32, t < 4, with limbs in [-128, 127]. The product of D with the limbs
-// of one t needs 32 - 8 t bits, so that an overflow of 32-bit sums is harmless, and the result is exact.
+// out = (0, .., 0, b') - D K modulo 2^32. D: digits, `count` rows of k N levels signed bytes. K:
+// the key, of n + 1 columns. A word of the key is sum_t limb_t 2^(8 t) modulo 2^32, t < 4, with
+// limbs in [-128, 127]. The product of D with the limbs of one t needs 32 - 8 t bits, so that an
+// overflow of 32-bit sums is harmless, and the result is exact.
 //
-// The key lies as the instruction mma.m16n8k32 takes it: [32 rows][8 columns][lane][limb][2 registers], so that a thread
-// reads 32 bytes in a row, and has all limbs of a column in its sums. Blocks that share out the rows of the key add to out.
+// The key lies as the instruction mma.m16n8k32 takes it: [32 rows][8 columns][lane][limb][2
+// registers], so that a thread reads 32 bytes in a row, and has all limbs of a column in its sums.
+// Blocks that share out the rows of the key add to out.
 #include <algorithm>
 
 #include "jali/backend/cuda/lwe_key_switch/lwe_key_switch.cuh"
@@ -13,7 +15,9 @@ namespace jali::backend::cuda {
 namespace {
 
 constexpr int kRows = 128, kColumns = 64;  // of out, that a block computes
-constexpr int kDepth = 64, kPitch = kDepth + 16;  // bytes of digits a stage; of a row in shared memory, without conflicts
+constexpr int kDepth = 64,
+              kPitch = kDepth +
+                       16;  // bytes of digits a stage; of a row in shared memory, without conflicts
 constexpr int kThreads = 256, kStages = 3;
 
 // Wider digits do not fit signed bytes. They take a plain product, whose key lies as the rows came.
@@ -64,7 +68,8 @@ __global__ void __launch_bounds__(256)
     std::uint32_t b = 0;
     if (i + 1 == n1) {
       b = kBits == 32 ? static_cast<std::uint32_t>(from[large])
-                      : static_cast<std::uint32_t>((static_cast<std::uint64_t>(from[large]) + 0x80000000u) >> 32);
+                      : static_cast<std::uint32_t>(
+                            (static_cast<std::uint64_t>(from[large]) + 0x80000000u) >> 32);
     }
     out[row * n1 + i] = b;
   }
@@ -84,9 +89,11 @@ __global__ void __launch_bounds__(256)
   }
 }
 
-__device__ __forceinline__ void multiply(int (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+__device__ __forceinline__ void multiply(int (&sum)[4], const unsigned (&a)[4], unsigned b0,
+                                         unsigned b1) {
   asm volatile(
-      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, "
+      "%9}, "
       "{%0, %1, %2, %3};"
       : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
@@ -105,21 +112,27 @@ __global__ void __launch_bounds__(kThreads, 1)
   const auto fetch = [&](unsigned stage, unsigned step) {
 #pragma unroll
     for (int t = 0; t < kRows * kDepth / 16 / kThreads; ++t) {
-      const unsigned piece = tid + t * kThreads, row = piece / (kDepth / 16), at = piece % (kDepth / 16) * 16;
-      const std::int8_t* const from =
-          digits + static_cast<std::size_t>(min(row0 + row, count - 1)) * depth + step * kDepth + at;
-      const auto to = static_cast<unsigned>(__cvta_generic_to_shared(&tile[stage][row * kPitch + at]));
+      const unsigned piece = tid + t * kThreads, row = piece / (kDepth / 16),
+                     at = piece % (kDepth / 16) * 16;
+      const std::int8_t* const from = digits +
+                                      static_cast<std::size_t>(min(row0 + row, count - 1)) * depth +
+                                      step * kDepth + at;
+      const auto to =
+          static_cast<unsigned>(__cvta_generic_to_shared(&tile[stage][row * kPitch + at]));
       asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
     }
     asm volatile("cp.async.commit_group;" ::: "memory");
   };
 #pragma unroll
   for (unsigned s = 0; s + 1 < kStages; ++s) {
-    if (first + s < last) fetch(s, first + s);
-    else asm volatile("cp.async.commit_group;" ::: "memory");
+    if (first + s < last)
+      fetch(s, first + s);
+    else
+      asm volatile("cp.async.commit_group;" ::: "memory");
   }
   const unsigned column_tiles = columns / 8;
-  const uint4* const mine = key + (static_cast<std::size_t>(blockIdx.x * kColumns + warp_column) / 8 * 32 + lane) * 2;
+  const uint4* const mine =
+      key + (static_cast<std::size_t>(blockIdx.x * kColumns + warp_column) / 8 * 32 + lane) * 2;
   uint4 b[4][2];
   const auto load = [&](unsigned k32) {
 #pragma unroll
@@ -133,8 +146,10 @@ __global__ void __launch_bounds__(kThreads, 1)
     asm volatile("cp.async.wait_group %0;" ::"n"(kStages - 2) : "memory");
     __syncthreads();
     const unsigned ahead = step + kStages - 1;
-    if (ahead < last) fetch((ahead - first) % kStages, ahead);
-    else asm volatile("cp.async.commit_group;" ::: "memory");
+    if (ahead < last)
+      fetch((ahead - first) % kStages, ahead);
+    else
+      asm volatile("cp.async.commit_group;" ::: "memory");
     const std::int8_t* const now = tile[(step - first) % kStages];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -145,8 +160,8 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           const unsigned row = warp_row + m * 16 + lane / 4 + (i & 1) * 8;
-          a[m][i] = *reinterpret_cast<const unsigned*>(
-              now + row * kPitch + half * 32 + lane % 4 * 4 + (i >> 1) * 16);
+          a[m][i] = *reinterpret_cast<const unsigned*>(now + row * kPitch + half * 32 +
+                                                       lane % 4 * 4 + (i >> 1) * 16);
         }
       }
 #pragma unroll
@@ -168,10 +183,14 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const unsigned row = row0 + warp_row + m * 16 + lane / 4 + (i >> 1) * 8;
-        const unsigned column = blockIdx.x * kColumns + warp_column + j * 8 + lane % 4 * 2 + (i & 1);
+        const unsigned column =
+            blockIdx.x * kColumns + warp_column + j * 8 + lane % 4 * 2 + (i & 1);
         if (row < count && column < n1) {
-          const auto limb = [&](int t) { return static_cast<std::uint32_t>(sums[m][j][t][i]) << (8 * t); };
-          atomicSub(out + static_cast<std::size_t>(row) * n1 + column, limb(0) + limb(1) + limb(2) + limb(3));
+          const auto limb = [&](int t) {
+            return static_cast<std::uint32_t>(sums[m][j][t][i]) << (8 * t);
+          };
+          atomicSub(out + static_cast<std::size_t>(row) * n1 + column,
+                    limb(0) + limb(1) + limb(2) + limb(3));
         }
       }
     }
@@ -180,15 +199,16 @@ __global__ void __launch_bounds__(kThreads, 1)
 
 // A thread computes one word of out.
 __global__ void __launch_bounds__(256)
-    plain_kernel(std::uint32_t* out, const std::int32_t* digits, const std::uint32_t* key, unsigned n1,
-                 unsigned depth) {
+    plain_kernel(std::uint32_t* out, const std::int32_t* digits, const std::uint32_t* key,
+                 unsigned n1, unsigned depth) {
   after_predecessor();
   const std::size_t row = blockIdx.y;
   const unsigned column = blockIdx.x * blockDim.x + threadIdx.x;
   if (column >= n1) return;
   std::uint32_t sum = 0;
   for (unsigned i = 0; i < depth; ++i) {
-    sum += static_cast<std::uint32_t>(digits[row * depth + i]) * key[static_cast<std::size_t>(i) * n1 + column];
+    sum += static_cast<std::uint32_t>(digits[row * depth + i]) *
+           key[static_cast<std::size_t>(i) * n1 + column];
   }
   out[row * n1 + column] -= sum;
 }
@@ -200,8 +220,8 @@ void cut_digits(const Stream& stream, const TfheConfig& config, Digit* digits, s
   const auto n1 = static_cast<unsigned>(config.n.value + 1);
   const dim3 grid((std::max(large, n1) + 255) / 256, rows);
   const auto run = [&](auto* kernel, const auto* from) {
-    launch(stream, "digits", kernel, grid, 256, 0, 1, digits, out, from + begin * (large + 1), large, n1,
-           config.switch_gadget.base_log, config.switch_gadget.levels);
+    launch(stream, "digits", kernel, grid, 256, 0, 1, digits, out, from + begin * (large + 1),
+           large, n1, config.switch_gadget.base_log, config.switch_gadget.levels);
   };
   if (config.torus == Torus::t64) {
     run(digits_kernel<std::uint64_t, Digit>, static_cast<const std::uint64_t*>(in));
@@ -222,7 +242,8 @@ std::size_t digit_bytes(const TfheConfig& config, std::size_t count) {
 void prepare_switch_key(const Stream& stream, const TfheConfig& config, void* key,
                         const std::uint32_t* rows) {
   if (!bytes_suffice(config)) {
-    stream.check(cudaMemcpyAsync(key, rows, switch_key_bytes(config), cudaMemcpyDeviceToDevice, stream.get()),
+    stream.check(cudaMemcpyAsync(key, rows, switch_key_bytes(config), cudaMemcpyDeviceToDevice,
+                                 stream.get()),
                  "key-switching key");
     return;
   }
@@ -246,7 +267,8 @@ void key_switch(const Stream& stream, const TfheConfig& config, std::uint32_t* o
       auto* const wide = static_cast<std::int32_t*>(digits) + begin * depth;
       cut_digits(stream, config, wide, to, in, begin, rows);
       launch(stream, "key switch", plain_kernel, dim3((n1 + 255) / 256, rows), 256, 0, 1, to,
-             static_cast<const std::int32_t*>(wide), static_cast<const std::uint32_t*>(key), n1, depth);
+             static_cast<const std::int32_t*>(wide), static_cast<const std::uint32_t*>(key), n1,
+             depth);
       continue;
     }
     auto* const d = static_cast<std::int8_t*>(digits) + begin * depth;
@@ -255,10 +277,11 @@ void key_switch(const Stream& stream, const TfheConfig& config, std::uint32_t* o
     const unsigned blocks = columns / kColumns * ((rows + kRows - 1) / kRows);
     const unsigned splits = std::clamp(264 / blocks, 1u, std::max(1u, steps / 8));
     const unsigned per_split = (steps + splits - 1) / splits;
-    launch(stream, "key switch", product_kernel,
-           dim3(columns / kColumns, (rows + kRows - 1) / kRows, (steps + per_split - 1) / per_split),
-           kThreads, 0, 1, to, static_cast<const std::int8_t*>(d), static_cast<const uint4*>(key), rows,
-           n1, columns, depth, per_split);
+    launch(
+        stream, "key switch", product_kernel,
+        dim3(columns / kColumns, (rows + kRows - 1) / kRows, (steps + per_split - 1) / per_split),
+        kThreads, 0, 1, to, static_cast<const std::int8_t*>(d), static_cast<const uint4*>(key),
+        rows, n1, columns, depth, per_split);
   }
 }
 

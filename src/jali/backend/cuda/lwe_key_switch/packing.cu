@@ -1,9 +1,9 @@
-// A thread has one word of an output. Blocks share out the words of the masks, and add their shares to the output: modulo
-// 2^w, the order of sums does not matter. A block keeps the digits of up to kTogether ciphertexts, of one word of each mask, in
-// shared memory.
-#include "jali/backend/cuda/lwe_key_switch/packing.cuh"
-
+// A thread has one word of an output. Blocks share out the words of the masks, and add their shares
+// to the output: modulo 2^w, the order of sums does not matter. A block keeps the digits of up to
+// kTogether ciphertexts, of one word of each mask, in shared memory.
 #include <algorithm>
+
+#include "jali/backend/cuda/lwe_key_switch/packing.cuh"
 
 namespace jali::backend::cuda {
 
@@ -55,7 +55,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Along x: blocks of words of an output, k + 1 polynomials of N; along y: shares of the mask's words; along z: outputs.
+// Along x: blocks of words of an output, k + 1 polynomials of N; along y: shares of the mask's
+// words; along z: outputs.
 template <class Word, class In>
 __global__ void __launch_bounds__(kThreads)
     pack_kernel(Word* out, const In* in, const std::uint32_t* coefficients, const Word* key,
@@ -84,7 +85,8 @@ __global__ void __launch_bounds__(kThreads)
         for (unsigned t = 0; t < here; ++t) {
           const unsigned h = powers[t];
           const Word word = __ldg(row + ((x - h) & (N - 1)));
-          const auto digit = static_cast<Word>(static_cast<std::int64_t>(digits[j * kTogether + t]));
+          const auto digit =
+              static_cast<Word>(static_cast<std::int64_t>(digits[j * kTogether + t]));
           sum += digit * (x < h ? 0 - word : word);
         }
       }
@@ -105,7 +107,8 @@ void pack_words(const Stream& stream, const TfheConfig& config, void* out, std::
   const auto N = static_cast<unsigned>(config.N.value), k = static_cast<unsigned>(config.k.value);
   const auto d = static_cast<unsigned>(in.dimension.value);
   const Cut cut{config.rotation_gadget.base_log, config.rotation_gadget.levels};
-  const std::size_t shared = static_cast<std::size_t>(cut.levels) * kTogether * sizeof(std::int32_t);
+  const std::size_t shared =
+      static_cast<std::size_t>(cut.levels) * kTogether * sizeof(std::int32_t);
   const unsigned blocks = (k + 1) * N / kThreads;
   for (std::size_t o = 0; o < outputs; o += kMostOutputs) {
     const auto now = static_cast<unsigned>(std::min<std::size_t>(kMostOutputs, outputs - o));
@@ -128,11 +131,14 @@ void pack_words(const Stream& stream, const TfheConfig& config, void* out, std::
 void pack(const Stream& stream, const TfheConfig& config, void* out, std::size_t outputs,
           ConstLweView in, const std::uint32_t* coefficients, std::size_t per, const void* key) {
   if (config.torus == Torus::t32) {
-    pack_words<std::uint32_t, std::uint32_t>(stream, config, out, outputs, in, coefficients, per, key);
+    pack_words<std::uint32_t, std::uint32_t>(stream, config, out, outputs, in, coefficients, per,
+                                             key);
   } else if (in.torus == Torus::t32) {
-    pack_words<std::uint64_t, std::uint32_t>(stream, config, out, outputs, in, coefficients, per, key);
+    pack_words<std::uint64_t, std::uint32_t>(stream, config, out, outputs, in, coefficients, per,
+                                             key);
   } else {
-    pack_words<std::uint64_t, std::uint64_t>(stream, config, out, outputs, in, coefficients, per, key);
+    pack_words<std::uint64_t, std::uint64_t>(stream, config, out, outputs, in, coefficients, per,
+                                             key);
   }
 }
 

@@ -1,11 +1,11 @@
-// B = sum_c A_c S_c + M + E by the schoolbook: N^2 masked sums of words for each product, in registers (glwe_tile.h). Of
-// 2^13 ciphertexts with N = 2048 that is some 10 ms, less than what a transform would save in code and in secret tables.
-// A thread block has one tile of coefficients of one ciphertext. What is secret stays in its registers and shared memory.
-#include "jali/backend/cuda/secret/glwe.cuh"
-
+// B = sum_c A_c S_c + M + E by the schoolbook: N^2 masked sums of words for each product, in
+// registers (glwe_tile.h). Of 2^13 ciphertexts with N = 2048 that is some 10 ms, less than what a
+// transform would save in code and in secret tables. A thread block has one tile of coefficients of
+// one ciphertext. What is secret stays in its registers and shared memory.
 #include <algorithm>
 
 #include "jali/backend/cuda/sampling/chacha.cuh"
+#include "jali/backend/cuda/secret/glwe.cuh"
 #include "jali/backend/cuda/secret/glwe_tile.h"
 #include "jali/backend/cuda/secret/wiped.cuh"
 
@@ -89,8 +89,7 @@ __global__ void __launch_bounds__(glwe::kMostTile / glwe::kEach)
 template <class Word>
 void encrypt_words(const Stream& stream, Word* out, std::size_t count, const Word* masks,
                    GadgetCall& call) {
-  const std::size_t bytes =
-      glwe::window_words(call.tile) * sizeof(Word) + call.tile / glwe::kEach;
+  const std::size_t bytes = glwe::window_words(call.tile) * sizeof(Word) + call.tile / glwe::kEach;
   for (std::size_t i = 0; i < count; i += kMostRows) {
     const auto rows = static_cast<unsigned>(std::min(kMostRows, count - i));
     launch(stream, "encrypt_gadget", gadget_kernel<Word>, dim3(call.n / call.tile, rows),

@@ -1,8 +1,7 @@
 // One warp sums the products of one ciphertext. Masks that come from a seed are never in memory.
-#include "jali/backend/cuda/secret/lwe.cuh"
-
 #include "jali/backend/cuda/sampling/chacha.cuh"
 #include "jali/backend/cuda/secret/glwe_tile.h"
+#include "jali/backend/cuda/secret/lwe.cuh"
 #include "jali/backend/cuda/secret/wiped.cuh"
 
 namespace jali::backend::cuda {
@@ -61,8 +60,8 @@ __global__ void __launch_bounds__(kThreads)
   sum = warp_sum(sum);
   if (lane != 0) return;
   chacha20(call.errors, 0, call.first + row, x);
-  const std::uint64_t u = call.noise_bits > 30 ? x[0] | static_cast<std::uint64_t>(x[1]) << 32
-                                               : std::uint64_t{x[0]};
+  const std::uint64_t u =
+      call.noise_bits > 30 ? x[0] | static_cast<std::uint64_t>(x[1]) << 32 : std::uint64_t{x[0]};
   out[row] = static_cast<Word>(sum + static_cast<Word>(messages[row]) +
                                static_cast<Word>(glwe::tuniform(u, call.noise_bits)));
 }
@@ -105,8 +104,7 @@ void encrypt_bodies(const Stream& stream, void* out, std::size_t count, Torus to
   }
 }
 
-void phases(const Stream& stream, std::uint64_t* out, ConstLweView in,
-            const std::uint8_t* secret) {
+void phases(const Stream& stream, std::uint64_t* out, ConstLweView in, const std::uint8_t* secret) {
   const auto dimension = static_cast<unsigned>(in.dimension.value);
   if (in.torus == Torus::t64) {
     launch(stream, "phases", phases_kernel<std::uint64_t>, grid(in.count), kThreads, 0, 1, out,

@@ -1,9 +1,8 @@
 // One thread makes one ChaCha20 block of a mask. A row lies along x, the rows along y.
-#include "jali/backend/cuda/seeded/expand.cuh"
-
 #include <algorithm>
 
 #include "jali/backend/cuda/sampling/chacha.cuh"
+#include "jali/backend/cuda/seeded/expand.cuh"
 
 namespace jali::backend::cuda {
 
