@@ -14,7 +14,6 @@ from array_world import small
 from jali import ckks
 from jali.ckks import formulations
 from jali.ckks.counted import MASK, counted
-from jali.ckks.dense import dense
 from jali.ckks.joins import stack
 
 
@@ -76,9 +75,9 @@ def test_no_formulation_takes_a_third_of_the_work_of_the_one_that_is_taken(
     x, y = world.bind(a), world.bind(b)
     taken, got = world.switches(lambda x, y: x @ y, x, y)
     world.small.check(got, a @ b)
-    for one in formulations._formulations(dense(x), dense(y)):
+    for one in formulations._formulations(x._viewed(), y._viewed()):
         other, value = world.switches(
-            lambda x, y, one=one: one.compute(dense(x), dense(y), range(one.steps)), x, y
+            lambda x, y, one=one: one.compute(x._viewed(), y._viewed(), range(one.steps)), x, y
         )
         world.small.check(value, a @ b)
         assert taken <= 3 * other + 3, one.name
@@ -134,7 +133,7 @@ def test_covariances_and_projections_of_a_thousand_rows(
     taken, got = world.switches(lambda x: x.T @ x / 1000, x)
     world.small.check(got, d.T @ d / 1000)
     assert taken <= 3 * looped and got.level >= expected.level - 1
-    ways = [one.work(dense(x).T, dense(y)) for one in formulations._of_vector(x.T, y)]
+    ways = [one.work(x._viewed().T, y._viewed()) for one in formulations._of_vector(x.T, y)]
     for product in (lambda x, y: x.T @ y, lambda x, y: y @ x):
         taken, got = world.switches(product, x, y)
         world.small.check(got, d.T @ r)
@@ -173,7 +172,7 @@ def test_what_is_counted_beforehand_is_what_is_done(
     world: Traced, rng: np.random.Generator
 ) -> None:
     x = world.bind(rng.uniform(-1, 1, (60, 4)))
-    for function in (by_columns, lambda a, b: dense(a[:, :3] * b[:, 1:].sum(1)[:, None])):
+    for function in (by_columns, lambda a, b: a[:, :3] * b[:, 1:].sum(1)[:, None]):
         done, result = world.switches(function, x, x)
         work = counted(function, x, x)
         assert work.switches == done

@@ -38,10 +38,9 @@ def public_classes() -> list[type]:
 
 def classes() -> list[type]:
     """All that answer unknown names: the public classes, and what is derived from them."""
-    from jali.ckks.dense import DenseArray
     from jali.compiler.frontends.tracing import Traced
 
-    return [*public_classes(), DenseArray, Traced]
+    return [*public_classes(), Traced]
 
 
 def rows(kind: str) -> Iterator[tuple[str, str, str]]:

@@ -1,7 +1,9 @@
-"""Arguments of operations on ciphertexts, which are checked before any work."""
+"""Arguments of clients, evaluators and functions, which are checked before any work."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,19 @@ from jali._core import checks
 from jali._jali.ckks import Ciphertext
 from jali.errors import InvalidArgument, Unsupported
 
-__all__ = ["checked_iterations", "checked_target", "refuse_complex", "refuse_complex_matrix"]
+__all__ = [
+    "checked_count",
+    "checked_interval",
+    "checked_iterations",
+    "checked_level",
+    "checked_packings",
+    "checked_positive",
+    "checked_rotations",
+    "checked_target",
+    "checked_within",
+    "refuse_complex",
+    "refuse_complex_matrix",
+]
 
 
 def checked_target(target_level: int | None) -> int:
@@ -54,3 +68,107 @@ def checked_iterations(iterations: int) -> int:
     if not 1 <= iterations <= 4:
         raise InvalidArgument(f"iterations must be 1 to 4, not {checks.shown(iterations)}")
     return int(iterations)
+
+
+# --- of keys and encryption
+
+
+def checked_packings(bootstrap: bool | int | Iterable[int]) -> list[int]:
+    """The numbers of slots to make bootstrapping keys for; 0 stands for all slots."""
+    if isinstance(bootstrap, (bool, np.bool_)):
+        return [0] if bootstrap else []
+    if isinstance(bootstrap, (int, np.integer)):
+        bootstrap = [int(bootstrap)]
+    message = "bootstrap takes True, or numbers of slots of at least 2"
+    try:
+        return [checks.whole(n, 2, message) for n in bootstrap]
+    except TypeError:
+        raise InvalidArgument(f"{message}, not {checks.shown(bootstrap)}") from None
+
+
+def checked_level(level: int | None) -> int:
+    """The level as an int of at least 0; -1 for None, which stands for the top level. Raises
+    InvalidArgument."""
+    if level is None:
+        return -1
+    return checks.whole(level, 0, "level must be a whole number from 0 to params.depth, or None")
+
+
+def checked_rotations(rotations: Iterable[int] | str) -> list[int] | str:
+    """The rotations as a list of Python integers, or "powers". Raises InvalidArgument for anything
+    else."""
+    if isinstance(rotations, str):
+        if rotations != "powers":
+            raise InvalidArgument(
+                f'rotations must be whole numbers of slots, or "powers", not {checks.shown(rotations)}'
+            )
+        return rotations
+    try:
+        steps = list(rotations)
+    except TypeError:
+        raise InvalidArgument("rotations must be a sequence of whole numbers") from None
+    for step in steps:
+        if isinstance(step, bool) or not isinstance(step, (int, np.integer)):
+            raise InvalidArgument(
+                f"a rotation must be a whole number of slots, not {checks.shown(step)}"
+            )
+        if not -(2**30) <= step <= 2**30:
+            raise InvalidArgument(
+                f"rotation {checks.shown(step)} is out of range: reduce it modulo the number of slots"
+            )
+    return [int(step) for step in steps]
+
+
+# --- of functions
+
+
+def _real(value: Any) -> float:
+    """The value as a real number, NaN if it is none."""
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf
+    return math.nan
+
+
+def _pair(value: Any, message: str) -> tuple[float, float]:
+    pair = value if isinstance(value, (tuple, list)) else ()
+    numbers = [_real(v) for v in pair]
+    if len(numbers) != 2 or not all(map(math.isfinite, numbers)):
+        raise InvalidArgument(f"{message}, not {checks.shown(value)}")
+    return numbers[0], numbers[1]
+
+
+def checked_interval(value: Any) -> tuple[float, float]:
+    """Two numbers, the lower first."""
+    low, high = _pair(value, "an interval is two finite numbers (low, high)")
+    if not low < high:
+        raise InvalidArgument(
+            f"an interval (low, high) needs low < high, not {checks.shown(value)}"
+        )
+    return low, high
+
+
+def checked_within(value: Any) -> tuple[float, float] | None:
+    """None, or two numbers, the lower first or both equal."""
+    if value is None:
+        return None
+    low, high = _pair(value, "within is the least and the largest number that can occur, or None")
+    if not low <= high:
+        raise InvalidArgument(f"within needs the lower number first, not {checks.shown(value)}")
+    return low, high
+
+
+def checked_positive(value: Any, what: str) -> float:
+    """The value as a positive number. Raises InvalidArgument."""
+    number = _real(value)
+    if not 0 < number < math.inf:
+        raise InvalidArgument(f"{what} must be a positive number, not {checks.shown(value)}")
+    return number
+
+
+def checked_count(value: Any, what: str) -> int:
+    """The value as a whole number, of steps or levels. Raises InvalidArgument."""
+    number = checks.whole(value, 0, f"{what} must be a whole number")
+    return min(number, 1 << 20)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from jali._core import capture, checks
 from jali._core.capture import BatchPoint
 from jali.ckks.array import EncryptedArray
-from jali.ckks.dense import DenseArray
 from jali.ckks.view import View
 from jali.errors import InvalidArgument
 
@@ -22,7 +21,8 @@ __all__ = ["BatchPoint", "Batcher", "Captured"]
 
 def _view(value: object) -> View | None:
     # The array of which it is a part is another one at another call.
-    return value._compact()._view.changing() if isinstance(value, DenseArray) else None
+    view = value._compact()._view if isinstance(value, EncryptedArray) else None
+    return view and view.changing()
 
 
 def _beside(view: View) -> str:
@@ -33,13 +33,13 @@ def _beside(view: View) -> str:
 
 def _vectors(value: Any) -> Any:
     """The vectors in which an array lies. The core records functions of vectors."""
-    if not isinstance(value, DenseArray):
+    if not isinstance(value, EncryptedArray) or value._view is None:
         return value
-    return EncryptedArray(value.evaluator, value._compact()._settled())
+    return value._new(value._compact()._settled())
 
 
 def _seen(vectors: EncryptedArray, view: View | None) -> EncryptedArray:
-    return vectors if view is None else DenseArray(vectors.evaluator, vectors._settled(), view)
+    return vectors if view is None else vectors._new(vectors._settled(), view)
 
 
 def _check_lies(view: View | None, example: View | None) -> None:
@@ -148,7 +148,7 @@ class Batcher(capture.Batcher[EncryptedArray]):
         if not isinstance(values, Iterable):
             raise InvalidArgument(f"give a list of encrypted arrays, not {checks.shown(values)}")
         items = list(values)
-        if not any(isinstance(v, DenseArray) for v in items):
+        if not any(_view(v) for v in items):
             return super().__call__(items)
         return [self._alone(v) for v in items]
 

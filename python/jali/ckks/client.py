@@ -17,6 +17,7 @@ from jali._core.log import logger
 from jali._core.refusals import Answering
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import Ciphertext, EvaluationKeys, Params, PublicKey, ReleasePolicy
+from jali.ckks.arguments import checked_level, checked_packings, checked_rotations
 from jali.ckks.array import EncryptedArray
 from jali.ckks.declared import check_magnitude, declared
 from jali.ckks.evaluator import Evaluator
@@ -561,49 +562,3 @@ def _check_memory(
 
 def _megabytes(count: int) -> str:
     return f"{count / 1e6:,.1f} MB"
-
-
-def checked_packings(bootstrap: bool | int | Iterable[int]) -> list[int]:
-    """The numbers of slots to make bootstrapping keys for; 0 stands for all slots."""
-    if isinstance(bootstrap, (bool, np.bool_)):
-        return [0] if bootstrap else []
-    if isinstance(bootstrap, (int, np.integer)):
-        bootstrap = [int(bootstrap)]
-    message = "bootstrap takes True, or numbers of slots of at least 2"
-    try:
-        return [checks.whole(n, 2, message) for n in bootstrap]
-    except TypeError:
-        raise InvalidArgument(f"{message}, not {checks.shown(bootstrap)}") from None
-
-
-def checked_level(level: int | None) -> int:
-    """The level as an int of at least 0; -1 for None, which stands for the top level. Raises
-    InvalidArgument."""
-    if level is None:
-        return -1
-    return checks.whole(level, 0, "level must be a whole number from 0 to params.depth, or None")
-
-
-def checked_rotations(rotations: Iterable[int] | str) -> list[int] | str:
-    """The rotations as a list of Python integers, or "powers". Raises InvalidArgument for anything
-    else."""
-    if isinstance(rotations, str):
-        if rotations != "powers":
-            raise InvalidArgument(
-                f'rotations must be whole numbers of slots, or "powers", not {checks.shown(rotations)}'
-            )
-        return rotations
-    try:
-        steps = list(rotations)
-    except TypeError:
-        raise InvalidArgument("rotations must be a sequence of whole numbers") from None
-    for step in steps:
-        if isinstance(step, bool) or not isinstance(step, (int, np.integer)):
-            raise InvalidArgument(
-                f"a rotation must be a whole number of slots, not {checks.shown(step)}"
-            )
-        if not -(2**30) <= step <= 2**30:
-            raise InvalidArgument(
-                f"rotation {checks.shown(step)} is out of range: reduce it modulo the number of slots"
-            )
-    return [int(step) for step in steps]

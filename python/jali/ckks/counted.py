@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from jali.ckks.dense import DenseArray, dense
+from jali.ckks.array import EncryptedArray
 
 if TYPE_CHECKING:
     from jali.ckks.evaluator import Evaluator
@@ -122,7 +122,7 @@ class _Core:
         return a.level
 
 
-def counted(function: Callable[..., DenseArray], *arrays: DenseArray) -> Work:
+def counted(function: Callable[..., EncryptedArray], *arrays: EncryptedArray) -> Work:
     """The work of a function of arrays of one evaluator that moves, masks, multiplies, adds and
     sums them.
 
@@ -134,13 +134,11 @@ def counted(function: Callable[..., DenseArray], *arrays: DenseArray) -> Work:
     # composed there.
     has = (lambda steps: True) if server._noting else server._core.explicit.has_rotation
     core = _Core(has)
-    shadow: Any = SimpleNamespace(
-        _core=core, params=server.params, _recording=None, _noting=True, _dense=dense
-    )
-    shadows: list[DenseArray] = []
+    shadow: Any = SimpleNamespace(_core=core, params=server.params, _recording=None, _noting=True)
+    shadows: list[EncryptedArray] = []
     for x in arrays:
-        one: Any = _Shadow(x._view.vectors, x.slots, x.level)
-        shadows.append(DenseArray(shadow, one, x._view))
+        one: Any = _Shadow(x._place.vectors, x.slots, x.level)
+        shadows.append(EncryptedArray(shadow, one, x._view))
     result = function(*shadows)
     value: Any = result._settled()
-    return Work(core.switches, core.masks, value.level, result._view.vectors)
+    return Work(core.switches, core.masks, value.level, result._place.vectors)

@@ -25,15 +25,19 @@ from jali._jali.ckks import (
     Polynomial,
     Trace,
 )
-from jali.ckks.arguments import checked_iterations, checked_target, refuse_complex
+from jali.ckks.arguments import (
+    checked_iterations,
+    checked_target,
+    checked_within,
+    refuse_complex,
+)
+from jali.ckks.arithmetic import of_sum, together
 from jali.ckks.array import EncryptedArray
 from jali.ckks.captured import Batcher, Captured
-from jali.ckks.dense import DenseArray, dense, of_sum
+from jali.ckks.domain import filled, mapped
 from jali.ckks.engine_core import Checked, made
-from jali.ckks.functions import checked_within
 from jali.ckks.joins import FUNCTIONS
 from jali.ckks.largest import argmax
-from jali.ckks.moves import together
 from jali.ckks.operands import axes
 from jali.ckks.products import matmul
 from jali.ckks.view import View
@@ -261,7 +265,7 @@ class Evaluator(metaclass=Answering):
         """
         known: View | None = None
         if isinstance(ciphertext, EncryptedArray):
-            known = ciphertext._view if isinstance(ciphertext, DenseArray) else None
+            known = ciphertext._view
             ciphertext = ciphertext.ciphertext
         if not isinstance(ciphertext, Ciphertext):
             raise InvalidArgument(
@@ -272,7 +276,7 @@ class Evaluator(metaclass=Answering):
             ciphertext = self._core.bring(ciphertext)
         if ciphertext.view is not None:
             view = known or View.of(ciphertext)
-            return DenseArray(self, self._core.with_view(ciphertext, None, False), view)
+            return EncryptedArray(self, self._core.with_view(ciphertext, None, False), view)
         return EncryptedArray(self, ciphertext)
 
     def prepare(self, plan: MatVec | LinearTransform, *, storage: str = "residues") -> None:
@@ -392,9 +396,9 @@ class Evaluator(metaclass=Answering):
                 "a ckks.Polynomial has a basis and an interval: leave out basis= and interval="
             )
         self._raw(x)
-        x, within, fill = x._filled(polynomial.interval, checked_within(within))
+        x, within, fill = filled(x, polynomial.interval, checked_within(within))
         value = self._core.polynomial(polynomial, self._raw(x), within)
-        return x._mapped(value, None if fill is None else float(abs(polynomial(fill))))
+        return mapped(x, value, None if fill is None else float(abs(polynomial(fill))))
 
     def prepare_bootstrap(
         self,
@@ -491,30 +495,28 @@ class Evaluator(metaclass=Answering):
         self, plan: _ckks.FunctionCore, x: EncryptedArray, within: tuple[float, float] | None
     ) -> EncryptedArray:
         self._raw(x)
-        x, within, fill = x._filled(plan.interval, within)
+        x, within, fill = filled(x, plan.interval, within)
         value = self._core.function(plan, self._raw(x), within)
-        return x._mapped(value, None if fill is None else float(abs(plan(fill))))
+        return mapped(x, value, None if fill is None else float(abs(plan(fill))))
 
     def _maximum(
         self, plan: _ckks.MaximumCore, a: EncryptedArray, b: EncryptedArray
     ) -> EncryptedArray:
-        first, second = self._raw(a), self._raw(b)
-        if isinstance(a, DenseArray) or isinstance(b, DenseArray):
-            x, y, view = together(a, b)
-            first, second = x._wide(view)._settled(), y._wide(view)._settled()
-            value = self._core.maximum(plan, first, second)
-            result = of_sum(x, y, view)
-            return DenseArray(
-                self, value, replace(result, rest=result.rest and result.rest + plan.max_error)
-            )
-        a._as_long(b)
-        return EncryptedArray(self, self._core.maximum(plan, first, second))
+        for one in (a, b):
+            self._raw(one)
+        x, y, view = together(a, b)
+        value = self._core.maximum(plan, x._settled(), y._settled())
+        if view is not None:
+            view = of_sum(x, y, view)
+            view = replace(view, rest=view.rest and view.rest + plan.max_error)
+        return EncryptedArray(self, value, view)
 
     def _argmax(self, plan: _ckks.ArgMaxCore, x: EncryptedArray, axis: Any) -> EncryptedArray:
         self._raw(x)
         # The engine compares the numbers of every vector of a batch by themselves.
-        if isinstance(x, DenseArray) or (axis is not None and axes(axis, x.ndim) != (x.ndim - 1,)):
-            return argmax(plan, dense(x), axis)
+        whole = axis is not None and axes(axis, x.ndim) != (x.ndim - 1,)
+        if x._view is not None or whole:
+            return argmax(plan, x._viewed(), axis)
         return EncryptedArray(self, self._core.argmax(plan, self._own(x)))
 
     # --- what jali._core.capture calls ------------------------------------------------------------
@@ -541,7 +543,7 @@ class Evaluator(metaclass=Answering):
     def _own(self, value: EncryptedArray) -> Ciphertext:
         """The ciphertext of a vector or a batch of vectors."""
         ciphertext = self._raw(value)
-        if isinstance(value, DenseArray):
+        if value._view is not None:
             raise InvalidArgument(
                 f"this takes vectors (n,) and batches of them, not an array of the shape {value.shape} in "
                 f"{value._view.vectors} x {value.slots} slots: encrypt it with batch=True, or write matrix @ x, which takes "
@@ -551,16 +553,13 @@ class Evaluator(metaclass=Answering):
 
     def _result(self, value: EncryptedArray) -> Ciphertext:
         """The ciphertext of what a captured or mapped function returned."""
-        if isinstance(value, DenseArray):
+        if isinstance(value, EncryptedArray) and value._view is not None:
             raise InvalidArgument(
                 f"such a function returns vectors (n,) or batches of them, not an array of the shape {value.shape}: of a vector "
                 "or a batch x return x.sum(count=n).with_length(1) for a sum, n a power of two, and "
                 "x.rotate(i).with_length(n) for x[i:i+n]"
             )
         return self._own(value)
-
-    def _dense(self, value: EncryptedArray) -> DenseArray:
-        return dense(value)
 
     def _matmul(self, a: Any, b: Any) -> EncryptedArray:
         return matmul(a, b)

@@ -30,7 +30,6 @@ from jali._core.console import seconds_text
 from jali._core.log import logger
 from jali.ckks.array import EncryptedArray
 from jali.ckks.counted import MASK, Work, counted
-from jali.ckks.dense import DenseArray, dense
 from jali.ckks.joins import stack
 from jali.errors import InvalidArgument, Unsupported
 
@@ -49,9 +48,9 @@ class _Formulation:
 
     name: str
     steps: int
-    compute: Callable[[DenseArray, DenseArray, Sequence[int]], DenseArray]
+    compute: Callable[[EncryptedArray, EncryptedArray, Sequence[int]], EncryptedArray]
 
-    def work(self, a: DenseArray, b: DenseArray) -> Work:
+    def work(self, a: EncryptedArray, b: EncryptedArray) -> Work:
         """Its work, from two steps. What happens once, as a relinearisation of a sum, is counted
         once."""
         first = counted(lambda x, y: self.compute(x, y, [0]), a, b)
@@ -68,20 +67,20 @@ class _Formulation:
         )
 
 
-def _formulations(a: DenseArray, b: DenseArray) -> list[_Formulation]:
+def _formulations(a: EncryptedArray, b: EncryptedArray) -> list[_Formulation]:
     (n, inner), m = a.shape, b.shape[1]
 
-    def outer(x: DenseArray, y: DenseArray, steps: Sequence[int]) -> DenseArray:
+    def outer(x: EncryptedArray, y: EncryptedArray, steps: Sequence[int]) -> EncryptedArray:
         total: Any = None
         for k in steps:
             term = x[:, k : k + 1] * y[k : k + 1, :]
             total = term if total is None else total + term
         return total  # type: ignore[no-any-return]
 
-    def rows(x: DenseArray, y: DenseArray, steps: Sequence[int]) -> DenseArray:
+    def rows(x: EncryptedArray, y: EncryptedArray, steps: Sequence[int]) -> EncryptedArray:
         return stack([(x[i, :, None] * y).sum(0) for i in steps], 0)
 
-    def columns(x: DenseArray, y: DenseArray, steps: Sequence[int]) -> DenseArray:
+    def columns(x: EncryptedArray, y: EncryptedArray, steps: Sequence[int]) -> EncryptedArray:
         return stack([(x * y[:, j]).sum(1) for j in steps], 1)
 
     return [
@@ -91,29 +90,29 @@ def _formulations(a: DenseArray, b: DenseArray) -> list[_Formulation]:
     ]
 
 
-def _of_vector(a: DenseArray, v: DenseArray) -> list[_Formulation]:
+def _of_vector(a: EncryptedArray, v: EncryptedArray) -> list[_Formulation]:
     if len(a.shape) == 1:
-        return [_Formulation("whole", 1, lambda x, y, _: dense((x * y).sum()))]
+        return [_Formulation("whole", 1, lambda x, y, _: (x * y).sum())]
     n, inner = a.shape
 
-    def columns(x: DenseArray, y: DenseArray, steps: Sequence[int]) -> DenseArray:
+    def columns(x: EncryptedArray, y: EncryptedArray, steps: Sequence[int]) -> EncryptedArray:
         total: Any = None
         for k in steps:
             term = x[:, k] * y[k : k + 1]
             total = term if total is None else total + term
-        return dense(total)
+        return total  # type: ignore[no-any-return]
 
-    def rows(x: DenseArray, y: DenseArray, steps: Sequence[int]) -> DenseArray:
+    def rows(x: EncryptedArray, y: EncryptedArray, steps: Sequence[int]) -> EncryptedArray:
         return stack([(x[i] * y).sum() for i in steps])
 
     return [
-        _Formulation("whole", 1, lambda x, y, _: dense((x * y).sum(-1))),
+        _Formulation("whole", 1, lambda x, y, _: (x * y).sum(-1)),
         _Formulation("columns", inner, columns),
         _Formulation("rows", n, rows),
     ]
 
 
-def multiplied(a: DenseArray, b: DenseArray) -> EncryptedArray:
+def multiplied(a: EncryptedArray, b: EncryptedArray) -> EncryptedArray:
     """The product of an encrypted matrix or vector a with a matrix or vector b.
 
     It takes no more levels than the first formulation.
@@ -141,7 +140,7 @@ def multiplied(a: DenseArray, b: DenseArray) -> EncryptedArray:
     return known[0].compute(a, b, range(known[0].steps))
 
 
-def _warn_if_long(x: DenseArray, y: DenseArray, work: Work) -> None:
+def _warn_if_long(x: EncryptedArray, y: EncryptedArray, work: Work) -> None:
     """Says what a product will take if that is long, by the time that one key switch takes on this
     device."""
     count = work.switches + MASK * work.masks

@@ -17,9 +17,8 @@ the slots behind a vector's length.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,10 +27,9 @@ from jali._core import checks, refusals
 from jali._core.refusals import Answering
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import Polynomial
+from jali.ckks.arguments import checked_count, checked_interval, checked_positive, checked_within
+from jali.ckks.array import EncryptedArray
 from jali.errors import InvalidArgument
-
-if TYPE_CHECKING:
-    from jali.ckks.array import EncryptedArray
 
 __all__ = [
     "ArgMax",
@@ -122,7 +120,7 @@ class Function(metaclass=Answering):
         peak says. Raises InvalidArgument for numbers that may lie outside the interval,
         DepthExhausted, KeyMissing.
         """
-        if _is_encrypted(x):
+        if isinstance(x, EncryptedArray):
             return x.evaluator._function(self._core, x, checked_within(within))
         return _clear(self._core, x)
 
@@ -170,7 +168,7 @@ class Maximum(metaclass=Answering):
 
     def __call__(self, a: EncryptedArray, b: EncryptedArray) -> EncryptedArray:
         """Errors as of Function."""
-        if not _is_encrypted(a) or not _is_encrypted(b):
+        if not isinstance(a, EncryptedArray) or not isinstance(b, EncryptedArray):
             raise InvalidArgument(
                 "it takes two encrypted arrays: encrypt the other operand, too, or write x * 0 + numbers"
             )
@@ -238,7 +236,7 @@ class ArgMax(metaclass=Answering):
         more. If several numbers are nearly the largest, the numbers of the result lie anywhere
         between 0 and 1.
         """
-        if not _is_encrypted(x):
+        if not isinstance(x, EncryptedArray):
             raise InvalidArgument("this takes an encrypted array")
         return x.evaluator._argmax(self._core, x, axis)
 
@@ -262,9 +260,9 @@ def _smooth(
         _ckks.FunctionCore.smooth(
             name,
             checked_interval(interval),
-            None if wanted is None else _positive(wanted, "error"),
+            None if wanted is None else checked_positive(wanted, "error"),
             None if degree is None else checks.whole(degree, 0, "degree must be a whole number"),
-            None if depth is None else _small(depth, "depth"),
+            None if depth is None else checked_count(depth, "depth"),
         )
     )
 
@@ -388,7 +386,9 @@ def inverse(
     """
     return Function(
         _ckks.FunctionCore.inverse(
-            checked_interval(interval), _positive(error, "error"), _steps(steps)
+            checked_interval(interval),
+            checked_positive(error, "error"),
+            None if steps is None else checked_count(steps, "steps"),
         )
     )
 
@@ -405,7 +405,10 @@ def inverse_sqrt(
     """
     return Function(
         _ckks.FunctionCore.root(
-            checked_interval(interval), _positive(error, "error"), _steps(steps), True
+            checked_interval(interval),
+            checked_positive(error, "error"),
+            None if steps is None else checked_count(steps, "steps"),
+            True,
         )
     )
 
@@ -422,7 +425,10 @@ def sqrt(
     """
     return Function(
         _ckks.FunctionCore.root(
-            checked_interval(interval), _positive(error, "error"), _steps(steps), False
+            checked_interval(interval),
+            checked_positive(error, "error"),
+            None if steps is None else checked_count(steps, "steps"),
+            False,
         )
     )
 
@@ -457,7 +463,10 @@ def step(bound: float = 1.0, *, gap: float, error: float = 2.0**-10) -> Function
 
 def _sign(bound: float, gap: float, error: float, step: bool) -> _ckks.FunctionCore:
     return _ckks.FunctionCore.sign(
-        _positive(bound, "bound"), _positive(gap, "gap"), _positive(error, "error"), step
+        checked_positive(bound, "bound"),
+        checked_positive(gap, "gap"),
+        checked_positive(error, "error"),
+        step,
     )
 
 
@@ -470,7 +479,9 @@ def relu(bound: float = 1.0, *, error: float = 2.0**-10) -> Function:
     True
     """
     return Function(
-        _ckks.FunctionCore.relu(_positive(bound, "bound"), _positive(error, "error"), False)
+        _ckks.FunctionCore.relu(
+            checked_positive(bound, "bound"), checked_positive(error, "error"), False
+        )
     )
 
 
@@ -482,7 +493,9 @@ def absolute(bound: float = 1.0, *, error: float = 2.0**-10) -> Function:
     True
     """
     return Function(
-        _ckks.FunctionCore.relu(_positive(bound, "bound"), _positive(error, "error"), True)
+        _ckks.FunctionCore.relu(
+            checked_positive(bound, "bound"), checked_positive(error, "error"), True
+        )
     )
 
 
@@ -495,7 +508,9 @@ def maximum(bound: float = 1.0, *, error: float = 2.0**-10) -> Maximum:
     >>> largest.bound, largest.max_error < 0.01
     (2.0, True)
     """
-    return Maximum(_ckks.MaximumCore(_positive(bound, "bound"), _positive(error, "error"), False))
+    return Maximum(
+        _ckks.MaximumCore(checked_positive(bound, "bound"), checked_positive(error, "error"), False)
+    )
 
 
 def minimum(bound: float = 1.0, *, error: float = 2.0**-10) -> Maximum:
@@ -504,7 +519,9 @@ def minimum(bound: float = 1.0, *, error: float = 2.0**-10) -> Maximum:
     >>> functions.minimum(2.0).bound
     2.0
     """
-    return Maximum(_ckks.MaximumCore(_positive(bound, "bound"), _positive(error, "error"), True))
+    return Maximum(
+        _ckks.MaximumCore(checked_positive(bound, "bound"), checked_positive(error, "error"), True)
+    )
 
 
 def argmax(
@@ -528,21 +545,11 @@ def argmax(
         _ckks.ArgMaxCore(
             checks.whole(count, 2, "count must be a whole number from 2"),
             checks.whole(slots, 2, "slots must be a power of two"),
-            _positive(bound, "bound"),
-            _positive(gap, "gap"),
-            _positive(error, "error"),
+            checked_positive(bound, "bound"),
+            checked_positive(gap, "gap"),
+            checked_positive(error, "error"),
         )
     )
-
-
-# --- arguments
-# --------------------------------------------------------------------------------------
-
-
-def _is_encrypted(x: object) -> bool:
-    from jali.ckks.array import EncryptedArray
-
-    return isinstance(x, EncryptedArray)
 
 
 def _clear(core: Callable[[float], float], x: Any) -> npt.NDArray[np.float64]:
@@ -556,59 +563,6 @@ def _clear(core: Callable[[float], float], x: Any) -> npt.NDArray[np.float64]:
             numbers.astype(np.float64)
         )
     return values
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
-        try:
-            return float(value)
-        except OverflowError:
-            return math.inf
-    return math.nan
-
-
-def _pair(value: Any, message: str) -> tuple[float, float]:
-    pair = value if isinstance(value, (tuple, list)) else ()
-    numbers = [_number(v) for v in pair]
-    if len(numbers) != 2 or not all(map(math.isfinite, numbers)):
-        raise InvalidArgument(f"{message}, not {checks.shown(value)}")
-    return numbers[0], numbers[1]
-
-
-def checked_interval(value: Any) -> tuple[float, float]:
-    """Two numbers, the lower first."""
-    low, high = _pair(value, "an interval is two finite numbers (low, high)")
-    if not low < high:
-        raise InvalidArgument(
-            f"an interval (low, high) needs low < high, not {checks.shown(value)}"
-        )
-    return low, high
-
-
-def checked_within(value: Any) -> tuple[float, float] | None:
-    """None, or two numbers, the lower first or both equal."""
-    if value is None:
-        return None
-    low, high = _pair(value, "within is the least and the largest number that can occur, or None")
-    if not low <= high:
-        raise InvalidArgument(f"within needs the lower number first, not {checks.shown(value)}")
-    return low, high
-
-
-def _positive(value: Any, what: str) -> float:
-    number = _number(value)
-    if not 0 < number < math.inf:
-        raise InvalidArgument(f"{what} must be a positive number, not {checks.shown(value)}")
-    return number
-
-
-def _small(value: Any, what: str) -> int:
-    number = checks.whole(value, 0, f"{what} must be a whole number")
-    return min(number, 1 << 20)
-
-
-def _steps(value: Any) -> int | None:
-    return None if value is None else _small(value, "steps")
 
 
 def __getattr__(name: str) -> object:

@@ -12,9 +12,8 @@ import numpy as np
 from jali._core import checks
 from jali._core.array import number
 from jali._core.console import counted_text
+from jali.ckks.arithmetic import of_other_evaluators
 from jali.ckks.array import EncryptedArray
-from jali.ckks.dense import DenseArray, dense
-from jali.ckks.moves import moved
 from jali.ckks.operands import axes
 from jali.ckks.view import View
 from jali.errors import InvalidArgument, Unsupported
@@ -22,16 +21,17 @@ from jali.errors import InvalidArgument, Unsupported
 __all__ = ["FUNCTIONS", "concatenate", "split", "stack"]
 
 
-def _encrypted(values: Any) -> list[DenseArray]:
+def _encrypted(values: Any) -> list[EncryptedArray]:
     try:
         items = list(values)
     except TypeError:
         raise InvalidArgument("give a sequence of encrypted arrays") from None
     if not items or not all(isinstance(v, EncryptedArray) for v in items):
         raise InvalidArgument("give a sequence of at least one encrypted array, and no others")
-    out = [dense(v) for v in items]
+    out = [v._viewed() for v in items]
     for one in out:
-        out[0]._beside(one)
+        if one.evaluator is not out[0].evaluator:
+            raise of_other_evaluators()
         if one.slots != out[0].slots:
             raise InvalidArgument(
                 f"arrays are packed in {out[0].slots} and {one.slots} slots: encrypt both with the same slots="
@@ -39,7 +39,7 @@ def _encrypted(values: Any) -> list[DenseArray]:
     return out
 
 
-def stack(values: Iterable[EncryptedArray], axis: int = 0) -> DenseArray:
+def stack(values: Iterable[EncryptedArray], axis: int = 0) -> EncryptedArray:
     """Encrypted arrays of one shape along a new axis, as numpy.stack. Each keeps vectors of its
     own.
 
@@ -47,13 +47,13 @@ def stack(values: Iterable[EncryptedArray], axis: int = 0) -> DenseArray:
     of the lowest.
     """
     items = [one._compact() for one in _encrypted(values)]
-    first = items[0]._view
+    first = items[0]._place
     shape = first.shape
     if any(one.shape != shape for one in items):
         raise InvalidArgument("stack takes arrays of equal shapes")
     (k,) = axes((axis,), len(shape) + 1)
     place = replace(first, period=0)
-    laid = [moved(one, place) if not one._view.same_place(first) else one for one in items]
+    laid = [one if one._place.same_place(first) else one._moved(place) for one in items]
     server = items[0].evaluator
     core = server._core
     level = min(one.level for one in laid)
@@ -63,7 +63,7 @@ def stack(values: Iterable[EncryptedArray], axis: int = 0) -> DenseArray:
     if any(v.batch != first.vectors for v in levelled):
         raise Unsupported("these arrays lie in different numbers of vectors: encrypt them alike")
     value = core.with_view(core.stack(levelled), None, False)
-    known = [one._view.changing() for one in laid]
+    known = [one._place.changing() for one in laid]
     view = View(
         (len(laid), *shape),
         (first.vectors * first.slots, *first.strides),
@@ -75,10 +75,10 @@ def stack(values: Iterable[EncryptedArray], axis: int = 0) -> DenseArray:
         any(one.copies or one.period for one in known),
     )
     order = [*range(1, k + 1), 0, *range(k + 1, len(shape) + 1)]
-    return DenseArray(server, value, view).transpose(order)
+    return EncryptedArray(server, value, view).transpose(order)
 
 
-def concatenate(values: Iterable[EncryptedArray], axis: int | None = 0) -> DenseArray:
+def concatenate(values: Iterable[EncryptedArray], axis: int | None = 0) -> EncryptedArray:
     """Encrypted arrays one after the other along an axis, densely, as numpy.concatenate. None
     stands for all as vectors.
 
@@ -103,15 +103,15 @@ def concatenate(values: Iterable[EncryptedArray], axis: int | None = 0) -> Dense
     done = 0
     for one in items:
         key = (slice(None),) * k + (slice(done, done + one.shape[k]),)
-        part = moved(one, target.changed(lambda a, key=key: a[key]), exact=True)  # type: ignore[misc]
+        part = one._moved(target.changed(lambda a, key=key: a[key]), exact=True)  # type: ignore[misc]
         done += one.shape[k]
-        flat = EncryptedArray(part.evaluator, part._ct)
+        flat = part._new(part._ct)
         total = flat if total is None else total + flat
     assert total is not None
-    return DenseArray(items[0].evaluator, total._ct, target)
+    return items[0]._new(total._ct, target)
 
 
-def split(x: EncryptedArray, sections: Any, axis: int = 0) -> list[DenseArray]:
+def split(x: EncryptedArray, sections: Any, axis: int = 0) -> list[EncryptedArray]:
     """Equal parts along an axis, or the parts between these indices, as numpy.split. It costs
     nothing."""
     (k,) = axes((axis,), len(x.shape))
@@ -131,7 +131,7 @@ def split(x: EncryptedArray, sections: Any, axis: int = 0) -> list[DenseArray]:
                 f"split takes a number of parts, or the indices between them, not {checks.shown(sections)}"
             ) from None
     key = (slice(None),) * k
-    return [dense(x)[(*key, slice(a, b))] for a, b in itertools.pairwise(cuts)]
+    return [x[(*key, slice(a, b))] for a, b in itertools.pairwise(cuts)]
 
 
 def dot(a: Any, b: Any) -> EncryptedArray:
@@ -139,7 +139,7 @@ def dot(a: Any, b: Any) -> EncryptedArray:
     if isinstance(a, EncryptedArray):
         return a.dot(b)
     value = number(a)
-    x = dense(b)
+    x: EncryptedArray = b._viewed()
     return x._server._matmul(a, x) if value is None else x * value
 
 
@@ -148,23 +148,23 @@ FUNCTIONS: dict[Any, Any] = {
     np.stack: stack,
     np.concatenate: concatenate,
     np.split: split,
-    np.sum: lambda x, axis=None, *, keepdims=False: dense(x).sum(axis, keepdims),
-    np.mean: lambda x, axis=None, *, keepdims=False: dense(x).mean(axis, keepdims),
-    np.var: lambda x, axis=None, *, ddof=0, keepdims=False: dense(x).var(axis, ddof, keepdims),
+    np.sum: lambda x, axis=None, *, keepdims=False: x._viewed().sum(axis, keepdims),
+    np.mean: lambda x, axis=None, *, keepdims=False: x.mean(axis, keepdims),
+    np.var: lambda x, axis=None, *, ddof=0, keepdims=False: x.var(axis, ddof, keepdims),
     np.dot: dot,
-    np.reshape: lambda x, shape, order="C": dense(x).reshape(shape, order=order),
-    np.ravel: lambda x, order="C": dense(x).ravel(order),
-    np.transpose: lambda x, axes=None: dense(x).transpose(axes),
-    np.swapaxes: lambda x, a, b: dense(x).swapaxes(a, b),
-    np.moveaxis: lambda x, source, destination: dense(x)._moved_axes(
+    np.reshape: lambda x, shape, order="C": x.reshape(shape, order=order),
+    np.ravel: lambda x, order="C": x.ravel(order),
+    np.transpose: lambda x, axes=None: x.transpose(axes),
+    np.swapaxes: lambda x, a, b: x.swapaxes(a, b),
+    np.moveaxis: lambda x, source, destination: x._changed(
         lambda a: np.moveaxis(a, source, destination)
     ),
-    np.expand_dims: lambda x, axis: dense(x)._moved_axes(lambda a: np.expand_dims(a, axis)),
-    np.flip: lambda x, axis=None: dense(x)._moved_axes(lambda a: np.flip(a, axis)),
+    np.expand_dims: lambda x, axis: x._changed(lambda a: np.expand_dims(a, axis)),
+    np.flip: lambda x, axis=None: x._changed(lambda a: np.flip(a, axis)),
     np.vstack: lambda tup: concatenate([x[None] if x.ndim == 1 else x for x in _encrypted(tup)]),
     np.hstack: lambda tup: concatenate(tup, axis=min(1, _encrypted(tup)[0].ndim - 1)),
-    np.squeeze: lambda x, axis=None: dense(x).squeeze(axis),
-    np.broadcast_to: lambda x, shape: dense(x).broadcast_to(shape),
+    np.squeeze: lambda x, axis=None: x.squeeze(axis),
+    np.broadcast_to: lambda x, shape: x.broadcast_to(shape),
     np.conj: lambda x: x.conj(),
     np.shape: lambda x: x.shape,
     np.ndim: lambda x: x.ndim,

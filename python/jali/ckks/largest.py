@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from jali._jali import ckks as _ckks
-from jali.ckks.dense import DenseArray
-from jali.ckks.moves import moved
+from jali.ckks.array import EncryptedArray
 from jali.ckks.operands import axes
 from jali.ckks.view import View
 from jali.errors import InvalidArgument
@@ -17,7 +16,7 @@ from jali.errors import InvalidArgument
 __all__ = ["argmax"]
 
 
-def argmax(plan: _ckks.ArgMaxCore, x: DenseArray, axis: Any) -> DenseArray:
+def argmax(plan: _ckks.ArgMaxCore, x: EncryptedArray, axis: Any) -> EncryptedArray:
     """1 where the largest element lies and 0 elsewhere, in the shape of x.
 
     The elements that are compared are brought into the first slots of a vector, one vector for each
@@ -40,9 +39,9 @@ def argmax(plan: _ckks.ArgMaxCore, x: DenseArray, axis: Any) -> DenseArray:
             strides[k], outer = outer, outer * shape[k]
     target = View(shape, tuple(strides), 0, slots, outer // slots)
     core = x.evaluator._core
-    value = moved(x._compact(), target)._settled()
+    value = x._compact()._moved(target)._settled()
     if count < slots:
         zeros_behind = core.multiply_array(core.with_length(value, count), np.ones(count))
         value = core.with_bounds(zeros_behind, value, 1)
     found = core.argmax(plan, value)
-    return DenseArray(x.evaluator, core.with_view(found, None, False), target)
+    return x._new(core.with_view(found, None, False), target)

@@ -14,7 +14,7 @@ from jali._core.arrays import as_numbers
 from jali._core.console import counted_text
 from jali.errors import InvalidArgument
 
-__all__ = ["axes", "checked_shape", "joint_shape", "numbers"]
+__all__ = ["axes", "checked_shape", "numbers"]
 
 
 def numbers(value: Any) -> npt.NDArray[Any] | None:
@@ -26,15 +26,6 @@ def numbers(value: Any) -> npt.NDArray[Any] | None:
         return None
     refuse_matrix(value)
     return as_numbers(value, "the array's numbers")
-
-
-def joint_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    try:
-        return np.broadcast_shapes(a, b)
-    except ValueError:
-        raise InvalidArgument(
-            f"arrays of the shapes {a} and {b} do not fit: counts must be equal, or one of them 1"
-        ) from None
 
 
 def checked_shape(shape: Any) -> tuple[int, ...]:

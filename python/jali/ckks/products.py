@@ -14,11 +14,9 @@ from jali._core.console import counted_text
 from jali._jali.ckks import Layout, LinearTransform, MatVec
 from jali.ckks.arguments import refuse_complex, refuse_complex_matrix
 from jali.ckks.array import EncryptedArray
-from jali.ckks.dense import DenseArray, dense
 from jali.ckks.formulations import multiplied
-from jali.ckks.moves import fitting, moved
 from jali.ckks.operands import numbers
-from jali.ckks.view import View
+from jali.ckks.view import View, fitting
 from jali.errors import InvalidArgument, Unsupported
 
 __all__ = ["matmul"]
@@ -45,16 +43,16 @@ def matmul(a: Any, b: Any) -> EncryptedArray:
             "must be equal"
         )
     if not isinstance(left, EncryptedArray):
-        x = dense(b)
+        x: EncryptedArray = b._viewed()
         if len(x.shape) == 1:
-            return _matvec(left, x) if left.ndim == 2 else dense(x * left).sum()
-        return dense(matmul(x.T, left.T)).T
+            return _matvec(left, x) if left.ndim == 2 else (x * left).sum()
+        return matmul(x.T, left.T).T
     if not isinstance(right, EncryptedArray):
-        x = dense(a)
+        x = a._viewed()
         if right.ndim == 1:
-            return dense(x * right).sum(-1)
+            return (x * right).sum(-1)
         return _matvec(right.T, x) if len(x.shape) == 1 else _mapped(x, right)
-    x, y = dense(a), dense(b)
+    x, y = a._viewed(), b._viewed()
     if len(x.shape) == 1 and len(y.shape) == 2:
         return multiplied(y.T, x)  # a transpose says where numbers lie, and costs nothing
     return multiplied(x, y)
@@ -67,9 +65,9 @@ def _clear(value: Any) -> npt.NDArray[Any]:
     return array
 
 
-def _matvec(matrix: npt.NDArray[Any], x: DenseArray) -> EncryptedArray:
+def _matvec(matrix: npt.NDArray[Any], x: EncryptedArray) -> EncryptedArray:
     """matrix @ x for a vector x that lies anywhere."""
-    view, server = x._view, x._server
+    view, server = x._place, x._server
     refuse_complex_matrix(matrix)
     if view.slots != server.params.slots:
         raise Unsupported(
@@ -89,12 +87,12 @@ def _matvec(matrix: npt.NDArray[Any], x: DenseArray) -> EncryptedArray:
     outputs = [server._core.with_view(out, None, False) for out in outputs]
     out = outputs[0] if len(outputs) == 1 else server._core.stack(outputs)
     period = plan.output_layout.period % view.slots if len(outputs) == 1 else 0
-    return DenseArray(
+    return EncryptedArray(
         server, out, View((len(matrix),), (1,), 0, view.slots, len(outputs), period, rest, copies)
     )
 
 
-def _mapped(x: DenseArray, matrix: npt.NDArray[Any], widened: bool = False) -> DenseArray:
+def _mapped(x: EncryptedArray, matrix: npt.NDArray[Any], widened: bool = False) -> EncryptedArray:
     """x @ matrix for an encrypted matrix x: every row's map, at once in all rows that a vector
     holds.
 
@@ -103,13 +101,13 @@ def _mapped(x: DenseArray, matrix: npt.NDArray[Any], widened: bool = False) -> D
     widened: the rows were moved apart already, to make room for those of the product.
     """
     x = x._compact()
-    if x._view.period:  # the rows are read where they lie first
-        x = x._seen(replace(x._view.changing(), period=0, copies=True))
-    view, server, slots = x._view, x._server, x._view.slots
+    if x._place.period:  # the rows are read where they lie first
+        x = x._seen(replace(x._place.changing(), period=0, copies=True))
+    view, server, slots = x._place, x._server, x._place.slots
     n, k = matrix.shape
     stride = view.strides[1] if n > 1 else 1
     if n == 1:  # the outer product of a column and a row
-        return dense(x * matrix)
+        return x * matrix
     new = fitting((view.shape[0], k), (view.strides[0], stride), view.first, slots)
     if (
         new is not None
@@ -123,7 +121,7 @@ def _mapped(x: DenseArray, matrix: npt.NDArray[Any], widened: bool = False) -> D
         if widened or wider.same_place(view):
             raise _no_room(view, n, k)
         try:
-            x = moved(x, wider)
+            x = x._moved(wider)
         except Unsupported:
             raise _no_room(view, n, k) from None
         return _mapped(x, matrix, widened=True)
@@ -155,7 +153,7 @@ def _mapped(x: DenseArray, matrix: npt.NDArray[Any], widened: bool = False) -> D
     plan = LinearTransform(server.params, diagonals, level=x.level, slots=slots, streaming=True)
     if all(explicit.has_rotation(step) for step in plan.rotations):
         value = server._core.linear_transform(plan, x._settled())
-        return DenseArray(server, server._core.with_view(value, None, False), new)
+        return EncryptedArray(server, server._core.with_view(value, None, False), new)
     total: EncryptedArray | None = None
     core, source = server._core, x._settled()
     for step, diagonal in diagonals.items():  # rotations that are composed of those that have keys
@@ -163,7 +161,7 @@ def _mapped(x: DenseArray, matrix: npt.NDArray[Any], widened: bool = False) -> D
         part = EncryptedArray(server, core.multiply_array(turned, diagonal))
         total = part if total is None else total + part
     assert total is not None
-    return DenseArray(server, total._ct, new)
+    return EncryptedArray(server, total._ct, new)
 
 
 def _no_room(view: View, n: int, k: int) -> Unsupported:

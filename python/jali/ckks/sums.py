@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jali._jali.ckks import Ciphertext
-from jali.ckks.moves import windows
 from jali.ckks.view import Addresses, View
 from jali.errors import Unsupported
 
 if TYPE_CHECKING:
-    from jali.ckks.dense import DenseArray
+    from jali.ckks.arithmetic import Array
 
 __all__ = ["summed"]
 
 
-def summed(x: DenseArray, k: int) -> DenseArray:
+def summed(x: Array, k: int) -> Array:
     """The sums along axis k, which keeps a count of 1. Slots other than theirs hold anything,
     unless sums repeat."""
-    view, slots = x._view, x._view.slots
+    view, slots = x._place, x._place.slots
     count, stride = view.shape[k], view.strides[k]
     if count == 1:
         return x
@@ -39,10 +38,10 @@ def summed(x: DenseArray, k: int) -> DenseArray:
         if view.cycle % stride == 0 and _alone(view, at, stride):
             around = view.cycle // stride
             if around == count or (view.zero and around < 2 * count):
-                out = windows(x, stride, around, count)
+                out = x._windows(stride, around, count)
                 new = unknown if known.copies else bases.scaled(around)
                 return out._seen(replace(new, first=view.first % stride, period=stride % slots))
-        out = windows(x, stride, *_rounded(view, every, count, stride))
+        out = x._windows(stride, *_rounded(view, every, count, stride))
         return out._seen(unknown)
     vector = every // slots
     relative = vector - vector[:, :1]
@@ -72,7 +71,7 @@ def summed(x: DenseArray, k: int) -> DenseArray:
             part = core.take(source, [int(v) + offset for v in used])
             value = part if value is None else core.add(value, part)
         assert value is not None
-        part = windows(x._with(value, view), stride, length, length)._settled()
+        part = x._new(value, view)._windows(stride, length, length)._settled()
         part = core.rotate(part, shift % slots) if shift else part
         total = part if total is None else core.add(total, part)
         done += length * len(offsets)
@@ -84,8 +83,8 @@ def summed(x: DenseArray, k: int) -> DenseArray:
     around = next(iter(alike))[1] * stride == slots
     if only and around and _alone(new, compact, stride):
         new = replace(new, first=new.first % stride, period=stride % slots)
-        return x._with(total, new.zeroed() if view.zero else new)
-    return x._with(total, new)
+        return x._new(total, new.zeroed() if view.zero else new)
+    return x._new(total, new)
 
 
 def _put(values: tuple[int, ...], k: int, value: int) -> tuple[int, ...]:
