@@ -4,6 +4,7 @@
 // The checksum would stop nearly every mutation at the door, so that the mutator computes it again
 // for most; it starts from real objects of three parameter sets, so that no seed files are needed.
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -16,6 +17,7 @@
 
 #include "jali/base/error.h"
 #include "jali/client/message.h"
+#include "jali/wire/document.h"
 #include "jali/wire/frame.h"
 #include "objects.h"
 #include "support.h"
@@ -60,6 +62,16 @@ struct World {
         std::make_shared<client::Manifest>(testing::small_manifest(objects.params));
     add("manifest", client::to_bytes(*manifest),
         [](auto bytes) { return client::to_bytes(client::manifest_from_bytes(bytes, kLimits)); });
+    for (const auto& [name, kind] :
+         {std::pair{"program", wire::kProgram}, std::pair{"graph", wire::kGraph}}) {
+      const std::array<double, 6> numbers{1, -2.5, 0, 1e300, 3, 0.125};
+      const auto* first = reinterpret_cast<const std::uint8_t*>(numbers.data());
+      const wire::DocumentView document{R"({"content": [{"array": 0}, {"array": 1}]})",
+                                        {{{2, 2}, {first, 32}}, {{}, {first + 40, 8}}}};
+      add(name, wire::to_bytes(kind, document), [kind = kind](auto bytes) {
+        return wire::to_bytes(kind, wire::document_from_bytes(bytes, kind, kLimits));
+      });
+    }
     const auto holder = client::hold(objects.params, objects.ring, objects.sk);
     add("message", client::to_bytes(testing::known_reply(*manifest, holder)),
         [manifest, ring = objects.ring](auto bytes) {

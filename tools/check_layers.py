@@ -94,13 +94,14 @@ PARTS = {
     "authenticated": 2,
     "ckks": 3,
     "tfhe": 3,
-    "compiler": 4,
-    "simulate": 4,
-    "cli.parser": 4,
-    "nn": 5,
-    "demo": 6,
-    "bench": 7,
-    "cli": 8,
+    "program": 4,
+    "compiler": 5,
+    "simulate": 5,
+    "cli.parser": 5,
+    "nn": 6,
+    "demo": 7,
+    "bench": 8,
+    "cli": 9,
 }
 # The rooms of python/jali/compiler, as of ROOMS: its folders, and the files beside them.
 COMPILER = {

@@ -131,6 +131,8 @@ void bind_device(nb::module_& m);
 void bind_params(nb::module_& m);
 void bind_values(nb::module_& m);
 void bind_client(nb::module_& m);
+void bind_program(nb::module_& m);
+void bind_documents(nb::module_& m);
 void bind_explicit(nb::module_& m);
 void bind_circuits(nb::module_& m);
 void bind_polynomial(nb::module_& m);

@@ -36,6 +36,7 @@
 #include "jali/rlwe/secret/key_generator.h"
 #include "jali/rlwe/secret/secret_key.h"
 #include "jali/wire/secret/secret_key.h"
+#include "program.h"
 #include "progress.h"
 #include "trace.h"
 
@@ -243,6 +244,12 @@ class Client {
     return {std::make_shared<const rlwe::EvaluationKeys>(std::move(keys)), params_};
   }
 
+  /// The client of a compiled program, which shares this key.
+  ProgramClient of_program(const ProgramManifest& manifest) const {
+    return {std::make_shared<const client::Client>(
+        *manifest.ptr, client::Holder{params_, ring_, secret_, encoder_, encryptor_, decryptor_})};
+  }
+
   PublicKey public_key() const {
     rlwe::KeyGenerator generator(params_, ring_);
     rlwe::PublicKey key = generator.public_key(*secret_);
@@ -266,18 +273,18 @@ class Client {
       secret_ = std::make_shared<const rlwe::SecretKey>(
           wire::secret_from_bytes(wire::secret_to_bytes(*kept_, *host_), params_, *ring_));
     }
-    encoder_ = std::make_unique<ckks::Encoder>(params_, ring_);
-    encryptor_ = std::make_unique<ckks::SecretEncryptor>(secret_, ring_);
-    decryptor_ = std::make_unique<ckks::Decryptor>(secret_, ring_);
+    encoder_ = std::make_shared<const ckks::Encoder>(params_, ring_);
+    encryptor_ = std::make_shared<ckks::SecretEncryptor>(secret_, ring_);
+    decryptor_ = std::make_shared<const ckks::Decryptor>(secret_, ring_);
   }
 
   ckks::ParamsPtr params_;
   std::shared_ptr<const ring::Ring> host_, ring_;
   std::shared_ptr<backend::Trace> trace_;  // null if nothing is recorded
   std::shared_ptr<const rlwe::SecretKey> kept_, secret_;  // in the host's memory; in that of ring_
-  std::unique_ptr<ckks::Encoder> encoder_;
-  std::unique_ptr<ckks::SecretEncryptor> encryptor_;
-  std::unique_ptr<ckks::Decryptor> decryptor_;
+  std::shared_ptr<const ckks::Encoder> encoder_;
+  std::shared_ptr<ckks::SecretEncryptor> encryptor_;
+  std::shared_ptr<const ckks::Decryptor> decryptor_;
 };
 
 class Encryptor {
@@ -455,6 +462,7 @@ True)");
            "relinearise"_a, "bootstrap"_a, "minimum"_a = false, "progress"_a = nb::none(),
            "memory"_a = nb::none(), nogil())
       .def("keys_for", &Client::keys_for, "demand"_a, "progress"_a = nb::none(), nogil())
+      .def("of_program", &Client::of_program, "manifest"_a)
       .def("public_key", &Client::public_key, nogil());
   nb::class_<Encryptor>(m, "EncryptorCore", "See jali.ckks.Encryptor.")
       .def(nb::init<const PublicKey&, int>(), "key"_a, "threads"_a = 0, nogil())

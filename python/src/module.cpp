@@ -75,6 +75,9 @@ NB_MODULE(jali_bindings, m) {
   bind_engine(ckks);
   bind_evaluator(ckks);
   bind_captured(ckks);
+  nb::module_ program = m.def_submodule("program", "The client of a compiled program.");
+  bind_program(program);
+  bind_documents(program);
   nb::module_ tfhe = m.def_submodule(
       "tfhe", "Encrypted small integers and bits, exact, with any function by look-up.");
   bind_tfhe_params(tfhe);

@@ -23,6 +23,7 @@ from conftest import World
 
 import jali
 from jali import ckks, tfhe
+from jali._core import files
 
 #: Each kind of object: how it is got, and how it is read again.
 KINDS: dict[str, tuple[Callable[[World], Any], Callable[[Any, World], Any]]] = {
@@ -266,3 +267,12 @@ assert peak() - before < size * 0.6, (peak() - before, size)
 """
     subprocess.run([sys.executable, "-c", program], check=True)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > 0
+
+
+def test_bytes_are_memory_in_one_piece() -> None:
+    data = b"abcdef"
+    for value in (data, bytearray(data), memoryview(data)):
+        assert bytes(files.octets(value)) == data
+    for value in (memoryview(data)[::2], "text", None, [1], 5):
+        with pytest.raises(jali.InvalidArgument, match="must be bytes"):
+            files.octets(value)

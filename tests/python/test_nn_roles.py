@@ -4,14 +4,17 @@ refuse."""
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
+import lies
 import numpy as np
 import pytest
 from test_nn_program import assert_precise, encrypted, perceptron
 
 import jali
 from jali import ckks, nn
+from jali._jali import program as _program
 from jali.compiler.program import container
 from jali.nn import scalar
 
@@ -32,8 +35,11 @@ def test_the_server_and_the_client_exchange_bytes(rng: np.random.Generator) -> N
 def test_the_manifest_has_no_weights(rng: np.random.Generator) -> None:
     weights, x = rng.normal(size=(4, 50)), rng.uniform(-1, 1, (50, 50))
     program = jali.compile(lambda x: np.square(weights @ x), x[0], calibration=x)
-    _, arrays = container.read("manifest", program.manifest.to_bytes())
-    known = np.concatenate([a.ravel() for a in arrays])
+    data = program.manifest.to_bytes()
+    known = np.concatenate(
+        [np.frombuffer(data[at : len(data) - (len(data) - at) % 8]) for at in range(8)]
+    )
+    known = known[np.isfinite(known)]
     radius = program.stages["approximate"]["matmul"].attrs["radius"]
     for w in (weights, weights / radius):
         assert np.abs(known[:, None] - w.ravel()).min() > 1e-12
@@ -44,13 +50,12 @@ def test_a_small_manifest_cannot_claim_large_arrays(rng: np.random.Generator) ->
     """Equal numbers are stored once, so that the size of a file bounds nothing."""
     x = rng.uniform(-1, 1, (50, 10))
     program = jali.compile(lambda v: np.square(v) * 0.5, x[0], calibration=x, input_range=(-1, 1))
-    content, arrays = container.read("manifest", program.manifest.to_bytes())
-    (port,) = content["inputs"]
-    assert sum(a.size for a in arrays) < 200
     slots = program.params.slots // program.manifest.lanes
-    large = {**port, "shape": [1 << 24], "laid": [1 << 24], "period": slots}
-    many = [{**large, "name": f"x{k}"} for k in range(5)]
-    data = container.written("manifest", {**content, "inputs": many}, arrays)
+    layout = _program.Layout.grid([1 << 24], slots, slots, 1, [])
+    large = lies.port("inputs", shape=(1 << 24,), layout=layout, level=0)(program.manifest)
+    ports = tuple(replace(large.inputs[0], name=f"x{k}") for k in range(5))
+    data = replace(large, inputs=ports).to_bytes()
+    assert len(data) < 10_000
     with pytest.raises(jali.CorruptData, match="too many numbers"):
         nn.Manifest.from_bytes(data)
 

@@ -121,12 +121,3 @@ def test_fields_may_be_left_out_if_they_have_a_default() -> None:
 def test_names_that_are_made_here_can_be_read(made: str) -> None:
     assert schema.name(schema.printable(made)) == schema.printable(made)
     assert schema.printable("layer1.weight") == "layer1.weight"
-
-
-def test_bytes_are_memory_in_one_piece() -> None:
-    data = b"abcdef"
-    for value in (data, bytearray(data), memoryview(data)):
-        assert bytes(schema.octets(value)) == data
-    for value in (memoryview(data)[::2], "text", None, [1], 5):
-        with pytest.raises(ValueError, match="must be bytes"):
-            schema.octets(value)

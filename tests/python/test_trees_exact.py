@@ -8,6 +8,7 @@ import os
 import warnings
 from typing import Any
 
+import lies
 import numpy as np
 import pytest
 from trees_world import ROOM, given, is_classifier
@@ -367,7 +368,7 @@ def test_other_parties_messages_are_refused() -> None:
         with pytest.raises(jali.Error):
             trees.Message.request(data[:cut], program.manifest)
     with pytest.raises(jali.CorruptData, match="left over"):
-        trees.Message.request(data + b"\0", program.manifest)
+        trees.Message.request(lies.sealed(data + b"\0"), program.manifest)
 
 
 def test_rows_that_do_not_fit_are_refused_and_no_number_is_shown() -> None:
@@ -393,6 +394,7 @@ def test_bytes_from_elsewhere_never_give_a_foreign_error(rng: np.random.Generato
     refused as an error of Jali."""
     import json
 
+    from jali._jali import program as _program
     from jali.tfhe.trees import stored
 
     x, y = datasets.load_wine(return_X_y=True)
@@ -412,15 +414,13 @@ def test_bytes_from_elsewhere_never_give_a_foreign_error(rng: np.random.Generato
                 inside = changed if len(path) == 1 else changed[path[0]]
                 inside[path[-1]] = value
                 text = json.dumps(changed).encode()
-                raw = stored._HEADER.pack(
-                    stored._MAGIC, 1, __import__("hashlib").sha256(text).digest()
-                )
+                raw = _program.trees_to_bytes(kind, [text])
                 try:
                     if kind == "program":
-                        made = trees.Program.from_bytes(raw + text, security=0)
+                        made = trees.Program.from_bytes(raw, security=0)
                         made.simulate(x[:2])
                     else:
-                        taken = trees.Manifest.from_bytes(raw + text, security=0)
+                        taken = trees.Manifest.from_bytes(raw, security=0)
                         with np.errstate(all="ignore"):
                             taken.inputs(np.zeros((2, min(taken.features, 20))))
                             taken.head.labels(
@@ -431,11 +431,9 @@ def test_bytes_from_elsewhere_never_give_a_foreign_error(rng: np.random.Generato
                     assert "\x1b" not in str(error)
             del inside[path[-1]]
             text = json.dumps(changed).encode()
-            raw = stored._HEADER.pack(stored._MAGIC, 1, __import__("hashlib").sha256(text).digest())
+            raw = _program.trees_to_bytes(kind, [text])
             with pytest.raises(jali.CorruptData):
-                (trees.Program if kind == "program" else trees.Manifest).from_bytes(
-                    raw + text, security=0
-                )
+                (trees.Program if kind == "program" else trees.Manifest).from_bytes(raw, security=0)
         for _ in range(200):
             broken = bytearray(data)
             broken[int(rng.integers(len(broken)))] ^= 1 << int(rng.integers(8))

@@ -23,6 +23,7 @@ import numpy as np
 
 import jali
 from fuzz_python.hostile import INTEGERS
+from fuzz_python.manifests import lying
 from jali import nn, tfhe
 from jali.compiler.ir.graph import Graph
 from jali.compiler.ir.traced_ops import made
@@ -42,6 +43,7 @@ SIZES = [0, 1, 2, 3, 4, 5, 7, 8, 16, 20, 64, 65, 1 << 10, 1 << 12, 1 << 16, 1 <<
 #: Texts that no writer of JSON gives, in the place of a number.
 LITERALS = [b"NaN", b"Infinity", b"-Infinity", b"1e999", b"-1E400", b"9" * 5000, b"1" + b"0" * 400, b"[" * 5000, b'"\xff"', b"0x10", b"-", b"[],[]",
             b'"\\u0000"', b"01", b'{"a":1,"a":2}']  # fmt: skip
+OBJECTS = {"program": 9, "graph": 11}  # as the header of their bytes names them
 FEW_BYTES = 1 << 24  # of keys that a case makes
 LEAST_SECONDS, SECONDS_A_KB = 1.0, 0.01  # that a refusal may take
 
@@ -172,10 +174,7 @@ def written(
 ) -> bytes:
     """The bytes of a file, of any content, also of what the library does not write. literal: stands
     in the place of a number of the document."""
-    shapes = [list(a.shape) for a in arrays]
-    document = json.dumps(
-        {"kind": kind, "arrays": shapes, "content": content}, sort_keys=True
-    ).encode()
+    document = json.dumps(content, sort_keys=True).encode()
     if literal is not None:
         digits = [
             k
@@ -188,11 +187,18 @@ def written(
             while document[end : end + 1] not in (b",", b"}", b"]", b""):
                 end += 1
             document = document[:start] + literal + document[end:]
-    body = document + b"".join(np.ascontiguousarray(a, "<f8").tobytes() for a in arrays)
-    header = container._HEADER.pack(
-        container._MAGIC, container._VERSION, len(document), hashlib.sha256(body).digest()
-    )
-    return header + body
+    numbers = len(arrays).to_bytes(4, "little")
+    for array in arrays:
+        sizes = np.array(array.shape, "<u4").tobytes()
+        numbers += bytes([array.ndim]) + sizes + np.ascontiguousarray(array, "<f8").tobytes()
+    header = b"JALI" + bytes([1, 0, 1, OBJECTS[kind]]) + bytes(40)
+    return sealed(header + len(document).to_bytes(4, "little") + document + numbers + bytes(16))
+
+
+def sealed(frame: bytes) -> bytes:
+    """The bytes of an object that were changed, with the length and the checksum that they need."""
+    body = frame[:40] + (len(frame) - 64).to_bytes(8, "little") + frame[48:-16]
+    return body + hashlib.sha256(body).digest()[:16]
 
 
 class World:
@@ -351,6 +357,22 @@ class FileCase:
         self.size = len(data)
         return data
 
+    def lie(self, manifest: nn.Manifest) -> bytes:
+        """A manifest with other fields, or other bytes under the right checksum."""
+        if self.random.random() < 0.6:
+            for _ in range(self.random.choice([1, 1, 2, 3])):
+                manifest = lying(self.random, manifest)
+            try:
+                data = manifest.to_bytes()
+            except (jali.Error, TypeError):  # numbers that the format does not hold
+                data = self.bytes(self.world.programs[0].manifest.to_bytes())
+        else:
+            data = self.bytes(manifest.to_bytes())
+        if self.random.random() < 0.9 and len(data) > 64:
+            data = sealed(data)
+        self.size = len(data)
+        return data
+
     def bytes(self, data: bytes) -> bytes:
         """Bytes, of which some are others, missing, or more."""
         changed = bytearray(data)
@@ -366,7 +388,7 @@ class FileCase:
     def manifest(self) -> None:
         """Load, client, keys, encrypt, decrypt."""
         k = self.random.randrange(len(self.world.programs))
-        data = self.file("manifest", self.world.programs[k].manifest.to_bytes())
+        data = self.lie(self.world.programs[k].manifest)
         manifest = self.attempt("Manifest.from_bytes", lambda: nn.Manifest.from_bytes(data))
         if manifest is None:
             return
@@ -389,7 +411,7 @@ class FileCase:
         if request is not None:
             self.attempt("to_bytes", request.to_bytes)
         _, reply = self.world.messages[k]
-        forged = reply[:8] + bytes.fromhex(manifest.fingerprint) + reply[40:]
+        forged = sealed(reply[:48] + bytes.fromhex(manifest.fingerprint) + reply[80:])
         message = self.attempt("reply", lambda: nn.Message.reply(forged, manifest))
         if message is not None:
             check = self.random.random() < 0.5
@@ -404,7 +426,7 @@ class FileCase:
         data = self.file("program", self.world.programs[k].to_bytes())
         if self.random.random() < 0.15:
             content, arrays = _content("program", self.world.programs[k].to_bytes())
-            inner = self.file("manifest", self.world.programs[k].manifest.to_bytes())
+            inner = self.lie(self.world.programs[k].manifest)
             data = written("program", content | {"manifest": inner.hex()}, arrays)
             self.size = len(data)
         program = self.attempt("Program.from_bytes", lambda: nn.Program.from_bytes(data))
@@ -420,7 +442,9 @@ class FileCase:
                 "server", lambda: program.server(self.world.keys[k], device="cpu", threads=1)
             )
             request = self.world.messages[k][0]
-            forged = request[:8] + bytes.fromhex(program.manifest.fingerprint) + request[40:]
+            forged = sealed(
+                request[:48] + bytes.fromhex(program.manifest.fingerprint) + request[80:]
+            )
             message = self.attempt("request", lambda: nn.Message.request(forged, program.manifest))
             if server is not None and message is not None:
                 self.attempt("serve", lambda: server(message))
@@ -473,6 +497,8 @@ class FileCase:
         k = self.random.randrange(len(self.world.programs))
         which = self.random.randrange(2)
         data = self.bytes(self.world.messages[k][which])
+        if self.random.random() < 0.5 and len(data) > 64:
+            data = sealed(data)
         self.size = len(data)
         manifest = self.world.programs[k].manifest
         take = (

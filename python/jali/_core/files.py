@@ -1,5 +1,5 @@
-"""Writing files. Everything that the package writes to a path goes through ``replace``, and so
-through one implementation."""
+"""Reading and writing files. Everything that the package writes to a path goes through ``replace``,
+and so through one implementation."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import os
 from pathlib import Path
 from typing import Any
 
+from jali._core.console import one_text
 from jali._jali import check_replaceable, replace_file
-from jali.errors import InvalidArgument
+from jali.errors import FileError, InvalidArgument, LimitExceeded, WrongCall
 
-__all__ = ["check", "replace", "save_figure"]
+__all__ = ["check", "load", "octets", "replace", "save", "save_figure"]
 
 
 def replace(file: str | os.PathLike[str], data: bytes | bytearray | memoryview | str) -> None:
@@ -22,6 +23,49 @@ def replace(file: str | os.PathLike[str], data: bytes | bytearray | memoryview |
     base/replace_file.h.
     """
     replace_file(file, data.encode() if isinstance(data, str) else data)
+
+
+def _path(file: Any) -> Path:
+    """A path. Raises WrongCall for anything else."""
+    if not isinstance(file, (str, os.PathLike)):
+        raise WrongCall(
+            f"a file is named by its path, not by {one_text(type(file).__name__)}: to_bytes() and from_bytes(data) take no file"
+        )
+    return Path(file)
+
+
+def save(file: str | os.PathLike[str], data: bytes) -> None:
+    """``replace`` for what has to_bytes() and from_bytes(), too. Raises WrongCall and FileError."""
+    replace(_path(file), data)
+
+
+def load(file: str | os.PathLike[str], max_bytes: int) -> bytes:
+    """The bytes of a file. Raises WrongCall, FileError and LimitExceeded."""
+    path = _path(file)
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(max_bytes + 1)
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror}") from None
+    if len(data) > max_bytes:
+        raise LimitExceeded(f"{path} has more than {max_bytes} bytes")
+    return data
+
+
+def octets(data: Any) -> memoryview:
+    """The bytes of an object that from_bytes was given, one dimension of them.
+
+    Raises InvalidArgument for what has none, e.g. a path, and for parts of memory that do not
+    follow each other.
+    """
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise InvalidArgument(
+            f"data must be bytes, not {type(data).__name__}. Open files with load(path)"
+        )
+    view = memoryview(data)
+    if not view.c_contiguous:
+        raise InvalidArgument("data must be bytes that follow each other: give bytes(data)")
+    return view.cast("B")
 
 
 def check(file: str | os.PathLike[str]) -> None:

@@ -69,8 +69,12 @@ def tables(package: str) -> dict[str, dict[str, dict[str, str]]]:
 def _package(module: str) -> str:
     """The package whose file has the rows of this module's classes, which is the one that users
     import: jali.ckks of jali.ckks.client and of jali._jali.ckks, jali.nn of all modules of
-        jali.compiler."""
-    known = module.replace("jali._jali", "jali").replace("jali.compiler", "jali.nn")
+        jali.compiler and jali.program."""
+    known = (
+        module.replace("jali._jali", "jali")
+        .replace("jali.compiler", "jali.nn")
+        .replace("jali.program", "jali.nn")
+    )
     return ".".join(known.split(".")[:2])
 
 

@@ -21,7 +21,6 @@ __all__ = [
     "mapped",
     "name",
     "number",
-    "octets",
     "one_of",
     "optional",
     "pair",
@@ -43,17 +42,6 @@ _MAX_MADE = 200  # characters of a name that is made here, so that names made of
 _LIST, _OBJECT, _ENTRY = 64, 200, 40
 _MOST_MEMORY = 14
 _SHORT = 1 << 16
-
-
-def octets(data: Any) -> memoryview:
-    """The bytes of an object, one dimension of them. Raises ValueError for what has none, and for
-    parts of memory that do not follow each other."""
-    if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise ValueError(f"must be bytes, not {type(data).__name__}")
-    view = memoryview(data)
-    if not view.c_contiguous:
-        raise ValueError("must be bytes that follow each other: give bytes(data)")
-    return view.cast("B")
 
 
 def parsed(document: bytes, *, once: bool = False) -> Any:

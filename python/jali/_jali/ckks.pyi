@@ -7,6 +7,8 @@ from typing import Any, BinaryIO, Literal, NoReturn, overload
 import numpy
 import numpy.typing
 
+import jali._jali.program
+
 class Level:
     """
     The moduli of one level of CKKS parameters.
@@ -1016,6 +1018,9 @@ class ClientCore:
     def keys_for(
         self, demand: KeyDemand, progress: Callable[[int, int], object] | None = None
     ) -> EvaluationKeys: ...
+    def of_program(
+        self, manifest: jali._jali.program.ManifestCore
+    ) -> jali._jali.program.ProgramClient: ...
     def public_key(self) -> PublicKey: ...
 
 class EncryptorCore:

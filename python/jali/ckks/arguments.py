@@ -20,6 +20,7 @@ __all__ = [
     "checked_level",
     "checked_packings",
     "checked_positive",
+    "checked_progress",
     "checked_rotations",
     "checked_target",
     "checked_within",
@@ -92,6 +93,14 @@ def checked_level(level: int | None) -> int:
     if level is None:
         return -1
     return checks.whole(level, 0, "level must be a whole number from 0 to params.depth, or None")
+
+
+def checked_progress(progress: Any) -> None:
+    """Raises InvalidArgument for what cannot be called."""
+    if progress is not None and not callable(progress):
+        raise InvalidArgument(
+            f"progress must be a function of two whole numbers, not {checks.shown(progress)}"
+        )
 
 
 def checked_rotations(rotations: Iterable[int] | str) -> list[int] | str:

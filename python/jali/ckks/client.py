@@ -17,7 +17,12 @@ from jali._core.log import logger
 from jali._core.refusals import Answering
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import Ciphertext, EvaluationKeys, Params, PublicKey, ReleasePolicy
-from jali.ckks.arguments import checked_level, checked_packings, checked_rotations
+from jali.ckks.arguments import (
+    checked_level,
+    checked_packings,
+    checked_progress,
+    checked_rotations,
+)
 from jali.ckks.array import EncryptedArray
 from jali.ckks.declared import check_magnitude, declared
 from jali.ckks.evaluator import Evaluator
@@ -316,10 +321,7 @@ class Client(metaclass=Answering):
                 "these parameters have no levels for bootstrapping: use "
                 "Params.create(bootstrap=True, levels_after=..., precision_bits=...)"
             )
-        if progress is not None and not callable(progress):
-            raise InvalidArgument(
-                f"progress must be a function of two whole numbers, not {checks.shown(progress)}"
-            )
+        checked_progress(progress)
         budget = None if memory is None else checks.size(memory, "memory")
         if budget is not None and (minimum or not packings):
             raise InvalidArgument(
@@ -350,10 +352,16 @@ class Client(metaclass=Answering):
                     "for_ finds out by itself which keys the functions use: leave out rotations, conjugate, "
                     "relinearise, bootstrap, minimum and memory"
                 )
-            keys = self._core.keys_for(self._demand(for_, example), progress)
-        seconds = time.perf_counter() - start
-        logger.info("evaluation keys made: %d, %d bytes, %.3f s", keys.count, keys.nbytes, seconds)
-        return keys
+            return self._made(self._demand(for_, example), progress)
+        return _noted(keys, start)
+
+    def _made(
+        self, demand: _ckks.KeyDemand, progress: Callable[[int, int], object] | None
+    ) -> EvaluationKeys:
+        """The keys of a demand. progress: see evaluation_keys."""
+        checked_progress(progress)
+        start = time.perf_counter()
+        return _noted(self._core.keys_for(demand, progress), start)
 
     def _demand(self, for_: Function | Sequence[Function], example: Any) -> _ckks.KeyDemand:
         """The keys that the functions use for such examples."""
@@ -562,3 +570,10 @@ def _check_memory(
 
 def _megabytes(count: int) -> str:
     return f"{count / 1e6:,.1f} MB"
+
+
+def _noted(keys: EvaluationKeys, start: float) -> EvaluationKeys:
+    """The keys, which are written to the log. start: when their making began."""
+    seconds = time.perf_counter() - start
+    logger.info("evaluation keys made: %d, %d bytes, %.3f s", keys.count, keys.nbytes, seconds)
+    return keys

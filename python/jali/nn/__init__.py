@@ -18,14 +18,14 @@ from jali._core import refusals as _refusals
 from jali.compiler.frontends.loops import loop, scan
 from jali.compiler.ir.graph import Graph, Node
 from jali.compiler.program.batcher import Batcher
-from jali.compiler.program.client import Client
 from jali.compiler.program.deployment import Deployment
-from jali.compiler.program.manifest import Manifest
-from jali.compiler.program.message import Message
 from jali.compiler.program.program import Program
 from jali.compiler.program.server import Server
 from jali.nn import recorded, scalar
 from jali.nn.compile import compile, trace
+from jali.program.client import Client
+from jali.program.manifest import Manifest
+from jali.program.message import Message
 
 
 def __getattr__(name: str) -> object:

@@ -46,7 +46,9 @@ const char* object_name(Object object) noexcept {
     case Object::switch_key: return "switching key";
     case Object::evaluation_keys: return "set of evaluation keys";
     case Object::manifest: return "manifest";
+    case Object::program: return "compiled program";
     case Object::message: return "message";
+    case Object::graph: return "recorded graph";
     case Object::secret_key: return "secret key";
   }
   return "kind of object that this build does not know";

@@ -35,7 +35,7 @@ using Bytes = std::vector<std::uint8_t>;
 using ParamsHash = std::array<std::uint8_t, 32>;
 
 /// The kind of an object, which is the same for every scheme. Manifests and messages are those of
-/// compiled programs (client/).
+/// compiled programs (client/); programs and graphs are the compiler's (document.h).
 enum class Object : std::uint8_t {
   params = 1,
   plaintext = 2,
@@ -44,7 +44,9 @@ enum class Object : std::uint8_t {
   switch_key = 5,
   evaluation_keys = 6,
   manifest = 8,
+  program = 9,
   message = 10,
+  graph = 11,
   secret_key = 16,
 };
 

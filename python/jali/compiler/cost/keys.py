@@ -5,33 +5,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
-from jali import ckks
-from jali._core.console import bytes_text, counted_text, seconds_text
 from jali.ckks import Params
-from jali.errors import LimitExceeded
+from jali.program.demand import Demand
 
 __all__ = [
-    "BOOTSTRAP_KEYS",
-    "MAX_KEY_BYTES",
-    "Demand",
-    "KeyCost",
     "KeySizes",
-    "check_cost",
     "digits",
     "integer_bytes",
     "kept_keys",
     "key_bytes",
-    "key_cost",
     "key_curve",
     "key_sizes",
-    "keys",
     "plain_bytes",
     "relative_time",
     "sent_bytes",
@@ -46,45 +35,6 @@ _CURVES = 256  # that are kept, of the parameters among which a plan chooses
 _OTHER_KEYS = 2  # beside rotations: for conjugation and for products
 _MADE_A_SECOND = 200e6  # bytes, by one thread of a server's CPU: measured were 190 to 260 MB
 
-#: The bytes of keys that a client makes unless its user allows more. The largest programs that were
-#: run have 49 GB of them in a server, which are half as many here.
-MAX_KEY_BYTES = 1 << 36
-
-#: Which keys of bootstrapping a client makes: none, those for the fewest key switchings, or the
-#: fewest. A whole number in their place stands for the fastest of so many bytes, in a server's
-#: memory and without the rotations of the program.
-BOOTSTRAP_KEYS = ("none", "all", "fewest")
-
-
-@dataclass(frozen=True)
-class Demand:
-    """The keys that a program uses: each rotation with the highest level at which it does, and the
-    highest product, 0 if there is none. noise_bits: for each output, -log2 of the standard
-    deviation of its noise, in its scale: of the number that has most of it or, of a program that
-    bootstraps, the average over numbers.
-
-    bootstrap: one of BOOTSTRAP_KEYS, or a number of bytes. restored_bits: the precision that a
-        bootstrapping of these parameters has; 0 if bounds say how large noise may be, as without
-        bootstrapping they mostly do.
-    conjugation: the highest level at which it conjugates, -1 if it does not. packings: with how
-        many slots it bootstraps, 0 for all.
-    """
-
-    rotations: dict[int, int]
-    product: int
-    noise_bits: tuple[float, ...]
-    bootstrap: str | int = "none"
-    restored_bits: float = 0.0
-    conjugation: int = -1
-    packings: tuple[int, ...] = (0,)
-
-    @property
-    def levels(self) -> list[int]:
-        """The level of every key of a program that does not bootstrap."""
-        others = [self.product] if self.product else []
-        others += [self.conjugation] if self.conjugation >= 0 else []
-        return [*self.rotations.values(), *others]
-
 
 @dataclass(frozen=True)
 class KeySizes:
@@ -96,49 +46,6 @@ class KeySizes:
     sent: int
     expanded: int
     bootstrap: int
-
-
-@dataclass(frozen=True)
-class KeyCost:
-    """What the keys of a program cost its client. count: of keys. made: their bytes in the client's
-    memory. sent: their bytes in a message.
-    seconds: about the time that one thread takes to make them."""
-
-    count: int
-    made: int
-    sent: int
-    seconds: float
-
-    def __str__(self) -> str:
-        return (
-            f"{counted_text(self.count, 'key')} of {bytes_text(self.made)} in memory, {bytes_text(self.sent)} to send, about "
-            f"{seconds_text(self.seconds)} of one thread"
-        )
-
-
-def key_cost(params: Params, demand: Demand) -> KeyCost:
-    """The cost of a demand, which is counted from it and the parameters alone, before any key is
-    made."""
-    sizes = key_sizes(params, demand)
-    return KeyCost(sizes.count, sizes.made, sizes.sent, sizes.made / _MADE_A_SECOND)
-
-
-def check_cost(params: Params, demand: Demand, max_bytes: int) -> KeyCost:
-    """The cost of a demand. Raises LimitExceeded if its keys take more than so many bytes in the
-    client's memory."""
-    # Keys of bootstrapping are counted in time that grows with the rotations, so those are counted
-    # alone first.
-    alone = len(demand.rotations) * whole_key_bytes(params) if demand.bootstrap != "none" else 0
-    cost = key_cost(params, demand) if alone <= max_bytes else None
-    if cost is not None and cost.made <= max_bytes:
-        return cost
-    asked = (
-        cost or f"{len(demand.rotations)} keys of {bytes_text(alone)}, and those of bootstrapping"
-    )
-    raise LimitExceeded(
-        f"the program asks for {asked}. This client makes at most {bytes_text(max_bytes)}: if the program is worth it, call "
-        f"evaluation_keys(max_bytes={cost.made if cost else 2 * alone})"
-    )
 
 
 def _choice(params: Params, demand: Demand, own: bool = True) -> dict[str, Any]:
@@ -253,35 +160,3 @@ def digits(params: Params, level: int) -> int:
     """About how many digits a key switch has at a level, for costs. Params.key_digits counts those
     of a key, which need not be of equal size."""
     return math.ceil(len(params.level(level).primes) / math.ceil(params.q_count / params.dnum))
-
-
-def keys(
-    client: ckks.Client, demand: Demand, progress: Callable[[int, int], object] | None = None
-) -> ckks.EvaluationKeys:
-    """The keys of a demand, each for the levels at which it is used. progress: as of
-    ckks.Client.evaluation_keys."""
-    if demand.bootstrap != "none":
-        return client.evaluation_keys(
-            list(demand.rotations),
-            bootstrap=[packing or client.params.slots for packing in demand.packings],
-            progress=progress,
-            **_choice(client.params, demand),
-        )
-    if not demand.levels:
-        return client.evaluation_keys(relinearise=False, progress=progress)
-
-    def uses(x: ckks.EncryptedArray) -> list[ckks.EncryptedArray]:
-        server, fresh = x.evaluator, x.ciphertext
-        explicit, found = server.explicit, []
-        if demand.product:
-            low = explicit.drop_to(fresh, demand.product)
-            found.append(server.bind(explicit.relinearise_rescale(explicit.square(low))))
-        for step, level in demand.rotations.items():
-            found.append(server.bind(explicit.rotate(explicit.drop_to(fresh, level), step)))
-        if demand.conjugation >= 0:
-            low = explicit.drop_to(fresh, demand.conjugation)
-            found.append(server.bind(explicit.conjugate(low)))
-        return found
-
-    example = client.encrypt(np.zeros(client.params.slots), magnitude=2.0**-10, peak=2.0**-9)
-    return client.evaluation_keys(for_=uses, example=example, progress=progress)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from jali._core import checks
+from jali._core import examples
 from jali._core.console import counted_text
 from jali.compiler.ir.folded_ops import ELEMENTWISE, FOLDED
 from jali.compiler.ir.graph import Array, Graph, Node
@@ -19,32 +19,8 @@ __all__ = ["check_count", "checked_examples", "every_value", "execute", "iterati
 
 
 def checked_examples(node: Node, values: npt.ArrayLike) -> Array:
-    """Examples (batch, *shape) for an input. One example may come without the axis of the batch.
-
-    Raises InvalidArgument for other shapes, rows of different lengths, and numbers that are not
-    finite.
-    """
-    values = checks.dense(values)
-    array = checks.as_array(
-        values,
-        f"{node.name} takes an array of numbers, and its rows differ in length: give every example the shape {node.shape}",
-    )
-    checks.unmasked(values, f"the numbers of {node.name}")
-    if array.dtype.kind not in "biuf":
-        raise InvalidArgument(
-            f"{node.name} takes real numbers, not an array of {checks.dtype_text(array)}: convert it, for example by astype(float)"
-        )
-    array = array.astype(np.float64)
-    if array.shape == node.shape:
-        array = array[None]
-    if array.shape[1:] != node.shape or not len(array):
-        raise InvalidArgument(
-            f"{node.name} takes examples of the shape {node.shape}, or a batch of them, not an array of "
-            f"{array.shape}"
-        )
-    if not np.all(np.isfinite(array)):
-        raise InvalidArgument(f"{node.name} holds NaN or infinity: replace these numbers")
-    return array
+    """Examples (batch, *shape) for an input, see jali._core.examples."""
+    return examples.checked_examples(node.name, node.shape, values)
 
 
 def every_value(graph: Graph, inputs: Sequence[Array]) -> dict[str, Array]:

@@ -26,7 +26,6 @@ import numpy as np
 
 from jali import ckks
 from jali.ckks import EncryptedArray, Evaluator
-from jali.compiler.cost.keys import Demand
 from jali.compiler.ir.graph import Array, Graph, Node, peak
 from jali.compiler.noise.array_noise import Noises
 from jali.compiler.noise.bootstrap_noise import RestoredNoise, frequent_error
@@ -35,6 +34,7 @@ from jali.compiler.noise.product_noise import factor_noise
 from jali.compiler.passes.levels import conjugated, levels_of, taken
 from jali.compiler.runtime.interpreter import Encrypted, Machine, alike
 from jali.errors import RangeExceeded
+from jali.program.demand import Demand
 
 __all__ = ["DRY", "Trial", "demanded"]
 

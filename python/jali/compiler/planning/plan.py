@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from jali.compiler.cost.costs import Costs
-from jali.compiler.cost.keys import Demand, digits, key_bytes, word_bytes
+from jali.compiler.cost.keys import digits, key_bytes, word_bytes
 from jali.compiler.cost.layout_weights import Weights
 from jali.compiler.ir.graph import Graph
 from jali.compiler.passes.levels import taken
 from jali.compiler.runtime.interpreter import Machine
 from jali.errors import InvalidArgument, RangeExceeded
+from jali.program.demand import Demand
 
 __all__ = ["COARSE", "FINE", "MARGIN", "WORTH", "Plan", "missing_bits", "precise"]
 

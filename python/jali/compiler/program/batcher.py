@@ -12,10 +12,10 @@ from jali._core.capture import BatchPoint
 from jali._core.log import logger
 from jali._core.refusals import Answering
 from jali.ckks import EncryptedArray, Evaluator
-from jali.compiler.program.manifest import Manifest
-from jali.compiler.program.message import Message
 from jali.compiler.runtime.interpreter import Encrypted, lowered_to
 from jali.errors import InvalidArgument, OutOfMemory, Unsupported
+from jali.program.manifest import Manifest
+from jali.program.message import Message
 
 __all__ = ["Batcher"]
 

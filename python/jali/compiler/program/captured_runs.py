@@ -8,8 +8,8 @@ import threading
 from collections.abc import Sequence
 
 from jali import ckks
-from jali.compiler.program.manifest import Manifest
 from jali.compiler.runtime.interpreter import Encrypted, Machine
+from jali.program.manifest import Manifest
 
 __all__ = ["Recording", "lies", "records"]
 

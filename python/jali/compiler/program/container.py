@@ -1,140 +1,83 @@
-"""The format of files: a header, a JSON document and arrays of numbers, under a hash.
+"""Programs and recorded graphs as bytes: a JSON document and arrays of numbers in the frame that
+every object of Jali has (docs/format.md).
 
-    8 bytes  "JALI-NN" and a zero          4 bytes  version, little endian, as all numbers
-    8 bytes  length of the document        32 bytes SHA-256 of everything behind it
-    the document, UTF-8                    the arrays, float64, one after the other, in C order
-
-The document is {"kind", "arrays": [shape, ...], "content"}. In the content {"array": k} stands for
-array k. Bytes from elsewhere are checked: lengths before memory is taken, numbers before they are
-used, no byte left over. Nothing is executed. An array has at least one number, so that the length
-of a file bounds how many arrays it has. The hash finds damage. It does not say who wrote the file.
+In the document {"array": k} stands for array k. Bytes from elsewhere are checked: lengths before
+memory is taken, numbers before they are used, no byte left over (src/jali/wire/document.h). Nothing
+is executed. An array has at least one number, so that the length of the bytes bounds how many
+arrays there are. The checksum finds damage. It does not say who wrote the bytes.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
-import struct
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from jali._core import schema
-from jali._core.console import one_text
-from jali._core.files import replace
+from jali._core import files, schema
+from jali._jali import program as _program
 from jali.compiler.ir.graph import Array
-from jali.errors import (
-    CorruptData,
-    FileError,
-    InvalidArgument,
-    LimitExceeded,
-    VersionError,
-    WrongCall,
-)
+from jali.errors import CorruptData, LimitExceeded, VersionError
 
 __all__ = ["MAX_BYTES", "array", "decoded", "encoded", "load", "read", "save", "written"]
 
 MAX_BYTES = 1 << 31
-_MAGIC, _VERSION = b"JALI-NN\0", 1
-_HEADER = struct.Struct("<8sIQ32s")
 _MAX_DOCUMENT = 1 << 26
 _MAX_DEPTH = 16
-_MAX_AXES = 8
+_EARLIER = b"JALI-NN\0"  # how files of builds before version 0.1.0 begin
 
 
 def written(kind: str, content: Any, arrays: Sequence[Array]) -> bytes:
-    """The bytes of a file. Raises LimitExceeded for what ``read`` would not take."""
-    shapes = [list(a.shape) for a in arrays]
-    document = json.dumps(
-        {"kind": kind, "arrays": shapes, "content": content}, sort_keys=True, allow_nan=False
-    ).encode()
+    """The bytes of a "program" or a "graph". Raises LimitExceeded for what ``read`` would not
+    take."""
+    document = json.dumps(content, sort_keys=True, allow_nan=False).encode()
     if len(document) > _MAX_DOCUMENT:
         raise LimitExceeded(
-            f"the {kind}'s document has {len(document)} bytes, and a file may hold {_MAX_DOCUMENT}: use fewer or smaller inputs"
+            f"the {kind}'s document has {len(document)} bytes, and it may have {_MAX_DOCUMENT}: use fewer or smaller inputs"
         )
-    body = document + b"".join(np.ascontiguousarray(a, "<f8").tobytes() for a in arrays)
-    return _HEADER.pack(_MAGIC, _VERSION, len(document), hashlib.sha256(body).digest()) + body
+    numbers = [np.asarray(a, np.float64, order="C") for a in arrays]
+    return _program.document_to_bytes(kind, document, numbers)
 
 
 def read(
     kind: str, data: bytes | bytearray | memoryview, max_bytes: int = MAX_BYTES
 ) -> tuple[Any, list[Array]]:
-    """(Content, arrays) of the bytes of a file.
+    """(Content, arrays) of such bytes.
 
     Raises CorruptData, VersionError and LimitExceeded.
     """
-    try:
-        view = schema.octets(data)
-    except ValueError as error:
-        raise InvalidArgument(f"data {error}. Open files with load(path)") from None
-    if len(view) > max_bytes:
-        raise LimitExceeded(f"the file has {len(view)} bytes, and max_bytes is {max_bytes}")
-    if len(view) < _HEADER.size or bytes(view[:8]) != _MAGIC:
-        raise CorruptData("these bytes are no file of jali.nn")
-    _, version, length, digest = _HEADER.unpack_from(view)
-    if version != _VERSION:
-        raise VersionError(f"the file has version {version}, and this build reads {_VERSION}")
-    body = view[_HEADER.size :]
-    if length > min(len(body), _MAX_DOCUMENT) or hashlib.sha256(body).digest() != digest:
-        raise CorruptData("the file is damaged: its length or its hash is not what its header says")
-    try:
-        document = _DOCUMENT(schema.parsed(bytes(body[:length])))
-    except ValueError as error:
-        raise CorruptData(f"the file's document cannot be read: {error}") from None
-    if document["kind"] != kind:
-        raise CorruptData(f"the file is a {document['kind']}, not a {kind}")
-    content, shapes = document["content"], document["arrays"]
-    if 8 * sum(map(math.prod, shapes)) != len(body) - length:
-        raise CorruptData("the file's arrays have other sizes than its document says")
-    arrays, offset = [], length
-    for shape in shapes:
-        count = math.prod(shape)
-        array = np.frombuffer(body, "<f8", count, offset).reshape(shape).astype(np.float64)
-        if not np.all(np.isfinite(array)):
-            raise CorruptData("the file holds NaN or infinity")
-        arrays.append(array)
-        offset += 8 * count
-    return content, arrays
-
-
-def _path(file: Any) -> Path:
-    """A path. Raises WrongCall for anything else."""
-    if not isinstance(file, (str, os.PathLike)):
-        raise WrongCall(
-            f"a file is named by its path, not by {one_text(type(file).__name__)}: to_bytes() and from_bytes(data) take no file"
+    view = files.octets(data)
+    if bytes(view[: len(_EARLIER)]) == _EARLIER:
+        raise VersionError(
+            f"the {kind} was written by a build of Jali before version 0.1.0: compile or record the model again"
         )
-    return Path(file)
+    document = _program.Document.from_bytes(view, kind, max_bytes)
+    text = document.text
+    if len(document) > text.count(b'"array"'):  # an array of NumPy takes much more than its bytes
+        raise CorruptData(f"the {kind} has arrays that its document does not name")
+    try:
+        content = schema.parsed(text)
+    except ValueError as error:
+        raise CorruptData(f"the {kind}'s document cannot be read: {error}") from None
+    arrays = []
+    for k in range(len(document)):
+        shape = document.shape(k)
+        found = np.frombuffer(view, "<f8", math.prod(shape), document.offset(k))
+        arrays.append(found.reshape(shape).astype(np.float64))
+    return content, arrays
 
 
 def save(file: str | os.PathLike[str], data: bytes) -> None:
     """Write bytes to a path, which is replaced at once or stays as it was. Raises FileError."""
-    replace(_path(file), data)
+    files.save(file, data)
 
 
 def load(file: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> bytes:
     """The bytes of a file. Raises FileError and LimitExceeded."""
-    path = _path(file)
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(max_bytes + 1)
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror}") from None
-    if len(data) > max_bytes:
-        raise LimitExceeded(f"{path} has more than {max_bytes} bytes")
-    return data
-
-
-_DOCUMENT = schema.record(
-    {
-        "kind": schema.one_of("graph", "manifest", "program"),
-        "arrays": schema.listed(schema.listed(schema.whole(1, MAX_BYTES), most=_MAX_AXES)),
-        "content": lambda value: value,
-    }
-)
+    return files.load(file, max_bytes)
 
 
 def array(arrays: Sequence[Array], most: int = MAX_BYTES) -> schema.Check:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from jali import ckks
 from jali._core import checks
 from jali._core.refusals import Answering
-from jali.compiler.program.manifest import Manifest
-from jali.compiler.program.message import Message
 from jali.compiler.program.server import Server
 from jali.compiler.progress import Counted, checked_progress
 from jali.compiler.runtime.interpreter import Machine
 from jali.errors import InvalidArgument
+from jali.program.manifest import Manifest
+from jali.program.message import Message
 
 __all__ = ["MADE", "Deployment", "check_record"]
 

@@ -32,10 +32,9 @@ from jali.compiler.pipeline import lowered_as
 from jali.compiler.planning.bootstrap_placement import verify
 from jali.compiler.planning.plan import Plan
 from jali.compiler.program import container, program_file
-from jali.compiler.program.client import Client
 from jali.compiler.program.deployment import MADE, Deployment, check_record
-from jali.compiler.program.manifest import Manifest
 from jali.compiler.program.plot import plotted
+from jali.compiler.program.ports import manifest_of
 from jali.compiler.program.report import Summary, summarised
 from jali.compiler.program.server import Server
 from jali.compiler.program.stage_texts import parameters_text, program_text, report_text
@@ -50,6 +49,8 @@ from jali.compiler.progress import checked_progress
 from jali.compiler.runtime.interpreter import Machine
 from jali.compiler.runtime.storage import Kind
 from jali.errors import CorruptData, InvalidArgument, VersionError
+from jali.program.client import Client
+from jali.program.manifest import Manifest
 
 __all__ = ["Program", "Sizes"]
 
@@ -115,7 +116,7 @@ class Program(metaclass=Answering):
         """The program of the stages up to approximation and of the plan that was made for them."""
         params, lanes = found.machine.params, found.machine.lanes
         graph, memory = found.stages["levels"], found.machine.memory
-        manifest = Manifest.of(graph, _shapes(stages), params, lanes, found.demand)
+        manifest = manifest_of(graph, _shapes(stages), params, lanes, found.demand)
         made = {**stages, **found.stages}
         claims = found.machine.claims
         asked, chosen_by = (memory, precision_bits, error), (found.costs, found.weights)

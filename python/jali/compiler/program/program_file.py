@@ -23,8 +23,8 @@ from jali.compiler.passes.levels import Levels
 from jali.compiler.passes.limits import LARGEST, LEAST_WIDTH
 from jali.compiler.passes.simplify import KINDS, Changes, are_changes_of
 from jali.compiler.program import container, graph_file
-from jali.compiler.program.manifest import Manifest
 from jali.errors import CorruptData, LimitExceeded, VersionError
+from jali.program.manifest import Manifest
 
 __all__ = ["Stored", "from_bytes", "to_bytes"]
 

@@ -17,10 +17,10 @@ from jali.compiler.frontends.answers import Kept, kept_text
 from jali.compiler.ir.graph import Node
 from jali.compiler.planning.dry_run import Trial
 from jali.compiler.program.captured_runs import Recording, lies, records
-from jali.compiler.program.manifest import Manifest
 from jali.compiler.progress import Counted
 from jali.compiler.runtime.interpreter import Encrypted, Machine, restored
 from jali.compiler.runtime.storage import Kind
+from jali.program.manifest import Manifest
 
 __all__ = ["Layer", "Summary", "bootstraps_of", "kinds_text", "stored_text", "summarised"]
 

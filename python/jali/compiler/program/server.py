@@ -10,10 +10,10 @@ from jali._core.refusals import Answering
 from jali._core.run_ends import stop_of
 from jali.compiler.program.batcher import Batcher
 from jali.compiler.program.captured_runs import Recording, lies, records
-from jali.compiler.program.manifest import Manifest
-from jali.compiler.program.message import Message
 from jali.compiler.runtime.interpreter import Encrypted, Machine
 from jali.errors import InvalidArgument
+from jali.program.manifest import Manifest
+from jali.program.message import Message
 
 __all__ = ["Server"]
 

@@ -6,12 +6,14 @@ from __future__ import annotations
 from jali._core.console import bytes_text, counted_text
 from jali.ckks import Params
 from jali.compiler.cost.costs import Costs
-from jali.compiler.cost.keys import Demand, key_sizes
+from jali.compiler.cost.keys import key_sizes
 from jali.compiler.frontends.answers import Kept, kept_text
 from jali.compiler.ir.graph import Node
-from jali.compiler.program.manifest import Manifest, Port
 from jali.compiler.program.report import bootstraps_of, kinds_text, stored_text
 from jali.compiler.runtime.interpreter import Machine
+from jali.program.demand import Demand
+from jali.program.manifest import Manifest
+from jali.program.port import Port
 
 __all__ = ["parameters_text", "program_text", "report_text"]
 

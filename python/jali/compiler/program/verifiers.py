@@ -24,8 +24,9 @@ from jali.compiler.layout.layouts import Gathered, Layout
 from jali.compiler.passes.amplify import largest_of
 from jali.compiler.passes.levels import taken
 from jali.compiler.planning import bootstrap_placement
-from jali.compiler.program.manifest import Manifest
+from jali.compiler.program.ports import client_layout
 from jali.errors import InternalError, InvalidArgument
+from jali.program.manifest import Manifest
 
 __all__ = ["GRAPHS", "verify_costs", "verify_graph", "verify_levels", "verify_manifest"]
 
@@ -208,5 +209,5 @@ def verify_manifest(manifest: Manifest, graph: Graph) -> None:
     ports += zip(manifest.outputs, (graph[name] for name in graph.outputs), strict=True)
     for port, node in ports:
         mine = port.name, port.layout, port.level
-        if mine != (node.name, node.attrs["layout"], node.attrs["level"]):
+        if mine != (node.name, client_layout(node.attrs["layout"]), node.attrs["level"]):
             raise InternalError(f"the client has {port.name} otherwise than the server")

@@ -5,14 +5,15 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
+from jali._jali import program as _program
 from jali._jali.tfhe import Ciphertext
-from jali.errors import CorruptData, InvalidArgument, LimitExceeded
+from jali.errors import CorruptData, InvalidArgument
+from jali.tfhe.trees import stored
 from jali.tfhe.trees.manifest import Manifest
 
 __all__ = ["Message"]
 
-_MAGIC = b"JALI-TM\1"
-_HEADER = struct.Struct("<8s32sQB")
+_HEADER = struct.Struct("<32sQB")
 _LENGTH = struct.Struct("<Q")
 MAX_BYTES = 1 << 31
 
@@ -36,11 +37,11 @@ class Message:
     def to_bytes(self) -> bytes:
         """Bytes for transport. They are not authenticated; jali.authenticated seals them."""
         flags = self.single | self.is_reply << 1
-        parts = [_HEADER.pack(_MAGIC, bytes.fromhex(self.program), self.examples, flags)]
+        parts = [_HEADER.pack(bytes.fromhex(self.program), self.examples, flags)]
         for ciphertext in (c for chunk in self.chunks for c in chunk):
             data = ciphertext.to_bytes()
             parts += [_LENGTH.pack(len(data)), data]
-        return b"".join(parts)
+        return _program.trees_to_bytes("message", parts)
 
     @classmethod
     def request(
@@ -66,14 +67,10 @@ class Message:
         max_bytes: int,
         reply: bool,
     ) -> Message:
-        if not isinstance(data, (bytes, bytearray, memoryview)):
-            raise InvalidArgument(f"a message is read from bytes, not from {type(data).__name__}")
-        view = memoryview(bytes(data))
-        if len(view) > max_bytes:
-            raise LimitExceeded(f"the message has {len(view)} bytes, and max_bytes is {max_bytes}")
-        if len(view) < _HEADER.size or bytes(view[:8]) != _MAGIC:
-            raise CorruptData("these bytes are no message of a program of trees")
-        _, program, examples, flags = _HEADER.unpack_from(view)
+        view = stored.payload("message", data, max_bytes)
+        if len(view) < _HEADER.size:
+            raise CorruptData("the message ends too early")
+        program, examples, flags = _HEADER.unpack_from(view)
         if flags > 3 or bool(flags & 2) != reply:
             kind = "a reply" if reply else "a request"
             raise CorruptData(f"the message is not {kind}")

@@ -1,37 +1,27 @@
-"""The bytes of manifests and programs of trees: a header, a hash, and a JSON document whose arrays
-are texts in base 64.
-
-    8 bytes  "JALI-TP" and a 1, the version      32 bytes  SHA-256 of the document      the
-    document, UTF-8
+"""The bytes of manifests and programs of trees: a JSON document in UTF-8, whose arrays are texts in
+base 64, in the frame that every object of Jali has (docs/format.md).
 
 Bytes from elsewhere are checked before anything is made of them: lengths, types and ranges of all
-fields, and that trees are trees. The hash finds damage. It does not say who wrote the file.
+fields, and that trees are trees. The checksum finds damage. It does not say who wrote the bytes.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import os
-import struct
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from jali._core import schema
-from jali._core.console import one_text
-from jali._core.files import replace
+from jali._core import files, schema
+from jali._jali import program as _program
 from jali._jali.tfhe import Params
 from jali.errors import (
     CorruptData,
-    FileError,
     InvalidArgument,
-    LimitExceeded,
     VersionError,
-    WrongCall,
 )
 from jali.tfhe.trees.ensemble import (
     EQUAL,
@@ -56,6 +46,7 @@ __all__ = [
     "manifest_fields",
     "params_document",
     "params_of",
+    "payload",
     "read",
     "save",
     "whole",
@@ -63,8 +54,7 @@ __all__ = [
 ]
 
 MAX_BYTES = 1 << 30
-_MAGIC, _VERSION = b"JALI-TP", 1
-_HEADER = struct.Struct("<7sB32s")
+_EARLIER = b"JALI-T"  # how bytes of builds before version 0.1.0 begin
 _MOST = 1 << 27  # numbers of an array
 _MOST_ROWS = 1 << 16
 _MOST_SHIFT = 62
@@ -74,65 +64,47 @@ Document = dict[str, Any]
 
 
 def written(kind: str, content: Document) -> bytes:
-    """The bytes of a document."""
-    text = json.dumps({"kind": kind, **content}, sort_keys=True, allow_nan=False).encode()
-    return _HEADER.pack(_MAGIC, _VERSION, hashlib.sha256(text).digest()) + text
+    """The bytes of a document. kind: "manifest" or "program"."""
+    text = json.dumps(content, sort_keys=True, allow_nan=False).encode()
+    return _program.trees_to_bytes(kind, [text])
 
 
 def read(kind: str, data: bytes | bytearray | memoryview, max_bytes: int = MAX_BYTES) -> Document:
     """The document of bytes. Raises CorruptData, VersionError and LimitExceeded."""
-    try:
-        view = bytes(schema.octets(data))
-    except ValueError as error:
-        raise InvalidArgument(f"data {error}. Open files with load(path)") from None
-    if len(view) > max_bytes:
-        raise LimitExceeded(f"the file has {len(view)} bytes, and max_bytes is {max_bytes}")
-    if len(view) < _HEADER.size or view[:7] != _MAGIC:
-        raise CorruptData("these bytes are no file of jali.tfhe.trees")
-    _, version, digest = _HEADER.unpack_from(view)
-    if version != _VERSION:
-        raise VersionError(f"the file has version {version}, and this build reads {_VERSION}")
-    text = view[_HEADER.size :]
-    if hashlib.sha256(text).digest() != digest:
-        raise CorruptData("the file is damaged: its hash is not what its header says")
+    text = bytes(payload(kind, data, max_bytes))
     # All arrays are texts, so that a document has few lists and objects: nested ones would take
     # much more memory than their text.
     if text.count(b"[") + text.count(b"{") > 64:
-        raise CorruptData("the file is made of too many lists and objects")
+        raise CorruptData("the bytes are made of too many lists and objects")
     try:
         document = schema.parsed(text)
     except ValueError:
-        raise CorruptData("the file's document cannot be read") from None
-    if not isinstance(document, dict) or document.get("kind") != kind:
-        raise CorruptData(f"the file is no {kind} of trees")
+        raise CorruptData("the document cannot be read") from None
+    if not isinstance(document, dict):
+        raise CorruptData(f"the bytes are no {kind} of trees")
     return document
+
+
+def payload(kind: str, data: bytes | bytearray | memoryview, max_bytes: int) -> memoryview:
+    """What the frame of bytes holds. kind: also "message". Raises CorruptData, VersionError and
+    LimitExceeded."""
+    view = files.octets(data)
+    if bytes(view[: len(_EARLIER)]) == _EARLIER:
+        raise VersionError(
+            f"the {kind} was written by a build of Jali before version 0.1.0: compile the model again"
+        )
+    offset, count = _program.trees_payload(view, kind, max_bytes)
+    return view[offset : offset + count]
 
 
 def save(file: str | os.PathLike[str], data: bytes) -> None:
     """Write bytes to a path, which is replaced at once or stays as it was. Raises FileError."""
-    replace(_path(file), data)
-
-
-def _path(file: object) -> Path:
-    """A path. Raises WrongCall for anything else."""
-    if not isinstance(file, (str, os.PathLike)):
-        raise WrongCall(
-            f"a file is named by its path, not by {one_text(type(file).__name__)}: to_bytes() and from_bytes(data) take no file"
-        )
-    return Path(file)
+    files.save(file, data)
 
 
 def load(file: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> bytes:
     """The bytes of a file. Raises FileError and LimitExceeded."""
-    path = _path(file)
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(max_bytes + 1)
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror}") from None
-    if len(data) > max_bytes:
-        raise LimitExceeded(f"{path} has more than {max_bytes} bytes")
-    return data
+    return files.load(file, max_bytes)
 
 
 # --- fields -------------------------------------------------------------------------------------

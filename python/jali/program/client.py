@@ -1,0 +1,146 @@
+"""The owner of the data, who has the manifest and the secret key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from jali import ckks
+from jali._core import checks
+from jali._core.console import counted_text, one_text
+from jali._core.examples import checked_examples
+from jali._core.log import logger
+from jali._core.refusals import Answering
+from jali._jali import program as _program
+from jali.errors import InvalidArgument, ParamsMismatch
+from jali.program.demand import MAX_KEY_BYTES, KeyCost
+from jali.program.manifest import Manifest
+from jali.program.message import Message
+from jali.program.port import Array
+
+__all__ = ["Client"]
+
+
+class Client(metaclass=Answering):
+    """The owner of the data. Program.client() makes one; elsewhere, it is made from the manifest
+    alone.
+
+    secret: a ckks.Client of the manifest's parameters, e.g. a loaded one; None makes a new key.
+    threads: see ckks.Client.
+
+    >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
+    >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
+    >>> client = program.client()
+    >>> server = program.server(client.evaluation_keys())
+    >>> bool(np.allclose(client.decrypt(server(client.encrypt(examples[:1]))), 2 * examples[:1], atol=0.05))
+    True
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        *,
+        secret: ckks.Client | None = None,
+        threads: int | None = None,
+    ) -> None:
+        if not isinstance(manifest, Manifest):
+            raise InvalidArgument(
+                f"a client is made from a Manifest, not from {one_text(type(manifest).__name__)}: Manifest.load and from_bytes read one"
+            )
+        if secret is not None:
+            checks.instance(secret, ckks.Client, "secret")
+        if secret is not None and secret.params != manifest.params:
+            raise ParamsMismatch("the secret key has other parameters than the program")
+        self._manifest = manifest
+        self._client = ckks.Client(manifest.params, threads=threads) if secret is None else secret
+
+    @cached_property
+    def _core(self) -> _program.ProgramClient:
+        return self._client._core.of_program(self._manifest._core)
+
+    @property
+    def manifest(self) -> Manifest:
+        """What it knows of the program."""
+        return self._manifest
+
+    @property
+    def secret(self) -> ckks.Client:
+        """The holder of the secret key, which can save it."""
+        return self._client
+
+    def __repr__(self) -> str:
+        return f"Client({self._manifest.params!r})"
+
+    def evaluation_keys(
+        self,
+        *,
+        max_bytes: int = MAX_KEY_BYTES,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> ckks.EvaluationKeys:
+        """The public keys that the program uses, and no others, each for the levels at which it is
+        used.
+
+        max_bytes: how many bytes they may take in this client's memory. The server says which keys
+            it wants, and may want too many: ``key_cost`` says what they cost.
+        progress: called after each key, with how many are made and how many there will be. If it
+            raises, the work ends.
+
+        Raises LimitExceeded, before any key is made, if they take more than max_bytes.
+        """
+        most = checks.whole(max_bytes, 1, "max_bytes must be a number of bytes, at least 1")
+        demand = self._manifest._core.key_demand(most)
+        logger.info("evaluation keys to make: %s", self.key_cost)
+        return self._client._made(demand, progress)
+
+    @property
+    def key_cost(self) -> KeyCost:
+        """What the program's keys cost: how many there are, their bytes, and about the time to make
+        them. Nothing is made."""
+        return self._manifest.key_cost
+
+    def encrypt(self, *inputs: npt.ArrayLike) -> Message:
+        """One example, or a batch of any size, of every input.
+
+        Raises InvalidArgument, before anything is encrypted, for other shapes and for numbers
+        outside the range for which the program was calibrated: its results would mean nothing.
+        """
+        ports = self._manifest.inputs
+        if len(inputs) != len(ports):
+            raise InvalidArgument(
+                f"the program takes {counted_text(len(ports), 'array')}, and was given {len(inputs)}"
+            )
+        pairs = list(zip(ports, inputs, strict=True))
+        arrays = [checked_examples(port.name, port.shape, values) for port, values in pairs]
+        singles = {np.shape(values) == port.shape for port, values in pairs}
+        if len({len(a) for a in arrays}) > 1 or len(singles) > 1:
+            raise InvalidArgument("give every input the same number of examples")
+        single = singles == {True}
+        request = self._core.encrypt(arrays, [single] * len(arrays))
+        examples = len(arrays[0])
+        return Message(self._manifest.fingerprint, examples, single, tuple(map(tuple, request)))
+
+    def decrypt(self, reply: Message, *, check: bool = True) -> Array | tuple[Array, ...]:
+        """The results for the examples of a request: an array for each output, without the axis of
+        the batch if one example was given without it.
+
+        check: True compares the numbers with the range of the calibration. Numbers beyond it mean
+        that an example was unlike those, and that the result may be wrong. False returns them all
+        the same. Numbers beyond 512 times the range have wrapped around, and may look like right
+        ones.
+
+        Raises WrongDecryption for such numbers, and KeyMismatch for another client's.
+        """
+        if not isinstance(reply, Message):
+            raise InvalidArgument(
+                f"decrypt takes a Message, not {type(reply).__name__}: Message.reply reads bytes"
+            )
+        checked = checks.flag(check, "check")
+        found = reply._with(self._core.decrypt, checked)
+        results = [
+            numbers.reshape(port.shape if reply.single else (reply.examples, *port.shape))
+            for port, numbers in zip(self._manifest.outputs, found, strict=True)
+        ]
+        return results[0] if len(results) == 1 else tuple(results)
