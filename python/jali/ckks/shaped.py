@@ -127,7 +127,8 @@ class Shaped(Arithmetic):
                     f"write count={axis} to sum over so many slots"
                 )
         if count is None:
-            return self._viewed()._summed(axis, checks.flag(keepdims, "keepdims"))
+            axes = numbered(axis, self.ndim)
+            return self._viewed()._summed(axes, checks.flag(keepdims, "keepdims"))
         if self._view is not None:
             raise Unsupported("sum(count=) adds windows of a vector: add the slices of an array")
         if axis is not None or keepdims:
@@ -142,8 +143,7 @@ class Shaped(Arithmetic):
             )
         return self._new(self._server._core.sum(self._whole(), int(count)))
 
-    def _summed(self, axis: Any, keepdims: bool) -> Self:
-        axes = numbered(axis, len(self.shape))
+    def _summed(self, axes: tuple[int, ...], keepdims: bool) -> Self:
         out = self._compact()
         for k in sorted(axes, key=lambda k: -abs(self._place.strides[k])):
             out = summed(out, k)
