@@ -12,7 +12,7 @@ LOGS := build/logs
 # What `make test` and `make check` run, in this order.
 CHECKS := lint cpp-test py-test docs-test cuda sanitize tsan fuzz
 # What `make check` runs besides.
-ONLY_CHECK := timing rtl torch-test
+ONLY_CHECK := timing rtl torch-test wasm
 # `make test` takes a share of a check where the whole takes long; `make check`, and a check run alone, all of it.
 SHARE := whole
 test: SHARE := brief
@@ -209,6 +209,24 @@ torch-test: build ## modules of PyTorch, compiled; PyTorch is installed apart fr
 	$(TORCH)/bin/python -c 'import torch' $(call or_say,PyTorch is installed and cannot be imported)
 	@$(call logged,$(TORCH)/bin/python -m pytest -p no:cacheprovider $(wildcard tests/python/test_nn_torch*.py)) \
 	  $(call or_say,repeat one test with $(TORCH)/bin/python -m pytest tests/python/test_nn_torch.py -k NAME)
+
+# The compiler and the C library come from PyPI and lie apart from .venv.
+ZIG_FOLDER := build/ziglang
+WASM := build/wasm
+wasm: export CCACHE_COMPILERCHECK := content
+wasm: export ZIG_GLOBAL_CACHE_DIR := $(CURDIR)/$(ZIG_FOLDER)/cache
+wasm: export ZIG_LOCAL_CACHE_DIR := $(CURDIR)/$(ZIG_FOLDER)/cache
+wasm: build ## the client of compiled programs for browsers, in build/wasm/client, and its tests under Node
+	@command -v node >/dev/null $(call or_say,its tests need Node 20 or later (Debian: apt install nodejs))
+	@tools=$$(tools/zig.sh $(BIN)/python $(ZIG_FOLDER)) \
+	  $(call or_say,pip could not reach a package index; see the lines above); \
+	cmake -S . -B $(WASM) -DCMAKE_TOOLCHAIN_FILE=$(CURDIR)/cmake/wasm.cmake -DJALI_ZIG_TOOLS=$$tools >/dev/null
+	cmake --build $(WASM) --target jali_wasm \
+	  $(call or_say,jali.wasm does not compile: the lines above name the place)
+	cmake --build $(RELEASE) --target wasm_peer \
+	  $(call or_say,the native side of the tests does not compile: the lines above name the place)
+	@$(call logged,JALI_WASM=$(CURDIR)/$(WASM)/client python -m pytest -p no:cacheprovider tests/tools/test_wasm.py) \
+	  $(call or_say,repeat one test with .venv/bin/python -m pytest tests/tools/test_wasm.py -k NAME)
 
 # --- the rest ------------------------------------------------------------------------------------
 docs: build ## the site in build/site: the documents, what the examples print, the Python and C++ reference, search

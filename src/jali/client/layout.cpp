@@ -16,6 +16,10 @@ constexpr std::uint64_t kMostGap = 64;
 constexpr std::uint64_t kMostCell = 1 << 16;         // channels that share a plane of a grid
 constexpr std::uint64_t kMostGathered = 64;  // ciphertexts of a table, and of a skewed matrix
 
+/// Counts and addresses of a layout that was checked are at most 2^28: memory of 32 bits holds
+/// them.
+constexpr std::size_t in_memory(std::uint64_t x) { return static_cast<std::size_t>(x); }
+
 [[noreturn]] void fail(const char* why) { throw std::invalid_argument(why); }
 
 void check(bool condition, const char* why) {
@@ -115,7 +119,7 @@ void each_address(const Layout& layout, const Visit& visit) {
       }
       return;
     case Layout::Kind::gathered: {
-      std::vector<std::uint64_t> first(layout.size(), 0);
+      std::vector<std::uint64_t> first(in_memory(layout.size()), 0);
       for (std::size_t at = layout.table.size(); at > 0; --at) {
         if (layout.table[at - 1] >= 0)
           first[static_cast<std::size_t>(layout.table[at - 1])] = at - 1;
@@ -180,10 +184,10 @@ void check_grid(const Layout& layout, std::uint64_t most_ciphertexts) {
   const Grid grid(layout);
   if (!may_meet(grid, layout.grid)) return;
   check(grid.channels % grid.cell != 0, "laid: two numbers lie in one slot");
-  std::vector<bool> taken(layout.extent(), false);
+  std::vector<bool> taken(in_memory(layout.extent()), false);
   each_grid_address(grid, [&](std::uint64_t at) {
-    check(!taken[at], "laid: two numbers lie in one slot");
-    taken[at] = true;
+    check(!taken[in_memory(at)], "laid: two numbers lie in one slot");
+    taken[in_memory(at)] = true;
   });
 }
 
@@ -215,7 +219,7 @@ void check_gathered(const Layout& layout) {
         "table: has other sizes than the ciphertexts");
   const std::uint64_t size = layout.size();
   check(size <= layout.table.size(), "table: names numbers that the array does not have");
-  std::vector<bool> seen(size, false);
+  std::vector<bool> seen(in_memory(size), false);
   for (const std::int32_t number : layout.table) {
     check(number >= -1 && number < static_cast<std::int64_t>(size),
           "table: names numbers that the array does not have");
@@ -266,7 +270,7 @@ std::uint64_t Layout::ciphertexts() const {
 
 std::vector<std::uint64_t> Layout::addresses() const {
   std::vector<std::uint64_t> out;
-  out.reserve(size());
+  out.reserve(in_memory(size()));
   each_address(*this, [&](std::uint64_t at) { out.push_back(at); });
   return out;
 }
@@ -297,9 +301,9 @@ void each_slot(const Layout& layout, const Visit& visit) {
 }  // namespace
 
 std::vector<std::int32_t> Layout::contents() const {
-  std::vector<std::int32_t> out(ciphertexts() * slots, -1);
+  std::vector<std::int32_t> out(in_memory(ciphertexts() * slots), -1);
   each_slot(*this, [&](std::uint64_t number, std::uint64_t address) {
-    out[address] = static_cast<std::int32_t>(number);
+    out[in_memory(address)] = static_cast<std::int32_t>(number);
   });
   return out;
 }
@@ -321,7 +325,7 @@ void Layout::check(std::uint64_t most_ciphertexts) const {
 
 void pack(const Layout& layout, std::span<const double> numbers, std::span<double> out,
           std::size_t pitch, std::size_t lanes, std::size_t lane) {
-  const std::size_t ciphertexts = layout.ciphertexts();
+  const std::size_t ciphertexts = in_memory(layout.ciphertexts());
   require<InternalError>(numbers.size() == layout.size() && pitch >= layout.slots * lanes &&
                              lane < lanes &&
                              out.size() >= (ciphertexts - 1) * pitch + layout.slots * lanes,
@@ -332,7 +336,8 @@ void pack(const Layout& layout, std::span<const double> numbers, std::span<doubl
   const int log_slots = std::countr_zero(layout.slots);
   const std::uint64_t mask = layout.slots - 1;
   each_slot(layout, [&](std::uint64_t number, std::uint64_t address) {
-    out[(address >> log_slots) * pitch + (address & mask) * lanes + lane] = numbers[number];
+    out[in_memory(address >> log_slots) * pitch + in_memory(address & mask) * lanes + lane] =
+        numbers[in_memory(number)];
   });
 }
 
@@ -346,7 +351,8 @@ void unpack(const Layout& layout, std::span<const double> slots, std::size_t pit
   const std::uint64_t mask = layout.slots - 1;
   std::size_t number = 0;
   each_address(layout, [&](std::uint64_t address) {
-    numbers[number++] = slots[(address >> log_slots) * pitch + (address & mask) * lanes + lane];
+    numbers[number++] =
+        slots[in_memory(address >> log_slots) * pitch + in_memory(address & mask) * lanes + lane];
   });
 }
 

@@ -99,6 +99,9 @@ Memory& Pool::memory() const { return *state_->memory; }
 Pool::~Pool() { trim(); }
 
 Buffer Pool::allocate(std::size_t bytes, bool secret) {
+  // No block is as large as half of all addresses; sizes near all of them would wrap when rounded.
+  require<OutOfMemory>(bytes <= kUnknown / 2,
+                       "a block is larger than memory: use smaller batches or a smaller ring");
   return (redirected() ? *state_->redirect_to : *this).allocate(bytes, secret, *this);
 }
 

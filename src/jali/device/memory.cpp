@@ -4,12 +4,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 
 #ifdef __linux__
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include <fstream>
 #endif
 
 namespace jali::device {
@@ -48,14 +49,14 @@ class HostMemory final : public Memory {
   }
   std::size_t available() const override {
     std::size_t free = kUnknown;
-    std::ifstream info("/proc/meminfo");  // Linux; "MemAvailable:  12345 kB"
+#ifdef __linux__
+    std::ifstream info("/proc/meminfo");  // "MemAvailable:  12345 kB"
     for (std::string name, rest; info >> name; std::getline(info, rest)) {
       std::size_t kib = 0;
       if (name != "MemAvailable:" || !(info >> kib)) continue;
       free = kib << 10;
       break;
     }
-#ifdef __linux__
     rlimit limit{};
     std::size_t pages = 0;  // the first number is of the whole address space
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&

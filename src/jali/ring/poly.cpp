@@ -7,6 +7,20 @@
 
 namespace jali::ring {
 
+namespace {
+
+/// Bytes of a block, which memory of 32 bits may not hold: a size that has wrapped around would be
+/// that of a smaller block.
+std::size_t block_bytes(std::size_t limbs, std::size_t batch, std::size_t row_bytes) {
+  std::size_t bytes = 0;
+  const bool fits = !__builtin_mul_overflow(limbs, row_bytes, &bytes) &&
+                    !__builtin_mul_overflow(bytes, batch, &bytes);
+  require<OutOfMemory>(fits, "a block of polynomials is larger than memory: use smaller batches");
+  return bytes;
+}
+
+}  // namespace
+
 Ring::Ring(std::shared_ptr<const backend::Engine> engine, Checkpoint checkpoint)
     : engine_(std::move(engine)),
       pool_(engine_->pool()),
@@ -16,13 +30,13 @@ Ring::Ring(std::shared_ptr<const backend::Engine> engine, Checkpoint checkpoint)
 Poly Ring::make(std::span<const PrimeIndex> primes, std::size_t batch, Form form) const {
   require<InvalidArgument>(batch > 0, "a polynomial block needs a batch of at least 1");
   if (checkpoint_) checkpoint_();
-  const std::size_t bytes = primes.size() * batch * n() * word_bytes(word());
+  const std::size_t bytes = block_bytes(primes.size(), batch, n() * word_bytes(word()));
   return Poly(pool_->allocate(bytes), {primes.begin(), primes.end()}, n(), batch, word(), form);
 }
 
 Poly Ring::make_secret(std::span<const PrimeIndex> primes, Form form, std::size_t batch) const {
   if (checkpoint_) checkpoint_();
-  const std::size_t bytes = primes.size() * batch * n() * word_bytes(word());
+  const std::size_t bytes = block_bytes(primes.size(), batch, n() * word_bytes(word()));
   return Poly(pool_->allocate(bytes, /*secret=*/true), {primes.begin(), primes.end()}, n(), batch,
               word(), form);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "jali/base/checked.h"
 #include "jali/base/error.h"
 
 namespace jali::wire {
@@ -23,9 +24,11 @@ std::span<const std::uint8_t> Reader::raw(std::uint64_t count) {
     fail("it needs " + std::to_string(count) + " more bytes, " + std::to_string(remaining()) +
          " are left");
   }
-  if (stream_ != nullptr) return stream_->next(static_cast<std::size_t>(count));
-  const auto out = rest_.first(count);
-  rest_ = rest_.subspan(count);
+  const auto size =
+      checked_cast<std::size_t, LimitExceeded>(count);  // a stream may have 2^32 bytes
+  if (stream_ != nullptr) return stream_->next(size);
+  const auto out = rest_.first(size);
+  rest_ = rest_.subspan(size);
   return out;
 }
 

@@ -20,6 +20,9 @@ std::vector<std::string> supported_isas() {
   if (has.avx512) isas.emplace_back("avx512");
   if (has.avx2 && has.fma) isas.emplace_back("avx2");
 #endif
+#ifdef __wasm_simd128__
+  isas.emplace_back("simd128");
+#endif
   isas.emplace_back("portable");
   return isas;
 }
@@ -37,6 +40,9 @@ RowKernels select_kernels(const std::string& isa, Word word) {
   if (chosen == "avx2") kernels = avx2_kernels(word);
   if (chosen == "avx512") kernels = avx512_kernels(word);
   if (chosen == "ifma") kernels = word == Word::w52 ? ifma_kernels() : avx512_kernels(word);
+#endif
+#ifdef __wasm_simd128__
+  if (chosen == "simd128" && word == Word::w32) kernels = wasm_kernels();
 #endif
   return kernels;
 }

@@ -15,6 +15,9 @@ RowKernels avx2_kernels(Word word);    // needs AVX2 and FMA
 RowKernels avx512_kernels(Word word);  // needs AVX-512 F, DQ, BW, VL
 RowKernels ifma_kernels();             // w52 only; needs AVX-512 IFMA as well
 #endif
+#ifdef __wasm_simd128__
+RowKernels wasm_kernels();  // w32 only
+#endif
 
 /// Sets this machine can run, best first; "portable" is always the last.
 std::vector<std::string> supported_isas();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -28,6 +29,17 @@ std::string place_text(const Port& port, std::size_t place) {
   std::string out = port.name + "[";
   for (std::size_t a = 0; a < indices.size(); ++a) out += (a == 0 ? "" : ", ") + indices[a];
   return out + "]";
+}
+
+/// Numbers for all slots of so many ciphertexts. Memory of 32 bits may not hold them: a count that
+/// has wrapped around would be that of fewer.
+std::vector<double> all_slots(std::size_t chunks, std::size_t ciphertexts, std::size_t slots) {
+  std::size_t count = 0;
+  const bool fits = !__builtin_mul_overflow(chunks, ciphertexts, &count) &&
+                    !__builtin_mul_overflow(count, slots, &count) &&
+                    count <= std::numeric_limits<std::size_t>::max() / (4 * sizeof(double));
+  require<OutOfMemory>(fits, "so many examples are larger than memory: send fewer at once");
+  return std::vector<double>(count);
 }
 
 /// Which examples of several have results beyond the range, as a sentence and a space.
@@ -179,17 +191,18 @@ Message Client::encrypt(std::span<const Examples> inputs) const {
 std::vector<CiphertextPtr> Client::encrypted(const Port& port, const Examples& examples) const {
   const ckks::Params& params = *manifest_.params;
   const std::size_t lanes = manifest_.lanes, size = port.size(), slots = params.slots();
-  const std::size_t chunks = (examples.count + lanes - 1) / lanes;
-  const std::size_t ciphertexts = port.layout.ciphertexts();
+  const auto count = static_cast<std::size_t>(examples.count);  // the numbers are in memory
+  const std::size_t chunks = (count + lanes - 1) / lanes;
+  const auto ciphertexts = static_cast<std::size_t>(port.layout.ciphertexts());
   params::Declared declared(port.rms, std::max(port.peak, 1.0));
   declared.calibrated = true;
   const double scale = params.scale(port.level);
   ckks::require_peak(params, declared.peak, scale, port.level);
-  std::vector<double> numbers(size), all(chunks * ciphertexts * slots);
+  std::vector<double> numbers(size), all = all_slots(chunks, ciphertexts, slots);
   const WipedAtEnd wiped_numbers(numbers), wiped_all(all);
   // Lanes that are left over repeat the last example: their numbers stay within the range, too.
   for (std::size_t k = 0; k < chunks * lanes; ++k) {
-    const std::size_t example = std::min<std::size_t>(k, examples.count - 1);
+    const std::size_t example = std::min(k, count - 1);
     for (std::size_t i = 0; i < size; ++i) {
       numbers[i] = (examples.numbers[example * size + i] - port.centre[i]) / port.radius[i];
     }
@@ -229,7 +242,7 @@ std::vector<double> Client::decrypted(std::size_t output, const Message& reply,
   const auto& ciphertexts = reply.arrays[output];
   const std::size_t lanes = manifest_.lanes, size = port.size(), slots = manifest_.params->slots();
   const std::size_t chunks = ciphertexts[0]->batch();
-  std::vector<double> all(chunks * ciphertexts.size() * slots);
+  std::vector<double> all = all_slots(chunks, ciphertexts.size(), slots);
   const WipedAtEnd wiped_all(all);
   const auto fill = [&](ckks::Check how) {
     for (std::size_t c = 0; c < ciphertexts.size(); ++c) {
@@ -248,8 +261,9 @@ std::vector<double> Client::decrypted(std::size_t output, const Message& reply,
     refused = true;
     fill(ckks::Check::no);
   }
-  std::vector<double> values(reply.examples * size);
-  for (std::size_t k = 0; k < reply.examples; ++k) {
+  const auto examples = static_cast<std::size_t>(reply.examples);  // their slots are in memory
+  std::vector<double> values(examples * size);
+  for (std::size_t k = 0; k < examples; ++k) {
     unpack(port.layout, std::span<const double>(all).subspan(k / lanes * slots), chunks * slots,
            lanes, k % lanes, std::span(values).subspan(k * size, size));
   }
