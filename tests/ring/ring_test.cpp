@@ -153,6 +153,17 @@ TEST_P(RingTest, UniformPolynomialsDependOnSeedIndexAndPrimeOnly) {
   EXPECT_FALSE(equal(some, first));
 }
 
+// A size that wraps around would be that of a block of no bytes: 2^64 of them here, 2^32 where
+// memory has 32 bits.
+TEST_P(RingTest, BlocksLargerThanMemoryAreRefused) {
+  const std::size_t row = ring_->n() * word_bytes(GetParam());
+  const std::size_t wraps = std::numeric_limits<std::size_t>::max() / row + 1;
+  for (const std::size_t batch : {wraps, wraps - 1, wraps / 2}) {
+    EXPECT_THROW(ring_->make(range(0, 1), batch), OutOfMemory);
+    EXPECT_THROW(ring_->make_secret(range(0, 1), Form::coeff, batch), OutOfMemory);
+  }
+}
+
 TEST_P(RingTest, SecretMemoryIsPooledApart) {
   const PrimeList primes = {0, 1};
   const void* at = nullptr;
