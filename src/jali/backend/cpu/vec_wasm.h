@@ -1,6 +1,6 @@
 // The vector class for WebAssembly's vectors of 128 bits: see vec_scalar.h for what each function
-// means. Words of 64 bits have none: two lanes of them, whose products are four of 32 bits each,
-// are no faster than one by one.
+// means. Words of 64 bits have none: a vector would hold two of them, and each product of theirs is
+// four of 32 bits.
 #pragma once
 
 #if defined(__wasm_simd128__)
