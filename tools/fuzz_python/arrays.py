@@ -98,11 +98,14 @@ def matmul_right(c: Case) -> Any:
     "EncryptedArray.flatten",
     "EncryptedArray.squeeze",
     "EncryptedArray.swapaxes",
+    "EncryptedArray.broadcast_to",
 )
 def shapes(c: Case) -> Any:
     """Slices and other shapes."""
     x = c.value()
-    kind = c.random.randrange(8)
+    kind = c.random.randrange(9)
+    if kind == 8:
+        return x.broadcast_to(c.random.choice([x.shape, (2, *x.shape), (3, 4), 5, (-1,)]))
     if kind == 6:
         return x.ravel() if c.rare(0.5) else x.flatten()
     if kind == 7:
