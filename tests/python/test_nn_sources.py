@@ -493,11 +493,6 @@ def test_arrays_that_are_none_are_refused() -> None:
             recorded.from_bytes(lies.of_document("graph", b"[]", arrays))
 
 
-def test_files_of_earlier_builds_say_what_to_do() -> None:
-    with pytest.raises(jali.VersionError, match="compile or record the model again"):
-        recorded.from_bytes(b"JALI-NN\0" + bytes(100))
-
-
 def test_manifests_of_hostile_servers_are_refused(rng: np.random.Generator) -> None:
     w, x = rng.normal(size=(3, 6)), rng.uniform(-1, 1, (40, 6))
     manifest = jali.compile(lambda v: w @ v, x[0], calibration=x).manifest

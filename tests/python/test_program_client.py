@@ -20,7 +20,9 @@ from jali.compiler.layout.layouts import contents
 from jali.compiler.layout.packing import packed
 from jali.compiler.program.ports import client_layout
 from jali.errors import WrongCall
+from jali.nn import recorded
 from jali.program.port import Port
+from jali.tfhe import trees
 
 
 def dense(rng: np.random.Generator) -> tuple[nn.Program, tuple[Any, ...]]:
@@ -228,3 +230,20 @@ def test_layouts_say_how_they_lie() -> None:
     assert str(cpp.Layout.gathered([3], 4, table)) == "1 x 4 slots, gathered"
     assert np.array_equal(cpp.Layout.gathered([3], 4, table).contents(), table)
     assert cpp.Layout.skewed([4, 4], 8, 2, 2) != cpp.Layout.skewed([4, 4], 8, 2, 1)
+
+
+def test_files_of_earlier_builds_say_what_to_do() -> None:
+    x = np.linspace(-1, 1, 60).reshape(20, 3)
+    manifest = jali.compile(lambda v: 2 * v, x[0], calibration=x).manifest
+    for begin, read in (
+        (b"JALI-NN\0\1", recorded.from_bytes),
+        (b"JALI-NN\0\1", nn.Program.from_bytes),
+        (b"JALI-NN\0\1", nn.Manifest.from_bytes),
+        (b"JALI-NM\1", lambda data: nn.Message.reply(data, manifest)),
+        (b"JALI-NM\1", lambda data: nn.Message.request(data, manifest)),
+        (b"JALI-TP\1", trees.Program.from_bytes),
+        (b"JALI-TP\1", trees.Manifest.from_bytes),
+    ):
+        for data in (begin + bytes(100), begin, memoryview(bytearray(begin + bytes(9)))):
+            with pytest.raises(jali.VersionError, match="compile or record the model again"):
+                read(data)

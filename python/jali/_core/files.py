@@ -10,9 +10,11 @@ from typing import Any
 
 from jali._core.console import one_text
 from jali._jali import check_replaceable, replace_file
-from jali.errors import FileError, InvalidArgument, LimitExceeded, WrongCall
+from jali.errors import FileError, InvalidArgument, LimitExceeded, VersionError, WrongCall
 
-__all__ = ["check", "load", "octets", "replace", "save", "save_figure"]
+__all__ = ["check", "load", "octets", "refuse_earlier", "replace", "save", "save_figure"]
+
+_EARLIER = (b"JALI-NN", b"JALI-NM", b"JALI-TP", b"JALI-TM")
 
 
 def replace(file: str | os.PathLike[str], data: bytes | bytearray | memoryview | str) -> None:
@@ -66,6 +68,17 @@ def octets(data: Any) -> memoryview:
     if not view.c_contiguous:
         raise InvalidArgument("data must be bytes that follow each other: give bytes(data)")
     return view.cast("B")
+
+
+def refuse_earlier(data: Any, what: str) -> None:
+    """Raises VersionError for bytes that a build before version 0.1.0 wrote. what: e.g. "program".
+
+    Their programs, graphs, manifests and messages had containers of their own.
+    """
+    if isinstance(data, (bytes, bytearray, memoryview)) and bytes(data[:7]) in _EARLIER:
+        raise VersionError(
+            f"the {what} was written by a build of Jali before version 0.1.0: compile or record the model again"
+        )
 
 
 def check(file: str | os.PathLike[str]) -> None:

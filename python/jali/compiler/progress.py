@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from jali._core import checks
+from jali.ckks import arguments
 from jali.errors import InvalidArgument
 
 __all__ = ["Counted", "Progress", "Told", "checked_progress"]
@@ -20,10 +21,7 @@ Counted = Callable[[int, int], object]
 
 def checked_progress(progress: Counted | None) -> Counted | None:
     """The same. Raises InvalidArgument for what cannot be called."""
-    if progress is not None and not callable(progress):
-        raise InvalidArgument(
-            f"progress must be a function of two whole numbers, not {checks.shown(progress)}"
-        )
+    arguments.checked_progress(progress)
     return progress
 
 

@@ -124,6 +124,7 @@ class Manifest(metaclass=Answering):
 
         security, log2_p_fail: what is demanded of the parameters, see Params.from_bytes.
         """
+        files.refuse_earlier(data, "manifest")
         return cls._of(
             _program.ManifestCore.from_bytes(
                 files.octets(data), security=security, log2_p_fail=log2_p_fail

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from jali._core import checks
+from jali._core import checks, files
 from jali._core.refusals import Answering
 from jali._jali import program as _program
 from jali.ckks import Ciphertext
@@ -65,6 +65,7 @@ class Message(metaclass=Answering):
         if not isinstance(manifest, Manifest):
             raise WrongCall(f"manifest must be a Manifest, not {type(manifest).__name__}")
         most = checks.whole(max_bytes, 1, "max_bytes must be a number of bytes, at least 1")
+        files.refuse_earlier(data, "message")
         found = _program.message_from_bytes(data, manifest._core, reply, most)
         program, examples, single, arrays = found
         return cls(program, examples, single, tuple(map(tuple, arrays)), reply)

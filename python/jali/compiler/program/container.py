@@ -20,14 +20,13 @@ import numpy as np
 from jali._core import files, schema
 from jali._jali import program as _program
 from jali.compiler.ir.graph import Array
-from jali.errors import CorruptData, LimitExceeded, VersionError
+from jali.errors import CorruptData, LimitExceeded
 
 __all__ = ["MAX_BYTES", "array", "decoded", "encoded", "load", "read", "save", "written"]
 
 MAX_BYTES = 1 << 31
 _MAX_DOCUMENT = 1 << 26
 _MAX_DEPTH = 16
-_EARLIER = b"JALI-NN\0"  # how files of builds before version 0.1.0 begin
 
 
 def written(kind: str, content: Any, arrays: Sequence[Array]) -> bytes:
@@ -50,10 +49,7 @@ def read(
     Raises CorruptData, VersionError and LimitExceeded.
     """
     view = files.octets(data)
-    if bytes(view[: len(_EARLIER)]) == _EARLIER:
-        raise VersionError(
-            f"the {kind} was written by a build of Jali before version 0.1.0: compile or record the model again"
-        )
+    files.refuse_earlier(view, kind)
     document = _program.Document.from_bytes(view, kind, max_bytes)
     text = document.text
     if len(document) > text.count(b'"array"'):  # an array of NumPy takes much more than its bytes

@@ -21,7 +21,6 @@ from jali._jali.tfhe import Params
 from jali.errors import (
     CorruptData,
     InvalidArgument,
-    VersionError,
 )
 from jali.tfhe.trees.ensemble import (
     EQUAL,
@@ -54,7 +53,6 @@ __all__ = [
 ]
 
 MAX_BYTES = 1 << 30
-_EARLIER = b"JALI-T"  # how bytes of builds before version 0.1.0 begin
 _MOST = 1 << 27  # numbers of an array
 _MOST_ROWS = 1 << 16
 _MOST_SHIFT = 62
@@ -89,10 +87,7 @@ def payload(kind: str, data: bytes | bytearray | memoryview, max_bytes: int) -> 
     """What the frame of bytes holds. kind: also "message". Raises CorruptData, VersionError and
     LimitExceeded."""
     view = files.octets(data)
-    if bytes(view[: len(_EARLIER)]) == _EARLIER:
-        raise VersionError(
-            f"the {kind} was written by a build of Jali before version 0.1.0: compile the model again"
-        )
+    files.refuse_earlier(view, kind)
     offset, count = _program.trees_payload(view, kind, max_bytes)
     return view[offset : offset + count]
 
