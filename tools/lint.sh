@@ -31,6 +31,7 @@ clang_tidy() {
 step "layers" python tools/check_layers.py
 step "files" python tools/check_files.py
 step "writes" python tools/check_writes.py
+step "noise" python tools/check_noise.py
 step "actions" python tools/check_actions.py
 step "ops" python tools/check_ops.py
 step "fuzz" python tools/check_fuzz.py

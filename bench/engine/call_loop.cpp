@@ -44,7 +44,7 @@ void CallLoop::track() const {
   }
   params::Estimate sum = noise.add(a.estimate, b.estimate);
   sum += noise.scale_mismatch(b.estimate, a.scale - b.scale);
-  sum.peak = ckks::claimed_peak(params::kUnbounded, sum.peak);
+  ckks::bound_by_claim(sum, params::kUnbounded);
   ckks::require_range(params, sum, a.scale, a.level);
 }
 

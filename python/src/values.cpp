@@ -27,20 +27,12 @@ namespace jali::python {
 
 namespace {
 
-/// At most 1.5 bits above what equal and normal numbers leave, if slots share no errors
-/// (docs/noise.md).
 double expected_bits(const ckks::Ciphertext& c) {
-  constexpr double kMost = 8;  // 1.5 bits of a standard deviation
-  params::Estimate expected = c.estimate;
-  expected.variance_spread = std::max(1.0, expected.variance_spread / kMost);
-  expected.variance_shared = 1;
-  return params::NoiseModel(*c.params).precision_bits(expected, c.scale);
+  return params::NoiseModel(*c.params).expected_bits(c.estimate, c.scale);
 }
 
 double independent_bits(const ckks::Ciphertext& c) {
-  params::Estimate independent = c.estimate;
-  independent.variance_spread = independent.variance_shared = 1;
-  return params::NoiseModel(*c.params).precision_bits(independent, c.scale);
+  return params::NoiseModel(*c.params).independent_bits(c.estimate, c.scale);
 }
 
 std::size_t bytes_of(const ckks::Ciphertext& c) {

@@ -14,6 +14,7 @@ import check_actions  # noqa: E402
 import check_files  # noqa: E402
 import check_fuzz  # noqa: E402
 import check_layers  # noqa: E402
+import check_noise  # noqa: E402
 import check_ops  # noqa: E402
 import check_writes  # noqa: E402
 
@@ -253,6 +254,54 @@ def test_files_are_written_in_one_place(tmp_path: Path, name: str, text: str, ba
 
 def test_this_project_writes_files_in_one_place() -> None:
     assert list(check_writes.check(ROOT)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "bad"),
+    [
+        ("src/jali/ckks/sums.cpp", "out.estimate.peak = 1;", 1),
+        ("src/jali/ckks/sums.cpp", "out.back().estimate . variance *= 2;", 1),
+        ("src/jali/ckks/sums.cpp", "sum->estimate\n    .noise = sum->estimate.error = 0;", 2),
+        ("src/jali/ckks/sums.cpp", "auto& e = x.estimate;\ne.message = 1;", 1),
+        ("src/jali/ckks/sums.cpp", "double& peak = x.estimate.peak;", 1),
+        ("src/jali/ckks/sums.cpp", "params::Lineage& l = xs[i]->estimate.lineage;", 1),
+        ("src/jali/ckks/sums.cpp", "double* peak = &x.estimate.peak;", 1),
+        ("src/jali/ckks/sums.cpp", "at(k).estimate.lineage = {};", 1),
+        ("src/jali/ckks/sums.cpp", "x.estimate.lineage.root = ~x.estimate.lineage.root;", 1),
+        ("src/jali/ckks/sums.cpp", "Estimate plain{0, 1, 2};", 1),
+        ("src/jali/ckks/sums.cpp", "out.estimate = {0, 1, 2};", 1),
+        ("src/jali/ckks/sums.cpp", "return Estimate{.peak = 1};", 2),
+        ("src/jali/ckks/sums.cpp", "x.estimate.set_claim({1, 2, 3});", 1),
+        ("src/jali/ckks/sums.cpp", "++x.estimate.lineage.power;", 1),
+        ("src/jali/ckks/sums.cpp", "(x.estimate.peak) = 1;", 1),
+        ("src/jali/ckks/sums.cpp", "std::swap(most, x.estimate.peak);", 1),
+        ("src/jali/ckks/sums.cpp", "std::tie(x.estimate.peak, y) = z;", 1),
+        ("src/jali/ckks/sums.cpp", "x.estimate.*(&params::Estimate::peak) = 1;", 1),
+        ("src/jali/ckks/sums.cpp", "auto& [variance, peak] = x.estimate;", 1),
+        ("src/jali/ckks/sums.cpp", "const auto& [variance, peak] = x.estimate;", 0),
+        ("src/jali/ckks/sums.cpp", "y(std::min(x.estimate.peak, 1.0) == 1);", 0),
+        ("python/src/values.cpp", "expected.variance_shared = 1;", 1),
+        ("src/jali/wire/ckks.cpp", "out.estimate.peak = reader.f64();", 1),
+        ("src/jali/wire/ckks.cpp", "out.peak = reader.f64();  // of a plaintext", 0),
+        ("src/jali/params/noise_sums.cpp", "out.peak = 1;", 0),
+        ("src/jali/tfhe/evaluator.cpp", "out.noise = 1;", 0),
+        ("src/jali/ckks/sums.cpp", '// x.estimate.peak = 1;\nf("x.estimate.peak = 1;");', 0),
+        ("src/jali/ckks/sums.cpp", "const double& peak = x.estimate.peak;", 0),
+        ("src/jali/ckks/sums.cpp", "const params::Lineage& l = x->estimate.lineage;", 0),
+        ("src/jali/ckks/sums.cpp", "if (x.estimate.peak == 1 && a && b.estimate.real) y();", 0),
+        ("src/jali/ckks/sums.cpp", "out.estimate = noise.add(a, b);\nEstimate x{};", 0),
+    ],
+)
+def test_noise_has_one_owner(tmp_path: Path, name: str, text: str, bad: int) -> None:
+    headers = {f: (ROOT / f).read_text() for f in check_noise.TYPES.values()}
+    violations = list(check_noise.check(plant(tmp_path, {**headers, name: text})))
+    assert len(violations) == bad, violations
+    assert all(v.startswith(f"{name}:") for v in violations)
+
+
+def test_this_project_writes_estimates_in_one_place() -> None:
+    assert {"message", "variance_shared", "lineage", "term"} < check_noise.fields_of(ROOT)
+    assert not list(check_noise.check(ROOT))
 
 
 def test_ops_refuse_an_operation_that_the_gpu_test_lacks(tmp_path: Path) -> None:

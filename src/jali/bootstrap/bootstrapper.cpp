@@ -66,16 +66,6 @@ void Bootstrapper::prepare(const Progress& progress) {
 
 namespace {
 
-/// Copies the estimate of the numbers (not of the error) from x to y, which holds the same numbers.
-void known_as(Ciphertext& y, const Ciphertext& x) {
-  y.estimate.message = x.estimate.message;
-  y.estimate.message_spread = x.estimate.message_spread;
-  y.estimate.message_shared = x.estimate.message_shared;
-  y.estimate.peak = x.estimate.peak;
-  y.estimate.lineage = x.estimate.lineage;
-  y.estimate.real = x.estimate.real;
-}
-
 /// A bound on the error that the circuit made of its own roundings and key switches in every slot,
 /// in units of the scaled integers.
 double circuit_error(const params::Estimate& e, std::size_t n) {
@@ -103,8 +93,7 @@ Ciphertext Bootstrapper::enter(const Ciphertext& x, double& entered) const {
   Ciphertext out = evaluator_->multiply_integer(x, static_cast<std::int64_t>(factor));
   if (more > 0) out = evaluator_->multiply_integer(out, std::int64_t{1} << more);
   out.scale = entered = x.scale * std::ldexp(factor, more);
-  out.estimate.message = x.estimate.message;
-  out.estimate.peak = x.estimate.peak;
+  out.estimate.set_size(x.estimate.message, x.estimate.peak);
   return out;
 }
 
@@ -203,7 +192,7 @@ Ciphertext Bootstrapper::apply(const Ciphertext& x, int target_level, const Done
   const bool halve = plan_->options_.real && (plan_->input_level() == 0 || iterations > 1);
   Ciphertext y = restored(x, target, halve ? 0.5 : 1, done, iterations);
   if (halve) y = evaluator_->add(y, evaluator_->conjugate(y));
-  known_as(y, x);
+  y.estimate.set_numbers_of(x.estimate);
   y.packing = x.packing;
   return y;
 }
@@ -248,22 +237,13 @@ std::pair<Ciphertext, Ciphertext> Bootstrapper::apply_pair(const Ciphertext& x, 
   // Its magnitude is sqrt(2) times theirs. The reduction still sees the numbers of each one by
   // themselves, so the checks of x and y are enough.
   Ciphertext both = ev.add(x, ev.multiply_i(y));
-  // They lie in real and imaginary parts, where equal numbers do not add up.
-  const params::Estimate &a = x.estimate, &b = y.estimate;
-  params::Claim claim = both.estimate.claim();
-  if (both.estimate.message > 0) {
-    both.estimate.message_spread =
-        std::hypot(a.message * a.message_spread, b.message * b.message_spread) /
-        both.estimate.message;
-  }
-  claim.message = std::hypot(a.claim().message, b.claim().message);
-  both.estimate.set_claim(claim);
+  both.estimate.pair_of(x.estimate, y.estimate);
   const Ciphertext half = restored(both, target, 0.5, {}, iterations);
   const Ciphertext turned = ev.conjugate(half);
   std::pair<Ciphertext, Ciphertext> out{ev.add(half, turned), ev.multiply_i(ev.sub(turned, half))};
-  known_as(out.first, x);
+  out.first.estimate.set_numbers_of(x.estimate);
   out.first.packing = x.packing;
-  known_as(out.second, y);
+  out.second.estimate.set_numbers_of(y.estimate);
   out.second.packing = y.packing;
   return out;
 }
@@ -286,7 +266,7 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
   } else {
     base = x.level > low ? ev.adjust(x, low, params.scale(low)) : ev.copy(x);
   }
-  known_as(base, x);
+  base.estimate.set_numbers_of(x.estimate);
 
   // adjust() matches scales by an integer that must be off by less than 2^-20 of itself. One of
   // 2^21 is off by at most 2^-22.
@@ -305,13 +285,11 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
     // What is off by more than the error of x, which both sides of the difference have.
     const double off =
         std::max(y.estimate.error / y.scale - rest.estimate.error / rest.scale, 0.0) / enlarged;
-    params::Estimate expected = y.estimate;  // what a claim adds to it would leave less to enlarge
-    expected.message_shared = expected.variance_shared = 1;
-    const double bits = ev.noise().precision_bits(expected, y.scale);
+    // What a claim adds to it would leave less to enlarge.
+    const double bits = ev.noise().unshared_bits(y.estimate, y.scale);
     const double claimed = ev.noise().precision_bits(y.estimate, y.scale);
     y.scale *= enlarged;
-    y.estimate.message /= enlarged;
-    y.estimate.peak /= enlarged;
+    y.estimate.set_size(y.estimate.message / enlarged, y.estimate.peak / enlarged);
     terms.push_back(std::move(y));
     if (static_cast<int>(terms.size()) == iterations) break;
 
@@ -322,9 +300,7 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
     // The next result measures the errors of this one and removes them, so they do not count as
     // noise of the sum.
     Ciphertext& last = terms.back();
-    last.estimate.variance = 0;
-    last.estimate.set_claim({});
-    last.estimate.error = last.estimate.noise = 0;
+    last.estimate.measured();
     if (drop && terms.size() == 1) {
       // The next bootstrapping drops imaginary parts; they are removed now, so that they are not
       // enlarged before.
@@ -337,16 +313,13 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
     const double times = enlarged * base_scale / base.scale;
     rest = ev.multiply_integer(base, static_cast<std::int64_t>(times));
     rest.scale = base_scale;
-    rest.estimate.message = rms * std::exp2(k);
-    rest.estimate.message_spread = 1;
-    rest.estimate.message_shared = std::max(std::exp2(bits - claimed), 1.0);
-    rest.estimate.peak = std::min(off * enlarged, params::kUnbounded);
+    rest.estimate.left_to_measure(rms * std::exp2(k), off * enlarged, std::exp2(bits - claimed));
   }
   const double scale = params.scale(target);
   std::optional<Ciphertext> sum;
   for (const Ciphertext& y : terms) {
     Ciphertext at = ev.adjust(y, target, scale * factor);
-    at.estimate.lineage = params::lineage_of_term();  // the terms have errors of their own
+    at.estimate.set_term();  // the terms have errors of their own
     if (sum) {
       ev.add_inplace(*sum, at);
     } else {
@@ -354,10 +327,8 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
     }
   }
   sum->scale = scale;
-  sum->estimate.lineage = {};
-  // How large the errors are that were enlarged is known by deviations, which no bound for release
-  // may rest on.
-  if (terms.size() > 1) sum->estimate.noise = params::kUnbounded;
+  sum->estimate.set_unknown();
+  if (terms.size() > 1) sum->estimate.lose_noise();
   return std::move(*sum);
 }
 
@@ -435,37 +406,31 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   // numbers.
   raised.scale = plan_->q0_;
   const double coefficient = std::sqrt((b.weight + 1) / 12.0);
-  raised.estimate.message = coefficient * std::sqrt(static_cast<double>(params.n()));
-  raised.estimate.peak = (b.range + 1) * static_cast<double>(params.n());
-  raised.estimate
-      .lineage = {};  // they are other numbers than those of x, and differ from each other
-  raised.estimate.message_spread = raised.estimate.variance_spread = 1;
-  raised.estimate.set_claim({});
+  raised.estimate.raised(coefficient * std::sqrt(static_cast<double>(params.n())),
+                         (b.range + 1) * static_cast<double>(params.n()));
   if (raised.level > to_slots.level()) {
     raised = ev.adjust(raised, to_slots.level(), to_slots.stages().front().input_scale(), kNear);
   }
   raised = trace(std::move(raised));
   done("raise", raised);
   Ciphertext slots = to_slots.apply(ev, std::move(raised));
-  // The worst case of the matrices is sqrt(N) times what random errors leave. It goes on as the
-  // bound on noise, which release uses.
-  params::Estimate& made = slots.estimate;
-  made.noise = std::max(made.noise, made.error);
-  made.error = std::min(made.error, circuit_error(made, params.n()));
+  // The worst case of the matrices is sqrt(N) times what random errors leave.
+  slots.estimate.expect_error(circuit_error(slots.estimate, params.n()));
   done("coefficients_to_slots", slots);
   Ciphertext f = reduce(slots, plan_->mod_scale_ * factor * (plan_->q0_ / entered), done);
   f.scale = plan_->mod_scale_;
   // By how much the bound for the integers with the largest errors is above that of their average.
   const double uneven = std::max(f.estimate.error / circuit_error(f.estimate, params.n()), 1.0);
   // A coefficient is no larger than the largest slot, and a complex slot holds two of them.
-  f.estimate.peak = 2 * factor * x.estimate.peak;
+  f.estimate.set_size(f.estimate.message, 2 * factor * x.estimate.peak);
   done("reduction", f);
   if (b.order == BootstrapOrder::raise_first) {
     const auto& dft = *plan_->to_coefficients_;
     // The slots of f are the coefficients of the message.
     const double numbers = std::ldexp(2.0, plan_->options_.log_slots);
-    f.estimate.message =
-        factor * x.estimate.message * std::sqrt((plan_->side_by_side_ ? 1 : 2) / numbers);
+    f.estimate.set_size(
+        factor * x.estimate.message * std::sqrt((plan_->side_by_side_ ? 1 : 2) / numbers),
+        f.estimate.peak);
     if (f.level > dft.level()) {
       f = ev.adjust(f, dft.level(), dft.stages().front().input_scale(), kNear);
     }
@@ -473,9 +438,8 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
     done("slots_to_coefficients", f);
   }
   f.log_slots = x.log_slots;
-  f.estimate.lineage = {};
-  f.estimate.message = factor * x.estimate.message;
-  f.estimate.peak = factor * x.estimate.peak;
+  f.estimate.set_unknown();
+  f.estimate.set_size(factor * x.estimate.message, factor * x.estimate.peak);
   const double drift = entered / plan_->entry_scale_;
   const auto variance_of_sine = [&](double message, bool real, double peak, double degree = 1) {
     const double error = plan_->sine_error(drift * message, drift * peak, real, degree);
@@ -483,34 +447,21 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
     return scaled * scaled / static_cast<double>(params.n());
   };
   const double off = std::max(x.estimate.error, x.estimate.noise) / x.scale;
-  const double worst = factor * f.scale * reduction_error(x.estimate.peak + off, drift);
-  const double bound =
-      error_bound(x, drift) * factor * f.scale + uneven * circuit_error(f.estimate, params.n());
-  // Numbers that are not known to be real may be real all the same, for which the sine's error is
-  // larger.
-  const params::Claim reduced = f.estimate.claim();
   const double message = x.estimate.message, peak = x.estimate.peak;
-  const double most =
-      f.estimate.variance * f.estimate.variance_spread + variance_of_sine(message, true, peak);
-  f.estimate += params::Noise{variance_of_sine(message, x.estimate.real, peak), worst};
-  f.estimate.variance_spread = most / f.estimate.variance;
-  f.estimate.error = std::min(bound, params::kUnbounded);
-  // The reduction counts the error of x as it is expected. A claim adds all of it, as it comes
-  // through. The sine has the same error for equal numbers, and also for the same number after an
-  // earlier bootstrapping. Half of a variance is taken for that of real parts: if imaginary parts
-  // were dropped, all of it is.
-  const params::Claim claim = x.estimate.claim();
-  const double passed = factor * f.scale / x.scale, squared = passed * passed;
-  const double sine =
-      variance_of_sine(std::min(claim.message, peak), true,
-                       x.estimate.claimed_largest(static_cast<double>(params.slots())),
-                       params::degree_of(x.estimate.lineage));
-  const double parts = plan_->options_.real ? 2 : 1;
-  const auto together = [](double a, double b) { return a + b + 2 * std::sqrt(a) * std::sqrt(b); };
-  f.estimate.set_claim(
-      {0, parts * reduced.variance + together(claim.variance * squared, sine),
-       parts * reduced.principal +
-           together(claim.principal * squared, static_cast<double>(params.slots()) * sine)});
+  const double slots_n = static_cast<double>(params.slots());
+  params::BootstrapNoise added;
+  added.sine = variance_of_sine(message, x.estimate.real, peak);
+  added.sine_of_real = variance_of_sine(message, true, peak);
+  added.sine_claimed =
+      variance_of_sine(std::min(x.estimate.claim().message, peak), true,
+                       x.estimate.claimed_largest(slots_n), params::degree_of(x.estimate.lineage));
+  added.reduction = factor * f.scale * reduction_error(peak + off, drift);
+  added.whole =
+      error_bound(x, drift) * factor * f.scale + uneven * circuit_error(f.estimate, params.n());
+  added.passed = factor * f.scale / x.scale;
+  added.drops_imaginary = plan_->options_.real;
+  added.slots = slots_n;
+  f.estimate.bootstrapped(x.estimate, added);
   if (target < params.depth()) f = ev.adjust(f, target, params.scale(target));
   if (plan_->turn_ != 0) f = ev.rotate(f, plan_->turn_);
   f.params = evaluator_->params();

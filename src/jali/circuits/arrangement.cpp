@@ -138,7 +138,6 @@ Ciphertext Arrangement::apply(const ckks::Evaluator& evaluator, const Ciphertext
   require_depth(evaluator, y, levels(), "arranging the vector");
   // The numbers never overlap, so that sums are no larger than they are.
   const auto peak = x.estimate.peak;
-  const auto message = x.estimate.message, shared = x.estimate.message_shared;
   for (const auto& step : steps_) {
     if (const auto* masked = std::get_if<Mask>(&step)) {
       y = server.multiply_vector(y, ones(masked->where));
@@ -146,10 +145,7 @@ Ciphertext Arrangement::apply(const ckks::Evaluator& evaluator, const Ciphertext
       y = server.normalise(y);
       const params::Estimate one = y.estimate;
       for (int r : repeated->rotations) evaluator.add_inplace(y, server.rotate(y, r), peak);
-      // Every number is added to the errors of other slots, and no error is added twice.
-      y.estimate.message_spread = one.message_spread;
-      y.estimate.variance_spread = one.variance_spread;
-      y.estimate.claim_sum(one, std::ldexp(1.0, static_cast<int>(repeated->rotations.size())), 1);
+      y.estimate.copies_of(one, std::ldexp(1.0, static_cast<int>(repeated->rotations.size())));
     } else {
       const auto& moved = std::get<Windows>(step);
       y = server.normalise(y);
@@ -167,9 +163,7 @@ Ciphertext Arrangement::apply(const ckks::Evaluator& evaluator, const Ciphertext
     }
   }
   y = server.normalise(y);
-  y.estimate.peak = std::min(y.estimate.peak, peak);
-  y.estimate.message = message;
-  y.estimate.message_shared = shared;
+  y.estimate.moved(x.estimate);
   y.packing = to_;
   y.packing.batched = x.packing.batched;
   y.packing.complex_values = x.packing.complex_values;

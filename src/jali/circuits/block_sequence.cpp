@@ -58,7 +58,7 @@ Ciphertext BlockTransform::horner(const ckks::Evaluator& evaluator, std::size_t 
       evaluator.add_inplace(onto, turned(evaluator, first, steps));
       acc = std::move(onto);
     }
-    acc->estimate.peak = std::min(acc->estimate.peak, rows.largest);
+    acc->estimate.bound_peak(rows.largest);
   };
   const int step = plan_.giant_step();
   for (std::size_t g = giants.size(); g-- > 0;) {

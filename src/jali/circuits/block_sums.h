@@ -144,15 +144,9 @@ void BlockTransform::add_terms(const ckks::Evaluator& evaluator, std::size_t out
         const Operand& x = *operands[index];
         list.operands.push_back(static_cast<std::uint32_t>(index));
         list.weights.push_back(std::as_const(compact ? expanded[used - 1] : d.poly).view());
-        const params::Noise rounded =
-            noise.encoding(d.message, d.peak, diagonal_scale_, log_slots_);
-        params::Estimate diagonal{rounded.variance * density, d.message * rows, d.peak,
-                                  rounded.bound,
-                                  /*noise=*/0};
-        diagonal.real = d.real;
-        diagonal.lineage = params::lineage_of_term();
-        // The rounding of real numbers is real, of which precision_bits takes half.
-        diagonal.variance_shared = this->rows()[output].alike * (d.real ? 2 : 1);
+        const params::Estimate diagonal =
+            noise.diagonal({d.message, d.peak, d.real, density, rows, this->rows()[output].alike},
+                           diagonal_scale_, log_slots_);
         const auto weighed = noise.multiply(x.estimate, x.scale, diagonal, diagonal_scale_);
         const bool fresh = !sums[g];
         if (fresh) sums[g] = block_sums::blank(*evaluator.ring(), x, primes);

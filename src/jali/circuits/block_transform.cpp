@@ -299,17 +299,12 @@ const std::vector<BlockTransform::Rows>& BlockTransform::rows() const {
 }
 
 void BlockTransform::Rows::narrow(params::Estimate& sum) const {
-  sum.peak = std::min(sum.peak, largest);
-  sum.message = std::min(sum.message, sum.peak);
+  sum.bound_peak(largest);
+  sum.bound_message();
 }
 
 void BlockTransform::Rows::finish(params::Estimate& sum) const {
-  sum.peak = std::min(sum.peak, largest);
-  params::Claim claim = sum.claim();
-  claim.message = std::min(message, sum.peak);
-  claim.principal *= principal;
-  claim.variance *= uneven;
-  sum.set_claim(claim);
+  sum.rows(largest, message, principal, uneven);
 }
 
 void BlockTransform::prepare(const ckks::Encoder& encoder, ckks::Storage storage) {
@@ -525,7 +520,7 @@ std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     Ciphertext& y = outputs[o];
     y.key_id = key_id;
-    y.estimate.lineage = params::lineage_of_unknown(degrees[o]);
+    y.estimate.set_unknown(degrees[o]);
     if (rescale) y.scale = output_scale_;  // equal except for the roundings of their products
   }
   return outputs;

@@ -90,12 +90,12 @@ Ciphertext Maximum::apply(const ckks::Evaluator& evaluator, const Ciphertext& a,
                    y = inside(evaluator, b, on, std::nullopt, name);
   const auto server = automatic(evaluator);
   Ciphertext difference = server.normalise(server.sub(x, y));
-  difference.estimate.peak = std::min(difference.estimate.peak, 2 * bound_);
+  difference.estimate.bound_peak(2 * bound_);
   const Ciphertext half = half_sign_.apply(evaluator, difference);
   Ciphertext out = server.normalise(
       server.add(server.multiply(difference, half), server.multiply_scalar(server.add(x, y), 0.5)));
-  out.estimate.peak = std::min(out.estimate.peak, bound_ + max_error_);
-  out.estimate.message = std::min(out.estimate.message, out.estimate.peak);
+  out.estimate.bound_peak(bound_ + max_error_);
+  out.estimate.bound_message();
   out.packing = packing;
   if (!ckks::rest_is_zero(packing)) out.packing.rest += max_error_;
   return out;
@@ -154,7 +154,7 @@ Ciphertext ArgMax::apply(const ckks::Evaluator& evaluator, const Ciphertext& x) 
   if (count_ < slots) {  // slot i + count is slot i, so that rotations by less than count wrap
                 // around within the vector
     twice = server.normalise(server.add(twice, server.rotate(twice, -static_cast<int>(count_))));
-    twice.estimate.peak = peak;  // of numbers that do not overlap
+    twice.estimate.bound_peak(peak);  // of numbers that do not overlap
   }
   // What games i and i + r play, for all i; and the other way round: 1 less what lies r slots
   // before, which is count - r behind.
@@ -162,19 +162,19 @@ Ciphertext ArgMax::apply(const ckks::Evaluator& evaluator, const Ciphertext& x) 
   for (std::size_t r = 1; 2 * r <= count_; ++r) {
     Ciphertext difference =
         server.normalise(server.sub(twice, server.rotate(twice, static_cast<int>(r))));
-    difference.estimate.peak = std::min(difference.estimate.peak, 2 * bound_);
+    difference.estimate.bound_peak(2 * bound_);
     games.push_back(step_.apply(evaluator, difference));
     if (2 * r == count_) break;
     games.push_back(server.add_scalar(
         server.negate(server.rotate(games.back(), static_cast<int>(count_ - r))), 1.0));
-    games.back().estimate.peak = games[games.size() - 2].estimate.peak;
+    games.back().estimate.bound_peak(games[games.size() - 2].estimate.peak);
   }
   const double largest = 1 + max_error_;
   while (games.size() > 1) {
     std::deque<Ciphertext> next;
     for (std::size_t i = 0; i + 1 < games.size(); i += 2) {
       next.push_back(server.normalise(server.multiply(games[i], games[i + 1])));
-      next.back().estimate.peak = std::min(next.back().estimate.peak, largest);
+      next.back().estimate.bound_peak(largest);
     }
     if (games.size() % 2 == 1) next.push_back(std::move(games.back()));
     games = std::move(next);

@@ -242,10 +242,10 @@ ckks::Ciphertext HomomorphicDft::apply(const ckks::Evaluator& evaluator, ckks::C
   for (std::size_t k = 0; k <= last; ++k) {
     // A stage may gather its input in few numbers, whose errors the stages behind it spread again.
     // So its claim is that of an average.
-    x.estimate.lineage = params::lineage_of_term();
+    x.estimate.set_term();
     x = stages_[k].apply(evaluator, x, k == last ? peak : params::kUnbounded);
   }
-  x.estimate.lineage = {};
+  x.estimate.set_unknown();
   return x;
 }
 

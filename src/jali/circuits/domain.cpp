@@ -89,15 +89,11 @@ ckks::Ciphertext inside(const ckks::Evaluator& evaluator, const ckks::Ciphertext
     }
     out = evaluator.add_plain(out,
                               evaluator.encoder().encode(fill, 1, x.level, x.scale, x.log_slots));
-    out.estimate.message = std::max(x.estimate.message, std::fabs(filling(on)));
+    out.estimate.filled(x.estimate, filling(on));
   }
   out.packing = x.packing;
   if (excludes_zero) out.packing = ckks::packing_of_each(x.packing, std::fabs(filling(on)));
-  // Outside of the interval a polynomial multiplies noise by anything. That the numbers lie in it
-  // is the caller's word then.
-  if (low > -peak || high < peak) out.estimate.derived = false;
-  out.estimate.peak = std::min(
-      {peak, std::max({std::fabs(low), std::fabs(high), rest}), static_cast<double>(on.reach())});
+  out.estimate.within(x.estimate, low, high, rest, static_cast<double>(on.reach()));
   return out;
 }
 

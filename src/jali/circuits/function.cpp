@@ -24,12 +24,6 @@ ckks::AutoEvaluator automatic(const ckks::Evaluator& evaluator) {
   return ckks::AutoEvaluator({std::shared_ptr<const ckks::Evaluator>(), &evaluator});
 }
 
-/// No |message| is larger: proven of the function, where the operations' own bound is looser.
-void cap(Ciphertext& x, double largest) {
-  x.estimate.peak = std::min(x.estimate.peak, largest);
-  x.estimate.message = std::min(x.estimate.message, largest);
-}
-
 void check_error(double error) {
   require<InvalidArgument>(std::isfinite(error) && error > 0, "an error is a positive number");
 }
@@ -180,9 +174,9 @@ class Inverse final : public Function {
     Ciphertext e = server.normalise(server.add_scalar(server.negate(server.multiply(x, y)), 1.0));
     double bound = start_error_;
     for (int k = 0; k < steps_; ++k) {
-      cap(e, bound);
+      e.estimate.bound_numbers(bound);
       y = server.normalise(server.add(server.multiply(y, e), y));
-      cap(y, facts_.largest);
+      y.estimate.bound_numbers(facts_.largest);
       if (k + 1 < steps_) e = server.normalise(server.square(e));
       bound *= bound;
     }
@@ -237,7 +231,7 @@ class InverseRoot final : public Function {
         const Ciphertext cube =
             server.multiply(product, square, most * most * most / 2 / std::sqrt(facts_.on.low));
         y = server.normalise(server.sub(server.multiply_scalar(y, 1.5), cube));
-        cap(y, largest_);
+        y.estimate.bound_numbers(largest_);
       }
     }
     if (!root_) return y;
@@ -301,7 +295,7 @@ Ciphertext Function::apply(const ckks::Evaluator& evaluator, const Ciphertext& x
                            [&] { return facts_.name + " takes two parts: relinearise first"; });
   require_depth(evaluator, x, facts_.depth, facts_.name);
   Ciphertext out = run(evaluator, inside(evaluator, x, facts_.on, within, facts_.name));
-  cap(out, facts_.largest);
+  out.estimate.bound_numbers(facts_.largest);
   out.packing = ckks::packing_of_each(x.packing, std::fabs((*this)(filling(facts_.on))));
   return out;
 }

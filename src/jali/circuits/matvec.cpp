@@ -384,8 +384,8 @@ std::vector<ckks::Ciphertext> MatVec::apply(const ckks::Evaluator& evaluator,
       const auto count = static_cast<double>(blocks_[b].count);
       const double squares = transform_->squares(b);
       if (squares > 0) {
-        y[b].estimate.variance *=
-            static_cast<double>(transform_->slots()) * mean_squares_[b] / (squares * count);
+        y[b].estimate.average_of_rows(static_cast<double>(transform_->slots()) * mean_squares_[b] /
+                                      (squares * count));
       }
       const double variance = count * y[b].estimate.claim().principal * transform_->uneven(b) /
                               transform_->principal(b);

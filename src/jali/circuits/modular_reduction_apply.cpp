@@ -44,12 +44,12 @@ ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,
 
   const double shift = -0.25 * input_factor();
   ckks::Ciphertext u = evaluator.add_scalar(x, shift);
-  u.estimate.peak = 1;  // because |x| <= K
+  u.estimate.within_unit();  // because |x| <= K
   ckks::Ciphertext y = evaluate(evaluator, std::move(u), plan_, scales[0]);
   // Cosines, and what the interpolation is off by, which double angles enlarge less than fourfold
   // each.
   const double wrong_most = interpolation_error(), most = 1 + std::exp2(2 * r) * wrong_most;
-  y.estimate.peak = std::min(y.estimate.peak, most);
+  y.estimate.bound_peak(most);
   for (int i = 1; i <= r; ++i) {
     ckks::Combination double_angle;
     double_angle.products.push_back({&y, &y, 2});
@@ -66,7 +66,7 @@ ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,
       x.estimate.variance / (x.scale * x.scale) / (input_factor() * input_factor()) +
       wrong_rms * wrong_rms / n;
   const Variance own = variance(params, x, scales, rounding.variance, weight);
-  y.estimate.variance = (own.mean + inside * kTurn * kTurn) * y.scale * y.scale;
+  const double left = (own.mean + inside * kTurn * kTurn) * y.scale * y.scale;
   // A product is relinearised before it is divided, so its key-switching noise is divided, too.
   const params::Noise product = evaluator.noise().key_product(x.level);
   double least_ratio = params.ratio(x.level);
@@ -76,17 +76,13 @@ ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,
     const double entered = error / x.scale / input_factor() + off;
     return std::min((kNearIntegers * made + entered * kTurn) * y.scale, params::kUnbounded);
   };
-  y.estimate.noise = bounded(bound(params, x, scales, each),
-                             std::max(x.estimate.error, x.estimate.noise), wrong_most);
+  const double noise = bounded(bound(params, x, scales, each),
+                               std::max(x.estimate.error, x.estimate.noise), wrong_most);
   const double switched = product.variance / (least_ratio * least_ratio * rounding.variance);
-  y.estimate.error = std::min(
-      y.estimate.noise, bounded(kCircuitDeviations * std::sqrt(n * own.largest * (1 + switched)),
-                                x.estimate.error, wrong.value_or(wrong_most)));
-  y.estimate.message = 0.1;
-  y.estimate.message_spread = y.estimate.variance_spread = 1;
-  y.estimate.set_claim({});
-  y.estimate.lineage = {};  // remainders, of which nothing is known but their size
-  y.estimate.peak = 1;
+  const double error =
+      std::min(noise, bounded(kCircuitDeviations * std::sqrt(n * own.largest * (1 + switched)),
+                              x.estimate.error, wrong.value_or(wrong_most)));
+  y.estimate.remainder(left, noise, error);
   if (bare) {
     y.scale = scale;  // divides by 2 pi
     return y;

@@ -26,8 +26,8 @@ class Evaluation {
       : evaluator_(evaluator), plan_(plan), top_(u.level) {
     peak_ = std::max(u.estimate.peak, 1.0);
     if (chebyshev()) {
-      u.estimate.lineage = {};  // bound_term() sets the sizes of the terms instead
-      bound_term(u, 1);
+      u.estimate.set_unknown();  // chebyshev_term() sets the sizes of the terms instead
+      u.estimate.chebyshev_term(largest_power(1));
     }
     powers_.emplace(1, std::move(u));
     for (const auto& power : plan.powers()) make(power);
@@ -102,7 +102,8 @@ class Evaluation {
     }
     if (chebyshev()) sum.peak = largest_power(p.index);
     Ciphertext made = evaluator_.combine_rescale(sum, level, high.scale * low.scale);
-    if (chebyshev()) bound_term(made, p.index);
+    // Powers keep what the evaluator says of them, which knows that they are of the same numbers.
+    if (chebyshev()) made.estimate.chebyshev_term(largest_power(p.index));
     powers_.emplace(p.index, std::move(made));
   }
 
@@ -110,18 +111,6 @@ class Evaluation {
   double largest_power(std::size_t i) const {
     const double reach = static_cast<double>(i) * std::acosh(peak_);
     return reach < 600 ? std::cosh(reach) : params::kUnbounded;
-  }
-
-  // Sets the sizes of T_i. The evaluator would multiply the root mean squares of its factors, as if
-  // they were independent. On the interval |T_i| <= 1. Powers keep what the evaluator says of them,
-  // which knows that they are powers of the same numbers.
-  void bound_term(Ciphertext& x, std::size_t i) const {
-    const double most = std::min(x.estimate.claim().message, 1.0);
-    x.estimate.message = std::min(x.estimate.message * x.estimate.message_spread, 1.0);
-    x.estimate.message_spread = 1;
-    x.estimate.message_shared =
-        x.estimate.message > 0 ? std::max(most / x.estimate.message, 1.0) : 1;
-    x.estimate.peak = largest_power(i);
   }
 
   bool chebyshev() const { return plan_.polynomial().basis == Basis::chebyshev; }
@@ -196,23 +185,23 @@ Ciphertext evaluate(const Evaluator& evaluator, Ciphertext&& x, const Polynomial
       u = std::move(x);
     }
     if (shift != 0) u = evaluator.add_scalar(u, shift);
-    if (inside) u.estimate.peak = 1;
+    if (inside) u.estimate.within_unit();
   } else {
     u = std::move(x);
   }
   // Powers of numbers of unknown lineage are powers of the same numbers, too.
   const bool known = u.estimate.lineage.root != 0;
   const std::uint32_t degree = params::degree_of(u.estimate.lineage);
-  if (!known) u.estimate.lineage = params::lineage_of_itself(u.estimate.lineage);
+  if (!known) u.estimate.set_itself();
   const double largest = std::min(largest_value(p, u.estimate.peak),
                                   p.bounded && inside ? p.largest : params::kUnbounded);
   Ciphertext out =
       Evaluation(evaluator, plan, std::move(u)).value(plan.nodes().size() - 1, target, largest);
-  out.estimate.peak = std::min(out.estimate.peak, largest);
-  if ((p.basis == Basis::chebyshev || p.bounded) && !proven) out.estimate.derived = false;
+  out.estimate.bound_peak(largest);
+  if ((p.basis == Basis::chebyshev || p.bounded) && !proven) out.estimate.mark_claimed();
   if (!known || out.estimate.lineage.root == 0) {
     const std::size_t times = std::max<std::size_t>(p.degree(), 1);
-    out.estimate.lineage = params::lineage_of_unknown(degree * times);
+    out.estimate.set_unknown(degree * times);
   }
   return out;
 }

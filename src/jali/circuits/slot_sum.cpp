@@ -137,18 +137,13 @@ ckks::Ciphertext SlotSum::run(const ckks::Evaluator& evaluator, const ckks::Ciph
     for (std::size_t u = 0; u < step.digit; ++u) add(x, hoisted_input, rotation(u));
     if (i + 1 == steps_.size()) {
       const auto count = static_cast<double>(count_);
-      sum->estimate.message = x.estimate.message * count;
-      sum->estimate.claim_sum(x.estimate, count, count, variance);
+      sum->estimate.sum_of_slots(x.estimate, count, variance);
     }
     rescaled = rescale && i + 1 == steps_.size();
     partial = rescaled ? evaluator.reduce_rescale(*sum, peak) : evaluator.reduce(*sum, peak);
   }
   if (rescale && !rescaled) partial = evaluator.rescale(partial);
-  // The slots may depend on each other: the sum of n numbers of root mean square m is at most n m
-  // (Cauchy and Schwarz).
-  partial.estimate.message = x.estimate.message * static_cast<double>(count_);
-  partial.estimate.peak =
-      std::min(partial.estimate.peak, x.estimate.peak * static_cast<double>(count_));
+  partial.estimate.bound_sum(x.estimate, static_cast<double>(count_));
   return partial;
 }
 

@@ -23,7 +23,7 @@ Ciphertext with(Ciphertext out, const Packing& packing) {
 
 /// The sum or product of a and of numbers that may be real, although they come as complex ones.
 Ciphertext known_real(Ciphertext out, const Ciphertext& a, const Numbers& b) {
-  out.estimate.real = a.estimate.real && !b.complex_values;
+  out.estimate.set_real(a.estimate, !b.complex_values);
   return out;
 }
 
@@ -50,20 +50,14 @@ double slots_for_each(const Ciphertext& a, const Numbers& b) {
 }
 
 /// The sum of a and of numbers that are known: its message is that of the slots in which a number
-/// was added. An average with the slots of padding would be too small where a product follows, and
-/// its claimed precision too good.
+/// was added.
 Ciphertext known_where_added(Ciphertext out, const Ciphertext& a, const Numbers& b) {
   double squares = 0;
   for (const auto& x : b.values) squares += std::norm(x);
   const double slots = static_cast<double>(b.batch) * std::exp2(a.log_slots);
   const double of_all = squares / slots;
   const double more = of_all * (slots_for_each(a, b) - 1);
-  if (more > 0) {
-    const params::Claim claim = out.estimate.claim();  // is that of the largest number of b
-    const double message = std::hypot(out.estimate.message, std::sqrt(more));
-    out.estimate.message = std::max(out.estimate.message, std::min(message, out.estimate.peak));
-    out.estimate.set_claim(claim);
-  }
+  if (more > 0) out.estimate.added_where(more);
   return known_real(std::move(out), a, b);
 }
 
@@ -157,14 +151,7 @@ Ciphertext ArrayEvaluator::multiply_numbers(const Ciphertext& a, const Numbers& 
   require_fits(a, largest);
   std::vector<std::complex<double>> store;
   Ciphertext out = known_real(automatic_.multiply_vector(a, beside(a, b, store), b.batch), a, b);
-  // Estimates average over all slots, of which zeros of b leave nothing, while the slots that they
-  // leave keep their whole message and error. What decryption shows are these. A claim is that of
-  // the largest number of b anyway.
-  const double left = slots_for_each(a, b);
-  const params::Claim claim = out.estimate.claim();
-  out.estimate.message = std::min(out.estimate.message * std::sqrt(left), out.estimate.peak);
-  out.estimate.variance *= left;
-  out.estimate.set_claim(claim);
+  out.estimate.left_where(slots_for_each(a, b));
   return with(std::move(out), packing);
 }
 
@@ -251,8 +238,7 @@ Ciphertext ArrayEvaluator::with_view(const Ciphertext& a, const std::optional<Vi
 Ciphertext ArrayEvaluator::with_bounds(const Ciphertext& a, const Ciphertext& like,
                                        double terms) const {
   Ciphertext out = with(explicit_evaluator().copy(a), a.packing);
-  out.estimate.message = std::min(out.estimate.message, terms * like.estimate.message);
-  out.estimate.peak = std::min(out.estimate.peak, terms * like.estimate.peak);
+  out.estimate.bound_terms(like.estimate, terms);
   return out;
 }
 
@@ -289,33 +275,17 @@ Ciphertext ArrayEvaluator::with_magnitude(const Ciphertext& a,
            "slots zero";
   });
   Ciphertext out = with(explicit_evaluator().copy(a), a.packing);
-  // A smaller peak is the caller's word, and so is the noise of all products from here on.
-  out.estimate.derived = out.estimate.derived && declared.peak >= out.estimate.peak;
-  out.estimate.message = declared.magnitude;
-  out.estimate.peak = declared.peak;
-  out.estimate.message_shared = 1;
+  out.estimate.declare(declared);
   require_range(*out.params, out.estimate, out.scale, out.level);
   return out;
 }
 
 Ciphertext ArrayEvaluator::with_precision(const Ciphertext& a, double precision_bits) const {
-  constexpr double kDeviations = 32;
   require<InvalidArgument>(std::isfinite(precision_bits) && std::fabs(precision_bits) < 256,
                            "precision_bits must be a number above -256 and below 256");
   Ciphertext out = with(explicit_evaluator().copy(a), a.packing);
   const double deviation = std::exp2(0.5 - precision_bits) * out.scale;  // of a complex slot
-  out.estimate.variance = deviation * deviation / static_cast<double>(out.params->n());
-  if (kDeviations * deviation < out.estimate.error) {
-    // Products multiply noise by numbers with all of their error, which is no longer known: the
-    // noise takes it over.
-    out.estimate.noise = std::max(out.estimate.noise, out.estimate.error);
-    out.estimate.error = kDeviations * deviation;
-  }
-  out.estimate.message_spread = out.estimate.variance_spread = 1;
-  out.estimate.message_shared = out.estimate.variance_shared = 1;
-  out.estimate.principal =
-      static_cast<double>(out.params->slots());  // all slots may have the same error
-  out.estimate.lineage = params::lineage_of_unknown(params::degree_of(a.estimate.lineage));
+  out.estimate.declare_deviation(deviation, out.params->n());
   require_range(*out.params, out.estimate, out.scale, out.level);
   return out;
 }

@@ -300,8 +300,7 @@ Ciphertext AutoEvaluator::sum(const Ciphertext& a, std::size_t count) const {
            std::to_string(count);
   });
   Ciphertext x = normalise(a);
-  // The slots may depend on each other. The sum of n numbers of root mean square m is at most n m
-  // (Cauchy and Schwarz). Neighbours within a period are different numbers.
+  // Neighbours within a period are different numbers.
   const std::size_t period = a.packing.tiling.window == 0 ? slots : a.packing.tiling.window;
   const bool zeros =
       a.packing.rest == 0 && a.packing.length > 0 && a.packing.tiling.count <= 1 && count <= period;
@@ -311,10 +310,7 @@ Ciphertext AutoEvaluator::sum(const Ciphertext& a, std::size_t count) const {
   for (std::size_t step = 1; step < count; step *= 2) {
     evaluator_->add_inplace(x, composed_rotate(*evaluator_, x, static_cast<int>(step)), largest);
   }
-  x.estimate.message = a.estimate.message * static_cast<double>(terms);
-  x.estimate.message_spread = a.estimate.message_spread;
-  x.estimate.variance_spread = a.estimate.variance_spread;  // no error is added twice
-  x.estimate.claim_sum(one, static_cast<double>(count), static_cast<double>(terms));
+  x.estimate.sum_of_slots(one, a.estimate, static_cast<double>(count), static_cast<double>(terms));
   return x;
 }
 

@@ -1,7 +1,5 @@
 #include "jali/ckks/bounds.h"
 
-#include <algorithm>
-
 #include "jali/base/error.h"
 
 namespace jali::ckks {
@@ -14,12 +12,8 @@ double worst_case_noise(const Ciphertext& ciphertext) {
 
 double allowed_error(const Ciphertext& ciphertext) {
   require<InvalidArgument>(ciphertext.params != nullptr, "an empty ciphertext has no error");
-  Estimate allowed = ciphertext.estimate;
-  const double peak = std::min(allowed.peak * ciphertext.scale, params::kUnbounded);
-  allowed.error =
-      std::min(allowed.error, std::max(params::range_error(allowed, ciphertext.params->n()), peak));
   return params::NoiseModel(*ciphertext.params)
-      .worst_case_error(allowed, ciphertext.scale, ciphertext.level);
+      .allowed_error(ciphertext.estimate, ciphertext.scale, ciphertext.level);
 }
 
 double worst_case_error(const Ciphertext& ciphertext) {

@@ -91,7 +91,7 @@ Ciphertext bounds_of(const Combination& c, const Ciphertext& like) {
   for (const auto& [a, b, factor] : c.products)
     peak += factor * a->estimate.peak * b->estimate.peak;
   for (const auto& [x, factor] : c.multiples) peak += std::fabs(factor) * x->estimate.peak;
-  out.estimate = {0, 0, claimed_peak(c.peak, std::min(peak, params::kUnbounded)), 0, 0};
+  out.estimate = Estimate::of_peak(claimed_peak(c.peak, std::min(peak, params::kUnbounded)));
   return out;
 }
 
@@ -193,11 +193,11 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
   if (const double re = std::nearbyint(c.constant.real() * scale); re != 0) {
     impl.require_room(re, level);
     terms.constant = ring::residues(ring, primes, re);
-    impl.add_constant(*estimate, c.constant.real(), scale);
+    estimate = impl.noise.add_constant(*estimate, c.constant.real(), scale);
   }
   out.key_id = key_id;
   out.estimate = *estimate;
-  out.estimate.peak = claimed_peak(c.peak, out.estimate.peak);
+  bound_by_claim(out.estimate, c.peak);
   impl.require_range(out);
 
   if (!c.products.empty() && c.constant.imag() == 0) {
@@ -214,7 +214,7 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
                                terms.view());
   if (c.constant.imag() != 0) out = add_scalar(out, {0, c.constant.imag()});
   out = relinearise_rescale(out);
-  out.estimate.peak = claimed_peak(c.peak, out.estimate.peak);
+  bound_by_claim(out.estimate, c.peak);
   return out;
 }
 

@@ -47,15 +47,6 @@ void Evaluator::Impl::require_room(double constant, int level) const {
   });
 }
 
-void Evaluator::Impl::add_constant(Estimate& estimate, std::complex<double> b, double scale) const {
-  const params::Noise rounded = noise.constant(std::abs(b), scale);
-  const params::Lineage lineage = estimate.lineage;
-  Estimate constant{rounded.variance, std::abs(b), std::abs(b), rounded.bound, /*noise=*/0};
-  constant.real = b.imag() == 0;
-  estimate = noise.add(estimate, constant);
-  estimate.lineage = lineage;
-}
-
 Ciphertext Evaluator::add_scalar(const Ciphertext& a, std::complex<double> b) const {
   impl_->check(a);
   require_finite(b);
@@ -63,7 +54,7 @@ Ciphertext Evaluator::add_scalar(const Ciphertext& a, std::complex<double> b) co
   const double re = std::nearbyint(b.real() * a.scale), im = std::nearbyint(b.imag() * a.scale);
   impl_->require_room(std::max(std::fabs(re), std::fabs(im)), a.level);
   Ciphertext out = impl_->shell(a);
-  impl_->add_constant(out.estimate, b, a.scale);
+  out.estimate = impl_->noise.add_constant(out.estimate, b, a.scale);
   impl_->require_range(out);
   Poly first = impl_->like(a);
   ops.add_scalar(first.view(), a.parts[0].view(), ring::residues(*impl_->ring, first.primes(), re));
@@ -92,7 +83,7 @@ Ciphertext Evaluator::multiply_scalar(const Ciphertext& a, std::complex<double> 
   const double rounding = std::hypot(re - b.real() * scale, im - b.imag() * scale);
   out.estimate = impl_->noise.multiply_constant(out.estimate, std::abs(b), std::hypot(re, im));
   out.estimate += impl_->scale_mismatch(a.estimate, a.scale * rounding, 0);
-  out.estimate.real = out.estimate.real && b.imag() == 0;
+  out.estimate.set_real(a.estimate, b.imag() == 0);
   impl_->require_range(out);
   for (const auto& part : a.parts) {
     out.parts.push_back(times_gaussian_integer(*impl_, part, re, im));
@@ -118,7 +109,7 @@ Ciphertext Evaluator::multiply_integer(const Ciphertext& a, std::int64_t b) cons
 Ciphertext Evaluator::Impl::turned(const Ciphertext& a, const Poly& monomial) const {
   check(a);
   Ciphertext out = shell(a);
-  out.estimate.real = false;
+  out.estimate.set_real(a.estimate, false);
   require_range(out);
   const Poly factor = ring->select(monomial, a.parts[0].primes());
   for (const auto& part : a.parts) {

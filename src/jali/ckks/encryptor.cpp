@@ -106,9 +106,9 @@ Ciphertext PublicEncryptor::encrypt(const Plaintext& plaintext, const params::De
     out.parts.push_back(std::move(public_part));
   }
   ops.add(out.parts[0].view(), out.parts[0].view(), plaintext.poly.view());
-  out.estimate = params::NoiseModel(*out.params).fresh_public(declared, out.scale, out.log_slots);
-  out.estimate.lineage = fresh_lineage();
-  out.estimate.real = plaintext.real;
+  out.estimate =
+      params::NoiseModel(*out.params)
+          .fresh_public(declared, out.scale, out.log_slots, fresh_lineage(), plaintext.real);
   return out;
 }
 

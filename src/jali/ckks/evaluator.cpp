@@ -144,35 +144,14 @@ ring::Poly Evaluator::Impl::like(const Ciphertext& a) const {
 Estimate Evaluator::Impl::known(const Estimate& a, double scale, int level) const {
   Estimate out = a;
   if (checks_range && !params::fits(a, params->n(), scale, params->level(level).log_q)) {
-    out.error = out.noise = params::kUnbounded;
+    out.lose_bounds();
   }
   return out;
 }
 
 Estimate Evaluator::Impl::product(const Ciphertext& a, const Ciphertext& b) const {
-  if (&a != &b || a.estimate.lineage.root != 0) {
-    return noise.multiply(known(a), a.scale, known(b), b.scale);
-  }
-  // Both operands are the same object, of unknown lineage. A lineage of its own makes the model
-  // count it as a square.
-  Estimate x = known(a);
-  x.lineage = params::lineage_of_itself(x.lineage);
-  Estimate out = noise.multiply(x, a.scale, x, b.scale);
-  out.lineage = params::lineage_of_unknown(params::degree_of(out.lineage));
-  return out;
-}
-
-Estimate Evaluator::Impl::known(const Plaintext& b) const {
-  const params::Noise rounded = noise.encoding(b.message, b.peak, b.scale, b.log_slots);
-  Estimate out{rounded.variance, b.message, b.peak, rounded.bound, /*noise=*/0};
-  out.lineage = params::lineage_of(b.message, b.peak);
-  out.real = b.real;
-  // The largest of these numbers may lie in the slots that have the largest numbers or errors of
-  // the other operand.
-  if (b.message > 0 && b.peak > b.message) out.message_shared = b.peak / b.message;
-  // The rounding of real numbers is real, of which precision_bits takes half.
-  if (b.real) out.variance_shared = 2;
-  return out;
+  if (&a == &b) return noise.square(known(a), a.scale);
+  return noise.multiply(known(a), a.scale, known(b), b.scale);
 }
 
 void Evaluator::Impl::check_pair(int level_a, double scale_a, int level_b, double scale_b,

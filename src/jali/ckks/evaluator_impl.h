@@ -135,8 +135,6 @@ struct Evaluator::Impl {
   }
   /// Throws InvalidArgument if the already scaled constant does not fit the level.
   void require_room(double constant, int level) const;
-  /// Updates the estimate of a ciphertext to which the constant b, at `scale`, is added.
-  void add_constant(Estimate& estimate, std::complex<double> b, double scale) const;
   /// The metadata after a key switching's sum is divided by P and by the last primes of the level.
   /// out: those before. Throws as require_scale and require_range.
   Ciphertext divided(Ciphertext out) const;
@@ -147,7 +145,9 @@ struct Evaluator::Impl {
   /// The estimate of the product. a and b may be the same object.
   Estimate product(const Ciphertext& a, const Ciphertext& b) const;
   /// The estimate of a plaintext operand.
-  Estimate known(const Plaintext& b) const;
+  Estimate known(const Plaintext& b) const {
+    return noise.plaintext(b.message, b.peak, b.scale, b.log_slots, b.real);
+  }
   /// The error that arises if b's numbers, which are at scale_b, are taken to be at scale_a.
   params::Noise scale_mismatch(const Estimate& b, double scale_a, double scale_b) const {
     return noise.scale_mismatch(b, scale_a - scale_b);

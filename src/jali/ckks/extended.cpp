@@ -113,9 +113,7 @@ Extended Evaluator::rotate_extended(const Hoisted& a, int steps) const {
   Extended out = extended_shell(*impl_, source);
   out.c0 = std::move(acc.c0);
   out.c1 = std::move(acc.c1);
-  // The rounding of the division by P is counted by reduce(), which does that division.
-  out.estimate += impl_->noise.key_product(source.level);
-  out.estimate.lineage = params::lineage_of_term();
+  out.estimate = impl_->noise.rotate_term(out.estimate, source.level);
   return out;
 }
 
@@ -129,8 +127,7 @@ Rotation Evaluator::rotation(const Hoisted& a, int steps) const {
   if (out.view.g == 1) return out;
   out.view.ext = a.view();
   out.view.key = impl_->galois_key(out.view.g, source.level).view();
-  out.estimate += impl_->noise.key_product(source.level);
-  out.estimate.lineage = params::lineage_of_term();
+  out.estimate = impl_->noise.rotate_term(out.estimate, source.level);
   return out;
 }
 
@@ -157,8 +154,8 @@ Ciphertext Evaluator::reduce(const Extended& a, double peak) const {
   out.scale = a.scale;
   out.log_slots = a.log_slots;
   Estimate sum = a.estimate;
-  sum.peak = claimed_peak(peak, sum.peak);
-  if (sum.lineage.term) sum.lineage = {};
+  bound_by_claim(sum, peak);
+  sum.end_term();
   out.estimate = impl_->known(sum, a.scale, a.level);
   out.estimate += impl_->noise.rounding();
   impl_->require_range(out);
@@ -178,8 +175,8 @@ Ciphertext Evaluator::reduce_rescale(const Extended& a, double peak) const {
   out.scale = a.scale / ratio;
   out.log_slots = a.log_slots;
   Estimate sum = a.estimate;
-  sum.peak = claimed_peak(peak, sum.peak);
-  if (sum.lineage.term) sum.lineage = {};
+  bound_by_claim(sum, peak);
+  sum.end_term();
   out.estimate = impl_->noise.rescale(impl_->known(sum, a.scale, a.level), ratio);
   impl_->require_range(out);
   out.parts = impl_->switcher.reduce_pair(a.c0, a.c1, a.level - 1);
@@ -199,9 +196,7 @@ Extended Evaluator::multiply_accumulate(std::span<const Extended* const> a,
   impl_->require_scale(first.scale * scale, first.level);
   Extended out = copy_shell(first);
   std::vector<backend::ConstView> c0, c1, plain;
-  const params::Noise rounded = impl_->noise.encoding(message, peak, scale, a[0]->log_slots);
-  Estimate diagonal{rounded.variance, message, peak, rounded.bound, /*noise=*/0};
-  diagonal.lineage = params::lineage_of_term();
+  const Estimate diagonal = impl_->noise.diagonal({message, peak}, scale, a[0]->log_slots);
   std::optional<Estimate> sum;
   for (std::size_t k = 0; k < a.size(); ++k) {
     check_extended(*impl_, *a[k]);
@@ -295,9 +290,7 @@ void Evaluator::rotate_accumulate(Extended& acc, std::span<const Extended* const
     acc.c1 = impl_->ring->make(turning[0]->c1.primes(), turning[0]->c1.batch());
   }
   for (std::size_t k = 0; k < turning.size(); ++k) {
-    Estimate rotated = turning[k]->estimate;
-    rotated += impl_->noise.key_switch(acc.level);
-    rotated.lineage = params::lineage_of_term();
+    const Estimate rotated = impl_->noise.rotate_sum(turning[k]->estimate, acc.level);
     acc.estimate = k == 0 && !accumulate ? rotated : impl_->noise.add(acc.estimate, rotated);
   }
   rlwe::Accumulator sum{std::move(acc.c0), std::move(acc.c1)};

@@ -49,7 +49,7 @@ static Ciphertext product_shell(const Evaluator::Impl& impl, const Ciphertext& a
   Ciphertext out = impl.shell(a, b);
   out.scale = a.scale * b.scale;
   out.estimate = impl.product(a, b);
-  out.estimate.peak = claimed_peak(peak, out.estimate.peak);
+  bound_by_claim(out.estimate, peak);
   impl.require_range(out);
   return out;
 }
@@ -133,10 +133,7 @@ Ciphertext Evaluator::conjugate(const Ciphertext& a) const {
 Ciphertext Evaluator::twice_real(const Ciphertext& a, double peak) const {
   claimed_peak(peak, params::kUnbounded);
   Ciphertext out = add(a, conjugate(a), peak);
-  out.estimate.real = true;
-  // The error of a is real now, with a deviation twice that of its real parts: variances, which
-  // expect half of them in imaginary parts, are those of 2 a and of the key switching.
-  out.estimate.variance += 2 * a.estimate.variance;
+  out.estimate.twice_real_of(a.estimate);
   impl_->require_range(out);
   return out;
 }

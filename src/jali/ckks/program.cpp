@@ -135,19 +135,13 @@ std::vector<Ciphertext> Program::run(std::span<const Ciphertext* const> inputs) 
       blocks.push_back({&(*inputs_)[i].parts[part], &inputs[i]->parts[part]});
     }
   }
-  const bool derived =
-      std::ranges::all_of(inputs, [](const Ciphertext* x) { return x->estimate.derived; });
-  const bool real =
-      std::ranges::all_of(inputs, [](const Ciphertext* x) { return x->estimate.real; });
-  std::vector<const params::Lineage*> lineages;
-  for (const Ciphertext* x : inputs) lineages.push_back(&x->estimate.lineage);
+  std::vector<const Estimate*> estimates;
+  for (const Ciphertext* x : inputs) estimates.push_back(&x->estimate);
   std::vector<Ciphertext> out;
   recording_->run(blocks, [&] {
     for (const Ciphertext& a : outputs_) {
       out.push_back(evaluator_->copy(a));
-      out.back().estimate.lineage = params::lineage_of_result(a.estimate.lineage, lineages);
-      out.back().estimate.derived = derived && a.estimate.derived;
-      out.back().estimate.real = real && a.estimate.real;
+      out.back().estimate.set_result_of(estimates);
     }
   });
   return out;

@@ -50,8 +50,12 @@ double claimed_peak(double claim, double known) {
   return std::min(claim, known);
 }
 
+void bound_by_claim(Estimate& result, double claim) {
+  result.bound_peak(claimed_peak(claim, result.peak));
+}
+
 Ciphertext with_claim(Ciphertext result, double claim) {
-  if (claim < params::kUnbounded && result.estimate.peak >= claim) result.estimate.derived = false;
+  if (claim < params::kUnbounded && result.estimate.peak >= claim) result.estimate.mark_claimed();
   return result;
 }
 

@@ -15,6 +15,9 @@ double largest_held(const Params& params, double scale, int level);
 /// InvalidArgument for a claim that is negative or NaN, because every number would fit it.
 double claimed_peak(double claim, double known);
 
+/// The estimate of a result for which a caller claims this peak. Throws as claimed_peak.
+void bound_by_claim(Estimate& result, double claim);
+
 /// The result of an operation for which a caller claimed this peak. If the result's peak is the
 /// claim, its bounds are not derived.
 Ciphertext with_claim(Ciphertext result, double claim);

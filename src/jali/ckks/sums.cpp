@@ -18,12 +18,7 @@ enum class Sign { plus, minus };
 Estimate sum_estimate(const Evaluator::Impl& impl, const Ciphertext& a, const Ciphertext& b,
                       Sign sign) {
   const Estimate x = impl.known(a);
-  if (sign == Sign::minus) {
-    Estimate negative = impl.known(b);
-    // Other numbers, with an equally known lineage.
-    if (negative.lineage.root != 0) negative.lineage.root = ~negative.lineage.root;
-    return impl.noise.add(x, negative);
-  }
+  if (sign == Sign::minus) return impl.noise.sub(x, impl.known(b));
   return &a == &b ? impl.noise.multiply_constant(x, 2, 2) : impl.noise.add(x, impl.known(b));
 }
 
@@ -38,7 +33,7 @@ static Ciphertext combine(const Evaluator::Impl& impl, const Ciphertext& a, cons
   Ciphertext out = impl.shell(a, b);
   out.estimate = sum_estimate(impl, a, b, sign);
   out.estimate += impl.scale_mismatch(b.estimate, a.scale, b.scale);
-  out.estimate.peak = claimed_peak(peak, out.estimate.peak);
+  bound_by_claim(out.estimate, peak);
   impl.require_range(out);
   const std::size_t parts = std::max(a.parts.size(), b.parts.size());
   for (std::size_t i = 0; i < parts; ++i) {
@@ -94,7 +89,7 @@ void Evaluator::add_inplace(Ciphertext& a, const Ciphertext& b, double peak) con
   const rlwe::KeyId key_id = rlwe::common_key(a.key_id, b.key_id);
   Estimate sum = sum_estimate(*impl_, a, b, Sign::plus);
   sum += impl_->scale_mismatch(b.estimate, a.scale, b.scale);
-  sum.peak = claimed_peak(peak, sum.peak);
+  bound_by_claim(sum, peak);
   impl_->require_range(sum, a.scale, a.level);
   for (std::size_t i = 0; i < b.parts.size(); ++i) {
     impl_->ring->ops().add(a.parts[i].view(), a.parts[i].view(), b.parts[i].view());

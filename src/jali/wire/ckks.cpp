@@ -190,12 +190,9 @@ void write_lineage(Writer& writer, const params::Lineage& lineage) {
 
 params::Lineage read_lineage(Reader& reader, std::size_t n) {
   constexpr std::uint32_t kMost = params::kAnyDegree;
-  params::Lineage out;
-  out.root = reader.u64();
-  out.turn = reader.u64();
-  out.power = reader.u32();
-  out.degree = reader.u32();
-  out.inputs = reader.u64();
+  const std::uint64_t root = reader.u64(), turn = reader.u64();
+  const std::uint32_t power = reader.u32(), degree = reader.u32();
+  const params::Lineage out = params::lineage_received(root, turn, power, degree, reader.u64());
   const bool possible = out.turn % 2 == 1 && out.turn < 2 * n && out.power >= 1 &&
                         out.power <= kMost && out.degree >= 1 && out.degree <= kMost;
   const bool known = out.root != 0 || is_same(out, params::lineage_of_unknown(out.degree));
@@ -292,14 +289,14 @@ Ciphertext read_ciphertext(Reader& reader, const ParamsPtr& params, const ring::
   const std::size_t parts = reader.u8();
   const bool seeded = reader.flag();
   reader.check(parts == 2 || (parts == 3 && !seeded), "its number of parts is wrong");
-  out.estimate.variance = reader.magnitude("its noise estimate");
-  out.estimate.message = reader.magnitude("its message magnitude");
-  out.estimate.peak = reader.magnitude("the bound on its numbers");
-  out.estimate.error = reader.magnitude("the bound on its error");
+  params::Received claimed;
+  claimed.variance = reader.magnitude("its noise estimate");
+  claimed.message = reader.magnitude("its message magnitude");
+  claimed.peak = reader.magnitude("the bound on its numbers");
+  claimed.error = reader.magnitude("the bound on its error");
   // It may be larger than the error: a claimed precision (ArrayEvaluator::with_precision) leaves it
   // as it was.
-  out.estimate.noise = reader.magnitude("the bound on its noise");
-  out.estimate.derived = false;
+  claimed.noise = reader.magnitude("the bound on its noise");
   out.packing.length = reader.u32();
   reader.check(out.packing.length <= std::size_t{1} << out.log_slots,
                "its vectors are longer than its slots");
@@ -308,7 +305,7 @@ Ciphertext read_ciphertext(Reader& reader, const ParamsPtr& params, const ring::
   out.packing.complex_values = (packing & kComplex) != 0;
   // Of slots that are not said to be zero, nothing is known.
   out.packing.rest = (packing & kPadded) != 0 ? 0 : params::kUnbounded;
-  out.estimate.real = (packing & kReal) != 0;
+  claimed.real = (packing & kReal) != 0;
   if ((packing & kView) != 0) {
     reader.check(out.packing.length == 0 && out.packing.batched, "its array has a length, too");
     out.packing.view = read_view(reader, std::size_t{1} << out.log_slots, shape.batch);
@@ -322,18 +319,18 @@ Ciphertext read_ciphertext(Reader& reader, const ParamsPtr& params, const ring::
                  "its numbers cannot lie as it says");
   }
   if ((packing & kPrincipal) != 0) {
-    out.estimate.principal = reader.magnitude("its principal variance");
-    reader.check(out.estimate.principal > 1 &&
-                     out.estimate.principal <= static_cast<double>(params->slots()),
+    claimed.principal = reader.magnitude("its principal variance");
+    reader.check(claimed.principal > 1 && claimed.principal <= static_cast<double>(params->slots()),
                  "its principal variance is not above the variance, or above that of all slots");
   }
-  params::Lineage& lineage = out.estimate.lineage;
+  params::Lineage& lineage = claimed.lineage;
   const bool related = (packing & kLineage) != 0;
   if (related) lineage = read_lineage(reader, params->n());
   if (seeded) reader.copy_to(out.seed.emplace());
   if (!related) lineage = unnamed_lineage(out.seed);
   reader.check(!related || !is_same(lineage, unnamed_lineage(out.seed)),
                "it names the lineage that it would have anyway");
+  out.estimate = params::Estimate::received(claimed);
   out.parts.reserve(parts);
   for (std::size_t i = 0; i < (seeded ? 1 : parts); ++i) {
     out.parts.push_back(read_poly(reader, ring, *params, primes, shape.batch));

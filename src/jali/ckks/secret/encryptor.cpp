@@ -36,9 +36,9 @@ Ciphertext SecretEncryptor::encrypt(const Plaintext& plaintext, const params::De
   out.parts.push_back(std::move(b));
   out.parts.push_back(std::move(a));
   out.seed = uniform_seed;
-  out.estimate = params::NoiseModel(*out.params).fresh_secret(declared, out.scale, out.log_slots);
-  out.estimate.lineage = lineage_of(uniform_seed);
-  out.estimate.real = plaintext.real;
+  out.estimate = params::NoiseModel(*out.params)
+                     .fresh_secret(declared, out.scale, out.log_slots, lineage_of(uniform_seed),
+                                   plaintext.real);
   return out;
 }
 
