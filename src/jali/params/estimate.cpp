@@ -114,7 +114,7 @@ void Estimate::declare_deviation(double deviation, std::size_t n) {
   }
   message_spread = variance_spread = 1;
   message_shared = variance_shared = 1;
-  principal = static_cast<double>(n / 2);
+  principal = static_cast<double>(n) / 2;
   lineage = lineage_of_unknown(degree_of(lineage));
 }
 

@@ -60,7 +60,7 @@ static_assert(code_of(ErrorCode::out_of_memory) == JALI_OUT_OF_MEMORY);
 static_assert(code_of(ErrorCode::internal) == JALI_INTERNAL);
 
 /// Thrown where the caller's function asked to stop.
-struct Stopped {};
+struct Stopped : std::exception {};
 
 int told(jali_error* error, int code, const char* text) {
   if (error != nullptr) {
