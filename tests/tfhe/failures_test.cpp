@@ -32,8 +32,8 @@ TEST_P(TfheFailures, AreAsManyAsPredicted) { expect(GetParam(), 4, 1024); }
 class TfheFailuresOfShapesLong : public testing::TestWithParam<TfheShape> {};
 
 TEST_P(TfheFailuresOfShapesLong, AreAsManyAsPredicted) {
-  expect(GetParam(), 6, 2048);
-  expect(GetParam(), 8, 8192);
+  expect(GetParam(), 6, 4096);
+  expect(GetParam(), 8, 16384);
 }
 
 // Presets as they are, with keys of their own, of every kind of rotation. tests/gpu counts those of
