@@ -157,6 +157,33 @@ def test_diagonals_of_encrypted_arrays(
     s.check(eval(code, {"np": np, "n": 3, "x": x}), refused(values))
 
 
+@pytest.mark.parametrize(
+    ("refused", "code", "shape"),
+    [
+        (lambda x: np.roll(x, 2), "np.concatenate([x[-k:], x[:-k]])", (5,)),
+        (lambda x: np.roll(x, 2, axis=0), "np.concatenate([x[-k:], x[:-k]])", (3, 4)),
+        (lambda x: np.roll(x, 2, axis=1), "np.concatenate([x[:, -k:], x[:, :-k]], axis=1)", (3, 4)),
+        (np.cumsum, "np.tri(len(x)) @ x", (5,)),
+        (np.prod, "x[0] * x[1]", (2,)),
+        (lambda x: np.outer(x, x), "x[:, None] * y", (4,)),
+        (lambda x: np.inner(x, x), "(x * y).sum()", (4,)),
+        (lambda x: np.vdot(x, x), "(x * y).sum()", (4,)),
+        (lambda x: np.average(x, 0, [1, 2, 3]), "(x * weights).sum(axis) / weights.sum()", (3,)),
+    ],
+)
+def test_functions_of_numpy_on_encrypted_arrays(
+    rng: np.random.Generator, refused: Any, code: str, shape: tuple[int, ...]
+) -> None:
+    s = small()
+    values = rng.uniform(-1, 1, shape)
+    x = s.bind(values)
+    with pytest.raises(jali.Error) as error:
+        refused(x)
+    assert code in str(error.value)
+    names = {"np": np, "k": 2, "x": x, "y": x, "axis": 0, "weights": np.array([1, 2, 3])}
+    s.check(eval(code, names), refused(values))
+
+
 def test_a_comparison_of_encrypted_numbers_says_what_gives_zero_and_one() -> None:
     s = small()
     x = s.bind(np.array([0.5, -0.5]))

@@ -95,18 +95,22 @@ WHERE = (
 )
 AS_INTEGERS = "evaluator.bind(client.encrypt_uint(values, bits=2))"
 MESSAGES = [
-    *both("any", "functools.reduce(operator.or_, x != 0)", 1),
-    *both("all", "functools.reduce(operator.and_, x != 0)", 0),
-    *both("prod", f"functools.reduce(lambda u, v: {PRODUCT}, x)", 0),
-    *both("cumsum", "list(itertools.accumulate(x))", A.cumsum()),
-    *both("cumprod", f"list(itertools.accumulate(x, lambda u, v: {PRODUCT}))", A.cumprod()),
+    *both("any", "functools.reduce(operator.or_, (x != 0).ravel())", 1),
+    *both("all", "functools.reduce(operator.and_, (x != 0).ravel())", 0),
+    *both("prod", f"functools.reduce(lambda u, v: {PRODUCT}, x.ravel())", 0),
+    *both("cumsum", "list(itertools.accumulate(x.ravel()))", A.cumsum()),
+    *both("cumprod", f"list(itertools.accumulate(x.ravel(), lambda u, v: {PRODUCT}))", A.cumprod()),
     *both("argsort", AS_INTEGERS, A),
     *both("sort", AS_INTEGERS, A),
     function("median", AS_INTEGERS, A),
     *both("clip", "evaluator.apply(lambda v: min(max(v, 1), 2), x)", A.clip(1, 2), 1, 2),
     attribute("choose", "evaluator.apply(lambda c: (3, 1, 2, 0)[c], x)", [1, 3, 0]),
     function("isin", "evaluator.apply(lambda v: v in (1, 3), x)", [1, 0, 1], [1, 3]),
-    Advice(lambda n: np.array_equal(n["x"], n["y"]), "functools.reduce(operator.and_, x == y)", 0),
+    Advice(
+        lambda n: np.array_equal(n["x"], n["y"]),
+        "functools.reduce(operator.and_, (x == y).ravel())",
+        0,
+    ),
     Advice(lambda n: np.where(n["condition"], n["x"], n["y"]), WHERE, np.where(C, A, B)),
     Advice(
         lambda n: n["server"].select(n["condition"], n["x"], n["y"]),
@@ -122,18 +126,23 @@ MESSAGES = [
     Advice(lambda n: n["x"] ** 2, "evaluator.apply(lambda v: (v * v) % 4, x)", A * A % 4),
 ]
 
+MEDIAN = "client.decrypt(x.ravel().sort()[x.size // 2 - 1 : x.size // 2 + 1]).mean()"
 INTEGERS = [
     *both("any", "(x != 0).max()", True),
     *both("all", "(x != 0).min()", False),
-    *both("prod", 'functools.reduce(operator.mul, x.astype("int64"))', 0),
-    *both("cumsum", 'list(itertools.accumulate(x.astype("int64")))', A.cumsum()),
-    *both("cumprod", 'list(itertools.accumulate(x.astype("int64"), operator.mul))', A.cumprod()),
+    *both("prod", 'functools.reduce(operator.mul, x.ravel().astype("int64"))', 0),
+    *both("cumsum", 'list(itertools.accumulate(x.ravel().astype("int64")))', A.cumsum()),
+    *both(
+        "cumprod",
+        'list(itertools.accumulate(x.ravel().astype("int64"), operator.mul))',
+        A.cumprod(),
+    ),
     *both(
         "argsort",
         '(x.astype("int32") * x.size + np.arange(x.size)).sort() % x.size',
         A.argsort(kind="stable"),
     ),
-    function("median", "x.sort()[x.size // 2]", np.median(A)),
+    function("median", "x.ravel().sort()[x.size // 2]", np.median(A)),
     *both("clip", "x.maximum(1).minimum(2)", A.clip(1, 2), 1, 2),
     attribute("choose", "evaluator.read([30, 10, 20], x)", [10, 30, 0]),
     function("isin", "functools.reduce(operator.or_, [x == v for v in (1, 3)])", [1, 0, 1], [1, 3]),
@@ -169,6 +178,41 @@ def test_what_refusals_advise_computes(world: World, kind: str) -> None:
         if advice.expected is not None:
             found = shown(world, eval(advice.code, dict(names)))
             np.testing.assert_array_equal(found, advice.expected, err_msg=advice.code)
+
+
+def test_advice_for_numbers_of_a_matrix_is_for_all_of_them(world: World) -> None:
+    """As in NumPy. Reductions over the first axis alone were advised."""
+    m = np.array([[1, 0], [2, 3]])
+    messages = world.server.bind(world.client.encrypt(m))
+    integers = world.server.bind(world.client.encrypt_uint(m, bits=4))
+    for x, name, code, expected in (
+        (messages, "any", "functools.reduce(operator.or_, (x != 0).ravel())", 1),
+        (messages, "all", "functools.reduce(operator.and_, (x != 0).ravel())", 0),
+        (messages, "prod", f"functools.reduce(lambda u, v: {PRODUCT}, x.ravel())", 0),
+        (messages, "cumsum", "list(itertools.accumulate(x.ravel()))", None),
+        (integers, "any", "(x != 0).max()", 1),
+        (integers, "all", "(x != 0).min()", 0),
+        (integers, "median", MEDIAN, np.median(m)),
+    ):
+        names = {**names_of(world, "messages"), "x": x}
+        with pytest.raises(jali.Error) as refusal:
+            getattr(np, name)(x)
+        assert code in str(refusal.value)
+        if expected is not None:
+            np.testing.assert_array_equal(shown(world, eval(code, names)), expected, err_msg=code)
+
+
+def test_places_in_sorted_order_have_room(world: World) -> None:
+    """Of numbers whose product with the count has no room in the type, the order was wrong."""
+    numbers = np.array([1 << 31, 5], np.uint32)
+    x = world.server.bind(world.client.encrypt_uint(numbers, bits=32))
+    with pytest.raises(jali.Error) as refusal:
+        np.argsort(x)
+    code = '(x.astype("int32") * x.size + np.arange(x.size)).sort() % x.size'
+    assert code in str(refusal.value)
+    assert 'with "int64" if the numbers times x.size have no room' in str(refusal.value)
+    found = world.client.decrypt(eval(code.replace("int32", "int64"), {"x": x, "np": np}))
+    np.testing.assert_array_equal(found, np.argsort(numbers))
 
 
 def test_an_encrypted_index_reads(world: World) -> None:
