@@ -220,7 +220,7 @@ void bind_port(nb::module_& m) {
           "__init__",
           [](Port* self, std::string name, Sizes shape, const Layout& layout, const Doubles& centre,
              const Doubles& radius, const Doubles& low, const Doubles& high, double rms,
-             double peak, int level) {
+             double peak, int level, std::string columns) {
             new (self) Port{std::move(name),
                             std::move(shape),
                             layout,
@@ -230,10 +230,11 @@ void bind_port(nb::module_& m) {
                             client::Numbers(span_of(high)),
                             rms,
                             peak,
-                            level};
+                            level,
+                            std::move(columns)};
           },
           "name"_a, "shape"_a, "layout"_a, "centre"_a, "radius"_a, "low"_a, "high"_a, "rms"_a,
-          "peak"_a, "level"_a)
+          "peak"_a, "level"_a, "columns"_a = "")
       .def_ro("name", &Port::name)
       .def_prop_ro("shape", [](const Port& x) { return ints(x.shape); })
       .def_ro("layout", &Port::layout)
@@ -244,6 +245,7 @@ void bind_port(nb::module_& m) {
       .def_ro("rms", &Port::rms)
       .def_ro("peak", &Port::peak)
       .def_ro("level", &Port::level)
+      .def_ro("columns", &Port::columns)
       .def("is_like", &Port::is_like, "other"_a)
       .def(
           "outside",
@@ -359,10 +361,28 @@ void bind_manifest(nb::module_& m) {
           "key_demand",
           [](const ProgramManifest& x, std::uint64_t most) {
             const nb::gil_scoped_release release;
-            return KeyDemand{client::checked_demand(x.ptr->params, x.ptr->demand, most),
+            const auto allow = [](std::uint64_t bytes) {
+              return "call evaluation_keys(max_bytes=" + std::to_string(bytes) + ")";
+            };
+            return KeyDemand{client::checked_demand(x.ptr->params, x.ptr->demand, most, allow),
                              x.ptr->params};
           },
-          "max_bytes"_a, "The program's keys. Raises LimitExceeded if they take more memory.");
+          "max_bytes"_a, "The program's keys. Raises LimitExceeded if they take more memory.")
+      .def(
+          "client_cost",
+          [](const ProgramManifest& x) {
+            const client::ClientCost cost = client::client_cost(*x.ptr);
+            return std::tuple(cost.own, cost.request, cost.reply);
+          },
+          "The bytes that a client takes for itself, a request and a reply.")
+      .def(
+          "check_cost",
+          [](const ProgramManifest& x, std::uint64_t most) {
+            client::check_cost(*x.ptr, most, [](std::uint64_t bytes) {
+              return "give the client max_bytes=" + std::to_string(bytes);
+            });
+          },
+          "max_bytes"_a, "Raises LimitExceeded if one of client_cost is above it.");
 }
 
 // --- messages ------------------------------------------------------------------------------------

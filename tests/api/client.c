@@ -1,5 +1,6 @@
-/* The program of a client in C. It reads vectors/client, whose reply has known numbers (tests/client/support.h). client_symbols.cmake reads the
- * symbols of this program. Usage: client FOLDER */
+/* The program of a client in C. It reads vectors/client, whose reply has known numbers
+ * (tests/client/support.h). client_symbols.cmake reads the symbols of this program. Usage: client
+ * FOLDER */
 #include "jali/api/client.h"
 
 #include <stdio.h>
@@ -67,8 +68,9 @@ int main(int argc, char** argv) {
          "insecure parameters are refused");
   expect(client == NULL, "a client that was not opened");
   manifest.data[200] ^= 1;
-  expect(jali_client_open(manifest.data, manifest.count, 0, 1, &client, &error) == JALI_CORRUPT_DATA,
-         "a damaged manifest is refused");
+  expect(
+      jali_client_open(manifest.data, manifest.count, 0, 1, &client, &error) == JALI_CORRUPT_DATA,
+      "a damaged manifest is refused");
   manifest.data[200] ^= 1;
   expect(jali_client_open(NULL, 10, 0, 1, &client, &error) == JALI_INVALID_ARGUMENT, "no bytes");
   expect(jali_client_open(manifest.data, manifest.count, 0, 1, NULL, NULL) == JALI_INVALID_ARGUMENT,
@@ -99,7 +101,8 @@ int main(int argc, char** argv) {
   expect(jali_client_decrypt(client, reply.data, reply.count, 1, &results, &error) == JALI_OK,
          "decrypt");
   expect(jali_results_examples(results) == 6 && !jali_results_single(results), "six examples");
-  const struct jali_numbers y = jali_results_output(results, 0), z = jali_results_output(results, 1);
+  const struct jali_numbers y = jali_results_output(results, 0),
+                            z = jali_results_output(results, 1);
   expect(y.count == 6 * 18 && z.count == 6 && jali_results_output(results, 2).count == 0, "counts");
   for (int k = 0; k < 6 * 18; ++k) {
     const double off = y.numbers[k] - (k % 18) / 36.0;
@@ -119,6 +122,10 @@ int main(int argc, char** argv) {
                  JALI_LIMIT_EXCEEDED &&
              sent == 0,
          "too many keys are refused before any is made");
+  const char* advice = strstr(error.text, "allow max_bytes = ");
+  expect(advice != NULL && strtoull(advice + strlen("allow max_bytes = "), NULL, 10) == cost.made &&
+             strstr(error.text, "evaluation_keys") == NULL,
+         "the text says how a program in C allows them");
   expect(jali_client_keys(client, cost.made, count_bytes, NULL, &sent, &error) == JALI_OK &&
              sent == cost.sent,
          "keys");
@@ -141,9 +148,9 @@ int main(int argc, char** argv) {
                  JALI_INVALID_ARGUMENT &&
              request.count == 0 && strstr(error.text, "x[2] of example 1") != NULL,
          "a number outside of the range");
-  expect(jali_client_encrypt(client, inputs, 1, 2, 0, keep, &request, &error) ==
-             JALI_INVALID_ARGUMENT,
-         "an input is missing");
+  expect(
+      jali_client_encrypt(client, inputs, 1, 2, 0, keep, &request, &error) == JALI_INVALID_ARGUMENT,
+      "an input is missing");
 
   jali_client* stranger = NULL;
   expect(jali_client_open(manifest.data, manifest.count, 0, 2, &stranger, &error) == JALI_OK &&

@@ -117,5 +117,39 @@ TEST(KeyCost, RotationsBesideBootstrappingAreCountedBeforeItsKeys) {
   EXPECT_THROW(checked_demand(params, demand), InvalidArgument) << "less than the fewest keys take";
 }
 
+// A few numbers may lie in many ciphertexts, so that a small manifest asks for gigabytes.
+TEST(ClientCost, OfAManifestIsSaidBeforeAnyWork) {
+  const auto params = ckks::Params::create(small_literal(Word::w52, 40, 2));
+  Manifest honest = small_manifest(params);
+  EXPECT_NO_THROW(check_cost(honest));
+  const ClientCost cost = client_cost(honest);
+  const std::uint64_t poly = params->n() * 8;
+  const std::uint64_t primes = params->level(params->depth()).primes.size();
+  EXPECT_EQ(cost.request, 3 * (2 * primes * poly + params->slots() * 8));
+  EXPECT_GT(cost.own, params->primes().size() * poly);
+  Manifest hostile = honest;
+  Port& port = hostile.inputs[0];
+  port.shape = port.layout.shape = {2, 2};
+  port.layout.period = port.layout.slots;
+  port.layout.grid = {1 << 23};
+  const Manifest read = manifest_from_bytes(to_bytes(hostile), kAnySecurity);
+  EXPECT_LT(to_bytes(hostile).size(), 6000u);
+  const ClientCost asked = client_cost(read);
+  EXPECT_GT(asked.request, std::uint64_t{1} << 31);
+  std::string text;
+  try {
+    check_cost(read, kMostClientBytes, [](std::uint64_t x) { return std::to_string(x); });
+    ADD_FAILURE();
+  } catch (const LimitExceeded& error) {
+    text = error.what();
+  }
+  EXPECT_NE(
+      text.find(" at most 2.0 GiB: if the program is worth it, " + std::to_string(asked.request)),
+      std::string::npos)
+      << text;
+  EXPECT_NO_THROW(check_cost(read, asked.request));
+  EXPECT_THROW(check_cost(read, asked.request - 1), LimitExceeded);
+}
+
 }  // namespace
 }  // namespace jali::client

@@ -4,6 +4,7 @@ client relies on them."""
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import time
 import tracemalloc
@@ -133,6 +134,80 @@ def test_rotations_beside_bootstrapping_are_counted_before_its_keys(program: nn.
     few = replace(asking, demand=Demand({1: params.depth}, 1, (12.0,), "all"))
     with pytest.raises(jali.LimitExceeded):
         nn.Client(few, secret=client.secret).evaluation_keys(max_bytes=few.key_cost.made - 1)
+
+
+def scattered(manifest: nn.Manifest, apart: int, count: int = 1) -> bytes:
+    """A manifest with inputs of 4 numbers, whose rows lie so many slots apart."""
+    slots = manifest.params.slots // manifest.lanes
+    layout = _program.Layout.grid((2, 2), slots, slots, 1, (apart,))
+    numbers = {"centre": np.zeros(1), "radius": np.ones(1), "low": -np.ones(1), "high": np.ones(1)}
+    (port,) = lies.port("inputs", shape=(2, 2), layout=layout, **numbers)(manifest).inputs
+    inputs = tuple(replace(port, name=f"x{k}") for k in range(count))
+    return replace(manifest, inputs=inputs).to_bytes()
+
+
+def test_a_small_manifest_cannot_make_a_client_take_gigabytes(program: nn.Program) -> None:
+    """4 numbers took 2,049 ciphertexts and 0.6 GB here, and 4 GB where inputs are many."""
+    data = scattered(program.manifest, 1 << 23, count=4)
+    manifest = nn.Manifest.from_bytes(data)
+    cost = manifest.client_cost
+    assert len(data) < 2000 and cost.request > 1 << 31 and cost.own < 1 << 28
+    start = time.process_time()
+    with pytest.raises(jali.LimitExceeded, match=r"give the client max_bytes=\d+") as refused:
+        nn.Client(manifest)
+    assert time.process_time() - start < 0.1
+    assert "at most 2.0 GiB" in str(refused.value) and "in a request" in str(cost)
+    advice = int(str(refused.value).rpartition("max_bytes=")[2])
+    assert advice == cost.request
+    assert nn.Client(manifest, max_bytes=advice).manifest is manifest
+    honest = program.manifest.client_cost
+    assert max(honest.own, honest.request, honest.reply) < 1 << 24
+    with pytest.raises(jali.LimitExceeded):
+        program.client(max_bytes=honest.own - 1)
+    program.client(max_bytes=honest.own)
+    for wrong in (0, -1, None, "1 GB", 1.5, True):
+        with pytest.raises(jali.InvalidArgument, match="max_bytes"):
+            program.client(max_bytes=wrong)  # type: ignore[arg-type]
+
+
+PROCESS = """
+import sys
+import numpy as np
+from jali import nn
+
+def most():
+    status = open("/proc/self/status").read()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+manifest = nn.Manifest.load(sys.argv[1], security=0)
+before = most()
+client = nn.Client(manifest, threads=1)
+own = most()
+client.encrypt(*[np.zeros((1, 2, 2))] * len(manifest.inputs))
+print(own - before, most() - own)
+"""
+
+
+def test_a_client_takes_the_memory_that_is_said(program: nn.Program, tmp_path: Path) -> None:
+    params = jali.ckks.Params.create(depth=8, log_n=15)
+    small = replace(program.manifest, params=params)
+    slots = params.slots // small.lanes
+    ports = (
+        replace(port, layout=_program.Layout.grid(port.shape, slots, 8, 1, ()), level=0)
+        for port in small.outputs
+    )
+    small = replace(small, outputs=tuple(ports))
+    (tmp_path / "manifest").write_bytes(scattered(small, 1 << 20))
+    cost = nn.Manifest.load(tmp_path / "manifest").client_cost
+    out = subprocess.run(
+        [sys.executable, "-c", PROCESS, str(tmp_path / "manifest")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    own, request = map(int, out.stdout.split())
+    assert 0.5 * cost.own < own <= cost.own
+    assert 0.5 * cost.request < request < 1.25 * cost.request + (1 << 23)
 
 
 DOCUMENTS = {

@@ -82,6 +82,7 @@ class PortCore:
         rms: float,
         peak: float,
         level: int,
+        columns: str = "",
     ) -> None: ...
     @property
     def name(self) -> str: ...
@@ -103,6 +104,8 @@ class PortCore:
     def peak(self) -> float: ...
     @property
     def level(self) -> int: ...
+    @property
+    def columns(self) -> str: ...
     def is_like(self, other: PortCore) -> bool: ...
     def outside(
         self,
@@ -173,6 +176,12 @@ class ManifestCore:
 
     def key_demand(self, max_bytes: int) -> jali._jali.ckks.KeyDemand:
         """The program's keys. Raises LimitExceeded if they take more memory."""
+
+    def client_cost(self) -> tuple[int, int, int]:
+        """The bytes that a client takes for itself, a request and a reply."""
+
+    def check_cost(self, max_bytes: int) -> None:
+        """Raises LimitExceeded if one of client_cost is above it."""
 
 def message_to_bytes(
     program: str,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -13,6 +14,7 @@ from jali._core import checks
 from jali._core.console import bytes_text, counted_text, one_text
 from jali.compiler.driver import compiled
 from jali.compiler.frontends.answers import DEFAULT_BITS, answers_of
+from jali.compiler.frontends.columns import Columns
 from jali.compiler.frontends.from_onnx import is_onnx, loaded, trace_onnx
 from jali.compiler.frontends.from_sklearn import is_estimator, trace_estimator
 from jali.compiler.frontends.from_torch import is_module, trace_module
@@ -96,9 +98,10 @@ def compile(
     >>> program.precision_bits > 0
     True
     """
-    for given in (example, calibration):
-        _check_columns(module, given)
+    columns = Columns(module)
     if trees.is_trees(module):
+        columns.check((example[0] if isinstance(example, tuple) and example else example,))
+        columns.check((calibration,))
         return cast(Any, _trees(module, example, precision_bits, output, progress))  # type: ignore[no-any-return]
     if example is None:
         raise InvalidArgument(
@@ -122,10 +125,14 @@ def compile(
     with told.raised():
         told.at("trace", 0.0)
         graph = trace(module, example, output=output)
-        examples = _examples(graph, example, calibration)
+        given = example if isinstance(example, tuple) else (example,)
+        columns.see(given)
+        examples = _examples(graph, example, calibration, columns)
+        columns.check(given)
         _warn_of_unused(graph)
         declared = [input_range] if len(graph.inputs) == 1 else input_range
         _check_ranges(declared, len(graph.inputs))
+        columns.see_ranges(declared)
         how: dict[str, Any] = {
             "precision_bits": precision,
             "lanes": lanes,
@@ -140,7 +147,14 @@ def compile(
         program = compiled(graph, examples, **how, progress=told, answers=answers)
         if output == "probability":
             _warn_of_dear(program, lambda: compiled(trace(module, example), examples, **how))
-        return program
+        return _named(program, columns.of([node.shape for node in graph.inputs]))
+
+
+def _named(program: Program, names: Sequence[Sequence[str]]) -> Program:
+    """The program whose clients know the names of the columns of each input."""
+    pairs = zip(program.manifest.inputs, names, strict=True)
+    inputs = tuple(replace(port, column_text="\n".join(of)) for port, of in pairs)
+    return replace(program, manifest=replace(program.manifest, inputs=inputs))
 
 
 def _warn_of_dear(program: Program, of_logits: Callable[[], Program]) -> None:
@@ -284,21 +298,7 @@ def _inner(array: Array) -> tuple[int, ...]:
     return array.shape[1:]
 
 
-def _check_columns(model: Any, table: Any) -> None:
-    """Raises InvalidArgument for a table whose columns are not those on which an estimator was
-    fitted, in their order: programs know numbers by their places."""
-    if not (hasattr(table, "columns") and hasattr(model, "feature_names_in_")):
-        return
-    names, given = list(model.feature_names_in_), list(table.columns)
-    if names != given:
-        sorted_too = sorted(map(str, names)) == sorted(map(str, given))
-        raise InvalidArgument(
-            f"the table has {'the columns of the model in another order' if sorted_too else 'other columns than the model was fitted on'}: give "
-            "table[list(model.feature_names_in_)], and encrypt tables like that"
-        )
-
-
-def _examples(graph: Graph, example: Any, calibration: Any) -> list[Array]:
+def _examples(graph: Graph, example: Any, calibration: Any, columns: Columns) -> list[Array]:
     """Examples (n, *shape) for every input."""
     inputs, calibration = graph.inputs, checks.dense(calibration)
     if calibration is None:
@@ -325,6 +325,7 @@ def _examples(graph: Graph, example: Any, calibration: Any) -> list[Array]:
             raise InvalidArgument(
                 f"the model takes {counted_text(len(inputs), 'array')}, and a batch of the calibration has {len(arrays)}"
             )
+        columns.see(arrays[: len(inputs)])
         for node, values, into in zip(inputs, arrays, found, strict=False):
             array = _numbers(values)
             if array.ndim and not len(array):

@@ -10,13 +10,14 @@ import numpy.typing as npt
 
 from jali import ckks
 from jali._core import checks
+from jali._core.columns import check_columns
 from jali._core.console import counted_text, one_text
 from jali._core.examples import checked_examples
 from jali._core.log import logger
 from jali._core.refusals import Answering
 from jali._jali import program as _program
 from jali.errors import InvalidArgument, ParamsMismatch
-from jali.program.demand import MAX_KEY_BYTES, KeyCost
+from jali.program.demand import MAX_CLIENT_BYTES, MAX_KEY_BYTES, KeyCost
 from jali.program.manifest import Manifest
 from jali.program.message import Message
 from jali.program.port import Array
@@ -30,6 +31,11 @@ class Client(metaclass=Answering):
 
     secret: a ckks.Client of the manifest's parameters, e.g. a loaded one; None makes a new key.
     threads: see ckks.Client.
+    max_bytes: how many bytes of memory it may take for itself, and for a request or a reply with
+        the fewest examples. The server chose parameters and the places of numbers, and may want too
+        much: ``manifest.client_cost`` says what they take.
+
+    Raises LimitExceeded, before any work, for a manifest that takes more than max_bytes.
 
     >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
     >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
@@ -45,11 +51,14 @@ class Client(metaclass=Answering):
         *,
         secret: ckks.Client | None = None,
         threads: int | None = None,
+        max_bytes: int = MAX_CLIENT_BYTES,
     ) -> None:
         if not isinstance(manifest, Manifest):
             raise InvalidArgument(
                 f"a client is made from a Manifest, not from {one_text(type(manifest).__name__)}: Manifest.load and from_bytes read one"
             )
+        most = checks.whole(max_bytes, 1, "max_bytes must be a number of bytes, at least 1")
+        manifest._core.check_cost(most)
         if secret is not None:
             checks.instance(secret, ckks.Client, "secret")
         if secret is not None and secret.params != manifest.params:
@@ -104,8 +113,9 @@ class Client(metaclass=Answering):
     def encrypt(self, *inputs: npt.ArrayLike) -> Message:
         """One example, or a batch of any size, of every input.
 
-        Raises InvalidArgument, before anything is encrypted, for other shapes and for numbers
-        outside the range for which the program was calibrated: its results would mean nothing.
+        Raises InvalidArgument, before anything is encrypted, for other shapes, for numbers outside
+        the range for which the program was calibrated, and for tables whose columns are not those
+        of the model, in its order: the results would mean nothing.
         """
         ports = self._manifest.inputs
         if len(inputs) != len(ports):
@@ -113,6 +123,9 @@ class Client(metaclass=Answering):
                 f"the program takes {counted_text(len(ports), 'array')}, and was given {len(inputs)}"
             )
         pairs = list(zip(ports, inputs, strict=True))
+        for k, (port, values) in enumerate(pairs):
+            listed = f"list(client.manifest.inputs[{k}].columns)"
+            check_columns(port.columns, values, f"the table for {port.name}", listed)
         arrays = [checked_examples(port.name, port.shape, values) for port, values in pairs]
         singles = {np.shape(values) == port.shape for port, values in pairs}
         if len({len(a) for a in arrays}) > 1 or len(singles) > 1:

@@ -6,11 +6,15 @@ from dataclasses import dataclass
 
 from jali._core.console import bytes_text, counted_text, seconds_text
 
-__all__ = ["BOOTSTRAP_KEYS", "MAX_KEY_BYTES", "Demand", "KeyCost"]
+__all__ = ["BOOTSTRAP_KEYS", "MAX_CLIENT_BYTES", "MAX_KEY_BYTES", "ClientCost", "Demand", "KeyCost"]
 
 #: The bytes of keys that a client makes unless its user allows more. The largest programs that were
 #: run have 49 GB of them in a server, which are half as many here.
 MAX_KEY_BYTES = 1 << 36
+
+#: The bytes of memory that a client takes for itself, and for a request or a reply with the fewest
+#: examples, unless its user allows more. The largest requests that were run have 0.9 GB.
+MAX_CLIENT_BYTES = 1 << 31
 
 #: Which keys of bootstrapping a client makes: none, those for the fewest key switchings, or the
 #: fewest. A whole number in their place stands for the fastest of so many bytes, in a server's
@@ -63,4 +67,22 @@ class KeyCost:
         return (
             f"{counted_text(self.count, 'key')} of {bytes_text(self.made)} in memory, {bytes_text(self.sent)} to send, about "
             f"{seconds_text(self.seconds)} of one thread"
+        )
+
+
+@dataclass(frozen=True)
+class ClientCost:
+    """What a program costs its client besides keys, in bytes of memory. own: at most, for tables
+    and the secret key. request, reply: ciphertexts and the numbers in them, for `examples`
+    examples, which are as many as one ciphertext holds."""
+
+    own: int
+    request: int
+    reply: int
+    examples: int
+
+    def __str__(self) -> str:
+        return (
+            f"{bytes_text(self.own)} for the client, and for {counted_text(self.examples, 'example')} {bytes_text(self.request)} in a request and "
+            f"{bytes_text(self.reply)} in a reply"
         )

@@ -1,8 +1,8 @@
 """What the client of a compiled program knows: parameters, how inputs and outputs lie and are
 scaled, which keys are needed.
 
-It holds no weights. The ranges of the inputs, the scales of the outputs and the rotations are the
-model's, and the client sees them.
+It holds no weights. The ranges of the inputs, the names of their columns, the scales of the outputs
+and the rotations are the model's, and the client sees them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from jali._core import files
 from jali._core.refusals import Answering
 from jali._jali import program as _program
 from jali.ckks import Params
-from jali.program.demand import Demand, KeyCost
+from jali.program.demand import ClientCost, Demand, KeyCost
 from jali.program.port import Port
 
 __all__ = ["Manifest"]
@@ -88,6 +88,18 @@ class Manifest(metaclass=Answering):
         """What the program's keys cost its client: how many there are, their bytes, and about the
         time to make them. It is counted from the manifest alone."""
         return KeyCost(*self._core.key_cost())
+
+    @property
+    def client_cost(self) -> ClientCost:
+        """What the program costs its client besides keys: memory for itself, a request and a reply.
+        It is counted from the manifest alone.
+
+        >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
+        >>> manifest = jali.compile(lambda x: 2 * x, examples[0], calibration=examples).manifest
+        >>> manifest.client_cost.request < 1 << 20
+        True
+        """
+        return ClientCost(*self._core.client_cost(), self.lanes)
 
     def is_like(self, other: Manifest) -> bool:
         """Whether ciphertexts of one fit the other: everything is equal, numbers up to rounding."""

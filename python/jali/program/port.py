@@ -23,6 +23,7 @@ class Port:
     shape: of one example. layout: which slot holds which number. low, high: for each number, what
         an input may hold; for an output, what the examples of the calibration gave, with the
         margin. rms, peak: the root mean square and the largest modulus of what is sent.
+        column_text: see columns; one name a line.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Port:
     rms: float
     peak: float
     level: int
+    column_text: str = ""
 
     @classmethod
     def of(cls, core: _program.PortCore) -> Port:
@@ -43,7 +45,7 @@ class Port:
         numbers = (core.centre, core.radius, core.low, core.high)
         centre, radius, low, high = (_each(x, size) for x in numbers)
         named, scaled = (core.name, core.shape, core.layout), (core.rms, core.peak, core.level)
-        made = cls(*named, centre, radius, low, high, *scaled)
+        made = cls(*named, centre, radius, low, high, *scaled, core.columns)
         made.__dict__["_core"] = core
         return made
 
@@ -54,7 +56,13 @@ class Port:
             for x in (self.centre, self.radius, self.low, self.high)
         )
         named, scaled = (self.name, self.shape, self.layout), (self.rms, self.peak, self.level)
-        return _program.PortCore(*named, centre, radius, low, high, *scaled)
+        return _program.PortCore(*named, centre, radius, low, high, *scaled, self.column_text)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the numbers along the last axis, as the model's table had them: of an input,
+        for example, the names of the features. Empty if they have none."""
+        return tuple(self.column_text.split("\n")) if self.column_text else ()
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: the fields, without what was made of them."""

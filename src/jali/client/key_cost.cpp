@@ -1,5 +1,6 @@
 #include "jali/client/key_cost.h"
 
+#include <algorithm>
 #include <bit>
 #include <vector>
 
@@ -47,6 +48,14 @@ rlwe::KeyDemand bootstrap_demand(const ckks::ParamsPtr& params, const Demand& de
   return keys;
 }
 
+[[noreturn]] void refuse(const std::string& asked, const char* does, std::uint64_t most,
+                         std::uint64_t needed, const Allow& allow) {
+  std::string text = "the program " + asked + ". This client " + does + " at most " +
+                     bytes_text(static_cast<double>(most));
+  if (allow) text += ": if the program is worth it, " + allow(needed);
+  throw LimitExceeded(text);
+}
+
 }  // namespace
 
 std::string KeyCost::text() const {
@@ -77,27 +86,49 @@ KeyCost key_cost(const ckks::Params& params, const rlwe::KeyDemand& demand) {
 }
 
 rlwe::KeyDemand checked_demand(const ckks::ParamsPtr& params, const Demand& demand,
-                               std::uint64_t most) {
-  const auto refuse = [&](const std::string& asked, std::uint64_t advice) {
-    throw LimitExceeded("the program asks for " + asked + ". This client makes at most " +
-                        bytes_text(static_cast<double>(most)) +
-                        ": if the program is worth it, call evaluation_keys(max_bytes=" +
-                        std::to_string(advice) + ")");
-  };
+                               std::uint64_t most, const Allow& allow) {
   // Keys of bootstrapping are counted in time that grows with the rotations, so those are counted
   // alone first.
   if (demand.bootstrap != BootstrapKeys::none) {
     const std::uint64_t alone = demand.rotations.size() * switch_key_bytes(*params, -1);
     if (alone > most) {
-      refuse(std::to_string(demand.rotations.size()) + " keys of " +
+      refuse("asks for " + std::to_string(demand.rotations.size()) + " keys of " +
                  bytes_text(static_cast<double>(alone)) + ", and those of bootstrapping",
-             2 * alone);
+             "makes", most, 2 * alone, allow);
     }
   }
   rlwe::KeyDemand keys = key_demand(params, demand);
   const KeyCost cost = key_cost(*params, keys);
-  if (cost.made > most) refuse(cost.text(), cost.made);
+  if (cost.made > most) refuse("asks for " + cost.text(), "makes", most, cost.made, allow);
   return keys;
+}
+
+ClientCost client_cost(const Manifest& manifest) {
+  const ckks::Params& params = *manifest.params;
+  const std::uint64_t poly = params.n() * word_bytes(params.word());
+  const auto of = [&](const std::vector<Port>& ports) {
+    std::uint64_t bytes = 0;
+    for (const Port& port : ports) {
+      const std::uint64_t primes = params.level(port.level).primes.size();
+      bytes += port.layout.ciphertexts() * (2 * primes * poly + params.slots() * sizeof(double));
+    }
+    return bytes;
+  };
+  // Tables of transforms and the secret key, measured on all sizes of rings, take 2.0 to 2.4
+  // polynomials of all primes, and what does not grow with these takes some megabytes.
+  const std::uint64_t own = params.primes().size() * poly * 5 / 2 + (std::uint64_t{1} << 23);
+  return {own, of(manifest.inputs), of(manifest.outputs)};
+}
+
+void check_cost(const Manifest& manifest, std::uint64_t most, const Allow& allow) {
+  const ClientCost cost = client_cost(manifest);
+  const std::uint64_t largest = std::max({cost.own, cost.request, cost.reply});
+  if (largest <= most) return;
+  const auto text = [](std::uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
+  refuse("takes " + text(cost.own) + " of its client's memory, and for " +
+             counted(manifest.lanes, "example") + " " + text(cost.request) + " in a request and " +
+             text(cost.reply) + " in a reply",
+         "takes", most, largest, allow);
 }
 
 }  // namespace jali::client

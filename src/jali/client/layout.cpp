@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint64_t kMostGap = 64;
 constexpr std::uint64_t kMostCell = 1 << 16;         // channels that share a plane of a grid
+constexpr std::uint64_t kMostListed = 1 << 21;  // numbers whose addresses are compared one by one
 constexpr std::uint64_t kMostGathered = 64;  // ciphertexts of a table, and of a skewed matrix
 
 /// Counts and addresses of a layout that was checked are at most 2^28: memory of 32 bits holds
@@ -184,6 +185,8 @@ void check_grid(const Layout& layout, std::uint64_t most_ciphertexts) {
   const Grid grid(layout);
   if (!may_meet(grid, layout.grid)) return;
   check(grid.channels % grid.cell != 0, "laid: two numbers lie in one slot");
+  check(layout.size() <= kMostListed,
+        "laid: has too many numbers to tell whether two share a slot");
   std::vector<bool> taken(in_memory(layout.extent()), false);
   each_grid_address(grid, [&](std::uint64_t at) {
     check(!taken[in_memory(at)], "laid: two numbers lie in one slot");

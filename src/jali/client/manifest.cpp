@@ -69,6 +69,20 @@ void check_numbers(const Port& port) {
   }
 }
 
+void check_columns(const Port& port) {
+  if (port.columns.empty()) return;
+  const std::string_view all = port.columns;
+  const auto lines = static_cast<std::uint64_t>(std::ranges::count(all, '\n')) + 1;
+  check_that(!port.shape.empty() && port.shape.back() == lines,
+             "columns: must be a name for each number of the last axis");
+  for (std::size_t at = 0; at <= all.size();) {
+    const std::size_t end = std::min(all.find('\n', at), all.size());
+    check_that(is_printable_name(all.substr(at, end - at)),
+               "columns: must be texts of 1 to 1,000 characters without control characters");
+    at = end + 1;
+  }
+}
+
 void check_port(const Port& port, const Manifest& manifest) {
   const ckks::Params& params = *manifest.params;
   check_that(!port.name.empty() && port.name.size() <= 4000,
@@ -87,6 +101,7 @@ void check_port(const Port& port, const Manifest& manifest) {
   }
   check_that(size == port.layout.size(),
              "shape: has another number of numbers than laid, or too many");
+  check_columns(port);
   check_numbers(port);
 }
 
@@ -99,6 +114,23 @@ void check_ports(const std::vector<Port>& ports, const Manifest& manifest, const
       check_port(ports[k], manifest);
     } catch (const std::invalid_argument& error) {
       fail(std::string(what) + ": entry " + std::to_string(k) + ": " + error.what());
+    }
+  }
+}
+
+/// The work of checking a layout grows with its numbers, so that those of all are counted first.
+void check_sizes(const Manifest& manifest) {
+  std::uint64_t numbers = 0;
+  for (const auto* ports : {&manifest.inputs, &manifest.outputs}) {
+    for (const Port& port : *ports) {
+      std::uint64_t size = 1;
+      for (const std::uint64_t x : port.layout.shape) {
+        if (x == 0) break;  // which check_port refuses
+        check_that(size <= kMostTogether / x, "inputs and outputs: they have too many numbers");
+        size *= x;
+      }
+      numbers += size;
+      check_that(numbers <= kMostTogether, "inputs and outputs: they have too many numbers");
     }
   }
 }
@@ -152,12 +184,13 @@ void check_together(const Manifest& manifest) {
                  manifest.outputs,
                  [](const Port& port) { return port.layout.kind == Layout::Kind::gathered; }),
              "outputs: table: an output has none");
-  std::uint64_t numbers = 0;
+  check_that(
+      std::ranges::all_of(manifest.outputs, [](const Port& port) { return port.columns.empty(); }),
+      "outputs: columns: an output has none");
   for (const auto* ports : {&manifest.inputs, &manifest.outputs}) {
     int level = 0;
     std::uint64_t ciphertexts = 0;
     for (const Port& port : *ports) {
-      numbers += port.layout.size();
       level = std::max(level, port.level);
       ciphertexts += port.layout.ciphertexts();  // each is below 2^20
     }
@@ -166,7 +199,6 @@ void check_together(const Manifest& manifest) {
                    ? "inputs: they have more ciphertexts than a message holds"
                    : "outputs: they have more ciphertexts than a message holds");
   }
-  check_that(numbers <= kMostTogether, "inputs and outputs: they have too many numbers");
   // Larger numbers than `room` wrap around at the last level, so that decryption would compare with
   // nothing.
   const double room = std::pow(2.0, params.level(0).log_q - std::log2(params.scale(0)) - 1);
@@ -215,6 +247,7 @@ void check(const Manifest& manifest) {
     check_that(manifest.params != nullptr, "params: are missing");
     check_that(std::has_single_bit(manifest.lanes) && manifest.lanes <= manifest.params->slots(),
                "lanes: must be a power of two up to the slots");
+    check_sizes(manifest);
     check_ports(manifest.inputs, manifest, "inputs");
     check_ports(manifest.outputs, manifest, "outputs");
     check_demand(manifest.demand, *manifest.params);

@@ -57,6 +57,9 @@ struct Port {
   Numbers low, high;
   double rms = 1, peak = 1;  // the root mean square and the largest modulus of what is sent
   int level = 0;
+  /// The names of the numbers along the last axis of an input, one a line; empty if they have none.
+  /// A client that is given a table compares them with the names of its columns.
+  std::string columns;
 
   std::size_t size() const { return static_cast<std::size_t>(layout.size()); }
   /// Whether ciphertexts of one fit the other: everything but names, ranges and magnitudes is

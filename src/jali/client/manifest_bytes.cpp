@@ -92,6 +92,15 @@ void write_demand(Writer& writer, const Demand& demand) {
   for (const std::uint32_t x : demand.packings) writer.u32(x);
 }
 
+/// The names of columns are the last field, which is left out if no input has any.
+void write_columns(Writer& writer, const std::vector<Port>& inputs) {
+  if (std::ranges::all_of(inputs, [](const Port& port) { return port.columns.empty(); })) return;
+  for (const Port& port : inputs) {
+    writer.u32(fitting<std::uint32_t>(port.columns.size()));
+    writer.raw({reinterpret_cast<const std::uint8_t*>(port.columns.data()), port.columns.size()});
+  }
+}
+
 // --- reading -------------------------------------------------------------------------------------
 
 std::vector<std::uint64_t> read_sizes(Reader& reader) {
@@ -205,6 +214,20 @@ Demand read_demand(Reader& reader) {
   return demand;
 }
 
+void read_columns(Reader& reader, std::vector<Port>& inputs) {
+  if (reader.remaining() == 0) return;
+  bool any = false;
+  for (Port& port : inputs) {
+    const std::uint32_t length = reader.u32();
+    reader.check(length <= reader.remaining(), "it ends inside the names of columns");
+    reader.charge(length);
+    const auto names = reader.raw(length);
+    port.columns.assign(names.begin(), names.end());
+    any |= length > 0;
+  }
+  reader.check(any, "no column has a name");
+}
+
 std::vector<Port> read_ports(Reader& reader, std::uint64_t slots) {
   const std::uint16_t count = reader.u16();
   reader.check(count <= kMostPorts, "it has too many inputs or outputs");
@@ -228,6 +251,7 @@ wire::Bytes to_bytes(const Manifest& manifest) {
     for (const Port& port : *ports) write_port(writer, port);
   }
   write_demand(writer, manifest.demand);
+  write_columns(writer, manifest.inputs);
   return writer.finish();
 }
 
@@ -248,6 +272,7 @@ Manifest manifest_from_bytes(std::span<const std::uint8_t> bytes, const wire::Li
   manifest.inputs = read_ports(reader, manifest.slots());
   manifest.outputs = read_ports(reader, manifest.slots());
   manifest.demand = read_demand(reader);
+  read_columns(reader, manifest.inputs);
   reader.finish();
   check(manifest);
   return manifest;

@@ -86,7 +86,7 @@ test("errors have the codes of client.h and say what to change", async () => {
   const cost = client.keyCost();
   let given = 0;
   fails(() => client.keys(() => { given++; }, { maxBytes: cost.made - 1 }), Code.LIMIT_EXCEEDED,
-    /keys/);
+    new RegExp(`allow maxBytes = ${cost.made}$`));
   assert.equal(given, 0);
   fails(() => client.keys(() => false), Code.STOPPED, /stop/);
   fails(() => client.keys(() => {}, { progress: () => false }), Code.STOPPED, /stop/);

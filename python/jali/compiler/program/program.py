@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from jali import ckks
 from jali import device as devices
 from jali._core import checks
+from jali._core.columns import check_columns
 from jali._core.console import counted_text
 from jali._core.refusals import Answering
 from jali.compiler.cost.costs import Costs
@@ -50,6 +51,7 @@ from jali.compiler.runtime.interpreter import Machine
 from jali.compiler.runtime.storage import Kind
 from jali.errors import CorruptData, InvalidArgument, VersionError
 from jali.program.client import Client
+from jali.program.demand import MAX_CLIENT_BYTES
 from jali.program.manifest import Manifest
 
 __all__ = ["Program", "Sizes"]
@@ -155,7 +157,9 @@ class Program(metaclass=Answering):
         verify_manifest(self.manifest, levels)
 
     def clear(self, *inputs: npt.ArrayLike) -> Array | tuple[Array, ...]:
-        """What the model itself gives for a batch of examples, in the clear."""
+        """What the model itself gives for a batch of examples, in the clear. It takes tables as
+        Client.encrypt does."""
+        self._check_tables(inputs)
         results = execute(self.stages["trace"], *inputs)
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -174,6 +178,7 @@ class Program(metaclass=Answering):
         stages, generator = self.stages, _generator(rng)
         graph = stages["approximate"]
         check_count(graph, inputs)
+        self._check_tables(inputs)
         arrays = [checked_examples(n, x) for n, x in zip(graph.inputs, inputs, strict=True)]
         check_alike(arrays)
         for port, x in zip(self.manifest.inputs, arrays, strict=True):
@@ -207,6 +212,11 @@ class Program(metaclass=Answering):
                     _warn_of_ranges(what, examples, port.name)
             results.append((noisy * port.radius + port.centre).reshape(whole.shape))
         return results[0] if len(results) == 1 else tuple(results)
+
+    def _check_tables(self, inputs: Sequence[object]) -> None:
+        for k, (port, values) in enumerate(zip(self.manifest.inputs, inputs, strict=False)):
+            listed = f"list(program.manifest.inputs[{k}].columns)"
+            check_columns(port.columns, values, f"the table for {port.name}", listed)
 
     def summary(
         self,
@@ -242,10 +252,16 @@ class Program(metaclass=Answering):
         """
         return plotted(self.stages["levels"], self.params, self.costs, path)
 
-    def client(self, *, secret: ckks.Client | None = None, threads: int | None = None) -> Client:
+    def client(
+        self,
+        *,
+        secret: ckks.Client | None = None,
+        threads: int | None = None,
+        max_bytes: int = MAX_CLIENT_BYTES,
+    ) -> Client:
         """A client. It needs the manifest alone: Client(Manifest.from_bytes(..)) is the same
-        elsewhere."""
-        return Client(self.manifest, secret=secret, threads=threads)
+        elsewhere. Arguments as of nn.Client."""
+        return Client(self.manifest, secret=secret, threads=threads, max_bytes=max_bytes)
 
     def server(
         self,

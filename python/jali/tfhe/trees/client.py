@@ -86,9 +86,10 @@ class Client:
     def encrypt(self, rows: npt.ArrayLike) -> Message:
         """One row (features,), or any number of rows (n, features).
 
-        Raises InvalidArgument, before anything is encrypted, for other shapes and for numbers that
-        the model does not take.
+        Raises InvalidArgument, before anything is encrypted, for other shapes, for tables whose
+        columns are others or in another order, and for numbers that the model does not take.
         """
+        self._manifest.check_names(rows)
         given = table_of(rows)
         single = given.ndim == 1
         numbers = self._manifest.inputs(given[None] if single else given)

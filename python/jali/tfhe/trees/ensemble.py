@@ -212,6 +212,7 @@ class Ensemble:
         before they are compared.
     missing, infinite: whether a row may have NaN, or infinities.
     classes: names, for labels; empty if there are none.
+    names: of the features, as texts; empty if they have none.
     """
 
     questions: tuple[Question, ...]
@@ -223,8 +224,11 @@ class Ensemble:
     missing: bool
     infinite: bool
     classes: npt.NDArray[Any]
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if len(self.names) not in (0, self.features):
+            raise InvalidArgument("the model has names for another number of features than it has")
         fits = all(
             0 <= q.feature < self.features and not np.isnan(q.edge) for q in self.questions
         ) and all(0 <= score < len(self.base) for tree in self.trees for score in tree.scores)

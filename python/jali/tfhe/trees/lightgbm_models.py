@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from jali._core.columns import columns_named
 from jali.errors import InvalidArgument, Unsupported
 from jali.tfhe.trees.ensemble import (
     AS_ZERO,
@@ -100,16 +101,19 @@ def _read(
     head = _head(header.get("objective", ""), scores, output, float(divisor))
     is_classifier = head.rule != "none"
     labels = np.arange(max(2, scores)) if classes is None else np.asarray(classes)
+    features = int(header["max_feature_idx"]) + 1
+    names = columns_named(header.get("feature_names", "").split())
     return Ensemble(
         questions=tuple(builder.questions),
         trees=tuple(builder.trees),
         base=np.zeros(scores),
         head=head,
-        features=int(header["max_feature_idx"]) + 1,
+        features=features,
         compared_as="float64",
         missing=True,
         infinite=True,
         classes=labels if is_classifier else np.array([]),
+        names=names if len(names) == features else (),
     )
 
 

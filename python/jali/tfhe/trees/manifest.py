@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali._core import checks
+from jali._core.columns import check_columns
 from jali._jali.tfhe import Params
 from jali.errors import InvalidArgument
 from jali.tfhe.trees import stored
@@ -38,7 +39,7 @@ class Manifest:
     outputs: of each number of a result, its score and by which power of two it counts. Score c is
         base[c] and step[c] times the sum. errors: how far it may be from that of the model's
         leaves.
-    features, compared_as, missing, infinite, classes, head: as of Ensemble.
+    features, compared_as, missing, infinite, classes, names, head: as of Ensemble.
     """
 
     params: Params
@@ -56,6 +57,7 @@ class Manifest:
     missing: bool
     infinite: bool
     classes: npt.NDArray[Any]
+    names: tuple[str, ...] = ()
 
     @cached_property
     def fingerprint(self) -> str:
@@ -69,14 +71,19 @@ class Manifest:
         return self.head.error(self.errors)
 
     def table(self, rows: npt.ArrayLike) -> Floats:
-        """Rows as they are compared. Raises InvalidArgument for rows of another width, and numbers
-        that the model does not take."""
+        """Rows as they are compared. Raises InvalidArgument for rows of another width, tables whose
+        columns are others or in another order, and numbers that the model does not take."""
+        self.check_names(rows)
         numbers = table(rows, self.compared_as, missing=self.missing, infinite=self.infinite)
         if numbers.shape[1] != self.features:
             raise InvalidArgument(
                 f"rows have {numbers.shape[1]} features, and the model takes {self.features}: give those on which it was fitted"
             )
         return numbers
+
+    def check_names(self, rows: npt.ArrayLike) -> None:
+        """Raises InvalidArgument for a table whose columns are not those of the model, in its order."""
+        check_columns(self.names, rows, "the table", "list(program.manifest.names)")
 
     def answers(self, rows: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """The answers (n, questions) for rows (n, features)."""

@@ -140,6 +140,7 @@ class Program:
             missing=ensemble.missing,
             infinite=ensemble.infinite,
             classes=ensemble.classes,
+            names=ensemble.names,
         )
         return cls(ensemble, plan, manifest, bits, split_sums, every)
 

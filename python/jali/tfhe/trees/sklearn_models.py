@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from jali._core.columns import columns_of_model
 from jali.errors import InvalidArgument, Unsupported
 from jali.tfhe.trees.ensemble import NO, REFUSED, YES, Builder, Ensemble, Floats, Head, Question
 
@@ -116,6 +117,7 @@ def _made(
         missing=missing,
         infinite=compared_as == "float64",
         classes=np.array([]) if classes is None else classes,
+        names=columns_of_model(model),
     )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali._core import files, schema
+from jali._core.columns import printable
 from jali._jali import program as _program
 from jali._jali.tfhe import Params
 from jali.errors import (
@@ -274,7 +275,19 @@ def _model_document(model: Ensemble | Manifest) -> Document:
         "missing": model.missing,
         "infinite": model.infinite,
         "classes": model.classes.tolist(),
+        **({"names": list(model.names)} if model.names else {}),
     }
+
+
+def _names_of(document: Document, features: int) -> tuple[str, ...]:
+    names = document.get("names", [])
+    if not isinstance(names, list) or len(names) not in (0, features):
+        raise CorruptData("the file's names are not those of its features")
+    if not all(isinstance(x, str) and x == printable(x) for x in names):
+        raise CorruptData(
+            "the file's names are no texts of 1 to 1,000 characters without control characters"
+        )
+    return tuple(names)
 
 
 def _model_fields(document: Document) -> Document:
@@ -309,6 +322,7 @@ def _model_fields(document: Document) -> Document:
         "missing": _flag(document, "missing"),
         "infinite": _flag(document, "infinite"),
         "classes": named,
+        "names": _names_of(document, features),
     }
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from jali._core.columns import columns_named
 from jali.errors import InvalidArgument, Unsupported
 from jali.tfhe.trees.ensemble import (
     FLOOR,
@@ -88,7 +90,9 @@ def from_xgboost(
             raise Unsupported(
                 f"a booster of the kind {str(booster['name'])[:40]} has no trees: use gbtree, or for gblinear a linear model of scikit-learn"
             )
-        return _read(objective, booster, shape, output, classes, rounds)
+        made = _read(objective, booster, shape, output, classes, rounds)
+        names = columns_named(learner.get("feature_names") or ())
+        return replace(made, names=names) if len(names) == made.features else made
     except (
         LookupError,
         TypeError,

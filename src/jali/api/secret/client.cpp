@@ -238,7 +238,9 @@ int jali_client_keys(const jali_client* client, uint64_t max_bytes, jali_sink si
         if (progress(context, done, total) != 0) throw Stopped();
       };
     }
-    client->with_secret().make_keys(sink_of(sink, context), max_bytes, told_progress);
+    client->with_secret().make_keys(
+        sink_of(sink, context), max_bytes, told_progress, std::nullopt,
+        [](std::uint64_t bytes) { return "allow max_bytes = " + std::to_string(bytes); });
   });
 }
 

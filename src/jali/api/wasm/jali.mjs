@@ -273,9 +273,14 @@ export class Client {
    *   before any is made. progress: called after each key; false ends it.
    */
   keys(sink, { maxBytes = 2 ** 31, progress } = {}) {
-    const wasm = this.#wasm;
-    wasm.callWith({ sink, progress }, "jali_client_keys", this.#open, BigInt(maxBytes), wasm.sink,
-      progress ? wasm.progress : 0);
+    const wasm = this.#wasm, client = this.#open;
+    try {
+      wasm.callWith({ sink, progress }, "jali_client_keys", client, BigInt(maxBytes), wasm.sink,
+        progress ? wasm.progress : 0);
+    } catch (error) {
+      if (!(error instanceof JaliError) || error.code !== Code.LIMIT_EXCEEDED) throw error;
+      throw new JaliError(error.code, error.message.replace("max_bytes", "maxBytes"));
+    }
   }
 
   /**

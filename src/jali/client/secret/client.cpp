@@ -144,8 +144,9 @@ KeyCost Client::key_cost() const {
 }
 
 void Client::make_keys(const wire::Sink& sink, std::uint64_t most_bytes, const Progress& progress,
-                       const std::optional<random::Seed>& seed) const {
-  const rlwe::KeyDemand demand = checked_demand(manifest_.params, manifest_.demand, most_bytes);
+                       const std::optional<random::Seed>& seed, const Allow& allow) const {
+  const rlwe::KeyDemand demand =
+      checked_demand(manifest_.params, manifest_.demand, most_bytes, allow);
   const ring::Ring& ring = *holder_.ring;
   const bool copied = !ring.memory().host_accessible();
   const auto host = [&](rlwe::SwitchKey key) {

@@ -42,10 +42,11 @@ class Client {
   /// used, and writes them as they are made: one lies in memory at a time. The bytes are those of a
   /// set of evaluation keys. progress: called after each key. seed: of the keys, for tests only.
   /// Throws LimitExceeded, before any key is made, if they would take more than most_bytes of
-  /// memory together.
+  /// memory together. allow: see checked_demand.
   void make_keys(const wire::Sink& sink, std::uint64_t most_bytes = kMostKeyBytes,
                  const Progress& progress = {},
-                 const std::optional<random::Seed>& seed = std::nullopt) const;
+                 const std::optional<random::Seed>& seed = std::nullopt,
+                 const Allow& allow = {}) const;
 
   /// Examples of every input. Throws InvalidArgument, before anything is encrypted, for other
   /// counts, for numbers that are not finite, and for numbers outside of the range for which the
