@@ -62,6 +62,10 @@ GOOD = {
     "python/jali/compiler/planning/plan.py": "from jali.compiler.passes.fold import x\n",
     "python/jali/compiler/compile.py": "from jali.compiler.planning.plan import x\n",
     "python/jali/nn/__init__.py": "from jali.compiler.compile import compile\n",
+    "python/jali/__init__.py": "if TYPE_CHECKING:\n    from jali import simulate\n",
+    "python/jali/simulate/__init__.py": "import jali.nn\n",
+    "python/jali/demo/show.py": "import jali.nn\n",
+    "python/jali/bench/run.py": "from jali.demo import show\nimport jali.simulate\n",
     "python/jali/ckks/array.py": "from jali.low import f\n",
     "python/jali/high.py": "from .middle import f\nfrom jali import low\n",
 }
@@ -165,6 +169,26 @@ def test_layers_accept_a_good_tree(tmp_path: Path) -> None:
             "jali.compiler.passes.fold may not import jali.nn",
         ),
         ("python/jali/compiler/cellar/x.py", "", "jali.compiler.cellar.x is in no room"),
+        (
+            "python/jali/nn/__init__.py",
+            "def f():\n    import jali.simulate\n",
+            "jali.nn may not import jali.simulate",
+        ),
+        (
+            "python/jali/tfhe/y.py",
+            "import jali.bench.run\n",
+            "jali.tfhe.y may not import jali.bench",
+        ),
+        (
+            "python/jali/demo/show.py",
+            "from jali import simulate\n",
+            "jali.demo.show may not import jali.simulate",
+        ),
+        (
+            "python/jali/__init__.py",
+            "def f():\n    from jali.demo import show\n",
+            "jali may not import jali.demo.show",
+        ),
         (
             "python/jali/compiler/ir/graph.py",
             "from jali.compiler.ir.node import y\n",
