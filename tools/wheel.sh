@@ -60,6 +60,8 @@ else
   fail "say cpu or cuda, not $kind"
 fi
 
+export JALI_PORTABLE_WHEEL=1  # without the weights of most demos (pyproject.toml)
+
 # build_wheel PYTHON: puts a wheel into $dist and its name into $wheel.
 build_wheel() {
   local python=$1 tag room bytes

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 
+import jali
 from jali.compiler.ir.execute import execute
-from jali.demo import network
+from jali.demo import network, shipped
 from jali.demo.split import DIGITS, TEST, digits_test_indices
 
 
@@ -81,3 +84,16 @@ def test_digits_are_classified_without_encryption():
     assert len(images.images) == TEST
     right = network.load("digits").logits(images.images).argmax(1) == images.labels
     assert right.mean() >= 0.97
+
+
+def test_weights_that_an_installation_has_not_are_asked_for(tmp_path, monkeypatch):
+    """As from a wheel (decision 0071). The file that the error names is enough."""
+    place = shipped.FOLDER
+    monkeypatch.setattr(shipped, "FOLDER", tmp_path)
+    with pytest.raises(
+        jali.FileError, match=r"demo/weights/mnist\.npz of Jali's repository"
+    ) as told:
+        network.load("mnist")
+    assert str(tmp_path / "mnist.npz") in str(told.value)
+    shutil.copy(place / "mnist.npz", tmp_path / "mnist.npz")
+    assert network.load("mnist").name == "mnist"

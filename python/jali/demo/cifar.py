@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali.demo import data
+from jali.demo.shipped import weights_file
 from jali.errors import InvalidArgument
 from jali.nn import layers, scalar
 from jali.nn.execute import execute
@@ -45,7 +46,6 @@ SIDE = 32
 MEAN, DEVIATION = np.array([0.4914, 0.4822, 0.4465]), np.array([0.2023, 0.1994, 0.2010])
 BITS = 6  # of precision, of the largest score of the network with squares
 MEMORY = 40 << 30  # of a GPU, for matrices, and as much for keys
-SHIPPED = Path(__file__).parent / "weights" / "resnet20.npz"
 LEAST = 10  # images on which ranges are measured
 _EPSILON = 1e-5  # of batch normalisation
 _MOST_BYTES = 1 << 28
@@ -140,7 +140,7 @@ def _shortcut(x: Any, channels: int) -> Any:
 
 def shipped() -> Network:
     """The network with squares that is part of Jali."""
-    return load(SHIPPED)
+    return load(weights_file("resnet20"))
 
 
 def load(path: Path) -> Network:

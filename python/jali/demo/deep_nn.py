@@ -23,7 +23,6 @@ import json
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali import tfhe
+from jali.demo.shipped import weights_file
 from jali.errors import InvalidArgument
 
 __all__ = ["DEPTHS", "PARAMS", "Client", "Layer", "Network", "Server", "from_file", "load"]
@@ -275,8 +275,8 @@ def load(depth: int) -> Network:
     """The trained network of this depth, from the package."""
     if depth not in DEPTHS:
         raise InvalidArgument(f"there are networks of depth 20, 50 and 100, not {depth}")
-    with resources.as_file(resources.files("jali.demo") / "weights" / f"nn{depth}.npz") as path:
-        network = from_file(path)
+    path = weights_file(f"nn{depth}")
+    network = from_file(path)
     if network.depth != depth:
         raise InvalidArgument(f"{path.name} holds a network of depth {network.depth}, not {depth}")
     return network

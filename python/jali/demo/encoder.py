@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from jali.demo.shipped import weights_file
 from jali.nn.encoders import encoder_layer, layer_norm
 
 __all__ = [
@@ -114,5 +114,5 @@ def load() -> Network:
 
 
 def _arrays(name: str) -> dict[str, Array]:
-    with np.load(Path(__file__).parent / "weights" / f"{name}.npz", allow_pickle=False) as arrays:
+    with np.load(weights_file(name), allow_pickle=False) as arrays:
         return {k: arrays[k].astype(np.float64) for k in arrays.files}

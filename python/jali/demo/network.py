@@ -8,11 +8,11 @@ dense.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import resources
 
 import numpy as np
 import numpy.typing as npt
 
+from jali.demo.shipped import weights_file
 from jali.nn.builder import Builder
 from jali.nn.compile import compile as compile_graph
 from jali.nn.graph import Graph
@@ -111,8 +111,7 @@ class Network:
 def load(name: str) -> Network:
     """The trained network "digits" or "mnist", from the package."""
     side, pixel_max = {"digits": (8, 16.0), "mnist": (28, 255.0)}[name]
-    file = resources.files("jali.demo") / "weights" / f"{name}.npz"
-    with file.open("rb") as stream, np.load(stream) as arrays:
+    with np.load(weights_file(name), allow_pickle=False) as arrays:
         weights = {
             f"{layer}_{kind}": arrays[f"{layer}_{kind}"].astype(np.float64)
             for layer in ("conv", "dense1", "dense2")

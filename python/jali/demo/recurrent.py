@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from jali.demo.shipped import weights_file
 from jali.nn import workloads
 
 __all__ = ["BITS", "CELLS", "UNITS", "Cell", "Function", "Network", "load"]
@@ -105,7 +105,7 @@ def _numbers(words: tuple[str, ...]) -> dict[str, int]:
 
 def load(name: str) -> Network:
     """The network with a cell of CELLS."""
-    with np.load(Path(__file__).parent / "weights" / f"{name}.npz", allow_pickle=False) as arrays:
+    with np.load(weights_file(name), allow_pickle=False) as arrays:
         one = {k: arrays[k] if k == "words" else arrays[k].astype(np.float64) for k in arrays.files}
     words = tuple(bytes(one["words"]).decode().split("\n"))
     embedding = one["embedding"] @ one["expand"].T
