@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 import sys
 import textwrap
-from html import escape
 from pathlib import Path
 
 import check_layers
+from drawing import DEEP, INK, QUIET, box, page, words
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = "docs/house.svg"
@@ -24,8 +24,6 @@ TABLE_ROW = re.compile(
 
 WIDTH, LEFT, GAP, PAD = 900, 46, 10, 14
 LINE, TITLE = 19, 24
-INK, QUIET, PAPER = "#22303c", "#5b6874", "#ffffff"
-EDGE, FILL, ENGINE = "#1f7a78", "#eef6f6", "#d9ecec"
 
 
 def rooms(root: Path) -> dict[int, list[tuple[str, str]]]:
@@ -52,24 +50,11 @@ def short(room: str, holds: str) -> str:
     )
 
 
-def box(x: float, y: float, wide: float, high: float, fill: str) -> str:
-    """A rounded rectangle."""
-    return (
-        f'<rect x="{x:g}" y="{y:g}" width="{wide:g}" height="{high:g}" rx="7" '
-        f'fill="{fill}" stroke="{EDGE}" stroke-width="1.2"/>'
-    )
-
-
-def words(x: float, y: float, text: str, size: int, colour: str, weight: str = "normal") -> str:
-    """A line of text."""
-    return f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{colour}" font-weight="{weight}">{escape(text)}</text>'
-
-
 def draw_room(
     x: float, y: float, wide: float, high: float, name: str, lines: list[str]
 ) -> list[str]:
     """A box with the room's name and what it holds."""
-    parts = [box(x, y, wide, high, FILL), words(x + PAD, y + 24, name, 16, INK, "bold")]
+    parts = [box(x, y, wide, high), words(x + PAD, y + 24, name, 16, INK, "bold")]
     parts += [words(x + PAD, y + 24 + LINE * (i + 1), t, 13, QUIET) for i, t in enumerate(lines)]
     return parts
 
@@ -108,7 +93,7 @@ def draw(root: Path) -> str:
                 each = (wide - 2 * PAD - GAP * (len(engines) - 1)) / len(engines)
                 for k, engine in enumerate(engines):
                     at = x + PAD + k * (each + GAP)
-                    parts.append(box(at, y + high - 44, each, 32, ENGINE))
+                    parts.append(box(at, y + high - 44, each, 32, DEEP))
                     parts.append(words(at + 12, y + high - 23, f"{engine}/", 14, INK, "bold"))
         y += high + GAP
     parts.append(
@@ -121,12 +106,7 @@ def draw(root: Path) -> str:
         )
     )
     y += 30
-    body = "\n".join(parts)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y:g}" width="{WIDTH}" height="{y:g}" '
-        f'font-family="DejaVu Sans, Verdana, Arial, sans-serif" role="img" aria-label="The layers of Jali">\n'
-        f'<rect width="{WIDTH}" height="{y:g}" rx="10" fill="{PAPER}"/>\n{body}\n</svg>\n'
-    )
+    return page(WIDTH, y, "The layers of Jali", parts)
 
 
 def main() -> int:

@@ -33,6 +33,7 @@ def plotted(
         )
     try:
         from matplotlib.figure import Figure
+        from matplotlib.ticker import EngFormatter
     except ImportError:
         raise Unsupported(f"plots need matplotlib: {packages.install('matplotlib')}") from None
     place = {node.name: k for k, node in enumerate(graph)}
@@ -65,11 +66,12 @@ def plotted(
     above.set_ylim(-0.5, params.depth + 0.5)
     above.legend(fontsize=8)
     below.set_ylabel(f"cost, {costs.unit}")
+    below.yaxis.set_major_formatter(EngFormatter())  # 2 G instead of 2, far from its 1e9
     if len(graph) <= _SHOWN:
         below.set_xticks(range(len(graph)), [n.name for n in graph], rotation=90, fontsize=7)
+    verb = "is" if len(restored) == 1 else "are"
     figure.suptitle(
-        f"{counted_text(len(restored), 'array')} {'is' if len(restored) == 1 else 'are'} bootstrapped; {params!r}",
-        fontsize=9,
+        f"{counted_text(len(restored), 'array')} {verb} bootstrapped\n{params!r}", fontsize=9
     )
     if path is not None:
         save_figure(figure, path, dpi=120)
