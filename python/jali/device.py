@@ -41,6 +41,10 @@ def tuned(device: str, word: str, log_n: int) -> tuple[str, dict[str, str]]:
     """As resolved, and the implementations by family that ``jali tune`` found fastest there for a
     word and a ring.
 
+    device: as of ``resolved``.
+    word: "w32", "w52" or "w64".
+    log_n: the logarithm of the ring's dimension to base 2.
+
     Warns of a tuning file that cannot be used, too; the engine's own choices serve then.
 
     >>> name, fastest = device.tuned("cpu", "w64", 13)

@@ -59,7 +59,8 @@ def check_columns(names: Sequence[str], values: Any, what: str, listed: str) -> 
     taken by their places.
 
     names: of the model's columns, as columns_of gives them; empty if nothing is known of them.
-    what: the table, in the error. listed: code for a list of the names.
+    what: the table, in the error.
+    listed: code for a list of the names.
     """
     labels, how = _labels(values)
     given, known = _named(labels), tuple(names)

@@ -114,8 +114,8 @@ def demo_mnist(options: Options) -> Iterator[Row]:
 def demo_trees(options: Options) -> Iterator[Row]:
     """Needs scikit-learn. --batch says how many rows at once, --set which parameters.
 
-    demo_trees: from a request's bytes to those of the reply. demo_trees_run: from answers in the
-    device's memory to the bytes of the reply.
+    demo_trees: from a request's bytes to those of the reply.
+    demo_trees_run: from answers in the device's memory to the bytes of the reply.
     """
     train, test = demo.load()
     model = demo.fitted(train)

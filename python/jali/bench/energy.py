@@ -39,8 +39,9 @@ class Counter(Protocol):
 class Power:
     """The mean power of a while, in watts.
 
-    seconds: between the first and the last change of the counter. idle_watts: when nothing of this
-    process ran. host_watts: of the processors, if a GPU computed and their counter can be read.
+    seconds: between the first and the last change of the counter.
+    idle_watts: when nothing of this process ran.
+    host_watts: of the processors, if a GPU computed and their counter can be read.
     """
 
     counter: str
@@ -54,9 +55,10 @@ class Power:
 class Energy:
     """The energy of an operation on one ciphertext.
 
-    joules: by the total power. per_joule: operations a joule, which are operations a second and
-    watt. above_idle: the same two by the power above that of the idle device. The power of the host
-    is in neither.
+    joules: by the total power.
+    per_joule: operations a joule, which are operations a second and watt.
+    above_idle: the same two by the power above that of the idle device. The power of the host is in
+        neither.
     """
 
     counter: str
@@ -179,8 +181,9 @@ def while_running(
     """The times that run(seconds) returns, and the power while it ran.
 
     engine: the name that Evaluator.engine gives, e.g. "cpu/ifma". The power when idle is measured
-    once for each device, before. Raises Unsupported if no counter can be read, or if it stood
-    still.
+        once for each device, before.
+
+    Raises Unsupported if no counter can be read, or if it stood still.
     """
     device = engine.split("/")[0]
     counters = _counters(device)

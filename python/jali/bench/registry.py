@@ -19,10 +19,12 @@ WORDS = ("w32", "w52", "w64")
 class Options:
     """What a user may choose. If a field is empty, the benchmark chooses.
 
-    threads: None for one thread, unless the benchmark says otherwise. seconds: about how long each
-    figure is measured. images: the file of images for a demo. clock: as in
-    jali.bench.measure.timed; figures of several threads are always wall times. variants:
-    implementations by family, for the engine's operations. profile: also where the time goes.
+    threads: None for one thread, unless the benchmark says otherwise.
+    seconds: about how long each figure is measured.
+    images: the file of images for a demo.
+    clock: as in jali.bench.measure.timed; figures of several threads are always wall times.
+    variants: implementations by family, for the engine's operations.
+    profile: also where the time goes.
     energy: also joules, if the benchmark can measure them.
     """
 

@@ -365,7 +365,8 @@ class Arithmetic(arrays.Encrypted):
     def _moved(self, target: View, clean: bool = False, exact: bool = False) -> Self:
         """This with its elements at the addresses of `target`, which has its shape.
 
-        clean: all other slots are zero then. exact: so they are, in exactly the target's vectors.
+        clean: all other slots are zero then.
+        exact: so they are, in exactly the target's vectors.
 
         If the elements do not all go the same distance, it takes one level, a product with a mask
         for every distance, and about 2 sqrt(distances) rotations.
@@ -536,7 +537,9 @@ def together(
 ) -> tuple[Array, Array, View | None]:
     """Both arrays so that equal slots hold the elements that belong together, and the view of the
     result: None for vectors and batches of vectors of one length, which the engine takes as they
-    lie. Raises InvalidArgument for shapes that do not fit.
+        lie.
+
+    Raises InvalidArgument for shapes that do not fit.
 
     commutes: whether the operands may be exchanged. Where the result could lie as either of them,
         it lies as an array rather than as a vector, and otherwise as the first.

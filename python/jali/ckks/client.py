@@ -167,6 +167,7 @@ class Client(metaclass=Answering):
         axis but the first rounded up to a power of two. A matrix whose rows are longer than half
         the slots, and any matrix with batch=True, is a batch: one vector for each row.
 
+        values: real or complex numbers, of at most what a level holds.
         level: how many multiplications may follow, 0 to params.depth; None stands for params.depth.
         slots: a power of two, n <= slots <= params.slots, for sparse packing: rotations are then
             cyclic over this many slots. None stands for params.slots.
@@ -440,7 +441,11 @@ class Encryptor(metaclass=Answering):
         batch: bool = False,
         max_bytes: int = MAX_BYTES,
     ) -> Ciphertext:
-        """Encrypt an array of numbers. Arguments and errors are those of Client.encrypt."""
+        """Encrypt an array of numbers.
+
+        values, level, slots, magnitude, peak, batch, max_bytes: as of Client.encrypt, and so are
+            the errors.
+        """
         return encrypted(
             self._core, values, level, slots, magnitude, peak, batch=batch, max_bytes=max_bytes
         )

@@ -82,7 +82,8 @@ class Engine(metaclass=Answering):
         """The evaluator of a client. It takes the time and the memory of the keys.
 
         keys: the client's; None for one that only adds, and multiplies by numbers in the clear.
-            Raises ParamsMismatch for keys of other parameters.
+
+        Raises ParamsMismatch for keys of other parameters.
 
         >>> engine = ckks.Engine(ckks.Params.create(depth=1))
         >>> engine.with_keys().key_bytes

@@ -50,7 +50,7 @@ __all__ = ["Evaluator", "sum_rotations"]
 def sum_rotations(count: int) -> list[int]:
     """The rotations that EncryptedArray.sum(count) needs: 1, 2, 4 .. count / 2.
 
-    count: a power of two. Raises InvalidArgument for other numbers.
+    count: a power of two. Other numbers raise InvalidArgument.
 
     >>> ckks.sum_rotations(8)
     [1, 2, 4]
@@ -235,22 +235,22 @@ class Evaluator(metaclass=Answering):
         self._core.synchronize()
 
     def counters(self) -> dict[str, int]:
-        """How often each operation was done since the evaluator was made, and the memory of its
-        device.
+        """How often each operation succeeded, whatever its batch, and the memory of its device.
 
-        additions, products, plain_products (with numbers and arrays), rotations, conjugations,
-        sums,
-            matrix_products, polynomials (and functions made of them), bootstraps: calls that
-            succeeded, whatever their batch. What a call does inside does not count: a bootstrapping
-            has many rotations. A function that is recorded counts once for its recording.
+        What a call does inside does not count: a bootstrapping has many rotations. A function that
+        is recorded counts once for its recording.
+
+        plain_products: with numbers and arrays in the clear.
+        polynomials: also functions made of them.
         programs: runs of recorded functions.
         copies_to_device, copies_to_host: of ciphertexts, between a GPU's memory and the host's.
         fallbacks: ways that were found around missing keys or memory, each of which is logged, too:
             a rotation that is composed of others, bootstrapping with less than all of its keys, a
             batch that was refused.
         bytes_in_use, bytes_cached: of the device's pool: in ciphertexts, keys and tables, and kept
-            for reuse. bytes_peak: the most that were in use at once since the device was taken, or
-            since ``Program.summary`` measured with it.
+            for reuse.
+        bytes_peak: the most that were in use at once since the device was taken, or since
+            ``Program.summary`` measured with it.
 
         Counts only grow; the first two numbers of bytes go both ways. May be called from any
         thread, at any time.
@@ -341,7 +341,7 @@ class Evaluator(metaclass=Answering):
     def matvec_blocks(
         self, plan: MatVec, x: EncryptedArray | Sequence[EncryptedArray]
     ) -> list[EncryptedArray]:
-        """matvec for outputs longer than the slots: one encrypted array for each block of rows."""
+        """``matvec(plan, x)`` for outputs longer than the slots: an array for each block of rows."""
         if not isinstance(plan, MatVec):
             raise InvalidArgument("matvec takes a ckks.MatVec: make one from the matrix first")
         inputs = [self._own(v) for v in ([x] if isinstance(x, EncryptedArray) else x)]
@@ -431,10 +431,10 @@ class Evaluator(metaclass=Answering):
     ) -> tuple[EncryptedArray, EncryptedArray]:
         """Bootstraps two real values at once, as x + i y, which is half the work for each.
 
-        x and y: of any shapes, with equal numbers of slots and vectors. One of a higher level is
-        brought to that
-            of the other. The other arguments and the errors are those of EncryptedArray.bootstrap.
-            An imaginary part that noise left in one value becomes an error of the other.
+        x, y: of any shapes, with equal numbers of slots and vectors. One of a higher level is
+            brought to that of the other. An imaginary part that noise left in one becomes an error
+            of the other.
+        target_level, iterations, slots, repeats: as of EncryptedArray.bootstrap; errors, too.
         """
         pair = self._raw(x), self._raw(y)
         level = min(x.level, y.level)
@@ -485,7 +485,9 @@ class Evaluator(metaclass=Answering):
     ) -> list[EncryptedArray]:
         """The function of every value, several at a time: ``batcher(function)(values)``.
 
-        Arrays that are no vectors are done one by one, each with an axis of 1 in front.
+        function, max_batch: as of ``batcher``.
+        values: encrypted arrays. Those that are no vectors are done one by one, each with an axis
+            of 1 in front.
         """
         return self.batcher(function, max_batch=max_batch)(values)
 

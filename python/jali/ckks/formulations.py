@@ -43,8 +43,11 @@ MEASURED = 200
 
 @dataclass(frozen=True)
 class _Formulation:
-    """steps: of its loop. compute: from both operands and the steps to do; all of them give the
-    product."""
+    """A way to compute a product of matrices.
+
+    steps: of its loop.
+    compute: from both operands and the steps to do; all of them give the product.
+    """
 
     name: str
     steps: int

@@ -1,14 +1,13 @@
 """Functions of encrypted real numbers, each made for an interval, with a proven bound on its error.
 
     sigmoid = functions.sigmoid((-8, 8), error=1e-4)
-    sigmoid.depth, sigmoid.max_error            # before any key is made
-    y = sigmoid(x)                              # x: an EncryptedArray whose numbers are known to
-    lie in [-8, 8]
+    sigmoid.depth, sigmoid.max_error  # before any key is made
+    y = sigmoid(x)  # x: an EncryptedArray with numbers in [-8, 8]
 
-An array carries a bound on its numbers, the peak: it was declared at encryption, and operations
-propagate it. If numbers may lie outside the interval, they are refused before anything is computed.
-``within`` is your word on the numbers. Intervals that are not symmetric about 0 need it, and it
-helps if you know more than the peak says.
+An array carries its peak, a bound on the modulus of its numbers, which was declared at encryption
+and which operations propagate. Numbers that may lie outside the interval are refused before
+anything is computed. ``within`` gives a narrower range than the peak: if you know one, or if the
+interval is not symmetric about 0.
 
 ``max_error`` is proven for exact arithmetic (docs/math/functions.md). The noise of the ciphertexts
 adds to it, see ``EncryptedArray.precision_bits``. All functions take real numbers. They also map
@@ -117,8 +116,10 @@ class Function(metaclass=Answering):
         first unless they are known to lie in the interval, which takes one level more.
 
         within: the least and the largest number that can occur in x, if you know better than its
-        peak says. Raises InvalidArgument for numbers that may lie outside the interval,
-        DepthExhausted, KeyMissing.
+            peak says.
+
+        Raises InvalidArgument for numbers that may lie outside the interval, DepthExhausted,
+        KeyMissing.
         """
         if isinstance(x, EncryptedArray):
             return x.evaluator._function(self._core, x, checked_within(within))
@@ -167,7 +168,7 @@ class Maximum(metaclass=Answering):
         return f"Maximum(bound={self.bound:g}, max_error={self.max_error:.2g}, depth={self.depth})"
 
     def __call__(self, a: EncryptedArray, b: EncryptedArray) -> EncryptedArray:
-        """Errors as of Function."""
+        """The larger, or smaller, of each pair; errors as of Function."""
         if not isinstance(a, EncryptedArray) or not isinstance(b, EncryptedArray):
             raise InvalidArgument(
                 "it takes two encrypted arrays: encrypt the other operand, too, or write x * 0 + numbers"
@@ -241,8 +242,7 @@ class ArgMax(metaclass=Answering):
         return x.evaluator._argmax(self._core, x, axis)
 
 
-# --- smooth functions
-# -------------------------------------------------------------------------------
+# --- smooth functions -------------------------------------------------------------------------
 
 
 def _smooth(
@@ -274,12 +274,15 @@ def sigmoid(
     degree: int | None = None,
     depth: int | None = None,
 ) -> Function:
-    """1 / (1 + exp(-x)) by the best polynomial on an interval.
+    """1 / (1 + exp(-x)) by the minimax polynomial on an interval (Remez).
 
-    error: the largest error allowed, 2^-20 by default. The polynomial has the least degree that is
-        proven to reach it.
-    degree: in place of error, the largest degree. depth: in place of error, the largest number of
-        levels.
+    interval: (low, high), where the numbers lie.
+    error: the largest absolute error allowed, 2^-20 by default. The polynomial has the least degree
+        that is proven to reach it.
+    degree: in place of error, the largest degree.
+    depth: in place of error, the largest number of levels.
+
+    Raises InvalidArgument for several of error, degree and depth, and if no polynomial reaches it.
 
     >>> f = functions.sigmoid((-4, 4))
     >>> bool(abs(f(0.0) - 0.5) <= f.max_error)
@@ -295,7 +298,9 @@ def tanh(
     degree: int | None = None,
     depth: int | None = None,
 ) -> Function:
-    """The hyperbolic tangent. The arguments are those of ``sigmoid``.
+    """The hyperbolic tangent.
+
+    interval, error, degree, depth: as of ``sigmoid``.
 
     >>> f = functions.tanh((-2, 2))
     >>> bool(abs(f(0.0)) <= f.max_error)
@@ -311,7 +316,9 @@ def gelu(
     degree: int | None = None,
     depth: int | None = None,
 ) -> Function:
-    """x Phi(x) with the normal distribution Phi. The arguments are those of ``sigmoid``.
+    """x Phi(x), with the distribution function Phi of normal numbers.
+
+    interval, error, degree, depth: as of ``sigmoid``.
 
     >>> f = functions.gelu((-3, 3))
     >>> bool(abs(f(0.0)) <= f.max_error)
@@ -327,7 +334,9 @@ def silu(
     degree: int | None = None,
     depth: int | None = None,
 ) -> Function:
-    """x sigmoid(x). The arguments are those of ``sigmoid``.
+    """x sigmoid(x).
+
+    interval, error, degree, depth: as of ``sigmoid``.
 
     >>> f = functions.silu((-4, 4))
     >>> bool(abs(f(0.0)) <= f.max_error)
@@ -343,7 +352,9 @@ def exp(
     degree: int | None = None,
     depth: int | None = None,
 ) -> Function:
-    """The exponential function. The arguments are those of ``sigmoid``; the error is absolute.
+    """The exponential function.
+
+    interval, error, degree, depth: as of ``sigmoid``.
 
     >>> f = functions.exp((-1, 1))
     >>> bool(abs(f(0.0) - 1.0) <= f.max_error)
@@ -359,7 +370,9 @@ def log(
     degree: int | None = None,
     depth: int | None = None,
 ) -> Function:
-    """The natural logarithm on an interval above 0. The arguments are those of ``sigmoid``.
+    """The natural logarithm on an interval above 0.
+
+    interval, error, degree, depth: as of ``sigmoid``.
 
     >>> f = functions.log((0.5, 2))
     >>> bool(abs(f(1.0)) <= f.max_error)
@@ -368,8 +381,7 @@ def log(
     return _smooth("log", interval, error, degree, depth)
 
 
-# --- inverses and roots
-# -----------------------------------------------------------------------------
+# --- inverses and roots -----------------------------------------------------------------------
 
 
 def inverse(
@@ -377,8 +389,10 @@ def inverse(
 ) -> Function:
     """1 / x on an interval above 0.
 
-    error: the largest that may be, absolute. steps: of Goldschmidt's, after a polynomial that is
-    less exact. None for what takes the fewest levels; steps save products at a level more.
+    interval: (low, high), where the numbers lie; low is above 0.
+    error: the largest absolute error allowed.
+    steps: Goldschmidt iterations after a polynomial of a lower degree. None takes the fewest
+        levels. Iterations save products and cost a level.
 
     >>> f = functions.inverse((0.5, 2))
     >>> bool(abs(f(2.0) - 0.5) <= f.max_error)
@@ -396,8 +410,10 @@ def inverse(
 def inverse_sqrt(
     interval: tuple[float, float], *, error: float = ERROR, steps: int | None = None
 ) -> Function:
-    """1 / sqrt(x) on an interval above 0. Arguments as of ``inverse``; steps: of Newton's, two
-    levels each.
+    """1 / sqrt(x) on an interval above 0.
+
+    interval, error: as of ``inverse``.
+    steps: Newton iterations, of two levels each, after a polynomial of a lower degree.
 
     >>> f = functions.inverse_sqrt((0.25, 4))
     >>> bool(abs(f(4.0) - 0.5) <= f.max_error)
@@ -416,8 +432,9 @@ def inverse_sqrt(
 def sqrt(
     interval: tuple[float, float], *, error: float = ERROR, steps: int | None = None
 ) -> Function:
-    """The square root on an interval above 0. Arguments as of ``inverse_sqrt``: with steps, x /
-    sqrt(x).
+    """The square root on an interval above 0.
+
+    interval, error, steps: as of ``inverse_sqrt``. With steps it is x times 1 / sqrt(x).
 
     >>> f = functions.sqrt((0.25, 4))
     >>> bool(abs(f(4.0) - 2.0) <= f.max_error)
@@ -433,15 +450,18 @@ def sqrt(
     )
 
 
-# --- comparisons
-# ------------------------------------------------------------------------------------
+# --- comparisons ------------------------------------------------------------------------------
 
 
 def sign(bound: float = 1.0, *, gap: float, error: float = 2.0**-10) -> Function:
     """-1 for negative numbers and 1 for positive ones, of modulus from ``gap`` to ``bound``.
 
-    It is a composition of minimax polynomials with the fewest levels. Nearer to 0 than the gap the
-    result has the sign of x and a modulus of at most 1 and the error.
+    It is the composition of minimax polynomials that takes the fewest levels. Nearer to 0 than the
+    gap, the result has the sign of x and a modulus of at most 1 + error.
+
+    bound: the largest modulus of the numbers.
+    gap: the smallest modulus for which the error holds. A smaller gap takes more levels.
+    error: the largest absolute error allowed.
 
     >>> f = functions.sign(gap=0.1)
     >>> bool(abs(f(-0.5) + 1.0) <= f.max_error)
@@ -453,6 +473,8 @@ def sign(bound: float = 1.0, *, gap: float, error: float = 2.0**-10) -> Function
 def step(bound: float = 1.0, *, gap: float, error: float = 2.0**-10) -> Function:
     """0 for negative numbers and 1 for positive ones, of modulus from ``gap`` to ``bound``; in
     between for others.
+
+    bound, gap, error: as of ``sign``.
 
     >>> f = functions.step(gap=0.1)
     >>> bool(abs(f(0.5) - 1.0) <= f.max_error)
@@ -471,8 +493,9 @@ def _sign(bound: float, gap: float, error: float, step: bool) -> _ckks.FunctionC
 
 
 def relu(bound: float = 1.0, *, error: float = 2.0**-10) -> Function:
-    """max(x, 0) of numbers of modulus up to ``bound``, 0 and its neighbours included: x times
-    ``step``.
+    """max(x, 0) of numbers of modulus up to ``bound``, also near 0: x times ``step``.
+
+    bound, error: as of ``sign``.
 
     >>> f = functions.relu()
     >>> bool(abs(f(0.5) - 0.5) <= f.max_error)
@@ -486,7 +509,9 @@ def relu(bound: float = 1.0, *, error: float = 2.0**-10) -> Function:
 
 
 def absolute(bound: float = 1.0, *, error: float = 2.0**-10) -> Function:
-    """The modulus of real numbers up to ``bound``, 0 and its neighbours included: x times ``sign``.
+    """The modulus of real numbers up to ``bound``, also near 0: x times ``sign``.
+
+    bound, error: as of ``sign``.
 
     >>> f = functions.absolute()
     >>> bool(abs(f(-0.5) - 0.5) <= f.max_error)
@@ -500,9 +525,10 @@ def absolute(bound: float = 1.0, *, error: float = 2.0**-10) -> Function:
 
 
 def maximum(bound: float = 1.0, *, error: float = 2.0**-10) -> Maximum:
-    """The larger of two arrays of numbers of modulus up to ``bound``: ``maximum(...)(a, b)``.
+    """The larger of two arrays of numbers: ``maximum(bound)(a, b)``.
 
-    With a bound of 0.5 it takes a level less than with 1.
+    bound: the largest modulus of the numbers. 0.5 takes a level less than 1.
+    error: the largest absolute error allowed.
 
     >>> largest = functions.maximum(2.0)
     >>> largest.bound, largest.max_error < 0.01
@@ -514,7 +540,9 @@ def maximum(bound: float = 1.0, *, error: float = 2.0**-10) -> Maximum:
 
 
 def minimum(bound: float = 1.0, *, error: float = 2.0**-10) -> Maximum:
-    """The smaller of two arrays; arguments as of ``maximum``.
+    """The smaller of two arrays of numbers.
+
+    bound, error: as of ``maximum``.
 
     >>> functions.minimum(2.0).bound
     2.0
@@ -527,16 +555,17 @@ def minimum(bound: float = 1.0, *, error: float = 2.0**-10) -> Maximum:
 def argmax(
     count: int, slots: int, *, bound: float = 1.0, gap: float, error: float = 2.0**-10
 ) -> ArgMax:
-    """Which of ``count`` numbers of modulus up to ``bound`` is the largest, as a vector of one 1
-    and zeros.
+    """Which of ``count`` numbers is the largest, as a vector of one 1 and zeros.
 
-    Every number is compared with every other, count / 2 comparisons for all slots at once; the
+    Every number is compared with every other, by count / 2 comparisons for all slots at once. The
     levels are those of one comparison and log2(count - 1).
 
-    slots: of the vectors, ``params.slots`` unless they are sparsely packed; at least twice
-        ``count``, or as many.
-    gap: how far the largest is above all others. error: how near the result's numbers are to 0 and
-        1.
+    count: how many numbers are compared, at least 2.
+    slots: of the vectors, ``params.slots`` unless they are sparsely packed; ``count``, or at least
+        twice as many.
+    bound: the largest modulus of the numbers.
+    gap: how far the largest is above all others.
+    error: how near the result's numbers are to 0 and 1.
 
     >>> functions.argmax(4, 8, gap=0.5).count
     4

@@ -194,8 +194,11 @@ def _known(options: Namespace, images: data.Images, used: int) -> npt.NDArray[np
 
 @dataclass
 class _Timing:
-    """first: for the first request. seconds, server: for others, of so many images, or for the
-    first if there are none."""
+    """How long requests took.
+
+    first: seconds for the first request.
+    seconds, server: for others, of so many images, or for the first if there are none.
+    """
 
     first: float
     images: int

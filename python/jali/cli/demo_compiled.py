@@ -37,12 +37,14 @@ Array = npt.NDArray[np.float64]
 class Figures:
     """What a run took. Times are in seconds of wall time.
 
-    predicted_seconds: of the server, for the examples of one ciphertext. seconds: for one request,
-        the mean of all. On a GPU the first request, first_seconds, is recorded, and sent again.
+    predicted_seconds: of the server, for the examples of one ciphertext.
+    seconds: for one request, the mean of all. On a GPU the first request, first_seconds, is
+        recorded, and sent again.
     predicted_bytes: keys, encoded matrices, those of bootstrapping, too, and arrays in the server's
-        memory. device_bytes: the most that were in use on the device at once, without what a
-        recorded graph keeps for itself. host_bytes: the most that this process had in memory, with
-        the client and the compiler.
+        memory.
+    device_bytes: the most that were in use on the device at once, without what a recorded graph
+        keeps for itself.
+    host_bytes: the most that this process had in memory, with the client and the compiler.
     predicted_noise_bits, noise_bits: -log2 of the standard deviation of the noise of the output, in
         units of the largest number that the calibration allows: what the plan says, and what the
         decrypted numbers have beside the model with its approximations.
@@ -130,9 +132,11 @@ class Session:
         options: Namespace,
         **how: Any,
     ) -> None:
-        """function: also a graph. calibration: a batch for every argument of the function, or what
-        makes them, if they are needed. how: precision_bits, batch, memory and margin, as of
-        jali.compile.
+        """A program of a function, compiled when it is needed.
+
+        function: a function of arrays, or a graph.
+        calibration: a batch for every argument of the function, or a function that makes them.
+        how: precision_bits, batch, memory and margin, as of jali.compile.
 
         Raises LimitExceeded if the server would need more memory than the machine has.
         """

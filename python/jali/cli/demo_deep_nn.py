@@ -29,9 +29,9 @@ class Result:
     """The figures of a run. Times are in seconds of wall time. Bytes are for one image; key_bytes
     are sent once.
 
-    accuracy, plain_accuracy: of the encrypted and of the clear network. agreement_with_plain: the
-        share of images to which both give one answer. equal_scores: that of images whose ten scores
-        are the same whole numbers.
+    accuracy, plain_accuracy: of the encrypted and of the clear network.
+    agreement_with_plain: the share of images to which both give one answer.
+    equal_scores: that of images whose ten scores are the same whole numbers.
     seconds_per_image: encryption, serialisation, evaluation and decryption together. Images of one
         request are computed together.
     look_ups_per_second: in the server's time, which includes reading requests and writing replies.

@@ -28,11 +28,11 @@ class Result:
     """The figures of a run. Times are in seconds of wall time. Bytes are for one row; key_bytes are
     sent once.
 
-    accuracy: of the encrypted answers. plain_accuracy: of scikit-learn's model with rounded leaves,
-        on the same rows.
+    accuracy: of the encrypted answers.
+    plain_accuracy: of scikit-learn's model with rounded leaves, on the same rows.
     fitted_accuracy: of the model before its leaves were rounded.
-    agreement_with_plain: the share of rows with the rounded model's label. equal_scores: that of
-        rows with its very score.
+    agreement_with_plain: the share of rows with the rounded model's label.
+    equal_scores: that of rows with its very score.
     seconds_per_row: encryption, serialisation, evaluation and decryption together.
     look_ups_per_second: in the server's time, which includes reading requests and writing replies.
     """

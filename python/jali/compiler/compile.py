@@ -65,33 +65,29 @@ def compile(
     example: arrays as the model takes them: a batch, or for a function, one example. A tuple for
         several arguments.
     calibration: examples like those that will be encrypted, as batches (n, *shape), or an iterable
-        of batches. The ranges of all arrays follow from them. Batches that are tuples may hold
-        labels behind the inputs.
+        of batches. The ranges of all arrays follow from them.
     precision_bits: results differ from the model's by at most 2^-precision_bits of the largest
-        result of the calibration; docs/noise.md says how often that is exceeded. None stands for
-        10, and for classifiers of scikit-learn for as many as keep the answers of the calibration.
-    batch: how many examples one ciphertext holds, a power of two. More take no longer, as long as
-        an array of the model fits into the slots / batch that each example has.
+        result of the calibration (docs/noise.md). None stands for 10, and for classifiers of
+        scikit-learn for as many as keep the answers of the calibration.
+    batch: examples in one ciphertext, a power of two up to 32,768.
     device: "cpu" or "cuda", the kind of device that the plan is for.
     memory: bytes of the server's device for matrices and keys of bootstrapping, as a number or as
-        "1.5 GB". With less, runs take longer. None stands for all keys and 4 GiB of matrices, or
-        16 GiB on "cuda".
+        "1.5 GB". None stands for all keys and 4 GiB of matrices, or 16 GiB on "cuda".
     margin: how far ranges reach beyond the calibration's, at both ends, in units of their width.
-    ranges: "seen" takes the ranges of the calibration; an input unlike it may lead to a wrong
-        result. "proven" takes ranges that no input leaves which a client accepts; they cost levels.
+    ranges: "seen" takes the ranges of the calibration, which an unlike input may leave. "proven"
+        takes ranges that no input leaves which a client accepts; they cost levels.
     input_range: (low, high) of the input's numbers, if you know it: one pair for all numbers, or
         one for each. A list of these, or None, for several inputs.
     output: "logits" or "probability", for classifiers of scikit-learn.
-    progress: called as progress(stage, fraction) when a stage begins. The fraction of the work that
-        is done never falls. If the function raises, the work ends.
+    progress: called as progress(stage, fraction) when a stage begins. If it raises, the work ends.
 
-    Models of trees are computed exactly by TFHE, without an example or a calibration; see
-    jali.tfhe.trees.compile for the arguments that they take.
+    Models of trees are computed exactly by TFHE, without an example or a calibration:
+    jali.tfhe.trees.compile has their arguments.
 
     Raises Unsupported for what cannot be compiled, with what to put in its place, and
     InvalidArgument for shapes that do not fit and for numbers that are not finite.
 
-    The guide docs/how-to/compile-a-model.md explains the arguments and runs an example of each.
+    docs/how-to/compile-a-model.md explains the arguments and runs an example of each.
 
     >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
     >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)

@@ -57,8 +57,10 @@ class Layer:
     """A 3 x 3 convolution, a sum and an activation: t = weight * x + offset + past y, where y is
     what the shortcut passes on.
 
-    weight: (out, in, 3, 3). offset: (out,). past: (out,), or None without a shortcut. square:
-    (out,), and the activation is square t^2; None for ReLU.
+    weight: (out, in, 3, 3).
+    offset: (out,).
+    past: (out,), or None without a shortcut.
+    square: (out,), and the activation is square t^2; None for ReLU.
     """
 
     weight: Array
@@ -69,7 +71,11 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """layers: the first convolution, and two for each block. linear: (classes, channels)."""
+    """A ResNet for images of 32 x 32.
+
+    layers: the first convolution, and two for each block.
+    linear: (classes, channels).
+    """
 
     name: str
     layers: tuple[Layer, ...]

@@ -78,9 +78,11 @@ Whole = npt.NDArray[np.int64]
 class Layer:
     """Sums and what becomes of them.
 
-    weights: (rows, columns). constants: (rows,), values, so that 0 is the value 512.
-    step: a sum of 1, in values. table: the look-up's results for the values 0 to 1023, in steps of
-        the next layer; none for the last.
+    weights: (rows, columns).
+    constants: (rows,), values, so that 0 is the value 512.
+    step: a sum of 1, in values.
+    table: the look-up's results for the values 0 to 1023, in steps of the next layer; none for the
+        last.
     """
 
     weights: npt.NDArray[np.int8]
@@ -206,7 +208,8 @@ class Server:
     """It has the weights and the client's public keys, and never sees a pixel, a score or an
     answer.
 
-    params, keys: Client.public_bytes(). min_security: parameters with fewer bits are refused.
+    params, keys: Client.public_bytes().
+    min_security: parameters with fewer bits are refused.
     """
 
     def __init__(

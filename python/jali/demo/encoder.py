@@ -47,10 +47,12 @@ Array = npt.NDArray[np.float64]
 class Network:
     """A trained network.
 
-    words: what it knows. embedding: (words + 1, WIDTH), first the vector of a sentence without any
-    of them. strength: of the vectors of places. norm: (2, WIDTH), weight and bias of the
-    normalisation of what the client encrypts. layers: the weights of each, as jali.nn.encoders has
-    them. head: WIDTH weights and a bias.
+    words: what it knows.
+    embedding: (words + 1, WIDTH), first the vector of a sentence without any of them.
+    strength: of the vectors of places.
+    norm: (2, WIDTH), weight and bias of the normalisation of what the client encrypts.
+    layers: the weights of each, as jali.nn.encoders has them.
+    head: WIDTH weights and a bias.
     """
 
     words: tuple[str, ...]

@@ -38,8 +38,11 @@ class Function:
 
 @dataclass(frozen=True)
 class Cell:
-    """gates: how many rows of UNITS the matrices have. gate: in the place of the sigmoid, for cells
-    with gates."""
+    """A kind of recurrent layer.
+
+    gates: how many rows of UNITS the matrices have.
+    gate: in the place of the sigmoid, for cells with gates.
+    """
 
     gates: int
     activation: Function

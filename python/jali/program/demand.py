@@ -29,11 +29,11 @@ class Demand:
     deviation of its noise, in its scale: of the number that has most of it or, of a program that
     bootstraps, the average over numbers.
 
-    bootstrap: one of BOOTSTRAP_KEYS, or a number of bytes. restored_bits: the precision that a
-        bootstrapping of these parameters has; 0 if bounds say how large noise may be, as without
-        bootstrapping they mostly do.
-    conjugation: the highest level at which it conjugates, -1 if it does not. packings: with how
-        many slots it bootstraps, 0 for all.
+    bootstrap: one of BOOTSTRAP_KEYS, or a number of bytes.
+    restored_bits: the precision that a bootstrapping of these parameters has; 0 if bounds say how
+        large noise may be, as without bootstrapping they mostly do.
+    conjugation: the highest level at which it conjugates, -1 if it does not.
+    packings: with how many slots it bootstraps, 0 for all.
     """
 
     rotations: dict[int, int]

@@ -21,8 +21,10 @@ MAX_BYTES = 1 << 31
 class Message(metaclass=Answering):
     """Encrypted inputs or outputs.
 
-    program: the fingerprint of the manifest. examples: how many there are. single: whether the
-    batch's axis is left out at decryption. arrays: the ciphertexts of each input or output.
+    program: the fingerprint of the manifest.
+    examples: how many there are.
+    single: whether the batch's axis is left out at decryption.
+    arrays: the ciphertexts of each input or output.
     is_reply: whether they are outputs.
 
     >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)

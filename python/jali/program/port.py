@@ -20,10 +20,12 @@ Array = npt.NDArray[np.float64]
 class Port:
     """An input or output: its numbers are sent as (number - centre) / radius, at this level.
 
-    shape: of one example. layout: which slot holds which number. low, high: for each number, what
-        an input may hold; for an output, what the examples of the calibration gave, with the
-        margin. rms, peak: the root mean square and the largest modulus of what is sent.
-        column_text: see columns; one name a line.
+    shape: of one example.
+    layout: which slot holds which number.
+    low, high: for each number, what an input may hold; for an output, what the examples of the
+        calibration gave, with the margin.
+    rms, peak: the root mean square and the largest modulus of what is sent.
+    column_text: see columns; one name a line.
     """
 
     name: str
@@ -80,8 +82,8 @@ class Port:
         """For each example, whether decryption refuses it: a number is beyond the range of the
         calibration by more than noise explains, or is NaN.
 
-        values: of this output (examples, size), in the scale in which they are sent. noise_bits:
-            -log2 of the standard deviation of their noise.
+        values: of this output (examples, size), in the scale in which they are sent.
+        noise_bits: -log2 of the standard deviation of their noise.
         """
         found = self._core.beyond(np.ascontiguousarray(values, np.float64), noise_bits)
         return np.frombuffer(found, np.bool_)

@@ -36,8 +36,9 @@ __all__ = [
 class DataEntity:
     """Something that is read, and may be held on the chip.
 
-    bytes: its size. reads: how often all of it is read. first, last: when it is used first and
-        last, both included, in any unit of time.
+    bytes: its size.
+    reads: how often all of it is read.
+    first, last: when it is used first and last, both included, in any unit of time.
     made: whether the chip computes it. If not, it crosses the outer memory once even if it is held.
     """
 
@@ -245,7 +246,9 @@ def exact(entities: Iterable[DataEntity], sram: int, limit: int = 200_000) -> Al
     the same held bytes is kept (dynamic programming). Choices whose saving and bound for the rest
     (`_Lives.prices`) do not reach the best known choice are dropped (branch and bound).
 
-    limit: how many choices are kept at once. Raises LimitExceeded if there are more.
+    limit: how many choices are kept at once.
+
+    Raises LimitExceeded if there are more.
     """
     found = _checked(entities, sram)
     useful = [e for e in found if e.saving and e.bytes <= sram]

@@ -20,10 +20,12 @@ __all__ = ["Row", "dependences", "markdown", "rows", "text"]
 class Row:
     """A printed figure and the models' beside it.
 
-    kind: who can say the figure, as in papers.py. printed: the paper's text. model: what the
-    formulas give with the limits that the paper's figures obey; strict: with all limits; None if
-    the models do not say it. deviation: of the model from the printed figure, as a share. holds:
-    whether the model is within the tolerance; None if there is no model or no tolerance.
+    kind: who can say the figure, as in papers.py.
+    printed: the paper's text.
+    model: what the formulas give with the limits that the paper's figures obey; strict: with all
+        limits; None if the models do not say it.
+    deviation: of the model from the printed figure, as a share.
+    holds: whether the model is within the tolerance; None if there is no model or no tolerance.
     """
 
     paper: str

@@ -21,8 +21,8 @@ NONE: Values = (None, None)
 class World:
     """The machines and sets that models take their numbers from, perhaps with some of them scaled.
 
-    scale: {name of a machine or a set: {path of a number: factor}}. used: the names that models
-        asked for.
+    scale: {name of a machine or a set: {path of a number: factor}}.
+    used: the names that models asked for.
     """
 
     def __init__(self, scale: Mapping[str, Mapping[str, float]] = MappingProxyType({})) -> None:

@@ -33,8 +33,9 @@ def shipped() -> list[str]:
 class Machine:
     """An accelerator. parameters: what counts are derived from, and what ``set`` changes by name.
     widths: bytes of a word, by what it holds.
-    resources: counts that are no area (DSPs). limits: name to what it says. switched_off: the
-        limits that this mode leaves out."""
+    resources: counts that are no area (DSPs).
+    limits: name to what it says.
+    switched_off: the limits that this mode leaves out."""
 
     name: str
     about: str
@@ -65,10 +66,12 @@ class Machine:
     ) -> Machine:
         """A machine that comes with Jali, by name, or one from a file.
 
-        mode: "published" or "strict". set: new values of parameters ("clp") or of numbers by path
-        ("units.fft.lanes"). scale: factors of numbers by path. Raises InvalidArgument for a file
-        that is no machine and for paths that it does not have, FileError for a file that cannot be
-        read.
+        mode: "published" or "strict".
+        set: new values of parameters ("clp") or of numbers by path ("units.fft.lanes").
+        scale: factors of numbers by path.
+
+        Raises InvalidArgument for a file that is no machine and for paths that it does not have,
+        FileError for a file that cannot be read.
         """
         text = str(name)
         file = Path(text)

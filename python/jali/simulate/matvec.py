@@ -38,7 +38,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class CkksSet:
-    """N: length of polynomials. l: residues of a ciphertext (the paper's "computation depth")."""
+    """The parameters of CKKS of a row of the paper.
+
+    N: length of polynomials.
+    l: residues of a ciphertext (the paper's "computation depth").
+    """
 
     name: str
     N: int

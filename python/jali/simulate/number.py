@@ -83,9 +83,11 @@ def evaluate(formula: str, names: Mapping[str, float], where: str) -> float:
 class Number:
     """A number of a machine and its source.
 
-    path: where it stands in the file, "units.fft.lanes". formula: the text of a formula, or None.
-    value: without the length of a polynomial; None if the formula needs it. limit: the named limit
-    that the number belongs to, or "". scale: what an override by ``scale`` multiplies it with.
+    path: where it stands in the file, "units.fft.lanes".
+    formula: the text of a formula, or None.
+    value: without the length of a polynomial; None if the formula needs it.
+    limit: the named limit that the number belongs to, or "".
+    scale: what an override by ``scale`` multiplies it with.
     """
 
     path: str
@@ -122,9 +124,12 @@ def read_number(
     """A Number from its form in a machine file: ``{ value = 4, source = "paper:IV-A" }``, or a bare
     formula of other numbers.
 
-    off: take the value that the number has when its limit is switched off. limits: the names of
-    limits that there are. of_step: the formula may use n and log2n. A number that says ``whole =
-    true`` counts things: it is a whole number of at least 1. Raises InvalidArgument.
+    off: take the value that the number has when its limit is switched off.
+    limits: the names of limits that there are.
+    of_step: the formula may use n and log2n. A number that says ``whole = true`` counts things: it
+        is a whole number of at least 1.
+
+    Raises InvalidArgument.
     """
     if isinstance(raw, str):
         raw = {"value": raw, "source": "derived"}

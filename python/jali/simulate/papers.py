@@ -29,9 +29,11 @@ CLASSES = ("M", "S", "in", "quoted", "claim")
 class Cell:
     """One printed figure.
 
-    table, row, column: where it stands. printed: its text. where: what the row is about, for a
-    model ({"set": "I"}). tolerance: "exact", "digits" (rounds to what is printed), "last digit" (is
-    at most one unit of it away), "0.5%", "+-0.03", or "" for a figure that no model has to meet.
+    table, row, column: where it stands.
+    printed: its text.
+    where: what the row is about, for a model ({"set": "I"}).
+    tolerance: "exact", "digits" (rounds to what is printed), "last digit" (is at most one unit of
+        it away), "0.5%", "+-0.03", or "" for a figure that no model has to meet.
     reason: why a model differs.
     """
 

@@ -23,8 +23,9 @@ def names() -> list[str]:
 def find(text: str, machine: Machine) -> Program:
     """What makes the steps of a program for this machine and for changed ones.
 
-    text: a workload such as "strix:I,epochs=2", or the path of a trace. Raises InvalidArgument for
-        neither, and the errors of traces.
+    text: a workload such as "strix:I,epochs=2", or the path of a trace.
+
+    Raises InvalidArgument for neither, and the errors of traces.
     """
     found = workloads.parse(text, machine)
     if found is not None:

@@ -73,11 +73,13 @@ def make_report(
 ) -> Report:
     """Simulates a program and says what there is to say.
 
-    program: gives the steps for a machine, as workloads and lowered traces do. constants: whether
-    to find what the calibrated and assumed constants change, and the time in the machine's other
-    mode, which takes a simulation for each of them. progress: is called with (steps done, steps) of
-    all simulations together, from the first to the last. Raises InvalidArgument for a program
-    without steps.
+    program: gives the steps for a machine, as workloads and lowered traces do.
+    constants: whether to find what the calibrated and assumed constants change, and the time in the
+        machine's other mode, which takes a simulation for each of them.
+    progress: is called with (steps done, steps) of all simulations together, from the first to the
+        last.
+
+    Raises InvalidArgument for a program without steps.
     """
     steps = program(machine)
     if not len(steps):

@@ -30,11 +30,13 @@ NEVER = 1 << 60
 class Residency:
     """What place() decided.
 
-    moved: for each step, whether a load or store uses off-chip memory. in_cluster: whether a load
-    is a hit in a memory of the clusters, which needs no bus. before, after: pairs of steps;
-    ``after`` waits for ``before``. room: whether the pair is about room (or about data). overflow:
-    bytes that were loaded or stored while no room could be made, by memory. lives: (memory index,
-    step at which the bytes come, last step that uses them, bytes) of everything that was held.
+    moved: for each step, whether a load or store uses off-chip memory.
+    in_cluster: whether a load is a hit in a memory of the clusters, which needs no bus.
+    before, after: pairs of steps; ``after`` waits for ``before``.
+    room: whether the pair is about room (or about data).
+    overflow: bytes that were loaded or stored while no room could be made, by memory.
+    lives: (memory index, step at which the bytes come, last step that uses them, bytes) of
+        everything that was held.
     capacity: bytes by memory.
     """
 
@@ -51,8 +53,8 @@ class Residency:
 @dataclass(eq=False)
 class _Entry:
     """One version of an operand in a memory. events: the loads and the store that made or used it.
-    pinned: the last step that uses it, as far as it is known. store: the store that made it, or
-        -1."""
+    pinned: the last step that uses it, as far as it is known.
+    store: the store that made it, or -1."""
 
     pool: _Pool
     operand: int

@@ -27,9 +27,10 @@ __all__ = ["Bounds", "Roof", "bounds", "draw", "plotting", "roofs"]
 class Bounds:
     """Lower bounds in cycles.
 
-    work: of each unit, its busy cycles over its pipelines. bytes: of each channel and bus, its busy
-    cycles. path: the longest chain of dependences on a machine without end. name: the largest of
-    them.
+    work: of each unit, its busy cycles over its pipelines.
+    bytes: of each channel and bus, its busy cycles.
+    path: the longest chain of dependences on a machine without end.
+    name: the largest of them.
     """
 
     work: dict[str, float]

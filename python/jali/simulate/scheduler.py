@@ -59,8 +59,9 @@ class Schedule:
     """The result of a simulation. Times are cycles of the machine.
 
     start, end: of each step, task_start: of each task of the plan; a step that needs nothing (a
-    hit) has both at the time when its operand is there. ready: when the last of its dependences
-    ended. span: the end of the last step.
+        hit) has both at the time when its operand is there.
+    ready: when the last of its dependences ended.
+    span: the end of the last step.
     """
 
     steps: Steps

@@ -34,9 +34,9 @@ class Tagged(Protocol):
 class Dependence:
     """A constant that a result depends on.
 
-    path, source, value: of the constant. change: how much the result changes, as a share of it, if
-    the constant is multiplied by the factor. None: the changed constant is not possible, for
-    example no whole number of units.
+    path, source, value: of the constant.
+    change: how much the result changes, as a share of it, if the constant is multiplied by the
+        factor. None: the changed constant is not possible, for example no whole number of units.
     """
 
     path: str

@@ -85,14 +85,17 @@ Column = NDArray[Any]
 class Steps:
     """Steps as columns of equal length, and their dependences in compressed rows.
 
-    kind: a Kind. n: elements of a polynomial, 0 for moves of bytes. count: polynomials, at least 1.
+    kind: a Kind.
+    n: elements of a polynomial, 0 for moves of bytes.
+    count: polynomials, at least 1.
     lane: the limb or the ciphertext of a batch, or ANY; steps of one lane run on the same cluster
-    (lane % clusters), steps without one spread over all. record: the record of a trace, or ANY.
-    mults: modular or real multiplications. entity, bytes, operand: for loads, stores and moves;
-    operand is an id that outlives the reuse of an address, or ANY. Step i depends on
-    deps[dep_start[i] : dep_start[i + 1]], all of which are below i; where ``streamed`` is true, it
-    starts with the first output of that step (moves give theirs at once, at their end), else after
-    the last.
+        (lane % clusters), steps without one spread over all.
+    record: the record of a trace, or ANY.
+    mults: modular or real multiplications.
+    entity, bytes, operand: for loads, stores and moves; operand is an id that outlives the reuse of
+        an address, or ANY. Step i depends on deps[dep_start[i] : dep_start[i + 1]], all of which
+        are below i; where ``streamed`` is true, it starts with the first output of that step (moves
+        give theirs at once, at their end), else after the last.
     """
 
     kind: Column  # uint8
@@ -242,7 +245,8 @@ class StepsBuilder:
     ) -> int:
         """Adds a step and returns its index.
 
-        after: steps that must have ended before. streams: steps whose output it takes as it comes.
+        after: steps that must have ended before.
+        streams: steps whose output it takes as it comes.
         The rest is as in Steps. Raises LimitExceeded for a program that is too long.
         """
         if len(self._kind) >= MOST:

@@ -43,8 +43,9 @@ class TfheSet:
     """The sizes of a set of TFHE parameters, as the paper names them (Table II).
 
     n: the dimension of the LWE ciphertexts that are bootstrapped. k, N: polynomials of a mask, and
-    their length. l_b, l_k: levels of the gadget of the bootstrapping key and of the key-switching
-    key. sources: where each comes from.
+        their length.
+    l_b, l_k: levels of the gadget of the bootstrapping key and of the key-switching key.
+    sources: where each comes from.
     """
 
     name: str
@@ -213,10 +214,14 @@ def largest_batch(machine: Machine, tfhe: TfheSet) -> int:
 class Point:
     """How a machine bootstraps.
 
-    batch: ciphertexts of a core. issue_cycles: between two ciphertexts in a core. period_s: n
-    iterations of the batch. switch_s: a key switch of one ciphertext. epoch_s: the period, or the
-    key switches of an epoch if they take longer. throughput: bootstrappings a second of the chip.
-    latency_s: from the start of an epoch to its last result. bound: what an iteration waits for.
+    batch: ciphertexts of a core.
+    issue_cycles: between two ciphertexts in a core.
+    period_s: n iterations of the batch.
+    switch_s: a key switch of one ciphertext.
+    epoch_s: the period, or the key switches of an epoch if they take longer.
+    throughput: bootstrappings a second of the chip.
+    latency_s: from the start of an epoch to its last result.
+    bound: what an iteration waits for.
     """
 
     batch: int

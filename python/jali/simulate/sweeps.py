@@ -103,8 +103,9 @@ def sweep(
 ) -> Iterator[Point]:
     """Simulates a program on a machine with each of the sets of values. `ciphertexts` is of the
     program, all other names are of the machine.
-    progress: is called with (points done, points). Raises InvalidArgument for ciphertexts of a
-        program that has a number of its own.
+    progress: is called with (points done, points).
+
+    Raises InvalidArgument for ciphertexts of a program that has a number of its own.
     """
     for done, values in enumerate(points, 1):
         changed = machine.changed({k: v for k, v in values.items() if k != CIPHERTEXTS})

@@ -243,31 +243,31 @@ class EncryptedArray(Shaped):
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def nand(self, other: EncryptedArray) -> EncryptedArray:
-        """The gate NAND, of bits."""
+        """not (x and y), of bits. other: bits of a shape that fits."""
         return self._bit_gate("nand", other)
 
     def nor(self, other: EncryptedArray) -> EncryptedArray:
-        """The gate NOR, of bits."""
+        """not (x or y), of bits. other: bits of a shape that fits."""
         return self._bit_gate("nor", other)
 
     def xnor(self, other: EncryptedArray) -> EncryptedArray:
-        """The gate XNOR, of bits."""
+        """x == y, of bits. other: bits of a shape that fits."""
         return self._bit_gate("xnor", other)
 
     def andny(self, other: EncryptedArray) -> EncryptedArray:
-        """(not x) and y, of bits."""
+        """(not x) and y, of bits. other: bits of a shape that fits."""
         return self._bit_gate("andny", other)
 
     def andyn(self, other: EncryptedArray) -> EncryptedArray:
-        """x and (not y), of bits."""
+        """x and (not y), of bits. other: bits of a shape that fits."""
         return self._bit_gate("andyn", other)
 
     def orny(self, other: EncryptedArray) -> EncryptedArray:
-        """(not x) or y, of bits."""
+        """(not x) or y, of bits. other: bits of a shape that fits."""
         return self._bit_gate("orny", other)
 
     def oryn(self, other: EncryptedArray) -> EncryptedArray:
-        """x or (not y), of bits."""
+        """x or (not y), of bits. other: bits of a shape that fits."""
         return self._bit_gate("oryn", other)
 
     def _bit_gate(self, name: str, other: Any) -> EncryptedArray:

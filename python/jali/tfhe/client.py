@@ -159,8 +159,9 @@ class Client(metaclass=Answering):
         """Encrypt whole numbers from 0 to 2^bits - 1, bits from 1 to 64, as digits of message_bits
         bits.
 
-        values: of any shape, which the ciphertext has, too. Raises InvalidArgument for numbers that
-            do not fit.
+        values: of any shape, which the ciphertext has, too.
+
+        Raises InvalidArgument for numbers that do not fit.
         """
         words = numbers.digits(values, bits, self.params, signed=False)
         return self._core.encrypt(words.reshape(-1), list(words.shape), int(bits))
@@ -169,8 +170,9 @@ class Client(metaclass=Answering):
         """Encrypt whole numbers from -2^(bits-1) to 2^(bits-1) - 1, bits from 1 to 64, in two's
         complement.
 
-        values: of any shape, which the ciphertext has, too. Raises InvalidArgument for numbers that
-            do not fit.
+        values: of any shape, which the ciphertext has, too.
+
+        Raises InvalidArgument for numbers that do not fit.
         """
         words = numbers.digits(values, bits, self.params, signed=True)
         return self._core.encrypt(words.reshape(-1), list(words.shape), int(bits), is_signed=True)

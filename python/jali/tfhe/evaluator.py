@@ -191,7 +191,9 @@ class Evaluator(metaclass=Answering):
         """Numbers that anybody can read, as an array that operations take: whole numbers below
         2^(message_bits + carry_bits).
 
-        values: of any shape. Raises InvalidArgument for numbers that do not fit.
+        values: of any shape.
+
+        Raises InvalidArgument for numbers that do not fit.
         """
         bits = self.params.message_bits + self.params.carry_bits
         array = whole_numbers(
@@ -210,8 +212,10 @@ class Evaluator(metaclass=Answering):
         They hide nothing, also in the bytes that are sent. Where an operator takes clear numbers,
         give it those themselves: that costs fewer look-ups.
 
-        values: of any shape, which the result has, too. Raises InvalidArgument for numbers that do
-        not fit, and for parameters that are not those of integers.
+        values: of any shape, which the result has, too.
+
+        Raises InvalidArgument for numbers that do not fit, and for parameters that are not those of
+        integers.
 
             prices = server.clear_uint([120, 80, 200], bits=8)
             server.read(prices, choice)  # the price that an encrypted number chooses
@@ -221,8 +225,10 @@ class Evaluator(metaclass=Answering):
     def clear_int(self, values: npt.ArrayLike, bits: int) -> EncryptedIntegers:
         """Whole numbers from -2^(bits-1) to 2^(bits-1) - 1 that anybody can read, as clear_uint.
 
-        values: of any shape, which the result has, too. Raises InvalidArgument for numbers that do
-        not fit, and for parameters that are not those of integers.
+        values: of any shape, which the result has, too.
+
+        Raises InvalidArgument for numbers that do not fit, and for parameters that are not those of
+        integers.
         """
         return self._clear_integers(values, bits, signed=True)
 
@@ -284,8 +290,8 @@ class Evaluator(metaclass=Answering):
         """Sums with whole weights, which may be negative: weights @ x along the last axis, plus
         constants. It costs no bootstrapping.
 
-        weights: of shape (rows, columns), or (columns,) for one sum. x: of shape (..., columns).
-            The result has the shape (..., rows), or (...).
+        weights: of shape (rows, columns), or (columns,) for one sum.
+        x: of shape (..., columns). The result has the shape (..., rows), or (...).
         constants: one for every sum, or one for each row.
         largest: your promise that every sum lies from 0 to this number. None takes the worst case
             of the operands, and refuses if it has no room. Add a constant if sums may be negative,

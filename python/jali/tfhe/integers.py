@@ -166,6 +166,8 @@ class EncryptedIntegers(Shaped):
         """Quotient and remainder. If the divisor is 0, they are the largest number of the type and
         the dividend.
 
+        other: the divisor, encrypted or clear.
+        reversed_: whether ``other``, in the clear, is the dividend instead.
         truncate: whether the quotient is rounded towards 0, as C does it, and not down, as Python
             does.
         """
@@ -206,15 +208,18 @@ class EncryptedIntegers(Shaped):
         return self._made(both[0], x.shape), self._made(both[1], x.shape)
 
     def add_overflow(self, other: Any) -> tuple[EncryptedIntegers, EncryptedIntegers]:
-        """The sum modulo 2^bits, and whether the true one is no number of the type."""
+        """The sum with ``other`` modulo 2^bits, and whether the true one is no number of the
+        type."""
         return self._overflowing("add", other)
 
     def subtract_overflow(self, other: Any) -> tuple[EncryptedIntegers, EncryptedIntegers]:
-        """The difference modulo 2^bits, and whether the true one is no number of the type."""
+        """The difference with ``other`` modulo 2^bits, and whether the true one is no number of the
+        type."""
         return self._overflowing("subtract", other)
 
     def multiply_overflow(self, other: Any) -> tuple[EncryptedIntegers, EncryptedIntegers]:
-        """The product modulo 2^bits, and whether the true one is no number of the type."""
+        """The product with ``other`` modulo 2^bits, and whether the true one is no number of the
+        type."""
         return self._overflowing("multiply", other)
 
     def _moved(self, name: str, amount: Any) -> EncryptedIntegers:
@@ -256,7 +261,7 @@ class EncryptedIntegers(Shaped):
         return self._moved("rotate_left", amount)
 
     def rotate_right(self, amount: Any) -> EncryptedIntegers:
-        """The bits rotated to the right."""
+        """The bits rotated to the right, by an amount as of ``rotate_left``."""
         return self._moved("rotate_right", amount)
 
     # --- comparisons ----------------------------------------------------------------------------
@@ -282,11 +287,11 @@ class EncryptedIntegers(Shaped):
     __hash__ = object.__hash__
 
     def minimum(self, other: Any) -> EncryptedIntegers:
-        """The smaller of each pair."""
+        """The smaller of each pair of a number and one of ``other``, encrypted or clear."""
         return self._binary("minimum", other)
 
     def maximum(self, other: Any) -> EncryptedIntegers:
-        """The larger of each pair."""
+        """The larger of each pair of a number and one of ``other``, encrypted or clear."""
         return self._binary("maximum", other)
 
     # --- bits and types -------------------------------------------------------------------------
@@ -304,8 +309,9 @@ class EncryptedIntegers(Shaped):
         return self._made(self._core.unary("ilog2", self._ct), self.shape)
 
     def astype(self, kind: Any) -> EncryptedIntegers:
-        """As another type, such as "uint8", numpy.int32 or "int5": modulo 2^bits, or with the sign
-        extended. As "bool": x != 0.
+        """The numbers as another type: modulo 2^bits, or with the sign extended.
+
+        kind: such as "uint8", numpy.int32 or "int5". "bool" is x != 0.
 
         Raises Unsupported for types that are none of integers.
         """
@@ -409,7 +415,10 @@ class EncryptedIntegers(Shaped):
     __matmul__ = dot
 
     def sort(self, axis: int | None = -1, *, descending: bool = False) -> EncryptedIntegers:
-        """Sorted along an axis, as a new array; None sorts all elements into one axis."""
+        """Sorted along an axis, as a new array; None sorts all elements into one axis.
+
+        descending: whether the largest comes first.
+        """
         if axis is None:
             return self.ravel().sort(descending=descending)
         x, shape, length = self._rows(axis)

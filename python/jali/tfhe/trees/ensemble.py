@@ -94,8 +94,9 @@ def answered(question: Question, column: Floats) -> npt.NDArray[np.bool_]:
 class Tree:
     """A tree by nodes, of which 0 is the root, and a child comes behind its parent.
 
-    question: of each node, -1 for a leaf. no, yes: its children. scores: to which scores the leaves
-        add.
+    question: of each node, -1 for a leaf.
+    no, yes: its children.
+    scores: to which scores the leaves add.
     values: (nodes, scores), at leaves.
     """
 
@@ -126,11 +127,11 @@ class Tree:
 class Head:
     """What becomes of the sums at the client.
 
-    divisor: of every sum. complement: whether the first class has what the other classes leave of
-        1.
+    divisor: of every sum.
+    complement: whether the first class has what the other classes leave of 1.
     link: "identity", "sigmoid", "softmax", "exp", "square" (x |x|) or "isolation" (-2^-x); `factor`
-        times the score goes into it, and `offset` is taken off its result. pair: whether a
-        probability p is given as (1 - p, p).
+        times the score goes into it, and `offset` is taken off its result.
+    pair: whether a probability p is given as (1 - p, p).
     flat: whether a single score is given without an axis of its own.
     rule: how a label follows: "none", "first" of the largest, "above" 0, "from" 0 on, or "anomaly",
         which is below 0.
@@ -208,8 +209,9 @@ class Head:
 class Ensemble:
     """A model. Score c is base[c] and the sum of what the trees' leaves have for it.
 
-    features: of a row. compared_as: "float32" or "float64", to what numbers of a row are rounded
-        before they are compared.
+    features: of a row.
+    compared_as: "float32" or "float64", to what numbers of a row are rounded before they are
+        compared.
     missing, infinite: whether a row may have NaN, or infinities.
     classes: names, for labels; empty if there are none.
     names: of the features, as texts; empty if they have none.

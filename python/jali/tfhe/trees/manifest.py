@@ -33,12 +33,12 @@ _NO_RESULTS = "results are finite numbers, one or several of each row: give what
 class Manifest:
     """See the module.
 
-    columns: (question, value): what is encrypted of a row, 0 or `value` for each answer. parts: how
-        many of the columns each ciphertext holds.
+    columns: (question, value): what is encrypted of a row, 0 or `value` for each answer.
+    parts: how many of the columns each ciphertext holds.
     rows: how many rows a ciphertext holds at most.
     outputs: of each number of a result, its score and by which power of two it counts. Score c is
-        base[c] and step[c] times the sum. errors: how far it may be from that of the model's
-        leaves.
+        base[c] and step[c] times the sum.
+    errors: how far it may be from that of the model's leaves.
     features, compared_as, missing, infinite, classes, names, head: as of Ensemble.
     """
 

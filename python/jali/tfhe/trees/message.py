@@ -22,10 +22,12 @@ MAX_BYTES = 1 << 31
 class Message:
     """Encrypted answers or results.
 
-    program: the fingerprint of the manifest. examples: how many rows. single: whether the axis of
-        the rows is left out at decryption.
+    program: the fingerprint of the manifest.
+    examples: how many rows.
+    single: whether the axis of the rows is left out at decryption.
     chunks: for every manifest.rows rows, the ciphertexts of the manifest's parts, or the one of the
-        results. is_reply: whether they are results.
+        results.
+    is_reply: whether they are results.
     """
 
     program: str

@@ -55,11 +55,13 @@ _SECONDS = {
 class Summary:
     """What a row costs. ``print`` shows it.
 
-    look_ups: of a row. waves: how many of them follow each other at least. seconds: of a row on the
-        server, measured for some look-ups on `device`.
-    request, reply: bytes for a row, of many in one message. keys: bytes of public keys, sent once.
-    memory: bytes of ciphertexts that the server keeps for a row. error: how far a result may be
-        from the sum of the model's leaves.
+    look_ups: of a row.
+    waves: how many of them follow each other at least.
+    seconds: of a row on the server, measured for some look-ups on `device`.
+    request, reply: bytes for a row, of many in one message.
+    keys: bytes of public keys, sent once.
+    memory: bytes of ciphertexts that the server keeps for a row.
+    error: how far a result may be from the sum of the model's leaves.
     """
 
     device: str
@@ -97,9 +99,12 @@ class Summary:
 class Program:
     """What ``compile``, and jali.compile for trees, return.
 
-    ensemble: the model. plan: its sums and look-ups. manifest: what the client needs. bits,
-    split_sums: as of compile. every_question: whether the client encrypts the answers to all
-        questions, also those that no tree asks.
+    ensemble: the model.
+    plan: its sums and look-ups.
+    manifest: what the client needs.
+    bits, split_sums: as of compile.
+    every_question: whether the client encrypts the answers to all questions, also those that no
+        tree asks.
     """
 
     ensemble: Ensemble

@@ -1,0 +1,103 @@
+"""Docstrings have a line for each argument and field, and those of public functions name every
+argument."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import jali
+from jali import authenticated, ckks, device, tfhe
+
+PACKAGE = Path(jali.__file__).resolve().parent
+FIELD = re.compile(r"^(\w+(?:, \w+)*): ")
+INNER = re.compile(r"[.)] (?:[a-z_]+)(?:, [a-z_]+)*: ")
+#: Sentences with a colon, and what values of a field stand for.
+PROSE = {"View"}
+MODULES = (ckks, ckks.explicit, ckks.functions, tfhe, device, authenticated)
+
+
+def run_in(text: str) -> list[str]:
+    """The lines of a docstring that hold a second field, or what is raised, behind a field."""
+    found, in_field = [], False
+    for line in text.splitlines():
+        starts = FIELD.match(line) is not None
+        in_field = starts or (in_field and line.startswith("    "))
+        if in_field and (INNER.search(line) or re.search(r"(^ *|[.)] )Raises ", line)):
+            found.append(line.strip())
+    return found
+
+
+def docstrings() -> Iterator[tuple[str, str]]:
+    """(where, text) of the package's docstrings."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if "compiler" in path.relative_to(PACKAGE).parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+                name = getattr(node, "name", "module")
+                text = ast.get_docstring(node)
+                if text and name not in PROSE:
+                    yield f"{path.relative_to(PACKAGE)}: {name}", text
+
+
+def test_every_field_has_a_line() -> None:
+    found = [f"{where}: {line}" for where, text in docstrings() for line in run_in(text)]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "bad"),
+    [
+        ("steps: of its loop. compute: from both operands.", True),
+        ("values: of any shape. Raises InvalidArgument for others.", True),
+        ("gap: how far the largest is above all\n    others. error: how near it is.", True),
+        ("gap: how far.\nerror: how near, as of ``sign``: absolute.", False),
+        ("count: a number.\n\nRaises InvalidArgument for others.", False),
+    ],
+)
+def test_fields_that_run_on_are_found(text: str, bad: bool) -> None:
+    assert bool(run_in(text)) == bad
+
+
+def public() -> Iterator[tuple[str, Any, str]]:
+    """(name, function, docstring) of public functions and methods; a class's is part of that of its
+    methods."""
+    for module in MODULES:
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if not inspect.isclass(thing):
+                if inspect.isfunction(thing):
+                    yield f"{module.__name__}.{name}", thing, inspect.getdoc(thing) or ""
+                continue
+            for inner, method in vars(thing).items():
+                method = getattr(method, "__func__", method)
+                if inspect.isfunction(method) and not inner.startswith("_"):
+                    text = f"{inspect.getdoc(method)}\n{inspect.getdoc(thing)}"
+                    yield f"{module.__name__}.{name}.{inner}", method, text
+
+
+def test_every_argument_is_explained() -> None:
+    silent = [
+        f"{name}: {argument}"
+        for name, function, text in public()
+        for argument in inspect.signature(function).parameters
+        if argument not in ("self", "cls") and not re.search(rf"\b{argument}\b", text)
+    ]
+    assert len(list(public())) > 100
+    assert not silent, "\n".join(silent)
+
+
+def test_the_docstring_of_compile_fits_on_a_screen() -> None:
+    text = inspect.getdoc(jali.compile) or ""
+    assert len(text.splitlines()) <= 50
+    for argument in inspect.signature(jali.compile).parameters:
+        assert re.search(rf"^{argument}: ", text, flags=re.MULTILINE), argument
+    (guide,) = re.findall(r"docs/how-to/[\w-]+\.md", text)
+    assert (PACKAGE.parents[1] / guide).is_file()
