@@ -83,8 +83,8 @@ int run(int log_n, double precision, std::size_t batch, params::BootstrapOrder o
   const double slot = std::sqrt(static_cast<double>(n) / 2);
   const double sum = raise_first ? slot : 1;
   double entry = 0;  // the scale at level 0
-  std::vector<double>
-      whole;  // the integers I of the raised coefficients I + D m / q_0, where D is `entry`
+  // The integers I of the raised coefficients I + D m / q_0, where D is `entry`.
+  std::vector<double> whole;
   const auto show = [&](const char* stage, double measured, double predicted) {
     std::printf("%-24s %10.2f %10.2f\n", stage, -std::log2(measured), -std::log2(predicted));
   };

@@ -33,8 +33,8 @@ TEST(Primes, LargeKnownCases) {
                           341550071728321u, 3825123056546413051u}) {
     EXPECT_FALSE(is_prime(n));
   }
-  EXPECT_FALSE(
-      is_prime(std::uint64_t{4294967291} * 4294967279u));  // the two largest primes below 2^32
+  // The two largest primes below 2^32.
+  EXPECT_FALSE(is_prime(std::uint64_t{4294967291} * 4294967279u));
 }
 
 TEST(Primes, StreamsAreCompleteAndOrdered) {

@@ -134,8 +134,8 @@ TEST_P(CrossEmbedding, AnyResiduesToSlots) {
 
 TEST_P(CrossEmbedding, ManyLimbsToSlots) {
   if (n() > 1024) return;
-  const auto limbs =
-      static_cast<std::size_t>(960 / word_prime_bits(word()));  // doubles hold 2^1024
+  // Doubles hold 2^1024.
+  const auto limbs = static_cast<std::size_t>(960 / word_prime_bits(word()));
   const Engines engines({word(), n(), primes_for(word(), n(), limbs), 1, ""});
   Block x(engines.config(), range(0, limbs), 1);
   expect_slots(engines, x.random(rng_), "random");

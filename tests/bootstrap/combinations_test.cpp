@@ -115,8 +115,8 @@ TEST_P(DrawnCombinations, AreRightOrRefusedBeforeAnyKey) {
       const int target = d.one_in(2) ? -1 : d.in(lowest, most);
       const int from = d.one_in(2) ? lowest : d.in(lowest, params->depth());
       const std::size_t batch = d.one_in(4) ? 2 : 1;
-      const double own =
-          d.one_in(4) ? 0.01 * d.in(60, 120) : 1;  // a scale that is not the canonical one
+      // A scale that is not the canonical one.
+      const double own = d.one_in(4) ? 0.01 * d.in(60, 120) : 1;
       const double scale = own * params->scale(from);
       const double asked = times == c.request.iterations && own == 1 ? c.request.precision_bits : 0;
       const std::size_t slots = batch << options.log_slots;

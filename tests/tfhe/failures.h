@@ -26,8 +26,8 @@ struct Amplified {
   tfhe::ParamsPtr params;
   double bits = 5;  // look-ups fail with a probability of about 2^-bits
   std::size_t count = 2048, keys = 8;  // look-ups with each of so many keys
-  std::shared_ptr<const backend::TfheClientOps> client =
-      nullptr;  // makes the keys; null: one CPU thread
+  /// Makes the keys; null: one CPU thread.
+  std::shared_ptr<const backend::TfheClientOps> client = nullptr;
 };
 
 /// The share of a rotation's transform in the noise of a result. The formulas have an upper bound

@@ -29,8 +29,8 @@ namespace jali::backend {
 
 /// Look-up tables: accumulators that a blind rotation begins with.
 struct TableView {
-  const void* data =
-      nullptr;  // `count` polynomials of N words, or, if they are encrypted, GLWE ciphertexts
+  /// `count` polynomials of N words, or, if they are encrypted, GLWE ciphertexts.
+  const void* data = nullptr;
   std::size_t count = 0;
   bool encrypted = false;
   /// For each input which table it takes, below `count`; empty: all take the first.

@@ -93,8 +93,8 @@ class NewFile {
 fs::path resolved(fs::path path) {
   std::error_code error;
   for (int links = 0; links < 40 && fs::is_symlink(path, error); ++links) {
-    path =
-        path.parent_path() / fs::read_symlink(path, error);  // an absolute link replaces the folder
+    // An absolute link replaces the folder.
+    path = path.parent_path() / fs::read_symlink(path, error);
     if (error) break;
   }
   return path;

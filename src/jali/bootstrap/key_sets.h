@@ -36,8 +36,8 @@ KeySet keys_within(const std::vector<KeySet>& sets, std::size_t memory);
 
 /// Which of the sets is made: the one of all keys, or another.
 struct KeyChoice {
-  bool fewest =
-      false;  // the first; further rotations are then composed of rotations by powers of two
+  /// The set of the fewest keys; further rotations are then composed of rotations by powers of two.
+  bool fewest = false;
   std::optional<std::size_t> memory{};  // the fastest of at most so many bytes
 };
 

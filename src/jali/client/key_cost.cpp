@@ -14,8 +14,8 @@ namespace jali::client {
 
 namespace {
 
-constexpr double kMadeASecond =
-    200e6;  // bytes, by one thread of a server's CPU: measured were 190 to 260 MB
+// Bytes, by one thread of a server's CPU: measured were 190 to 260 MB.
+constexpr double kMadeASecond = 200e6;
 
 /// The bytes in memory of one switching key, with 64 bits everywhere.
 std::uint64_t switch_key_bytes(const rlwe::Params& params, int level) {

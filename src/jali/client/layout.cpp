@@ -139,8 +139,8 @@ void each_address(const Layout& layout, const Visit& visit) {
 // the last plane has not all of its channels.
 bool may_meet(const Grid& grid, std::span<const std::uint64_t> sizes) {
   using Carry = std::int64_t;
-  const Carry planes =
-      static_cast<Carry>((grid.channels - 1) / grid.cell);  // the largest difference
+  // The largest difference.
+  const Carry planes = static_cast<Carry>((grid.channels - 1) / grid.cell);
   const std::uint64_t fine = grid.channels == 1 ? 0 : grid.gap - 1;
   const auto widest = [&](std::size_t axis) {
     return static_cast<Carry>((grid.sizes[axis] - 1) * grid.gap + fine);

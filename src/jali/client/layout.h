@@ -32,13 +32,13 @@ struct Layout {
   Kind kind = Kind::grid;
   std::uint64_t slots = 1;  // of one lane, a power of two
   std::vector<std::uint64_t> shape;  // of the array as it is laid
-  std::uint64_t period =
-      1;  // of grid and repeated: a power of two, after which one ciphertext repeats
+  /// Of grid and repeated: a power of two, after which one ciphertext repeats.
+  std::uint64_t period = 1;
   std::uint64_t gap = 1;  // of grid
   std::vector<std::uint64_t> grid;  // of grid: the sizes on which all axes but the first lie
   std::uint64_t width = 1, count = 1;  // of repeated and skewed, powers of two
-  std::vector<std::int32_t>
-      table;  // of gathered: (ciphertexts, slots), the index of a number, or -1 for zero
+  /// Of gathered: (ciphertexts, slots), the index of a number, or -1 for zero.
+  std::vector<std::int32_t> table;
 
   /// How many numbers the array has.
   std::uint64_t size() const;

@@ -72,8 +72,8 @@ enum class BootstrapKeys : std::uint8_t {
   none = 0,
   all = 1,  // those for the fewest key switchings
   fewest = 2,  // the fewest keys
-  within =
-      3,  // the fastest of so many bytes in a server's memory, without the rotations of the program
+  /// The fastest of so many bytes in a server's memory, without the rotations of the program.
+  within = 3,
 };
 
 /// The keys that a program uses.

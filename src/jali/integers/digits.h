@@ -93,8 +93,8 @@ struct Operand {
 };
 struct Run {
   std::span<const Operand> operands;
-  std::span<const std::uint8_t>
-      clear;  // of each lane, one after the other, the circuit's clear digits
+  /// Of each lane, one after the other, the circuit's clear digits.
+  std::span<const std::uint8_t> clear;
   std::size_t lanes = 0;
 };
 

@@ -8,8 +8,8 @@ void split(Wide number, IntegerType type, int m, std::span<std::uint8_t> digits)
   const int count = type.digits(m);
   for (int i = 0; i < count; ++i) {
     const int mask = (1 << type.digit_bits(i, m)) - 1;
-    const int shift =
-        std::min(i * m, 127);  // a type inside a circuit may have more bits than a Wide
+    // A type inside a circuit may have more bits than a Wide.
+    const int shift = std::min(i * m, 127);
     digits[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>((number >> shift) & mask);
   }
 }

@@ -19,8 +19,8 @@ namespace jali::tfhe {
 /// one ciphertext each.
 struct Layout {
   std::vector<std::uint32_t> shape;  // of the array, in C order; no axis stands for one element
-  std::uint8_t bits =
-      0;  // of integers, whose digits of message_bits lie together, the lowest first; 0: messages
+  /// Of integers, whose digits of message_bits lie together, the lowest first; 0: messages.
+  std::uint8_t bits = 0;
   bool is_signed = false;
 
   /// Ciphertexts of one element.

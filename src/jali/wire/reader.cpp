@@ -24,8 +24,8 @@ std::span<const std::uint8_t> Reader::raw(std::uint64_t count) {
     fail("it needs " + std::to_string(count) + " more bytes, " + std::to_string(remaining()) +
          " are left");
   }
-  const auto size =
-      checked_cast<std::size_t, LimitExceeded>(count);  // a stream may have 2^32 bytes
+  // A stream may have 2^32 bytes.
+  const auto size = checked_cast<std::size_t, LimitExceeded>(count);
   if (stream_ != nullptr) return stream_->next(size);
   const auto out = rest_.first(size);
   rest_ = rest_.subspan(size);

@@ -406,12 +406,12 @@ class CudaTfhe final : public TfheOps {
   int multiprocessors_ = 0;
   bool fast_ = false;  // blind_rotation.cuh serves the configuration
   cuda::ClusterKey clusters_;
-  std::unique_ptr<const cuda::ExactRotation>
-      exact_;  // of the transform "ntt": then it takes every rotation
+  // Of the transform "ntt", which then takes every rotation.
+  std::unique_ptr<const cuda::ExactRotation> exact_;
   std::size_t cluster_batch_ = 0;  // larger batches take the kernel for many ciphertexts
   std::optional<device::cuda::Branch> branch_;  // if the rotation takes summed keys
-  std::size_t summed_wave_ =
-      0;  // if that kernel takes summed keys: how many ciphertexts it rotates at once
+  // If that kernel takes summed keys: how many ciphertexts it rotates at once.
+  std::size_t summed_wave_ = 0;
 };
 
 }  // namespace

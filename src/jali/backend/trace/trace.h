@@ -73,19 +73,19 @@ struct KeyLayout {
 struct Record {
   std::string op;  // its name in its table
   std::uint64_t start = 0;  // how many operations of the trace began before it
-  std::uint64_t thread =
-      0;  // that called it: threads are numbered in the order of their first operation
+  /// The thread that called it; threads are numbered in the order of their first operation.
+  std::uint64_t thread = 0;
   trace::Shape shape;
   std::vector<Extent> reads;
   std::vector<Extent> writes;
   std::uint64_t bytes_read = 0;  // sum of reads: each operand once, no intermediates
   std::uint64_t bytes_written = 0;  // sum of writes
-  std::uint64_t mults =
-      0;  // multiplications modulo primes or, in TFHE, 2^w, by the formulas of cost.h
+  /// Multiplications modulo primes or, in TFHE, 2^w, by the formulas of cost.h.
+  std::uint64_t mults = 0;
   std::uint64_t stream_bytes = 0;  // of ChaCha20 that sampling cannot do without
   std::uint64_t complex_butterflies = 0;  // of transforms in complex doubles: the embedding, TFHE
-  std::uint64_t complex_products =
-      0;  // of complex doubles, added to sums: TFHE's external products
+  /// Of complex doubles, added to sums: TFHE's external products.
+  std::uint64_t complex_products = 0;
   double seconds = 0;  // wall time of the call
 };
 

@@ -177,8 +177,8 @@ BaseConversionPlan<W>::BaseConversionPlan(const Stream& stream, const Config& co
       }
       const std::uint64_t d = product(digit, mod);
       m.push_back(static_cast<typename W::Stored>(mod.neg(d)));
-      const std::uint64_t inverse =
-          mod.inverse(d);  // 0 if t is a prime of the digit, and not used then
+      // 0 if t is a prime of the digit, and not used then.
+      const std::uint64_t inverse = mod.inverse(d);
       keeps.push_back(make_factor<W>(mod.mul(inverse, product(multiply, mod)), mod.value()));
       divides.push_back(make_factor<W>(mod.neg(inverse), mod.value()));
     }

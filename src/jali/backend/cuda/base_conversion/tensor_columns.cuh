@@ -24,8 +24,8 @@ struct Layout {
   static __device__ constexpr unsigned in_single(unsigned unit, unsigned e) {
     return unit * 16 + (((e >> 1) ^ ((unit & 2) << 1)) << 1) + (e & 1);
   }
-  static constexpr unsigned kExchange =
-      kTile + kTile / 16 - 8;  // words: four targets on different banks
+  // Words: four targets on different banks.
+  static constexpr unsigned kExchange = kTile + kTile / 16 - 8;
   // Of four targets: twiddles, operands of the product, the targets; three of them, as threads of a
   // team may be a barrier apart.
   static constexpr unsigned kRow = (2u << kM) + 4;  // words: twiddles of a target

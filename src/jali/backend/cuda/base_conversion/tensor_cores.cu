@@ -128,8 +128,8 @@ __global__ void __launch_bounds__(kTeams* Layout<kM, kX, kQuads>::kTeam, 1)
     }
   };
   if (group < groups) fetch(group, ahead, prime_of(group));
-  auto* const inverse =
-      reinterpret_cast<double*>(words + L::columns(planes));  // until the first exchange
+  // Until the first exchange.
+  auto* const inverse = reinterpret_cast<double*>(words + L::columns(planes));
   if (threadIdx.x < count) inverse[threadIdx.x] = reciprocal[begin + threadIdx.x];
   after_predecessor();
   const std::uint64_t policy = storing_policy(stay);

@@ -20,8 +20,8 @@ struct alignas(16) Target {
 
 /// Groups of four targets of each digit and the matrix of bytes, by value and on the device.
 struct TensorTable {
-  const std::uint32_t* fragments =
-      nullptr;  // [group][two quads][lane][2 x 2] words of the operands
+  /// [group][two quads][lane][2 x 2] words of the operands.
+  const std::uint32_t* fragments = nullptr;
   const Target* targets = nullptr;  // [group][4]
   unsigned splits = 1;  // blocks among which the groups of a digit are shared
   std::uint16_t first[kMaxTensorDigits] = {}, groups[kMaxTensorDigits] = {};

@@ -112,8 +112,8 @@ __global__ void __launch_bounds__(kMostThreads) rotate_kernel(const __grid_const
   for (int j = 1; j <= a.levels; ++j)
     added += Acc{1} << (kAccBits - j * a.base_log + a.base_log - 1);
   const Acc mask = (Acc{1} << a.base_log) - 1, half_base = Acc{1} << (a.base_log - 1);
-  const Acc down =
-      kAccBits == 32 && a.levels * a.base_log < 32 ? 1 : 0;  // ties of odd coefficients: see Cut
+  // Ties of odd coefficients: see Cut.
+  const Acc down = kAccBits == 32 && a.levels * a.base_log < 32 ? 1 : 0;
   after_predecessor();
 
   for (std::size_t ciphertext = blockIdx.x; ciphertext < a.call.count; ciphertext += gridDim.x) {

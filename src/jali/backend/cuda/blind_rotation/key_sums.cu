@@ -44,13 +44,13 @@ __global__ void __launch_bounds__(kSumThreads) sum_kernel(const __grid_constant_
   const unsigned step = a.call.first + blockIdx.z;
   const unsigned row = entry / a.k1, column = entry % a.k1, reversed = reversed6(low);
   const bool mine = row < a.rows;
-  const unsigned exponent =
-      1 + 4 * (__brev(p - low) >> (33 - a.log_n));  // of the block's first point
+  // Of the block's first point.
+  const unsigned exponent = 1 + 4 * (__brev(p - low) >> (33 - a.log_n));
 
   double2 v[units + 1];
   const double2* const key = a.call.key + (mine ? a.key.place(step, row, 0, column, p) : 0);
-  const std::size_t stride =
-      static_cast<std::size_t>(a.k1) * a.k1 * a.key.part;  // from one unit to the next
+  // From one unit to the next.
+  const std::size_t stride = static_cast<std::size_t>(a.k1) * a.k1 * a.key.part;
 #pragma unroll
   for (unsigned u = 1; u <= units; ++u) v[u] = key[(u - 1) * stride];
   const std::size_t to =

@@ -99,8 +99,8 @@ JALI_HD u32 correction(double mean, long long sum) {
 #ifdef __CUDA_ARCH__
   const double x = __dadd_rn(__dmul_rn(mean, static_cast<double>(sum)), 0.5);
 #else
-  const double x =
-      mean * static_cast<double>(sum) + 0.5;  // the house compiles with -ffp-contract=off
+  // Two roundings: the library is compiled with -ffp-contract=off.
+  const double x = mean * static_cast<double>(sum) + 0.5;
 #endif
   return static_cast<u32>(static_cast<long long>(floor(x)));
 }

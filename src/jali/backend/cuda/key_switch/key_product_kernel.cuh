@@ -149,8 +149,8 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
       (static_cast<std::size_t>(target) * batch + row +
        (kThen == Then::meets ? 0 : static_cast<std::size_t>(split)) * s.targets.count * batch)
       << s.log_n;
-  constexpr bool kStaged =
-      !kDirect;  // converted digits come to shared memory by asynchronous copies
+  // Converted digits come to shared memory by asynchronous copies.
+  constexpr bool kStaged = !kDirect;
   const std::size_t digit_size = (static_cast<std::size_t>(s.targets.count) * s.rows) << s.log_n;
   const auto slot = [&](unsigned j) { return reinterpret_cast<R*>(memory) + j * T::kPadded; };
   const std::uint64_t policy = streaming_policy(batch == 1), last = streaming_policy(true);

@@ -44,8 +44,8 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads)
         [&](int e) { return first + T::template offset<0>(e); },
         [&](int e, typename W::R v) { x[e] = v; });
   } else {
-    t.template each<0>(
-        [&](int e, unsigned at) { x[e] = W::load(__ldcs(in + at)); });  // the last time
+    // `in` is read for the last time.
+    t.template each<0>([&](int e, unsigned at) { x[e] = W::load(__ldcs(in + at)); });
   }
   t.run(x);
   t.template put<T::kLast>(x);

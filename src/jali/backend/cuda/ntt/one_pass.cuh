@@ -77,8 +77,8 @@ struct RowShape {
   /// anything else, as [kAlike] of the table's first, [stage][2^kTree] of the last group's (the
   /// first of each block of 2^kLeaf), and the stages between as in a table of 2^kTree.
   static constexpr bool kFetches = kComputed && kLogC > 0 && kHeld == 4;
-  static constexpr int kTree =
-      start(kLast) - kLogC;  // log2 of the tile's blocks where the last group begins
+  // log2 of the tile's blocks where the last group begins.
+  static constexpr int kTree = start(kLast) - kLogC;
   static constexpr int kBetween = kAlike + (kLeaf << kTree);
   static constexpr std::size_t kTwiddles = (kBarrier + (kLogC > 0 ? 8 : 0) + 15) / 16 * 16;
   static constexpr std::size_t kBytes =
