@@ -110,6 +110,29 @@ def test_a_row_in_another_order_is_refused(world: World) -> None:
             entrance(row[::-1])
     with pytest.raises(jali.InvalidArgument, match="in another order"):
         world.trees.client().encrypt(row[::-1])
+    rows = [world.table.iloc[0], world.table.iloc[1]]
+    client.encrypt(rows)
+    with pytest.raises(jali.InvalidArgument, match=r"in another order.*row\[list"):
+        client.encrypt([rows[0], rows[1][::-1]])
+
+
+def test_a_part_of_a_column_is_no_row(world: World) -> None:
+    for entrance in (world.program.client().encrypt, world.trees.client().encrypt):
+        for part in (world.table["age"][:3], world.table["age"][5:8]):
+            with pytest.raises(jali.InvalidArgument, match="it lacks age, income"):
+                entrance(part)
+
+
+def test_records_are_refused_with_what_converts_them(world: World) -> None:
+    from numpy.lib import recfunctions
+
+    records, client = world.table[:2].to_records(index=False), world.program.client()
+    with pytest.raises(jali.InvalidArgument, match="not records") as error:
+        client.encrypt(records)
+    code = str(error.value).partition("convert them by numpy.lib.")[2]
+    array = eval(code, {"recfunctions": recfunctions, "records": records})
+    np.testing.assert_array_equal(array, world.table[:2])
+    client.encrypt(array)
 
 
 def test_compile_holds_every_table_to_one_order(world: World) -> None:
@@ -164,8 +187,8 @@ def test_series_that_are_no_rows_have_no_names(rng: np.random.Generator) -> None
     program = jali.compile(lambda v: 2 * v, 0.5, calibration=[column, shuffled])
     assert program.manifest.inputs[0].columns == ()
     program.client().encrypt(shuffled)
-    days = pd.Series(rng.uniform(-1, 1, 40), index=[f"day {k}" for k in range(40)])
-    program = jali.compile(lambda v: v.sum(), days[:5], calibration=days.to_numpy().reshape(8, 5))
+    days = pd.Series(rng.uniform(-1, 1, 60), index=[f"day {k}" for k in range(60)])
+    program = jali.compile(lambda v: v.sum(), days[:5], calibration=days.to_numpy().reshape(12, 5))
     assert program.manifest.inputs[0].columns == ()
     program.client().encrypt(days[5:10])
 
@@ -191,6 +214,23 @@ def test_any_names_survive_the_manifest(names: list[Any], rng: np.random.Generat
     with pytest.raises(jali.InvalidArgument, match="in another order") as error:
         client.encrypt(x[:2].iloc[:, ::-1])
     assert str(error.value).isprintable()
+
+
+def test_edges_keep_the_names_of_their_table(rng: np.random.Generator) -> None:
+    from sklearn.tree import DecisionTreeClassifier
+
+    x = table(rng)
+    swapped = x[["income", "age", "height in m"]]
+    edges = trees.quantile_edges(x, 8)
+    with pytest.raises(jali.InvalidArgument, match=r"give table\[list\(edges.names\)\]"):
+        trees.bins(swapped, edges)
+    model = DecisionTreeClassifier(max_depth=2, random_state=0)
+    model.fit(trees.bins(x, edges), x["age"] > 0)
+    program = trees.compile(model, edges=edges)
+    assert np.array_equal(program.simulate(x), program.simulate(x.to_numpy()))
+    for take in (program.simulate, program.clear, program.client().encrypt):
+        with pytest.raises(jali.InvalidArgument, match="in another order"):
+            take(swapped)
 
 
 def test_tables_of_other_libraries() -> None:

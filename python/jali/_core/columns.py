@@ -58,10 +58,15 @@ def check_columns(names: Sequence[str], values: Any, what: str, listed: str) -> 
     of it, a series of pandas. Arrays, and tables whose columns are numbered in their order, are
     taken by their places.
 
+    values: a table, one of its rows, or a list of these.
     names: of the model's columns, as columns_of gives them; empty if nothing is known of them.
     what: the table, in the error.
     listed: code for a list of the names.
     """
+    if names and isinstance(values, (list, tuple)) and values and _labels(values[0])[0]:
+        for one in values:  # rows of a table, or tables
+            check_columns(names, one, what, listed)
+        return
     labels, how = _labels(values)
     given, known = _named(labels), tuple(names)
     if not given or not known or given == known:
@@ -70,9 +75,10 @@ def check_columns(names: Sequence[str], values: Any, what: str, listed: str) -> 
     if len(set(_joined(known))) == len(known) and _joined(given) == _joined(known):
         return
     same = sorted(given) == sorted(known)
-    if not same and (given == numbered(len(given)) or known == numbered(len(known))):
+    if not same and known == numbered(len(known)):
         return
-    if not same and how == "row" and not all(isinstance(x, str) for x in labels):
+    # A table without names is an array. A row without them may be a part of a column.
+    if not same and how != "row" and given == numbered(len(given)):
         return
     if not all(isinstance(x, str) for x in labels):
         of = dict(zip(given, labels, strict=True))

@@ -25,6 +25,10 @@ def checked_examples(
         f"{name} takes an array of numbers, and its rows differ in length: give every example the shape {shape}",
     )
     checks.unmasked(values, f"the numbers of {name}")
+    if array.dtype.names is not None:
+        raise InvalidArgument(
+            f"{name} takes real numbers, not records: convert them by numpy.lib.recfunctions.structured_to_unstructured(records)"
+        )
     if array.dtype.kind not in "biuf":
         raise InvalidArgument(
             f"{name} takes real numbers, not an array of {checks.dtype_text(array)}: convert it, for example by astype(float)"

@@ -89,7 +89,7 @@ class Client:
         Raises InvalidArgument, before anything is encrypted, for other shapes, for tables whose
         columns are others or in another order, and for numbers that the model does not take.
         """
-        self._manifest.check_names(rows)
+        self._manifest.check_names(rows, "client")
         given = table_of(rows)
         single = given.ndim == 1
         numbers = self._manifest.inputs(given[None] if single else given)

@@ -81,9 +81,10 @@ class Manifest:
             )
         return numbers
 
-    def check_names(self, rows: npt.ArrayLike) -> None:
-        """Raises InvalidArgument for a table whose columns are not those of the model, in its order."""
-        check_columns(self.names, rows, "the table", "list(program.manifest.names)")
+    def check_names(self, rows: npt.ArrayLike, owner: str = "program") -> None:
+        """Raises InvalidArgument for a table whose columns are not those of the model, in its order.
+        owner: what has this manifest, in the code of the error."""
+        check_columns(self.names, rows, "the table", f"list({owner}.manifest.names)")
 
     def answers(self, rows: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """The answers (n, questions) for rows (n, features)."""

@@ -6,7 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +25,7 @@ from jali.tfhe.trees.deployment import Deployment
 from jali.tfhe.trees.ensemble import Ensemble, Floats
 from jali.tfhe.trees.manifest import Manifest
 from jali.tfhe.trees.plan import Plan, planned
-from jali.tfhe.trees.questions import checked_edges, unbinned
+from jali.tfhe.trees.questions import checked_edges, names_of, unbinned
 from jali.tfhe.trees.read import ensemble_of
 from jali.tfhe.trees.server import Server
 
@@ -363,7 +363,9 @@ def compiled(
     bits = _bits(precision_bits)
     ensemble = ensemble_of(model, output)
     if edges is not None:
+        names = names_of(edges) or ensemble.names
         ensemble = unbinned(ensemble, checked_edges(edges, ensemble.features))
+        ensemble = replace(ensemble, names=names)
     split = checks.flag(split_sums, "split_sums")
     program = Program.of(ensemble, params, bits, split, edges is not None)
     _warn_of_cost(program, stacklevel + 1)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali._core import checks
+from jali._core.columns import check_columns, columns_of
 from jali._core.console import counted_text
 from jali.errors import InvalidArgument
 from jali.tfhe.trees.ensemble import REFUSED, Ensemble, Floats, Question, Tree
@@ -19,21 +20,37 @@ __all__ = ["bins", "checked_edges", "quantile_edges", "table", "table_of", "unbi
 _NO_TABLE = "rows are no table of real numbers: encode texts and categories as for the fit, and give every row the same length"
 
 
+class Edges(tuple[Floats, ...]):
+    """The edges of every feature. names: of the columns of the table that they divide; empty if it
+    had none."""
+
+    names: tuple[str, ...] = ()
+
+
 def quantile_edges(rows: npt.ArrayLike, bins: int) -> tuple[Floats, ...]:
     """For every feature at most bins - 1 numbers that divide rows (n, features) into parts of about
-    equal size."""
+    equal size. The names of a table's columns are kept: ``bins``, and clients of a program of these
+    edges, refuse tables in another order."""
     checks.whole(bins, 2, "bins must be a whole number of at least 2")
     quantiles = np.quantile(table(rows), np.arange(1, bins) / bins, axis=0)
-    return tuple(np.unique(column) for column in quantiles.T)
+    made = Edges(np.unique(column) for column in quantiles.T)
+    made.names = columns_of(rows)
+    return made
 
 
 def bins(rows: npt.ArrayLike, edges: Sequence[npt.ArrayLike]) -> npt.NDArray[np.int64]:
     """How many of its edges each number of rows (n, features) is above: what a model is fitted on,
     for ``compile`` with edges."""
+    check_columns(names_of(edges), rows, "the table", "list(edges.names)")
     numbers = table(rows)
     of = checked_edges(edges, numbers.shape[1])
     both = zip(numbers.T, of, strict=True)
     return np.stack([np.searchsorted(edge, column, "left") for column, edge in both], axis=1)
+
+
+def names_of(edges: Sequence[npt.ArrayLike]) -> tuple[str, ...]:
+    """The names of the columns that edges divide; empty if they are not known."""
+    return edges.names if isinstance(edges, Edges) else ()
 
 
 def checked_edges(edges: Sequence[npt.ArrayLike], features: int) -> tuple[Floats, ...]:
