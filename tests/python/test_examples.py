@@ -11,8 +11,9 @@ import pytest
 
 import jali
 from jali import authenticated, ckks, device, nn, tfhe
+from jali.tfhe import trees
 
-MODULES = (ckks, ckks.explicit, ckks.functions, tfhe, nn, device, authenticated)
+MODULES = (ckks, ckks.explicit, ckks.functions, tfhe, trees, nn, device, authenticated)
 
 
 def public() -> dict[str, Any]:
@@ -35,7 +36,7 @@ WITH = sorted(name for name, thing in public().items() if has_example(thing))
 @pytest.mark.parametrize("name", WITH)
 def test_examples_run(name: str) -> None:
     names = {"np": np, "jali": jali, "ckks": ckks, "tfhe": tfhe, "authenticated": authenticated}
-    names |= {"device": device, "functions": ckks.functions, "nn": nn}
+    names |= {"device": device, "functions": ckks.functions, "nn": nn, "trees": trees}
     parser = doctest.DocTestParser()
     example = parser.get_doctest(inspect.getdoc(public()[name]) or "", names, name, None, None)
     said: list[str] = []

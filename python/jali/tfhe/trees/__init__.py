@@ -1,9 +1,9 @@
 """Ensembles of decision trees on encrypted rows: a fitted model becomes sums and look-ups of
 encrypted numbers.
 
-    program = jali.compile(model)                         # or trees.compile(model, params)
-    client = program.client()                             # holds the secret key
-    server = program.server(client.evaluation_keys())     # holds the model
+    program = jali.compile(model)  # or trees.compile(model, params)
+    client = program.client()  # holds the secret key
+    server = program.server(client.evaluation_keys())  # holds the model
     client.decrypt(server(client.encrypt(rows)))
 
 For every feature the client compares its number with public edges, and encrypts the answers, which

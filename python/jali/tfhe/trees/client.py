@@ -30,6 +30,14 @@ class Client:
 
     secret: a tfhe.Client of the manifest's parameters, e.g. a loaded one; None makes a new key.
     threads: see tfhe.Client.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> rows, kinds = load_iris(return_X_y=True)
+    >>> program = jali.compile(DecisionTreeClassifier(max_depth=2).fit(rows, kinds))
+    >>> client = program.client()
+    >>> client.encrypt(rows[:3]).examples
+    3
     """
 
     def __init__(

@@ -60,19 +60,32 @@ class Deployment(metaclass=Answering):
         return f"Deployment({self._program.params!r}, device='{self._device}')"
 
     def keys(self, data: bytes | bytearray | memoryview) -> EvaluationKeys:
-        """The keys that a client sent, from the bytes of evaluation_keys().to_bytes(). Raises the
-        errors of tfhe.EvaluationKeys.from_bytes."""
+        """The keys that a client sent.
+
+        data: the bytes of evaluation_keys().to_bytes().
+
+        Raises the errors of tfhe.EvaluationKeys.from_bytes.
+        """
         return EvaluationKeys.from_bytes(data, self._program.params)
 
     def request(self, data: bytes | bytearray | memoryview) -> Message:
-        """The request that a client sent, from bytes. Raises the errors of
-        trees.Message.request."""
+        """The request that a client sent.
+
+        data: the bytes of the message's to_bytes().
+
+        Raises the errors of trees.Message.request.
+        """
         return Message.request(data, self.manifest)
 
     def server(
         self, keys: EvaluationKeys, *, progress: Callable[[int, int], Any] | None = None
     ) -> Server:
-        """The server of a client. progress: called while the keys are prepared for the device.
-        Raises the errors of tfhe.Evaluator."""
+        """The server of a client.
+
+        keys: the client's evaluation keys.
+        progress: called while they are prepared for the device.
+
+        Raises the errors of tfhe.Evaluator.
+        """
         how: dict[str, Any] = {"device": self._device, "threads": self._threads}
         return Server(self._program, keys, progress=progress, **how)

@@ -215,6 +215,13 @@ class Ensemble:
     missing, infinite: whether a row may have NaN, or infinities.
     classes: names, for labels; empty if there are none.
     names: of the features, as texts; empty if they have none.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> rows, kinds = load_iris(return_X_y=True)
+    >>> program = jali.compile(DecisionTreeClassifier(max_depth=2).fit(rows, kinds))
+    >>> len(program.ensemble.trees), program.ensemble.features
+    (1, 4)
     """
 
     questions: tuple[Question, ...]

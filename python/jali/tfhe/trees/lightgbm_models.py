@@ -54,12 +54,15 @@ def from_lightgbm(text: str | bytes, output: str = "logits", *, classes: Any = N
     """The ensemble of a model in the text that LightGBM's ``Booster.save_model("model.txt")``
     writes, for ``compile``.
 
+    text: what the file holds.
     output: as of jali.compile: of classifiers, "logits" for predict(raw_score=True) and
         "probability" for probabilities. Other objectives give what predict gives.
     classes: their names; None stands for 0, 1, ...
 
     Raises Unsupported for linear trees and objectives of other kinds, and InvalidArgument for other
     text.
+
+    >>> ensemble = trees.from_lightgbm(open("model.txt").read())  # doctest: +SKIP
     """
     try:
         lines = (text.decode() if isinstance(text, bytes) else text).splitlines()

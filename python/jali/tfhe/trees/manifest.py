@@ -31,7 +31,7 @@ _NO_RESULTS = "results are finite numbers, one or several of each row: give what
 
 @dataclass(frozen=True, eq=False)
 class Manifest:
-    """See the module.
+    """What the client needs to know of a program: its parameters, and what is encrypted of a row.
 
     columns: (question, value): what is encrypted of a row, 0 or `value` for each answer.
     parts: how many of the columns each ciphertext holds.
@@ -40,6 +40,14 @@ class Manifest:
         base[c] and step[c] times the sum.
     errors: how far it may be from that of the model's leaves.
     features, compared_as, missing, infinite, classes, names, head: as of Ensemble.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> rows, kinds = load_iris(return_X_y=True)
+    >>> program = jali.compile(DecisionTreeClassifier(max_depth=2).fit(rows, kinds))
+    >>> manifest = trees.Manifest.from_bytes(program.manifest.to_bytes())
+    >>> trees.Client(manifest).manifest.features
+    4
     """
 
     params: Params
@@ -133,20 +141,26 @@ class Manifest:
         security: int = 128,
         log2_p_fail: float = 0.0,
     ) -> Manifest:
-        """What to_bytes wrote. Raises CorruptData, VersionError, LimitExceeded, and the errors of
-        Params.from_bytes.
+        """The manifest of ``data``, which to_bytes wrote.
 
         security, log2_p_fail: what is demanded of the parameters, see Params.from_bytes.
+
+        Raises CorruptData, VersionError, LimitExceeded, and the errors of Params.from_bytes.
         """
         return cls(**stored.manifest_fields(stored.read("manifest", data), security, log2_p_fail))
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Write to_bytes() to a path, which is replaced at once or not at all."""
+        """Write to_bytes() to the path ``file``, which is replaced at once or not at all."""
         stored.save(file, self.to_bytes())
 
     @classmethod
     def load(
         cls, file: str | os.PathLike[str], *, security: int = 128, log2_p_fail: float = 0.0
     ) -> Manifest:
-        """What save wrote. Raises FileError, and the errors of from_bytes."""
+        """What save wrote to the path ``file``.
+
+        security, log2_p_fail: as of ``from_bytes``.
+
+        Raises FileError, and the errors of from_bytes.
+        """
         return cls.from_bytes(stored.load(file), security=security, log2_p_fail=log2_p_fail)

@@ -28,6 +28,14 @@ class Message:
     chunks: for every manifest.rows rows, the ciphertexts of the manifest's parts, or the one of the
         results.
     is_reply: whether they are results.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> rows, kinds = load_iris(return_X_y=True)
+    >>> program = jali.compile(DecisionTreeClassifier(max_depth=2).fit(rows, kinds))
+    >>> sent = program.client().encrypt(rows[:2]).to_bytes()
+    >>> trees.Message.request(sent, program.manifest).examples
+    2
     """
 
     program: str
@@ -49,15 +57,21 @@ class Message:
     def request(
         cls, data: bytes | bytearray | memoryview, manifest: Manifest, max_bytes: int = MAX_BYTES
     ) -> Message:
-        """What a client's to_bytes wrote. Raises CorruptData, LimitExceeded, and the errors of
-        Ciphertext.from_bytes."""
+        """The request of ``data``, which a client's to_bytes wrote.
+
+        manifest: of the program.
+        max_bytes: the most memory that it may take.
+
+        Raises CorruptData, LimitExceeded, and the errors of Ciphertext.from_bytes.
+        """
         return cls._read(data, manifest, len(manifest.parts), max_bytes, False)
 
     @classmethod
     def reply(
         cls, data: bytes | bytearray | memoryview, manifest: Manifest, max_bytes: int = MAX_BYTES
     ) -> Message:
-        """What a server's to_bytes wrote. Errors as of ``request``."""
+        """The reply of ``data``, which a server's to_bytes wrote. manifest, max_bytes and errors
+        are as of ``request``."""
         return cls._read(data, manifest, 1, max_bytes, True)
 
     @classmethod

@@ -62,6 +62,13 @@ class Summary:
     keys: bytes of public keys, sent once.
     memory: bytes of ciphertexts that the server keeps for a row.
     error: how far a result may be from the sum of the model's leaves.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> rows, kinds = load_iris(return_X_y=True)
+    >>> program = jali.compile(DecisionTreeClassifier(max_depth=2).fit(rows, kinds))
+    >>> program.summary("cpu").trees
+    1
     """
 
     device: str
@@ -105,6 +112,13 @@ class Program:
     bits, split_sums: as of compile.
     every_question: whether the client encrypts the answers to all questions, also those that no
         tree asks.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> rows, kinds = load_iris(return_X_y=True)
+    >>> program = jali.compile(DecisionTreeClassifier(max_depth=2).fit(rows, kinds))
+    >>> program.look_ups > 0, program.error < 1e-9
+    (True, True)
     """
 
     ensemble: Ensemble
@@ -118,7 +132,11 @@ class Program:
     def of(
         cls, ensemble: Ensemble, params: Params, bits: int, split_sums: bool, every: bool
     ) -> Program:
-        """The program of an ensemble. Arguments as of compile; every: see every_question."""
+        """The program of an ensemble.
+
+        params, bits, split_sums: as of compile.
+        every: as every_question.
+        """
         room = Room(1 << (params.message_bits + params.carry_bits), params.max_norm2)
         plan = planned(ensemble, room, bits, split_sums)
         columns = sorted(plan.circuit.columns, key=lambda c: (c[1], c[0]))
@@ -190,12 +208,15 @@ class Program:
         return self.manifest.results(np.concatenate(parts))
 
     def labels(self, results: npt.ArrayLike) -> npt.NDArray[Any]:
-        """As Client.labels."""
+        """What the model's predict gives, from results; see Client.labels."""
         return self.manifest.labels(results)
 
     def client(self, *, secret: tfhe.Client | None = None, threads: int | None = None) -> Client:
         """A client. It needs the manifest alone: Client(Manifest.from_bytes(..)) is the same
-        elsewhere."""
+        elsewhere.
+
+        secret, threads: as of trees.Client.
+        """
         return Client(self.manifest, secret=secret, threads=threads)
 
     def server(
@@ -206,12 +227,19 @@ class Program:
         threads: int | None = None,
         progress: Callable[[int, int], Any] | None = None,
     ) -> Server:
-        """A server with a client's evaluation_keys(). Arguments as of trees.Server."""
+        """A server with a client's evaluation_keys().
+
+        keys, device, threads: as of tfhe.Evaluator.
+        progress: called while the keys are prepared for the device.
+        """
         return Server(self, keys, device=device, threads=threads, progress=progress)
 
     def deploy(self, device: str = "auto", *, threads: int | None = None) -> Deployment:
         """The program on a device, for the keys of any number of clients:
-        ``deployment.server(keys)``. Arguments as of trees.Deployment."""
+        ``deployment.server(keys)``.
+
+        device, threads: as of tfhe.Evaluator.
+        """
         return Deployment(self, device=device, threads=threads)
 
     def summary(self, device: str = "auto", *, threads: int | None = None) -> Summary:
@@ -267,8 +295,8 @@ class Program:
         security: int = 128,
         log2_p_fail: float = 0.0,
     ) -> Program:
-        """What to_bytes wrote. The plan is made again, and clients of the saved program go on
-        working.
+        """The program of ``data``, which to_bytes wrote. The plan is made again, and clients of the
+        saved program go on working.
 
         security, log2_p_fail: what is demanded of the parameters, see Params.from_bytes.
 
@@ -290,14 +318,19 @@ class Program:
         return made
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Write to_bytes() to a path, which is replaced at once or not at all."""
+        """Write to_bytes() to the path ``file``, which is replaced at once or not at all."""
         stored.save(file, self.to_bytes())
 
     @classmethod
     def load(
         cls, file: str | os.PathLike[str], *, security: int = 128, log2_p_fail: float = 0.0
     ) -> Program:
-        """What save wrote. Raises FileError, and the errors of from_bytes."""
+        """What save wrote to the path ``file``.
+
+        security, log2_p_fail: as of ``from_bytes``.
+
+        Raises FileError, and the errors of from_bytes.
+        """
         return cls.from_bytes(stored.load(file), security=security, log2_p_fail=log2_p_fail)
 
     def __repr__(self) -> str:
@@ -338,6 +371,14 @@ def compile(
 
     Warns if a row takes more than a minute. Raises Unsupported for models of other kinds, and
     InvalidArgument for what does not fit. The sentence says what to change.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> rows, kinds = load_iris(return_X_y=True)
+    >>> model = DecisionTreeClassifier(max_depth=2).fit(rows, kinds)
+    >>> program = trees.compile(model, "message_2_carry_2_block")
+    >>> bool((program.simulate(rows[:9]).argmax(1) == model.predict(rows[:9])).all())
+    True
     """
     return compiled(model, params, edges, precision_bits, output, split_sums, stacklevel=3)
 

@@ -21,16 +21,25 @@ _NO_TABLE = "rows are no table of real numbers: encode texts and categories as f
 
 
 class Edges(tuple[Floats, ...]):
-    """The edges of every feature. names: of the columns of the table that they divide; empty if it
-    had none."""
+    """The edges of every feature.
+
+    names: of the columns of the table that they divide; empty if it had none.
+    """
 
     names: tuple[str, ...] = ()
 
 
 def quantile_edges(rows: npt.ArrayLike, bins: int) -> tuple[Floats, ...]:
-    """For every feature at most bins - 1 numbers that divide rows (n, features) into parts of about
-    equal size. The names of a table's columns are kept: ``bins``, and clients of a program of these
-    edges, refuse tables in another order."""
+    """For every feature at most bins - 1 numbers that divide its column into parts of about equal
+    size. The names of a table's columns are kept: ``bins``, and clients of a program of these
+    edges, refuse tables in another order.
+
+    rows: (n, features).
+    bins: parts, at least 2.
+
+    >>> trees.quantile_edges(np.arange(9.0)[:, None], 3)[0].round(3)
+    array([2.667, 5.333])
+    """
     checks.whole(bins, 2, "bins must be a whole number of at least 2")
     quantiles = np.quantile(table(rows), np.arange(1, bins) / bins, axis=0)
     made = Edges(np.unique(column) for column in quantiles.T)
@@ -39,8 +48,16 @@ def quantile_edges(rows: npt.ArrayLike, bins: int) -> tuple[Floats, ...]:
 
 
 def bins(rows: npt.ArrayLike, edges: Sequence[npt.ArrayLike]) -> npt.NDArray[np.int64]:
-    """How many of its edges each number of rows (n, features) is above: what a model is fitted on,
-    for ``compile`` with edges."""
+    """How many of its edges each number is above: what a model is fitted on, for ``compile`` with
+    edges.
+
+    rows: (n, features).
+    edges: for each feature, ascending numbers.
+
+    >>> trees.bins([[0.5], [3.0]], [[1.0, 2.0]])
+    array([[0],
+           [2]])
+    """
     check_columns(names_of(edges), rows, "the table", "list(edges.names)")
     numbers = table(rows)
     of = checked_edges(edges, numbers.shape[1])

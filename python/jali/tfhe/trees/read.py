@@ -14,7 +14,11 @@ __all__ = ["ensemble_of", "is_trees"]
 
 
 def is_trees(model: object) -> bool:
-    """Whether ``compile`` takes it."""
+    """Whether ``compile`` takes this model.
+
+    >>> trees.is_trees("no model")
+    False
+    """
     return (
         isinstance(model, Ensemble)
         or kind_of(model) is not None
@@ -24,8 +28,12 @@ def is_trees(model: object) -> bool:
 
 
 def ensemble_of(model: Any, output: str = "logits") -> Ensemble:
-    """The ensemble of a model. output: as of jali.compile. Raises Unsupported for what is no model
-    of trees."""
+    """The ensemble of a model.
+
+    output: as of jali.compile.
+
+    Raises Unsupported for what is no model of trees.
+    """
     if isinstance(model, Ensemble):
         return model
     if kind_of(model) is not None:

@@ -106,8 +106,8 @@ class Server(metaclass=Answering):
         return self.run(request, self.read(request), stop)
 
     def read(self, request: Message) -> list[tfhe.EncryptedArray]:
-        """The answers that the model uses, in the device's memory: (rows, answers) for each
-        chunk."""
+        """The answers of a request that the model uses, in the device's memory: (rows, answers)
+        for each chunk."""
         self.check(request)
         evaluator = self.evaluator
         return [self._read(evaluator, chunk) for chunk in request.chunks]

@@ -74,12 +74,15 @@ def from_xgboost(
     """The ensemble of a model in the JSON text that XGBoost's ``Booster.save_model("model.json")``
     writes, for ``compile``.
 
+    text: what the file holds.
     output: as of jali.compile: of classifiers, "logits" for predict(output_margin=True) and
         "probability" for probabilities. Other objectives give what predict gives.
     classes: their names; None stands for 0, 1, ...
     rounds: of boosting that count, as iteration_range=(0, rounds) says; None stands for all.
 
     Raises Unsupported for boosters of other kinds, and InvalidArgument for other text.
+
+    >>> ensemble = trees.from_xgboost(open("model.json").read())  # doctest: +SKIP
     """
     try:
         learner = json.loads(text)["learner"]
