@@ -136,6 +136,29 @@ def test_diagonals_in_functions_that_are_compiled(
 
 
 @pytest.mark.parametrize(
+    ("refused", "code"),
+    [
+        (lambda x, y: x**y, "numpy.exp(y * numpy.log(x))"),
+        (lambda x, y: 2**x, "numpy.exp(numpy.log(base) * x)"),
+        (lambda x, y: 2.0**x + y, "numpy.exp(numpy.log(base) * x)"),
+        (lambda x, y: np.float64(2) ** x, "numpy.exp(numpy.log(base) * x)"),
+        (lambda x, y: x ** np.array([2, 3]), "the exponent is a whole number"),
+        (lambda x, y: x**2.5, "the exponent is a whole number"),
+    ],
+)
+def test_powers_in_functions_that_are_compiled(refused: Any, code: str) -> None:
+    """An encrypted exponent was answered by a sentence about comparisons."""
+    x, y = np.array([0.5, 2.0]), np.array([3.0, 0.5])
+    with pytest.raises(jali.Error) as error:
+        jali.nn.trace(refused, (x, y))
+    assert code in str(error.value)
+    if code.startswith("numpy"):
+        written = eval(code, {"numpy": np, "x": x, "y": y, "base": 2})
+        assert np.allclose(written, x**y if "y" in code.replace("numpy", "") else 2**x)
+        jali.nn.trace(lambda x, y: eval(code, {"numpy": np, "x": x, "y": y, "base": 2}), (x, y))
+
+
+@pytest.mark.parametrize(
     ("refused", "code", "shape"),
     [
         (np.diagonal, "(x * np.eye(n)).sum(1)", (3, 3)),

@@ -183,15 +183,25 @@ class Traced:
         return self._function("inverse")
 
     def __pow__(self, exponent: Any) -> Traced:
+        if isinstance(exponent, Traced):
+            raise Unsupported(
+                "an exponent is a clear number: for x ** y of positive x write numpy.exp(y * numpy.log(x))"
+            )
         named = {0.5: "sqrt", -0.5: "inverse_sqrt"}
-        if exponent == -1:
-            return self._inverse()
-        if exponent in named:
-            return self._function(named[exponent])
+        if isinstance(exponent, (int, float, np.integer, np.floating)):
+            if exponent == -1:
+                return self._inverse()
+            if exponent in named:
+                return self._function(named[float(exponent)])
         power = checks.whole(exponent, 1, "the exponent is a whole number from 1, -1, 0.5 or -0.5")
         if power < 3:
             return self * self if power == 2 else self
         return self.polynomial([0.0] * power + [1.0])
+
+    def __rpow__(self, base: Any) -> Traced:
+        raise Unsupported(
+            "a clear number to the power of an encrypted array: write numpy.exp(numpy.log(base) * x) for base ** x"
+        )
 
     def __matmul__(self, other: Any) -> Traced:
         """Products of encrypted matrices are one operation; those with vectors are sums of products
@@ -439,7 +449,7 @@ _UFUNCS: dict[str, Callable[..., Any]] = {
     "matmul": lambda a, b: a @ b if isinstance(a, Traced) else b.__rmatmul__(a),
     "negative": operator.neg,
     "positive": operator.pos,
-    "power": lambda a, b: a**b,
+    "power": lambda a, b: a**b if isinstance(a, Traced) else b.__rpow__(a),
     "square": lambda x: x * x,
     "maximum": _maximum,
     "minimum": lambda a, b: -_maximum(-a, -b),
