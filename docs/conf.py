@@ -81,23 +81,36 @@ def plain_signature(
 FIELD = re.compile(r"^(?P<name>\w+(?:, \w+)*): (?P<text>.*)$")
 
 
+SPECIAL = re.compile(r"\*|\||(?<=\w)_(?!\w)")  # what would be emphasis, a substitution or a link
+
+
+def escaped(line: str) -> str:
+    """A line of a docstring, which is plain text but for ``code``."""
+    parts = re.split(r"(``.*?``)", line)
+    return "".join(p if p.startswith("``") else SPECIAL.sub(r"\\\g<0>", p) for p in parts)
+
+
 def plain_docstring(
     app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]
 ) -> None:
-    """Lines "name: text" with indented continuations become a list; indented blocks become code."""
+    """Lines "name: text" with indented continuations become a list; indented blocks become code;
+    examples and all that is quoted by backticks stay as they are."""
     out: list[str] = []
-    in_list = in_code = False
+    in_list = in_code = in_example = False
     for number, line in enumerate(lines):
-        field = FIELD.match(line)
         indented = line.startswith("    ")
-        if field and not in_code:
+        in_example = line.startswith(">>>") or (in_example and bool(line.strip()))
+        if line.strip() and not indented:
+            in_code = False
+        field = None if in_example else FIELD.match(line)
+        if field:
             if not in_list:
                 out.append("")
-            out.append(f"* ``{field['name']}``: {field['text']}")
+            out.append(f"* ``{field['name']}``: {escaped(field['text'])}")
             in_list = True
             continue
         if in_list and indented and line.strip():
-            out.append("  " + line.strip())
+            out.append("  " + escaped(line.strip()))
             continue
         if in_list:
             out.append("")
@@ -105,9 +118,7 @@ def plain_docstring(
         if indented and not in_code and (number == 0 or not lines[number - 1].strip()):
             out += ["::", ""]
             in_code = True
-        elif line.strip() and not indented and in_code:
-            in_code = False
-        out.append(line)
+        out.append(line if in_code or in_example else escaped(line))
     lines[:] = out
 
 

@@ -1,13 +1,19 @@
-"""The check of the built site refuses what comes from another host, and nothing else."""
+"""The site: its check refuses what comes from another host and nothing else, its links lead
+somewhere, and its reference shows docstrings as they are written."""
 
+import functools
+import importlib.util
+import inspect
 import itertools
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from jali import ckks, tfhe
+import jali
+from jali import ckks, nn, tfhe
 from jali._core.array import Encrypted
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -73,3 +79,63 @@ def test_pages_link_to_pages_that_the_site_has() -> None:
             if not there.is_file() or not there.is_relative_to(docs):
                 wrong.append(f"{page.relative_to(ROOT)}: {target}")
     assert links > 100 and not wrong, wrong
+
+
+@functools.cache
+def site_conf() -> Any:
+    """docs/conf.py as a module."""
+    spec = importlib.util.spec_from_file_location("site_conf", ROOT / "docs" / "conf.py")
+    assert spec is not None and spec.loader is not None
+    conf = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(conf)
+    return conf
+
+
+def page_of(text: str) -> list[str]:
+    """A docstring as docs/conf.py gives it to Sphinx."""
+    lines = inspect.cleandoc(text).splitlines()
+    site_conf().plain_docstring(None, "function", "f", None, None, lines)
+    return lines
+
+
+def test_the_reference_shows_docstrings_as_they_are() -> None:
+    """Arguments are a list, also behind code. A star, a bar or a name that ends in an underscore is
+    no markup."""
+    text = """Batches (n, *shape) of |x| for `a` and ``*b``.
+
+        f(*x)
+
+    first: of names_, at
+        most *n.
+    second: b_c.
+
+    >>> f(*x)
+    a_ * b
+    """
+    assert [line for line in page_of(text) if line] == [
+        r"Batches (n, \*shape) of \|x\| for `a` and ``*b``.",
+        "::",
+        "    f(*x)",
+        r"* ``first``: of names\_, at",
+        r"  most \*n.",
+        "* ``second``: b_c.",
+        ">>> f(*x)",
+        "a_ * b",
+    ]
+
+
+def test_docstrings_of_the_reference_have_no_broken_markup() -> None:
+    """Sphinx warns of it, and the site is built without warnings."""
+    core = pytest.importorskip("docutils.core")
+    modules = (jali, ckks, ckks.functions, tfhe, tfhe.trees, nn)
+    things = [getattr(module, name) for module in modules for name in module.__all__]
+    quiet = {"report_level": 2, "halt_level": 5, "warning_stream": False}
+    broken = []
+    for thing in things:
+        inner = vars(thing).items() if inspect.isclass(thing) else ()
+        for one in (thing, *(one for name, one in inner if not name.startswith("_"))):
+            text = inspect.getdoc(getattr(one, "__func__", one)) if callable(one) else None
+            made = core.publish_doctree("\n".join(page_of(text or "")), settings_overrides=quiet)
+            messages = made.findall(lambda node: node.tagname == "system_message")
+            broken += [f"{one}: {m.astext()}" for m in messages if m["level"] >= 2]
+    assert len(things) > 100 and not broken, "\n".join(broken)
