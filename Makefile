@@ -109,17 +109,20 @@ docs-test: build ## every code block of the documents and every script of exampl
 	  $(call or_say,the document and line are named above)
 
 # The whole: machine code for the first generation that Jali runs on and for the one with the most kernels of its own;
-# `make wheel-cuda` compiles for all generations. The brief share: for the GPUs of this machine, or, if there is none, as far as PTX
-# without optimisation, which takes a third of the time. Host files have the flags of the release, so that ccache has them.
-GPU_ARCHITECTURES = $(call share,$$(nvidia-smi -L >/dev/null 2>&1 && echo native || echo none),80-real;90)
+# `make wheel-cuda` compiles for all generations. Host files have the flags of the release, so that ccache has them. The brief
+# share: for the GPUs of this machine, or, if there is none, device code as far as PTX (cmake/cuda_ptx.cmake).
+GPU := $(shell nvidia-smi -L >/dev/null 2>&1 && echo native)
+GPU_ARCHITECTURES = $(call share,$(or $(GPU),none),80-real;90)
+# $(call built_for_gpus,IF SO,ELSE)
+built_for_gpus = $(if $(filter none,$(GPU_ARCHITECTURES)),$(2),$(1))
 cuda: .venv/tools ## compile the CUDA engine and its tests; they skip if there is no GPU
 	nvcc=$$(tools/nvcc.sh always $(BIN)/python $(NVCC_FOLDER)) \
 	  $(call or_say,pip could not reach a package index; see the lines above); \
 	CUDACXX=$$nvcc cmake -S . -B build/cuda -DJALI_CUDA=ON -DJALI_HARDEN=ON "-DJALI_CUDA_ARCHITECTURES=$(GPU_ARCHITECTURES)" \
 	  -DJALI_BUILD_TESTS=ON -DJALI_WERROR=$(WERROR) >/dev/null
-	cmake --build build/cuda --target gpu_tests \
+	cmake --build build/cuda --target $(call built_for_gpus,gpu_tests,cuda_ptx) \
 	  $(call or_say,the CUDA engine does not compile: the lines above name the place)
-	@$(call logged,tools/ctest.sh build/cuda/tests/gpu $(JOBS)) \
+	@$(call logged,$(call built_for_gpus,tools/ctest.sh build/cuda/tests/gpu $(JOBS),echo "compiled as far as PTX; no GPU to run the tests")) \
 	  $(call or_say,run 'make gpu-check' on the GPU)
 
 gpu-check: ## where there are a GPU and nvcc, without network: tests/gpu, figures (ALLOW_SKIPS=1: even if GoogleTest is missing)
