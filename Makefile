@@ -16,7 +16,7 @@ ONLY_CHECK := timing rtl torch-test wasm
 # `make test` takes a share of a check where the whole takes long; `make check`, and a check run alone, all of it.
 SHARE := whole
 test: SHARE := brief
-test: FUZZ_SECONDS := 10
+test: FUZZ_SECONDS := 5
 # $(call share,BRIEF,WHOLE)
 share = $(if $(filter brief,$(SHARE)),$(1),$(2))
 
@@ -147,12 +147,12 @@ programs = -R '^($(subst $(empty) ,|,$(strip $(1))))[.]'
 # A sanitizer sees nothing new in a test labelled long, which repeats a shorter one on more words, sizes or numbers.
 NOT_LONG := -LE long
 
-# The brief share: the rooms that take bytes and addresses apart.
+# The brief share: the rooms that take bytes and addresses apart, and the fuzzers of loaders.
 ASAN := build/sanitize
 ASAN_TESTS = $(call share,base random device primes arith_reductions ring wire client)
 .PHONY: asan
 asan: .venv/tools  # one build for the tests and the fuzzers
-	$(call sanitizing,$(ASAN),address;undefined,-DJALI_BUILD_FUZZ=ON,$(if $(ASAN_TESTS),$(ASAN_TESTS:%=test_%) fuzzers,all))
+	$(call sanitizing,$(ASAN),address;undefined,-DJALI_BUILD_FUZZ=ON,$(if $(ASAN_TESTS),$(ASAN_TESTS:%=test_%) loader_fuzzers,all))
 
 # AddressSanitizer's allocator does not unlock in the child what another thread had locked at the fork (LLVM before 17),
 # so that a child may hang. The tests that fork beside other threads run without sanitizers.
@@ -160,21 +160,20 @@ sanitize: asan ## the C++ tests under AddressSanitizer and UndefinedBehaviorSani
 	@$(call logged,GTEST_FILTER='-*Fork*' tools/ctest.sh $(ASAN) $(JOBS) $(NOT_LONG) $(if $(ASAN_TESTS),$(call programs,$(ASAN_TESTS)))) \
 	  $(call or_say,the sanitizer's report is above)
 
-# The programs whose tests start threads; the brief share: the pools of threads and of memory, and seeds, without the
-# tests that hold every operation to an oracle, which is slow there. ThreadSanitizer does not follow threads across a
+# The programs whose tests start threads; the brief share: the pools of threads and of memory, and seeds. ThreadSanitizer does not follow threads across a
 # fork. It also reports a fork's own order of locks: a fork takes all of them under one lock (base/at_fork.cpp), which
 # makes any order safe, but ThreadSanitizer does not take that lock into account.
 TSAN := build/tsan
-TSAN_TESTS = backend_cpu base device random $(call share,,api backend_cpu_tfhe backend_cross backend_tfhe backend_trace ckks circuits \
+TSAN_TESTS = base device random $(call share,,api backend_cpu backend_cpu_tfhe backend_cross backend_tfhe backend_trace ckks circuits \
   bootstrap backend_cpu_secret lwe tfhe)
 tsan: .venv/tools ## the concurrent C++ tests under ThreadSanitizer
 	$(call sanitizing,$(TSAN),thread,,$(TSAN_TESTS:%=test_%))
-	@$(call logged,GTEST_FILTER='-*Fork*$(call share,:*Agrees*:*Keeps*:*Folds*)' tools/ctest.sh $(TSAN) $(JOBS) \
+	@$(call logged,GTEST_FILTER='-*Fork*' tools/ctest.sh $(TSAN) $(JOBS) \
 	  $(NOT_LONG) $(call programs,$(TSAN_TESTS))) \
 	  $(call or_say,the sanitizer's report is above)
 
-fuzz: asan ## every loader fuzzed for FUZZ_SECONDS (by libFuzzer where there is clang)
-	@$(call logged,tools/fuzz.sh $(ASAN) $(FUZZ_SECONDS) $(JOBS) $(call share,1)) \
+fuzz: asan ## every loader and operation fuzzed for FUZZ_SECONDS (by libFuzzer where there is clang)
+	@$(call logged,tools/fuzz.sh $(ASAN) $(FUZZ_SECONDS) $(JOBS) $(call share,1 loaders)) \
 	  $(call or_say,the input that failed is under $(ASAN)/findings)
 
 # Optimised as a release, but that memcheck is told where a secret may decide (base/declassify.h).

@@ -88,30 +88,37 @@ TEST(MinimumKeys, TakeAFractionOfTheBytes) {
 
 // Few slots have a trace instead of large matrices. Once each of its rotations had a key, and they
 // took 2.5 times as much as all slots do.
-TEST(MinimumKeys, TakeNoMoreBytesForFewSlotsThanForAll) {
+class MinimumKeysAt : public ::testing::TestWithParam<std::tuple<params::BootstrapPreset, Word>> {};
+
+TEST_P(MinimumKeysAt, FewSlotsTakeNoMoreBytesThanAll) {
+  const auto [preset, word] = GetParam();
+  const auto params = ckks::Params::create(params::preset(preset.name, word));
   const std::vector<int> wanted{1, -3, 64};
-  for (const auto& preset : params::bootstrap_presets()) {
-    for (const Word word : {Word::w32, Word::w52}) {
-      SCOPED_TRACE(std::string(preset.name) + " " + std::string(word_name(word)));
-      const auto params = ckks::Params::create(params::preset(preset.name, word));
-      const int every = params->log_n() - 1;
-      const auto fewest = [&](std::vector<int> packings, std::span<const int> rotations) {
-        return key_sets(params, packings, rotations, !rotations.empty()).front().bytes;
-      };
-      const std::size_t all = fewest({every}, {}), with_others = fewest({every}, wanted);
-      for (const int log_slots : {1, 5, every - 1}) {
-        EXPECT_LE(fewest({log_slots}, {}), all) << log_slots;
-        EXPECT_LE(fewest({log_slots}, wanted), with_others) << log_slots;
-      }
-      EXPECT_LE(fewest({4, every}, wanted), with_others);
-      EXPECT_LE(fewest({1, 4, 7}, wanted), with_others);
-      for (const int log_slots : {1, 6}) {
-        const BootstrapPlan plan(params, {log_slots, false, /*minimum=*/true});
-        EXPECT_EQ(expanded_key_bytes(*params, {&plan, 1}), fewest({log_slots}, {})) << log_slots;
-      }
-    }
+  const int every = params->log_n() - 1;
+  const auto fewest = [&](std::vector<int> packings, std::span<const int> rotations) {
+    return key_sets(params, packings, rotations, !rotations.empty()).front().bytes;
+  };
+  const std::size_t all = fewest({every}, {}), with_others = fewest({every}, wanted);
+  for (const int log_slots : {1, 5, every - 1}) {
+    EXPECT_LE(fewest({log_slots}, {}), all) << log_slots;
+    EXPECT_LE(fewest({log_slots}, wanted), with_others) << log_slots;
+  }
+  EXPECT_LE(fewest({4, every}, wanted), with_others);
+  EXPECT_LE(fewest({1, 4, 7}, wanted), with_others);
+  for (const int log_slots : {1, 6}) {
+    const BootstrapPlan plan(params, {log_slots, false, /*minimum=*/true});
+    EXPECT_EQ(expanded_key_bytes(*params, {&plan, 1}), fewest({log_slots}, {})) << log_slots;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Presets, MinimumKeysAt,
+                         ::testing::Combine(::testing::ValuesIn(params::bootstrap_presets().begin(),
+                                                                params::bootstrap_presets().end()),
+                                            ::testing::Values(Word::w32, Word::w52)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) + "_" +
+                                  std::string(word_name(std::get<1>(info.param)));
+                         });
 
 }  // namespace
 }  // namespace jali::bootstrap::testing
