@@ -11,8 +11,6 @@ namespace jali::approx {
 
 namespace {
 
-constexpr Real kEpsilon = std::numeric_limits<Real>::epsilon();
-
 void check(const Interval& on) {
   on.check();
   require<InvalidArgument>(

@@ -2,20 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numbers>
 #include <utility>
 
 #include "jali/base/error.h"
 
 namespace jali::approx {
-
-namespace {
-
-constexpr Real kEpsilon = std::numeric_limits<Real>::epsilon();
-constexpr Real kPi = std::numbers::pi_v<Real>;
-
-}  // namespace
 
 Real Interval::reach() const {
   return std::max(std::fabs(static_cast<Real>(low)), std::fabs(static_cast<Real>(high)));

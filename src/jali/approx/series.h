@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <functional>
+#include <limits>
+#include <numbers>
 #include <span>
 #include <vector>
 
@@ -12,6 +14,9 @@ namespace jali::approx {
 /// Has at least the precision of double; on x86 it has 64 bits. What is proven allows for its
 /// roundings.
 using Real = long double;
+inline constexpr Real kEpsilon = std::numeric_limits<Real>::epsilon();
+inline constexpr Real kPi = std::numbers::pi_v<Real>;
+
 using Function = std::function<Real(Real)>;
 
 struct Interval {

@@ -16,7 +16,6 @@ namespace jali::approx {
 
 namespace {
 
-constexpr Real kEpsilon = std::numeric_limits<Real>::epsilon();
 constexpr std::size_t kDegrees[] = {3, 7, 15, 31};
 
 /// One polynomial on [-1, 1], near `target` on [low, 1]: proven to be within `error` of it there,

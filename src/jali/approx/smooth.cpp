@@ -16,9 +16,7 @@ namespace jali::approx {
 
 namespace {
 
-constexpr Real kPi = std::numbers::pi_v<Real>;
 constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
-constexpr Real kEpsilon = std::numeric_limits<Real>::epsilon();
 
 std::string text(double value) {
   std::ostringstream out;

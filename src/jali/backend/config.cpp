@@ -9,11 +9,13 @@
 
 namespace jali::backend {
 
-namespace {
-
-constexpr int kMaxThreads = 1024;
-
-}  // namespace
+void check_threads(int threads) {
+  constexpr int kMost = 1024;
+  require<InvalidArgument>(threads >= 1 && threads <= kMost, [&] {
+    return "threads must be from 1 to " + std::to_string(kMost) + ", not " +
+           std::to_string(threads);
+  });
+}
 
 Config validated(Config config) {
   require<InvalidArgument>(
@@ -21,10 +23,7 @@ Config validated(Config config) {
         return "the ring degree must be a power of two from 2^10 to 2^17, not " +
                std::to_string(config.n);
       });
-  require<InvalidArgument>(config.threads >= 1 && config.threads <= kMaxThreads, [&] {
-    return "threads must be from 1 to " + std::to_string(kMaxThreads) + ", not " +
-           std::to_string(config.threads);
-  });
+  check_threads(config.threads);
   require<InvalidArgument>(config.primes.size() < 65536, "there can be at most 65535 primes");
   const int bits = word_prime_bits(config.word);
   std::set<std::uint64_t> seen;

@@ -34,4 +34,7 @@ struct VariantFamily {
 /// wrong.
 Config validated(Config config);
 
+/// Threads of an engine. Throws InvalidArgument unless there are 1 to 1024.
+void check_threads(int threads);
+
 }  // namespace jali::backend

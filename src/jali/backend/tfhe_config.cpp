@@ -4,6 +4,7 @@
 #include <bit>
 #include <string>
 
+#include "jali/backend/config.h"
 #include "jali/base/error.h"
 
 namespace jali::backend {
@@ -13,7 +14,6 @@ namespace {
 constexpr std::size_t kMaxLwe = std::size_t{1} << 16;
 constexpr std::size_t kMaxGlwe = 16;
 constexpr std::size_t kMaxPolynomial = std::size_t{1} << 16;
-constexpr int kMaxThreads = 1024;
 
 void check_gadget(const char* name, const Gadget& gadget, int bits) {
   const std::string its = std::string("the ") + name + " gadget";
@@ -85,10 +85,7 @@ TfheConfig validated(TfheConfig config) {
   require<InvalidArgument>(config.mean_bit >= 0 && config.mean_bit <= 1, [&] {
     return "the mean of a secret bit must be from 0 to 1, not " + std::to_string(config.mean_bit);
   });
-  require<InvalidArgument>(config.threads >= 1 && config.threads <= kMaxThreads, [&] {
-    return "threads must be from 1 to " + std::to_string(kMaxThreads) + ", not " +
-           std::to_string(config.threads);
-  });
+  check_threads(config.threads);
   check_name("isa", config.isa, {"portable", "avx2", "avx512"});
   check_name("transform", config.transform, {"fft", "ntt"});
   return config;

@@ -14,8 +14,6 @@
 namespace jali::circuits {
 namespace {
 
-constexpr double kTurn = 2 * std::numbers::pi;
-
 using Real = long double;
 
 /// arcsin(s) / (2 pi) up to the degree, with arcsin(s) = s + s^3/6 + 3 s^5/40 + 15 s^7/336 + ...

@@ -4,12 +4,15 @@
 // 2021).
 #pragma once
 
+#include <numbers>
 #include <optional>
 #include <vector>
 
 #include "jali/circuits/polynomial.h"
 
 namespace jali::circuits {
+
+inline constexpr double kTurn = 2 * std::numbers::pi;  // of the sine
 
 struct ReductionOptions {
   int range = 16;  // K: |x| <= K

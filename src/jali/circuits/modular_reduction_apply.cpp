@@ -13,8 +13,6 @@
 namespace jali::circuits {
 namespace {
 
-constexpr double kTurn = 2 * std::numbers::pi;
-
 /// Slopes are taken at the integers. x is close to an integer, and a quarter more allows for the
 /// difference.
 constexpr double kNearIntegers = 1.25;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "jali/base/error.h"
+#include "jali/client/checks.h"
 
 namespace jali::client {
 
@@ -20,12 +21,6 @@ constexpr std::uint64_t kMostGathered = 64;  // ciphertexts of a table, and of a
 /// Counts and addresses of a layout that was checked are at most 2^28: memory of 32 bits holds
 /// them.
 constexpr std::size_t in_memory(std::uint64_t x) { return static_cast<std::size_t>(x); }
-
-[[noreturn]] void fail(const char* why) { throw std::invalid_argument(why); }
-
-void check(bool condition, const char* why) {
-  if (!condition) fail(why);
-}
 
 bool is_power_of_two(std::uint64_t x, std::uint64_t most) {
   return x >= 1 && x <= most && (x & (x - 1)) == 0;
@@ -160,75 +155,77 @@ bool may_meet(const Grid& grid, std::span<const std::uint64_t> sizes) {
 }
 
 void check_grid(const Layout& layout, std::uint64_t most_ciphertexts) {
-  check(is_power_of_two(layout.period, layout.slots),
-        "period: must be a power of two up to the slots");
-  check(layout.gap >= 1 && layout.gap <= kMostGap, "gap: must be a whole number from 1 to 64");
+  check_that(is_power_of_two(layout.period, layout.slots),
+             "period: must be a power of two up to the slots");
+  check_that(layout.gap >= 1 && layout.gap <= kMostGap, "gap: must be a whole number from 1 to 64");
   const std::size_t axes = layout.shape.empty() ? 0 : layout.shape.size() - 1;
-  check(layout.grid.size() == axes &&
-            std::ranges::all_of(layout.grid, [](auto x) { return x >= 1 && x <= kMostNumbers; }),
-        "grid: must have the sizes of all axes but the first, and not too many numbers");
+  check_that(
+      layout.grid.size() == axes &&
+          std::ranges::all_of(layout.grid, [](auto x) { return x >= 1 && x <= kMostNumbers; }),
+      "grid: must have the sizes of all axes but the first, and not too many numbers");
   std::vector<std::uint64_t> all(layout.grid);
   if (!layout.shape.empty()) all.push_back(layout.shape[0]);
-  check(product(all, kMostNumbers) <= kMostNumbers,
-        "grid: must have the sizes of all axes but the first, and not too many numbers");
+  check_that(product(all, kMostNumbers) <= kMostNumbers,
+             "grid: must have the sizes of all axes but the first, and not too many numbers");
   std::uint64_t cell = 1;
   for (std::size_t a = 0; a < axes; ++a) {
     cell *= layout.gap;
-    check(cell <= kMostCell, "gap: is too large for so many axes");
+    check_that(cell <= kMostCell, "gap: is too large for so many axes");
   }
   const std::uint64_t ciphertexts = layout.ciphertexts();
-  check(ciphertexts > 1 || layout.extent() <= layout.period,
-        "period: must be as long as the array");
-  check(ciphertexts == 1 || layout.period == layout.slots,
-        "period: an array of several ciphertexts does not repeat");
-  check(ciphertexts <= most_ciphertexts, "laid: takes more ciphertexts than a message holds");
+  check_that(ciphertexts > 1 || layout.extent() <= layout.period,
+             "period: must be as long as the array");
+  check_that(ciphertexts == 1 || layout.period == layout.slots,
+             "period: an array of several ciphertexts does not repeat");
+  check_that(ciphertexts <= most_ciphertexts, "laid: takes more ciphertexts than a message holds");
   const Grid grid(layout);
   if (!may_meet(grid, layout.grid)) return;
-  check(grid.channels % grid.cell != 0, "laid: two numbers lie in one slot");
-  check(layout.size() <= kMostListed,
-        "laid: has too many numbers to tell whether two share a slot");
+  check_that(grid.channels % grid.cell != 0, "laid: two numbers lie in one slot");
+  check_that(layout.size() <= kMostListed,
+             "laid: has too many numbers to tell whether two share a slot");
   std::vector<bool> taken(in_memory(layout.extent()), false);
   each_grid_address(grid, [&](std::uint64_t at) {
-    check(!taken[in_memory(at)], "laid: two numbers lie in one slot");
+    check_that(!taken[in_memory(at)], "laid: two numbers lie in one slot");
     taken[in_memory(at)] = true;
   });
 }
 
 void check_repeated(const Layout& layout, std::uint64_t most_ciphertexts) {
-  check(is_power_of_two(layout.period, layout.slots),
-        "period: must be a power of two up to the slots");
-  check(is_power_of_two(layout.width, layout.slots),
-        "copies: must be a power of two up to the slots");
+  check_that(is_power_of_two(layout.period, layout.slots),
+             "period: must be a power of two up to the slots");
+  check_that(is_power_of_two(layout.width, layout.slots),
+             "copies: must be a power of two up to the slots");
   const std::uint64_t extent = layout.size() * layout.width;  // at most 2^24 2^16
-  check(extent <= layout.period || (layout.period == layout.slots && extent <= kMostNumbers),
-        "copies: the array has more of them than there is room for");
-  check(layout.ciphertexts() <= most_ciphertexts,
-        "laid: takes more ciphertexts than a message holds");
+  check_that(extent <= layout.period || (layout.period == layout.slots && extent <= kMostNumbers),
+             "copies: the array has more of them than there is room for");
+  check_that(layout.ciphertexts() <= most_ciphertexts,
+             "laid: takes more ciphertexts than a message holds");
 }
 
 void check_skewed(const Layout& layout) {
-  check(is_power_of_two(layout.count, layout.slots) && is_power_of_two(layout.width, layout.slots),
-        "skew: must be two powers of two up to the slots");
-  check(layout.shape.size() == 2 && layout.count > 1 && layout.count <= kMostGathered,
-        "skew: an array of this shape is not skewed");
-  check(layout.shape[1] <= layout.count * layout.width &&
-            layout.shape[0] <= layout.slots / layout.width,
-        "skew: the array has more rows or columns than there is room for");
+  check_that(
+      is_power_of_two(layout.count, layout.slots) && is_power_of_two(layout.width, layout.slots),
+      "skew: must be two powers of two up to the slots");
+  check_that(layout.shape.size() == 2 && layout.count > 1 && layout.count <= kMostGathered,
+             "skew: an array of this shape is not skewed");
+  check_that(layout.shape[1] <= layout.count * layout.width &&
+                 layout.shape[0] <= layout.slots / layout.width,
+             "skew: the array has more rows or columns than there is room for");
 }
 
 void check_gathered(const Layout& layout) {
-  check(!layout.table.empty() && layout.table.size() % layout.slots == 0 &&
-            layout.table.size() / layout.slots <= kMostGathered,
-        "table: has other sizes than the ciphertexts");
+  check_that(!layout.table.empty() && layout.table.size() % layout.slots == 0 &&
+                 layout.table.size() / layout.slots <= kMostGathered,
+             "table: has other sizes than the ciphertexts");
   const std::uint64_t size = layout.size();
-  check(size <= layout.table.size(), "table: names numbers that the array does not have");
+  check_that(size <= layout.table.size(), "table: names numbers that the array does not have");
   std::vector<bool> seen(in_memory(size), false);
   for (const std::int32_t number : layout.table) {
-    check(number >= -1 && number < static_cast<std::int64_t>(size),
-          "table: names numbers that the array does not have");
+    check_that(number >= -1 && number < static_cast<std::int64_t>(size),
+               "table: names numbers that the array does not have");
     if (number >= 0) seen[static_cast<std::size_t>(number)] = true;
   }
-  check(std::ranges::find(seen, false) == seen.end(), "table: leaves out a number");
+  check_that(std::ranges::find(seen, false) == seen.end(), "table: leaves out a number");
 }
 
 }  // namespace
@@ -312,11 +309,11 @@ std::vector<std::int32_t> Layout::contents() const {
 }
 
 void Layout::check(std::uint64_t most_ciphertexts) const {
-  client::check(is_power_of_two(slots, std::uint64_t{1} << 16), "lanes: leave no slots");
-  client::check(shape.size() <= kMostAxes &&
-                    std::ranges::all_of(shape, [](std::uint64_t x) { return x >= 1; }) &&
-                    product(shape, kMostNumbers) <= kMostNumbers,
-                "laid: has an empty axis, too many axes or too many numbers");
+  check_that(is_power_of_two(slots, std::uint64_t{1} << 16), "lanes: leave no slots");
+  check_that(shape.size() <= kMostAxes &&
+                 std::ranges::all_of(shape, [](std::uint64_t x) { return x >= 1; }) &&
+                 product(shape, kMostNumbers) <= kMostNumbers,
+             "laid: has an empty axis, too many axes or too many numbers");
   switch (kind) {
     case Kind::grid: check_grid(*this, most_ciphertexts); return;
     case Kind::repeated: check_repeated(*this, most_ciphertexts); return;

@@ -7,13 +7,13 @@
 #include <stdexcept>
 
 #include "jali/base/error.h"
+#include "jali/client/checks.h"
 #include "jali/client/text.h"
 
 namespace jali::client {
 
 namespace {
 
-constexpr std::size_t kMostPorts = 1024;
 // Bytes in memory of a request or reply with the fewest examples. As a message it takes at least
 // half as many, and 2^31 are read.
 constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 32;
@@ -24,12 +24,6 @@ constexpr double kMostMagnitude = 1e6;
 constexpr double kLeastNoiseBits = 1,
                  kMostNoiseBits = 64;  // with less than one bit, a result says nothing
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 53;
-
-[[noreturn]] void fail(const std::string& why) { throw std::invalid_argument(why); }
-
-void check_that(bool condition, const char* why) {
-  if (!condition) fail(why);
-}
 
 /// Whether x is a number from low to high; NaN is none.
 bool within(double x, double low, double high) { return x >= low && x <= high; }

@@ -106,6 +106,9 @@ struct Manifest {
   bool is_like(const Manifest& other) const;
 };
 
+/// The most inputs of a manifest, and the most outputs.
+inline constexpr std::size_t kMostPorts = 1024;
+
 /// What must hold of every manifest. Throws CorruptData, whose text names the place.
 void check(const Manifest& manifest);
 

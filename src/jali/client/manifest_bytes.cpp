@@ -18,7 +18,6 @@ using wire::Reader;
 using wire::Writer;
 
 constexpr std::uint32_t kMostParams = 1 << 16;  // bytes
-constexpr std::uint16_t kMostPorts = 1024;
 constexpr std::size_t kMostNameBytes = 4000;
 
 // --- writing -------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "jali/base/error.h"
+#include "jali/params/name.h"
 #include "jali/params/noise.h"
 #include "jali/params/real.h"
 #include "jali/params/security.h"
@@ -44,13 +45,6 @@ constexpr double kLeastOfSeveral = 10;
 
 /// The least bits of a level of bootstrapping, and of a scale, even if the precision needs fewer.
 constexpr double kLeastLevelBits = 20, kLeastScaleBits = 15;
-
-/// 3 -> "3", 37.5 -> "37.5".
-std::string number(double x) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof(buffer), "%.6g", x);
-  return buffer;
-}
 
 /// Rounds up to a tenth of a bit, so that literals are readable numbers.
 double tenths(double bits) { return std::ceil(bits * 10 - 1e-6) / 10; }

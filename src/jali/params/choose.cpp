@@ -16,16 +16,9 @@
 namespace jali::params {
 namespace {
 
-constexpr double kUnbounded = 1e9;
+constexpr double kNoLimit = 1e9;
 /// log2 of the largest probability of a coefficient beyond the range K that parameters may have.
 constexpr double kMaxLogFailure = -128;
-
-/// 3 -> "3", 37.5 -> "37.5".
-std::string number(double x) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof(buffer), "%.6g", x);
-  return buffer;
-}
 
 void check_ranges(const ckks::Literal& l) {
   require<InvalidArgument>(
@@ -280,7 +273,7 @@ class Attempt {
 };
 
 double bound(const ckks::Literal& l, int log_n) {
-  return l.security == 0 ? kUnbounded : max_log_qp(log_n, l.security);
+  return l.security == 0 ? kNoLimit : max_log_qp(log_n, l.security);
 }
 
 /// The approximate number of bits of Q.

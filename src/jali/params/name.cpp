@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <cstdio>
 
 namespace jali::params {
 
@@ -26,6 +27,12 @@ bool is_name(std::string_view name) {
     name.remove_prefix(count);
   }
   return true;
+}
+
+std::string number(double x) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof(buffer), "%.6g", x);
+  return buffer;
 }
 
 }  // namespace jali::params

@@ -17,12 +17,6 @@ constexpr std::size_t kMaxName = 255;
 constexpr double kMaxModulusBits = 8192;
 constexpr int kMaxBootstrapLevels = 64;
 
-/// An error message of params/ up to its first colon. That part says what is wrong. What follows is
-/// advice for those who choose parameters.
-std::string without_advice(std::string_view sentence) {
-  return std::string(sentence.substr(0, sentence.find(": ")));
-}
-
 }  // namespace
 
 // Writes the literal with every choice made and, if it has a plan, the plan's numbers. Everything
@@ -119,7 +113,7 @@ ckks::ParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes, const Lim
         "cannot read a parameter set: the plan of its levels is not written and would have to be "
         "searched for, which only search=True allows");
   } catch (const Error& error) {
-    reader.fail(without_advice(error.what()));
+    reader.fail_without_advice(error);
   }
   require<ParamsMismatch>(params->hash() == frame.params_hash,
                           "cannot read a parameter set: this build makes other moduli from it than "

@@ -14,6 +14,11 @@ std::string Reader::cannot_read(const std::string& why) const {
 
 void Reader::fail(const std::string& why) const { throw CorruptData(cannot_read(why)); }
 
+void Reader::fail_without_advice(const Error& error) const {
+  const std::string sentence = error.what();
+  fail(sentence.substr(0, sentence.find(": ")));
+}
+
 void Reader::check(bool condition, const char* why) const {
   if (!condition) [[unlikely]]
     fail(why);

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "jali/base/error.h"
 #include "jali/wire/frame.h"
 #include "jali/wire/stream.h"
 
@@ -47,6 +48,9 @@ class Reader {
   /// Throws CorruptData with the reason `why` unless the condition holds.
   void check(bool condition, const char* why) const;
   [[noreturn]] void fail(const std::string& why) const;
+  /// Throws CorruptData with an error message of params/ up to its first colon, which says what is
+  /// wrong. What follows is advice for those who choose parameters.
+  [[noreturn]] void fail_without_advice(const Error& error) const;
   /// Throws CorruptData if bytes are left, or if the checksum of a stream is wrong.
   void finish() const;
 

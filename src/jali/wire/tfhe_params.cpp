@@ -13,12 +13,6 @@ namespace jali::wire {
 
 namespace {
 
-/// An error message of params/ up to its first colon, which says what is wrong. What follows is
-/// advice for those who choose parameters.
-std::string without_advice(std::string_view sentence) {
-  return std::string(sentence.substr(0, sentence.find(": ")));
-}
-
 constexpr std::size_t kFixedBytes = 3 * 4 + 14 + 2 + 2 * 8 + 1;
 
 }  // namespace
@@ -73,7 +67,7 @@ tfhe::ParamsPtr tfhe_params_from_bytes(std::span<const std::uint8_t> bytes, cons
   try {
     params = tfhe::Params::create(literal);
   } catch (const Error& error) {
-    reader.fail(without_advice(error.what()));
+    reader.fail_without_advice(error);
   }
   require<ParamsMismatch>(params->hash() == frame.params_hash,
                           "cannot read a parameter set: it has another fingerprint than its bytes "

@@ -9,7 +9,7 @@ namespace jali::backend::ref {
 namespace {
 
 template <class W>
-void add(Glwe<W>& acc, const Glwe<W>& x) {
+void add_to(Glwe<W>& acc, const Glwe<W>& x) {
   for (std::size_t i = 0; i < acc.size(); ++i) acc[i] += x[i];
 }
 
@@ -69,7 +69,7 @@ void rotate(const TfheConfig& config, Glwe<W>& acc, std::span<const std::uint32_
     if (config.rotation == Rotation::classic) {
       Glwe<W> difference(acc.size(), 0);
       add_times_power_minus_1(difference, acc.data(), bits[0], N);
-      add(acc, external_product(config, ggsws, difference));
+      add_to(acc, external_product(config, ggsws, difference));
     } else {
       // sum_u (X^(e_u) - 1) (GGSW_u x acc), with the sum taken into the ciphertexts.
       std::vector<W> bundle(config.ggsw_words(), 0);
@@ -77,7 +77,7 @@ void rotate(const TfheConfig& config, Glwe<W>& acc, std::span<const std::uint32_
         add_times_power_minus_1(bundle, ggsws + u * config.ggsw_words(),
                                 unit_exponent(config, bits, u), N);
       }
-      add(acc, external_product(config, bundle.data(), acc));
+      add_to(acc, external_product(config, bundle.data(), acc));
     }
   }
 }
