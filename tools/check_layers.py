@@ -19,7 +19,8 @@ Imports among the modules, also those inside functions, have no circle, and go f
 to itself and to parts of smaller number; jali itself imports none of the programs that use the
 library (simulate, demo, bench, cli). Imports for type checkers alone are not counted, except in
 python/jali/compiler: its rooms import only themselves and rooms of smaller number in COMPILER, for
-type checkers, too.
+type checkers, too. Modules of python/jali/compiler use no private member of another room or part,
+except those of DOORS.
 
 Usage: tools/check_layers.py [ROOT]. Prints one line for each violation; the exit status is 1 if
 there are any.
@@ -108,6 +109,7 @@ PARTS = {
 PROGRAMS = 7
 # The rooms of python/jali/compiler, as of ROOMS: its folders, and the files beside them.
 COMPILER = {
+    "ciphertexts": 0,
     "progress": 0,
     "ir": 1,
     "frontends": 2,
@@ -123,6 +125,8 @@ COMPILER = {
     "compile": 10,
 }
 COMPILER_PACKAGE = "jali.compiler"
+# The only modules of the compiler that may use private members of another room or part.
+DOORS = {"jali.compiler.ciphertexts"}
 
 SOURCES = (".h", ".cpp", ".cc", ".cu", ".cuh", ".inc")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"(jali/[^"]+)"', re.MULTILINE)
@@ -386,6 +390,46 @@ def check_imports(root: Path) -> Iterator[str]:
             yield f"python: {' imports '.join(way)}: a circle; move what both need to a module below"
 
 
+def private_names(tree: ast.Module) -> set[str]:
+    """The private members and functions that a module defines."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            found.add(node.attr)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+    return {name for name in found if is_private(name)}
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def check_private(root: Path) -> Iterator[str]:
+    """One violation for each private member of another room, or of another part of jali, that a
+    module of the compiler uses."""
+    package = root / "python" / "jali"
+    trees = {
+        module_name(file, package): ast.parse(file.read_text(encoding="utf-8"))
+        for file in sorted(package.rglob("*.py"))
+    }
+    defined = {name: private_names(tree) for name, tree in trees.items()}
+    for name, tree in trees.items():
+        mine = compiler_room(name)
+        if not mine or name in DOORS:
+            continue
+        own = {one for other in defined if compiler_room(other) == mine for one in defined[other]}
+        theirs = set().union(*(names for names in defined.values())) - own
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and node.attr in theirs:
+                yield (
+                    f"python: {name}:{node.lineno} uses {ast.unparse(node)}, a private member of another "
+                    f"room: give it a public name there, or a function in {', '.join(sorted(DOORS))}"
+                )
+
+
 def check_python(root: Path) -> Iterator[str]:
     known = sys.stdlib_module_names | {"numpy", "jali"}
     for file in sorted((root / "python" / "jali").rglob("*.py")):
@@ -402,6 +446,7 @@ def check(root: Path) -> list[str]:
     found = list(check_includes(root, includes)) + list(check_neutral(root))
     found += check_tables(root)
     found += [*check_links(root, includes), *check_python(root), *check_imports(root)]
+    found += check_private(root)
     return found
 
 

@@ -9,6 +9,7 @@ from jali.compiler.cost.layout_weights import Weights
 from jali.compiler.ir.execute import execute
 from jali.compiler.ir.graph import Graph, Node
 from jali.compiler.ir.traced_ops import made
+from jali.compiler.ir.windows import Convolution
 from jali.compiler.layout.choose_layouts import check_seen, lay_out
 from jali.compiler.layout.lower import lower
 from jali.compiler.layout.packing import packed
@@ -31,7 +32,7 @@ def convolution(
     weight = rng.normal(size=(channels, x.shape[0], kernel, kernel)) / x.shape[0] / kernel
     attrs = {"weight": weight, "bias": rng.normal(size=channels), "dilation": (1, 1), "groups": 1}
     attrs |= {"stride": (stride, stride), "padding": ((kernel // 2, kernel // 2),) * 2}
-    return made(name, "convolution", [x], attrs)
+    return made(name, Convolution(**attrs), [x])
 
 
 def units(term: Term, slots: int, lanes: int) -> list[np.ndarray]:

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from graph_nodes import node_of
 
-from jali.compiler.ir.folded_ops import FOLDED
 from jali.compiler.ir.graph import Array, Graph, Node
+from jali.compiler.ir.layouts import Layout
 from jali.compiler.ir.sparse import SparseMap
-from jali.compiler.ir.traced_ops import OPS
-from jali.compiler.layout.layouts import Layout
 from jali.compiler.layout.terms import Term
 from jali.compiler.noise.bootstrap_noise import RestoredNoise
 from jali.compiler.noise.copies import AddedToCopies, Copies, sums_slots
@@ -23,7 +22,7 @@ ONE = SparseMap.identity(SIZE)
 
 
 def array(name: str, op: str, inputs: tuple[str, ...] = (), **attrs: object) -> Node:
-    return Node(name, op, inputs, (SIZE,), {"layout": TILED} | attrs)
+    return node_of(name, op, inputs, (SIZE,), {"layout": TILED} | attrs)
 
 
 def affine(name: str, maps: Mapping[str, SparseMap], layout: Layout = TILED) -> Node:
@@ -46,7 +45,7 @@ def momentum(steps: int, gradient: SparseMap) -> Graph:
 
 
 def computed(node: Node, sources: list[Array]) -> Array:
-    return (FOLDED.get(node.op) or OPS[node.op]).compute(sources, node.attrs)
+    return node.operation.compute(sources)
 
 
 def rms(x: Array) -> float:
@@ -167,11 +166,11 @@ def test_what_is_not_used_again_is_not_kept(rng: np.random.Generator) -> None:
 
 def test_which_nodes_sum_slots() -> None:
     def of(*terms: Term) -> Node:
-        return Node("y", "transform", ("x",), (SIZE,), {"terms": terms})
+        return node_of("y", "transform", ("x",), (SIZE,), {"terms": terms})
 
     assert not sums_slots(of(Term(2.0)))
     assert sums_slots(of(Term(2.0), Term(None)))
     assert sums_slots(of(Term(2.0, sums=(1, 2))))
     assert sums_slots(of(Term(2.0, before=(1, 2))))
-    assert sums_slots(Node("y", "products", ("x", "x"), (SIZE,), {}))
-    assert not sums_slots(Node("y", "multiply", ("x", "x"), (SIZE,), {}))
+    assert sums_slots(node_of("y", "products", ("x", "x"), (SIZE,), {}))
+    assert not sums_slots(node_of("y", "multiply", ("x", "x"), (SIZE,), {}))

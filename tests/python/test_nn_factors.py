@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from graph_nodes import node_of
 
-from jali.compiler.ir.folded_ops import FOLDED
-from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.graph import Graph
 from jali.compiler.noise.product_noise import Factors, factor_noise, gain_of_products
 
 N, K, M, EXAMPLES = 4, 16, 8, 400
@@ -20,9 +20,9 @@ ATTRS = {
     "gain": 3.0,
     "shape": (N, M),
 }
-A = Node("a", "input", (), (N, K), {})
-B = Node("b", "input", (), (K, M), {})
-Y = Node("y", "products", ("a", "b"), (N, M), ATTRS)
+A = node_of("a", "input", (), (N, K), {})
+B = node_of("b", "input", (), (K, M), {})
+Y = node_of("y", "products", ("a", "b"), (N, M), ATTRS)
 GRAPH = Graph((A, B, Y), ("y",), "layout")
 
 
@@ -34,7 +34,7 @@ def examples(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.asarray(FOLDED["products"].compute((a, b), ATTRS))
+    return np.asarray(Y.operation.compute((a, b)))
 
 
 def test_noise_of_a_factor_lies_in_the_directions_of_the_other(rng: np.random.Generator) -> None:

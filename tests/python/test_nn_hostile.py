@@ -20,7 +20,7 @@ import pytest
 import jali
 from jali import nn
 from jali._jali import program as _program
-from jali.compiler.layout.layouts import Layout
+from jali.compiler.ir.layouts import Layout
 from jali.compiler.program import container
 from jali.nn import recorded
 from jali.program.demand import Demand

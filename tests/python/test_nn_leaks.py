@@ -3,6 +3,7 @@ through what a server computes there."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 from test_nn_program import encrypted
 
 import jali
-from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.graph import Graph
+from jali.compiler.ir.operation import Input
 from jali.compiler.layout.execute_lowered import simulate
 from jali.compiler.layout.terms import Term
 from jali.compiler.noise.empty_slots import leaks_of
@@ -30,9 +32,9 @@ def variances(program: Program, noise: Any) -> tuple[Term, np.ndarray, np.ndarra
     """The last matrix's term, its squares, and the variances of its numbers for noise in the slots
     of its source."""
     graph = program.stages["levels"]
-    last = graph[graph.outputs[0]].with_attrs(bias=0.0)
+    last = graph[graph.outputs[0]].with_operation(bias=np.zeros(1))
     before = graph[last.inputs[0]]
-    source = Node(before.name, "input", (), before.shape, before.attrs)
+    source = replace(before, operation=Input(before.shape), inputs=())
     slots = noise(source.attrs["layout"])
     if not last.attrs["terms"][0].turns:  # a server reads the real part alone
         slots = slots.real

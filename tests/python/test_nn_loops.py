@@ -19,7 +19,10 @@ import jali
 from jali import nn
 from jali.compiler.ir.execute import every_value, execute
 from jali.compiler.ir.graph import Graph
-from jali.compiler.ir.traced_ops import made, verify
+from jali.compiler.ir.linear_ops import Pad
+from jali.compiler.ir.loop_graph import ByStep, Loop
+from jali.compiler.ir.operation import Input
+from jali.compiler.ir.traced_ops import Multiply, made, verify
 from jali.compiler.layout.execute_lowered import simulate
 from jali.compiler.layout.packing import packed, unpacked
 from jali.compiler.passes.approximate import approximate, approximated, scaled
@@ -238,14 +241,14 @@ def test_arrays_of_a_body_stay_inside() -> None:
 
 
 def test_loops_are_verified() -> None:
-    x = made("x", "input", [], {"shape": (3,)})
-    h = made("h", "input", [], {"shape": (3,)})
-    body = Graph((h, made("y", "multiply", [h, h], {})), ("y",))
+    x = made("x", Input(shape=(3,)), [])
+    h = made("h", Input(shape=(3,)), [])
+    body = Graph((h, made("y", Multiply(), [h, h])), ("y",))
     attrs = {"body": body, "count": 2, "states": 1, "sequences": 0, "collected": 0}
-    assert made("loop", "loop", [x], attrs).shape == (3,)
-    small = made("small", "input", [], {"shape": (2,)})
-    longer = Graph((h, made("y", "pad", [h], {"widths": ((0, 1),)})), ("y",))
-    rates = Graph((h, made("y", "by_step", [h], {"factors": np.ones(3)})), ("y",))
+    assert made("loop", Loop(**attrs), [x]).shape == (3,)
+    small = made("small", Input(shape=(2,)), [])
+    longer = Graph((h, made("y", Pad(widths=((0, 1),)), [h])), ("y",))
+    rates = Graph((h, made("y", ByStep(factors=np.ones(3)), [h])), ("y",))
     for inputs, wrong, says in (
         ([small], {}, "is given"),
         ([x, x], {}, "takes 1 array, "),
@@ -256,7 +259,7 @@ def test_loops_are_verified() -> None:
         ([x], {"body": rates}, "a number for each of 2"),
     ):
         with pytest.raises(jali.InvalidArgument, match=says):
-            made("loop", "loop", inputs, {**attrs, **wrong})
+            made("loop", Loop(**{**attrs, **wrong}), inputs)
 
 
 def test_a_recurrent_network_encrypted(rng: np.random.Generator) -> None:

@@ -12,7 +12,7 @@ from test_nn_workloads import ACTIVATION, GATE, cell_of, examples_of
 
 from jali import nn
 from jali.compiler.frontends import workloads
-from jali.compiler.layout.layouts import Skewed
+from jali.compiler.ir.layouts import Skewed
 from jali.compiler.planning.dry_run import _share_of_copies
 from jali.compiler.planning.parameters import needed_bits
 

@@ -15,14 +15,18 @@ from slot_interpreter import WEIGHTS, check, convolution
 import jali
 from jali.compiler.cost.costs import counted
 from jali.compiler.ir.graph import Graph, Node
-from jali.compiler.ir.traced_ops import made
+from jali.compiler.ir.layouts import Layout
+from jali.compiler.ir.linear_ops import Combine, Dense, Pad, Slice, Sum
+from jali.compiler.ir.operation import Input
+from jali.compiler.ir.traced_ops import Multiply, made
+from jali.compiler.ir.windows import Convolution
 from jali.compiler.layout.choose_layouts import lay_out
 from jali.compiler.layout.execute_lowered import simulate
-from jali.compiler.layout.layouts import Layout
 from jali.compiler.layout.lower import lower
 from jali.compiler.layout.overlay import joined, overlaid, price, sums_of
 from jali.compiler.layout.terms import Term
 from jali.compiler.passes.fold import fold
+from jali.compiler.planning.node_costs import cost_of
 from jali.compiler.runtime import interpreter
 
 
@@ -91,7 +95,7 @@ def test_random_convolutions(data: st.DataObject) -> None:
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     axes, per_group = draw(st.integers(1, 2)), draw(st.integers(1, 3))
     sizes = tuple(draw(st.integers(4, 9)) for _ in range(axes))
-    nodes = [made("x", "input", [], {"shape": (per_group * draw(st.integers(1, 2)), *sizes)})]
+    nodes = [made("x", Input(shape=(per_group * draw(st.integers(1, 2)), *sizes)), [])]
     for k in range(draw(st.integers(1, 3))):
         x = nodes[-1]
         groups = draw(st.sampled_from([g for g in (1, 2, 3, 4) if x.shape[0] % g == 0]))
@@ -108,8 +112,8 @@ def test_random_convolutions(data: st.DataObject) -> None:
             "dilation": tuple(reach),
             "groups": groups,
         }
-        y = made(f"n{k}", "convolution", [x], attrs)
-        nodes += [y, made(f"n{k} square", "multiply", [y, y], {})]
+        y = made(f"n{k}", Convolution(**attrs), [x])
+        nodes += [y, made(f"n{k} square", Multiply(), [y, y])]
     graph = Graph(tuple(nodes), (nodes[-1].name,))
     lanes = draw(st.sampled_from([1, 2]))
     low = check(graph, draw(st.sampled_from([64, 512, 4096])), lanes, rng)
@@ -130,9 +134,9 @@ def residual(rng: np.random.Generator, width: int, size: int) -> Graph:
         return node
 
     def square(name: str, x: Node) -> Node:
-        return add(made(name, "multiply", [x, x], {}))
+        return add(made(name, Multiply(), [x, x]))
 
-    x = add(made("x", "input", [], {"shape": (3, size, size)}))
+    x = add(made("x", Input(shape=(3, size, size)), []))
     x = square("s", add(convolution("stem", x, rng, width)))
     for k in range(9):
         channels, stride = width << k // 3, 2 if k in (3, 6) else 1
@@ -140,13 +144,13 @@ def residual(rng: np.random.Generator, width: int, size: int) -> Graph:
         y = add(convolution(f"{k}b", y, rng, channels))
         if stride == 2:
             rest = {"start": (None,) * 3, "stop": (None,) * 3, "step": (1, 2, 2)}
-            x = add(made(f"{k} part", "slice", [x], rest))
+            x = add(made(f"{k} part", Slice(**rest), [x]))
             widths = ((channels // 4, channels // 4), (0, 0), (0, 0))
-            x = add(made(f"{k} padded", "pad", [x], {"widths": widths}))
-        x = square(f"{k}", add(made(f"{k} sum", "combine", [y, x], {"weights": (1.0, 1.0)})))
+            x = add(made(f"{k} padded", Pad(widths=widths), [x]))
+        x = square(f"{k}", add(made(f"{k} sum", Combine(weights=(1.0, 1.0)), [y, x])))
     attrs = {"axes": (1, 2), "keepdims": False, "factor": 1 / np.prod(x.shape[1:])}
-    x = add(made("mean", "sum", [x], attrs))
-    add(made("scores", "dense", [x], {"weight": rng.normal(size=(10, x.shape[0])), "bias": None}))
+    x = add(made("mean", Sum(**attrs), [x]))
+    add(made("scores", Dense(weight=rng.normal(size=(10, x.shape[0])), bias=None), [x]))
     return Graph(tuple(nodes), ("scores",))
 
 
@@ -185,12 +189,12 @@ def test_encrypted_overlays(batch: int, rng: np.random.Generator) -> None:
     """Two convolutions, decrypted; from a file as well, and not from one whose keys have no
     conjugation."""
     a, b = rng.normal(size=(4, 2, 3, 3)) / 4, rng.normal(size=(2, 4, 3, 3)) / 5
-    nodes = [made("x", "input", [], {"shape": (2, 6, 6)})]
+    nodes = [made("x", Input(shape=(2, 6, 6)), [])]
     for k, weight in enumerate((a, b)):
         attrs = {"weight": weight, "bias": rng.normal(size=len(weight)), "dilation": (1, 1)}
         attrs |= {"groups": 1, "stride": (1, 1), "padding": ((1, 1), (1, 1))}
-        nodes.append(made(f"c{k}", "convolution", [nodes[-1]], attrs))
-        nodes.append(made(f"s{k}", "multiply", [nodes[-1], nodes[-1]], {}))
+        nodes.append(made(f"c{k}", Convolution(**attrs), [nodes[-1]]))
+        nodes.append(made(f"s{k}", Multiply(), [nodes[-1], nodes[-1]]))
     graph = Graph(tuple(nodes), (nodes[-1].name,))
     x = rng.uniform(-1, 1, (40, 2, 6, 6))
     program = jali.compile(graph, x[:1], calibration=x, precision_bits=12, batch=batch)
@@ -264,7 +268,7 @@ def test_matrices_of_one_array_share_its_overlay(
     turns = len(nodes[0].attrs["terms"][0].turns)
     assert [node.attrs["shared"] for node in nodes] == [(False,), (True,), (False,)]
     costs = counted(program.params)
-    first, second = (costs.of(node)[0] for node in nodes[:2])
+    first, second = (cost_of(costs, node)[0] for node in nodes[:2])
     assert first - second == turns * costs.rotation[1]
     client = program.client(threads=1)
     keys, request = client.evaluation_keys(), client.encrypt(x[:1], y[:1])

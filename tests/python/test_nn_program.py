@@ -15,6 +15,7 @@ from jali import nn
 from jali.compiler.cost.keys import plain_bytes
 from jali.compiler.ir.execute import every_value
 from jali.compiler.ir.graph import Graph
+from jali.compiler.ir.operation import Input
 from jali.compiler.ir.traced_ops import made
 from jali.compiler.passes import approximate
 from jali.compiler.passes.approximate import NOISE_SHARE
@@ -233,8 +234,8 @@ def test_what_is_too_deep_is_refused_by_name(rng: np.random.Generator) -> None:
 
 def test_stages_can_be_read(rng: np.random.Generator) -> None:
     x = rng.uniform(-1, 1, (50, 2, 6, 6))
-    a = convolution(made("x", "input", [], {"shape": (2, 6, 6)}), rng, "first", 4, 2)
-    graph = Graph((made("x", "input", [], {"shape": (2, 6, 6)}), a), ("first",))
+    a = convolution(made("x", Input(shape=(2, 6, 6)), []), rng, "first", 4, 2)
+    graph = Graph((made("x", Input(shape=(2, 6, 6)), []), a), ("first",))
     program = jali.compile(graph, x[:1], calibration=x)
     assert "first: 4x3x3 = convolution(x" in program.explain("trace")
     assert "affine(x" in program.explain("fold")

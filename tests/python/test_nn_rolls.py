@@ -11,12 +11,12 @@ import jali
 from jali import ckks
 from jali.compiler.frontends import workloads
 from jali.compiler.ir.execute import execute
+from jali.compiler.ir.layouts import Layout, fitted, skewed
 from jali.compiler.ir.loop_graph import MOST_WHOLE, is_whole, multiple_of
 from jali.compiler.ir.sparse import SparseMap
 from jali.compiler.layout.axes import rolled
 from jali.compiler.layout.choose_layouts import lay_out
 from jali.compiler.layout.execute_lowered import simulate
-from jali.compiler.layout.layouts import Layout, fitted, skewed
 from jali.compiler.layout.lower import lower
 from jali.compiler.layout.packing import packed, unpacked
 from jali.compiler.layout.terms import Term
@@ -173,7 +173,7 @@ def test_copies_of_an_iteration_stand_for_all(rng: np.random.Generator) -> None:
     short = shortened(graph)
     last = [n for n in short if n.attrs.get("step", ("", -1))[1] == 1]
     assert last and {n.attrs["times"] for n in last} == {28}
-    assert {n.attrs["times"] for n in short if n.attrs.get("step", ("", -1))[1] == 0} == {1}
+    assert {n.origin.times for n in short if n.attrs.get("step", ("", -1))[1] == 0} == {1}
     names = [n.name for n in short]
     first = min(k for k, n in enumerate(short) if n.attrs.get("step", ("", -1))[1] == 1)
     assert names.index(max(names, key=names.index)) > first  # elements of others are at the end

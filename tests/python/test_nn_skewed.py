@@ -8,6 +8,7 @@ from typing import Any
 import lies
 import numpy as np
 import pytest
+from graph_nodes import made_by_name
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slot_interpreter import WEIGHTS, check
@@ -19,10 +20,11 @@ from jali import nn
 from jali._jali import program as _program
 from jali.compiler.frontends import workloads
 from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.layouts import Layout, Repeated, Skewed, contents, fitted, skewed
+from jali.compiler.ir.operation import Input
 from jali.compiler.ir.sparse import SparseMap
 from jali.compiler.ir.traced_ops import made
 from jali.compiler.layout.execute_lowered import simulate
-from jali.compiler.layout.layouts import Layout, Repeated, Skewed, contents, fitted, skewed
 from jali.compiler.layout.packing import packed, unpacked
 from jali.compiler.layout.terms import Term
 from jali.compiler.passes.approximate import approximated, scaled
@@ -77,12 +79,12 @@ def test_vectors_lie_as_rows_and_columns_do(rng: np.random.Generator) -> None:
 
 def product_and_back(rows: int, columns: int, function: str | None) -> Graph:
     """x, v -> the squares of x^T f(x v), for a matrix x and a vector v."""
-    x = made("x", "input", [], {"shape": (rows, columns)})
-    v = made("v", "input", [], {"shape": (columns,)})
+    x = made("x", Input(shape=(rows, columns)), [])
+    v = made("v", Input(shape=(columns,)), [])
     nodes = [x, v]
 
     def add(*args: Any) -> Node:
-        nodes.append(made(*args))
+        nodes.append(made_by_name(*args))
         return nodes[-1]
 
     u = add("u", "multiply", [v, v], {})  # so that the vector lies as any array

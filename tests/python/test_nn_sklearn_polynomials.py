@@ -10,13 +10,14 @@ import pytest
 
 import jali
 from jali.compiler.ir.execute import execute
-from jali.nn import trace
+from jali.nn import recorded, trace
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+from sklearn.ensemble import BaggingRegressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.naive_bayes import GaussianNB
@@ -78,6 +79,20 @@ def test_quadratic_discriminants_and_kernel_ridges() -> None:
                 x, target
             )
             assert np.allclose(execute(trace(ridge, x[:1]), x)[0], ridge.predict(x))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [SVR(kernel="rbf"), SVR(kernel="poly"), BaggingRegressor(Ridge(), 3, random_state=0)],
+    ids=["rbf", "poly", "bag"],
+)
+def test_recorded_graphs_of_kernels_and_means_are_read_again(model: Any) -> None:
+    """Their numbers were written as arrays, which files do not have there, so that programs could
+    be saved and not read."""
+    x, y = (v[:40] for v in load_diabetes(return_X_y=True))
+    graph = trace(model.fit(x, y), x[:1])
+    again = recorded.from_bytes(recorded.to_bytes(graph))
+    assert np.array_equal(execute(again, x)[0], execute(graph, x)[0])
 
 
 @pytest.mark.filterwarnings("ignore:KMeans")

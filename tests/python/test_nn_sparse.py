@@ -10,10 +10,12 @@ from slot_interpreter import WEIGHTS, check
 
 import jali
 from jali.compiler.ir.graph import Graph
+from jali.compiler.ir.layouts import Layout, Repeated, Shared, fitted
+from jali.compiler.ir.linear_ops import Dense
+from jali.compiler.ir.operation import Input
 from jali.compiler.ir.sparse import DenseMap, SparseMap
-from jali.compiler.ir.traced_ops import made
+from jali.compiler.ir.traced_ops import Multiply, made
 from jali.compiler.layout.diagonals import gathered
-from jali.compiler.layout.layouts import Layout, Repeated, Shared, fitted
 from jali.compiler.layout.terms import Term
 from jali.compiler.noise.empty_slots import leaks_of
 
@@ -194,10 +196,10 @@ def test_blocks_with_the_same_numbers_are_the_same_matrix(rng: np.random.Generat
 def test_networks_of_large_matrices(outputs: int, rng: np.random.Generator) -> None:
     """What the diagonals compute in slots is what the model computes."""
     first, last = drawn(rng, (300, 250)) / 16, drawn(rng, (outputs, 300), 0.0) / 16
-    x = made("x", "input", [], {"shape": (250,)})
-    h = made("h", "dense", [x], {"weight": first, "bias": rng.normal(size=300)})
-    squared = made("s", "multiply", [h, h], {})
-    y = made("y", "dense", [squared], {"weight": last, "bias": None})
+    x = made("x", Input(shape=(250,)), [])
+    h = made("h", Dense(weight=first, bias=rng.normal(size=300)), [x])
+    squared = made("s", Multiply(), [h, h])
+    y = made("y", Dense(weight=last, bias=None), [squared])
     graph = Graph((x, h, squared, y), ("y",))
     for slots in (128, 512, 4096):
         low = check(graph, slots, 2, rng)

@@ -18,6 +18,7 @@ import jali
 from jali import nn
 from jali.compiler.cost.elimination import NEVER
 from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.linear_ops import Dense
 from jali.compiler.planning.bootstrap_placement import problem_of
 from jali.compiler.planning.bootstrap_search import placed
 from jali.compiler.program.program import STAGES
@@ -137,9 +138,8 @@ def test_loops_are_verified(rng: np.random.Generator) -> None:
 
 def _emptied(node: Node) -> Node:
     body = node.attrs["body"]
-    return node.with_attrs(
-        body=_changed(body, body.nodes[1].name, lambda n: n.with_attrs(radius=0))
-    )
+    emptied = _changed(body, body.nodes[1].name, lambda n: n.with_scaling(radius=0))
+    return node.with_operation(body=emptied)
 
 
 def _changed(graph: Graph, name: str, change: Callable[[Node], Node]) -> Graph:
@@ -152,16 +152,21 @@ def _first(graph: Graph, op: str) -> str:
 
 BROKEN: list[tuple[str, str, Callable[[Node], Node], str]] = [
     ("trace", "dense", lambda n: replace(n, shape=(9,)), "shape is"),
-    ("fold", "multiply", lambda n: replace(n, op="dense"), "is dense, which this stage"),
-    ("fold", "affine", lambda n: n.with_attrs(bias=np.zeros(9)), "bias of another size"),
-    ("calibrate", "function", lambda n: n.with_attrs(low=np.nan), "no finite range"),
-    ("calibrate", "affine", lambda n: n.with_attrs(low=n.attrs["high"] + 1), "empty range"),
-    ("approximate", "affine", lambda n: n.with_attrs(radius=0.0), "no scale"),
-    ("approximate", "affine", lambda n: n.with_attrs(high=3.0), r"leaves \[-1, 1\]"),
-    ("layout", "affine", lambda n: n.with_attrs(layout=None), "no layout"),
-    ("lower", "transform", lambda n: n.with_attrs(terms=()), "a matrix for each"),
-    ("levels", "multiply", lambda n: n.with_attrs(level=n.attrs["level"] + 9), "has too few"),
-    ("levels", "transform", lambda n: n.with_attrs(level=-1), "no level"),
+    (
+        "fold",
+        "multiply",
+        lambda n: replace(n, operation=Dense(np.eye(3), None)),
+        "is dense, which this stage",
+    ),
+    ("fold", "affine", lambda n: n.with_operation(bias=np.zeros(9)), "bias of another size"),
+    ("calibrate", "function", lambda n: n.with_range(low=np.nan), "no finite range"),
+    ("calibrate", "affine", lambda n: n.with_range(low=n.range.high + 1), "empty range"),
+    ("approximate", "affine", lambda n: n.with_scaling(radius=0.0), "no scale"),
+    ("approximate", "affine", lambda n: n.with_scaling(high=3.0), r"leaves \[-1, 1\]"),
+    ("layout", "affine", lambda n: n.with_facts(layout=None), "no layout"),
+    ("lower", "transform", lambda n: n.with_operation(terms=()), "a matrix for each"),
+    ("levels", "multiply", lambda n: n.with_facts(level=n.level + 9), "has too few"),
+    ("levels", "transform", lambda n: n.with_facts(level=-1), "no level"),
 ]
 
 

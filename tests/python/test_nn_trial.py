@@ -12,7 +12,9 @@ from jali import nn
 from jali.compiler.cost.keys import Demand
 from jali.compiler.driver import compiled
 from jali.compiler.ir.graph import Graph, Node
-from jali.compiler.ir.traced_ops import made
+from jali.compiler.ir.operation import Input
+from jali.compiler.ir.traced_ops import Multiply, made
+from jali.compiler.ir.windows import Convolution
 from jali.compiler.planning.dry_run import DRY, Trial
 from jali.compiler.planning.parameters import Ring
 from jali.compiler.runtime.interpreter import Encrypted
@@ -31,12 +33,12 @@ def dense(rng: np.random.Generator) -> tuple[nn.Graph, np.ndarray]:
 
 def convolutions(rng: np.random.Generator) -> tuple[nn.Graph, np.ndarray]:
     """Squares of convolutions, whose diagonals lie over each other."""
-    nodes = [made("x", "input", [], {"shape": (2, 6, 6)})]
+    nodes = [made("x", Input(shape=(2, 6, 6)), [])]
     for k, weight in enumerate((rng.normal(size=(4, 2, 3, 3)), rng.normal(size=(2, 4, 3, 3)))):
         attrs = {"weight": weight / 5, "bias": rng.normal(size=len(weight)), "dilation": (1, 1)}
         attrs |= {"groups": 1, "stride": (1, 1), "padding": ((1, 1), (1, 1))}
-        nodes.append(made(f"c{k}", "convolution", [nodes[-1]], attrs))
-        nodes.append(made(f"s{k}", "multiply", [nodes[-1], nodes[-1]], {}))
+        nodes.append(made(f"c{k}", Convolution(**attrs), [nodes[-1]]))
+        nodes.append(made(f"s{k}", Multiply(), [nodes[-1], nodes[-1]]))
     return Graph(tuple(nodes), (nodes[-1].name,)), rng.uniform(-1, 1, (40, 2, 6, 6))
 
 

@@ -19,9 +19,9 @@ from jali.compiler.cost.costs import Costs, counted
 from jali.compiler.cost.layout_weights import Weights, weights_of
 from jali.compiler.frontends.tracing import trace_function
 from jali.compiler.ir.graph import Graph
+from jali.compiler.ir.layouts import fitted
 from jali.compiler.ir.sparse import SparseMap
 from jali.compiler.layout.choose_layouts import _Search
-from jali.compiler.layout.layouts import fitted
 from jali.compiler.layout.overlay import overlaid, price
 from jali.compiler.layout.product_factors import spread
 from jali.compiler.passes.approximate import approximated

@@ -9,7 +9,9 @@ import jali
 from jali import ckks
 from jali._core.console import counted_text, one_text
 from jali.compiler.frontends.loops import _check_count
-from jali.compiler.ir.traced_ops import made
+from jali.compiler.ir.linear_ops import Dense
+from jali.compiler.ir.operation import Input
+from jali.compiler.ir.traced_ops import Multiply, made
 from jali.compiler.planning.planner import _OUTGROWN
 
 
@@ -43,12 +45,12 @@ def test_an_estimator_is_refused_with_its_article() -> None:
 
 
 def test_refusals_of_the_compiler_count_one() -> None:
-    x = made("x", "input", [], {"shape": (3,)})
+    x = made("x", Input(shape=(3,)), [])
     dense = {"weight": np.ones((1, 1)), "bias": None}
     with pytest.raises(jali.InvalidArgument, match="its matrix has 1 column, and"):
-        made("y", "dense", [x], dense)
+        made("y", Dense(**dense), [x])
     with pytest.raises(jali.InvalidArgument, match=r"does not take 1 array$"):
-        made("y", "multiply", [x], {})
+        made("y", Multiply(), [x])
     with pytest.raises(jali.InvalidArgument, match="1 array, and has 2 states"):
         _check_count([x], 2, None)
     with pytest.raises(jali.InvalidArgument, match=r"2 arrays, and has 1 state$"):

@@ -66,7 +66,10 @@ GOOD = {
     "python/jali/simulate/__init__.py": "import jali.nn\n",
     "python/jali/demo/show.py": "import jali.nn\n",
     "python/jali/bench/run.py": "from jali.demo import show\nimport jali.simulate\n",
-    "python/jali/ckks/array.py": "from jali.low import f\n",
+    "python/jali/compiler/planning/costs.py": "def f(x, y):\n    return x._planned + y._foreign\n",
+    "python/jali/compiler/planning/search.py": "class X:\n    def _planned(self): pass\n",
+    "python/jali/compiler/ciphertexts.py": "def f(x):\n    return x._settled()\n",
+    "python/jali/ckks/array.py": "from jali.low import f\n\nclass A:\n    def _settled(self): pass\n",
     "python/jali/high.py": "from .middle import f\nfrom jali import low\n",
 }
 
@@ -193,6 +196,16 @@ def test_layers_accept_a_good_tree(tmp_path: Path) -> None:
             "python/jali/compiler/ir/graph.py",
             "from jali.compiler.ir.node import y\n",
             "a circle",
+        ),
+        (
+            "python/jali/compiler/program/x.py",
+            "def f(x):\n    return x._planned()\n",
+            "jali.compiler.program.x:2 uses x._planned, a private member",
+        ),
+        (
+            "python/jali/compiler/runtime/x.py",
+            "def f(x):\n    return x._settled()\n",
+            "jali.compiler.runtime.x:2 uses x._settled, a private member",
         ),
     ],
 )

@@ -30,8 +30,8 @@ from jali import ckks
 from jali.compiler.cost.layout_weights import Weights
 from jali.compiler.ir.execute import every_value
 from jali.compiler.ir.graph import Array, Graph
+from jali.compiler.ir.layouts import Layout
 from jali.compiler.layout.choose_layouts import laid_out, lay_out
-from jali.compiler.layout.layouts import Layout
 from jali.compiler.layout.lower import lower
 from jali.compiler.layout.scaled_sums import taken_apart
 from jali.compiler.noise.element_noise import Samples
@@ -132,11 +132,11 @@ def lowered(
     else:
         laid = lay_out(laid, slots, weights)
     if known is not None:
-        known[slots] = {node.name: node.attrs["layout"] for node in laid}
+        known[slots] = {node.name: node.layout for node in laid}
     if has_loops(graph):
-        layouts = {node.attrs["like"]: node.attrs["layout"] for node in laid}
+        layouts = {node.origin.like: node.layout for node in laid}
         flat = unrolled(graph)
-        nodes = (n.with_attrs(layout=layouts[n.attrs["like"]]) for n in flat)
+        nodes = (n.with_facts(layout=layouts[n.origin.like]) for n in flat)
         laid = Graph(tuple(nodes), flat.outputs, "layout")
     told.some("lower", STAGE)
     low = lower(taken_apart(laid) if apart and has_loops(graph) else laid, weights)

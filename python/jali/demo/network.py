@@ -12,6 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from jali.compiler.ir.linear_ops import Dense, Reshape
+from jali.compiler.ir.operation import Input
+from jali.compiler.ir.traced_ops import Multiply
+from jali.compiler.ir.windows import Convolution
 from jali.demo.shipped import weights_file
 from jali.nn.builder import Builder
 from jali.nn.compile import compile as compile_graph
@@ -70,25 +74,26 @@ class Network:
         """The network as a graph, for jali.compile."""
         left, right, top, bottom = self.pad
         builder = Builder()
-        x = builder.add("pixels", "input", [], shape=(1, self.side, self.side))
+        x = builder.add("pixels", Input(shape=(1, self.side, self.side)), [])
         x = builder.add(
             "convolution",
-            "convolution",
+            Convolution(
+                weight=self.conv_weight[:, None],
+                bias=self.conv_bias,
+                stride=(self.stride, self.stride),
+                padding=((top, bottom), (left, right)),
+                dilation=(1, 1),
+                groups=1,
+            ),
             [x],
-            weight=self.conv_weight[:, None],
-            bias=self.conv_bias,
-            stride=(self.stride, self.stride),
-            padding=((top, bottom), (left, right)),
-            dilation=(1, 1),
-            groups=1,
         )
-        x = builder.add("square", "multiply", [x, x])
-        x = builder.add("flat", "reshape", [x], shape=(x.size,))
+        x = builder.add("square", Multiply(), [x, x])
+        x = builder.add("flat", Reshape(shape=(x.size,)), [x])
         weight, bias = self.dense1_weight, self.dense1_bias
-        x = builder.add("hidden", "dense", [x], weight=weight, bias=bias)
-        x = builder.add("hidden square", "multiply", [x, x])
+        x = builder.add("hidden", Dense(weight=weight, bias=bias), [x])
+        x = builder.add("hidden square", Multiply(), [x, x])
         weight, bias = self.dense2_weight, self.dense2_bias
-        x = builder.add("logits", "dense", [x], weight=weight, bias=bias)
+        x = builder.add("logits", Dense(weight=weight, bias=bias), [x])
         return builder.graph([x])
 
     def program(self, images: npt.NDArray[np.generic]) -> Program:

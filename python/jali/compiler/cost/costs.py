@@ -35,8 +35,6 @@ from jali.compiler.cost.measured import (
     params_of,
 )
 from jali.compiler.cost.other_devices import table_near, whole_tables
-from jali.compiler.ir.graph import Node
-from jali.compiler.passes.levels import taken
 from jali.errors import InvalidArgument
 
 __all__ = ["Costs", "costs_of", "counted"]
@@ -97,72 +95,12 @@ class Costs:
     streamed: int = field(kw_only=True)
     made: int = field(kw_only=True)
 
-    def of(self, node: Node) -> tuple[int, ...]:
-        """What a node costs by the level of its result; NEVER where its inputs would have to lie
-        above the top."""
-        top = len(self.rotation) - 1
-        takes = max((taken(node, k) for k in range(len(node.inputs))), default=0)
-        levels = range(top - takes + 1)
-        match node.op:
-            case "transform":
-                found = self._transform(node, levels)
-            case "products":
-                count = node.attrs["layout"].ciphertexts
-                factors = self._transform(node, range(1, levels.stop + 1))
-                pairs = len(node.attrs["terms"]) // 2
-                found = [
-                    factors[level]
-                    + (self.product[level + 1] + pairs * self.added[level + 1]) * count
-                    + self.rotation[level] * len(node.attrs["sums"])
-                    for level in levels
-                ]
-            case "multiply":
-                count = node.attrs["layout"].ciphertexts
-                found = [self._each(self.product[level + 1], count) for level in levels]
-            case "approximated":
-                count = node.attrs["layout"].ciphertexts
-                times = node.attrs["by"].multiplications
-                found = [
-                    self._each(sum(self.product[level + 1 : level + takes + 1]) * times, count)
-                    // max(1, takes)
-                    for level in levels
-                ]
-            case _:
-                found = [0 for _ in levels]
-        return (*found, *(NEVER for _ in range(top + 1 - len(levels))))
-
-    def _transform(self, node: Node, levels: range) -> list[int]:
-        """n diagonals between two ciphertexts take about 2 (sqrt(n) - 1) rotations."""
-        turned, diagonals, count = 0, 0, node.attrs["layout"].ciphertexts
-        before, factors, sums = 0, 0, 0
-        behind: set[tuple[object, ...]] = set()
-        shared = node.attrs.get("shared", (False,) * len(node.attrs["terms"]))
-        for term, is_shared in zip(node.attrs["terms"], shared, strict=True):
-            before += term.moved
-            if term.factor is not None:
-                factors += 0 if term.is_free else 1 if term.joined else count
-            for n in map(len, term.diagonals.values()):
-                turned += max(0, math.ceil(2 * (math.sqrt(n) - 1)))
-                diagonals += n
-                before += len(term.before) + (0 if is_shared else term.around)
-            if term.behind not in behind:
-                sums += len(term.sums) * count + term.around * len({to for to, _ in term.diagonals})
-            behind |= {term.behind} - {()}
-        above = 1 if diagonals or factors else 0  # without products, no level is taken
-        found = []
-        for level in levels:
-            rotation, plain = self.rotation[level + above], self.plain[level + above]
-            matrix = (turned * rotation + diagonals * plain) * self.fused // 1000
-            other = before * rotation + factors * plain + sums * self.rotation[level]
-            found.append(self._each(matrix + other, count) // count)
-        return found
-
     def of_storage(self, kind: str, level: int) -> int:
         """What a product with a diagonal at a level takes longer than with a resident one."""
         shares = {"resident": 0, "streamed": self.streamed, "made": self.made}
         return self.plain[level] * shares.get(kind, self.expanded) // 1000
 
-    def _each(self, cost: int, count: int) -> int:
+    def each(self, cost: int, count: int) -> int:
         """The cost of an operation on so many ciphertexts, each of which costs `cost` alone."""
         return cost * count * (self.together if count > 1 else 1000) // 1000
 

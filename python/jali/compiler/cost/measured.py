@@ -30,6 +30,7 @@ from jali._core import schema
 from jali._core.files import replace
 from jali._jali import device as _device
 from jali.ckks import EncryptedArray, Evaluator, LinearTransform, Params
+from jali.compiler.ciphertexts import noting_evaluator, settled, stack, take
 from jali.errors import Error, InvalidArgument, NoDevice, Unsupported
 
 __all__ = [
@@ -137,8 +138,7 @@ class _Bench:
         return cls(params, ckks.Client(params, threads=threads), device, threads)
 
     def server(self) -> Evaluator:
-        none = self.client._core.evaluation_keys([], False, False, [])
-        return Evaluator._noting_keys(self.params, none, self.device, self.threads)
+        return noting_evaluator(self.client, self.params, self.device, self.threads)
 
     def at(self, evaluator: Evaluator, level: int) -> EncryptedArray:
         zeros = np.zeros(self.params.slots)
@@ -166,11 +166,8 @@ def table_of(
     for level in _some(1, params.depth, 4):
         x, primes = bench.at(first, level), len(params.level(level).primes)
         encoded = first.explicit.encode(np.zeros(params.slots), level, params.level(level).scale)
-        several = EncryptedArray(first, first._core.stack([x._settled()] * TOGETHER))
-        each = [
-            EncryptedArray(first, first._core.take(several._settled(), [k]))
-            for k in range(TOGETHER)
-        ]
+        several = stack(first, [settled(x)] * TOGETHER)
+        each = [take(first, settled(several), [k]) for k in range(TOGETHER)]
         matrix = _matrix(params, level)
         first.prepare(matrix)
         runs: dict[str, tuple[_Function, tuple[EncryptedArray, ...]]] = {
@@ -225,7 +222,7 @@ def _matrix(params: Params, level: int) -> LinearTransform:
 
 def _done(x: EncryptedArray) -> EncryptedArray:
     """The same without work that is left for later, such as a relinearisation."""
-    return EncryptedArray(x.evaluator, x._settled())
+    return EncryptedArray(x.evaluator, settled(x))
 
 
 def _rotated(x: EncryptedArray) -> EncryptedArray:
@@ -235,7 +232,7 @@ def _rotated(x: EncryptedArray) -> EncryptedArray:
 def _encoded_product(
     server: Evaluator, encoded: ckks.Plaintext, x: EncryptedArray
 ) -> EncryptedArray:
-    return EncryptedArray(server, server.explicit.multiply_plain(x._settled(), encoded))
+    return EncryptedArray(server, server.explicit.multiply_plain(settled(x), encoded))
 
 
 def _square(x: EncryptedArray) -> EncryptedArray:

@@ -16,6 +16,7 @@ import numpy as np
 
 from jali._core.console import counted_text
 from jali.compiler.ir.graph import Array, Graph
+from jali.compiler.ir.traced_ops import Function
 
 __all__ = ["DEFAULT_BITS", "Answers", "Kept", "answers_of", "kept_text"]
 
@@ -56,7 +57,7 @@ class Answers:
     def bits(self, results: Array, graph: Graph) -> float:
         """The fewest whole bits of precision with which no answer of the calibration changes, as
         far as these are among those that a default may be."""
-        approximated = any(node.op == "function" for node in graph)
+        approximated = any(isinstance(node.operation, Function) for node in graph)
         least, most = _APPROXIMATED if approximated else _EXACT
         least = DEFAULT_BITS if len(results) < _FEW else least
         return float(np.clip(math.ceil(min(self.needed(results).max(), most)), least, most))

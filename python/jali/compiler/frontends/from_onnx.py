@@ -20,6 +20,7 @@ from jali.compiler.frontends.onnx_shapes import MOVING
 from jali.compiler.frontends.replacements import OTHER
 from jali.compiler.frontends.tracing import Builder, Traced
 from jali.compiler.ir.graph import Graph, Shape
+from jali.compiler.ir.operation import Input
 from jali.errors import FileError, InvalidArgument, Unsupported
 
 __all__ = ["is_onnx", "loaded", "trace_onnx"]
@@ -69,7 +70,7 @@ def trace_onnx(model: Any, shapes: Sequence[Shape]) -> Graph:
             f"the model takes {counted_text(len(given), 'array')}, and was given {len(shapes)}"
         )
     for name, shape in zip(given, shapes, strict=True):
-        values[name] = Traced(builder, builder.add(name, "input", [], shape=shape))
+        values[name] = Traced(builder, builder.add(name, Input(shape=shape), []))
     version = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=0)
     batches = _batches(model)
     for node in model.graph.node:

@@ -27,6 +27,9 @@ from jali.compiler.frontends.sklearn_polynomials import (
 from jali.compiler.frontends.sklearn_selections import JOINED, is_selection, joined, kept
 from jali.compiler.frontends.tracing import Builder
 from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.linear_ops import Dense, Reshape, Scale
+from jali.compiler.ir.operation import Input
+from jali.compiler.ir.traced_ops import Function
 from jali.errors import InvalidArgument, Unsupported
 from jali.tfhe import trees
 
@@ -98,7 +101,7 @@ def trace_estimator(model: Any, features: int, output: str = "logits") -> Graph:
     if output not in ("logits", "probability"):
         raise InvalidArgument(f'output is "logits" or "probability", not {output!r}')
     builder = Builder()
-    x = builder.add("x", "input", [], shape=(features,))
+    x = builder.add("x", Input(shape=(features,)), [])
     result = _traced(builder, x, model, type(model).__name__, output)
     return builder.graph([result])
 
@@ -122,7 +125,7 @@ def _traced(
         if getattr(model, "clip", False):
             raise Unsupported(f"{name}: clip=True cannot be compiled: fit the scaler without it")
         factor, offset = (np.array(numbers) for numbers in _SCALERS[kind](model, x.size))
-        return builder.add(name, "scale", [x], factor=factor, offset=offset)
+        return builder.add(name, Scale(factor=factor, offset=offset), [x])
     if kind in _LINEAR or kind in _CLASSIFIERS:
         _fitted(model, name, "coef_")
         y = _dense(builder, x, name, np.atleast_2d(checks.dense(model.coef_)), model.intercept_)
@@ -150,7 +153,7 @@ def _traced(
         _fitted(model, name, AFFINE[kind][0])
         y = _dense(builder, x, name, *matrix_of(model, last))
         single = y.shape == (1,) and last and getattr(model, "_predict_1d", False)
-        return builder.add(f"{name}.score", "reshape", [y], shape=()) if single else y
+        return builder.add(f"{name}.score", Reshape(shape=()), [y]) if single else y
     if kind == "TransformedTargetRegressor":
         _fitted(model, name, "regressor_")
         return _untransformed(builder, x, model, name, output)
@@ -213,7 +216,7 @@ def _untransformed(builder: Builder, x: Node, model: Any, name: str, output: str
         )
     factor, offset = (np.array(numbers) for numbers in _SCALERS[kind](scaler, max(1, y.size)))
     factor, offset = (1 / factor).reshape(y.shape), (-offset / factor).reshape(y.shape)
-    return builder.add(name, "scale", [y], factor=factor, offset=offset)
+    return builder.add(name, Scale(factor=factor, offset=offset), [y])
 
 
 def _discriminants(builder: Builder, x: Node, model: Any, name: str) -> Node:
@@ -234,14 +237,14 @@ def _dense(builder: Builder, x: Node, name: str, weight: Any, bias: Any) -> Node
         checks.dense(weight), np.float64
     )  # a copy: the estimator may be fitted further
     full = np.broadcast_to(np.asarray(bias, np.float64).ravel(), (len(matrix),)).copy()
-    return builder.add(name, "dense", [x], weight=matrix, bias=full)
+    return builder.add(name, Dense(weight=matrix, bias=full), [x])
 
 
 def _finished(builder: Builder, y: Node, name: str, output: str, kind: str) -> Node:
     """A single score without an axis, as scikit-learn gives it, and its sigmoid if that is
     wanted."""
     if y.shape == (1,):
-        y = builder.add(f"{name}.score", "reshape", [y], shape=())
+        y = builder.add(f"{name}.score", Reshape(shape=()), [y])
     if output == "logits":
         return y
     if kind not in _LOGISTIC or y.shape:
@@ -249,7 +252,7 @@ def _finished(builder: Builder, y: Node, name: str, output: str, kind: str) -> N
             f'{name}: output="probability" is for {", ".join(_LOGISTIC)} of two classes: leave it out, and compute the '
             "probabilities from the decrypted logits"
         )
-    return builder.add(f"{name}.probability", "function", [y], function="sigmoid")
+    return builder.add(f"{name}.probability", Function(function="sigmoid"), [y])
 
 
 def _perceptron(builder: Builder, x: Node, model: Any, name: str, output: str) -> Node:
@@ -264,9 +267,8 @@ def _perceptron(builder: Builder, x: Node, model: Any, name: str, output: str) -
         if k + 1 < len(layers) and model.activation != "identity":
             x = builder.add(
                 f"{name}.{model.activation}{k}",
-                "function",
+                Function(function=_ACTIVATIONS[model.activation]),
                 [x],
-                function=_ACTIVATIONS[model.activation],
             )
     return _finished(builder, x, name, output, type(model).__name__)
 

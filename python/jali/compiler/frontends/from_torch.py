@@ -31,6 +31,7 @@ from jali.compiler.frontends.tracing import Builder, Traced
 from jali.compiler.frontends.unbatched import unbatched
 from jali.compiler.ir.execute import execute
 from jali.compiler.ir.graph import Array, Graph
+from jali.compiler.ir.operation import Input
 from jali.errors import InvalidArgument, Unsupported
 
 __all__ = ["is_module", "trace_module"]
@@ -276,7 +277,7 @@ class _Reader:
         signature = self._exported.graph_signature
         if node.name in signature.user_inputs:
             shape = tuple(int(n) for n in node.meta["val"].shape)
-            made = self._builder.add(node.name, "input", [], shape=shape[1:])
+            made = self._builder.add(node.name, Input(shape=shape[1:]), [])
             return Traced(self._builder, made).reshape(shape)
         for table in (signature.inputs_to_parameters, signature.inputs_to_buffers):
             if node.name in table:

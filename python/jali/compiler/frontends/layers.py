@@ -15,6 +15,8 @@ from jali._core.console import counted_text
 from jali.ckks.operands import axes as axes_of
 from jali.compiler.frontends.tracing import Traced
 from jali.compiler.ir.graph import Array, Shape
+from jali.compiler.ir.linear_ops import Concat, Pad
+from jali.compiler.ir.windows import AveragePool, Convolution
 from jali.errors import InvalidArgument, Unsupported
 
 __all__ = [
@@ -104,7 +106,7 @@ def concatenated(arrays: Sequence[Any], axis: int) -> Traced:
     """Traced arrays, and clear ones, one after the other."""
     first: Traced = next(x for x in arrays if isinstance(x, Traced))
     parts = [x if isinstance(x, Traced) else _constant(first, x) for x in arrays]
-    return first._add("concat", "concat", *parts, axis=axes_of(axis, first.ndim)[0])
+    return first._add("concat", Concat(axis=axes_of(axis, first.ndim)[0]), *parts)
 
 
 def _constant(of: Traced, value: Any) -> Traced:
@@ -135,7 +137,7 @@ def padded(x: Traced, widths: Sequence[tuple[int, int]], mode: str, value: float
     if not any(map(any, full)):
         return x
     if mode == "constant":
-        y = x._add("pad", "pad", x, widths=tuple(full))
+        y = x._add("pad", Pad(widths=tuple(full)), x)
         border = np.pad(np.zeros(x.shape), full, constant_values=value)
         return y + border if value else y
     for axis, pair in enumerate(full):
@@ -169,14 +171,15 @@ def convolution(
     flat = x.reshape(many * inner[0], *inner[1:])
     y = flat._add(
         "convolution",
-        "convolution",
+        Convolution(
+            weight=np.tile(weight, (many, *(1,) * (axes + 1))),
+            bias=None if bias is None else np.tile(bias, many),
+            stride=tuple(stride),
+            padding=tuple((int(a), int(b)) for a, b in padding),
+            dilation=tuple(dilation),
+            groups=groups * many,
+        ),
         flat,
-        weight=np.tile(weight, (many, *(1,) * (axes + 1))),
-        bias=None if bias is None else np.tile(bias, many),
-        stride=tuple(stride),
-        padding=tuple((int(a), int(b)) for a, b in padding),
-        dilation=tuple(dilation),
-        groups=groups * many,
     )
     return y.reshape(*outer, len(weight), *y.shape[1:])
 
@@ -239,12 +242,13 @@ def average_pool(
     flat = x.reshape(-1, *x.shape[-axes:])
     y = flat._add(
         "average_pool",
-        "average_pool",
+        AveragePool(
+            kernel=tuple(kernel),
+            stride=tuple(stride),
+            padding=tuple((int(a), int(b)) for a, b in padding),
+            count_padding=count_padding,
+        ),
         flat,
-        kernel=tuple(kernel),
-        stride=tuple(stride),
-        padding=tuple((int(a), int(b)) for a, b in padding),
-        count_padding=count_padding,
     )
     return y.reshape(*outer, *y.shape[1:])
 

@@ -17,7 +17,8 @@ from jali.compiler.frontends.layers import concatenated
 from jali.compiler.frontends.tracing import Traced
 from jali.compiler.ir.builder import Builder, innermost
 from jali.compiler.ir.graph import Array, Graph, Node
-from jali.compiler.ir.loop_graph import sizes_of
+from jali.compiler.ir.loop_graph import ByStep, Loop
+from jali.compiler.ir.operation import Input
 from jali.errors import InvalidArgument, Unsupported
 
 __all__ = ["Steps", "loop", "scan"]
@@ -222,13 +223,14 @@ def _traced(
     inner.close()
     node = outer.add(
         getattr(body, "__name__", "loop").replace("<lambda>", "loop"),
-        "loop",
+        Loop(
+            body=graph,
+            count=count,
+            states=len(states),
+            sequences=len(encrypted),
+            collected=len(results) - len(states),
+        ),
         [outer.lifted(x) for x in [*states, *(x for s in encrypted for x in s)]] + constants,
-        body=graph,
-        count=count,
-        states=len(states),
-        sequences=len(encrypted),
-        collected=len(results) - len(states),
     )
     whole = Traced(outer, node)
     if len(results) == 1:
@@ -240,12 +242,12 @@ def _traced(
         end = start + int(np.prod(shape, dtype=np.int64))
         found.append(whole[start:end].reshape(shape))
         start = end
-    assert start == sum(sizes_of(node.attrs))
+    assert start == sum(Loop.of(node).sizes)
     return found[: len(states)], found[len(states) :]
 
 
 def _input(builder: Builder, name: str, like: Traced) -> Traced:
-    return Traced(builder, builder.add(name, "input", [], shape=like.shape))
+    return Traced(builder, builder.add(name, Input(shape=like.shape), []))
 
 
 def _names(body: Callable[..., Any], count: int) -> list[str]:
@@ -274,7 +276,7 @@ class Steps(NDArrayOperatorsMixin):
     def times(self, array: Traced) -> Traced:
         """The array times the iteration's number."""
         node: Node = self._builder.lifted(array)
-        made = self._builder.add("by_step", "by_step", [node], factors=self._values)
+        made = self._builder.add("by_step", ByStep(factors=self._values), [node])
         return Traced(self._builder, made)
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:

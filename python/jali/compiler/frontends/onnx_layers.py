@@ -20,6 +20,7 @@ from jali.compiler.frontends.onnx_ops import (
 )
 from jali.compiler.frontends.tracing import Traced
 from jali.compiler.ir.graph import Shape
+from jali.compiler.ir.linear_ops import Dense
 from jali.errors import Unsupported
 
 __all__ = ["LAYERS"]
@@ -39,7 +40,7 @@ def _gemm(inputs: Sequence[Value], attrs: Attrs) -> Value:
         if full.ndim == 2 and len(full) != 1:
             raise Unsupported(DIFFERING)
         bias = np.broadcast_to(full, (1, len(weight)))[0].copy()
-    return x._add("gemm", "dense", x, weight=weight * attrs.get("alpha", 1.0), bias=bias)
+    return x._add("gemm", Dense(weight=weight * attrs.get("alpha", 1.0), bias=bias), x)
 
 
 def _matmul(inputs: Sequence[Value], attrs: Attrs) -> Value:

@@ -11,6 +11,7 @@ import numpy as np
 from jali._core.console import one_text
 from jali.compiler.frontends.tracing import Builder
 from jali.compiler.ir.graph import Node
+from jali.compiler.ir.linear_ops import Combine, Concat, Dense, Reshape
 from jali.errors import Unsupported
 from jali.tfhe import trees
 
@@ -66,16 +67,14 @@ def ensemble(builder: Builder, x: Node, model: Any, name: str, output: str, trac
     if kind != "StackingRegressor":
         return joined
     if model.passthrough:
-        joined = builder.add(f"{name}.passed", "concat", [joined, x], axis=0)
+        joined = builder.add(f"{name}.passed", Concat(axis=0), [joined, x])
     return traced(builder, joined, model.final_estimator_, f"{name}.final", output)
 
 
 def _row_of(builder: Builder, parts: list[Node], name: str) -> Node:
     """The results one behind the other."""
-    rows = [
-        y if y.shape else builder.add(f"{y.name}.row", "reshape", [y], shape=(1,)) for y in parts
-    ]
-    return rows[0] if len(rows) == 1 else builder.add(name, "concat", rows, axis=0)
+    rows = [y if y.shape else builder.add(f"{y.name}.row", Reshape(shape=(1,)), [y]) for y in parts]
+    return rows[0] if len(rows) == 1 else builder.add(name, Concat(axis=0), rows)
 
 
 def _bagged(builder: Builder, x: Node, model: Any, name: str, output: str, traced: Traced) -> Node:
@@ -86,7 +85,7 @@ def _bagged(builder: Builder, x: Node, model: Any, name: str, output: str, trace
     ):
         weight = np.zeros((len(columns), x.size))
         weight[np.arange(len(columns)), columns] = 1.0
-        y = builder.add(f"{name}.columns{k}", "dense", [x], weight=weight, bias=None)
+        y = builder.add(f"{name}.columns{k}", Dense(weight=weight, bias=None), [x])
         parts.append(traced(builder, y, one, f"{name}.{k}", output))
     return _mean(builder, parts, name, None)
 
@@ -106,4 +105,4 @@ def _votes(builder: Builder, x: Node, model: Any, name: str, traced: Traced) -> 
 def _mean(builder: Builder, parts: list[Node], name: str, weights: Any) -> Node:
     """The mean of arrays, by weights or without them."""
     each = np.ones(len(parts)) if weights is None else np.asarray(weights, np.float64)
-    return builder.add(name, "combine", parts, weights=each / each.sum())
+    return builder.add(name, Combine(weights=tuple((each / each.sum()).tolist())), parts)

@@ -13,6 +13,8 @@ from jali._core import checks
 from jali._core.console import one_text
 from jali.compiler.frontends.tracing import Builder
 from jali.compiler.ir.graph import Array, Node
+from jali.compiler.ir.linear_ops import Combine, Dense, Reshape, Scale
+from jali.compiler.ir.traced_ops import Function, Multiply, PowerSeries
 from jali.errors import Unsupported
 
 __all__ = [
@@ -48,10 +50,10 @@ def _squares(builder: Builder, x: Node, name: str, centres: Array, widths: Array
     count, features = centres.shape
     weight = np.tile(np.eye(features), (count, 1)) / widths.reshape(-1, 1)
     bias = -(centres / widths).ravel()
-    away = builder.add(f"{name}.differences", "dense", [x], weight=weight, bias=bias)
-    square = builder.add(f"{name}.squares", "multiply", [away, away])
-    ones = np.kron(np.eye(count), np.ones((1, features)))
-    return builder.add(name, "dense", [square], weight=ones, bias=None)
+    away = builder.add(f"{name}.differences", Dense(weight=weight, bias=bias), [x])
+    square = builder.add(f"{name}.squares", Multiply(), [away, away])
+    ones: Array = np.kron(np.eye(count), np.ones((1, features))).astype(np.float64)
+    return builder.add(name, Dense(weight=ones, bias=None), [square])
 
 
 def distances(builder: Builder, x: Node, model: Any, name: str, last: bool) -> Node:
@@ -62,7 +64,7 @@ def distances(builder: Builder, x: Node, model: Any, name: str, last: bool) -> N
     centres = np.array(model.cluster_centers_, np.float64)
     square = _squares(builder, x, name, centres, np.ones_like(centres))
     if not last:
-        return builder.add(f"{name}.distances", "function", [square], function="sqrt")
+        return builder.add(f"{name}.distances", Function(function="sqrt"), [square])
     warnings.warn(
         f"{name}: the program gives the squares of the distances that transform gives: the client takes their roots, and the least of them is the same",
         UserWarning,
@@ -80,7 +82,7 @@ def likelihoods(builder: Builder, x: Node, model: Any, name: str) -> Node:
     square = _squares(builder, x, name, means, np.sqrt(2 * variances))
     constant = np.log(model.class_prior_) - np.log(2 * np.pi * variances).sum(axis=1) / 2
     return builder.add(
-        f"{name}.likelihoods", "scale", [square], factor=np.array(-1.0), offset=constant
+        f"{name}.likelihoods", Scale(factor=np.array(-1.0), offset=constant), [square]
     )
 
 
@@ -100,9 +102,9 @@ def quadratic_discriminants(builder: Builder, x: Node, model: Any, name: str) ->
         halves.append(np.full((1, len(weight)), -0.5))
         constants.append(np.log(prior) - np.log(widths).sum() / 2)
     away = builder.add(
-        f"{name}.axes", "dense", [x], weight=np.vstack(axes), bias=np.concatenate(shifts)
+        f"{name}.axes", Dense(weight=np.vstack(axes), bias=np.concatenate(shifts)), [x]
     )
-    square = builder.add(f"{name}.squares", "multiply", [away, away])
+    square = builder.add(f"{name}.squares", Multiply(), [away, away])
     total = np.zeros((len(halves), sum(h.size for h in halves)))
     ends = np.cumsum([0, *(h.size for h in halves)])
     for k, half in enumerate(halves):
@@ -111,13 +113,11 @@ def quadratic_discriminants(builder: Builder, x: Node, model: Any, name: str) ->
     if len(halves) == 2:
         y = builder.add(
             f"{name}.difference",
-            "dense",
+            Dense(weight=total[1:] - total[:1], bias=bias[1:] - bias[:1]),
             [square],
-            weight=total[1:] - total[:1],
-            bias=bias[1:] - bias[:1],
         )
-        return builder.add(name, "reshape", [y], shape=())
-    return builder.add(name, "dense", [square], weight=total, bias=bias)
+        return builder.add(name, Reshape(shape=()), [y])
+    return builder.add(name, Dense(weight=total, bias=bias), [square])
 
 
 def monomials(builder: Builder, x: Node, model: Any, name: str) -> Node:
@@ -133,10 +133,10 @@ def monomials(builder: Builder, x: Node, model: Any, name: str) -> Node:
                 weight[i, row[k]] = 1.0
             else:
                 bias[i] = 1.0
-        factors.append(builder.add(f"{name}.factor{k}", "dense", [x], weight=weight, bias=bias))
+        factors.append(builder.add(f"{name}.factor{k}", Dense(weight=weight, bias=bias), [x]))
     while len(factors) > 1:
         pairs = zip(factors[::2], factors[1::2], strict=False)
-        products = [builder.add(name, "multiply", list(pair)) for pair in pairs]
+        products = [builder.add(name, Multiply(), list(pair)) for pair in pairs]
         factors = products + factors[2 * len(products) :]
     return factors[0]
 
@@ -156,9 +156,9 @@ def kernel_machine(builder: Builder, x: Node, model: Any, name: str) -> Node:
     bias = np.array(model.intercept_, np.float64)
     if model.kernel == "linear":
         weight = weight @ checks.dense(model.support_vectors_)
-        return builder.add(name, "dense", [x], weight=weight, bias=bias)
+        return builder.add(name, Dense(weight=weight, bias=bias), [x])
     kernel = _kernel(builder, x, model, f"{name}.kernel")
-    return builder.add(name, "dense", [kernel], weight=weight, bias=bias)
+    return builder.add(name, Dense(weight=weight, bias=bias), [kernel])
 
 
 def kernel_ridge(builder: Builder, x: Node, model: Any, name: str) -> Node:
@@ -166,7 +166,7 @@ def kernel_ridge(builder: Builder, x: Node, model: Any, name: str) -> Node:
     vectors = np.array(checks.dense(model.X_fit_), np.float64)
     weight = np.array(model.dual_coef_, np.float64).T.reshape(-1, len(vectors))
     if model.kernel == "linear":
-        y = builder.add(f"{name}.score", "dense", [x], weight=weight @ vectors, bias=None)
+        y = builder.add(f"{name}.score", Dense(weight=weight @ vectors, bias=None), [x])
     else:
         machine = SimpleNamespace(
             kernel="poly" if model.kernel == "polynomial" else model.kernel,
@@ -176,9 +176,9 @@ def kernel_ridge(builder: Builder, x: Node, model: Any, name: str) -> Node:
             degree=model.degree,
         )
         kernel = _kernel(builder, x, machine, f"{name}.kernel")
-        y = builder.add(f"{name}.score", "dense", [kernel], weight=weight, bias=None)
+        y = builder.add(f"{name}.score", Dense(weight=weight, bias=None), [kernel])
     single = np.ndim(model.dual_coef_) == 1
-    return builder.add(name, "reshape", [y], shape=()) if single else y
+    return builder.add(name, Reshape(shape=()), [y]) if single else y
 
 
 def _weights(model: Any) -> Array:
@@ -202,27 +202,26 @@ def _kernel(builder: Builder, x: Node, model: Any, name: str) -> Node:
     """The kernel of the features with every support vector."""
     vectors, gamma = np.array(checks.dense(model.support_vectors_), np.float64), model._gamma
     if model.kernel == "rbf":  # exp(-gamma (|x|^2 - 2 x v + |v|^2))
-        square = builder.add(f"{name}.squares", "multiply", [x, x])
+        square = builder.add(f"{name}.squares", Multiply(), [x, x])
         parts = [
-            builder.add(name, "dense", [x], weight=2 * gamma * vectors, bias=None),
+            builder.add(name, Dense(weight=2 * gamma * vectors, bias=None), [x]),
             builder.add(
                 name,
-                "dense",
+                Dense(
+                    weight=np.full(vectors.shape, -gamma), bias=-gamma * (vectors**2).sum(axis=1)
+                ),
                 [square],
-                weight=np.full(vectors.shape, -gamma),
-                bias=-gamma * (vectors**2).sum(axis=1),
             ),
         ]
-        exponent = builder.add(name, "combine", parts, weights=np.ones(2))
-        return builder.add(name, "function", [exponent], function="exp")
+        exponent = builder.add(name, Combine(weights=(1.0, 1.0)), parts)
+        return builder.add(name, Function(function="exp"), [exponent])
     if model.kernel in ("poly", "sigmoid"):
         bias = np.full(len(vectors), float(model.coef0))
-        inner = builder.add(name, "dense", [x], weight=gamma * vectors, bias=bias)
+        inner = builder.add(name, Dense(weight=gamma * vectors, bias=bias), [x])
         if model.kernel == "sigmoid":
-            return builder.add(name, "function", [inner], function="tanh")
-        power = np.zeros(model.degree + 1)
-        power[-1] = 1.0
-        return builder.add(name, "polynomial", [inner], coefficients=power)
+            return builder.add(name, Function(function="tanh"), [inner])
+        power = (*[0.0] * model.degree, 1.0)
+        return builder.add(name, PowerSeries(coefficients=power), [inner])
     raise Unsupported(
         f"{name}: the kernel {one_text(str(model.kernel))!r} cannot be compiled: fit with linear, poly, rbf or sigmoid"
     )

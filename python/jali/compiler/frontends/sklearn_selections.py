@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from jali.compiler.frontends.tracing import Builder
 from jali.compiler.ir.graph import Node
+from jali.compiler.ir.linear_ops import Concat, Dense, Scale
 from jali.errors import InvalidArgument, Unsupported
 
 __all__ = ["JOINED", "columns_of", "is_selection", "joined", "kept"]
@@ -56,7 +57,7 @@ def columns_of(builder: Builder, x: Node, name: str, columns: Numbers) -> Node:
         return x
     weight = np.zeros((len(columns), x.size))
     weight[np.arange(len(columns)), columns] = 1.0
-    return builder.add(name, "dense", [x], weight=weight, bias=None)
+    return builder.add(name, Dense(weight=weight, bias=None), [x])
 
 
 def _picked(model: Any, label: str, columns: Any, features: int) -> Numbers:
@@ -84,8 +85,8 @@ def joined(builder: Builder, x: Node, model: Any, name: str, traced: Traced) -> 
         weight = (model.transformer_weights or {}).get(label, 1.0)
         if weight != 1:
             factor = np.array(float(weight))
-            y = builder.add(label, "scale", [y], factor=factor, offset=np.array(0.0))
+            y = builder.add(label, Scale(factor=factor, offset=np.array(0.0)), [y])
         parts.append(y)
     if not parts:
         raise InvalidArgument(f"{name}: it keeps no feature")
-    return parts[0] if len(parts) == 1 else builder.add(name, "concat", parts, axis=0)
+    return parts[0] if len(parts) == 1 else builder.add(name, Concat(axis=0), parts)

@@ -14,6 +14,7 @@ import numpy as np
 
 from jali.compiler.frontends import layers
 from jali.compiler.frontends.tracing import Traced
+from jali.compiler.ir.linear_ops import Dense
 from jali.errors import Unsupported
 
 __all__ = ["COMPUTING", "Operator", "Value", "axes_of", "clear", "operator_in"]
@@ -269,10 +270,11 @@ def _linear(x: Value, weight: Value, bias: Value = None) -> Value:
         return y if bias is None else y + bias
     y = x._add(
         "linear",
-        "dense",
+        Dense(
+            weight=np.atleast_2d(weight),
+            bias=None if bias is None or isinstance(bias, Traced) else np.atleast_1d(bias),
+        ),
         x,
-        weight=np.atleast_2d(weight),
-        bias=None if bias is None or isinstance(bias, Traced) else np.atleast_1d(bias),
     )
     if isinstance(bias, Traced):
         y = y + bias

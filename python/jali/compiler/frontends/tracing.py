@@ -22,6 +22,20 @@ from jali.ckks.operands import axes as axes_of
 from jali.compiler.frontends.numpy_refusals import called, instead, reason
 from jali.compiler.ir.builder import Builder, innermost
 from jali.compiler.ir.graph import Array, Graph, Node, Shape
+from jali.compiler.ir.linear_ops import (
+    Broadcast,
+    Combine,
+    Concat,
+    Dense,
+    Reshape,
+    Scale,
+    Slice,
+    Sum,
+    Transpose,
+)
+from jali.compiler.ir.operation import Input, Operation
+from jali.compiler.ir.products import Matmul
+from jali.compiler.ir.traced_ops import Function, Multiply, PowerSeries
 from jali.errors import IndexOutOfRange, InvalidArgument, Unsupported
 
 __all__ = ["Builder", "Traced", "innermost", "trace_function"]
@@ -61,7 +75,7 @@ class Traced:
     def _name(self) -> str | None:
         """The name of an argument, or of a part of a model. Other names say nothing to the author
         of a function: x[0] is a reshape."""
-        known = self.node.op == "input" or self.builder.label is not None
+        known = isinstance(self.node.operation, Input) or self.builder.label is not None
         return self.node.name if known else None
 
     def _refuse(self, sentence: str, kind: type[Exception] = Unsupported) -> NoReturn:
@@ -94,19 +108,19 @@ class Traced:
 
     # --- arithmetic -------------------------------------------------------------------------------
 
-    def _add(self, name: str, op: str, *inputs: Traced, **attrs: Any) -> Traced:
+    def _add(self, name: str, operation: Operation, *inputs: Traced) -> Traced:
         builder = innermost(inputs)
-        return Traced(builder, builder.add(name, op, [builder.lifted(x) for x in inputs], **attrs))
+        return Traced(builder, builder.add(name, operation, [builder.lifted(x) for x in inputs]))
 
     def _scaled(self, factor: Any, offset: Any) -> Traced:
         factor, offset = np.asarray(factor, np.float64), np.asarray(offset, np.float64)
         shape = _joint(self.shape, factor.shape, offset.shape)
-        return self._add("scale", "scale", self._broadcast(shape), factor=factor, offset=offset)
+        return self._add("scale", Scale(factor=factor, offset=offset), self._broadcast(shape))
 
     def _broadcast(self, shape: Shape) -> Traced:
         if shape == self.shape:
             return self
-        return self._add("broadcast", "broadcast", self, shape=tuple(shape))
+        return self._add("broadcast", Broadcast(shape=tuple(shape)), self)
 
     def _together(self, other: Traced) -> tuple[Traced, Traced]:
         shape = _joint(self.shape, other.shape)
@@ -115,7 +129,7 @@ class Traced:
     def _sum_with(self, other: Any, sign: float) -> Traced:
         if isinstance(other, Traced):
             pair = self._together(other)
-            return self._add("add", "combine", *pair, weights=(1.0, sign))
+            return self._add("add", Combine(weights=(1.0, sign)), *pair)
         return self._scaled(1.0, sign * _numbers(other))
 
     def __add__(self, other: Any) -> Traced:
@@ -150,7 +164,7 @@ class Traced:
 
     def __mul__(self, other: Any) -> Traced:
         if isinstance(other, Traced):
-            return self._add("multiply", "multiply", *self._together(other))
+            return self._add("multiply", Multiply(), *self._together(other))
         if hasattr(other, "times"):  # numbers that differ between the iterations of a loop
             times: Traced = other.times(self)
             return times
@@ -177,7 +191,7 @@ class Traced:
 
     def _inverse(self) -> Traced:
         """1 / self; of a square root, the inverse square root, which is one function."""
-        if self.node.attrs.get("function") == "sqrt":
+        if isinstance(function := self.node.operation, Function) and function.function == "sqrt":
             inner = Traced(self.builder, self.builder.nodes[self.node.inputs[0]])
             return inner._function("inverse_sqrt")
         return self._function("inverse")
@@ -212,14 +226,14 @@ class Traced:
                 raise Unsupported(
                     "a product with a clear array of more than two axes: take its matrices one by one"
                 )
-            y = self._add("matmul", "dense", self, weight=np.atleast_2d(matrix.T), bias=None)
+            y = self._add("matmul", Dense(weight=np.atleast_2d(matrix.T), bias=None), self)
             return y if matrix.ndim == 2 else y.reshape(self.shape[:-1])
         if min(self.ndim, other.ndim) > 1 and min(self.shape[-2], other.shape[-1]) > 1:
             if self.shape[-1] != other.shape[-2]:
                 raise InvalidArgument(f"a product of arrays of {self.shape} and {other.shape}")
             outer = _joint(self.shape[:-2], other.shape[:-2])
             pair = [x._broadcast((*outer, *x.shape[-2:])) for x in (self, other)]
-            return self._add("matmul", "matmul", *pair)
+            return self._add("matmul", Matmul(), *pair)
         return self._times_vectors(other)
 
     def _times_vectors(self, other: Traced) -> Traced:
@@ -255,12 +269,12 @@ class Traced:
         return result
 
     def _function(self, name: str) -> Traced:
-        return self._add(name, "function", self, function=name)
+        return self._add(name, Function(function=name), self)
 
     def polynomial(self, coefficients: Sequence[float]) -> Traced:
         """The polynomial with these coefficients, the constant first, of every number."""
         exact = tuple(float(c) for c in coefficients)
-        return self._add("polynomial", "polynomial", self, coefficients=exact)
+        return self._add("polynomial", PowerSeries(coefficients=exact), self)
 
     # --- shapes -----------------------------------------------------------------------------------
 
@@ -273,7 +287,7 @@ class Traced:
             raise InvalidArgument(
                 f"{self._name or 'an array'} has the shape {self.shape}, which is not that of {checks.shown(wanted)} in another form"
             ) from None
-        return self if full == self.shape else self._add("reshape", "reshape", self, shape=full)
+        return self if full == self.shape else self._add("reshape", Reshape(shape=full), self)
 
     def ravel(self) -> Traced:
         """As NumPy's."""
@@ -292,7 +306,7 @@ class Traced:
             raise InvalidArgument(
                 f"{self._name or 'an array'} has {counted_text(self.ndim, 'axis', 'axes')}: name each of them once"
             )
-        return self._add("transpose", "transpose", self, axes=order)
+        return self._add("transpose", Transpose(axes=order), self)
 
     @property
     def T(self) -> Traced:
@@ -312,7 +326,7 @@ class Traced:
         count = int(np.prod([self.shape[a] for a in whole], dtype=np.int64))
         factor = 1.0 / count if mean else 1.0
         name = "mean" if mean else "sum"
-        return self._add(name, "sum", self, axes=whole, factor=factor, keepdims=bool(keepdims))
+        return self._add(name, Sum(axes=whole, factor=factor, keepdims=bool(keepdims)), self)
 
     def __getitem__(self, key: Any) -> Traced:
         """Whole numbers, slices, None and ``...``, as in NumPy."""
@@ -339,7 +353,7 @@ class Traced:
             stop.append(chosen.stop if chosen.stop >= 0 else None)
             step.append(chosen.step)
         cut = self._add(
-            "slice", "slice", self, start=tuple(start), stop=tuple(stop), step=tuple(step)
+            "slice", Slice(start=tuple(start), stop=tuple(stop), step=tuple(step)), self
         )
         return cut.reshape(shape)
 
@@ -420,7 +434,7 @@ def _concatenate(arrays: Sequence[Any], axis: int = 0) -> Traced:
             "numpy.concatenate of encrypted and clear arrays: add the clear numbers instead"
         )
     first: Traced = arrays[0]
-    return first._add("concat", "concat", *arrays, axis=axes_of(axis, first.ndim)[0])
+    return first._add("concat", Concat(axis=axes_of(axis, first.ndim)[0]), *arrays)
 
 
 def _roll(a: Traced, shift: int, axis: int | None = None) -> Traced:
@@ -489,7 +503,7 @@ def trace_function(function: Callable[..., Any], examples: Sequence[Array]) -> G
         names = []
     names += [f"x{k}" for k in range(len(names), len(examples))]
     arguments = [
-        Traced(builder, builder.add(name, "input", [], shape=x.shape))
+        Traced(builder, builder.add(name, Input(shape=x.shape), []))
         for name, x in zip(names, examples, strict=False)
     ]
     try:

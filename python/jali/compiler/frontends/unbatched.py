@@ -7,18 +7,31 @@ The others keep it, between two reshapes, which folding leaves out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from jali.compiler.frontends.tracing import Builder
+from jali.compiler.ir.arrays import Array
 from jali.compiler.ir.graph import Graph, Node
-from jali.compiler.ir.traced_ops import Attrs
+from jali.compiler.ir.linear_ops import (
+    Broadcast,
+    Combine,
+    Concat,
+    Dense,
+    Pad,
+    Reshape,
+    Scale,
+    Slice,
+    Sum,
+    Transpose,
+)
+from jali.compiler.ir.operation import Operation
+from jali.compiler.ir.products import Matmul
+from jali.compiler.ir.traced_ops import Function, Multiply, PowerSeries
 
 __all__ = ["unbatched"]
-
-Rule = Callable[[Attrs], dict[str, Any] | None]
 
 
 def unbatched(graph: Graph, labels: Mapping[str, str]) -> Graph:
@@ -41,26 +54,24 @@ class _Rewriter:
     def add(self, node: Node) -> None:
         """The next node of the graph."""
         name = self._labels.get(node.name, node.name)
-        if node.op == "reshape":
+        if isinstance(node.operation, Reshape):
             self._reshape(node, name)
             return
-        attrs = dict(node.attrs)
         lost = self._lost(node)
         if lost is not None:
             inputs = [self._part(source) for source in node.inputs]
-            self._parts[node.name] = self.builder.add(name, node.op, inputs, **lost)
+            self._parts[node.name] = self.builder.add(name, lost, inputs)
             return
         inputs = [self.whole(source) for source in node.inputs]
-        self._wholes[node.name] = self.builder.add(name, node.op, inputs, **attrs)
+        self._wholes[node.name] = self.builder.add(name, node.operation, inputs)
 
-    def _lost(self, node: Node) -> dict[str, Any] | None:
-        """The attributes without the first axis; None if the operation needs it."""
-        rule = _RULES.get(node.op)
-        if rule is None or node.shape[:1] != (1,):
+    def _lost(self, node: Node) -> Operation | None:
+        """The operation without the first axis; None if it needs that axis."""
+        if node.shape[:1] != (1,):
             return None
         if any(not self._has_part(source) for source in node.inputs):
             return None
-        return rule({**node.attrs, "rank": len(node.shape)})
+        return _without_first_axis(node.operation, len(node.shape))
 
     def _has_part(self, name: str) -> bool:
         return name in self._parts or self._wholes[name].shape[:1] == (1,)
@@ -77,9 +88,9 @@ class _Rewriter:
                 return
         if node.shape[:1] == (1,) and len(node.shape) > 1:
             shape = node.shape[1:]
-            self._parts[node.name] = self.builder.add(name, "reshape", known[:1], shape=shape)
+            self._parts[node.name] = self.builder.add(name, Reshape(shape=shape), known[:1])
         else:
-            whole = self.builder.add(name, "reshape", known[:1], shape=node.shape)
+            whole = self.builder.add(name, Reshape(shape=node.shape), known[:1])
             self._wholes[node.name] = whole
 
     def whole(self, name: str) -> Node:
@@ -87,67 +98,44 @@ class _Rewriter:
         if name not in self._wholes:
             part = self._parts[name]
             shape = (1, *part.shape)
-            self._wholes[name] = self.builder.add(part.name, "reshape", [part], shape=shape)
+            self._wholes[name] = self.builder.add(part.name, Reshape(shape=shape), [part])
         return self._wholes[name]
 
     def _part(self, name: str) -> Node:
         if name not in self._parts:
             whole = self._wholes[name]
             shape = whole.shape[1:]
-            self._parts[name] = self.builder.add(whole.name, "reshape", [whole], shape=shape)
+            self._parts[name] = self.builder.add(whole.name, Reshape(shape=shape), [whole])
         return self._parts[name]
 
 
-def _numbers(value: Any, rank: int) -> Any:
+def _without_first_axis(operation: Operation, rank: int) -> Operation | None:
+    """The operation on arrays that have lost their first axis, of one number; None for one that
+    treats it in a way of its own. rank: how many axes its result had."""
+    match operation:
+        case Combine() | Function() | Multiply() | PowerSeries():
+            return operation
+        case Broadcast(shape=shape):
+            return Broadcast(shape[1:])
+        case Scale(factor=factor, offset=offset):
+            return Scale(_numbers(factor, rank), _numbers(offset, rank))
+        case Dense() if rank > 1:
+            return operation
+        case Matmul() if rank > 2:
+            return operation
+        case Concat(axis=axis) if axis:
+            return Concat(axis - 1)
+        case Pad(widths=widths) if not any(widths[0]):
+            return Pad(widths[1:])
+        case Sum(axes=axes) if 0 not in axes:
+            return replace(operation, axes=tuple(a - 1 for a in axes))
+        case Transpose(axes=axes) if not axes[0]:
+            return Transpose(tuple(a - 1 for a in axes[1:]))
+        case Slice(start=start, stop=stop, step=step) if (start[0], step[0]) == (0, 1):
+            return Slice(start[1:], stop[1:], step[1:])
+    return None
+
+
+def _numbers(value: Array, rank: int) -> Array:
     """What is broadcast to an array, without the axis that it may have for the batch."""
-    return value[0] if np.ndim(value) == rank else value
-
-
-def _same(attrs: Attrs) -> dict[str, Any]:
-    return {k: v for k, v in attrs.items() if k != "rank"}
-
-
-def _scale(attrs: Attrs) -> dict[str, Any]:
-    return {k: _numbers(attrs[k], attrs["rank"]) for k in ("factor", "offset")}
-
-
-def _dense(attrs: Attrs) -> dict[str, Any] | None:
-    return _same(attrs) if attrs["rank"] > 1 else None
-
-
-def _sum(attrs: Attrs) -> dict[str, Any] | None:
-    if 0 in attrs["axes"]:
-        return None
-    return _same(attrs) | {"axes": tuple(a - 1 for a in attrs["axes"])}
-
-
-def _transpose(attrs: Attrs) -> dict[str, Any] | None:
-    order = attrs["axes"]
-    return None if order[0] else {"axes": tuple(a - 1 for a in order[1:])}
-
-
-def _slice(attrs: Attrs) -> dict[str, Any] | None:
-    if (attrs["start"][0], attrs["step"][0]) != (0, 1):
-        return None
-    return {k: attrs[k][1:] for k in ("start", "stop", "step")}
-
-
-def _concat(attrs: Attrs) -> dict[str, Any] | None:
-    return {"axis": attrs["axis"] - 1} if attrs["axis"] else None
-
-
-_RULES: dict[str, Rule] = {
-    "broadcast": lambda attrs: {"shape": attrs["shape"][1:]},
-    "combine": _same,
-    "concat": _concat,
-    "dense": _dense,
-    "function": _same,
-    "matmul": lambda attrs: {} if attrs["rank"] > 2 else None,
-    "multiply": _same,
-    "pad": lambda attrs: {"widths": attrs["widths"][1:]} if not any(attrs["widths"][0]) else None,
-    "polynomial": _same,
-    "scale": _scale,
-    "slice": _slice,
-    "sum": _sum,
-    "transpose": _transpose,
-}
+    return np.asarray(value[0]) if np.ndim(value) == rank else value

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from jali._core import schema
 from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.operation import Input, Operation
 from jali.compiler.ir.traced_ops import made
 from jali.errors import InvalidArgument
 
@@ -42,7 +43,7 @@ class Builder:
         self._inside: dict[str, Node] = {}  # inputs of the body by the name outside
         self._closed = False
 
-    def add(self, name: str, op: str, inputs: Sequence[Node], **attrs: Any) -> Node:
+    def add(self, name: str, operation: Operation, inputs: Sequence[Node]) -> Node:
         """One more node. A name that is taken gets a number. Names are kept in files and shown, so
         they can be printed."""
         unique = name = schema.printable(self.label or name)
@@ -50,7 +51,7 @@ class Builder:
         while unique in self.nodes:
             count += 1
             unique = f"{name}_{count}"
-        node = made(unique, op, inputs, attrs)
+        node = made(unique, operation, inputs)
         self.nodes[unique] = node
         return node
 
@@ -64,7 +65,7 @@ class Builder:
             )
         node = self.outer.lifted(array)
         if node.name not in self._inside:
-            inside = self.add(node.name, "input", [], shape=node.shape)
+            inside = self.add(node.name, Input(node.shape), [])
             self._inside[node.name], self.captured[inside.name] = inside, node
         return self._inside[node.name]
 

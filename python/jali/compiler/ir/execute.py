@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from jali._core import examples
 from jali._core.console import counted_text
-from jali.compiler.ir.folded_ops import ELEMENTWISE, FOLDED
 from jali.compiler.ir.graph import Array, Graph, Node
-from jali.compiler.ir.loop_graph import at_step, inputs_at, parts_of
-from jali.compiler.ir.traced_ops import OPS
+from jali.compiler.ir.loop_graph import Loop, at_step, inputs_at
+from jali.compiler.ir.operation import Input
+from jali.compiler.ir.traced_ops import is_elementwise
 from jali.errors import InvalidArgument
 
 __all__ = ["check_count", "checked_examples", "every_value", "execute", "iterations"]
@@ -28,17 +28,16 @@ def every_value(graph: Graph, inputs: Sequence[Array]) -> dict[str, Array]:
     given = iter(inputs)
     values: dict[str, Array] = {}
     for node in graph:
-        if node.op == "input":
-            values[node.name] = next(given)
-            continue
         sources = [values[name] for name in node.inputs]
-        if node.op in ELEMENTWISE:  # a folded graph has no reshapes: arrays of one size lie alike
-            sources = [x.reshape(-1, *node.shape) for x in sources]
-        if node.op == "loop":
-            values[node.name] = _looped(node, sources)
-            continue
-        op = FOLDED.get(node.op) or OPS[node.op]
-        values[node.name] = op.compute(sources, node.attrs)
+        match node.operation:
+            case Input():
+                values[node.name] = next(given)
+            case Loop():
+                values[node.name] = _looped(node, sources)
+            case operation:
+                if is_elementwise(operation):  # arrays of one size lie alike behind folding
+                    sources = [x.reshape(-1, *node.shape) for x in sources]
+                values[node.name] = operation.compute(sources)
     return values
 
 
@@ -47,8 +46,9 @@ def iterations(
 ) -> Iterator[tuple[Graph, list[Array], dict[str, Array]]]:
     """For each iteration of a loop: its body, the arrays (batch, *shape) that the body takes, and
     the value of every node of it."""
-    body, states = node.attrs["body"], list(sources[: node.attrs["states"]])
-    for step in range(node.attrs["count"]):
+    loop = Loop.of(node)
+    body, states = loop.body, list(sources[: loop.states])
+    for step in range(loop.count):
         inputs = [*states, *(sources[k] for k in inputs_at(node, step))]
         inputs = [x.reshape(-1, *port.shape) for x, port in zip(inputs, body.inputs, strict=True)]
         inside = at_step(body, step)
@@ -58,9 +58,10 @@ def iterations(
 
 
 def _looped(node: Node, sources: Sequence[Array]) -> Array:
-    names = node.attrs["body"].outputs
+    loop = Loop.of(node)
+    names = loop.body.outputs
     each = [[values[name] for name in names] for _, _, values in iterations(node, sources)]
-    parts = [each[step][k] for k, step in parts_of(node.attrs)]
+    parts = [each[step][k] for k, step in loop.parts]
     joined = np.concatenate([x.reshape(len(x), -1) for x in parts], axis=1)
     return joined.reshape(-1, *node.shape)
 

@@ -1,49 +1,148 @@
-"""The operations that are left after folding, beside ``function``, ``polynomial``, ``multiply`` and
-``input``."""
+"""The operations that are left after folding and approximation, beside ``input``, ``multiply``,
+``function``, ``polynomial``, ``products`` and ``loop``; and the one that levels add."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from jali.compiler.ir.graph import Array, Shape
-from jali.compiler.ir.products import Products
-from jali.compiler.ir.traced_ops import Attrs, Op
+from jali import ckks
+from jali.compiler.ir.arrays import Array, Shape
+from jali.compiler.ir.graph import Node
+from jali.compiler.ir.operation import Operation
+from jali.compiler.ir.sparse import SparseMap
 
-__all__ = ["ELEMENTWISE", "FOLDED"]
+__all__ = [
+    "Affine",
+    "Approximated",
+    "Approximation",
+    "Bootstrap",
+    "MatrixSum",
+    "approximation_of",
+]
+
+_CACHED = 1 << 14  # numbers of which a polynomial is computed at a time
 
 
-class Affine(Op):
-    """y = sum_k maps_k x_k + bias, on flattened arrays: attributes maps, bias and shape."""
+@dataclass(frozen=True)
+class Approximation:
+    """A function of numbers in [-1, 1] with values in the result's scale.
 
-    count = None
+    by: what computes it. error: how far the approximation may be off, in the result's scale; 0 for
+    an exact polynomial. fixed: whether it stays as it is, however exact the outputs have to be.
+    """
 
-    def shape(self, shapes: Sequence[Shape], attrs: Attrs) -> Shape:
-        return tuple(attrs["shape"])
+    name: str
+    by: ckks.Polynomial | ckks.functions.Function
+    error: float
+    fixed: bool = False
 
-    def compute(self, values: Sequence[Array], attrs: Attrs) -> Array:
-        total = attrs["bias"] + sum(
-            m(v.reshape(len(v), -1)) for m, v in zip(attrs["maps"], values, strict=True)
+    @property
+    def depth(self) -> int:
+        """Levels that it takes."""
+        return self.by.depth
+
+    @property
+    def constant(self) -> bool:
+        """Whether it is a number, as few bits of precision may allow for. That takes no level."""
+        return isinstance(self.by, ckks.Polynomial) and self.by.degree == 0
+
+    @property
+    def multiplications(self) -> int:
+        """Products of ciphertexts that it takes."""
+        return self.by.multiplications
+
+    def __call__(self, x: Array) -> Array:
+        """Its value for clear numbers of any shape."""
+        if isinstance(self.by, ckks.Polynomial):
+            coefficients, flat = np.real(self.by.coefficients), np.ravel(x)
+            found = np.empty(flat.shape)
+            # The recurrence reads its numbers once for each coefficient.
+            for k in range(0, len(flat), _CACHED):
+                part = slice(k, k + _CACHED)
+                found[part] = np.polynomial.chebyshev.chebval(flat[part], coefficients)
+            return found.reshape(np.shape(x))
+        return np.asarray(self.by(x))
+
+    def __str__(self) -> str:
+        degree = f" of degree {self.by.degree}" if isinstance(self.by, ckks.Polynomial) else ""
+        return f"{self.name}{degree}, depth {self.depth}, error {self.error:.2g}"
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixSum(Operation):
+    """y = sum_k M_k x_k + bias: what linear operations become, as matrices between arrays
+    (Affine), and behind lowering between ciphertexts (jali.compiler.layout.lowered_ops.Transform).
+    bias: of the numbers, or of the slots of every ciphertext."""
+
+    arity = None
+    bias: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Affine(MatrixSum):
+    """y = sum_k maps_k x_k + bias, on flattened arrays. shape: of the result."""
+
+    name = "affine"
+    maps: tuple[SparseMap, ...]
+    shape: Shape
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return tuple(self.shape)
+
+    def compute(self, values: Sequence[Array]) -> Array:
+        total = self.bias + sum(
+            m(v.reshape(len(v), -1)) for m, v in zip(self.maps, values, strict=True)
         )
-        return np.asarray(total).reshape(-1, *attrs["shape"])
+        return np.asarray(total).reshape(-1, *self.shape)
+
+    def depth(self, k: int) -> int:
+        return 1
 
 
-class Approximated(Op):
-    """What replaces a function on [-1, 1]: attribute by, see jali.compiler.passes.approximate."""
+@dataclass(frozen=True, eq=False)
+class Approximated(Operation):
+    """What replaces a function on [-1, 1]."""
 
-    def shape(self, shapes: Sequence[Shape], attrs: Attrs) -> Shape:
+    name = "approximated"
+    by: Approximation
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         return shapes[0]
 
-    def compute(self, values: Sequence[Array], attrs: Attrs) -> Array:
-        return np.asarray(attrs["by"](values[0]))
+    def compute(self, values: Sequence[Array]) -> Array:
+        return np.asarray(self.by(values[0]))
+
+    def depth(self, k: int) -> int:
+        return self.by.depth
+
+    @property
+    def error(self) -> float:
+        return self.by.error
 
 
-#: Operations that work number by number, whatever the shape.
-ELEMENTWISE = ("function", "polynomial", "multiply", "approximated")
+@dataclass(frozen=True, eq=False)
+class Bootstrap(Operation):
+    """The same numbers at a higher level. kind: one ciphertext after the other ("real"), or two at
+    once ("pair"). slots: with how many a ciphertext is bootstrapped; None for all."""
 
-FOLDED: dict[str, Op] = {
-    "affine": Affine(),
-    "approximated": Approximated(),
-    "products": Products(),
-}
+    name = "bootstrap"
+    kind: Literal["real", "pair"]
+    slots: int | None = None
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return shapes[0]
+
+    def compute(self, values: Sequence[Array]) -> Array:
+        return values[0]
+
+    def depth(self, k: int) -> int:
+        return 0
+
+
+def approximation_of(node: Node) -> Approximation | None:
+    """What computes the function that a node is; None for other operations."""
+    return node.operation.by if isinstance(node.operation, Approximated) else None

@@ -17,8 +17,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from jali._core.console import counted_text
-from jali.compiler.ir.graph import Array, Graph, Node, Shape
-from jali.compiler.ir.operation import Attrs, Op
+from jali.compiler.ir.arrays import Array, Shape
+from jali.compiler.ir.folded_ops import Affine
+from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.linear_ops import Scale
+from jali.compiler.ir.operation import Operation
 from jali.compiler.ir.sparse import SparseMap
 from jali.errors import InvalidArgument
 
@@ -33,8 +36,6 @@ __all__ = [
     "is_light",
     "is_whole",
     "multiple_of",
-    "parts_of",
-    "sizes_of",
     "unrolled_count",
 ]
 
@@ -43,16 +44,21 @@ MOST_STEPS = 1 << 16  # iterations of a loop, each of which is planned
 MOST_WHOLE = 64  #: The largest whole number by which arrays are multiplied without a level
 
 
-class Loop(Op):
-    """See the module. Attributes: body, count (of iterations), states, sequences and collected (how
-    many there are)."""
+@dataclass(frozen=True, eq=False)
+class Loop(Operation):
+    """See the module. count: of iterations. states, sequences, collected: how many there are."""
 
-    count = None
+    name = "loop"
+    arity = None
+    body: Graph
+    count: int
+    states: int
+    sequences: int
+    collected: int
 
-    def shape(self, shapes: Sequence[Shape], attrs: Attrs) -> Shape:
-        body, count, states, sequences, collected = (
-            attrs[k] for k in ("body", "count", "states", "sequences", "collected")
-        )
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        body, count, states = self.body, self.count, self.states
+        sequences, collected = self.sequences, self.collected
         if not isinstance(body, Graph) or min(count, states) < 1 or min(sequences, collected) < 0:
             raise InvalidArgument("a loop has a body, and at least one state and one iteration")
         if count * max(1, collected) > MOST_STEPS:
@@ -64,7 +70,7 @@ class Loop(Op):
             raise InvalidArgument(
                 f"its body takes {counted_text(len(body.inputs), 'array')}, which its inputs ({len(shapes)}) do not give"
             )
-        for port, place in zip(body.inputs, _places(attrs, len(shapes), 0), strict=True):
+        for port, place in zip(body.inputs, self.places(len(shapes), 0), strict=True):
             steps = count if states <= place < states + count * sequences else 1
             for shape in shapes[place : place + steps]:
                 if port.shape != shape:
@@ -81,18 +87,51 @@ class Loop(Op):
                     f"a state has the shape {body.inputs[k].shape} before an iteration and {body[name].shape} behind it"
                 )
         for node in body:
-            if node.op == "by_step" and node.attrs["factors"].shape != (count,):
+            by_step = node.operation
+            if isinstance(by_step, ByStep) and by_step.factors.shape != (count,):
                 raise InvalidArgument(f"{node.name} needs a number for each of {count} iterations")
-        sizes = sizes_of(attrs)
+        sizes = self.sizes
         return body.inputs[0].shape if len(sizes) == 1 else (sum(sizes),)
 
+    @property
+    def own_inputs(self) -> int:
+        """How many of its inputs have the scale and the layout that the body expects: all but the
+        constants."""
+        return self.states + self.count * self.sequences
 
-class ByStep(Op):
-    """An array times a number that the iteration says: attribute factors, one number for each. It
-    occurs in bodies only."""
+    def places(self, inputs: int, step: int) -> list[int]:
+        """Which of so many inputs the body takes in an iteration."""
+        picked = [self.states + k * self.count + step for k in range(self.sequences)]
+        return [*range(self.states), *picked, *range(self.own_inputs, inputs)]
 
-    def shape(self, shapes: Sequence[Shape], attrs: Attrs) -> Shape:
-        if attrs["factors"].ndim != 1:
+    @property
+    def parts(self) -> list[tuple[int, int]]:
+        """Of what the result is made: (place among the body's outputs, iteration) of every part."""
+        collected = range(self.states, self.states + self.collected)
+        return [
+            *((k, self.count - 1) for k in range(self.states)),
+            *((k, step) for k in collected for step in range(self.count)),
+        ]
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many numbers each part of the result has."""
+        body, states = self.body, self.states
+        sizes = [node.size for node in body.inputs[:states]]
+        sizes += [body[name].size for name in body.outputs[states:]]
+        return [sizes[k] for k, _ in self.parts]
+
+
+@dataclass(frozen=True, eq=False)
+class ByStep(Operation):
+    """An array times a number that the iteration says. factors: one number for each. It occurs in
+    bodies only."""
+
+    name = "by_step"
+    factors: Array
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        if self.factors.ndim != 1:
             raise InvalidArgument("it needs one number for each iteration")
         return shapes[0]
 
@@ -171,61 +210,36 @@ def at_step(body: Graph, step: int) -> Graph:
     """The body in one iteration, without numbers that depend on it."""
     nodes = []
     for node in body:
-        if node.op == "by_step":
-            attrs = {"factor": np.asarray(node.attrs["factors"][step]), "offset": np.asarray(0.0)}
-            node = Node(node.name, "scale", node.inputs, node.shape, attrs)
-        elif node.op == "affine" and any(isinstance(m, StepMap) for m in node.attrs["maps"]):
-            node = _affine_at(node, step)
+        match node.operation:
+            case ByStep(factors=factors):
+                node = replace(node, operation=Scale(np.asarray(factors[step]), np.asarray(0.0)))
+            case Affine(maps=maps) if any(isinstance(m, StepMap) for m in maps):
+                node = _affine_at(node, maps, step)
         nodes.append(node)
     return Graph(tuple(nodes), body.outputs, body.stage)
 
 
-def _affine_at(node: Node, step: int) -> Node:
+def _affine_at(node: Node, maps: Sequence[SparseMap], step: int) -> Node:
     """Sums of arrays times numbers of an iteration. Arrays whose number is 0 are left out, if
     others remain."""
     terms = [
         (name, m.at(step) if isinstance(m, StepMap) else m)
-        for name, m in zip(node.inputs, node.attrs["maps"], strict=True)
+        for name, m in zip(node.inputs, maps, strict=True)
     ]
     terms = [term for term in terms if np.any(term[1].values)] or terms[:1]
     return replace(
-        node.with_attrs(maps=tuple(m for _, m in terms)), inputs=tuple(n for n, _ in terms)
+        node.with_operation(maps=tuple(m for _, m in terms)), inputs=tuple(n for n, _ in terms)
     )
 
 
 def unrolled_count(graph: Graph) -> int:
     """How many nodes there are if every iteration of every loop has nodes of its own."""
-    return sum(
-        node.attrs["count"] * unrolled_count(node.attrs["body"]) if node.op == "loop" else 1
-        for node in graph
-    )
+    loops = [loop for node in graph if isinstance(loop := node.operation, Loop)]
+    return len(graph) - len(loops) + sum(x.count * unrolled_count(x.body) for x in loops)
 
 
 def inputs_at(node: Node, step: int) -> list[int]:
     """Which of a loop's inputs its body takes in an iteration, after the states: sequences and
     constants."""
-    return _places(node.attrs, len(node.inputs), step)[node.attrs["states"] :]
-
-
-def _places(attrs: Attrs, inputs: int, step: int) -> list[int]:
-    states, sequences, count = attrs["states"], attrs["sequences"], attrs["count"]
-    picked = [states + k * count + step for k in range(sequences)]
-    return [*range(states), *picked, *range(states + sequences * count, inputs)]
-
-
-def parts_of(attrs: Attrs) -> list[tuple[int, int]]:
-    """Of what the result is made: (place among the body's outputs, iteration) of every part."""
-    last, states = attrs["count"] - 1, attrs["states"]
-    collected = range(states, states + attrs["collected"])
-    return [
-        *((k, last) for k in range(states)),
-        *((k, step) for k in collected for step in range(last + 1)),
-    ]
-
-
-def sizes_of(attrs: Attrs) -> list[int]:
-    """How many numbers each part of the result has."""
-    body, states = attrs["body"], attrs["states"]
-    sizes = [node.size for node in body.inputs[:states]]
-    sizes += [body[name].size for name in body.outputs[states:]]
-    return [sizes[k] for k, _ in parts_of(attrs)]
+    loop = Loop.of(node)
+    return loop.places(len(node.inputs), step)[loop.states :]

@@ -12,52 +12,85 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jali.compiler.ir.graph import Array, Graph, Node, Shape
-from jali.compiler.ir.operation import Attrs, Op
+from jali.compiler.ir.arrays import Array, Shape
+from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.linear_ops import Dense, Reshape, Scale, Transpose
+from jali.compiler.ir.operation import Operation
 from jali.compiler.ir.sparse import Indices
 from jali.errors import InvalidArgument
 
-__all__ = ["Matmul", "Operand", "Products", "copy_tables", "operand", "ordered"]
+__all__ = [
+    "Matmul",
+    "MatrixProduct",
+    "Operand",
+    "Products",
+    "copy_tables",
+    "operand",
+    "ordered",
+]
 
 
-class Matmul(Op):
+@dataclass(frozen=True, eq=False)
+class Matmul(Operation):
     """numpy.matmul of arrays (*outer, n, k) and (*outer, k, m) with the same outer axes."""
 
-    count = 2
+    name = "matmul"
+    arity = 2
 
-    def shape(self, shapes: Sequence[Shape], attrs: Attrs) -> Shape:
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
         a, b = shapes
         if len(a) < 2 or len(a) != len(b) or a[:-2] != b[:-2] or a[-1] != b[-2]:
             raise InvalidArgument(f"it multiplies matrices of the shapes {a} and {b}")
         return (*a[:-1], b[-1])
 
-    def compute(self, values: Sequence[Array], attrs: Attrs) -> Array:
+    def compute(self, values: Sequence[Array]) -> Array:
         return np.asarray(np.matmul(*values))
 
 
-class Products(Op):
-    """A product of matrices behind folding: gain times the matrices (*outer, n, k) and (*outer, k,
-    m) whose numbers are those of two arrays.
+@dataclass(frozen=True, eq=False)
+class MatrixProduct(Operation):
+    """gain times the product of the matrices (*outer, n, k) and (*outer, k, m) whose numbers are
+    those of two arrays. shapes: of both matrices."""
 
-    Attributes: shapes, of both matrices; left and right, for each number of a matrix its place in
-    the array; order, for each number of the result its place in the product; gain; and shape, of
-    the result.
+    name = "products"
+    arity = 2
+    shapes: tuple[Shape, Shape]
+    gain: float
+
+    @property
+    def contracted(self) -> int:
+        """Of how many products each number of the result is the sum: k."""
+        return self.shapes[0][-1]
+
+    def depth(self, k: int) -> int:
+        return 2
+
+
+@dataclass(frozen=True, eq=False)
+class Products(MatrixProduct):
+    """A product of matrices behind folding.
+
+    left, right: for each number of a matrix its place in the array. order: for each number of the
+    result its place in the product. shape: of the result.
     """
 
-    count = 2
+    left: Indices
+    right: Indices
+    order: Indices
+    shape: Shape
 
-    def shape(self, shapes: Sequence[Shape], attrs: Attrs) -> Shape:
-        return tuple(attrs["shape"])
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return tuple(self.shape)
 
-    def compute(self, values: Sequence[Array], attrs: Attrs) -> Array:
+    def compute(self, values: Sequence[Array]) -> Array:
         # An array x[:, index] does not lie in the order of its axes, and NumPy multiplies such
         # matrices without BLAS.
         a, b = (
-            np.take(x.reshape(len(x), -1), attrs[side], axis=1).reshape(-1, *shape)
-            for x, side, shape in zip(values, ("left", "right"), attrs["shapes"], strict=True)
+            np.take(x.reshape(len(x), -1), side, axis=1).reshape(-1, *shape)
+            for x, side, shape in zip(values, (self.left, self.right), self.shapes, strict=True)
         )
-        y = np.take(np.matmul(a, b).reshape(len(a), -1), attrs["order"], axis=1)
-        return np.asarray(attrs["gain"] * y).reshape(-1, *attrs["shape"])
+        y = np.take(np.matmul(a, b).reshape(len(a), -1), self.order, axis=1)
+        return np.asarray(self.gain * y).reshape(-1, *self.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,29 +135,28 @@ def operand(graph: Graph, node: Node, k: int) -> Operand:
 def _moved(node: Node) -> tuple[Indices, float] | None:
     """Where every number of a node comes from in its input, and its factor; None if more happens to
     it."""
-    if node.op == "reshape":
-        return np.arange(node.size), 1.0
-    if node.op == "transpose":
-        axes = node.attrs["axes"]
-        inner = [0] * len(axes)
-        for place, axis in enumerate(axes):
-            inner[axis] = node.shape[place]
-        return np.arange(node.size).reshape(inner).transpose(axes).ravel(), 1.0
-    if node.op == "scale":
-        factor, offset = node.attrs["factor"], node.attrs["offset"]
-        if not np.any(offset) and not np.ptp(factor) and np.ravel(factor)[0] > 0:
-            return np.arange(node.size), float(np.ravel(factor)[0])
+    match node.operation:
+        case Reshape():
+            return np.arange(node.size), 1.0
+        case Transpose(axes=axes):
+            inner = [0] * len(axes)
+            for place, axis in enumerate(axes):
+                inner[axis] = node.shape[place]
+            return np.arange(node.size).reshape(inner).transpose(axes).ravel(), 1.0
+        case Scale(factor=factor, offset=offset):
+            if not np.any(offset) and not np.ptp(factor) and np.ravel(factor)[0] > 0:
+                return np.arange(node.size), float(np.ravel(factor)[0])
     return None
 
 
 def _along(graph: Graph, node: Node) -> bool:
     """Whether it is a matrix along another axis than the last one: transposed, multiplied, and
     transposed back. What it takes lies as the result does."""
-    if node.op != "transpose" or graph[node.inputs[0]].op != "dense":
+    dense = graph[node.inputs[0]] if node.inputs else node
+    if not isinstance(node.operation, Transpose) or not isinstance(dense.operation, Dense):
         return False
-    before = graph[graph[node.inputs[0]].inputs[0]]
-    axes = list(node.attrs["axes"])
-    return before.op == "transpose" and [axes[a] for a in before.attrs["axes"]] == sorted(axes)
+    before, axes = graph[dense.inputs[0]].operation, node.operation.axes
+    return isinstance(before, Transpose) and [axes[a] for a in before.axes] == sorted(axes)
 
 
 def _goes_back(graph: Graph, node: Node) -> bool:
@@ -148,7 +180,7 @@ def ordered(graph: Graph, node: Node) -> tuple[Node, Indices]:
         users = graph.users(node.name)
         if len(users) != 1 or node.name in graph.outputs:
             return node, order
-        if users[0].op not in ("reshape", "transpose") or _goes_back(graph, users[0]):
+        if not isinstance(users[0].operation, Reshape | Transpose) or _goes_back(graph, users[0]):
             return node, order
         found = _moved(users[0])
         assert found is not None

@@ -15,7 +15,7 @@ import numpy as np
 
 from jali import ckks
 from jali.ckks import functions
-from jali.compiler.ir.graph import Array
+from jali.compiler.ir.arrays import Array
 from jali.errors import InvalidArgument
 
 __all__ = [

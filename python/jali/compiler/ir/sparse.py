@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jali.compiler.ir.graph import Array
+from jali.compiler.ir.arrays import Array
 from jali.errors import InvalidArgument
 
 __all__ = ["MOST_ENTRIES", "DenseMap", "SparseMap"]

@@ -15,10 +15,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Node
+from jali.compiler.ir.layouts import Gathered, Layout, Repeated, Skewed, contents
 from jali.compiler.ir.sparse import SparseMap
 from jali.compiler.layout.diagonals import Placed
-from jali.compiler.layout.layouts import Gathered, Layout, Repeated, Skewed, contents
 
 __all__ = ["copied", "powers", "repeated", "rolled", "summed", "totalled", "turned"]
 
@@ -26,7 +27,7 @@ __all__ = ["copied", "powers", "repeated", "rolled", "summed", "totalled", "turn
 def repeated(node: Node, sources: Sequence[Layout], empty: Sequence[bool]) -> Iterator[Repeated]:
     """The layout of sums along an axis whose numbers lie one behind the other, if the node is such
     sums."""
-    for single, source, zeros in zip(node.attrs["maps"], sources, empty, strict=True):
+    for single, source, zeros in zip(Affine.of(node).maps, sources, empty, strict=True):
         most = int(single.row_counts.max(initial=0))
         width = 1 << max(0, most - 1).bit_length()
         if isinstance(source, Skewed):

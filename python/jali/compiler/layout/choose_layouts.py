@@ -5,6 +5,12 @@ one, so arrays form groups that lie alike. The nodes are passed in the order of 
 says how the groups lie that later nodes still use; of all ways that lead to the same state, the
 cheapest is kept. Without the limit on the number of states the result would be the cheapest choice
 among the candidates.
+
+In: an approximated graph without loops. Out: the graph, whose nodes have a Layout.
+
+>>> graph = fold(nn.trace(lambda x: x * x, np.ones(3)))
+>>> [node.layout.addresses.tolist() for node in lay_out(graph, 8, WEIGHTS)]
+[[0, 1, 2], [0, 1, 2]]
 """
 
 from __future__ import annotations
@@ -14,12 +20,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from jali.compiler.cost.layout_weights import Weights
+from jali.compiler.ir.folded_ops import Affine, Approximated, MatrixSum
 from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.layouts import Gathered, Layout, Repeated, Shared, Skewed, fitted, skewed
 from jali.compiler.ir.loop_graph import is_whole
+from jali.compiler.ir.operation import Input
+from jali.compiler.ir.products import Products
 from jali.compiler.ir.sparse import SparseMap
+from jali.compiler.ir.traced_ops import Multiply
 from jali.compiler.layout.axes import copied, repeated, rolled, summed, totalled, turned
 from jali.compiler.layout.diagonals import gathered, phased, placed, sent, steps
-from jali.compiler.layout.layouts import Gathered, Layout, Repeated, Shared, Skewed, fitted, skewed
 from jali.compiler.layout.overlay import price
 from jali.compiler.layout.padding import filled
 from jali.compiler.layout.product_factors import factors, spread, windowed
@@ -27,7 +37,7 @@ from jali.errors import InternalError
 
 __all__ = ["check_seen", "laid_out", "lay_out"]
 
-_BLIND = ("affine", "transform", "multiply")  # operations that may take partial layouts
+_BLIND = MatrixSum | Multiply  # operations that may take partial layouts
 _GAPS = (1, 2, 4, 8)
 _PHASES = (1, 2, 3, 4)
 _MOST_GATHERED = 4  # ciphertexts that an input may take if it is gathered
@@ -36,14 +46,14 @@ _SAMPLED = 1 << 15  # entries of a matrix on which the search counts diagonals
 
 
 def lay_out(graph: Graph, slots: int, weights: Weights) -> Graph:
-    """The graph; every node has the attribute layout, for ciphertexts of which a lane has this many
+    """The graph; every node has its layout, for ciphertexts of which a lane has this many
     slots. weights: of operations."""
     return laid_out(graph, _Search(graph, slots, weights).best())
 
 
 def laid_out(graph: Graph, layouts: Mapping[str, Layout]) -> Graph:
     """The graph with these layouts of its nodes."""
-    nodes = tuple(node.with_attrs(layout=layouts[node.name]) for node in graph)
+    nodes = tuple(node.with_facts(layout=layouts[node.name]) for node in graph)
     return check_seen(Graph(nodes, graph.outputs, "layout"))
 
 
@@ -54,12 +64,12 @@ def check_seen(graph: Graph) -> Graph:
     """
     for node in graph:
         for name in node.inputs:
-            if node.op not in _BLIND and graph[name].attrs["layout"].partial:
+            if not isinstance(node.operation, _BLIND) and graph[name].layout.partial:
                 raise InternalError(
                     f"{node.name} ({node.op}) would see the slots between the numbers of {name}"
                 )
     for name in graph.outputs:
-        if graph[name].attrs["layout"].partial:
+        if graph[name].layout.partial:
             raise InternalError(f"the client would see the slots between the numbers of {name}")
     return graph
 
@@ -116,7 +126,7 @@ class _Search:
                 last[self._roots[name]] = k
         for k, node in enumerate(self._graph):
             found: dict[tuple[Layout, ...], _State] = {}
-            times = node.attrs.get("times", 1)  # iterations of a loop for which it stands
+            times = node.origin.times  # iterations of a loop for which it stands
             for state in states:
                 for after in self._passed(node, state):
                     after = _State(state.cost + times * (after.cost - state.cost), after.chosen)
@@ -128,31 +138,31 @@ class _Search:
 
     def _passed(self, node: Node, state: _State) -> Iterator[_State]:
         """The states behind a node."""
-        root = self._roots[node.name]
-        if node.op == "input":
+        root, operation = self._roots[node.name], node.operation
+        if isinstance(operation, Input):
             if self._taken(node.name) or root in state.chosen:
                 yield state
                 return
             layouts = [fitted(node.shape, self._slots)]
-            if any(member.op == "multiply" for member in self._members[root]):
+            if any(isinstance(member.operation, Multiply) for member in self._members[root]):
                 layouts += filter(None, [skewed(node.shape, self._slots)])
             yield from (_State(state.cost, {**state.chosen, root: one}) for one in layouts)
             return
-        if node.op == "products":
+        if isinstance(operation, Products):
             sides = [state.chosen[self._roots[name]] for name in node.inputs]
             given = state.chosen.get(root)
             for target in [fitted(node.shape, self._slots)] if given is None else [given]:
-                cost = state.cost + self._products(node, sides, target)
+                cost = state.cost + self._products(node, operation, sides, target)
                 yield _State(cost, {**state.chosen, root: target})
             return
-        if node.op != "affine":
-            products = node.attrs["by"].multiplications if "by" in node.attrs else 1
+        if not isinstance(operation, Affine):
+            products = operation.by.multiplications if isinstance(operation, Approximated) else 1
             count = state.chosen[root].ciphertexts
             work = self._weights.shared(self._weights.product * products * count, count)
             yield _State(state.cost + work, state.chosen)
             return
-        maps = [self._structure(single) for single in node.attrs["maps"]]
-        (first, *_), singles = node.inputs, node.attrs["maps"]
+        maps = [self._structure(single) for single in operation.maps]
+        (first, *_), singles = node.inputs, operation.maps
         ways: Iterator[tuple[dict[str, Layout], Layout]]
         if self._taken(first):
             ways = (
@@ -174,19 +184,21 @@ class _Search:
                 cost, free = cost + more, free and is_free
             yield _State(cost + (0 if free else self._weights.level), {**chosen, root: target})
 
-    def _products(self, node: Node, sources: Sequence[Layout], target: Layout) -> float:
+    def _products(
+        self, node: Node, products: Products, sources: Sequence[Layout], target: Layout
+    ) -> float:
         """What a product of matrices costs: as many factors as there are, each like the first
         one."""
         key = (node.name, *sources, target)
         if key not in self._product_costs:
             whole, windows = windowed(target)
             sizes = [self._graph[name].size for name in node.inputs]
-            pair = next(factors(node.attrs, sizes, windows))
+            pair = next(factors(products, sizes, windows))
             weights = self._weights
             each = sum(
                 spread(m, x, whole, weights).cost for m, x in zip(pair, sources, strict=True)
             )
-            count = -(-node.attrs["shapes"][0][-1] // windows)
+            count = -(-products.contracted // windows)
             cost = count * (each + target.ciphertexts * weights.added)
             cost += weights.behind * math.log2(windows)
             self._product_costs[key] = weights.shared(cost, target.ciphertexts)
@@ -198,9 +210,9 @@ class _Search:
         users = self._graph.users(name)
         return (
             (
-                self._graph[name].op == "input"
+                isinstance(self._graph[name].operation, Input)
                 and len(users) == len(users[0].inputs) == 1
-                and users[0].op == "affine"
+                and isinstance(users[0].operation, Affine)
                 and name not in self._graph.outputs
             )
             if users
@@ -265,9 +277,9 @@ class _Search:
         alike = {(type(s), s.period, s.ciphertexts) for s in sources} == {(Layout, largest, 1)}
         members = self._members[self._roots[node.name]]
         hidden = all(
-            n.op in _BLIND
+            isinstance(n.operation, _BLIND)
             and n.name not in self._graph.outputs
-            and all(user.op in _BLIND for user in self._graph.users(n.name))
+            and all(isinstance(user.operation, _BLIND) for user in self._graph.users(n.name))
             for n in members
         )
         shown = any(n.name in self._graph.outputs for n in members)
@@ -389,15 +401,16 @@ def _groups(graph: Graph) -> dict[str, str]:
 
     first: dict[str, str] = {}
     for node in graph:
-        if node.op not in ("affine", "input", "products"):
+        operation, origin = node.operation, node.origin
+        if not isinstance(operation, Affine | Input | Products):
             for name in node.inputs:
                 parent[root(name)] = root(node.name)
-        if "alike" in node.attrs:  # a loop's state lies alike in all iterations
-            parent[root(node.name)] = root(first.setdefault(node.attrs["alike"], node.name))
-            if len(node.inputs) == 1 and node.attrs["maps"][0].is_identity:  # it then costs nothing
+        if origin.alike:  # a loop's state lies alike in all iterations
+            parent[root(node.name)] = root(first.setdefault(origin.alike, node.name))
+            if len(node.inputs) == 1 and Affine.of(node).maps[0].is_identity:  # it costs nothing
                 parent[root(node.inputs[0])] = root(node.name)
-        sums = node.op == "affine" and len(node.inputs) > 1 and "step" in node.attrs
-        if sums and all(m.is_identity for m in node.attrs["maps"]):  # so do sums in a loop
+        sums = isinstance(operation, Affine) and len(node.inputs) > 1 and origin.step is not None
+        if sums and all(m.is_identity for m in Affine.of(node).maps):  # so do sums in a loop
             for name in node.inputs:
                 parent[root(name)] = root(node.name)
     return {node.name: root(node.name) for node in graph}

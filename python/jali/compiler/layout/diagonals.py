@@ -13,8 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
+from jali.compiler.ir.layouts import Gathered, Layout, Repeated, Shared
 from jali.compiler.ir.sparse import Indices, SparseMap
-from jali.compiler.layout.layouts import Gathered, Layout, Repeated, Shared
 
 __all__ = ["Placed", "gathered", "phased", "placed", "sent", "steps"]
 

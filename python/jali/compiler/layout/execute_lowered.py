@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from jali.compiler.ir.folded_ops import Approximated, Bootstrap
 from jali.compiler.ir.graph import Array, Graph, Node
-from jali.compiler.layout.layouts import Layout
+from jali.compiler.ir.operation import Input
+from jali.compiler.ir.traced_ops import Multiply
+from jali.compiler.layout.lowered_ops import LoweredProducts, Transform
 from jali.compiler.layout.overlay import monomial
 from jali.compiler.layout.terms import Term
+from jali.errors import InternalError
 
 __all__ = ["simulate"]
 
@@ -22,48 +26,49 @@ def simulate(graph: Graph, inputs: Sequence[Array]) -> dict[str, Array]:
     given, values = iter(inputs), dict[str, Array]()
     for node in graph:
         sources = [values[name] for name in node.inputs]
-        if node.op == "input":
-            values[node.name] = next(given)
-        elif node.op == "multiply":
-            values[node.name] = sources[0] * sources[1]
-        elif node.op == "products":
-            values[node.name] = _multiplied(sources, node)
-        elif node.op == "approximated":
-            values[node.name] = node.attrs["by"](sources[0])
-        elif node.op == "bootstrap":
-            values[node.name] = _restored(sources[0], node)
-        else:
-            terms = zip(node.attrs["terms"], sources, strict=True)
-            total = sum((_applied(term, x, node) for term, x in terms), start=np.zeros(()))
-            values[node.name] = total + node.attrs["bias"]
+        match node.operation:
+            case Input():
+                values[node.name] = next(given)
+            case Multiply():
+                values[node.name] = sources[0] * sources[1]
+            case LoweredProducts() as products:
+                values[node.name] = _multiplied(sources, node, products)
+            case Approximated(by=by):
+                values[node.name] = by(sources[0])
+            case Bootstrap(slots=slots):
+                values[node.name] = sources[0] if slots is None else _restored(sources[0], node)
+            case Transform(terms=terms, bias=bias):
+                pairs = zip(terms, sources, strict=True)
+                total = sum((_applied(term, x, node) for term, x in pairs), start=np.zeros(()))
+                values[node.name] = total + bias
+            case other:
+                raise InternalError(f"{node.name} is {other.name}, which is not lowered")
     return values
 
 
 def _restored(values: Array, node: Node) -> Array:
-    """What a bootstrapping makes of slots: one with fewer slots than all gives each the mean of
-    those that lie a period apart."""
-    if "slots" not in node.attrs:
-        return values
-    period = node.attrs["layout"].period
+    """What a bootstrapping with fewer slots than all makes of slots: the mean of those that lie a
+    period apart."""
+    period = node.layout.period
     found = values.reshape(*values.shape[:-1], -1, period).mean(axis=-2)
     return np.tile(found, values.shape[-1] // period)
 
 
-def _multiplied(sources: Sequence[Array], node: Node) -> Array:
-    terms = node.attrs["terms"]
+def _multiplied(sources: Sequence[Array], node: Node, products: LoweredProducts) -> Array:
+    terms = products.terms
     half = len(terms) // 2
     pairs = zip(terms[:half], terms[half:], strict=True)
     y = sum(
         (_applied(a, sources[0], node) * _applied(b, sources[1], node) for a, b in pairs),
         start=np.zeros(()),
     )
-    for step in node.attrs["sums"]:
+    for step in products.sums:
         y = y + np.roll(y, -step, axis=2)
     return np.asarray(y)
 
 
 def _applied(term: Term, x: Array, node: Node) -> Array:
-    layout: Layout = node.attrs["layout"]
+    layout = node.layout
     y = np.zeros((len(x), layout.ciphertexts, layout.slots), complex if term.turns else float)
     if term.joined:
         each = (np.roll(x[:, k], -step, axis=1) for k, step in enumerate(term.joined))

@@ -1,18 +1,31 @@
 """Lowering: matrices between arrays become diagonals between ciphertexts, and biases become vectors
-of slots."""
+of slots.
+
+In: a graph with layouts. Out: the graph on ciphertexts: Transform in the place of Affine, and
+LoweredProducts in that of Products.
+
+>>> graph = lay_out(fold(nn.trace(lambda x: np.roll(x, 1) * x, np.ones(8))), 8, WEIGHTS)
+>>> [node.op for node in graph], [node.op for node in lower(graph, WEIGHTS)]
+(['input', 'affine', 'multiply'], ['input', 'transform', 'multiply'])
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from jali.compiler.cost.layout_weights import Weights
+from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
+from jali.compiler.ir.layouts import Layout
+from jali.compiler.ir.products import Products
+from jali.compiler.ir.traced_ops import Multiply
 from jali.compiler.layout.axes import powers
-from jali.compiler.layout.layouts import Layout
+from jali.compiler.layout.lowered_ops import LoweredProducts, Transform
 from jali.compiler.layout.packing import packed
 from jali.compiler.layout.padding import filled
 from jali.compiler.layout.product_factors import factors, windowed
@@ -23,64 +36,58 @@ __all__ = ["lower"]
 
 
 def lower(graph: Graph, weights: Weights) -> Graph:
-    """The graph on ciphertexts: nodes ``transform`` in the place of ``affine``. weights: by which
-    overlays and copies are chosen.
-
-    Their attributes: terms and gains, one for each source (gains: see
-    jali.compiler.noise.array_noise); bias; and shared, which overlays of sources are those of the
-    transform before.
-    """
-    layouts: dict[str, Layout] = {node.name: node.attrs["layout"] for node in graph}
+    """The graph on ciphertexts: Transform in the place of Affine, and LoweredProducts in that of
+    Products. weights: by which overlays and copies are chosen."""
+    layouts = {node.name: node.layout for node in graph}
     nodes: list[Node] = []
     shared, full = _Shared(), filled(graph)
     overlay: tuple[str, tuple[int, ...]] | None = None  # the last one: of which node, and its turns
     most: dict[str, float] = {}  # what no slot of a node exceeds, where slots may hold anything
     for node in graph:
-        if node.op == "products":
-            nodes.append(_products(node, [layouts[name] for name in node.inputs], weights))
+        if isinstance(node.operation, Products):
+            sources = [layouts[name] for name in node.inputs]
+            nodes.append(_products(node, node.operation, sources, weights))
             continue
-        if node.op != "affine":
-            if node.op == "multiply" and layouts[node.name].partial:
+        if not isinstance(node.operation, Affine):
+            if isinstance(node.operation, Multiply) and layouts[node.name].partial:
                 most[node.name] = math.prod(most[name] for name in node.inputs)
-                node = node.with_attrs(most=most[node.name])
+                node = node.with_scaling(most=most[node.name])
             nodes.append(node)
             continue
-        attrs = {k: v for k, v in node.attrs.items() if k not in ("maps", "shape")}
-        attrs["terms"] = tuple(
+        maps = node.operation.maps
+        terms = tuple(
             shared(Term.of, single, layouts[name], layouts[node.name], name not in full, weights)
-            for name, single in zip(node.inputs, node.attrs["maps"], strict=True)
+            for name, single in zip(node.inputs, maps, strict=True)
         )
-        attrs["gains"] = tuple(shared(gain_of, single) for single in node.attrs["maps"])
+        gains = tuple(shared(gain_of, single) for single in maps)
         laid = []
-        for name, term in zip(node.inputs, attrs["terms"], strict=True):
+        for name, term in zip(node.inputs, terms, strict=True):
             laid.append(bool(term.turns) and overlay == (name, term.turns))
             overlay = (name, term.turns) if term.turns else overlay
-        attrs["shared"] = tuple(laid)
-        attrs["bias"] = shared(_bias, node.attrs["bias"], layouts[node.name])
+        bias = shared(_bias, node.operation.bias, layouts[node.name])
+        made = replace(node, operation=Transform(bias, terms, gains, tuple(laid)))
         if layouts[node.name].partial:
-            sources = [most.get(name, 1.0) for name in node.inputs]
+            between = [most.get(name, 1.0) for name in node.inputs]
             peaks = [_reach(graph[name]) for name in node.inputs]
-            most[node.name] = _most(attrs["terms"], peaks, sources, attrs["bias"][0])
-            attrs["most"] = most[node.name]
-        nodes.append(Node(node.name, "transform", node.inputs, node.shape, attrs))
+            most[node.name] = _most(terms, peaks, between, bias[0])
+            made = made.with_scaling(most=most[node.name])
+        nodes.append(made)
     return shared_sums(Graph(tuple(nodes), graph.outputs, "lower"))
 
 
-def _products(node: Node, sources: Sequence[Layout], weights: Weights) -> Node:
+def _products(node: Node, products: Products, sources: Sequence[Layout], weights: Weights) -> Node:
     """The terms of all left factors, then of all right ones; and the rotations that add the
     windows."""
-    target: Layout = node.attrs["layout"]
+    target = node.layout
     whole, windows = windowed(target)
     sizes = [len(np.unique(layout.addresses)) for layout in sources]
     sides: tuple[list[Term], list[Term]] = ([], [])
-    for pair in factors(node.attrs, sizes, windows):
+    for pair in factors(products, sizes, windows):
         for single, layout, terms in zip(pair, sources, sides, strict=True):
             terms.append(Term.copies(single, layout, whole, weights))
     sums = powers(target.period, target.slots) if windows > 1 else ()
-    dropped = ("left", "right", "order", "shape")
-    attrs = {k: v for k, v in node.attrs.items() if k not in dropped}
-    attrs |= {"terms": (*sides[0], *sides[1]), "sums": sums}
-    return Node(node.name, node.op, node.inputs, node.shape, attrs)
+    lowered = LoweredProducts(products.shapes, products.gain, (*sides[0], *sides[1]), sums)
+    return replace(node, operation=lowered)
 
 
 class _Shared:
@@ -103,8 +110,7 @@ def _bias(bias: Array, layout: Layout) -> Array:
 
 def _reach(node: Node) -> float:
     """What no number of an array exceeds in its scale: 1, or more if the array is amplified."""
-    low, high = node.attrs.get("low", -1.0), node.attrs.get("high", 1.0)
-    return max(1.0, -float(low), float(high)) + float(node.attrs.get("beyond", 0.0))
+    return max(1.0, -node.scaling.low, node.scaling.high) + node.scaling.beyond
 
 
 def _most(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from jali.compiler.ir.graph import Array
-from jali.compiler.layout.layouts import Gathered, Layout
+from jali.compiler.ir.layouts import Gathered, Layout
 
 __all__ = ["packed", "unpacked"]
 

@@ -11,8 +11,12 @@ from collections.abc import Set
 
 import numpy as np
 
+from jali.compiler.ir.folded_ops import Affine, Approximated
 from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.operation import Input
+from jali.compiler.ir.products import Products
 from jali.compiler.ir.scalar import FUNCTIONS
+from jali.compiler.ir.traced_ops import Function, Multiply, PowerSeries
 
 __all__ = ["filled"]
 
@@ -31,13 +35,13 @@ def filled(graph: Graph) -> Set[str]:
 
 def _fills(node: Node, inputs: list[bool]) -> bool:
     """inputs: whether those of the node do."""
-    match node.op:
-        case "input" | "products":
+    match node.operation:
+        case Input() | Products():
             return False
-        case "multiply":
+        case Multiply():
             return all(inputs)
-        case "affine":  # a multiple of a ciphertext, or a copy, keeps what it holds
-            kept = zip(inputs, node.attrs["maps"], strict=True)
+        case Affine(maps=maps):  # a multiple of a ciphertext, or a copy, keeps what it holds
+            kept = zip(inputs, maps, strict=True)
             return any(filled_ and single.count and single.is_uniform for filled_, single in kept)
     return any(inputs) or abs(_at_zero(node)) > _LEAST
 
@@ -45,12 +49,12 @@ def _fills(node: Node, inputs: list[bool]) -> bool:
 def _at_zero(node: Node) -> float:
     """The value of a function at 0."""
     zero = np.zeros(1)
-    match node.op:
-        case "approximated":
-            return float(node.attrs["by"](zero)[0])
-        case "polynomial":
-            return float(node.attrs["coefficients"][0])
-        case "function":
+    match node.operation:
+        case Approximated(by=by):
+            return float(by(zero)[0])
+        case PowerSeries(coefficients=coefficients):
+            return float(coefficients[0])
+        case Function(function=function):
             with np.errstate(all="ignore"):
-                return float(np.nan_to_num(FUNCTIONS[node.attrs["function"]](zero)[0], nan=1.0))
+                return float(np.nan_to_num(FUNCTIONS[function](zero)[0], nan=1.0))
     return 1.0

@@ -12,18 +12,17 @@ the sum over the windows follows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from jali.compiler.cost.layout_weights import Weights
-from jali.compiler.ir.products import copy_tables
+from jali.compiler.ir.layouts import Layout
+from jali.compiler.ir.products import Products, copy_tables
 from jali.compiler.ir.sparse import Indices, SparseMap
 from jali.compiler.layout.diagonals import placed
-from jali.compiler.layout.layouts import Layout
 
 __all__ = ["Spread", "Windows", "factors", "spread", "windowed"]
 
@@ -53,19 +52,20 @@ def windowed(target: Layout) -> tuple[Layout, int]:
 
 
 def factors(
-    attrs: Mapping[str, Any], sizes: Sequence[int], windows: int
+    products: Products, sizes: Sequence[int], windows: int
 ) -> Iterator[tuple[SparseMap, SparseMap]]:
     """The maps from both arrays to the factors of every product. sizes: of the arrays."""
-    tables = copy_tables(*attrs["shapes"])
-    count, size = len(tables[0]), len(attrs["order"])
+    tables = copy_tables(*products.shapes)
+    count, size = len(tables[0]), len(products.order)
     each = -(-count // windows)
     for first in range(each):
         taken = [(p, k) for p in range(windows) if (k := p * each + first) < count]
         rows = np.concatenate([p * size + np.arange(size) for p, _ in taken])
         pair = []
-        for side, table, length in zip(("left", "right"), tables, sizes, strict=True):
-            cols = np.concatenate([attrs[side][table[k][attrs["order"]]] for _, k in taken])
-            values = np.full(len(rows), attrs["gain"] if side == "left" else 1.0)
+        sides = ((products.left, products.gain), (products.right, 1.0))
+        for (places, gain), table, length in zip(sides, tables, sizes, strict=True):
+            cols = np.concatenate([places[table[k][products.order]] for _, k in taken])
+            values = np.full(len(rows), gain)
             pair.append(SparseMap(rows, cols, values, (windows * size, length)))
         yield pair[0], pair[1]
 

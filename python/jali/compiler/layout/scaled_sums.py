@@ -4,6 +4,12 @@ users add of an array is added once.
 In training with momentum, w = v + c g is used by the next iteration alone, in v' = a w' + b w. If
 v' takes b v + b c g instead, the multiplications by b and by c are one, and v' lies a level higher.
 The sum g takes rotations and no level, so that it is computed once for all who multiply it.
+
+In: a graph with layouts (`taken_apart`), or a lowered graph (`shared_sums`). Out: one of the same stage.
+
+>>> graph = lay_out(fold(nn.trace(lambda x: x * x, np.ones(3))), 8, WEIGHTS)
+>>> has_parts(graph)
+False
 """
 
 from __future__ import annotations
@@ -11,16 +17,16 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jali.compiler.ir.facts import Facts, Origin
+from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Graph, Node
 from jali.compiler.ir.loop_graph import factor_of, is_light
 from jali.compiler.ir.sparse import SparseMap
-
-if TYPE_CHECKING:
-    from jali.compiler.layout.terms import Term
+from jali.compiler.layout.lowered_ops import Transform
+from jali.compiler.layout.terms import Term
 
 __all__ = ["has_parts", "shared_sums", "taken_apart"]
 
@@ -59,32 +65,35 @@ def _has(node: Node, parts: Container[str]) -> bool:
 
 
 def _is_part(node: Node, users: Sequence[Node]) -> bool:
-    if node.op != "affine" or len(users) != 1 or users[0].op != "affine":
+    if len(users) != 1:
         return False
     (user,) = users
-    pairs = zip(user.inputs, user.attrs["maps"], strict=True)
+    part, whole = node.operation, user.operation
+    if not (isinstance(part, Affine) and isinstance(whole, Affine)):
+        return False
+    pairs = zip(user.inputs, whole.maps, strict=True)
     factors = [factor_of(single) for name, single in pairs if name == node.name]
-    light = all(map(is_light, node.attrs["maps"])) and not np.any(node.attrs["bias"])
+    light = all(map(is_light, part.maps)) and not np.any(part.bias)
     return light and len(factors) == 1 and factors[0] not in (None, 1.0) and _lie_alike(node, user)
 
 
 def _lie_alike(a: Node, b: Node) -> bool:
-    return bool(a.attrs["layout"] == b.attrs["layout"])
+    return a.layout == b.layout
 
 
 def _with_parts(node: Node, parts: dict[str, Node]) -> Node:
     maps: dict[str, SparseMap] = {}
-    for name, single in zip(node.inputs, node.attrs["maps"], strict=True):
+    for name, single in zip(node.inputs, Affine.of(node).maps, strict=True):
         inner: list[tuple[str, SparseMap]] = [(name, single)]
         if name in parts:
             factor = factor_of(single)
             assert factor is not None
             part = parts[name]
-            pairs = zip(part.inputs, part.attrs["maps"], strict=True)
+            pairs = zip(part.inputs, Affine.of(part).maps, strict=True)
             inner = [(source, m.scaled(factor)) for source, m in pairs]
         for source, m in inner:
             maps[source] = maps[source] + m if source in maps else m
-    return replace(node.with_attrs(maps=tuple(maps.values())), inputs=tuple(maps))
+    return replace(node.with_operation(maps=tuple(maps.values())), inputs=tuple(maps))
 
 
 def shared_sums(graph: Graph) -> Graph:
@@ -99,22 +108,26 @@ def shared_sums(graph: Graph) -> Graph:
     names = {node.name for node in graph}
     nodes: list[Node] = []
     for node in graph:
-        inputs, terms = list(node.inputs), list(node.attrs.get("terms", ()))
-        gains = list(node.attrs.get("gains", ()))
+        transform = node.operation
+        if not isinstance(transform, Transform):
+            nodes.append(node)
+            continue
+        inputs, terms, gains = list(node.inputs), list(transform.terms), list(transform.gains)
         for name, term in _summed(node):
             key = (name, *_kind(term))
             if key not in shared:
                 continue
             if key not in made:
-                made[key] = _sum_of(graph[name], node, term, names)
+                made[key] = _sum_of(graph[name], node, transform, term, names)
                 names.add(made[key].name)
                 nodes.append(made[key])
             k = inputs.index(name)
             inputs[k], terms[k] = made[key].name, type(term)(term.factor)
+            assert term.factor is not None
             gains[k] = (term.factor, True)
         if inputs != list(node.inputs):
             node = replace(
-                node.with_attrs(terms=tuple(terms), gains=tuple(gains)), inputs=tuple(inputs)
+                node.with_operation(terms=tuple(terms), gains=tuple(gains)), inputs=tuple(inputs)
             )
         nodes.append(node)
     return replace(graph, nodes=tuple(nodes))
@@ -123,9 +136,10 @@ def shared_sums(graph: Graph) -> Graph:
 def _summed(node: Node) -> Iterator[tuple[str, Term]]:
     """The inputs of a transform of which it takes a multiple of a sum in one ciphertext, with their
     terms."""
-    if node.op != "transform" or node.attrs["layout"].partial:
+    transform = node.operation
+    if not isinstance(transform, Transform) or node.layout.partial:
         return
-    for name, term in zip(node.inputs, node.attrs["terms"], strict=True):
+    for name, term in zip(node.inputs, transform.terms, strict=True):
         rotations = term.sums or term.joined
         if term.factor is not None and not term.is_free and rotations and not term.turned:
             yield name, term
@@ -135,7 +149,7 @@ def _kind(term: Term) -> tuple[object, ...]:
     return term.picked, term.joined, term.sums, term.target
 
 
-def _sum_of(source: Node, user: Node, term: Term, names: set[str]) -> Node:
+def _sum_of(source: Node, node: Node, user: Transform, term: Term, names: set[str]) -> Node:
     """The node of a sum for a transform that takes a multiple of it. Its numbers have the scale of
     those that are added."""
     assert term.factor is not None and term.single is not None
@@ -144,19 +158,24 @@ def _sum_of(source: Node, user: Node, term: Term, names: set[str]) -> Node:
     while name in names:
         name += "'"
     most = {to: tuple(b / abs(term.factor) for b in bounds) for to, bounds in term.bounds.items()}
-    attrs = {
-        "layout": user.attrs["layout"],
-        "terms": (replace(term, factor=1.0, bounds=most),),
-        "gains": ((math.sqrt(count), False),),
-        "bias": np.zeros_like(user.attrs["bias"]),
-        "added": count,
-        "rms": min(float(source.attrs["rms"]) * count, float(count)),
-        "low": float(source.attrs["low"]) * count,
-        "high": float(source.attrs["high"]) * count,
-        "radius": source.attrs["radius"],
-        "centre": np.asarray(source.attrs["centre"]) * count,
-        "proven": source.attrs["proven"],
-        "folds": user.attrs.get("folds", ()),
-    }
-    attrs |= {k: user.attrs[k] for k in ("step",) if k in user.attrs}
-    return Node(name, "transform", (source.name,), user.shape, attrs)
+    sum_ = Transform(
+        bias=np.zeros_like(user.bias),
+        terms=(replace(term, factor=1.0, bounds=most),),
+        gains=((math.sqrt(count), False),),
+        shared=(False,),
+    )
+    scaling = replace(
+        source.scaling,
+        centre=np.asarray(source.scaling.centre) * count,
+        low=source.scaling.low * count,
+        high=source.scaling.high * count,
+        rms=min(source.scaling.rms * count, float(count)),
+        largest=source.scaling.largest * count,
+        beyond=0.0,
+        free=False,
+        most=None,
+        added=count,
+    )
+    origin = Origin(folds=node.origin.folds, step=node.origin.step)
+    facts = Facts(scaling=scaling, origin=origin, layout=node.layout)
+    return Node(name, sum_, (source.name,), node.shape, facts)

@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from jali.compiler.cost.layout_weights import Weights
 from jali.compiler.ir.graph import Array
+from jali.compiler.ir.layouts import Gathered, Layout, Repeated, Skewed
 from jali.compiler.ir.loop_graph import factor_of, is_whole
 from jali.compiler.ir.sparse import DenseMap, Indices, SparseMap
 from jali.compiler.layout.axes import copied, powers, rolled, summed, totalled, turned
 from jali.compiler.layout.diagonals import placed, steps
-from jali.compiler.layout.layouts import Gathered, Layout, Repeated, Skewed
 from jali.compiler.layout.overlay import exponents, joined, overlaid, sums_of
 from jali.compiler.layout.product_factors import spread
 

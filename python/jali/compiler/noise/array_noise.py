@@ -15,28 +15,33 @@ zero.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from jali.compiler.ir.folded_ops import Approximated, Approximation, Bootstrap, approximation_of
 from jali.compiler.ir.graph import Array, Graph, Node
+from jali.compiler.ir.operation import Input, Operation
 from jali.compiler.ir.sparse import SparseMap
+from jali.compiler.ir.traced_ops import Multiply
+from jali.compiler.layout.lowered_ops import LoweredProducts, Transform
 from jali.compiler.noise.bootstrap_noise import RestoredNoise
 from jali.compiler.noise.copies import AddedToCopies, sums_slots
 from jali.compiler.noise.product_noise import gain_of_products
 
-__all__ = ["Noises"]
+__all__ = ["GAINS", "Noises"]
 
 _STEP = 2.0**-24  # of a difference quotient
 _SAMPLES = 1 << 14  # of the slope of a polynomial
 _Sources = Mapping[tuple[str, int], float]  # standard deviations, with signs, by node and input
+_Gain = tuple[float, bool]  # see GAINS
 _Mask = npt.NDArray[np.bool_]
 
 
 class Noises:
     """The standard deviations of the noise of the nodes of a graph with levels, one after the
-    other. The attribute gains of a transform has for each input by how much its noise grows, and
+    other. The gains of a Transform say for each input by how much its noise grows, and
     whether the result holds a multiple of it, number by number."""
 
     def __init__(self, graph: Graph) -> None:
@@ -94,11 +99,11 @@ class Noises:
                 (common if sums_slots(node) else alone)[node.name] += max(
                     own - self._behind_factors(node), 0
                 )
-            elif node.op == "bootstrap" and source in there:
+            elif isinstance(node.operation, Bootstrap) and source in there:
                 restored[source] = self._restored[node.name]
                 only = self._users(source) == [node] and source not in self._graph.outputs
-                if only and "slots" in node.attrs:
-                    layout = node.attrs["layout"]
+                if only and node.operation.slots:
+                    layout = node.layout
                     repetitions[source] = layout.slots // layout.period
             else:
                 for user in self._users(node.name):
@@ -119,7 +124,7 @@ class Noises:
         first, second = self._within[node.name]
         if first == second == 0:
             return 0.0
-        sizes = [self._graph[name].attrs["rms"] for name in node.inputs]
+        sizes = [self._graph[name].scaling.rms for name in node.inputs]
         return float(
             gain_of_products(node) ** 2 * ((first * sizes[1]) ** 2 + (second * sizes[0]) ** 2)
         )
@@ -131,13 +136,13 @@ class Noises:
         """Of a product x s(x) with a composition s of fixed polynomials: its polynomials, and the
         bootstraps behind them, from the last. Empty for other nodes."""
         found: list[Node] = []
-        if node.op != "multiply" or node.inputs[0] == node.inputs[1]:
+        if not isinstance(node.operation, Multiply) or node.inputs[0] == node.inputs[1]:
             return found
         name = node.inputs[1]
         while name != node.inputs[0]:
             inner = self._graph[name]
-            fixed = inner.op == "approximated" and inner.attrs["by"].fixed
-            if not fixed and inner.op != "bootstrap":
+            by = approximation_of(inner)
+            if (by is None or not by.fixed) and not isinstance(inner.operation, Bootstrap):
                 return []
             found.append(inner)
             (name,) = inner.inputs
@@ -148,55 +153,61 @@ class Noises:
         is large where x is small, so that their root mean squares must not be multiplied. They are
         taken over normal numbers of x's size."""
         x = np.linspace(-1, 1, _SAMPLES)
-        rms = float(self._graph[node.inputs[0]].attrs["rms"])
+        rms = float(self._graph[node.inputs[0]].scaling.rms)
         weights = np.exp(-0.5 * (x / max(rms, 2.0**-10)) ** 2)
-        steps = [n for n in reversed(chain) if n.op == "approximated"]
+        steps = [(n.name, by) for n in reversed(chain) if (by := approximation_of(n)) is not None]
         values = [x]
-        for step in steps:
-            values.append(np.clip(step.attrs["by"](values[-1]), -1, 1))
+        for _, by in steps:
+            values.append(np.clip(by(values[-1]), -1, 1))
 
         def mean(slopes: Array) -> float:
             return math.sqrt(float((slopes**2 * weights).sum() / weights.sum()))
 
-        behind, slopes = {steps[-1].name: mean(x)}, np.ones_like(x)
+        behind, slopes = {steps[-1][0]: mean(x)}, np.ones_like(x)
         for k in range(len(steps) - 1, -1, -1):
-            by, u = steps[k].attrs["by"], values[k]
+            (_, by), u = steps[k], values[k]
             slopes = slopes * (by(u + _STEP) - by(u - _STEP)) / (2 * _STEP)
             if k:
-                behind[steps[k - 1].name] = mean(x * slopes)
+                behind[steps[k - 1][0]] = mean(x * slopes)
         of_x = _deviation(self._sources[node.inputs[0]])
         found = {(node.name, 0): mean(x * slopes + values[-1]) * of_x}
         for inner in chain:
-            stage = inner if inner.op == "approximated" else self._graph[inner.inputs[0]]
+            stage = (
+                inner if isinstance(inner.operation, Approximated) else self._graph[inner.inputs[0]]
+            )
             found[inner.name, -1] = behind[stage.name] * self._own[inner.name]
         return found
 
-    def _gains(self, node: Node) -> Sequence[tuple[float, bool]]:
-        """For each input: by how much its noise grows, and whether the result holds a multiple of
-        it, number by number."""
-        match node.op:
-            case "transform":
-                return [self._behind(node, k) for k in range(len(node.inputs))]
-            case "multiply":
-                first, second = map(self._rms, node.inputs)
-                if node.inputs[0] == node.inputs[1]:  # a square
-                    return [(2 * first, False)]
-                return [(second, False), (first, False)]
-            case "products":
-                first, second = (self._graph[name].attrs["rms"] for name in node.inputs)
-                gain = gain_of_products(node)
-                return [(gain * second, False), (gain * first, False)]
-            case "approximated":
-                return [(_slope(node), False)]
+    def _gains(self, node: Node) -> Sequence[_Gain]:
+        return GAINS[type(node.operation)](self, node)
+
+    def _same(self, node: Node) -> list[_Gain]:
         return [(1.0, True) for _ in node.inputs]
 
-    def _behind(self, node: Node, k: int) -> tuple[float, bool]:
+    def _of_transform(self, node: Node) -> list[_Gain]:
+        return [self._behind(node, Transform.of(node), k) for k in range(len(node.inputs))]
+
+    def _of_multiply(self, node: Node) -> list[_Gain]:
+        first, second = map(self._rms, node.inputs)
+        if node.inputs[0] == node.inputs[1]:  # a square
+            return [(2 * first, False)]
+        return [(second, False), (first, False)]
+
+    def _of_products(self, node: Node) -> list[_Gain]:
+        first, second = (self._graph[name].scaling.rms for name in node.inputs)
+        gain = gain_of_products(node)
+        return [(gain * second, False), (gain * first, False)]
+
+    def _of_function(self, node: Node) -> list[_Gain]:
+        return [(_slope(Approximated.of(node).by), False)]
+
+    def _behind(self, node: Node, transform: Transform, k: int) -> tuple[float, bool]:
         """The gain of input k of a transform, if the noise of its source and of its result are
         means over the numbers that may be other than zero."""
         gain: float
-        gain, alike = node.attrs["gains"][k]
+        gain, alike = transform.gains[k]
         source, result = self._filled[node.inputs[k]], self._filled[node.name]
-        single = node.attrs["terms"][k].single if "terms" in node.attrs else None
+        single = transform.terms[k].single
         if alike or single is None:
             return gain * math.sqrt(_share(source) / _share(result)), alike
         squares = (
@@ -206,7 +217,19 @@ class Noises:
 
     def _rms(self, name: str) -> float:
         """The root mean square of the numbers of an array that may be other than zero."""
-        return float(self._graph[name].attrs["rms"]) / math.sqrt(_share(self._filled[name]))
+        return float(self._graph[name].scaling.rms) / math.sqrt(_share(self._filled[name]))
+
+
+#: Of every operation of a lowered graph, for each input: by how much its noise grows, and whether
+#: the result holds a multiple of it, number by number.
+GAINS: Mapping[type[Operation], Callable[[Noises, Node], Sequence[_Gain]]] = {
+    Input: Noises._same,
+    Transform: Noises._of_transform,
+    Multiply: Noises._of_multiply,
+    LoweredProducts: Noises._of_products,
+    Approximated: Noises._of_function,
+    Bootstrap: Noises._same,
+}
 
 
 def _filled(graph: Graph) -> dict[str, _Mask | None]:
@@ -215,9 +238,9 @@ def _filled(graph: Graph) -> dict[str, _Mask | None]:
     found: dict[str, _Mask | None] = {}
     for node in graph:
         sources = [found[name] for name in node.inputs]
-        match node.op:
-            case "transform" if "terms" in node.attrs and not np.any(node.attrs["bias"]):
-                pairs = zip(node.attrs["terms"], sources, strict=True)
+        match node.operation:
+            case Transform(terms=terms, bias=bias) if not np.any(bias):
+                pairs = zip(terms, sources, strict=True)
                 parts = [
                     source if term.single is None else _reached(term.single, source)
                     for term, source in pairs
@@ -226,10 +249,10 @@ def _filled(graph: Graph) -> dict[str, _Mask | None]:
                 same = len({part.shape for part in known}) == 1
                 whole = len(known) < len(parts) or not same
                 found[node.name] = None if whole else _part(np.any(known, axis=0))
-            case "multiply":
+            case Multiply():
                 known = [source for source in sources if source is not None]
                 found[node.name] = _part(np.all(known, axis=0)) if known else None
-            case "bootstrap":
+            case Bootstrap():
                 found[node.name] = sources[0]
             case _:
                 found[node.name] = None
@@ -256,7 +279,7 @@ def _deviation(sources: _Sources) -> float:
     return math.hypot(*sources.values())
 
 
-def _slope(node: Node) -> float:
+def _slope(by: Approximation) -> float:
     """The root mean square of the slope of a function of numbers in [-1, 1]."""
     x = np.linspace(-1, 1, _SAMPLES)
-    return float(np.sqrt(np.mean(np.gradient(node.attrs["by"](x), x) ** 2)))
+    return float(np.sqrt(np.mean(np.gradient(by(x), x) ** 2)))

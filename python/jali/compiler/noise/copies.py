@@ -19,10 +19,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from jali.compiler.ir.folded_ops import ELEMENTWISE
+from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
 from jali.compiler.ir.loop_graph import factor_of
+from jali.compiler.ir.operation import Input
+from jali.compiler.ir.products import MatrixProduct
 from jali.compiler.ir.sparse import SparseMap
+from jali.compiler.ir.traced_ops import is_elementwise
+from jali.compiler.layout.lowered_ops import terms_of
 from jali.compiler.noise.bootstrap_noise import RestoredNoise
 
 __all__ = ["AddedToCopies", "Copies", "sums_slots"]
@@ -68,11 +72,11 @@ class Copies:
     def __call__(self, node: Node, values: Array) -> Array:
         """The values with what the node adds."""
         common, one = np.split(values, 2)
-        if node.op == "affine":
-            for name, single in zip(node.inputs, node.attrs["maps"], strict=True):
+        if isinstance(node.operation, Affine):
+            for name, single in zip(node.inputs, node.operation.maps, strict=True):
                 if not self._is_slot_by_slot(node, name, single):
                     common = common + single(self._apart[name]).reshape(common.shape)
-        elif node.op not in ELEMENTWISE and node.op != "input":
+        elif not (is_elementwise(node.operation) or isinstance(node.operation, Input)):
             common = one
         own = self._added.get(node.name, AddedToCopies())
         new = self._drawn(own.common, common)
@@ -90,10 +94,7 @@ class Copies:
 
     def _is_slot_by_slot(self, node: Node, name: str, single: SparseMap) -> bool:
         """Whether every copy of a result takes a multiple of one copy of an input."""
-        return (
-            factor_of(single) is not None
-            and self._graph[name].attrs["layout"] == node.attrs["layout"]
-        )
+        return factor_of(single) is not None and self._graph[name].layout == node.layout
 
     def _drawn(self, deviation: float, like: Array) -> Array | float:
         return deviation * self._rng.normal(size=like.shape) if deviation else 0.0
@@ -101,5 +102,7 @@ class Copies:
 
 def sums_slots(node: Node) -> bool:
     """Whether a node of a graph with levels adds up numbers of several slots."""
-    terms = node.attrs.get("terms", ())
-    return node.op == "products" or any(t.factor is None or t.sums or t.before for t in terms)
+    terms = terms_of(node)
+    return isinstance(node.operation, MatrixProduct) or any(
+        t.factor is None or t.sums or t.before for t in terms
+    )

@@ -14,8 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
-from jali.compiler.ir.sparse import SparseMap
+from jali.compiler.ir.products import MatrixProduct
+from jali.compiler.ir.sparse import Indices, SparseMap
+from jali.compiler.layout.lowered_ops import terms_of
 from jali.compiler.layout.terms import Term
 from jali.compiler.noise.copies import AddedToCopies, Copies
 from jali.compiler.noise.empty_slots import Leaks, leaks_of
@@ -97,7 +100,7 @@ class Samples:
             part = added.get(node.name, Added(0.0, 0.0))  # none if its user has taken it apart
             own = np.zeros(node.size) + np.square(part.real)
             between[node.name], more = float(own.min()), own
-            if node.name in added and node.op == "affine":
+            if node.name in added and isinstance(node.operation, Affine):
                 known = added, real, imaginary, between, strength
                 more = own + self._beyond(low[node.name], low, *known)
             flat = flat + np.sqrt(more) * rng.normal(size=flat.shape)
@@ -110,7 +113,7 @@ class Samples:
 
         found, bits = computed(self._traced, graph, self._inputs, noisy), []
         for name, got, want in zip(graph.outputs, found, outputs, strict=True):
-            off = (got - want).reshape(len(got), -1) / graph[name].attrs["radius"]
+            off = (got - want).reshape(len(got), -1) / graph[name].scaling.radius
             worst = math.sqrt(float(np.square(off).mean(axis=0).max())) / larger
             bits.append(-math.log2(max(worst, float(np.abs(off).max()) / SIGMAS, 2.0**-100)))
         return tuple(bits)
@@ -161,7 +164,7 @@ class Samples:
                     zip(graph.outputs, found, outputs, strict=True)
                 ):
                     off = (got[-len(want) :] - want).reshape(len(want), -1)
-                    squares[k] += float(np.mean(np.square(off / graph[name].attrs["radius"])))
+                    squares[k] += float(np.mean(np.square(off / graph[name].scaling.radius)))
                     # The mean over all draws is at least 1 then, whatever the other draws give. How
                     # much larger it is says nothing.
                     if not squares[k] < draws:
@@ -196,7 +199,7 @@ class Samples:
         of its sources', and what it adds: leaks, and the noise of sums that it shares with others,
         which are nodes of the lowered graph alone. Notes what lies between its numbers."""
         found = np.zeros(node.size)
-        for name, term in zip(node.inputs, node.attrs["terms"], strict=True):
+        for name, term in zip(node.inputs, terms_of(node), strict=True):
             if name in real:
                 leaks = self._leaks_of(term)
                 more = leaks(real[name], imaginary[name], between[name], node.size)
@@ -223,14 +226,14 @@ class Samples:
     ) -> Array:
         """The variance of the imaginary part of the noise that a node's numbers have of its inputs.
         The result of an overlay is real."""
-        if node.op == "products":
+        if isinstance(node.operation, MatrixProduct):
             return real[node.name]
         found = np.zeros(node.size)
-        if node.op == "affine":
+        if isinstance(node.operation, Affine):
             lowered = {n.name: n for n in low}.get(node.name)
-            pairs = zip(lowered.inputs, lowered.attrs["terms"], strict=True) if lowered else ()
+            pairs = zip(lowered.inputs, terms_of(lowered), strict=True) if lowered else ()
             overlaid = {name for name, term in pairs if term.turns}
-            for name, single in zip(node.inputs, node.attrs["maps"], strict=True):
+            for name, single in zip(node.inputs, node.operation.maps, strict=True):
                 if name not in overlaid:
                     found = found + single.squared(imaginary[name])
         else:
@@ -245,7 +248,7 @@ class Samples:
         return self._leaks[id(term)][1]
 
 
-def by_rows(own: float, floor: float, maps: Sequence[SparseMap], ciphertexts: Array) -> Array:
+def by_rows(own: float, floor: float, maps: Sequence[SparseMap], ciphertexts: Indices) -> Array:
     """What a transform adds to each number.
 
     own: what it adds, as the mean over the numbers of the ciphertext that gets most. floor: the

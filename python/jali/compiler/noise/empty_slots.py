@@ -31,8 +31,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from jali.compiler.ir.graph import Array
+from jali.compiler.ir.layouts import Gathered, contents
 from jali.compiler.ir.sparse import Indices
-from jali.compiler.layout.layouts import Gathered, contents
 from jali.compiler.layout.terms import Term
 
 __all__ = ["Leaks", "leaks_of"]

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from jali.compiler.ir.folded_ops import FOLDED
 from jali.compiler.ir.graph import Array, Graph, Node
+from jali.compiler.ir.products import MatrixProduct
 
 __all__ = ["Factors", "factor_noise", "gain_of_products"]
 
@@ -23,7 +23,8 @@ __all__ = ["Factors", "factor_noise", "gain_of_products"]
 def gain_of_products(node: Node) -> float:
     """The root mean square of the numbers of a product, if those of both factors have 1 and are
     independent."""
-    return float(abs(node.attrs["gain"]) * math.sqrt(node.attrs["shapes"][0][-1]))
+    product = MatrixProduct.of(node)
+    return float(abs(product.gain) * math.sqrt(product.contracted))
 
 
 def factor_noise(
@@ -63,9 +64,8 @@ class Factors:
             x + deviation * self._rng.normal(size=x.shape)
             for x, deviation in zip(factors, deviations, strict=True)
         ]
-        product = FOLDED[node.op]
-        exact = product.compute(factors, node.attrs).reshape(values.shape)
-        found = product.compute(noisy, node.attrs).reshape(values.shape)
+        exact = node.operation.compute(factors).reshape(values.shape)
+        found = node.operation.compute(noisy).reshape(values.shape)
         for name in {*node.inputs}:
             if self._last[name] == node.name:
                 del self._factors[name]

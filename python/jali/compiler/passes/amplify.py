@@ -14,6 +14,14 @@ add k m 3 / (2 N) of it: with m = 16 and k = 16, a twentieth at N = 2^13.
 
 An output grows by 2^OUTPUT_BITS, and level 0 has as many bits more. A larger scale would take these
 bits at every level.
+
+In: an approximated graph without loops, of a program that does not bootstrap. Out: the graph with
+other matrices, and with numbers above 1.
+
+>>> examples, m = np.linspace(-1, 1, 20).reshape(10, 2), np.array([[1.0, -2.0], [3.0, 0.5]])
+>>> ranged = calibrate(fold(nn.trace(lambda v: m @ np.square(m @ v), examples[0])), [examples])
+>>> [node.op for node in amplified(approximated(ranged, 1e-3)) if node.scaling.high > 1]
+['affine', 'multiply', 'affine']
 """
 
 from __future__ import annotations
@@ -21,7 +29,9 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
+from jali.compiler.ir.folded_ops import Affine, MatrixSum
 from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.traced_ops import Multiply
 
 __all__ = ["LARGEST", "OUTPUT_BITS", "amplified", "largest_of"]
 
@@ -45,10 +55,11 @@ def amplified(graph: Graph) -> Graph:
 def largest_of(graph: Graph, node: Node) -> float:
     """What no number of an array exceeds after amplification. Functions, bootstrapping and what a
     client encrypts stay in [-1, 1]."""
-    takes = {user.op for user in graph.users(node.name)}
+    users = graph.users(node.name)
     if node.name in graph.outputs:
-        return 1.0 if takes else 2.0**OUTPUT_BITS
-    return LARGEST if takes <= {"affine", "transform", "multiply"} else 1.0
+        return 1.0 if users else 2.0**OUTPUT_BITS
+    grows = all(isinstance(user.operation, MatrixSum | Multiply) for user in users)
+    return LARGEST if grows else 1.0
 
 
 def _gains(graph: Graph) -> dict[str, int]:
@@ -56,15 +67,15 @@ def _gains(graph: Graph) -> dict[str, int]:
     products that only matrices take."""
     factors = {}
     for node in graph:
-        bits = min(_MOST, round(-math.log2(node.attrs["rms"])) + _ROOT_MEAN_SQUARE)
+        bits = min(_MOST, round(-math.log2(node.scaling.rms)) + _ROOT_MEAN_SQUARE)
         hidden = node.name not in graph.outputs and graph.users(node.name)
-        if node.op == "affine" and _is_scaled(node) and hidden and bits > 0:
+        if isinstance(node.operation, Affine) and _is_scaled(node) and hidden and bits > 0:
             factors[node.name] = bits
     while True:
         products = {
             node.name: sum(factors[name] for name in node.inputs)
             for node in graph
-            if node.op == "multiply" and _may_grow(graph, node, factors)
+            if isinstance(node.operation, Multiply) and _may_grow(graph, node, factors)
         }
         left = {
             name: bits
@@ -79,33 +90,44 @@ def _gains(graph: Graph) -> dict[str, int]:
 def _of_outputs(graph: Graph) -> dict[str, int]:
     """The bits of outputs that matrices compute and nothing else takes."""
     outputs = [graph[name] for name in graph.outputs]
-    alone = [n for n in outputs if n.op == "affine" and _is_scaled(n) and not graph.users(n.name)]
+    alone = [
+        n
+        for n in outputs
+        if isinstance(n.operation, Affine) and _is_scaled(n) and not graph.users(n.name)
+    ]
     return {node.name: OUTPUT_BITS for node in alone}
 
 
 def _may_grow(graph: Graph, product: Node, factors: Collection[str]) -> bool:
     if product.name in graph.outputs or any(name not in factors for name in product.inputs):
         return False
-    return all(user.op == "affine" and _is_scaled(user) for user in graph.users(product.name))
+    return all(
+        isinstance(user.operation, Affine) and _is_scaled(user)
+        for user in graph.users(product.name)
+    )
 
 
 def _is_scaled(node: Node) -> bool:
     """Whether its matrices multiply by different numbers, which takes a level and has another
     factor for nothing. Copies and sums may take none."""
-    return all(not single.is_uniform for single in node.attrs["maps"])
+    return all(not single.is_uniform for single in Affine.of(node).maps)
 
 
 def _amplified(node: Node, gains: dict[str, int]) -> Node:
     """Factors are powers of two, so that no number is rounded."""
-    attrs, factor = dict(node.attrs), 2.0 ** gains.get(node.name, 0)
-    if node.op == "affine":
-        pairs = zip(node.inputs, node.attrs["maps"], strict=True)
-        scales = [(single, factor / 2.0 ** gains.get(name, 0)) for name, single in pairs]
-        attrs["maps"] = tuple(m if scale == 1 else m.scaled(scale) for m, scale in scales)
-        attrs["bias"] = attrs["bias"] * factor
+    factor = 2.0 ** gains.get(node.name, 0)
+    if isinstance(node.operation, Affine):
+        maps, bias = node.operation.maps, node.operation.bias
+        scales = [factor / 2.0 ** gains.get(name, 0) for name in node.inputs]
+        scaled = (m if k == 1 else m.scaled(k) for m, k in zip(maps, scales, strict=True))
+        node = node.with_operation(maps=tuple(scaled), bias=bias * factor)
     if factor > 1:
-        attrs |= {
-            key: attrs[key] * factor for key in ("low", "high", "rms", "beyond") if key in attrs
-        }
-        attrs["radius"] = attrs["radius"] / factor
-    return Node(node.name, node.op, node.inputs, node.shape, attrs)
+        was = node.scaling
+        node = node.with_scaling(
+            low=was.low * factor,
+            high=was.high * factor,
+            rms=was.rms * factor,
+            beyond=was.beyond * factor,
+            radius=was.radius / factor,
+        )
+    return node

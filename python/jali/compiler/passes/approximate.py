@@ -1,9 +1,18 @@
 """Approximation: functions become polynomials on [-1, 1], and every array is scaled into [-1, 1].
 
-An array of the new graph holds (true - centre) / radius, where centre and radius are attributes of
-its node. The matrices and polynomials absorb the factors, so they cost nothing. A polynomial on
+An array of the new graph holds (true - centre) / radius, where centre and radius are in the
+Scaling of its node. The matrices and polynomials absorb the factors, so they cost nothing. A polynomial on
 [-1, 1] takes one level less than on another interval, and numbers of size 1 lose the least to
 noise.
+
+In: a calibrated graph. Out: the graph, whose nodes have a Scaling in the place of their Range, and
+whose functions are Approximated.
+
+>>> examples = np.linspace(-1, 1, 20).reshape(10, 2)
+>>> ranged = calibrate(fold(nn.trace(np.tanh, examples[0])), [examples])
+>>> x, y = approximated(ranged, 1e-2)
+>>> y.op, y.operation.by.depth, y.operation.error <= 1e-2, -1 <= y.scaling.low
+('approximated', 3, True, True)
 """
 
 from __future__ import annotations
@@ -16,10 +25,15 @@ import numpy as np
 
 from jali import ckks
 from jali.compiler.ir.execute import every_value
+from jali.compiler.ir.facts import Facts, Scaling
+from jali.compiler.ir.folded_ops import Affine, Approximated, Approximation
 from jali.compiler.ir.graph import Array, Graph, Node
-from jali.compiler.ir.loop_graph import StepMap, is_whole, sizes_of
+from jali.compiler.ir.loop_graph import Loop, StepMap, is_whole
+from jali.compiler.ir.operation import Input
+from jali.compiler.ir.products import MatrixProduct
 from jali.compiler.ir.scalar import ABOVE_ZERO, APPROXIMATED, COMPOSITIONS, HOMOGENEOUS
 from jali.compiler.ir.sparse import SparseMap
+from jali.compiler.ir.traced_ops import Function, Multiply, PowerSeries, function_of
 from jali.compiler.passes.composite import sign
 from jali.compiler.passes.execute_approximated import expected, scaled
 from jali.compiler.passes.limits import LEAST_RADIUS, MOST_FACTOR, divisible, outgrown
@@ -33,7 +47,7 @@ from jali.compiler.passes.loop_scales import (
 from jali.compiler.passes.widened_ranges import TooCoarse, widened
 from jali.errors import InvalidArgument
 
-__all__ = ["NOISE_SHARE", "Approximation", "approximate", "approximated", "promised", "scaled"]
+__all__ = ["NOISE_SHARE", "approximate", "approximated", "promised", "scaled"]
 
 #: Which part of the error is left to the noise. The rest is for approximations, and for numbers
 #: that have more noise than the average.
@@ -42,53 +56,7 @@ _CORNER_DEGREES = (2, 6, 14, 30, 62, 126, 254)
 LEAST_RMS = 2.0**-20  # a declared root mean square is above 0
 _SETTLED = 16  # how often the scales of loops are chosen again
 _ROUNDS = 24  # the errors of the functions are halved at most so many times
-_CACHED = 1 << 14  # numbers of which a polynomial is computed at a time
 _AT_ONCE = 1 << 22  # numbers in all arrays of the examples whose errors are measured at a time
-
-
-@dataclass(frozen=True)
-class Approximation:
-    """A function of numbers in [-1, 1] with values in the result's scale.
-
-    by: what computes it. error: how far the approximation may be off, in the result's scale; 0 for
-    an exact polynomial. fixed: whether it stays as it is, however exact the outputs have to be.
-    """
-
-    name: str
-    by: ckks.Polynomial | ckks.functions.Function
-    error: float
-    fixed: bool = False
-
-    @property
-    def depth(self) -> int:
-        """Levels that it takes."""
-        return self.by.depth
-
-    @property
-    def constant(self) -> bool:
-        """Whether it is a number, as few bits of precision may allow for. That takes no level."""
-        return isinstance(self.by, ckks.Polynomial) and self.by.degree == 0
-
-    @property
-    def multiplications(self) -> int:
-        """Products of ciphertexts that it takes."""
-        return self.by.multiplications
-
-    def __call__(self, x: Array) -> Array:
-        """Its value for clear numbers of any shape."""
-        if isinstance(self.by, ckks.Polynomial):
-            coefficients, flat = np.real(self.by.coefficients), np.ravel(x)
-            found = np.empty(flat.shape)
-            # The recurrence reads its numbers once for each coefficient.
-            for k in range(0, len(flat), _CACHED):
-                part = slice(k, k + _CACHED)
-                found[part] = np.polynomial.chebyshev.chebval(flat[part], coefficients)
-            return found.reshape(np.shape(x))
-        return np.asarray(self.by(x))
-
-    def __str__(self) -> str:
-        degree = f" of degree {self.by.degree}" if isinstance(self.by, ckks.Polynomial) else ""
-        return f"{self.name}{degree}, depth {self.depth}, error {self.error:.2g}"
 
 
 def approximate(
@@ -122,20 +90,24 @@ def approximate(
                 raise
             error /= 2
             continue
-        functions = [n for n in _every_node(made) if n.op == "approximated" and n.attrs["by"].error]
+        functions = {
+            node.name: node.operation.by
+            for node in _every_node(made)
+            if isinstance(node.operation, Approximated) and node.operation.by.error
+        }
         if not functions:
             return promised(made, precision_bits), error
-        fixed = all(n.attrs["by"].fixed for n in functions)
+        fixed = all(by.fixed for by in functions.values())
         off = parts.largest_error(traced, made, math.inf if fixed else limit)
         if off <= limit:
             return promised(made, precision_bits), error
         if fixed:
             raise InvalidArgument(
-                f"the polynomials of {functions[0].attrs['by'].name} leave errors of {off:.2g} of the largest output, or "
+                f"the polynomials of {next(iter(functions.values())).name} leave errors of {off:.2g} of the largest output, or "
                 f"{-math.log2(off):.1f} bits: ask for fewer than {precision_bits:g} precision_bits, or take relu"
             )
         error /= 2
-    names = ", ".join(n.name for n in functions)
+    names = ", ".join(functions)
     raise InvalidArgument(
         f"no approximation of {names} keeps the outputs within {precision_bits:g} bits: ask for a smaller precision_bits"
     )
@@ -145,8 +117,8 @@ def _every_node(graph: Graph) -> Iterator[Node]:
     """The nodes of a graph and of the bodies of its loops."""
     for node in graph:
         yield node
-        if node.op == "loop":
-            yield from _every_node(node.attrs["body"])
+        if isinstance(node.operation, Loop):
+            yield from _every_node(node.operation.body)
 
 
 def promised(graph: Graph, precision_bits: float) -> Graph:
@@ -154,8 +126,8 @@ def promised(graph: Graph, precision_bits: float) -> Graph:
     nodes = []
     for node in graph:
         if node.name in graph.outputs:
-            off = 2.0**-precision_bits * node.attrs["largest"] / float(np.min(node.attrs["radius"]))
-            node = node.with_attrs(beyond=node.attrs.get("beyond", 0.0) + off)
+            off = 2.0**-precision_bits * node.scaling.largest / float(np.min(node.scaling.radius))
+            node = node.with_scaling(beyond=node.scaling.beyond + off)
         nodes.append(node)
     return Graph(tuple(nodes), graph.outputs, graph.stage)
 
@@ -187,7 +159,7 @@ class _Parts:
         for k, (examples, exact) in enumerate(self.parts):
             values = expected(traced, graph, examples)
             for name, got, want in zip(graph.outputs, values, exact, strict=True):
-                off = float(np.abs(got.ravel() - want.ravel()).max()) / graph[name].attrs["largest"]
+                off = float(np.abs(got.ravel() - want.ravel()).max()) / graph[name].scaling.largest
                 # Far outside of its interval, a polynomial may have no value.
                 largest = max(largest, off if math.isfinite(off) else math.inf)
             if largest > enough:
@@ -243,7 +215,7 @@ def _approximated(
         return (0.0, fixed[node.name]) if node.name in fixed else _scale(node, graph)
 
     def product(node: Node, inputs: Sequence[Node]) -> float:
-        radius = float(inputs[0].attrs["radius"] * inputs[1].attrs["radius"])
+        radius = float(inputs[0].scaling.radius * inputs[1].scaling.radius)
         if radius < LEAST_RADIUS:
             raise InvalidArgument(
                 f"{node.name}: its numbers are below {LEAST_RADIUS:.0e}: multiply by a constant before the product, so that the largest is near 1"
@@ -252,8 +224,8 @@ def _approximated(
 
     for node in graph:
         inputs = [nodes[name] for name in node.inputs]
-        if node.op == "affine":
-            argument = any(u.attrs.get("function") in ABOVE_ZERO for u in graph.users(node.name))
+        if isinstance(node.operation, Affine):
+            argument = any(function_of(user) in ABOVE_ZERO for user in graph.users(node.name))
             if argument:  # its interval does not touch 0
                 fixed.pop(node.name, None)
             centre, radius = scale(node)
@@ -263,44 +235,55 @@ def _approximated(
             made = _affine(node, inputs, centre, radius)
             made = made if kept is None else _beyond(made)
             nodes[node.name] = _snapped(made) if node.name in fixed or kept else made
-        elif node.op == "multiply":
-            nodes[node.name] = _beyond(_known(node, 0.0, product(node, inputs)))
-        elif node.op == "products":
-            largest = fixed.get(node.name) or max(abs(node.attrs["low"]), abs(node.attrs["high"]))
+        elif isinstance(node.operation, Multiply):
+            nodes[node.name] = _beyond(_in_scale(node, 0.0, product(node, inputs)))
+        elif isinstance(node.operation, MatrixProduct):
+            largest = fixed.get(node.name) or _largest(node)
             largest = divisible(0.0, largest)
-            gain = product(node, inputs) / largest
-            known = _known(node, 0.0, largest, gain=node.attrs["gain"] * gain, free=True)
-            nodes[node.name] = known
-        elif node.op == "input":
-            nodes[node.name] = _known(node, *scale(node))
-        elif node.op == "loop":
-            body, outputs = node.attrs["body"], radii[path + node.name]
+            gain = node.operation.gain * (product(node, inputs) / largest)
+            made = _in_scale(node, 0.0, largest, free=True)
+            nodes[node.name] = made.with_operation(gain=gain)
+        elif isinstance(node.operation, Input):
+            nodes[node.name] = _in_scale(node, *scale(node))
+        elif isinstance(node.operation, Loop):
+            body, outputs = node.operation.body, radii[path + node.name]
             ports = zip(body.inputs, inputs_at_start(node, inputs), strict=True)
-            scales = {p.name: (n.attrs["centre"], n.attrs["radius"]) for p, n in ports}
+            scales = {p.name: (n.scaling.centre, n.scaling.radius) for p, n in ports}
             inside = _approximated(
                 body, error, radii, outputs.of_body(body), scales, f"{path}{node.name}."
             )
-            nodes[node.name] = _known(node, 0.0, outputs.of_result(node), body=inside)
-        elif node.attrs.get("function") in COMPOSITIONS:
+            made = _in_scale(node, 0.0, outputs.of_result(node))
+            nodes[node.name] = made.with_operation(body=inside)
+        elif function_of(node) in COMPOSITIONS:
             nodes |= {n.name: n for n in _composition(node, inputs[0])}
         else:
             nodes[node.name] = _function(node, inputs[0], error, graph, fixed.get(node.name))
     return Graph(tuple(nodes.values()), graph.outputs, "approximate")
 
 
-def _known(node: Node, centre: Array | float, radius: Array | float, **attrs: object) -> Node:
-    """The node with its scale, and its range and root mean square in that scale."""
-    low, high, mean, square = (node.attrs[k] for k in ("low", "high", "mean", "square"))
-    moved = np.mean((square - 2 * centre * mean + np.square(centre)) / np.square(radius))
-    dropped = ("low", "high", "mean", "square", "function", "coefficients")
-    kept = {k: v for k, v in node.attrs.items() if k not in dropped}
-    kept |= {"centre": centre, "radius": radius, **attrs}
-    if "beyond" in kept:
-        kept["beyond"] = float(np.max(kept["beyond"] / radius))
-    kept["low"] = float(np.min((low - centre) / radius))
-    kept["high"] = float(np.max((high - centre) / radius))
-    kept["rms"] = min(1.0, max(float(np.sqrt(max(moved, 0.0))), LEAST_RMS))
-    return Node(node.name, node.op, node.inputs, node.shape, kept)
+def _in_scale(node: Node, centre: Array | float, radius: Array | float, free: bool = False) -> Node:
+    """The node with its scale, and its range and root mean square in that scale. free: whether the
+    radius may be chosen larger."""
+    known = node.range
+    square = known.square - 2 * centre * known.mean + np.square(centre)
+    moved = np.mean(square / np.square(radius))
+    scaling = Scaling(
+        centre=centre,
+        radius=radius,
+        low=float(np.min((known.low - centre) / radius)),
+        high=float(np.max((known.high - centre) / radius)),
+        rms=min(1.0, max(math.sqrt(max(float(moved), 0.0)), LEAST_RMS)),
+        largest=known.largest,
+        proven=known.proven,
+        beyond=float(np.max(known.beyond / radius)),
+        free=free,
+    )
+    return node.with_facts(range=None, scaling=scaling)
+
+
+def _largest(node: Node) -> float:
+    """No number of the node is larger in modulus, in the model's units."""
+    return max(abs(float(node.range.low)), abs(float(node.range.high)))
 
 
 def _scale(node: Node, graph: Graph) -> tuple[Array | float, Array | float]:
@@ -311,71 +294,76 @@ def _scale(node: Node, graph: Graph) -> tuple[Array | float, Array | float]:
     users = graph.users(node.name)
     alike = [node, *(user for user in users if _shifts(user, graph))]
     low, high = (
-        f([n.attrs[k] for n in alike], axis=0) for f, k in ((np.min, "low"), (np.max, "high"))
+        np.array([n.range.low for n in alike]).min(axis=0),
+        np.array([n.range.high for n in alike]).max(axis=0),
     )
-    operations = {user.op for user in users}
-    if node.op != "input" or operations - {
-        "affine"
-    }:  # all but matrices need one scale for all numbers
-        low, high = np.min(low), np.max(high)
-    corners = any(user.attrs.get("function") in HOMOGENEOUS for user in users)
-    only_functions = bool(operations) and operations <= {"function", "polynomial"}
-    centred = {"multiply", "products", "loop"} & operations
-    if corners or centred or (node.op != "input" and not only_functions):
+    takes, is_input = [user.operation for user in users], isinstance(node.operation, Input)
+    if not (is_input and all(isinstance(one, Affine) for one in takes)):
+        low, high = np.min(low), np.max(high)  # all but matrices need one scale for all numbers
+    corners = any(function_of(user) in HOMOGENEOUS for user in users)
+    only_functions = bool(takes) and all(isinstance(o, Function | PowerSeries) for o in takes)
+    centred = any(isinstance(one, Multiply | MatrixProduct | Loop) for one in takes)
+    if corners or centred or not (is_input or only_functions):
         centre, radius = 0.0, np.maximum(abs(low), abs(high))
     else:
         centre, radius = (low + high) / 2, (high - low) / 2
-    return centre, radius if node.op == "input" else divisible(float(centre), float(radius))
+    return centre, radius if is_input else divisible(float(centre), float(radius))
 
 
 def _shifts(node: Node, graph: Graph) -> bool:
     """Whether it only adds constants to the result of matrices. In the same scale, that takes no
     level: x (x + b) takes one then."""
-    if node.op != "affine" or len(node.inputs) > 1 or not node.attrs["maps"][0].is_identity:
+    if not isinstance(node.operation, Affine) or len(node.inputs) > 1:
         return False
     source = graph[node.inputs[0]]
-    around_0 = all("multiply" in {user.op for user in graph.users(n.name)} for n in (node, source))
-    return source.op == "affine" and around_0
+    if not (node.operation.maps[0].is_identity and isinstance(source.operation, Affine)):
+        return False
+    users = [graph.users(one.name) for one in (node, source)]
+    return all(any(isinstance(u.operation, Multiply) for u in of_one) for of_one in users)
 
 
 def _affine(
     node: Node, inputs: Sequence[Node], centre: Array | float, radius: Array | float
 ) -> Node:
-    bias = node.attrs["bias"] - centre
+    affine = Affine.of(node)
+    bias = affine.bias - centre
     maps = []
-    for source, single in zip(inputs, node.attrs["maps"], strict=True):
-        theirs = np.broadcast_to(source.attrs["centre"], (source.size,))
+    for source, single in zip(inputs, affine.maps, strict=True):
+        theirs = np.broadcast_to(source.scaling.centre, (source.size,))
         bias = bias + single(theirs[None])[0]
-        if np.ndim(radius) == np.ndim(source.attrs["radius"]) == 0:  # equal radii give exactly 1
-            maps.append(single.scaled(source.attrs["radius"] / radius))
+        if np.ndim(radius) == np.ndim(source.scaling.radius) == 0:  # equal radii give exactly 1
+            maps.append(single.scaled(source.scaling.radius / radius))
         else:
-            maps.append(single.scaled(1 / np.asarray(radius), source.attrs["radius"]))
-    return _known(node, centre, radius, maps=tuple(maps), bias=bias / radius)
+            maps.append(single.scaled(1 / np.asarray(radius), source.scaling.radius))
+    made = _in_scale(node, centre, radius)
+    return made.with_operation(maps=tuple(maps), bias=bias / radius)
 
 
 def _copied_radius(node: Node, inputs: Sequence[Node]) -> float | None:
     """The radius of copies of all numbers of an array, or of a part of a loop's result, times a
     number: with the scale that these numbers have, the copies cost no level."""
-    if len(inputs) != 1 or np.any(node.attrs["bias"]):
+    affine = Affine.of(node)
+    if len(inputs) != 1 or np.any(affine.bias):
         return None
-    (single,), (source,) = node.attrs["maps"], inputs
-    arrays = any(np.ndim(source.attrs[k]) for k in ("radius", "centre"))
+    (single,), (source,) = affine.maps, inputs
+    scaling = source.scaling
+    arrays = bool(np.ndim(scaling.radius) or np.ndim(scaling.centre))
     if single.count != single.shape[0] or single.count != single.used_rows:
         return None
-    if arrays and source.op != "loop":
+    if arrays and not isinstance(source.operation, Loop):
         return None
     first = float(single.values[0])
     if not np.all(single.values == first) or first <= 0:
         return None
     radius, centre = (
-        np.unique(np.broadcast_to(source.attrs[k], source.size)[single.cols])
-        for k in ("radius", "centre")
+        np.unique(np.broadcast_to(numbers, source.size)[single.cols])
+        for numbers in (scaling.radius, scaling.centre)
     )
     if len(radius) > 1 or np.any(centre):
         return None
     whole = single.used_cols == source.size
-    if source.op == "loop":
-        ends = np.cumsum(sizes_of(source.attrs))
+    if isinstance(source.operation, Loop):
+        ends = np.cumsum(source.operation.sizes)
         part = int(np.searchsorted(ends, single.cols.min(), "right"))
         start = ends[part - 1] if part else 0
         whole = single.cols.max() < ends[part] and single.used_cols == ends[part] - start
@@ -385,26 +373,26 @@ def _copied_radius(node: Node, inputs: Sequence[Node]) -> float | None:
 def _beyond(node: Node) -> Node:
     """A node whose radius is that of what it copies or multiplies. This may lie beyond it, by the
     errors of functions, and so does the node."""
-    low, high = node.attrs["low"], node.attrs["high"]
+    low, high = node.scaling.low, node.scaling.high
     off = max(0.0, high - 1.0, -1.0 - low)
     if not off:
         return node
-    beyond = off + node.attrs.get("beyond", 0.0)
-    return node.with_attrs(low=max(low, -1.0), high=min(high, 1.0), beyond=beyond)
+    beyond = off + node.scaling.beyond
+    return node.with_scaling(low=max(low, -1.0), high=min(high, 1.0), beyond=beyond)
 
 
 def _snapped(node: Node) -> Node:
     """The node; maps that multiply by one whole number up to rounding multiply by it, which takes
     no level."""
     maps = []
-    for single in node.attrs["maps"]:
+    for single in Affine.of(node).maps:
         whole = np.rint(single.values[0]) if single.count else 0.0
         near = np.all(np.abs(single.values - whole) < 2.0**-40 * whole) and is_whole(whole)
         if near and not isinstance(single, StepMap):
             values = np.full(single.count, whole)
             single = SparseMap(single.rows, single.cols, values, single.shape)
         maps.append(single)
-    return node.with_attrs(maps=tuple(maps))
+    return node.with_operation(maps=tuple(maps))
 
 
 def _function(
@@ -414,29 +402,28 @@ def _function(
 
     fixed: a radius that the result must have, which is at least as large as its own.
     """
-    centre, reach = source.attrs["centre"], source.attrs["radius"]
-    name = node.attrs.get("function", "polynomial")
+    centre, reach = float(source.scaling.centre), float(source.scaling.radius)
+    name = function_of(node) or "polynomial"
     by: ckks.Polynomial | ckks.functions.Function
     middle, radius = map(float, _scale(node, graph))
     if name in HOMOGENEOUS:
         (by, off), middle, radius = _with_a_corner(name, error), 0.0, reach
     else:
-        largest = divisible(0.0, max(abs(node.attrs["low"]), abs(node.attrs["high"])))
+        largest = divisible(0.0, _largest(node))
         radius = max(radius, largest * 2.0**-20) + error * largest
         if fixed is not None and fixed >= radius:
             middle, radius = 0.0, fixed
         coefficients, off = _chebyshev(node, centre, reach, error * largest)
         coefficients[0] -= middle
         by, off = _on_unit(coefficients / radius), off / radius
-    made = Node(node.name, "approximated", node.inputs, node.shape, node.attrs)
-    free = name not in HOMOGENEOUS or None
-    return _known(made, middle, radius, by=Approximation(name, by, off), free=free)
+    made = _in_scale(node, middle, radius, free=name not in HOMOGENEOUS)
+    return replace(made, operation=Approximated(Approximation(name, by, off)))
 
 
 def _composition(node: Node, source: Node) -> list[Node]:
     """ReLU as x (1 + sign(x)) / 2: a node for each polynomial of the sign, and a product. So every
     one of them may be bootstrapped."""
-    name, reach = node.attrs["function"], source.attrs["radius"]
+    name, reach = function_of(node), source.scaling.radius
     composite = sign(COMPOSITIONS[name])
     made: list[Node] = []
     for k, coefficients in enumerate(composite.stages, 1):
@@ -445,25 +432,32 @@ def _composition(node: Node, source: Node) -> list[Node]:
         series[0] += 0.5 * last  # the last one gives 0 or 1
         error = composite.error / 2 if last else 0.0
         by = Approximation(name, _on_unit(series), error, fixed=True)
-        bounds = {"low": 0.0 if last else -1.0, "high": 1.0, "rms": 1.0, "largest": 1.0}
-        attrs = {"centre": 0.0, "radius": 1.0, **bounds, "proven": source.attrs["proven"], "by": by}
+        scaling = Scaling(
+            centre=0.0,
+            radius=1.0,
+            low=0.0 if last else -1.0,
+            high=1.0,
+            rms=1.0,
+            largest=1.0,
+            proven=source.scaling.proven,
+        )
         before = made[-1].name if made else source.name
-        made.append(Node(f"{node.name} sign {k}", "approximated", (before,), node.shape, attrs))
-    product = replace(node, op="multiply", inputs=(source.name, made[-1].name))
-    known = _known(product, 0.0, reach)
-    off = composite.relu_error
-    widened = {"low": known.attrs["low"] - off, "high": known.attrs["high"] + off}
-    return [*made, known.with_attrs(**widened)]
+        facts = Facts(scaling=scaling)
+        made.append(Node(f"{node.name} sign {k}", Approximated(by), (before,), node.shape, facts))
+    product = _in_scale(node, 0.0, reach)
+    product = replace(product, operation=Multiply(), inputs=(source.name, made[-1].name))
+    low, high, off = product.scaling.low, product.scaling.high, composite.relu_error
+    return [*made, product.with_scaling(low=low - off, high=high + off)]
 
 
 def _chebyshev(node: Node, centre: float, reach: float, error: float) -> tuple[Array, float]:
     """The Chebyshev coefficients of a function or polynomial on centre +- reach, and how far they
     are off."""
-    if node.op == "polynomial":
+    if isinstance(node.operation, PowerSeries):
         inner = np.polynomial.Polynomial([centre, reach])
-        power = np.polynomial.Polynomial(node.attrs["coefficients"])(inner)
+        power = np.polynomial.Polynomial(node.operation.coefficients)(inner)
         return np.asarray(np.polynomial.chebyshev.poly2cheb(power.coef), np.float64), 0.0
-    name = node.attrs["function"]
+    name = Function.of(node).function
     if name == "inverse" and centre < 0:  # 1 / x = -(1 / -x), and T_k(-t) = (-1)^k T_k(t)
         mirrored, off = _chebyshev(node, -centre, reach, error)
         return mirrored * -((-1.0) ** np.arange(len(mirrored))), off

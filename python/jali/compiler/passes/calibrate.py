@@ -4,22 +4,36 @@ The examples say it for inputs and for the results of matrices, with a margin. W
 proves less from its inputs' ranges, the proof counts. Ranges of functions and products follow from
 those of what they take. If only proofs are to count, the ranges of all arrays follow from those of
 the inputs, by interval arithmetic.
+
+In: a folded graph and examples. Out: the graph, whose nodes have a Range.
+
+>>> examples = np.array([[-1.0, 0.5], [1.0, 1.5]])
+>>> graph = fold(nn.trace(lambda x: x * x, examples[0]))
+>>> x, square = calibrate(graph, [examples], margin=0.5)
+>>> x.range.low, x.range.high
+(array([-2.  , -0.25]), array([2.  , 2.25]))
+>>> square.range.low, square.range.high, square.range.proven
+(0.0, 5.0625, True)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from jali.compiler.ir.execute import every_value, iterations
-from jali.compiler.ir.folded_ops import FOLDED
+from jali.compiler.ir.facts import Range
+from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
-from jali.compiler.ir.loop_graph import inputs_at, parts_of
+from jali.compiler.ir.loop_graph import Loop, inputs_at
+from jali.compiler.ir.operation import Input
+from jali.compiler.ir.products import MatrixProduct
 from jali.compiler.ir.scalar import ABOVE_ZERO, FUNCTIONS, undefined
+from jali.compiler.ir.traced_ops import Function, Multiply, PowerSeries, function_of
 from jali.compiler.passes.function_domains import (
     factors_of_arguments,
     has_own,
@@ -30,7 +44,7 @@ from jali.compiler.passes.intervals import products_range, relied
 from jali.compiler.passes.limits import LARGEST, LEAST_WIDTH, MOST_WEIGHT, outgrown
 from jali.errors import InvalidArgument
 
-__all__ = ["MARGIN", "Range", "affine_bounds", "calibrate", "check_outputs", "function_range"]
+__all__ = ["MARGIN", "Ends", "affine_bounds", "calibrate", "check_outputs", "function_range"]
 
 #: How far a range reaches beyond what was seen, at both ends, in units of the width that was seen.
 MARGIN = 0.5
@@ -39,7 +53,7 @@ _ROUNDED = 2.0**-40  # part of a bound by which roundings do not carry it over a
 _LEAST = 2.0**-50  # of outputs
 _SAMPLES = 4097  # of a function, to find its range; named functions have at most one turning point between them
 
-Range = tuple[float, float]
+Ends = tuple[float, float]  # the least and the largest number of an array
 
 
 def calibrate(
@@ -106,7 +120,7 @@ def _within_functions(
             least, most = least + _ROUNDED * next(finite), most - _ROUNDED * next(finite)
             low = np.maximum(low, np.minimum(least, flat.min(0)))
             high = np.minimum(high, np.maximum(most, flat.max(0)))
-            narrower |= bool(np.any(low > node.attrs["low"]) or np.any(high < node.attrs["high"]))
+            narrower |= bool(np.any(low > node.range.low) or np.any(high < node.range.high))
         found.append((low, high, True))
     return found if narrower else ranges
 
@@ -126,26 +140,24 @@ def _calibrated(
     nodes: dict[str, Node] = {}
     for node in graph:
         if node.name not in values:  # nodes that folding adds around loops, and copies of arguments
-            values[node.name] = FOLDED[node.op].compute(
-                [values[name] for name in node.inputs], node.attrs
-            )
+            values[node.name] = node.operation.compute([values[name] for name in node.inputs])
         seen, sources = values[node.name], [nodes[name] for name in node.inputs]
         _check_finite(node, seen)
         low: Array | float
         high: Array | float
-        if node.op == "loop":
+        if isinstance(node.operation, Loop):
             given_values = [values[n] for n in node.inputs]
             nodes[node.name] = _loop(node, sources, given_values, margin)
             continue
-        if node.op == "input":
+        if isinstance(node.operation, Input):
             low, high, proven = next(given)
-        elif node.op == "products":
+        elif isinstance(node.operation, MatrixProduct):
             low, high = _widened(seen, margin)
             proven = math.isinf(margin)
             if proven:
-                low, high = products_range(node, list(map(_ends, sources)))
-        elif node.op == "affine":
-            named = {user.attrs.get("function") for user in graph.users(node.name)}
+                low, high = products_range(node.operation, list(map(_ends, sources)))
+        elif isinstance(node.operation, Affine):
+            named = {function_of(user) for user in graph.users(node.name)}
             away = not named.isdisjoint(ABOVE_ZERO)
             low, high, proven = _affine_range(node, nodes, seen, margin, away)
         elif _is_undefined(node, sources) and not has_own(node):
@@ -154,14 +166,14 @@ def _calibrated(
             proven = False
         else:
             low, high = _range(node, sources, margin)
-            proven = all(source.attrs["proven"] for source in sources)
+            proven = all(source.range.proven for source in sources)
         if not (np.all(np.abs(low) <= LARGEST) and np.all(np.abs(high) <= LARGEST)):
             raise InvalidArgument(
                 f'{node.name}: nothing proves that its numbers stay below {LARGEST:.0e}, whatever the inputs are: take ranges="seen", or smaller ranges '
                 "of the inputs by input_range="
             )
-        flat, axis = seen.reshape(len(seen), -1), 0 if node.op == "input" else None
-        nodes[node.name] = node.with_attrs(
+        flat, axis = seen.reshape(len(seen), -1), 0 if isinstance(node.operation, Input) else None
+        known = Range(
             low=low,
             high=high,
             mean=flat.mean(axis),
@@ -169,35 +181,36 @@ def _calibrated(
             largest=max(float(np.abs(seen).max()), 2.0**-40),
             proven=proven,
         )
+        nodes[node.name] = node.with_facts(range=known)
     return Graph(tuple(nodes.values()), graph.outputs, "calibrate")
 
 
 def _loop(node: Node, sources: Sequence[Node], values: Sequence[Array], margin: float) -> Node:
     """A loop whose body knows the ranges of all iterations together, and whose result has those of
     its parts."""
-    node = node.with_attrs(
-        body=with_own(node.attrs["body"], shared_arguments(node.attrs["body"], body=True))
-    )
+    body = Loop.of(node).body
+    node = node.with_operation(body=with_own(body, shared_arguments(body, body=True)))
     while True:
         touching: set[str] = set()
         found = _iterations(node, sources, values, margin, touching)
         if not touching:
             break
-        node = node.with_attrs(body=with_own(node.attrs["body"], touching))
-    names = node.attrs["body"].outputs
-    parts = [found[step][names[k]] for k, step in parts_of(node.attrs)]
-    numbers = {
-        key: np.concatenate([np.broadcast_to(n.attrs[key], n.size) for n in parts])
-        for key in ("low", "high", "mean", "square")
-    }
-    body = node.attrs["body"]
-    merged = [n.with_attrs(**_merged([graph[n.name] for graph in found])) for n in body]
-    return node.with_attrs(
-        **numbers,
-        largest=max(n.attrs["largest"] for n in parts),
-        proven=all(n.attrs["proven"] for n in parts),
-        body=Graph(tuple(merged), body.outputs, "calibrate"),
+        node = node.with_operation(body=with_own(Loop.of(node).body, touching))
+    loop = Loop.of(node)
+    parts = [found[step][loop.body.outputs[k]] for k, step in loop.parts]
+
+    def joined(number: Callable[[Range], Array | float]) -> Array:
+        return np.concatenate([np.broadcast_to(number(n.range), n.size) for n in parts])
+
+    known = Range(
+        low=joined(lambda r: r.low),
+        high=joined(lambda r: r.high),
+        mean=joined(lambda r: r.mean),
+        square=joined(lambda r: r.square),
+        largest=max(n.range.largest for n in parts),
+        proven=all(n.range.proven for n in parts),
     )
+    return node.with_operation(body=_merged_body(loop.body, found)).with_facts(range=known)
 
 
 def _iterations(
@@ -205,7 +218,7 @@ def _iterations(
 ) -> list[Graph]:
     """The calibrated body of every iteration."""
     known = [_known(n) for n in sources]
-    states, found = known[: node.attrs["states"]], list[Graph]()
+    states, found = known[: Loop.of(node).states], list[Graph]()
     for step, (body, inputs, inside) in enumerate(iterations(node, values)):
         ranges = [*states, *(known[k] for k in inputs_at(node, step))]
         ranges = [_of_size(r, port.size) for r, port in zip(ranges, body.inputs, strict=True)]
@@ -216,7 +229,7 @@ def _iterations(
 
 
 def _known(node: Node) -> _Known:
-    return node.attrs["low"], node.attrs["high"], node.attrs["proven"]
+    return node.range.low, node.range.high, node.range.proven
 
 
 def _of_size(known: _Known, size: int) -> _Known:
@@ -224,21 +237,27 @@ def _of_size(known: _Known, size: int) -> _Known:
     return np.broadcast_to(low, size), np.broadcast_to(high, size), proven
 
 
-def _merged(nodes: Sequence[Node]) -> dict[str, Any]:
-    """What a node of a body knows over all iterations."""
-    found: dict[str, Any] = {
-        "low": np.min([n.attrs["low"] for n in nodes], axis=0),
-        "high": np.max([n.attrs["high"] for n in nodes], axis=0),
-        "mean": np.mean([n.attrs["mean"] for n in nodes], axis=0),
-        "square": np.mean([n.attrs["square"] for n in nodes], axis=0),
-        "largest": max(n.attrs["largest"] for n in nodes),
-        "proven": all(n.attrs["proven"] for n in nodes),
-    }
-    if nodes[0].op == "loop":
-        bodies = [n.attrs["body"] for n in nodes]
-        inner = [n.with_attrs(**_merged([body[n.name] for body in bodies])) for n in bodies[0]]
-        found["body"] = Graph(tuple(inner), bodies[0].outputs, "calibrate")
-    return found
+def _merged_body(body: Graph, found: Sequence[Graph]) -> Graph:
+    """The body with what its nodes know over all iterations, in which it is `found`."""
+    nodes = (_merged(n, [graph[n.name] for graph in found]) for n in body)
+    return Graph(tuple(nodes), body.outputs, "calibrate")
+
+
+def _merged(node: Node, found: Sequence[Node]) -> Node:
+    """A node of a body with what it knows over all iterations, in which it is `found`."""
+    ranges = [n.range for n in found]
+    known = Range(
+        low=np.array([r.low for r in ranges]).min(axis=0),
+        high=np.array([r.high for r in ranges]).max(axis=0),
+        mean=np.array([r.mean for r in ranges]).mean(axis=0),
+        square=np.array([r.square for r in ranges]).mean(axis=0),
+        largest=max(r.largest for r in ranges),
+        proven=all(r.proven for r in ranges),
+    )
+    if isinstance(node.operation, Loop):
+        bodies = [Loop.of(n).body for n in found]
+        node = node.with_operation(body=_merged_body(bodies[0], bodies))
+    return node.with_facts(range=known)
 
 
 def check_outputs(graph: Graph, exact: Mapping[str, Array]) -> None:
@@ -348,7 +367,7 @@ def _affine_range(
     away: whether a function of it is not defined at 0. The room on that side is then on the scale
         of logarithms.
     """
-    sources = [(n.attrs["low"], n.attrs["high"]) for n in (nodes[name] for name in node.inputs)]
+    sources = [(n.range.low, n.range.high) for n in (nodes[name] for name in node.inputs)]
     proven_low, proven_high = affine_bounds(node, sources)
     low, high = _widened(seen, margin)
     least, most = float(seen.min()), float(seen.max())
@@ -358,7 +377,7 @@ def _affine_range(
     if away and most < 0:
         high = min(high, -float(_towards_0(-most, -least, margin)))
     if low <= proven_low and proven_high <= high:
-        return proven_low, proven_high, all(nodes[n].attrs["proven"] for n in node.inputs)
+        return proven_low, proven_high, all(nodes[n].range.proven for n in node.inputs)
     return max(low, proven_low), min(high, proven_high), False
 
 
@@ -366,14 +385,15 @@ def affine_bounds(
     node: Node, sources: Sequence[tuple[Array | float, Array | float]]
 ) -> tuple[float, float]:
     """What the matrices prove of their result from (low, high) of what they take."""
-    least, largest = node.attrs["bias"], node.attrs["bias"]
-    for (low, high), single in zip(sources, node.attrs["maps"], strict=True):
+    affine = Affine.of(node)
+    least, largest = affine.bias, affine.bias
+    for (low, high), single in zip(sources, affine.maps, strict=True):
         a, b = single.bounds(low, high)
         least, largest = least + a, largest + b
     return float(least.min()), float(largest.max())
 
 
-def _widened(seen: Array, margin: float) -> Range:
+def _widened(seen: Array, margin: float) -> Ends:
     """What was seen, with room at both ends."""
     low, high = float(seen.min()), float(seen.max())
     # Numbers that differ by roundings alone are one number, and a scale in which they differ would
@@ -383,10 +403,10 @@ def _widened(seen: Array, margin: float) -> Range:
     return low - room, high + room
 
 
-def _range(node: Node, inputs: Sequence[Node], margin: float) -> Range:
+def _range(node: Node, inputs: Sequence[Node], margin: float) -> Ends:
     """The range of a function or a product, from the ranges of what it takes."""
     if _is_undefined(node, inputs):
-        name, (low, high) = node.attrs["function"], _ends(inputs[0])
+        name, (low, high) = function_of(node), _ends(inputs[0])
         raise InvalidArgument(
             f"{node.name}: {name} is computed on an interval above 0, and its numbers may lie in "
             f"[{low:.3g}, {high:.3g}] with the margin: add a constant to them, declare input_range=, or take a "
@@ -397,23 +417,23 @@ def _range(node: Node, inputs: Sequence[Node], margin: float) -> Range:
 
 def _is_undefined(node: Node, inputs: Sequence[Node]) -> bool:
     """Whether it is a function that has no value for some of its numbers."""
-    return node.op == "function" and undefined(node.attrs["function"], *_ends(inputs[0]))
+    return undefined(function_of(node), *_ends(inputs[0]))
 
 
-def _ends(node: Node) -> Range:
-    return float(np.min(node.attrs["low"])), float(np.max(node.attrs["high"]))
+def _ends(node: Node) -> Ends:
+    return float(np.min(node.range.low)), float(np.max(node.range.high))
 
 
-def function_range(node: Node, ends: Sequence[Range]) -> Range:
+def function_range(node: Node, ends: Sequence[Ends]) -> Ends:
     """The range of a function or a product of numbers between these ends."""
-    if node.op == "multiply":
+    if isinstance(node.operation, Multiply):
         products = [a * b for a in ends[0] for b in ends[1]]
         if node.inputs[0] == node.inputs[1]:
             return (0.0 if ends[0][0] <= 0 <= ends[0][1] else min(products)), max(products)
         return min(products), max(products)
     x = np.linspace(*ends[0], _SAMPLES)
-    if node.op == "polynomial":
-        y = np.polynomial.polynomial.polyval(x, np.asarray(node.attrs["coefficients"]))
+    if isinstance(node.operation, PowerSeries):
+        y = np.polynomial.polynomial.polyval(x, np.asarray(node.operation.coefficients))
     else:
-        y = FUNCTIONS[node.attrs["function"]](x)
+        y = FUNCTIONS[Function.of(node).function](x)
     return float(y.min()), float(y.max())

@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from jali.compiler.ir.folded_ops import ELEMENTWISE, FOLDED
+from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
-from jali.compiler.ir.traced_ops import OPS
+from jali.compiler.ir.operation import Input
+from jali.compiler.ir.traced_ops import is_elementwise
 from jali.compiler.passes.unroll import has_loops, unrolled
 
 __all__ = ["computed", "expected", "scaled", "unscaled"]
@@ -22,13 +23,13 @@ __all__ = ["computed", "expected", "scaled", "unscaled"]
 def scaled(node: Node, values: Array) -> Array:
     """Numbers (batch, *shape) of a node in its scale."""
     flat = values.reshape(len(values), -1)
-    return np.asarray(((flat - node.attrs["centre"]) / node.attrs["radius"]).reshape(values.shape))
+    return np.asarray(((flat - node.scaling.centre) / node.scaling.radius).reshape(values.shape))
 
 
 def unscaled(node: Node, values: Array) -> Array:
     """The inverse of ``scaled``."""
     flat = values.reshape(len(values), -1)
-    return np.asarray((flat * node.attrs["radius"] + node.attrs["centre"]).reshape(values.shape))
+    return np.asarray((flat * node.scaling.radius + node.scaling.centre).reshape(values.shape))
 
 
 def expected(traced: Graph, approximated: Graph, inputs: Sequence[Array]) -> list[Array]:
@@ -59,16 +60,19 @@ def computed(
     last = {name: node.name for node in flat for name in node.inputs}
     with np.errstate(over="ignore", invalid="ignore"):
         for node in flat:
-            if node.op == "input":
+            if isinstance(node.operation, Input):
                 values = scaled(node, next(given))
-            elif node.op == "affine" and model is not None and node.name in model.names:
+            elif (
+                model is not None
+                and isinstance(node.operation, Affine)
+                and node.name in model.names
+            ):
                 values = scaled(node, model.value(node.name).reshape(-1, *node.shape))
             else:
-                op = FOLDED.get(node.op) or OPS[node.op]
                 sources = [inside[name] for name in node.inputs]
-                if node.op in ELEMENTWISE:
+                if is_elementwise(node.operation):
                     sources = [x.reshape(-1, *node.shape) for x in sources]
-                values = op.compute(sources, node.attrs)
+                values = node.operation.compute(sources)
             inside[node.name] = instead(node, values)
             if model is not None:
                 model.known[node.name] = unscaled(node, inside[node.name])
@@ -103,7 +107,6 @@ class _Model:
                 waiting += missing
                 continue
             sources = [self.known[n].reshape(-1, *self.traced[n].shape) for n in node.inputs]
-            op = FOLDED.get(node.op) or OPS[node.op]
-            self.known[node_name] = op.compute(sources, node.attrs)
+            self.known[node_name] = node.operation.compute(sources)
             waiting.pop()
         return self.known[name]

@@ -6,6 +6,14 @@ products, loops or outputs take, too, is scaled around 0, so that this interval 
 log(x), or sqrt(a b). Then a copy of the array stands before the function, a node ``affine`` that
 nothing else uses. It has its own centre and radius, which takes one level, and the range that
 calibration finds for it.
+
+In: a folded graph. Out: the graph with copies before some functions.
+
+>>> graph = fold(nn.trace(lambda x: x * np.log(x), np.ones(2)))
+>>> shared_arguments(graph)
+{'log'}
+>>> [node.name for node in with_own(graph, {"log"})]
+['x', 'log argument', 'log', 'multiply']
 """
 
 from __future__ import annotations
@@ -16,9 +24,12 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
+from jali.compiler.ir.operation import Input, Operation
 from jali.compiler.ir.scalar import ABOVE_ZERO, HOMOGENEOUS
 from jali.compiler.ir.sparse import SparseMap
+from jali.compiler.ir.traced_ops import Function, Multiply, PowerSeries, function_of
 
 __all__ = [
     "factors_of_arguments",
@@ -30,7 +41,7 @@ __all__ = [
 ]
 
 #: Operations whose results may be scaled around any centre.
-_SCALED_FREELY = ("input", "affine", "function", "polynomial")
+_SCALED_FREELY = (Input, Affine, Function, PowerSeries)
 #: Functions that are 0 or not defined where their argument is 0, and nowhere else.
 _KEEP_ZERO = ("sqrt", "inverse", "inverse_sqrt", "relu", "absolute", "tanh", "erf")
 
@@ -61,13 +72,17 @@ def shared_arguments(graph: Graph, *, body: bool = False) -> set[str]:
     }
 
 
-def is_around_zero(graph: Graph, source: Node, free: Collection[str] = _SCALED_FREELY) -> bool:
+def is_around_zero(
+    graph: Graph, source: Node, free: tuple[type[Operation], ...] = _SCALED_FREELY
+) -> bool:
     """Whether an array is scaled around 0, for what it is or for its users. free: operations whose
     results may be scaled otherwise."""
     users = graph.users(source.name)
-    shared = any(user.op not in ("function", "polynomial") for user in users)
-    corners = any(one.attrs.get("function") in HOMOGENEOUS for one in (source, *users))
-    return source.op not in free or shared or corners or source.name in graph.outputs
+    shared = any(not isinstance(user.operation, Function | PowerSeries) for user in users)
+    corners = any(function_of(one) in HOMOGENEOUS for one in (source, *users))
+    return (
+        not isinstance(source.operation, free) or shared or corners or source.name in graph.outputs
+    )
 
 
 def with_own(graph: Graph, functions: Collection[str]) -> Graph:
@@ -75,15 +90,16 @@ def with_own(graph: Graph, functions: Collection[str]) -> Graph:
     where they come from, which saves its level."""
     nodes: list[Node] = []
     for node in graph:
-        if node.name in functions and node.op == "function":
+        if node.name in functions and isinstance(node.operation, Function):
             source = graph[node.inputs[0]]
             maps: tuple[SparseMap, ...] = (SparseMap.identity(source.size),)
             bias: Array = np.zeros(source.size)
             inputs: tuple[str, ...] = (source.name,)
-            if source.op == "affine" and all(m.used_rows == m.count for m in source.attrs["maps"]):
-                maps, bias, inputs = source.attrs["maps"], source.attrs["bias"], source.inputs
-            attrs = {"maps": maps, "bias": bias, "shape": source.shape, "folds": ()}
-            own = Node(node.name + _BEHIND, "affine", inputs, source.shape, attrs)
+            moved = source.operation
+            if isinstance(moved, Affine) and all(m.used_rows == m.count for m in moved.maps):
+                maps, bias, inputs = moved.maps, moved.bias, source.inputs
+            copy = Affine(maps=maps, bias=bias, shape=source.shape)
+            own = Node(node.name + _BEHIND, copy, inputs, source.shape)
             nodes.append(own)
             node = replace(node, inputs=(own.name,))
         nodes.append(node)
@@ -100,17 +116,27 @@ def factors_of_arguments(graph: Graph) -> dict[str, npt.NDArray[np.bool_]]:
         mine = marked[node.name]
         if not mine.any():
             continue
-        power = node.op == "polynomial" and np.count_nonzero(node.attrs["coefficients"]) == 1
-        keeps = node.op == "function" and node.attrs["function"] in _KEEP_ZERO
-        if node.op == "multiply" or (power and node.attrs["coefficients"][0] == 0) or keeps:
+        if _keeps_zero(node.operation):
             for name in node.inputs:
                 marked[name] |= mine
-        elif node.op == "affine" and len(node.inputs) == 1:
-            (single,) = node.attrs["maps"]
-            alone = (single.row_counts == 1) & (node.attrs["bias"] == 0) & mine
+        elif isinstance(node.operation, Affine) and len(node.inputs) == 1:
+            (single,), bias = node.operation.maps, node.operation.bias
+            alone = (single.row_counts == 1) & (bias == 0) & mine
             marked[node.inputs[0]][single.cols[alone[single.rows]]] = True
     return {node.name: marked[node.name] for node in graph.inputs}
 
 
+def _keeps_zero(operation: Operation) -> bool:
+    """Whether its result is 0, or not defined, where an array that it takes is 0."""
+    match operation:
+        case Multiply():
+            return True
+        case PowerSeries(coefficients=c):
+            return bool(np.count_nonzero(c) == 1 and c[0] == 0)
+        case Function(function=name):
+            return name in _KEEP_ZERO
+    return False
+
+
 def _undefined_somewhere(graph: Graph) -> list[Node]:
-    return [n for n in graph if n.op == "function" and n.attrs["function"] in ABOVE_ZERO]
+    return [node for node in graph if function_of(node) in ABOVE_ZERO]

@@ -8,6 +8,14 @@ the arguments of functions lie where these are approximated (``relied``).
 
 What calibration has seen beyond that is not used: a number may leave what was seen without any
 function noticing.
+
+In: a calibrated graph. Out: the least and the largest number of every array, by the names of nodes.
+
+>>> examples = np.array([[-1.0, 1.0], [1.0, 3.0]])
+>>> graph = calibrate(fold(nn.trace(lambda x: x * x, examples[0])), [examples], margin=0.0)
+>>> low, high = intervals(graph)["multiply"]
+>>> low.tolist(), high.tolist()
+([0.0, 1.0], [1.0, 9.0])
 """
 
 from __future__ import annotations
@@ -16,9 +24,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
+from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
+from jali.compiler.ir.operation import Input
+from jali.compiler.ir.products import MatrixProduct
 from jali.compiler.ir.scalar import ABOVE_ZERO, FUNCTIONS
 from jali.compiler.ir.sparse import SparseMap
+from jali.compiler.ir.traced_ops import Function, Multiply, PowerSeries, function_of
 from jali.compiler.passes.function_domains import is_around_zero
 
 __all__ = ["Interval", "intervals", "products_range", "relied"]
@@ -79,7 +91,7 @@ def relied(graph: Graph, without: Collection[str] = ()) -> dict[str, Interval]:
         for node in reversed(graph.nodes):
             for user in graph.users(node.name):
                 mine = found.get(node.name)
-                if user.op == "function" and user.name not in without:
+                if isinstance(user.operation, Function) and user.name not in without:
                     mine = _both(_interval_of(graph, node, user), mine)
                 if user.name in found:
                     mine = _both(_before(user, node, found[user.name]), mine)
@@ -90,8 +102,8 @@ def relied(graph: Graph, without: Collection[str] = ()) -> dict[str, Interval]:
 
 def _interval_of(graph: Graph, node: Node, function: Node) -> Interval:
     """Where a function of a node is approximated, or more."""
-    low, high = float(np.min(node.attrs["low"])), float(np.max(node.attrs["high"]))
-    if function.attrs["function"] not in ABOVE_ZERO and is_around_zero(graph, node):
+    low, high = float(np.min(node.range.low)), float(np.max(node.range.high))
+    if function_of(function) not in ABOVE_ZERO and is_around_zero(graph, node):
         high = max(-low, high)
         low = -high
     return np.full(node.size, low), np.full(node.size, high)
@@ -108,15 +120,15 @@ def _both(one: Interval, other: Interval | None) -> Interval:
 def _before(user: Node, source: Node, after: Interval) -> Interval:
     """Where a source lies if the result of a node that takes it lies there."""
     low, high = np.full(source.size, -np.inf), np.full(source.size, np.inf)
-    name = user.attrs["function"] if user.op == "function" else ""
-    if user.op == "multiply" and user.inputs[0] == user.inputs[1]:
+    name = function_of(user)
+    if isinstance(user.operation, Multiply) and user.inputs[0] == user.inputs[1]:
         name = "square"
-    if name in _BACK and (name in _OF_ALL or np.min(source.attrs["low"]) > 0):
+    if name in _BACK and (name in _OF_ALL or np.min(source.range.low) > 0):
         ends = [_BACK[name](end if name == "log" else np.maximum(end, 0.0)) for end in after]
         return np.minimum(*ends), np.maximum(*ends)
-    if user.op != "affine" or len(user.inputs) > 1:
+    if not isinstance(user.operation, Affine) or len(user.inputs) > 1:
         return low, high
-    (single,), bias = user.attrs["maps"], user.attrs["bias"]
+    (single,), bias = user.operation.maps, user.operation.bias
     if single.count > 4 * single.shape[0]:  # few rows that take a single number, if any
         return low, high
     rows, cols, values = single.rows, single.cols, single.values
@@ -129,30 +141,35 @@ def _before(user: Node, source: Node, after: Interval) -> Interval:
 
 
 def _of_node(node: Node, sources: Sequence[Interval]) -> Interval:
-    if node.op == "input":
-        return tuple(np.broadcast_to(node.attrs[k], node.size) for k in ("low", "high"))  # type: ignore[return-value]
-    if node.op == "affine":
-        low = high = node.attrs["bias"]
-        for source, single in zip(sources, node.attrs["maps"], strict=True):
-            least, most = _mapped(single, source)
-            low, high = low + least, high + most
-        return low, high
-    if node.op == "multiply":
-        return _product(sources, square=node.inputs[0] == node.inputs[1])
-    if node.op == "products":
-        bottom, top = products_range(node, [(np.min(low), np.max(high)) for low, high in sources])
-        return np.full(node.size, bottom), np.full(node.size, top)
-    if node.op == "polynomial":
-        return _of_polynomial(np.asarray(node.attrs["coefficients"]), *sources[0])
-    if node.op == "function":
-        return _of_function(node.attrs["function"], *sources[0])
+    match node.operation:
+        case Input():
+            known = node.range
+            return np.broadcast_to(known.low, node.size), np.broadcast_to(known.high, node.size)
+        case Affine(maps=maps, bias=bias):
+            low = high = bias
+            for source, single in zip(sources, maps, strict=True):
+                least, most = _mapped(single, source)
+                low, high = low + least, high + most
+            return low, high
+        case Multiply():
+            return _product(sources, square=node.inputs[0] == node.inputs[1])
+        case MatrixProduct() as products:
+            ends = [(float(np.min(low)), float(np.max(high))) for low, high in sources]
+            bottom, top = products_range(products, ends)
+            return np.full(node.size, bottom), np.full(node.size, top)
+        case PowerSeries(coefficients=coefficients):
+            return _of_polynomial(np.asarray(coefficients), *sources[0])
+        case Function(function=name):
+            return _of_function(name, *sources[0])
     return np.full(node.size, -np.inf), np.full(node.size, np.inf)
 
 
-def products_range(node: Node, ends: Sequence[tuple[float, float]]) -> tuple[float, float]:
+def products_range(
+    products: MatrixProduct, ends: Sequence[tuple[float, float]]
+) -> tuple[float, float]:
     """Between which numbers a product of matrices lies whose numbers lie between these ends: sums
     of as many products as a row has numbers."""
-    count = node.attrs["gain"] * node.attrs["shapes"][0][-1]
+    count = products.gain * products.contracted
     each = [float(count * a * b) for a in ends[0] for b in ends[1]]
     return min(each), max(each)
 

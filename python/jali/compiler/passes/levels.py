@@ -1,20 +1,28 @@
 """Levels: how many multiplications still follow every array, until the end or until a
-bootstrapping."""
+bootstrapping.
+
+In: a lowered graph. Out: the graph, whose nodes have a level, with a Bootstrap behind every array that
+is restored.
+
+>>> graph = fold(nn.trace(lambda x: x * x * x, np.ones(2)))
+>>> [(node.op, node.level) for node in assign_levels(graph)]
+[('input', 2), ('multiply', 1), ('multiply', 0)]
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from jali._core.console import counted_text
+from jali.compiler.ir.folded_ops import Bootstrap
 from jali.compiler.ir.graph import Graph, Node
 from jali.errors import InvalidArgument
 
 __all__ = [
     "Levels",
     "assign_levels",
-    "conjugated",
     "depth_of",
     "levelled",
     "levels_of",
@@ -43,25 +51,7 @@ class Levels:
 
 def taken(node: Node, k: int = 0) -> int:
     """Levels between a node and its input number k."""
-    match node.op:
-        case "affine":
-            return 1
-        case "transform":
-            return 0 if node.attrs["terms"][k].is_free else 1
-        case "approximated":
-            return int(node.attrs["by"].depth)
-        case "multiply":
-            return 1
-        case "products":
-            return 2
-    return 0
-
-
-def conjugated(graph: Graph) -> int:
-    """The highest level at which a graph with levels conjugates, behind overlays; -1 if it does
-    not."""
-    nodes = (node for node in graph if any(t.turns for t in node.attrs.get("terms", ())))
-    return max((int(node.attrs["level"]) for node in nodes), default=-1)
+    return node.operation.depth(k)
 
 
 def lowest(graph: Graph) -> Levels:
@@ -80,13 +70,13 @@ def depth_of(graph: Graph) -> int:
 
 
 def assign_levels(graph: Graph) -> Graph:
-    """The graph; every node has the attribute level, the lowest one that leaves enough for what
+    """The graph; every node has its level, the lowest one that leaves enough for what
     follows."""
     return levelled(graph, lowest(graph))
 
 
 def levelled(graph: Graph, levels: Levels) -> Graph:
-    """The graph; every node has the attribute level, and nodes ``bootstrap`` follow the arrays that
+    """The graph; every node has its level, and nodes ``bootstrap`` follow the arrays that
     are restored.
 
     Users take the restored array; as an output, an array is what it was before. Raises
@@ -110,13 +100,8 @@ def levelled(graph: Graph, levels: Levels) -> Graph:
                     f"{node.name} lies at level {level} and takes {counted_text(taken(node, k), 'level')} of {source}, which lies at "
                     f"{above[source]}"
                 )
-        made = Node(
-            node.name,
-            node.op,
-            tuple(instead.get(source, source) for source in node.inputs),
-            node.shape,
-            {**node.attrs, "level": level},
-        )
+        inputs = tuple(instead.get(source, source) for source in node.inputs)
+        made = replace(node, inputs=inputs).with_facts(level=level)
         nodes.append(made)
         if node.name in levels.restored:
             fresh = f"{node.name} restored"
@@ -132,21 +117,21 @@ def levelled(graph: Graph, levels: Levels) -> Graph:
 def _bootstrap(node: Node, name: str, level: int, slots: int) -> Node:
     """The node that restores an array to a level, with so many slots, 0 for all. Its numbers are
     those of the array."""
-    dropped = ("by", "terms", "bias", "folds", "maps", "gains", "shape", "shared", "sums")
-    attrs: dict[str, Any] = {k: v for k, v in node.attrs.items() if k not in dropped}
-    error = node.attrs["by"].error if "by" in node.attrs else 0.0
-    attrs["low"], attrs["high"] = attrs["low"] - error, attrs["high"] + error
-    count = attrs["layout"].ciphertexts
-    kind = "real" if count == 1 else "pair"
-    attrs |= {"level": level, "kind": kind} | ({"slots": slots} if slots else {})
-    return Node(name, "bootstrap", (node.name,), node.shape, attrs)
+    kind: Literal["real", "pair"] = "real" if node.layout.ciphertexts == 1 else "pair"
+    known, error = node.scaling, node.operation.error
+    scaling = replace(known, low=known.low - error, high=known.high + error)
+    origin = replace(node.origin, folds=())
+    facts = replace(node.facts, scaling=scaling, origin=origin, level=level)
+    return Node(name, Bootstrap(kind, slots or None), (node.name,), node.shape, facts)
 
 
 def levels_of(graph: Graph) -> Levels:
     """The levels of a graph after this stage."""
-    at = {node.name: node.attrs["level"] for node in graph if node.op != "bootstrap"}
-    restored = {n.inputs[0]: n.attrs["level"] for n in graph if n.op == "bootstrap"}
+    at = {node.name: node.level for node in graph if not isinstance(node.operation, Bootstrap)}
+    restored = {n.inputs[0]: n.level for n in graph if isinstance(n.operation, Bootstrap)}
     slots = {
-        n.inputs[0]: n.attrs["slots"] for n in graph if n.op == "bootstrap" and "slots" in n.attrs
+        n.inputs[0]: n.operation.slots
+        for n in graph
+        if isinstance(n.operation, Bootstrap) and n.operation.slots
     }
     return Levels(at, restored, slots)

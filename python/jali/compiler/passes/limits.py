@@ -8,7 +8,9 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Graph
+from jali.compiler.ir.loop_graph import Loop
 from jali.errors import CorruptData
 
 __all__ = [
@@ -45,15 +47,17 @@ def outgrown(graph: Graph, most: float) -> str | None:
     """What has a number above `most`, or one that is not finite: "the weights of NAME" or "the bias
     of NAME". None if nothing has."""
     for node in graph:
-        if node.op == "loop":
-            inside = outgrown(node.attrs["body"], most)
-            if inside is not None:
-                return inside
-        for single in node.attrs.get("maps", ()):
-            if not all(np.all(np.abs(piece.values) <= most) for piece in single.pieces()):
-                return f"the weights of {node.name}"
-        if not np.all(np.abs(node.attrs.get("bias", 0.0)) <= most):
-            return f"the bias of {node.name}"
+        match node.operation:
+            case Loop(body=body):
+                inside = outgrown(body, most)
+                if inside is not None:
+                    return inside
+            case Affine(maps=maps, bias=bias):
+                pieces = (piece for single in maps for piece in single.pieces())
+                if not all(np.all(np.abs(piece.values) <= most) for piece in pieces):
+                    return f"the weights of {node.name}"
+                if not np.all(np.abs(bias) <= most):
+                    return f"the bias of {node.name}"
     return None
 
 

@@ -4,6 +4,14 @@ scale in all iterations.
 A loop's states, sequences and collected arrays have centre 0. The radius of a state is at least the
 largest number that it holds in any iteration. If the body returns a multiple of an array that is
 larger in its own scale, the state takes that scale: nothing is multiplied then.
+
+In: a calibrated graph, or one that was approximated with some radii. Out: the radii of its loops.
+
+>>> examples = np.linspace(-1, 1, 20).reshape(10, 2)
+>>> graph = nn.trace(lambda x: nn.loop(lambda h: 0.5 * h * h, x, count=3), examples[0])
+>>> ranged = calibrate(fold(graph), [examples], margin=0.0)
+>>> LoopRadii.of(ranged[ranged.outputs[0]]).outputs
+(1.0,)
 """
 
 from __future__ import annotations
@@ -14,16 +22,17 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
 from jali.compiler.ir.loop_graph import (
     MOST_WHOLE,
+    Loop,
     factor_of,
     inputs_at,
     is_whole,
     multiple_of,
-    parts_of,
-    sizes_of,
 )
+from jali.compiler.ir.traced_ops import Multiply
 
 __all__ = ["LoopRadii", "fixed_by_loops", "inputs_at_start", "multiplies", "settled"]
 
@@ -45,12 +54,13 @@ class LoopRadii:
     @classmethod
     def of(cls, node: Node) -> LoopRadii:
         """From the ranges of a calibrated loop."""
-        body, states = node.attrs["body"], node.attrs["states"]
+        loop = Loop.of(node)
+        body, states = loop.body, loop.states
         outputs = [body[name] for name in body.outputs]
         radii = list(map(_radius, outputs))
         for k, port in enumerate(body.inputs[:states]):
             radii[k] = max(radii[k], _radius(port))
-        sequences = body.inputs[states : states + node.attrs["sequences"]]
+        sequences = body.inputs[states : states + loop.sequences]
         return cls(tuple(radii), tuple(map(_radius, sequences)))
 
     def of_body(self, body: Graph) -> dict[str, float]:
@@ -61,7 +71,8 @@ class LoopRadii:
         """The radius of the loop's result, or of each of its numbers."""
         if len(self.outputs) == 1:
             return self.outputs[0]
-        return np.repeat([self.outputs[k] for k, _ in parts_of(node.attrs)], sizes_of(node.attrs))
+        loop = Loop.of(node)
+        return np.repeat([self.outputs[k] for k, _ in loop.parts], loop.sizes)
 
 
 def fixed_by_loops(graph: Graph, radii: dict[str, LoopRadii], path: str) -> dict[str, float]:
@@ -69,18 +80,18 @@ def fixed_by_loops(graph: Graph, radii: dict[str, LoopRadii], path: str) -> dict
     added, by path and name."""
     fixed: dict[str, float] = {}
     for node in graph:
-        if node.op == "loop":
+        if isinstance(node.operation, Loop):
             mine = radii.setdefault(path + node.name, LoopRadii.of(node))
-            count = node.attrs["count"]
-            states = mine.outputs[: node.attrs["states"]]
-            each = [*states, *(r for r in mine.sequences for _ in range(count))]
+            loop = node.operation
+            states = mine.outputs[: loop.states]
+            each = [*states, *(r for r in mine.sequences for _ in range(loop.count))]
             fixed |= {**mine.given, **dict(zip(node.inputs, each, strict=False))}
     return fixed
 
 
 def inputs_at_start(node: Node, inputs: Sequence[Node]) -> list[Node]:
     """What the body takes in the first iteration."""
-    return [*inputs[: node.attrs["states"]], *(inputs[k] for k in inputs_at(node, 0))]
+    return [*inputs[: Loop.of(node).states], *(inputs[k] for k in inputs_at(node, 0))]
 
 
 def settled(
@@ -90,12 +101,13 @@ def settled(
     sums: also fewer arrays of sums in bodies."""
     found = dict(radii)
     for node in made:
-        if node.op != "loop":
+        loop = node.operation
+        if not isinstance(loop, Loop):
             continue
-        body, mine = node.attrs["body"], found[path + node.name]
+        body, mine = loop.body, found[path + node.name]
         found = settled(body, found, f"{path}{node.name}.", sums=sums)
         outputs, kept = list(mine.outputs), dict(mine.kept)
-        free = _free_states(body, node.attrs["states"]) if sums else []
+        free = _free_states(body, loop.states) if sums else []
         chosen = [k for k, port in enumerate(body.inputs) if port.name in free]
         for k, name in enumerate(body.outputs):
             output = body[name]
@@ -119,7 +131,7 @@ def settled(
         for alike in alikes:
             kept, outputs = _equalled(body, alike, kept, outputs, free, rigid)
         given = dict(mine.given)
-        for name in node.inputs[: node.attrs["states"]]:
+        for name in node.inputs[: loop.states]:
             factor = _only_factor(made[name])
             if factor is not None and factor < 1 - _EQUAL:
                 given |= _widened(made, made[name].inputs[0], 1 / factor)
@@ -133,9 +145,9 @@ def _widened(
     """Radii of nodes that make the radius of a node larger by a factor; none if it cannot be
     chosen. states: ports of the body whose radius can be."""
     node = body[name]
-    if name in states or node.op == "affine" or node.attrs.get("free"):
-        return {name: float(node.attrs["radius"]) * factor}
-    if node.op != "multiply":
+    if name in states or isinstance(node.operation, Affine) or node.scaling.free:
+        return {name: float(node.scaling.radius) * factor}
+    if not isinstance(node.operation, Multiply):
         return {}
     first, second = node.inputs
     if _base(body, first) == _base(body, second):
@@ -147,14 +159,16 @@ def _base(body: Graph, name: str) -> str:
     """The array that has the radius of a node, because this is a multiple of it, with or without a
     constant."""
     node = body[name]
-    if node.op != "affine" or len(node.inputs) > 1 or multiple_of(node.attrs["maps"][0]) is None:
+    if len(node.inputs) != 1 or not isinstance(node.operation, Affine):
+        return name
+    if multiple_of(node.operation.maps[0]) is None:
         return name
     return _base(body, node.inputs[0])
 
 
 def multiplies(made: Graph) -> bool:
     """Whether a sum in a loop multiplies an array, which takes a level."""
-    bodies = [node.attrs["body"] for node in made if node.op == "loop"]
+    bodies = [loop.body for node in made if isinstance(loop := node.operation, Loop)]
     return any(
         multiplies(body)
         or any(not _is_multiple(gain, _own(alike)) for alike in _sums(body) for gain in alike.gains)
@@ -176,7 +190,7 @@ class _Sum:
 
 
 def _own(alike: _Sum) -> float:
-    return float(alike.nodes[0].attrs["radius"])
+    return float(alike.nodes[0].scaling.radius)
 
 
 def _sums(body: Graph) -> list[_Sum]:
@@ -184,14 +198,13 @@ def _sums(body: Graph) -> list[_Sum]:
     multiples together. What matrices multiply takes a level anyway, and is no part of them."""
     found: dict[tuple[object, ...], _Sum] = {}
     for node in body:
-        if node.op != "affine" or np.ndim(node.attrs["radius"]):
+        affine = node.operation
+        if not isinstance(affine, Affine) or np.ndim(node.scaling.radius):
             continue
-        if len(node.inputs) < 2 and not np.any(node.attrs["bias"]):
+        if len(node.inputs) < 2 and not np.any(affine.bias):
             continue
-        own = float(node.attrs["radius"])
-        factors = {
-            name: multiple_of(m) for name, m in zip(node.inputs, node.attrs["maps"], strict=True)
-        }
+        own = float(node.scaling.radius)
+        factors = {name: multiple_of(m) for name, m in zip(node.inputs, affine.maps, strict=True)}
         light = {name: f for name, f in factors.items() if f is not None}
         if len(light) < len(factors):
             light = {name: f for name, f in light.items() if _widened(body, name, 1.0)}
@@ -207,8 +220,8 @@ def _free_states(body: Graph, count: int) -> list[str]:
     """The states to which a matrix adds something, so that they may have any radius."""
     found = []
     for port, name in zip(body.inputs[:count], body.outputs, strict=False):
-        node = body[_base(body, name)]
-        heavy = node.op == "affine" and any(multiple_of(m) is None for m in node.attrs["maps"])
+        base = body[_base(body, name)].operation
+        heavy = isinstance(base, Affine) and any(multiple_of(m) is None for m in base.maps)
         found += [port.name] if heavy else []
     return found
 
@@ -270,31 +283,32 @@ def _equalled(
 def _is_square(body: Graph, name: str) -> bool:
     """Whether both factors of a product have the radius of one array."""
     node = body[name]
-    return node.op == "multiply" and _base(body, node.inputs[0]) == _base(body, node.inputs[1])
+    if not isinstance(node.operation, Multiply):
+        return False
+    return _base(body, node.inputs[0]) == _base(body, node.inputs[1])
 
 
 def _is_near(node: Node, radius: float) -> bool:
     """Whether it has the radius that was chosen for it."""
-    return abs(float(np.max(node.attrs["radius"])) / radius - 1) < _EQUAL
+    return abs(float(np.max(node.scaling.radius)) / radius - 1) < _EQUAL
 
 
 def _largest(node: Node) -> float:
     """The largest number of an array, in the model's units."""
-    attrs = node.attrs
-    ends = (float(attrs["radius"]) * attrs[k] + attrs["centre"] for k in ("low", "high"))
+    scaling = node.scaling
+    ends = (float(scaling.radius) * end + scaling.centre for end in (scaling.low, scaling.high))
     return max(abs(float(end)) for end in ends)
 
 
 def _only_factor(node: Node) -> float | None:
     """The positive number of which the node is the multiple of its only source; None if it is
     something else."""
-    if node.op != "affine" or len(node.inputs) != 1 or np.any(node.attrs["bias"]):
+    affine = node.operation
+    if not isinstance(affine, Affine) or len(node.inputs) != 1 or np.any(affine.bias):
         return None
-    factor = factor_of(node.attrs["maps"][0])
+    factor = factor_of(affine.maps[0])
     return factor if factor is not None and factor > 0 else None
 
 
 def _radius(node: Node) -> float:
-    return float(
-        max(np.max(np.abs(node.attrs["low"])), np.max(np.abs(node.attrs["high"])), 2.0**-40)
-    )
+    return float(max(np.max(np.abs(node.range.low)), np.max(np.abs(node.range.high)), 2.0**-40))

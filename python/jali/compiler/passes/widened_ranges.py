@@ -4,6 +4,13 @@ Calibration says between which numbers the arrays of the exact graph lie, and so
 are proven: a sum of ReLUs is never below 0. That of their approximations may be, by as much as each
 of them is off. So every range that follows from those of functions gets room for their errors. A
 range that was seen, not proven, has its margin for that.
+
+In: a calibrated graph, and the error of its functions. Out: the graph with wider ranges.
+
+>>> examples = np.linspace(-1, 1, 20).reshape(10, 2)
+>>> graph = calibrate(fold(nn.trace(np.tanh, examples[0])), [examples])
+>>> graph.nodes[-1].range.high < widened(graph, 0.1).nodes[-1].range.high
+True
 """
 
 from __future__ import annotations
@@ -12,8 +19,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
+from jali.compiler.ir.loop_graph import Loop
+from jali.compiler.ir.products import MatrixProduct
 from jali.compiler.ir.scalar import COMPOSITIONS, HOMOGENEOUS, undefined
+from jali.compiler.ir.traced_ops import Function, Multiply, PowerSeries, function_of
 from jali.compiler.passes.calibrate import affine_bounds, function_range
 from jali.compiler.passes.composite import sign
 from jali.compiler.passes.intervals import products_range
@@ -42,20 +53,20 @@ def widened(graph: Graph, error: float) -> Graph:
     ranges: dict[str, Range] = {}  # of what is computed
     for node in graph:
         sources = [ranges[name] for name in node.inputs]
-        kept = any(user.op == "loop" for user in graph.users(node.name))
-        made, found = node, (node.attrs["low"], node.attrs["high"])
-        if node.op == "affine" and not kept:
+        kept = any(isinstance(user.operation, Loop) for user in graph.users(node.name))
+        made, found = node, (node.range.low, node.range.high)
+        if isinstance(node.operation, Affine) and not kept:
             found = _affine(node, graph, sources)
-            made = node.with_attrs(low=found[0], high=found[1])
-        elif node.op == "multiply" and not kept:
+            made = node.with_range(low=found[0], high=found[1])
+        elif isinstance(node.operation, Multiply) and not kept:
             found = _product(node, sources)
-            own = _product(node, [(n.attrs["low"], n.attrs["high"]) for n in _of(nodes, node)])
+            own = _product(node, [(n.range.low, n.range.high) for n in _of(nodes, node)])
             beyond = max(0.0, own[0] - found[0], found[1] - own[1])
-            made = node.with_attrs(low=own[0], high=own[1], beyond=beyond)
-        elif node.op == "products" and node.attrs["proven"] and not kept:
-            found = products_range(node, [_ends(source) for source in sources])
-            made = node.with_attrs(low=found[0], high=found[1])
-        elif node.op in ("function", "polynomial") and not kept:
+            made = node.with_range(low=own[0], high=own[1], beyond=beyond)
+        elif isinstance(node.operation, MatrixProduct) and node.range.proven and not kept:
+            found = products_range(node.operation, [_ends(source) for source in sources])
+            made = node.with_range(low=found[0], high=found[1])
+        elif isinstance(node.operation, Function | PowerSeries) and not kept:
             made, found = _function(node, sources[0], error)
         nodes[node.name], ranges[node.name] = made, found
     return Graph(tuple(nodes.values()), graph.outputs, graph.stage)
@@ -72,8 +83,8 @@ def _ends(source: Range) -> tuple[float, float]:
 def _affine(node: Node, graph: Graph, sources: Sequence[Range]) -> tuple[float, float]:
     """The range of a matrix's result: where it was what is proven of the exact sources, it becomes
     what is proven of these."""
-    low, high = float(node.attrs["low"]), float(node.attrs["high"])
-    exact = [(n.attrs["low"], n.attrs["high"]) for n in (graph[name] for name in node.inputs)]
+    low, high = float(node.range.low), float(node.range.high)
+    exact = [(n.range.low, n.range.high) for n in (graph[name] for name in node.inputs)]
     was, now = (affine_bounds(node, of) for of in (exact, sources))
     near = _SAME * (high - low)
     return (
@@ -88,18 +99,18 @@ def _product(node: Node, sources: Sequence[Range]) -> tuple[float, float]:
 
 def _function(node: Node, source: Range, error: float) -> tuple[Node, Range]:
     """The node, and the range of what is computed."""
-    name, ends = node.attrs.get("function"), _ends(source)
-    if name is not None and undefined(name, *ends):
+    name, ends = function_of(node), _ends(source)
+    if undefined(name, *ends):
         raise TooCoarse(
             f"{node.name}: {name} is computed on an interval above 0, and errors of approximations lead to [{ends[0]:.3g}, {ends[1]:.3g}]: add a "
             "constant to its numbers, or ask for more precision_bits"
         )
     low, high = function_range(node, [ends])
-    if node.op == "polynomial":
-        return node.with_attrs(low=low, high=high), (low, high)
+    if isinstance(node.operation, PowerSeries):
+        return node.with_range(low=low, high=high), (low, high)
     if name in HOMOGENEOUS:
         part = sign(COMPOSITIONS[name]).relu_error if name in COMPOSITIONS else error
         off = part * max(map(abs, ends))
-        return node.with_attrs(low=low, high=high), (low - off, high + off)
+        return node.with_range(low=low, high=high), (low - off, high + off)
     off = error * max(abs(low), abs(high)) / (1 - error)
-    return node.with_attrs(low=low - off, high=high + off), (low - off, high + off)
+    return node.with_range(low=low - off, high=high + off), (low - off, high + off)

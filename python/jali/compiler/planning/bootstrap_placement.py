@@ -10,10 +10,14 @@ from jali._core.console import counted_text, one_text
 from jali.ckks import Params
 from jali.compiler.cost.costs import Costs
 from jali.compiler.cost.elimination import NEVER
+from jali.compiler.ir.folded_ops import Bootstrap, approximation_of
 from jali.compiler.ir.graph import Graph, Node, peak
-from jali.compiler.layout.layouts import Layout
+from jali.compiler.ir.layouts import Layout
+from jali.compiler.ir.operation import Input
+from jali.compiler.layout.lowered_ops import LoweredProducts, Transform, terms_of
 from jali.compiler.passes.levels import Levels, taken
 from jali.compiler.planning.bootstrap_search import Placement, Problem, Stage, placed
+from jali.compiler.planning.node_costs import cost_of
 from jali.errors import InvalidArgument, Unsupported
 
 __all__ = ["best_levels", "problem_of", "refusal", "repeated_after", "verify"]
@@ -31,13 +35,13 @@ def refusal(node: Node, most: float) -> str:
     between the numbers lose precision, which nobody needs, but must not leave the range in which
     the modular reduction works.
     """
-    if node.op in ("input", "bootstrap"):
+    if isinstance(node.operation, Input | Bootstrap):
         return f"{node.name} is {one_text(node.op)}"
-    if node.attrs["layout"].partial:
+    if node.layout.partial:
         return (
             f"slots between the numbers of {node.name} hold parts of sums, whose size nobody knows"
         )
-    largest, between = peak(node), float(node.attrs.get("most", 1.0))
+    largest, between = peak(node), node.scaling.most or 1.0
     if largest > _LARGEST:
         return f"numbers of {node.name} may be as large as {largest:.3g}, and bootstrapping takes numbers up to 1"
     if between > most:
@@ -64,9 +68,11 @@ def _ways(layout: Layout, slots: int, packings: Sequence[int]) -> list[int]:
 def _work(node: Node) -> tuple[object, ...]:
     """What nodes have in common that cost the same, as the iterations of a loop do, which share
     objects."""
-    attrs = node.attrs
-    objects = (attrs["layout"], attrs.get("by"), *attrs.get("terms", ()))
-    return (node.op, len(node.inputs), attrs.get("shared"), attrs.get("sums"), *map(id, objects))
+    operation = node.operation
+    objects = (node.layout, approximation_of(node), *terms_of(node))
+    shared = operation.shared if isinstance(operation, Transform) else ()
+    sums = operation.sums if isinstance(operation, LoweredProducts) else ()
+    return (node.op, len(node.inputs), shared, sums, *map(id, objects))
 
 
 def problem_of(
@@ -80,12 +86,12 @@ def problem_of(
     for node in graph:
         inputs = tuple((name, taken(node, k)) for k, name in enumerate(node.inputs))
         may = params.bootstraps and graph.users(node.name) and not refusal(node, most)
-        layout = node.attrs["layout"]
+        layout = node.layout
         ways = _ways(layout, params.slots, packings) if may else ()
         restored = tuple(of_restored(layout.ciphertexts, packing) for packing in ways)
         work = _work(node)
         if work not in known:
-            known[work] = costs.of(node)
+            known[work] = cost_of(costs, node)
         stages.append(Stage(node.name, inputs, known[work], restored))
     due = params.bootstrap_level if params.bootstraps else params.depth + 1
     return Problem(tuple(stages), params.depth, due)
@@ -95,16 +101,14 @@ def verify(graph: Graph, params: Params) -> None:
     """Raises InvalidArgument if the bootstraps of a graph with levels are not those that parameters
     can do."""
     for node in graph:
-        if node.op == "bootstrap":
+        if isinstance(node.operation, Bootstrap):
             source = graph[node.inputs[0]]
             refused = refusal(source, params.bootstrap_max_magnitude)
             due = params.bootstrap_level if params.bootstraps else params.depth + 1
-            if refused or source.attrs["level"] < due:
+            if refused or source.level < due:
                 raise InvalidArgument(refused or f"{source.name} is bootstrapped below level {due}")
-            packing = node.attrs.get("slots", 0)
-            if not _ways(source.attrs["layout"], params.slots, [packing]) or (
-                packing & (packing - 1)
-            ):
+            packing = node.operation.slots or 0
+            if not _ways(source.layout, params.slots, [packing]) or (packing & (packing - 1)):
                 raise InvalidArgument(f"{source.name} does not repeat after {packing} slots")
 
 
@@ -120,7 +124,7 @@ def best_levels(
     plan = placed(problem_of(graph, params, costs, packings), below=below)
     if plan is not None:
         ways = {
-            name: _ways(graph[name].attrs["layout"], params.slots, packings)[way]
+            name: _ways(graph[name].layout, params.slots, packings)[way]
             for name, way in plan.ways.items()
         }
         slots = {name: packing for name, packing in ways.items() if packing}
@@ -130,8 +134,12 @@ def best_levels(
     between = params.depth - params.bootstrap_level
     deep = max(graph, key=lambda n: max((taken(n, k) for k in range(len(n.inputs))), default=0))
     most = params.bootstrap_max_magnitude
-    refused = [why for node in graph if (why := refusal(node, most)) and node.op != "input"]
+    refused = [
+        why
+        for node in graph
+        if (why := refusal(node, most)) and not isinstance(node.operation, Input)
+    ]
     raise Unsupported(
         f"{counted_text(between, 'level')} {'lies' if between == 1 else 'lie'} between two bootstrappings, and no plan gets along with them. Most of a single operation, "
-        f"{taken(deep)}, go to {deep.name} ({deep.attrs.get('by', deep.op)}). {' '.join(refused[:2])}"
+        f"{taken(deep)}, go to {deep.name} ({approximation_of(deep) or deep.op}). {' '.join(refused[:2])}"
     )

@@ -17,8 +17,11 @@ from jali.compiler.cost.elimination import NEVER
 from jali.compiler.cost.keys import integer_bytes, kept_keys, key_curve
 from jali.compiler.cost.layout_weights import Weights, weights_of
 from jali.compiler.cost.measured import PRESETS, params_of
+from jali.compiler.ir.folded_ops import Bootstrap
 from jali.compiler.ir.graph import Graph
-from jali.compiler.layout.layouts import Layout
+from jali.compiler.ir.layouts import Layout
+from jali.compiler.ir.products import MatrixProduct
+from jali.compiler.layout.lowered_ops import terms_of
 from jali.compiler.layout.scaled_sums import has_parts
 from jali.compiler.noise.element_noise import Samples
 from jali.compiler.passes.levels import Levels, levelled, taken
@@ -158,7 +161,7 @@ class BootstrappingPlanner:
             each = {
                 digest: len(term.diagonals[pair])
                 for node in self.stages(params)["lower"]
-                for term in node.attrs.get("terms", ())
+                for term in terms_of(node)
                 for pair, digest in term.digests.items()
             }
             self._integers[params.slots] = sum(each.values()) * integer_bytes(params)
@@ -233,9 +236,7 @@ class BootstrappingPlanner:
         best, params = full, full.params
         low = self.stages(params, full.apart)["lower"]
         every = params.slots
-        periods = {
-            repeated_after(low[name].attrs["layout"], every) for name in full.levels.restored
-        }
+        periods = {repeated_after(low[name].layout, every) for name in full.levels.restored}
         for packings in ((n, *more) for n in sorted(periods - {every}) for more in ((), (0,))):
             which, slower = self._kept_keys(params, packings)
             if which == "fewest":
@@ -310,7 +311,7 @@ class BootstrappingPlanner:
         stages = dict(self.stages(found.params, found.apart))
         weights = self.weights(found.params)
         stages["levels"] = levelled(stages["lower"], found.levels)
-        bootstraps = any(node.op == "bootstrap" for node in stages["levels"])
+        bootstraps = any(isinstance(node.operation, Bootstrap) for node in stages["levels"])
         packings, memory = found.levels.packings or (0,), self.memory
         which, _ = self._kept_keys(found.params, packings)
         if bootstraps and self.key_memory is None:
@@ -332,7 +333,7 @@ class BootstrappingPlanner:
         # A loop multiplies noise by the same matrices in every step, which turns it into the
         # directions that they enlarge most. The noise of a softmax lies in the directions of the
         # values that it weighs. The sums of squares of the rows of matrices do not tell.
-        turned = any(node.op == "products" for node in stages["levels"])
+        turned = any(isinstance(node.operation, MatrixProduct) for node in stages["levels"])
         samples = self.samples if self.samples and (turned or self.samples.has_loops) else None
         demand, machine.claims = demanded(
             machine, which, found.bits, laid_out=stages["layout"], samples=samples

@@ -25,13 +25,19 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from jali import ckks
-from jali.ckks import EncryptedArray, Evaluator
+from jali.ckks import EncryptedArray
+from jali.compiler.ciphertexts import expected_bits, noted_rotations, noting_evaluator, settled
+from jali.compiler.ir.folded_ops import Affine, Approximated, Bootstrap, approximation_of
 from jali.compiler.ir.graph import Array, Graph, Node, peak
+from jali.compiler.ir.operation import Input
+from jali.compiler.ir.products import MatrixProduct
+from jali.compiler.ir.traced_ops import Multiply
+from jali.compiler.layout.lowered_ops import LoweredProducts, Transform, conjugated, terms_of
 from jali.compiler.noise.array_noise import Noises
 from jali.compiler.noise.bootstrap_noise import RestoredNoise, frequent_error
 from jali.compiler.noise.element_noise import Added, Samples, by_rows
 from jali.compiler.noise.product_noise import factor_noise
-from jali.compiler.passes.levels import conjugated, levels_of, taken
+from jali.compiler.passes.levels import levels_of, taken
 from jali.compiler.runtime.interpreter import Encrypted, Machine, alike
 from jali.errors import RangeExceeded
 from jali.program.demand import Demand
@@ -81,12 +87,11 @@ class Trial:
             tuple[str, int, float], Encrypted
         ] = {}  # by the array, its level and its size
         self._client = ckks.Client(machine.params, threads=threads)
-        none = self._client._core.evaluation_keys([], False, False, [])
-        self.server = Evaluator._noting_keys(machine.params, none, device, threads)
+        self.server = noting_evaluator(self._client, machine.params, device, threads)
         self.requests: list[tuple[ckks.Ciphertext, ...]] = []
         for node in machine.graph.inputs:
-            one = self._zeros(node, node.attrs["level"])
-            self.requests.append((one,) * node.attrs["layout"].ciphertexts)
+            one = self._zeros(node, node.level)
+            self.requests.append((one,) * node.layout.ciphertexts)
         self.inputs: list[Encrypted] = [
             tuple(map(self.server.bind, request)) for request in self.requests
         ]
@@ -94,12 +99,12 @@ class Trial:
     def _zeros(self, node: Node, level: int) -> ckks.Ciphertext:
         """Zeros that pass for the numbers of a node."""
         zero, largest = np.zeros(self.machine.params.slots), _largest(node)
-        return self._client.encrypt(zero, level=level, magnitude=node.attrs["rms"], peak=largest)
+        return self._client.encrypt(zero, level=level, magnitude=node.scaling.rms, peak=largest)
 
     def fresh(self, node: Node, level: int) -> Encrypted:
         """Ciphertexts like those of a node, at a level, without what its computation adds."""
-        count: int = node.attrs["layout"].ciphertexts
-        key = node.name, level, node.attrs["rms"]
+        count: int = node.layout.ciphertexts
+        key = node.name, level, node.scaling.rms
         if key in self._given:  # so that users share what they would share in a run
             return self._given[key]
         if level not in self._fresh:
@@ -107,7 +112,7 @@ class Trial:
             # What rounding to doubles adds is said to be in proportion to the magnitude.
             ciphertext = self._client.encrypt(zero, level=level, magnitude=_TINY, peak=1.0)
             self._fresh[level] = self.server.bind(ciphertext)
-        zeros = self._fresh[level].with_magnitude(node.attrs["rms"], peak=_largest(node))
+        zeros = self._fresh[level].with_magnitude(node.scaling.rms, peak=_largest(node))
         self._given[key] = (zeros,) * count
         return self._given[key]
 
@@ -115,14 +120,14 @@ class Trial:
         """The result of a node of a program that bootstraps: see the module."""
         if self.noises is None:
             return None
-        if node.op == "input":
-            fresh = self.fresh(node, node.attrs["level"])
-            self.noises.add(node, max(2.0**-x._expected_bits for x in fresh))
+        if isinstance(node.operation, Input):
+            fresh = self.fresh(node, node.level)
+            self.noises.add(node, max(2.0 ** -expected_bits(x) for x in fresh))
             return None
         restored = None
-        if node.op == "bootstrap":
-            found, restored = self.fresh(node, node.attrs["level"]), self._restored(node)
-            own = 2.0 ** -self._precision(node, node.attrs["rms"])
+        if isinstance(node.operation, Bootstrap):
+            found, restored = self.fresh(node, node.level), self._restored(node)
+            own = 2.0 ** -self._precision(node, node.scaling.rms)
         else:
             found, own = self._run_alone(node)
             share = _share_of_copies(node)
@@ -146,23 +151,23 @@ class Trial:
         found: dict[str, Added] = {}
         laid = {node.name for node in graph}
         for node in self.machine.graph:
-            if node.op == "input":
-                fresh = self.fresh(node, node.attrs["level"])
-                own = max(2.0**-x._expected_bits for x in fresh)
+            if isinstance(node.operation, Input):
+                fresh = self.fresh(node, node.level)
+                own = max(2.0 ** -expected_bits(x) for x in fresh)
                 found[node.name] = Added(own, own)
                 continue
-            largest = {} if node.op == "transform" else sizes
+            largest = {} if isinstance(node.operation, Transform) else sizes
             own, share = self._run_alone(node, largest)[1], _share_of_copies(node)
             if share < 1:
                 own = _less_of_copies(own, self._floor(node, largest), share)
             real: Array | float = own
-            has_maps = node.op == "transform" and node.name in laid  # else it is a shared sum
-            maps = graph[node.name].attrs["maps"] if has_maps else ()
+            has_maps = isinstance(node.operation, Transform) and node.name in laid
+            maps = Affine.of(graph[node.name]).maps if has_maps else ()  # else it is a shared sum
             if any(not single.is_even for single in maps):
-                layout = node.attrs["layout"]
+                layout = node.layout
                 floor = self._floor(node, largest)
                 real = by_rows(own, floor, maps, layout.addresses // layout.slots)
-            turned = bool(maps) and all(term.turns for term in node.attrs["terms"])
+            turned = bool(maps) and all(term.turns for term in terms_of(node))
             found[node.name] = Added(real, self._behind_overlays(node) if turned else real)
         return found
 
@@ -170,12 +175,12 @@ class Trial:
         """The standard deviation of what rotations add behind the sums of overlays, after which the
         result is real."""
         total = 0.0
-        for term in node.attrs["terms"]:
-            (x, *_), server = self.fresh(node, node.attrs["level"]), self.server
-            y = EncryptedArray(server, server.explicit.twice_real(x._settled(), 2.0))
+        for term in terms_of(node):
+            (x, *_), server = self.fresh(node, node.level), self.server
+            y = EncryptedArray(server, server.explicit.twice_real(settled(x), 2.0))
             for step in term.sums:
                 y = y + y.rotate(step * self.machine.lanes)
-            total = math.hypot(total, 2.0**-y._expected_bits)
+            total = math.hypot(total, 2.0 ** -expected_bits(y))
         return total
 
     def _floor(self, node: Node, sizes: Mapping[str, float] | None = None) -> float:
@@ -192,19 +197,20 @@ class Trial:
         squares of its inputs, instead of those that they have. machine: what runs it."""
         sources = [self.machine.graph[name] for name in node.inputs]
         sources = [
-            source.with_attrs(rms=(sizes or {}).get(source.name, source.attrs["rms"]))
+            source.with_scaling(rms=(sizes or {}).get(source.name, source.scaling.rms))
             for source in sources
         ]
-        levels = [source.attrs["level"] for source in sources]
+        levels = [source.level for source in sources]
         work = (machine is not None, *_work(node, sources))
         if work in self._done:
             self.first[node.name], own = self._done[work]
-            return self.fresh(node, node.attrs["level"]), own
+            return self.fresh(node, node.level), own
         inputs = [self.fresh(*pair) for pair in zip(sources, levels, strict=True)]
-        count, share = node.attrs["layout"].ciphertexts, 1.0
-        if node.op == "products" and not self._timed:  # the others add as much noise as the first
-            share = len(node.attrs["terms"]) / 2
-            node = node.with_attrs(sampled=1)
+        count, share = node.layout.ciphertexts, 1.0
+        if isinstance(node.operation, LoweredProducts) and not self._timed:
+            # The other products add as much noise as the first.
+            share = len(terms_of(node)) / 2
+            node = node.with_operation(sampled=1)
         stands = list(range(count)) if self._timed else _alike(node)
         only = sorted(set(stands))
         if self._timed:
@@ -214,9 +220,9 @@ class Trial:
         # What is put off is computed now. Windows are sums of slots, and the errors of key switches
         # and roundings are independent from slot to slot.
         if _adds_windows(node):
-            own = 2.0 ** -min(x._settled().independent_bits for x in made)
+            own = 2.0 ** -min(settled(x).independent_bits for x in made)
         else:
-            own = 2.0 ** -min(x._expected_bits for x in made)
+            own = 2.0 ** -min(expected_bits(x) for x in made)
         own *= math.sqrt(share)
         if self._timed and machine is None:
             self.server.synchronize()
@@ -235,10 +241,10 @@ class Trial:
     def _within(self, node: Node, own: float) -> tuple[float, float]:
         """What a product of encrypted matrices adds to its factors, by what it adds if one of them
         or both are nearly 0."""
-        if node.op != "products":
+        if not isinstance(node.operation, MatrixProduct):
             return 0.0, 0.0
         first, second = node.inputs
-        sizes = [self.machine.graph[name].attrs["rms"] for name in node.inputs]
+        sizes = [self.machine.graph[name].scaling.rms for name in node.inputs]
         runs = [
             self._run_alone(node, tiny)[1]
             for tiny in ({}, {first: _TINY}, {second: _TINY}, {first: _TINY, second: _TINY})
@@ -250,16 +256,17 @@ class Trial:
         """The parts of the noise that a bootstrapping adds."""
         if self._frequent is None:
             self._frequent = frequent_error(self.machine.params)
-        bits = self._precision(node, node.attrs["rms"]), self._precision(node, _TINY)
+        bits = self._precision(node, node.scaling.rms), self._precision(node, _TINY)
         return RestoredNoise.of(2.0 ** -bits[0], 2.0 ** -bits[1], self._frequent)
 
     def _precision(self, node: Node, size: float) -> float:
         """The bits of precision of a bootstrapping of numbers of this root mean square: those of
         the same circuit on a small ring."""
+        bootstrap = Bootstrap.of(node)
         rms = 2.0 ** math.ceil(math.log2(size))
-        largest = max(peak(node), node.attrs.get("most", 0.0), rms)
-        slots = node.attrs.get("slots", 0)
-        key = (node.attrs["kind"], rms, largest, slots)
+        largest = max(peak(node), node.scaling.most or 0.0, rms)
+        kind, slots = bootstrap.kind, bootstrap.slots or 0
+        key = (kind, rms, largest, slots)
         if key not in self._precisions:
             params = self.machine.params
             twin = ckks.Params.create(
@@ -272,28 +279,29 @@ class Trial:
                 name="insecure_twin",
             )
             client = ckks.Client(twin, threads=1)
-            none = client._core.evaluation_keys([], False, False, [])
-            server = Evaluator._noting_keys(twin, none, DRY)
+            server = noting_evaluator(client, twin, DRY)
             zeros = np.zeros(twin.slots)
             x = server.bind(
                 client.encrypt(zeros, level=twin.bootstrap_level, magnitude=rms, peak=largest)
             )
-            real = node.attrs["kind"] == "real"
+            real = kind == "real"
             packed = slots if slots < twin.slots else 0
             y = (
                 x.bootstrap(real=True, slots=packed or None, repeats=packed > 0)
                 if real
                 else server.bootstrap_pair(x, x)[0]
             )
-            self._precisions[key] = y._expected_bits
+            self._precisions[key] = expected_bits(y)
         return self._precisions[key]
 
 
 def _adds_windows(node: Node) -> bool:
     """Whether a node takes multiples of its sources and sums of windows alone, with masks and
     without other matrices."""
-    terms = node.attrs.get("terms", ())
-    return node.op == "transform" and all(t.factor is not None or t.before for t in terms)
+    terms = terms_of(node)
+    return isinstance(node.operation, Transform) and all(
+        t.factor is not None or t.before for t in terms
+    )
 
 
 def _share_of_copies(node: Node) -> float:
@@ -311,7 +319,7 @@ def _share_of_copies(node: Node) -> float:
         / 2.0 ** len(term.sums)
         if term.sums and term.factor is None and not term.turns
         else 1.0
-        for term in node.attrs.get("terms", ())
+        for term in terms_of(node)
     ]
     return max(shares, default=1.0)
 
@@ -324,7 +332,7 @@ def _less_of_copies(own: float, floor: float, share: float) -> float:
 
 def _largest(node: Node) -> float:
     """No slot of the node's ciphertexts holds more."""
-    return max(peak(node), float(node.attrs.get("most", 1.0)))
+    return max(peak(node), node.scaling.most or 1.0)
 
 
 def _work(node: Node, sources: Sequence[Node]) -> tuple[object, ...]:
@@ -335,23 +343,25 @@ def _work(node: Node, sources: Sequence[Node]) -> tuple[object, ...]:
             *(t.factor, t.picked, t.sums, t.before, t.turned, t.joined),
             *(tuple(t.digests.values()), tuple(t.bounds.items())),
         )
-        for t in node.attrs.get("terms", ())
+        for t in terms_of(node)
     ]
-    sizes = [(n.attrs["level"], n.attrs["rms"], _largest(n)) for n in (node, *sources)]
-    count, by = node.attrs["layout"].ciphertexts, id(node.attrs.get("by"))
-    biases = tuple(bool(row.any()) for row in node.attrs.get("bias", ())) if terms else ()
+    sizes = [(n.level, n.scaling.rms, _largest(n)) for n in (node, *sources)]
+    count, by = node.layout.ciphertexts, id(approximation_of(node))
+    bias = node.operation.bias if isinstance(node.operation, Transform) else ()
+    biases = tuple(bool(row.any()) for row in bias)
     return (node.op, count, by, *sizes, *terms, biases, node.inputs[1:] == node.inputs[:-1])
 
 
 def _alike(node: Node) -> list[int]:
     """For each ciphertext of the result, the first one that takes the same work."""
-    count: int = node.attrs["layout"].ciphertexts
+    count: int = node.layout.ciphertexts
     found = [0] * count
-    if node.op == "transform":
+    if isinstance(node.operation, Transform):
+        bias = node.operation.bias
         for group in alike(node, range(count)):
             first: dict[bool, int] = {}
             for to in group:
-                found[to] = first.setdefault(bool(node.attrs["bias"][to].any()), to)
+                found[to] = first.setdefault(bool(bias[to].any()), to)
     return found
 
 
@@ -372,16 +382,16 @@ def demanded(
     trial = Trial(machine, DRY, 1, restored_bits)
     outputs = trial.run()
     products = [
-        node.attrs["level"] + taken(node)
+        node.level + taken(node)
         for node in machine.graph
-        if node.op in ("multiply", "products", "approximated")
+        if isinstance(node.operation, Multiply | MatrixProduct | Approximated)
     ]
-    rotations = dict(trial.server._core.demand.rotations)
+    rotations = dict(noted_rotations(trial.server))
     slots = machine.params.slots
     for step, level in machine.steps:
         folded = (step + slots // 2 - 1) % slots - slots // 2 + 1  # in the shorter direction
         rotations[folded] = max(level, rotations.get(folded, 0))
-    noise_bits = tuple(min(x._expected_bits for x in output) for output in outputs)
+    noise_bits = tuple(min(expected_bits(x) for x in output) for output in outputs)
     if samples is not None and laid_out is not None and trial.noises is not None:
         noise_bits = samples.mean_noise_bits(laid_out, trial.noises.added(laid_out))
     elif samples is not None and laid_out is not None:

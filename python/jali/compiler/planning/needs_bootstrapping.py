@@ -22,7 +22,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from jali.ckks import max_log_qp
+from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.traced_ops import Multiply
 
 __all__ = ["least_depth", "outgrown", "takes_ring"]
 
@@ -42,9 +44,9 @@ def outgrown(graph: Graph, scale_bits: float) -> bool:
     for node in graph:
         sources = [found[name] for name in node.inputs]
         bits = least
-        if node.op == "affine":
+        if isinstance(node.operation, Affine):
             bits = max(least, _of_matrices(node, sources))
-        elif node.op == "multiply":
+        elif isinstance(node.operation, Multiply):
             (x, y), (a, b) = (_size(graph[name]) for name in node.inputs), sources
             bits = max(least, float(np.logaddexp2.reduce([x + b, y + a, a + b])))
             if bits + scale_bits > _MOST + _DRIFT:
@@ -56,7 +58,7 @@ def outgrown(graph: Graph, scale_bits: float) -> bool:
 def _of_matrices(node: Node, sources: Sequence[float]) -> float:
     """log2 of the largest error of a matrix's results, for the errors of its inputs."""
     largest, total = max(sources), np.zeros(node.size)
-    for single, bits in zip(node.attrs["maps"], sources, strict=True):
+    for single, bits in zip(Affine.of(node).maps, sources, strict=True):
         ones = np.ones(single.shape[1])
         total += single.bounds(-ones, ones)[1] * 2.0 ** (bits - largest)
     return largest + math.log2(max(float(total.max(initial=0.0)), 2.0**-100))
@@ -64,9 +66,7 @@ def _of_matrices(node: Node, sources: Sequence[float]) -> float:
 
 def _size(node: Node) -> float:
     """log2 of the modulus that a program claims of the numbers of an array, or less."""
-    return math.log2(
-        max(np.max(np.abs(node.attrs["low"])), np.max(np.abs(node.attrs["high"])), 2.0**-20)
-    )
+    return math.log2(max(abs(node.scaling.low), abs(node.scaling.high), 2.0**-20))
 
 
 def least_depth(graph: Graph) -> int:
@@ -75,15 +75,9 @@ def least_depth(graph: Graph) -> int:
     above = {node.name: 0 for node in graph}
     for node in reversed(graph.nodes):
         for k, name in enumerate(node.inputs):
-            match node.op:
-                case "affine":
-                    takes = 0 if node.attrs["maps"][k].is_uniform else 1
-                case "approximated":
-                    takes = int(node.attrs["by"].depth)
-                case "products":
-                    takes = 2
-                case _:
-                    takes = 1 if node.op == "multiply" else 0
+            takes = node.operation.depth(k)
+            if isinstance(node.operation, Affine) and node.operation.maps[k].is_uniform:
+                takes = 0
             above[name] = max(above[name], above[node.name] + takes)
     return max(above.values())
 

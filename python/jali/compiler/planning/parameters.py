@@ -12,7 +12,9 @@ import numpy as np
 from jali._core.console import counted_text
 from jali.ckks import Params, max_log_qp
 from jali.compiler.cost.keys import word_bytes
+from jali.compiler.ir.folded_ops import approximation_of
 from jali.compiler.ir.graph import Graph, peak
+from jali.compiler.layout.lowered_ops import Transform
 from jali.compiler.noise.element_noise import SIGMAS
 from jali.compiler.passes.amplify import OUTPUT_BITS
 from jali.compiler.passes.approximate import NOISE_SHARE
@@ -57,9 +59,10 @@ def integer_bits_of(graph: Graph) -> float:
     """
     largest = 0.0
     for node in graph:
-        if node.op == "transform" and node.attrs["level"] == 0:
-            total = float(np.abs(node.attrs["bias"]).max())
-            for term, name in zip(node.attrs["terms"], node.inputs, strict=True):
+        if isinstance(node.operation, Transform) and node.level == 0:
+            transform = node.operation
+            total = float(np.abs(transform.bias).max())
+            for term, name in zip(transform.terms, node.inputs, strict=True):
                 bounds = [bound for row in term.bounds.values() for bound in row]
                 reach = max(bounds, default=abs(term.factor or 0.0))
                 total += reach * max(1.0, peak(graph[name]))
@@ -95,7 +98,7 @@ def smallest(
     except Error as error:
         refused = str(error)
     deep = sorted(graph, key=lambda n: -taken(n))[:3]
-    shares = ", ".join(f"{n.name} ({n.attrs.get('by', n.op)}): {taken(n)}" for n in deep)
+    shares = ", ".join(f"{n.name} ({approximation_of(n) or n.op}): {taken(n)}" for n in deep)
     raise Unsupported(
         f"the model takes {counted_text(depth, 'level')} at a scale of {scale_bits:.0f} bits, more than parameters without "
         f"bootstrapping have. Most levels go to {shares}. Ask for fewer precision_bits, calibrate on a smaller range, or replace "
@@ -229,8 +232,8 @@ def needed_bits(graph: Graph, precision_bits: float, *, average: bool = False) -
     case. So numbers with eight times the average keep the promise if no function is approximated,
     and if approximations leave as much of the error as they may, those with the average.
     """
-    exact = all(n.op != "approximated" or not n.attrs["by"].error for n in graph)
+    exact = not any(node.operation.error for node in graph)
     share = _EXACT_SHARE if exact and not average else NOISE_SHARE
     bits = precision_bits + math.log2(SIGMAS / share)
-    outputs = [graph[name].attrs for name in graph.outputs]
-    return [bits + math.log2(np.mean(o["radius"]) / o["largest"]) for o in outputs]
+    outputs = [graph[name].scaling for name in graph.outputs]
+    return [bits + math.log2(np.mean(o.radius) / o.largest) for o in outputs]

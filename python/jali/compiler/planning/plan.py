@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from jali.compiler.cost.costs import Costs
 from jali.compiler.cost.keys import digits, key_bytes, word_bytes
 from jali.compiler.cost.layout_weights import Weights
+from jali.compiler.ir.folded_ops import Approximated, Bootstrap
 from jali.compiler.ir.graph import Graph
+from jali.compiler.ir.products import MatrixProduct
+from jali.compiler.ir.traced_ops import Multiply
 from jali.compiler.passes.levels import taken
 from jali.compiler.runtime.interpreter import Machine
 from jali.errors import InvalidArgument, RangeExceeded
@@ -39,7 +42,7 @@ class Plan:
     @property
     def bootstraps(self) -> bool:
         """Whether an array is bootstrapped."""
-        return any(node.op == "bootstrap" for node in self.machine.graph)
+        return any(isinstance(node.operation, Bootstrap) for node in self.machine.graph)
 
     @property
     def read_bytes(self) -> int:
@@ -72,11 +75,11 @@ class Plan:
         machine, params = self.machine, self.machine.params
         for node in machine.graph:
             switches = machine.rotations.get(node.name, 0)
-            if "by" in node.attrs:
-                switches += node.attrs["by"].multiplications * node.attrs["layout"].ciphertexts
-            elif node.op in ("multiply", "products"):
-                switches += node.attrs["layout"].ciphertexts
-            yield min(params.depth, node.attrs["level"] + taken(node)), switches
+            if isinstance(node.operation, Approximated):
+                switches += node.operation.by.multiplications * node.layout.ciphertexts
+            elif isinstance(node.operation, Multiply | MatrixProduct):
+                switches += node.layout.ciphertexts
+            yield min(params.depth, node.level + taken(node)), switches
 
 
 def missing_bits(found: Plan, needed: Sequence[float]) -> float:

@@ -12,6 +12,7 @@ from jali._core.capture import BatchPoint
 from jali._core.log import logger
 from jali._core.refusals import Answering
 from jali.ckks import EncryptedArray, Evaluator
+from jali.compiler.ciphertexts import settled, stack, take
 from jali.compiler.runtime.interpreter import Encrypted, lowered_to
 from jali.errors import InvalidArgument, OutOfMemory, Unsupported
 from jali.program.manifest import Manifest
@@ -116,8 +117,7 @@ class Batcher(metaclass=Answering):
         ]
 
     def _taken(self, x: EncryptedArray, k: int) -> EncryptedArray:
-        core = self._server.evaluator._core
-        return EncryptedArray(self._server.evaluator, core.take(x._settled(), [k]))
+        return take(self._server.evaluator, settled(x), [k])
 
     def _joined(self, chunks: Sequence[Chunk]) -> Chunk:
         """The arrays of several chunks, with the vectors of all of them, and an axis for these also
@@ -125,8 +125,7 @@ class Batcher(metaclass=Answering):
         evaluator = self._server.evaluator
         return tuple(
             tuple(
-                EncryptedArray(evaluator, evaluator._core.stack([x._settled() for x in same]))
-                for same in zip(*arrays, strict=True)
+                stack(evaluator, [settled(x) for x in same]) for same in zip(*arrays, strict=True)
             )
             for arrays in zip(*chunks, strict=True)
         )

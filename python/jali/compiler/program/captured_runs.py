@@ -8,6 +8,7 @@ import threading
 from collections.abc import Sequence
 
 from jali import ckks
+from jali.compiler.ciphertexts import check_here, is_here, settled
 from jali.compiler.runtime.interpreter import Encrypted, Machine
 from jali.program.manifest import Manifest
 
@@ -27,7 +28,7 @@ def lies(evaluator: ckks.Evaluator, ciphertext: ckks.Ciphertext) -> ckks.Encrypt
     wherever they are."""
     if ciphertext.view is not None:
         return evaluator.bind(ciphertext)
-    evaluator._core.check(ciphertext)
+    check_here(evaluator, ciphertext)
     return ckks.EncryptedArray(evaluator, ciphertext)
 
 
@@ -72,8 +73,8 @@ class Recording:
         )
 
     def _brought(self, x: ckks.EncryptedArray) -> ckks.EncryptedArray:
-        ciphertext = x._settled()
-        return x if self._evaluator._core.is_here(ciphertext) else self._evaluator.bind(ciphertext)
+        ciphertext = settled(x)
+        return x if is_here(self._evaluator, ciphertext) else self._evaluator.bind(ciphertext)
 
 
 def _split(arrays: Sequence[ckks.EncryptedArray], counts: Sequence[int]) -> list[Encrypted]:

@@ -11,11 +11,12 @@ from jali._core import schema
 from jali.compiler.frontends.tracing import Builder
 from jali.compiler.ir.graph import Array, Graph, Node
 from jali.compiler.ir.loop_graph import unrolled_count
-from jali.compiler.ir.traced_ops import OPS, Attrs
+from jali.compiler.ir.operation import Operation
+from jali.compiler.ir.traced_ops import OPERATIONS
 from jali.compiler.program import container
 from jali.errors import CorruptData, InvalidArgument, LimitExceeded
 
-__all__ = ["document", "from_bytes", "graph_of", "load", "save", "to_bytes"]
+__all__ = ["ARGUMENTS", "document", "from_bytes", "graph_of", "load", "save", "to_bytes"]
 
 _KIND = "graph"
 _MOST_NODES = 100_000
@@ -24,10 +25,10 @@ _MOST_UNROLLED = 1 << 20  # with a node for every iteration
 _MOST_NUMBERS = 1 << 26  # of one example, anywhere in the graph
 _MOST_AXES = 32
 
-#: The attributes of each operation, and what they are: "array", "matrix", "filters" or "vector", of
+#: The arguments of each operation, and what they are: "array", "matrix", "filters" or "vector", of
 #: which those with a question mark may be missing; "sizes", "bounds" (whole numbers or None),
 #: "numbers", "pairs", "whole", "number", "flag", "name"; or "body", a graph.
-_ATTRS: dict[str, dict[str, str]] = {
+ARGUMENTS: dict[str, dict[str, str]] = {
     "input": {"shape": "sizes"},
     "dense": {"weight": "matrix", "bias": "vector?"},
     "convolution": {
@@ -66,14 +67,14 @@ _ATTRS: dict[str, dict[str, str]] = {
     },
     "by_step": {"factors": "vector"},
 }
-assert set(_ATTRS) == set(OPS)
+assert set(ARGUMENTS) == set(OPERATIONS)
 
 _BEFORE = {"collected": 0}  # of files from before loops collected arrays
 _NUMBER = schema.number(-1e300, 1e300)
 _NODE = schema.record(
     {
         "name": schema.name,
-        "op": schema.one_of(*_ATTRS),
+        "op": schema.one_of(*ARGUMENTS),
         "inputs": schema.listed(schema.name),
         "attrs": lambda value: value,
     }
@@ -93,7 +94,7 @@ def to_bytes(graph: Graph) -> bytes:
 
 
 def from_bytes(data: bytes | bytearray | memoryview, max_bytes: int = container.MAX_BYTES) -> Graph:
-    """The graph that to_bytes wrote. Every shape and attribute is checked, and nothing is executed.
+    """The graph that to_bytes wrote. Every shape and argument is checked, and nothing is executed.
 
     Raises CorruptData, VersionError and LimitExceeded.
     """
@@ -120,16 +121,17 @@ def document(graph: Graph, arrays: list[Array]) -> Any:
             "name": node.name,
             "op": node.op,
             "inputs": list(node.inputs),
-            "attrs": _attrs(node.attrs, arrays),
+            "attrs": _attrs(node.operation, arrays),
         }
         for node in graph
     ]
     return {"nodes": nodes, "outputs": list(graph.outputs)}
 
 
-def _attrs(attrs: Attrs, arrays: list[Array]) -> dict[str, Any]:
-    kept = {k: v for k, v in attrs.items() if k != "body"}
-    inside = {"body": document(attrs["body"], arrays)} if "body" in attrs else {}
+def _attrs(operation: Operation, arrays: list[Array]) -> dict[str, Any]:
+    kept = operation.arguments()
+    body = kept.pop("body", None)
+    inside = {} if body is None else {"body": document(body, arrays)}
     return {**container.encoded(kept, arrays), **inside}
 
 
@@ -148,7 +150,7 @@ def graph_of(content: Any, arrays: list[Array]) -> Graph:
 
 
 def _checks(arrays: list[Array], depth: int) -> dict[str, schema.Check]:
-    """The checks of attributes by what they are. depth: how many loops are around the graph."""
+    """The checks of arguments by what they are. depth: how many loops are around the graph."""
     array = container.array(arrays)
     tensors = {
         "array": array,
@@ -213,11 +215,11 @@ def _add(builder: Builder, entry: dict[str, Any], checks: dict[str, schema.Check
     name, op = entry["name"], entry["op"]
     if name in builder.nodes:
         raise ValueError("another node has its name")
-    fields = schema.record({key: checks[kind] for key, kind in _ATTRS[op].items()}, _BEFORE)
+    fields = schema.record({key: checks[kind] for key, kind in ARGUMENTS[op].items()}, _BEFORE)
     attrs = fields(entry["attrs"])
     for key in ("shape", "kernel"):
         if math.prod(attrs.get(key, ())) > _MOST_NUMBERS:
             raise ValueError(f"an array of more than {_MOST_NUMBERS} numbers")
     inputs = [_known(builder, source) for source in entry["inputs"]]
-    if builder.add(name, op, inputs, **attrs).size > _MOST_NUMBERS:
+    if builder.add(name, OPERATIONS[op](**attrs), inputs).size > _MOST_NUMBERS:
         raise ValueError(f"an array of more than {_MOST_NUMBERS} numbers")

@@ -11,8 +11,10 @@ from jali._core.console import counted_text
 from jali._core.files import save_figure
 from jali.ckks import Params
 from jali.compiler.cost.costs import Costs
+from jali.compiler.ir.folded_ops import Bootstrap
 from jali.compiler.ir.graph import Graph
 from jali.compiler.passes.levels import taken
+from jali.compiler.planning.node_costs import cost_at_level
 from jali.errors import InvalidArgument, Unsupported, WrongCall
 
 __all__ = ["plotted"]
@@ -41,22 +43,20 @@ def plotted(
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     for node in graph:
         for k, name in enumerate(node.inputs):
-            start, end = graph[name].attrs["level"], node.attrs["level"]
+            start, end = graph[name].level, node.level
             ends = ([place[name], place[node.name]], [start, end])
-            if node.op == "bootstrap":
+            if isinstance(node.operation, Bootstrap):
                 above.plot(*ends, color="tab:red", linewidth=2)
             else:
                 above.plot(*ends, color="tab:blue" if taken(node, k) else "0.7", linewidth=1)
-    restored = [node for node in graph if node.op == "bootstrap"]
-    others = [node for node in graph if node.op != "bootstrap"]
+    restored = [node for node in graph if isinstance(node.operation, Bootstrap)]
+    others = [node for node in graph if not isinstance(node.operation, Bootstrap)]
     for nodes, colour, label in (
         (others, "tab:blue", "array"),
         (restored, "tab:red", "bootstrapped"),
     ):
         where = [place[node.name] for node in nodes]
-        above.plot(
-            where, [n.attrs["level"] for n in nodes], "o", color=colour, markersize=4, label=label
-        )
+        above.plot(where, [n.level for n in nodes], "o", color=colour, markersize=4, label=label)
         spent = [cost_of(graph, node.name, costs) for node in nodes]
         below.bar(where, spent, color=colour)
     if params.bootstraps:
@@ -80,8 +80,4 @@ def plotted(
 
 def cost_of(graph: Graph, name: str, costs: Costs) -> int:
     """What a node of a graph with levels costs."""
-    node = graph[name]
-    level: int = node.attrs["level"]
-    if node.op == "bootstrap":
-        return costs.restored(node.attrs["layout"].ciphertexts, node.attrs.get("slots", 0))[level]
-    return costs.of(node)[level]
+    return cost_at_level(costs, graph[name])

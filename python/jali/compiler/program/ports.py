@@ -9,7 +9,7 @@ import numpy as np
 from jali._jali import program as _program
 from jali.ckks import Params
 from jali.compiler.ir.graph import Graph, Node, Shape, peak
-from jali.compiler.layout.layouts import Gathered, Layout, Repeated, Skewed
+from jali.compiler.ir.layouts import Gathered, Layout, Repeated, Skewed
 from jali.errors import InternalError
 from jali.program.demand import Demand
 from jali.program.manifest import Manifest
@@ -28,12 +28,11 @@ def manifest_of(
 
 
 def _port(node: Node, shape: Shape) -> Port:
-    attrs, size = node.attrs, (node.size,)
-    centre, radius = (np.broadcast_to(attrs[k], size) for k in ("centre", "radius"))
-    low, high = attrs["low"] * radius + centre, attrs["high"] * radius + centre
-    layout = client_layout(attrs["layout"])
-    rms, largest, level = attrs["rms"], peak(node), attrs["level"]
-    return Port(node.name, shape, layout, centre, radius, low, high, rms, largest, level)
+    scaling, size = node.scaling, (node.size,)
+    centre, radius = (np.broadcast_to(n, size) for n in (scaling.centre, scaling.radius))
+    low, high = scaling.low * radius + centre, scaling.high * radius + centre
+    layout, rms, largest = client_layout(node.layout), scaling.rms, peak(node)
+    return Port(node.name, shape, layout, centre, radius, low, high, rms, largest, node.level)
 
 
 def client_layout(layout: Layout) -> _program.Layout:

@@ -23,10 +23,11 @@ from jali.compiler.cost.layout_weights import Weights
 from jali.compiler.frontends.answers import Kept
 from jali.compiler.ir.execute import check_alike, check_count, checked_examples, execute
 from jali.compiler.ir.graph import Array, Graph, Shape
+from jali.compiler.layout.lowered_ops import conjugated
 from jali.compiler.passes.approximate import approximated, promised
 from jali.compiler.passes.execute_approximated import expected
 from jali.compiler.passes.fold import fold
-from jali.compiler.passes.levels import conjugated, levels_of
+from jali.compiler.passes.levels import levels_of
 from jali.compiler.passes.limits import MOST_WEIGHT, outgrown, refusing_overflow
 from jali.compiler.passes.simplify import Changes, changed
 from jali.compiler.pipeline import lowered_as
@@ -199,7 +200,7 @@ class Program(metaclass=Answering):
             flat = (whole.reshape(len(whole), port.radius.size) - port.centre) / port.radius
             noisy = flat + generator.normal(0, 2.0**-noise, flat.shape)
             refused = port.refused(noisy, noise)
-            bound = 2.0**-self.precision_bits * graph[graph.outputs[k]].attrs["largest"]
+            bound = 2.0**-self.precision_bits * graph[graph.outputs[k]].scaling.largest
             off = np.abs(whole - right).reshape(len(whole), -1).max(axis=1, initial=0.0)
             for examples, what in (
                 (refused, "decryption refuses the results of"),

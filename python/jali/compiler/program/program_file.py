@@ -15,8 +15,10 @@ from jali.compiler.cost import storage_costs
 from jali.compiler.cost.costs import Costs
 from jali.compiler.cost.layout_weights import Weights
 from jali.compiler.frontends.answers import Kept
+from jali.compiler.ir.facts import Range
 from jali.compiler.ir.graph import Array, Graph, Node
-from jali.compiler.ir.loop_graph import unrolled_count
+from jali.compiler.ir.loop_graph import Loop, unrolled_count
+from jali.compiler.ir.operation import Input
 from jali.compiler.ir.traced_ops import entries
 from jali.compiler.passes.function_domains import functions_with_own, with_own
 from jali.compiler.passes.levels import Levels
@@ -43,7 +45,7 @@ _NUMBERS = ("low", "high", "mean", "square")  # for each number of an input, or 
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """What a file of a program holds. ranges: a calibrated graph, or the attributes of its nodes by
+    """What a file of a program holds. ranges: a calibrated graph, or the ranges of its nodes by
     name."""
 
     graph: Graph
@@ -75,9 +77,9 @@ def _calibrated(folded: Graph, ranges: Any) -> Graph:
     nodes = []
     for node in folded:
         mine = ranges[node.name]
-        made = node.with_attrs(**_checked(node, mine))
-        if node.op == "loop":
-            made = made.with_attrs(body=_calibrated(node.attrs["body"], mine.get("body")))
+        made = node.with_facts(range=_checked(node, mine))
+        if isinstance(node.operation, Loop):
+            made = made.with_operation(body=_calibrated(node.operation.body, mine.get("body")))
         nodes.append(made)
     return Graph(tuple(nodes), folded.outputs, "calibrate")
 
@@ -107,13 +109,13 @@ def to_bytes(program: Stored) -> bytes:
 
 
 def _ranges(node: Node, arrays: list[Array]) -> Any:
-    kept: dict[str, Any] = {k: np.asarray(node.attrs[k], np.float64) for k in _NUMBERS}
-    if node.op == "input" and not any(np.ptp(kept[k]) for k in ("low", "high")):
+    kept: dict[str, Any] = {k: np.asarray(getattr(node.range, k), np.float64) for k in _NUMBERS}
+    if isinstance(node.operation, Input) and not any(np.ptp(kept[k]) for k in ("low", "high")):
         # All numbers have one scale, for which only the means over all of them count.
         kept = {k: np.full(1, _mean(values)) for k, values in kept.items()}
-    kept |= {"largest": float(node.attrs["largest"]), "proven": bool(node.attrs["proven"])}
-    if node.op == "loop":
-        kept["body"] = {n.name: _ranges(n, arrays) for n in node.attrs["body"]}
+    kept |= {"largest": float(node.range.largest), "proven": bool(node.range.proven)}
+    if isinstance(node.operation, Loop):
+        kept["body"] = {n.name: _ranges(n, arrays) for n in node.operation.body}
     return container.encoded(kept, arrays)
 
 
@@ -249,25 +251,25 @@ def _check_ports(graph: Graph, manifest: Manifest) -> None:
             raise ValueError(f"manifest: its {what} have other shapes than those of the graph")
 
 
-def _checked(node: Node, ranges: Any) -> dict[str, Any]:
-    """The attributes of a node of the calibrated graph."""
-    shape = (node.size,) if node.op in ("input", "loop") else ()
-    body = {"body": lambda value: value} if node.op == "loop" else {}
+def _checked(node: Node, ranges: Any) -> Range:
+    """The range of a node of the calibrated graph."""
+    shape = (node.size,) if isinstance(node.operation, Input | Loop) else ()
+    body = {"body": lambda value: value} if isinstance(node.operation, Loop) else {}
     try:
         found = schema.record({**_RANGE, **body})(ranges)
     except ValueError as error:
         raise CorruptData(f"the program has no range for {node.name}: {error}") from None
     numbers: dict[str, Any] = {k: found[k] for k in _NUMBERS}
-    if node.op == "input":
+    if isinstance(node.operation, Input):
         numbers = {k: np.resize(v, shape) if v.shape == (1,) else v for k, v in numbers.items()}
     if any(v.shape != shape or np.abs(v).max() > _MOST[k] for k, v in numbers.items()):
         raise CorruptData(f"the program's range for {node.name} is none")
-    least = LEAST_WIDTH if node.op == "input" else 0.0
+    least = LEAST_WIDTH if isinstance(node.operation, Input) else 0.0
     if not np.all(numbers["high"] - numbers["low"] >= least):
         raise CorruptData(f"the program's range for {node.name} is empty")
     if not shape:
         numbers = {k: float(v) for k, v in numbers.items()}
-    return {**numbers, "largest": found["largest"], "proven": found["proven"]}
+    return Range(**numbers, largest=found["largest"], proven=found["proven"])
 
 
 def _array(value: Any) -> Array:

@@ -12,9 +12,13 @@ import numpy as np
 from jali import device as devices
 from jali._core.console import bytes_text, counted_text, seconds_text
 from jali.ckks.evaluator import Evaluator
+from jali.compiler.ciphertexts import expected_bits, peak_bytes, settled
 from jali.compiler.cost.keys import key_sizes, relative_time
 from jali.compiler.frontends.answers import Kept, kept_text
+from jali.compiler.ir.folded_ops import Bootstrap, approximation_of
 from jali.compiler.ir.graph import Node
+from jali.compiler.ir.operation import Input
+from jali.compiler.layout.lowered_ops import terms_of
 from jali.compiler.planning.dry_run import Trial
 from jali.compiler.program.captured_runs import Recording, lies, records
 from jali.compiler.progress import Counted
@@ -223,7 +227,7 @@ class _Memory:
 
     def lap(self) -> int:
         """The bytes since the last call."""
-        peak, now = self._server._core.take_peak(), self._server.counters()["bytes_in_use"]
+        peak, now = peak_bytes(self._server), self._server.counters()["bytes_in_use"]
         taken = max(0, peak - max(now, self._before))
         self._before = now
         return taken
@@ -243,12 +247,12 @@ class _Watch:
 
     def __call__(self, node: Node, value: Encrypted) -> None:
         self.noise_bits[node.name] = min(
-            x._expected_bits for x in value
+            expected_bits(x) for x in value
         )  # it also computes what is put off
         self._synchronize()
         now = time.perf_counter()
         self.seconds[node.name] = now - self._last
-        self.array_bytes[node.name] = sum(x._settled().nbytes for x in value)
+        self.array_bytes[node.name] = sum(settled(x).nbytes for x in value)
         self.temporary_bytes[node.name] = self._memory.lap()
         self._last = time.perf_counter()
 
@@ -314,7 +318,7 @@ def summarised(
             kinds.get(node.name, ()),
         )
         for node in machine.graph
-        if node.op != "input"
+        if not isinstance(node.operation, Input)
     )
     share = 1.0
     once = max(0.0, once - least) + made
@@ -345,7 +349,11 @@ def summarised(
         reply_bytes=sum(len(x.ciphertext.to_bytes()) for array in outputs for x in array),
         precision_bits=precision_bits,
         bootstraps=sum(bootstraps_of(node) for node in machine.graph),
-        sparse_bootstraps=sum(bootstraps_of(n) for n in machine.graph if "slots" in n.attrs),
+        sparse_bootstraps=sum(
+            bootstraps_of(n)
+            for n in machine.graph
+            if isinstance(n.operation, Bootstrap) and n.operation.slots
+        ),
         bootstrap_seconds=share * sum(restoring.values()),
         bootstrap_key_bytes=sizes.bootstrap,
         bootstrap_matrix_bytes=restoring_bytes,
@@ -370,10 +378,10 @@ def _recorded_seconds(trial: Trial, manifest: Manifest) -> tuple[float, float]:
 
 def bootstraps_of(node: Node) -> int:
     """How often a node bootstraps: a pair counts once."""
-    if node.op != "bootstrap":
+    if not isinstance(node.operation, Bootstrap):
         return 0
-    count: int = node.attrs["layout"].ciphertexts
-    return -(-count // 2) if node.attrs["kind"] == "pair" else count
+    count: int = node.layout.ciphertexts
+    return -(-count // 2) if node.operation.kind == "pair" else count
 
 
 def _bootstraps(
@@ -389,22 +397,22 @@ def _bootstraps(
     known: dict[tuple[object, ...], tuple[float, int]] = {}
     server, due = trial.server, machine.params.bootstrap_level
     for node in machine.graph:
-        if node.op != "bootstrap":
+        if not isinstance(node.operation, Bootstrap):
             continue
-        count, level = node.attrs["layout"].ciphertexts, node.attrs["level"]
-        key = (node.attrs["kind"], count, level, node.attrs.get("slots"))
+        count, level = node.layout.ciphertexts, node.level
+        key = (node.operation.kind, count, level, node.operation.slots)
         if key not in known:
             source = trial.fresh(node, due)
             before, start = server.counters()["bytes_in_use"], time.perf_counter()
             for x in restored(server, node, source):  # makes the matrices
-                x._settled()
+                settled(x)
             del x
             server.synchronize()
             first = time.perf_counter() - start
             total += max(0, server.counters()["bytes_in_use"] - before)
             memory, start = _Memory(server), time.perf_counter()
             for x in restored(server, node, source):
-                x._settled()
+                settled(x)
             server.synchronize()
             known[key] = time.perf_counter() - start, memory.lap()
             once += max(0.0, first - known[key][0])
@@ -420,21 +428,21 @@ def _layer(
     held: int,
     kinds: tuple[Kind, ...],
 ) -> Layer:
-    attrs = node.attrs
-    radius, centre = float(np.mean(attrs["radius"])), float(np.mean(attrs["centre"]))
+    scaling, by = node.scaling, approximation_of(node)
+    radius, centre = float(np.mean(scaling.radius)), float(np.mean(scaling.centre))
     return Layer(
         name=node.name,
-        op=str(attrs["by"].name) if "by" in attrs else node.op,
-        level=attrs["level"],
+        op=node.op if by is None else by.name,
+        level=node.level,
         seconds=seconds,
         rotations=machine.rotations.get(node.name, 0),
-        diagonals=sum(term.count for term in attrs.get("terms", ())),
+        diagonals=sum(term.count for term in terms_of(node)),
         diagonal_bytes=held,
         stored=kinds,
         noise=radius * 2.0**-noise_bits,
-        low=attrs["low"] * radius + centre,
-        high=attrs["high"] * radius + centre,
-        proven=attrs["proven"],
+        low=scaling.low * radius + centre,
+        high=scaling.high * radius + centre,
+        proven=scaling.proven,
     )
 
 

@@ -8,7 +8,9 @@ from jali.ckks import Params
 from jali.compiler.cost.costs import Costs
 from jali.compiler.cost.keys import key_sizes
 from jali.compiler.frontends.answers import Kept, kept_text
-from jali.compiler.ir.graph import Node
+from jali.compiler.ir.folded_ops import approximation_of
+from jali.compiler.layout.lowered_ops import terms_of
+from jali.compiler.planning.node_costs import cost_at_level
 from jali.compiler.program.report import bootstraps_of, kinds_text, stored_text
 from jali.compiler.runtime.interpreter import Machine
 from jali.program.demand import Demand
@@ -53,16 +55,16 @@ def report_text(machine: Machine, costs: Costs) -> str:
     ]
     total, extra, stored = 0, machine.extra, machine.stored
     for node in machine.graph:
-        cost = _cost(node, costs) + extra.get(node.name, 0)
+        cost = cost_at_level(costs, node) + extra.get(node.name, 0)
         total += cost
         rows.append(
             (
                 node.name,
-                str(node.attrs["by"].name) if "by" in node.attrs else node.op,
-                str(node.attrs["level"]),
+                by.name if (by := approximation_of(node)) is not None else node.op,
+                str(node.level),
                 f"{cost:,}",
                 str(machine.rotations.get(node.name, 0)),
-                str(sum(term.count for term in node.attrs.get("terms", ()))),
+                str(sum(term.count for term in terms_of(node))),
                 kinds_text(stored.get(node.name, ())),
                 str(bootstraps_of(node)),
             )
@@ -75,14 +77,6 @@ def report_text(machine: Machine, costs: Costs) -> str:
     more = sum(extra.values())
     for_them = f", of which {more:,} for matrices that are not resident" if more else ""
     return "\n".join(["after 'report'", *lines, f"  in all {total:,} {costs.unit}{for_them}"])
-
-
-def _cost(node: Node, costs: Costs) -> int:
-    level = node.attrs["level"]
-    if node.op == "bootstrap":
-        slots = node.attrs.get("slots", 0)
-        return int(costs.restored(node.attrs["layout"].ciphertexts, slots)[level])
-    return int(costs.of(node)[level])
 
 
 def program_text(

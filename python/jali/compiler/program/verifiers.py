@@ -17,22 +17,28 @@ from jali.ckks import Params
 from jali.compiler.cost.costs import Costs
 from jali.compiler.cost.elimination import NEVER
 from jali.compiler.ir import traced_ops
+from jali.compiler.ir.folded_ops import Affine, Approximated, Bootstrap, approximation_of
 from jali.compiler.ir.graph import Graph, Node
-from jali.compiler.ir.loop_graph import sizes_of
+from jali.compiler.ir.layouts import Gathered, Layout
+from jali.compiler.ir.loop_graph import Loop
+from jali.compiler.ir.operation import Input, Operation
+from jali.compiler.ir.products import Products
+from jali.compiler.ir.traced_ops import Function, Multiply, PowerSeries
 from jali.compiler.layout.choose_layouts import check_seen
-from jali.compiler.layout.layouts import Gathered, Layout
+from jali.compiler.layout.lowered_ops import LOWERED, Transform
 from jali.compiler.passes.amplify import largest_of
 from jali.compiler.passes.levels import taken
 from jali.compiler.planning import bootstrap_placement
+from jali.compiler.planning.node_costs import cost_of
 from jali.compiler.program.ports import client_layout
 from jali.errors import InternalError, InvalidArgument
 from jali.program.manifest import Manifest
 
 __all__ = ["GRAPHS", "verify_costs", "verify_graph", "verify_levels", "verify_manifest"]
 
-_FOLDED = frozenset({"input", "affine", "multiply", "products", "function", "polynomial", "loop"})
-_SCALED = frozenset({"input", "affine", "multiply", "products", "approximated", "loop"})
-_LOWERED = frozenset({"input", "transform", "multiply", "products", "approximated"})
+_SCALED = (Input, Affine, Multiply, Products, Approximated, Loop)
+_FOLDED = (*_SCALED, Function, PowerSeries)
+_BELOW_LEVELS = tuple(one for one in LOWERED if one is not Bootstrap)
 _BEYOND = 1 + 2.0**-9  # in its scale, a number is at most 1 and what approximations add
 
 Problems = Iterator[tuple[Node, str]]
@@ -53,15 +59,15 @@ def _bodies(rules: Callable[[Graph], Problems]) -> Callable[[Graph], Problems]:
     def every(graph: Graph) -> Problems:
         yield from rules(graph)
         for node in graph:
-            if node.op == "loop":
-                yield from every(node.attrs["body"])
+            if isinstance(node.operation, Loop):
+                yield from every(node.operation.body)
 
     return every
 
 
-def _known(graph: Graph, operations: frozenset[str]) -> Problems:
+def _known(graph: Graph, operations: tuple[type[Operation], ...]) -> Problems:
     for node in graph:
-        if node.op not in operations:
+        if not isinstance(node.operation, operations):
             yield node, f"is {node.op}, which this stage does not have"
 
 
@@ -73,44 +79,44 @@ def _traced(graph: Graph) -> Problems:
 
 
 def _folded(graph: Graph) -> Problems:
-    yield from _known(graph, _FOLDED | _SCALED)
+    yield from _known(graph, _FOLDED)
     for node in graph:
-        if node.op == "affine":
-            for name, single in zip(node.inputs, node.attrs["maps"], strict=True):
+        if isinstance(node.operation, Affine):
+            for name, single in zip(node.inputs, node.operation.maps, strict=True):
                 if single.shape != (node.size, graph[name].size):
                     yield (
                         node,
                         f"has a matrix of {single.shape} on the {graph[name].size} of {name}",
                     )
-            if np.shape(node.attrs["bias"]) != (node.size,):
+            if np.shape(node.operation.bias) != (node.size,):
                 yield node, "has a bias of another size"
-        elif node.op == "loop" and sum(sizes_of(node.attrs)) != node.size:
+        elif isinstance(node.operation, Loop) and sum(node.operation.sizes) != node.size:
             yield node, "has another size than the parts of its result"
 
 
 def _calibrated(graph: Graph) -> Problems:
     yield from _folded(graph)
     for node in graph:
-        numbers = [node.attrs.get(k) for k in ("low", "high", "mean", "square", "largest")]
-        if any(v is None or not np.all(np.isfinite(v)) for v in numbers):
+        known = node.facts.range
+        if known is None:
             yield node, "has no finite range"
-        elif np.any(node.attrs["low"] > node.attrs["high"]):
+            continue
+        numbers = (known.low, known.high, known.mean, known.square, known.largest)
+        if not all(np.all(np.isfinite(v)) for v in numbers):
+            yield node, "has no finite range"
+        elif np.any(known.low > known.high):
             yield node, "has an empty range"
 
 
 def _scales(graph: Graph) -> Problems:
     for node in graph:
         most = _BEYOND * (1.0 if graph.stage == "approximate" else largest_of(graph, node))
-        most *= node.attrs.get("added", 1)
-        if not np.all(np.asarray(node.attrs.get("radius", 0.0)) > 0):
+        scaling, by = node.facts.scaling, approximation_of(node)
+        if scaling is None or not np.all(np.asarray(scaling.radius) > 0):
             yield node, "has no scale"
-        elif max(-node.attrs["low"], node.attrs["high"]) > most:
-            yield node, f"leaves [-1, 1]: [{node.attrs['low']:g}, {node.attrs['high']:g}]"
-        if (
-            node.op == "approximated"
-            and node.attrs["by"].depth < 1
-            and not node.attrs["by"].constant
-        ):
+        elif max(-scaling.low, scaling.high) > most * scaling.added:
+            yield node, f"leaves [-1, 1]: [{scaling.low:g}, {scaling.high:g}]"
+        if by is not None and by.depth < 1 and not by.constant:
             yield node, "has a polynomial that takes no level"
 
 
@@ -127,7 +133,7 @@ def _slots(layout: Layout) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
 
 def _laid(graph: Graph) -> Problems:
     for node in graph:
-        layout = node.attrs.get("layout")
+        layout = node.facts.layout
         if layout is None:
             yield node, "has no layout"
         elif len(np.unique(_slots(layout))) != node.size:
@@ -139,30 +145,30 @@ def _laid(graph: Graph) -> Problems:
 
 
 def _layout(graph: Graph) -> Problems:
-    yield from _known(graph, _SCALED - {"loop"})
+    yield from _known(graph, tuple(one for one in _SCALED if one is not Loop))
     yield from _scales(graph)
     yield from _laid(graph)
 
 
 def _lower(graph: Graph) -> Problems:
-    yield from _known(graph, _LOWERED)
+    yield from _known(graph, _BELOW_LEVELS)
     yield from _scales(graph)
     yield from _laid(graph)
     for node in graph:
-        if node.op == "transform" and len(node.attrs["terms"]) != len(node.inputs):
+        if isinstance(node.operation, Transform) and len(node.operation.terms) != len(node.inputs):
             yield node, "has not a matrix for each of its inputs"
 
 
 def _levels(graph: Graph) -> Problems:
-    yield from _known(graph, _LOWERED | {"bootstrap"})
+    yield from _known(graph, LOWERED)
     yield from _laid(graph)
     for node in graph:
-        level = node.attrs.get("level")
+        level = node.facts.level
         if type(level) is not int or level < 0:
             yield node, "has no level"
             continue
-        for k, name in enumerate(node.inputs if node.op != "bootstrap" else ()):
-            if graph[name].attrs["level"] < level + taken(node, k):
+        for k, name in enumerate(node.inputs if not isinstance(node.operation, Bootstrap) else ()):
+            if graph[name].level < level + taken(node, k):
                 yield (
                     node,
                     f"takes {counted_text(taken(node, k), 'level')} of {name}, which has too few",
@@ -186,10 +192,8 @@ def verify_levels(graph: Graph, params: Params) -> None:
     """Raises InternalError unless the parameters have the levels of the graph, and do its
     bootstraps."""
     for node in graph:
-        if node.attrs["level"] > params.depth:
-            raise InternalError(
-                f"the parameters have no level {node.attrs['level']} of {node.name}"
-            )
+        if node.level > params.depth:
+            raise InternalError(f"the parameters have no level {node.level} of {node.name}")
     try:
         bootstrap_placement.verify(graph, params)
     except InvalidArgument as error:
@@ -199,8 +203,8 @@ def verify_levels(graph: Graph, params: Params) -> None:
 def verify_costs(graph: Graph, costs: Costs) -> None:
     """Raises InternalError unless every operation has a cost at its level."""
     for node in graph:
-        if node.op != "bootstrap" and costs.of(node)[node.attrs["level"]] >= NEVER:
-            raise InternalError(f"{node.name} cannot be computed at level {node.attrs['level']}")
+        if not isinstance(node.operation, Bootstrap) and cost_of(costs, node)[node.level] >= NEVER:
+            raise InternalError(f"{node.name} cannot be computed at level {node.level}")
 
 
 def verify_manifest(manifest: Manifest, graph: Graph) -> None:
@@ -209,5 +213,5 @@ def verify_manifest(manifest: Manifest, graph: Graph) -> None:
     ports += zip(manifest.outputs, (graph[name] for name in graph.outputs), strict=True)
     for port, node in ports:
         mine = port.name, port.layout, port.level
-        if mine != (node.name, client_layout(node.attrs["layout"]), node.attrs["level"]):
+        if mine != (node.name, client_layout(node.layout), node.level):
             raise InternalError(f"the client has {port.name} otherwise than the server")

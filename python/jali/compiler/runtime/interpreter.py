@@ -12,15 +12,20 @@ import numpy as np
 
 from jali import ckks
 from jali.ckks import EncryptedArray, Evaluator, Plaintext
+from jali.compiler.ciphertexts import settled, stack, take, with_precision, without_layout
 from jali.compiler.cost.costs import Costs
-from jali.compiler.ir.graph import Array, Graph, Node, peak
+from jali.compiler.ir.folded_ops import Approximated, Approximation, Bootstrap
+from jali.compiler.ir.graph import Graph, Node, peak
 from jali.compiler.ir.loop_graph import is_whole
+from jali.compiler.ir.operation import Input
+from jali.compiler.ir.traced_ops import Multiply
 from jali.compiler.layout.choose_layouts import check_seen
+from jali.compiler.layout.lowered_ops import LoweredProducts, Transform, terms_of
 from jali.compiler.layout.terms import Term
 from jali.compiler.passes.levels import taken
 from jali.compiler.runtime.matrices import FlatMatrices, Matrices, Numbers
 from jali.compiler.runtime.storage import Kind
-from jali.errors import InvalidArgument
+from jali.errors import InternalError, InvalidArgument
 
 __all__ = ["Encrypted", "Machine", "alike", "lowered_to", "restored"]
 
@@ -60,7 +65,7 @@ class Machine:
         self._biases: dict[tuple[int, int, int], Plaintext] = {}  # by the array, its level and row
         self._last: _Overlay | None = None
         for node in check_seen(graph):
-            if node.op in ("transform", "products"):
+            if isinstance(node.operation, Transform | LoweredProducts):
                 self._matrices.add(node)
         self._matrices.settle()
         self._open = _only_added(graph)
@@ -125,14 +130,15 @@ class Machine:
         evaluators of this one's engine. progress: as of Deployment.prepare."""
         self._matrices.prepare(server, progress)
         for node in self.graph:
-            if node.op == "transform":
-                for term in node.attrs["terms"]:
+            transform = node.operation
+            if isinstance(transform, Transform):
+                for term in transform.terms:
                     for exponent in term.monomials(self.lanes):
                         server.explicit.prepare_monomial(exponent)
-                level = node.attrs["level"]
+                level = node.level
                 scale = self.params.level(level).scale
-                for to, bias in enumerate(node.attrs["bias"]):
-                    key = id(node.attrs["bias"]), level, to  # iterations of a loop share arrays
+                for to, bias in enumerate(transform.bias):
+                    key = id(transform.bias), level, to  # iterations of a loop share arrays
                     if key not in self._biases and bias.any():
                         slots = np.repeat(bias, self.lanes)
                         self._biases[key] = server.explicit.encode(slots, level, scale)
@@ -153,7 +159,7 @@ class Machine:
         last = {name: node.name for node in self.graph for name in node.inputs}
         for node in self.graph:
             sources = [values[name] for name in node.inputs]
-            found = next(given) if node.op == "input" else None
+            found = next(given) if isinstance(node.operation, Input) else None
             if instead is not None:
                 found = instead(node, sources) or found
             values[node.name] = self.node(server, node, sources) if found is None else found
@@ -179,19 +185,19 @@ class Machine:
         sum is, once.
         """
         if node.name in self._open and only is None:
-            start = node.attrs["level"] + taken(node)
+            start = node.level + taken(node)
             pairs = zip(*sources, strict=True)
             return tuple(
                 lowered_to(server, a, start) * lowered_to(server, b, start) for a, b in pairs
             )
-        which = list(range(node.attrs["layout"].ciphertexts)) if only is None else list(only)
-        if node.op == "bootstrap":
+        which = list(range(node.layout.ciphertexts)) if only is None else list(only)
+        if isinstance(node.operation, Bootstrap):
             return self.known(node, restored(server, node, sources[0]))
         if (copies := self._turned_copies(server, node, sources, which)) is not None:
             return self.known(node, copies)
         same = repeats(node, which)
         others = [c for c in which if same[c] == c]
-        groups = alike(node, others) if node.op == "transform" else [others]
+        groups = alike(node, others) if isinstance(node.operation, Transform) else [others]
         found: dict[int, EncryptedArray] = {}
         most = self._most(server)
         for group in groups:
@@ -206,12 +212,15 @@ class Machine:
     ) -> list[EncryptedArray] | None:
         """All ciphertexts of a node that are the rotations of one: twice as many with every step.
         None for other nodes."""
-        if node.op != "transform" or len(node.attrs["terms"]) > 1 or node.attrs["bias"].any():
+        transform = node.operation
+        if not isinstance(transform, Transform):
             return None
-        (term,), ((first, *_), *_) = node.attrs["terms"], sources
+        if len(transform.terms) > 1 or transform.bias.any():
+            return None
+        (term,), ((first, *_), *_) = transform.terms, sources
         if len(term.turned) < 2 or term.factor != 1 or list(which) != list(range(len(term.turned))):
             return None
-        found = [lowered_to(server, first, node.attrs["level"])]
+        found = [lowered_to(server, first, node.level)]
         while len(found) < len(term.turned):
             found += self._rotated(server, found, term.turned[len(found)])
         return found
@@ -251,23 +260,29 @@ class Machine:
     ) -> EncryptedArray:
         """Some ciphertexts of a node's result, which take the same work, as the vectors of one;
         without the bias."""
-        if node.op == "transform":
-            return self._sum(server, node, sources, part)
-        if node.op == "products":
-            return together(server, [self._products(server, node, sources, c) for c in part])
-        start = node.attrs["level"] + taken(node)
+        match node.operation:
+            case Transform():
+                return self._sum(server, node, sources, part)
+            case LoweredProducts():
+                return together(server, [self._products(server, node, sources, c) for c in part])
+        start = node.level + taken(node)
         level = {
             name: lowered_to(server, together(server, [source[c] for c in part]), start)
             for name, source in zip(node.inputs, sources, strict=True)
         }
         first, last = level[node.inputs[0]], level[node.inputs[-1]]
-        return first * last if node.op == "multiply" else _approximated(server, node, first)
+        match node.operation:
+            case Multiply():
+                return first * last
+            case Approximated(by=by):
+                return _approximated(server, by, first)
+        raise InternalError(f"{node.name} is {node.op}, which is not computed on ciphertexts")
 
     def _parts(
         self, server: Evaluator, node: Node, whole: EncryptedArray, part: Sequence[int]
     ) -> Iterable[EncryptedArray]:
         """The ciphertexts of a node, with the bias and with what is known of them."""
-        if node.op == "transform" and node.attrs["bias"][list(part)].any():
+        if isinstance(node.operation, Transform) and node.operation.bias[list(part)].any():
             each = zip(apart(server, whole, len(part)), part, strict=True)
             return self.known(node, [self._biased(server, node, x, c) for x, c in each])
         (known,) = self.known(node, [whole])
@@ -278,25 +293,24 @@ class Machine:
     ) -> Encrypted:
         """The ciphertexts of a node with what is known of its numbers and their noise. bits: their
         precision, instead of the claim's."""
-        most = peak(node)
-        if node.attrs.get("most"):  # slots between the numbers may hold more
-            most = max(most, node.attrs["most"])
+        most = max(peak(node), node.scaling.most or 0.0)  # slots between the numbers may hold more
         bits = self.claims.get(node.name) if bits is None else bits
         made: dict[int, EncryptedArray] = {}  # copies of one ciphertext stay one
         for x in found:
             if id(x) not in made:
-                y = x if bits is None else x._with_precision(bits)
-                made[id(x)] = y.with_magnitude(node.attrs["rms"], peak=most)
+                y = x if bits is None else with_precision(x, bits)
+                made[id(x)] = y.with_magnitude(node.scaling.rms, peak=most)
         return tuple(made[id(x)] for x in found)
 
     def _sum(
         self, server: Evaluator, node: Node, sources: Sequence[Encrypted], part: Sequence[int]
     ) -> EncryptedArray:
         """Some ciphertexts of the result of matrices, which are alike."""
+        transform = Transform.of(node)
         total: EncryptedArray | None = None
         # By the sums that follow overlays: products whose sum takes them once, and its bounds.
         behind: dict[tuple[object, ...], tuple[EncryptedArray, list[float]]] = {}
-        for k, (term, source) in enumerate(zip(node.attrs["terms"], sources, strict=True)):
+        for k, (term, source) in enumerate(zip(transform.terms, sources, strict=True)):
             y = self._term(server, node, k, term, source, part)
             if y is not None and term.turns:
                 bounds = self._bounds(node, term, node.inputs[k], part)
@@ -307,7 +321,7 @@ class Machine:
                 behind[term.behind] = y, bounds
             elif y is not None:
                 total = y if total is None else total + y
-        for term in node.attrs["terms"]:
+        for term in transform.terms:
             if term.behind in behind:
                 y = self._summed(server, term, *behind.pop(term.behind))
                 total = y if total is None else total + y
@@ -318,32 +332,33 @@ class Machine:
     def _biased(
         self, server: Evaluator, node: Node, total: EncryptedArray, to: int
     ) -> EncryptedArray:
-        if not node.attrs["bias"][to].any():
+        bias = Transform.of(node).bias
+        if not bias[to].any():
             return total
-        encoded = self._biases.get((id(node.attrs["bias"]), node.attrs["level"], to))
+        encoded = self._biases.get((id(bias), node.level, to))
         if encoded is None:
-            bias: Array = np.repeat(node.attrs["bias"][to], self.lanes)
-            return total + bias
+            return total + np.repeat(bias[to], self.lanes)
         total = lowered_to(server, total, encoded.level)
-        return EncryptedArray(server, server.explicit.add_plain(total._settled(), encoded))
+        return EncryptedArray(server, server.explicit.add_plain(settled(total), encoded))
 
     def _products(
         self, server: Evaluator, node: Node, sources: Sequence[Encrypted], to: int
     ) -> EncryptedArray:
         """Ciphertext `to` of a sum of products of copies. It is relinearised and rescaled once. A
         trial run takes the first products alone."""
-        terms = node.attrs["terms"]
+        products = LoweredProducts.of(node)
+        terms = products.terms
         half, total = len(terms) // 2, None
-        for k in range(node.attrs.get("sampled", half)):
+        for k in range(half if products.sampled is None else products.sampled):
             pair = []
             for side, number in ((0, k), (1, half + k)):
                 x = self._term(server, node, number, terms[number], sources[side], [to], side)
                 assert x is not None
-                pair.append(lowered_to(server, x, node.attrs["level"] + 1))
+                pair.append(lowered_to(server, x, node.level + 1))
             product = pair[0] * pair[1]
             total = product if total is None else total + product
         assert total is not None
-        for step in node.attrs["sums"]:
+        for step in products.sums:
             total = _added(server, total, total.rotate(step * self.lanes), peak(node))
         return total
 
@@ -369,7 +384,7 @@ class Machine:
         source_peak = max(1.0, peak(self.graph[name]))
         bounds = self._bounds(node, term, name, part)
         y: EncryptedArray | None = None
-        level = node.attrs["level"] + (0 if term.is_free else 1)
+        level = node.level + (0 if term.is_free else 1)
         if term.factor is not None:
             y = self._combined(server, term, source, part, level, source_peak)
             y = _times(server, y, term.factor)
@@ -408,7 +423,7 @@ class Machine:
         for step in term.traced:
             y = _added(server, y, y.rotate(step * self.lanes), bounds[0])
         if term.turns:
-            y = EncryptedArray(server, server.explicit.twice_real(y._settled(), bounds[0]))
+            y = EncryptedArray(server, server.explicit.twice_real(settled(y), bounds[0]))
         for step, bound in zip(term.sums, bounds[1:], strict=True):
             y = _added(server, y, y.rotate(step * self.lanes), bound)
         return y
@@ -451,7 +466,7 @@ class Machine:
         """What the diagonals of a term take in the place of ciphertexts of its source, of which no
         number is larger than `peak`. The gates of a recurrent cell have matrices of the same state,
         one after the other, so that the last overlay is kept."""
-        level = node.attrs["level"] + 1
+        level = node.level + 1
         same = self._last
         if same is not None and same.serves(sources, level, term.turns, peak):
             return lowered_to(server, same.made, level)
@@ -489,12 +504,12 @@ def _times(server: Evaluator, x: EncryptedArray, factor: float) -> EncryptedArra
         return x * factor
     if factor == 1:
         return x
-    return EncryptedArray(server, server.explicit.multiply_integer(x._settled(), int(factor)))
+    return EncryptedArray(server, server.explicit.multiply_integer(settled(x), int(factor)))
 
 
 def _turned(server: Evaluator, x: EncryptedArray, step: int, exponent: int) -> EncryptedArray:
     """x rotated, times X^exponent."""
-    rotated = x.rotate(step)._settled()
+    rotated = settled(x.rotate(step))
     return EncryptedArray(server, server.explicit.multiply_monomial(rotated, exponent))
 
 
@@ -503,10 +518,12 @@ def _only_added(graph: Graph) -> set[str]:
     once."""
     found = set()
     for node in graph:
-        for name, term in zip(node.inputs, node.attrs.get("terms", ()), strict=False):
-            level = node.attrs["level"] + (0 if term.is_free else 1)
-            added = term.joined and not any(term.joined) and graph[name].op == "multiply"
-            if added and graph[name].attrs["level"] == level and name not in graph.outputs:
+        for name, term in zip(node.inputs, terms_of(node), strict=False):
+            level = node.level + (0 if term.is_free else 1)
+            added = (
+                term.joined and not any(term.joined) and isinstance(graph[name].operation, Multiply)
+            )
+            if added and graph[name].level == level and name not in graph.outputs:
                 found.add(name)
     return {name for name in found if len(graph.users(name)) == 1}
 
@@ -517,7 +534,7 @@ def alike(node: Node, which: Sequence[int]) -> list[list[int]]:
     found: dict[tuple[object, ...], list[int]] = {}
     for to in which:
         work: list[object] = []
-        for term in node.attrs["terms"]:
+        for term in Transform.of(node).terms:
             taken_ = len(term.taken(to)) if term.factor is not None else 0
             matrices = tuple(term.digests[to, from_] for from_ in term.columns(to))
             work += [taken_, matrices, term.bounds.get(to), term.turn(to)]
@@ -528,13 +545,14 @@ def alike(node: Node, which: Sequence[int]) -> list[list[int]]:
 def repeats(node: Node, which: Sequence[int]) -> dict[int, int]:
     """For each of these ciphertexts of a node, the first one that is the same: copies of an array,
     which something multiplies."""
-    if node.op != "transform":
+    transform = node.operation
+    if not isinstance(transform, Transform):
         return {c: c for c in which}
     first: dict[tuple[object, ...], int] = {}
     found = {}
     for to in which:
-        made: list[object] = [to] if node.attrs["bias"][to].any() else []
-        for term in node.attrs["terms"]:
+        made: list[object] = [to] if transform.bias[to].any() else []
+        for term in transform.terms:
             made.append((term.taken(to), term.turn(to)) if term.factor is not None else (to,))
         found[to] = first.setdefault(tuple(made), to)
     return found
@@ -545,40 +563,38 @@ def together(server: Evaluator, values: Sequence[EncryptedArray]) -> EncryptedAr
     computes with them at once."""
     if len(values) == 1:
         return values[0]
-    core, least = server._core, min(x.level for x in values)
-    level = [lowered_to(server, x, least)._settled() for x in values]
+    least = min(x.level for x in values)
+    level = [settled(lowered_to(server, x, least)) for x in values]
     try:
-        return EncryptedArray(server, core.stack(level))
+        return stack(server, level)
     except InvalidArgument:  # what is known of their slots differs
-        return EncryptedArray(server, core.stack([core.with_view(x, None, False) for x in level]))
+        return stack(server, [without_layout(server, x) for x in level])
 
 
 def apart(server: Evaluator, value: EncryptedArray, count: int) -> list[EncryptedArray]:
     """The inverse of ``together``."""
     if count == 1:
         return [value]
-    whole = value._settled()
+    whole = settled(value)
     each = whole.batch // count
-    return [
-        EncryptedArray(server, server._core.take(whole, list(range(k * each, (k + 1) * each))))
-        for k in range(count)
-    ]
+    return [take(server, whole, range(k * each, (k + 1) * each)) for k in range(count)]
 
 
 def _added(server: Evaluator, a: EncryptedArray, b: EncryptedArray, peak: float) -> EncryptedArray:
     """The sum of two arrays at one level, of which no number is larger than `peak`."""
-    return EncryptedArray(server, server.explicit.add(a._settled(), b._settled(), peak))
+    return EncryptedArray(server, server.explicit.add(settled(a), settled(b), peak))
 
 
 def restored(server: Evaluator, node: Node, source: Encrypted) -> Encrypted:
     """The ciphertexts of a node ``bootstrap``: two at a time, and a last one alone."""
-    target, least = node.attrs["level"], min(x.level for x in source)
+    target, least = node.level, min(x.level for x in source)
     level = [lowered_to(server, x, least) for x in source]
     found: list[EncryptedArray] = []
-    if node.attrs["kind"] == "pair":
+    bootstrap = Bootstrap.of(node)
+    if bootstrap.kind == "pair":
         for first, second in zip(level[::2], level[1::2], strict=False):
             found += server.bootstrap_pair(first, second, target)
-    slots = node.attrs.get("slots")
+    slots = bootstrap.slots
     # That they repeat is known from the node's layout, and checked when a program is loaded.
     known = slots is not None
     found += [
@@ -592,12 +608,11 @@ def lowered_to(server: Evaluator, x: EncryptedArray, level: int) -> EncryptedArr
     if x.level == level:
         return x
     scale = server.params.level(level).scale
-    return EncryptedArray(server, server.explicit.adjust(x._settled(), level, scale))
+    return EncryptedArray(server, server.explicit.adjust(settled(x), level, scale))
 
 
-def _approximated(server: Evaluator, node: Node, x: EncryptedArray) -> EncryptedArray:
-    by = node.attrs["by"].by
-    if isinstance(by, ckks.Polynomial):
-        return server.polynomial(x, by, within=(-1.0, 1.0))
-    result: EncryptedArray = by(x, within=(-1.0, 1.0))
+def _approximated(server: Evaluator, how: Approximation, x: EncryptedArray) -> EncryptedArray:
+    if isinstance(how.by, ckks.Polynomial):
+        return server.polynomial(x, how.by, within=(-1.0, 1.0))
+    result: EncryptedArray = how.by(x, within=(-1.0, 1.0))
     return result

@@ -19,6 +19,7 @@ from jali.ckks import Evaluator, LinearTransform
 from jali.compiler.cost.costs import Costs, counted
 from jali.compiler.cost.keys import integer_bytes
 from jali.compiler.ir.graph import Node
+from jali.compiler.layout.lowered_ops import LoweredProducts, terms_of
 from jali.compiler.layout.terms import Term
 from jali.compiler.passes.levels import taken
 from jali.compiler.runtime.storage import KINDS, Item, Kind, stored
@@ -120,12 +121,12 @@ class Matrices:
     def add(self, node: Node) -> None:
         """Plan the matrices of a transform, or those of the factors of products."""
         turned, encoded = 0, 0
-        layout = node.attrs["layout"]
+        layout = node.layout
         behind: set[tuple[object, ...]] = set()
-        for k, term in enumerate(node.attrs["terms"]):
+        for k, term in enumerate(terms_of(node)):
             # Factors of products stand before products; of a transform, some terms take a level and
             # others none.
-            level = node.attrs["level"] + taken(node, k)
+            level = node.level + taken(node, k)
             self._terms[node.name, k] = term, level
             for to in sorted({to for to, _ in term.diagonals}):
                 blocks = _blocks(term, level, to)
@@ -133,14 +134,14 @@ class Matrices:
                 for from_, plan in self._made(term, level, to, missing.values()):
                     key = term.digests[to, from_], level
                     self._known[key] = self._measured(node, level, plan)
-                    if node.op == "products":
+                    if isinstance(node.operation, LoweredProducts):
                         self.steps |= {(step, level) for step in plan.rotations}
                     encoded += plan.plaintext_bytes
                     self._hold(key, plan)
                 for _, key in blocks:
                     self._known[key].uses += 1
                     turned += self._known[key].rotations
-            if node.op == "products":
+            if isinstance(node.operation, LoweredProducts):
                 self.steps |= {(step * self._lanes, level - 1) for step in term.sums}
             turned += len(term.before) * len(term.diagonals) + term.moved
             turned += term.around * len(term.diagonals)
@@ -148,9 +149,10 @@ class Matrices:
                 turned += len(term.sums) * layout.ciphertexts
                 turned += term.around * len({to for to, _ in term.diagonals})
             behind |= {term.behind} - {()}
-        if node.op == "products":
-            self.steps |= {(step * self._lanes, level - 2) for step in node.attrs["sums"]}
-            turned += len(node.attrs["sums"])
+        if isinstance(node.operation, LoweredProducts):
+            sums = node.operation.sums
+            self.steps |= {(step * self._lanes, level - 2) for step in sums}
+            turned += len(sums)
         self.rotations[node.name] = turned
         self.encoded_bytes[node.name] = encoded
 

@@ -21,7 +21,7 @@ from functools import cached_property
 
 import numpy as np
 
-from jali.compiler.ir.graph import Shape
+from jali.compiler.ir.arrays import Shape
 from jali.compiler.ir.sparse import Indices
 
 __all__ = ["Gathered", "Layout", "Repeated", "Shared", "Skewed", "contents", "fitted", "skewed"]

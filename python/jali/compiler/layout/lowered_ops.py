@@ -1,0 +1,73 @@
+"""The operations of lowered graphs, between ciphertexts. Beside them a lowered graph has ``input``,
+``multiply``, ``approximated`` and, behind levels, ``bootstrap``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jali.compiler.ir.folded_ops import Approximated, Bootstrap, MatrixSum
+from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.operation import Input, Operation
+from jali.compiler.ir.products import MatrixProduct
+from jali.compiler.ir.traced_ops import Multiply
+from jali.compiler.layout.terms import Term
+
+__all__ = ["LOWERED", "LoweredProducts", "Transform", "conjugated", "terms_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Transform(MatrixSum):
+    """The sum of terms, one for each source, and a bias (ciphertexts, slots).
+
+    gains: for each source, by how much its noise grows, and whether the result holds a multiple of
+    it, number by number; see jali.compiler.noise.array_noise. shared: for each source, whether its
+    overlay is that of the transform before.
+    """
+
+    name = "transform"
+    terms: tuple[Term, ...]
+    gains: tuple[tuple[float, bool], ...]
+    shared: tuple[bool, ...]
+
+    def depth(self, k: int) -> int:
+        return 0 if self.terms[k].is_free else 1
+
+
+@dataclass(frozen=True, eq=False)
+class LoweredProducts(MatrixProduct):
+    """A product of encrypted matrices as a sum of products of copies.
+
+    terms: of all left factors, then of all right ones. sums: rotations, in slots of a lane, that
+    add the windows of the result. sampled: how many of the products are computed, in a dry run;
+    None for all.
+    """
+
+    terms: tuple[Term, ...]
+    sums: tuple[int, ...]
+    sampled: int | None = None
+
+
+#: The operations of lowered graphs. Each has a cost in planning.node_costs.COSTS and a rule for the
+#: noise of its inputs in noise.array_noise.GAINS; runtime.interpreter computes it.
+LOWERED: tuple[type[Operation], ...] = (
+    Input,
+    Transform,
+    Multiply,
+    LoweredProducts,
+    Approximated,
+    Bootstrap,
+)
+
+
+def terms_of(node: Node) -> Sequence[Term]:
+    """The terms of a node of a lowered graph; none for operations that have no matrices."""
+    operation = node.operation
+    return operation.terms if isinstance(operation, Transform | LoweredProducts) else ()
+
+
+def conjugated(graph: Graph) -> int:
+    """The highest level at which a graph with levels conjugates, behind overlays; -1 if it does
+    not."""
+    nodes = (node for node in graph if any(term.turns for term in terms_of(node)))
+    return max((node.level for node in nodes), default=-1)
