@@ -333,8 +333,7 @@ def test_views_in_bytes_are_checked(s: Small) -> None:
             core.with_view(whole, (axes, first, period), False)
 
 
-# --- any program
-# -------------------------------------------------------------------------------------
+# --- any program ---------------------------------------------------------------------------------
 
 SIDES = st.integers(1, 24)
 PROGRAM_SHAPES = st.lists(SIDES, min_size=1, max_size=3).filter(lambda s: math.prod(s) <= 1500)

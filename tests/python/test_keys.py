@@ -21,8 +21,7 @@ def other() -> ckks.Client:
     return ckks.Client(PARAMS)
 
 
-# --- identity
-# ---------------------------------------------------------------------------------------------------------
+# --- identity ------------------------------------------------------------------------------------
 
 
 def test_everything_of_a_client_has_its_name(client, other):
@@ -90,8 +89,7 @@ def test_another_client_decrypts_nothing(client, other):
         other.release(client.encrypt([0.5], level=2), policy=policy)
 
 
-# --- rotations
-# ----------------------------------------------------------------------------------------------------------
+# --- rotations -----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -208,8 +206,7 @@ def test_progress_of_ordinary_keys(client):
         client.evaluation_keys([1], progress=stop)
 
 
-# --- keys for functions
-# -------------------------------------------------------------------------------------------------
+# --- keys for functions --------------------------------------------------------------------------
 
 
 def test_keys_for_a_function_are_exactly_those_that_it_uses(client):

@@ -357,8 +357,7 @@ def test_files_that_are_no_models(tmp_path: Path) -> None:
                 trace(tmp_path / name, example)
 
 
-# --- recorded graphs
-# --------------------------------------------------------------------------------
+# --- recorded graphs -----------------------------------------------------------------------------
 
 
 def every_kind(rng: np.random.Generator) -> list[tuple[Graph, list[np.ndarray]]]:

@@ -101,8 +101,7 @@ def test_streamed_matrices_take_a_share_of_the_hosts_memory(
     assert stored([replace(matrix, integers=0)], 0, streams=True) == ["made"]
 
 
-# --- programs
-# -----------------------------------------------------------------------------------------
+# --- programs ------------------------------------------------------------------------------------
 
 
 def network(rng: np.random.Generator) -> Any:

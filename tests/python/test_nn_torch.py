@@ -68,8 +68,7 @@ def batch(draw: Any, *shape: int, positive: bool = False) -> Any:
     return x.abs() + 0.1 if positive else x
 
 
-# --- layers
-# -----------------------------------------------------------------------------------------
+# --- layers --------------------------------------------------------------------------------------
 
 
 @MANY
@@ -390,8 +389,7 @@ def test_a_module_that_is_a_recurrent_layer() -> None:
     assert len(loops) == 2 and all(name.startswith("lstm") for name in loops)
 
 
-# --- graphs
-# -----------------------------------------------------------------------------------------
+# --- graphs --------------------------------------------------------------------------------------
 
 
 def branching(_: Any, x: Any) -> Any:

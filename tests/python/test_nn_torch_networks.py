@@ -153,8 +153,7 @@ def test_the_example_compiles_a_network_in_five_lines() -> None:
     assert len(lines) < 10 and "decrypt(server(client.encrypt(" in lines[-1]
 
 
-# --- compiled
-# ---------------------------------------------------------------------------------------
+# --- compiled ------------------------------------------------------------------------------------
 
 
 def small_network() -> Any:
@@ -197,5 +196,4 @@ def test_examples_outside_of_the_calibration_and_too_few_of_them() -> None:
         jali.compile(network, x[:1], calibration=x[:, :, :11])
 
 
-# --- refusals
-# ---------------------------------------------------------------------------------------
+# --- refusals ------------------------------------------------------------------------------------

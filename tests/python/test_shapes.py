@@ -157,8 +157,7 @@ def test_complex_follows_the_data(one: World) -> None:
     assert one.client.decrypt(x * z, complex=False).dtype == np.float64
 
 
-# --- arrays that take several vectors
-# -----------------------------------------------------------------
+# --- arrays that take several vectors ------------------------------------------------------------
 
 
 @pytest.mark.parametrize("operation", [np.add, np.subtract, np.multiply])

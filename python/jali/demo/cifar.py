@@ -140,8 +140,7 @@ def _shortcut(x: Any, channels: int) -> Any:
     return layers.padded(x[:, ::2, ::2], ((added // 2, added // 2), (0, 0), (0, 0)), "constant")
 
 
-# --- weights
-# ----------------------------------------------------------------------------------------
+# --- weights -------------------------------------------------------------------------------------
 
 
 def shipped() -> Network:
@@ -244,8 +243,7 @@ def _check(network: Network) -> None:
         raise ValueError(f"{network.bias.shape} numbers are added to {len(network.linear)} scores")
 
 
-# --- images
-# -----------------------------------------------------------------------------------------
+# --- images --------------------------------------------------------------------------------------
 
 
 def normalised(images: npt.NDArray[np.generic]) -> Array:

@@ -24,8 +24,7 @@ def printed(name: str, table: str, row: str, column: str) -> float:
     return paper(name).tables[table].cell(row, column).value
 
 
-# --- E1: set IV of Strix
-# ----------------------------------------------------------------------------
+# --- E1: set IV of Strix -------------------------------------------------------------------------
 
 
 def test_e1_the_latency_of_set_iv_is_below_its_own_pipeline() -> None:
@@ -61,8 +60,7 @@ def test_e1_rates_leave_cycles_that_nothing_explains() -> None:
     assert found == pytest.approx([521, 504, 234], abs=1)
 
 
-# --- E2: latencies without the transforms' latency
-# ---------------------------------------------------
+# --- E2: latencies without the transforms' latency -----------------------------------------------
 
 
 def test_e2_latencies_leave_out_the_first_output_of_a_transform() -> None:
@@ -81,8 +79,7 @@ def test_e2_what_set_ii_has_left_for_all_fills() -> None:
     assert cycles - max(strix.stages(PUBLISHED, SETS["II"]).values()) == pytest.approx(54, abs=0.5)
 
 
-# --- E3: buses, channels, gigabytes
-# -------------------------------------------------------------------
+# --- E3: buses, channels, gigabytes --------------------------------------------------------------
 
 
 def test_e3_one_ciphertext_eats_more_than_the_key_bus_brings() -> None:
@@ -128,8 +125,7 @@ def test_e3_figure_8_and_table_v_want_different_key_words() -> None:
     assert strict.waits_s["key bus"] / strict.period_s == pytest.approx(0.67, abs=0.005)
 
 
-# --- E4: key switches of the matrix-vector accelerator
-# -----------------------------------------------
+# --- E4: key switches of the matrix-vector accelerator -------------------------------------------
 
 
 def test_e4_the_printed_rate_needs_twice_the_butterflies() -> None:
@@ -145,8 +141,7 @@ def test_e4_the_printed_rate_needs_twice_the_butterflies() -> None:
     assert rate / matvec.key_switch_rate(BC, ckks)["DRAM"] == pytest.approx(0.977, abs=0.001)
 
 
-# --- E5: other contradictions of Strix
-# ----------------------------------------------------------------
+# --- E5: other contradictions of Strix -----------------------------------------------------------
 
 
 def _transform(
@@ -252,8 +247,7 @@ def test_e5_the_sets_of_the_other_accelerators() -> None:
     assert not {"YKP, FPGA, II", "XHEC, FPGA, III"} & rows
 
 
-# --- E6: the matrix-vector accelerator
-# ----------------------------------------------------------------
+# --- E6: the matrix-vector accelerator -----------------------------------------------------------
 
 
 def test_e6_equations_count_other_transforms_than_the_algorithms() -> None:
@@ -322,8 +316,7 @@ def test_e6_sixty_four_threads_would_be_hardly_faster_than_one() -> None:
     assert times[0] / times[1] == pytest.approx(2.4, abs=0.05)
 
 
-# --- E7: security
-# --------------------------------------------------------------------------------------
+# --- E7: security --------------------------------------------------------------------------------
 
 
 def test_e7_set_i_is_below_128_bits() -> None:
