@@ -322,9 +322,8 @@ def _noise_bits(program: Program, inputs: tuple[Array, ...], found: Array) -> fl
     examples = [np.reshape(x, (-1, *port.shape)) for x, port in zip(inputs, ports, strict=True)]
     (want,) = expected(stages["simplify"], stages["approximate"], examples)
     (name,) = stages["levels"].outputs
-    noise = (found.reshape(len(want), -1) - want.reshape(len(want), -1)) / stages["levels"][
-        name
-    ].attrs["radius"]
+    off = found.reshape(len(want), -1) - want.reshape(len(want), -1)
+    noise = off / stages["levels"][name].scaling.radius
     return float(-np.log2(np.sqrt(np.nanmean(np.square(noise)))))
 
 

@@ -65,9 +65,8 @@ def calibrate(
     input_ranges: Sequence[tuple[Any, Any] | None] | None = None,
     exact: Mapping[str, Array] | None = None,
 ) -> Graph:
-    """The same graph; every node has the attributes low, high, mean and square (the mean of
-    squares), for each number of an input and for each array otherwise; largest, the largest modulus
-    seen; and proven, which says whether the range follows from those of the inputs alone.
+    """The same graph; every node has its range, for each number of an input or a loop, and for each
+    array otherwise.
 
     proven: whether only proofs count: no array leaves its range then, whatever numbers in their
         ranges the inputs have.

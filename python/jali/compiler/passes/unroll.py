@@ -41,18 +41,14 @@ def has_loops(graph: Graph) -> bool:
 
 
 def unrolled(graph: Graph) -> Graph:
-    """The same approximated graph without loops.
-
-    Their origin says: like, the name of the node of ``shortened`` that does the same;
-    alike, which nodes with the same value share, because they have to lie alike: a state of a loop,
-    or an element of a sequence; and step, the loop and the iteration of a copy.
-    """
+    """The same approximated graph without loops. The origin of its nodes says which node of
+    ``shortened`` does the same, which nodes have to lie alike, and the iteration of a copy."""
     return _Unrolling(graph, None).graph().needed() if has_loops(graph) else graph
 
 
 def shortened(graph: Graph) -> Graph:
     """The graph that ``unrolled`` would give if loops had two iterations at most. Layouts are
-    chosen for it. Their origin says, in times, for how many iterations a copy stands."""
+    chosen for it. The origin of a copy says for how many iterations it stands."""
     return _elements_late(_Unrolling(graph, _STEADY).graph()) if has_loops(graph) else graph
 
 
