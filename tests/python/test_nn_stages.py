@@ -216,3 +216,12 @@ def test_the_plan_is_drawn_and_priced(program: nn.Program) -> None:
     names = [layer.name for layer in summary.layers]
     assert {"sigmoid", "multiply"} <= set(names)
     assert program.plot() is not None
+
+
+def test_the_title_of_a_small_plan_is_not_cut_off() -> None:
+    pytest.importorskip("matplotlib")
+    examples = np.linspace(-1, 1, 60).reshape(20, 3)
+    program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
+    figure = program.plot()
+    title = figure._suptitle.get_window_extent()
+    assert figure.bbox.x0 <= title.x0 and title.x1 <= figure.bbox.x1
