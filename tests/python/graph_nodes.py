@@ -4,7 +4,7 @@ test does not name has a value that changes nothing."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from jali.compiler.ir.arrays import Shape
 from jali.compiler.ir.facts import Facts, Origin, Range, Scaling
 from jali.compiler.ir.folded_ops import Affine, Approximated, Bootstrap
-from jali.compiler.ir.graph import Node
+from jali.compiler.ir.graph import Graph, Node
 from jali.compiler.ir.operation import Operation
 from jali.compiler.ir.products import Products
 from jali.compiler.ir.sparse import SparseMap
@@ -20,7 +20,7 @@ from jali.compiler.ir.traced_ops import OPERATIONS, made
 from jali.compiler.layout.lowered_ops import LoweredProducts, Transform
 from jali.compiler.layout.terms import Term
 
-__all__ = ["changed", "made_by_name", "node_of"]
+__all__ = ["changed", "made_by_name", "node_of", "scaled"]
 
 _CLASSES: Mapping[str, type[Operation]] = {
     **OPERATIONS,
@@ -64,6 +64,11 @@ def node_of(
     node = Node(name, cls(**defaults.get(op, {}) | given), inputs, shape)
     node = node.with_facts(scaling=_SCALING)
     return changed(node, **{k: v for k, v in attrs.items() if k not in known})
+
+
+def scaled(graph: Graph) -> Graph:
+    """The graph as approximation leaves it: every array has a scale, here that of [-1, 1]."""
+    return replace(graph, nodes=tuple(node.with_facts(scaling=_SCALING) for node in graph))
 
 
 def changed(node: Node, **attrs: Any) -> Node:

@@ -4,6 +4,7 @@ compiler's."""
 from __future__ import annotations
 
 import numpy as np
+from graph_nodes import scaled
 
 from jali.compiler.cost.layout_weights import Weights
 from jali.compiler.ir.execute import execute
@@ -97,7 +98,7 @@ def slots_of(graph: Graph, inputs: list[np.ndarray]) -> dict[str, np.ndarray]:
 
 def check(graph: Graph, slots: int, lanes: int, rng: np.random.Generator) -> Graph:
     """Every number of every node, its copies and the emptiness of the other slots."""
-    folded = fold(graph)
+    folded = scaled(fold(graph))
     low = check_seen(lower(lay_out(folded, slots, WEIGHTS), WEIGHTS))
     inputs = [rng.uniform(-1, 1, (lanes, *node.shape)) for node in graph.inputs]
     flat = [x.reshape(lanes, -1) for x in inputs]

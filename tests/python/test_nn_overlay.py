@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from graph_nodes import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slot_interpreter import WEIGHTS, check, convolution
@@ -162,7 +163,7 @@ def counts(low: Graph) -> dict[str, list[int]]:
 def test_diagonals_of_a_small_residual_network(rng: np.random.Generator) -> None:
     """4, 8 and 16 channels; 1,024 slots hold 4 copies of the first stage's arrays, 8 of the
     second's and 16 of the third's."""
-    low = lower(lay_out(fold(residual(rng, 4, 8)), 1024, WEIGHTS), WEIGHTS)
+    low = lower(lay_out(scaled(fold(residual(rng, 4, 8))), 1024, WEIGHTS), WEIGHTS)
     found = counts(low)
     # Of 36 distances between channels and pixels in the first stage, 98 in the second and 225 in
     # the third:
@@ -177,7 +178,7 @@ def test_diagonals_of_a_small_residual_network(rng: np.random.Generator) -> None
 def test_diagonals_of_resnet_20(rng: np.random.Generator) -> None:
     """In 32,768 slots, of a ring of 65,536. Every diagonal was one of its own before overlays:
     4,535."""
-    low = lower(lay_out(fold(residual(rng, 16, 32)), 1 << 15, WEIGHTS), WEIGHTS)
+    low = lower(lay_out(scaled(fold(residual(rng, 16, 32))), 1 << 15, WEIGHTS), WEIGHTS)
     found = counts(low)
     assert found["0a"] == [36] and found["0 sum"] == [36, 0]
     assert found["4a"] == [49] and found["7a"] == [60]
@@ -232,7 +233,7 @@ def test_matrices_of_other_overlays_are_others(
 ) -> None:
     """A server keeps one matrix for equal hashes, so that equal numbers under different overlays
     need different ones."""
-    graph = fold(residual(rng, 4, 8))
+    graph = scaled(fold(residual(rng, 4, 8)))
 
     def terms() -> list[Term]:
         low = lower(lay_out(graph, 1024, WEIGHTS), WEIGHTS)

@@ -240,9 +240,9 @@ def test_tables_have_the_columns_of_the_model_in_its_order() -> None:
     for model in (LogisticRegression(), DecisionTreeClassifier(max_depth=2)):
         model.fit(x, y)
         moved = x[list(reversed(x.columns))]
-        with pytest.raises(jali.InvalidArgument, match=r"in another order: give table\[list\("):
+        with pytest.raises(jali.InvalidArgument, match=r"in another order, .* give table\[list\("):
             jali.compile(model, moved[:1], calibration=moved)
-        with pytest.raises(jali.InvalidArgument, match="other columns than the model was"):
+        with pytest.raises(jali.InvalidArgument, match="other columns than the model"):
             jali.compile(model, x[:1], calibration=x.rename(columns=str.upper))
         table = moved[list(model.feature_names_in_)]
         assert isinstance(table, pandas.DataFrame)

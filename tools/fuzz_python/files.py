@@ -25,8 +25,8 @@ import jali
 from fuzz_python.hostile import INTEGERS
 from fuzz_python.manifests import lying
 from jali import nn, tfhe
-from jali.compiler.ir.graph import Graph
-from jali.compiler.ir.traced_ops import made
+from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.traced_ops import OPERATIONS, made
 from jali.compiler.program import container
 from jali.nn import recorded, scalar
 from jali.tfhe import trees
@@ -256,35 +256,39 @@ def _some_trees(rng: np.random.Generator) -> trees.Program:
     return trees.compile(model)
 
 
+def _node(name: str, op: str, inputs: list[Node], arguments: dict[str, Any]) -> Node:
+    return made(name, OPERATIONS[op](**arguments), inputs)
+
+
 def _image_network(kernel: Any) -> Graph:
     """A convolution, a pool, a square and a sum."""
-    x = made("x", "input", [], {"shape": (2, 6, 6)})
+    x = _node("x", "input", [], {"shape": (2, 6, 6)})
     window = {"stride": (1, 1), "padding": ((1, 1), (1, 1))}
-    y = made(
+    y = _node(
         "y",
         "convolution",
         [x],
         {"weight": kernel, "bias": np.ones(3), "dilation": (1, 1), "groups": 1, **window},
     )
-    z = made("z", "average_pool", [y], {"kernel": (2, 2), "count_padding": False, **window})
-    s = made("s", "polynomial", [z], {"coefficients": (0.0, 0.5, 1.0)})
-    total = made("t", "sum", [s], {"axes": (1, 2), "factor": 0.1, "keepdims": False})
+    z = _node("z", "average_pool", [y], {"kernel": (2, 2), "count_padding": False, **window})
+    s = _node("s", "polynomial", [z], {"coefficients": (0.0, 0.5, 1.0)})
+    total = _node("t", "sum", [s], {"axes": (1, 2), "factor": 0.1, "keepdims": False})
     return Graph((x, y, z, s, total), ("t",))
 
 
 def _moving_network() -> Graph:
     """Every operation that moves numbers, a product of matrices and a function."""
-    x = made("x", "input", [], {"shape": (2, 3)})
-    y = made("y", "pad", [x], {"widths": ((1, 0), (0, 2))})
-    z = made("z", "slice", [y], {"start": (0, None), "stop": (None, 3), "step": (1, 1)})
-    t = made("t", "transpose", [x], {"axes": (1, 0)})
-    m = made("m", "matmul", [z, t], {})
-    f = made("f", "function", [m], {"function": "tanh"})
-    b = made("b", "broadcast", [x], {"shape": (3, 2, 3)})
-    r = made("r", "reshape", [b], {"shape": (9, 2)})
-    c = made("c", "concat", [r, f], {"axis": 0})
-    g = made("g", "combine", [c, c], {"weights": (1.0, -0.5)})
-    s = made("s", "scale", [g], {"factor": np.array(2.0), "offset": np.ones(2)})
+    x = _node("x", "input", [], {"shape": (2, 3)})
+    y = _node("y", "pad", [x], {"widths": ((1, 0), (0, 2))})
+    z = _node("z", "slice", [y], {"start": (0, None), "stop": (None, 3), "step": (1, 1)})
+    t = _node("t", "transpose", [x], {"axes": (1, 0)})
+    m = _node("m", "matmul", [z, t], {})
+    f = _node("f", "function", [m], {"function": "tanh"})
+    b = _node("b", "broadcast", [x], {"shape": (3, 2, 3)})
+    r = _node("r", "reshape", [b], {"shape": (9, 2)})
+    c = _node("c", "concat", [r, f], {"axis": 0})
+    g = _node("g", "combine", [c, c], {"weights": (1.0, -0.5)})
+    s = _node("s", "scale", [g], {"factor": np.array(2.0), "offset": np.ones(2)})
     return Graph((x, y, z, t, m, f, b, r, c, g, s), ("s", "f"))
 
 
