@@ -82,10 +82,9 @@ pip_install = CUDACXX=$$(tools/nvcc.sh if-needed $(BIN)/python $(NVCC_FOLDER)) \
 install: .venv/tools ## the package and what the demos need, into .venv
 	$(call pip_install,demo,JALI_BUILD_TESTS=OFF)
 
-# Eight files are compiled as one; `make check`, whose clang-tidy reads them one by one, compiles them so.
-UNITY = $(call share,ON,OFF)
+# Files are compiled one by one: clang-tidy reads them so, and ctest sees what a client takes from the libraries.
 build: .venv/tools ## the same with the C++ tests and the developers' tools
-	$(call pip_install,demo$(,)dev,JALI_BUILD_TESTS=ON JALI_WERROR=$(WERROR) JALI_UNITY=$(UNITY))
+	$(call pip_install,demo$(,)dev,JALI_BUILD_TESTS=ON JALI_WERROR=$(WERROR) JALI_UNITY=OFF)
 , := ,
 
 # --- checks --------------------------------------------------------------------------------------
@@ -139,7 +138,7 @@ SANITIZER_CXX = $(shell echo 'int main() {}' | clang++ -fsanitize=address,undefi
 # $(call sanitizing,FOLDER,SANITIZERS,CMAKE DEFINITIONS,TARGETS)
 define sanitizing
 cmake -S . -B $(1) -DCMAKE_CXX_COMPILER=$(SANITIZER_CXX) -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS="-O1 -g1" \
-  "-DJALI_SANITIZE=$(2)" -DJALI_BUILD_TESTS=ON -DJALI_UNITY=ON $(3) >/dev/null
+  "-DJALI_SANITIZE=$(2)" -DJALI_BUILD_TESTS=ON $(3) >/dev/null
 cmake --build $(1) --target $(4)
 endef
 # $(call programs,NAMES): ctest's choice of these test programs.
