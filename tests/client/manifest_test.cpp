@@ -249,14 +249,14 @@ TEST(Manifest, ThatIsSmallCannotAskForMuchWork) {
   EXPECT_THROW(manifest_from_bytes(to_bytes(m), kLimits), CorruptData);
 }
 
-// Whatever a manifest says, a number near the end of what decryption can give is beyond what the
-// output allows.
 TEST(Manifest, HasNamesOfColumnsForInputsAlone) {
   Manifest m = honest();
   m.outputs[1].columns = "a";
   EXPECT_THROW(check(m), CorruptData);
 }
 
+// Whatever a manifest says, a number near the end of what decryption can give is beyond what the
+// output allows.
 TEST(Manifest, CannotSwitchOffTheRangeCheckOfDecryption) {
   const ckks::Params& params = *objects().params;
   const double room = std::exp2(params.level(0).log_q - std::log2(params.scale(0)) - 1);
