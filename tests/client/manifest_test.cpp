@@ -60,7 +60,8 @@ TEST(Manifest, NamesOfColumnsComeBack) {
   EXPECT_NE(fingerprint(again), fingerprint(none));
   EXPECT_TRUE(again.is_like(none));
   // There is one way to write that there are none.
-  const auto payload = payload_of(to_bytes(none));
+  const wire::Bytes whole = to_bytes(none);
+  const auto payload = payload_of(whole);
   wire::Bytes longer(payload.begin(), payload.end());
   longer.resize(longer.size() + 8);
   EXPECT_THROW(manifest_from_bytes(with_payload(bytes, longer), kLimits), CorruptData);
