@@ -45,9 +45,9 @@ CLASSES = {
     "Batcher": "src/jali/ckks/batcher.h",
     "Bootstrapper": "src/jali/bootstrap/bootstrapper.h",
     "Packings": "src/jali/bootstrap/packings.h",
-    "LinearTransform": "src/jali/circuits/linear_transform.h",
-    "MatVec": "src/jali/circuits/matvec.h",
-    "SlotSum": "src/jali/circuits/slot_sum.h",
+    "LinearTransform": "src/jali/circuits/ckks/linear_transform.h",
+    "MatVec": "src/jali/circuits/ckks/matvec.h",
+    "SlotSum": "src/jali/circuits/ckks/slot_sum.h",
 }
 # These methods take nothing hostile. They return facts about an object, they make plans before any
 # ciphertext is read, or they take views in the engine's memory, which a prepared LinearTransform

@@ -46,12 +46,12 @@ OTHERS = {
     "src/jali/ckks/diagonal.cpp": {"out.message", "out.peak"},  # Diagonal
     "src/jali/ckks/encoder.cpp": {"out.message", "out.peak", "out.real"},  # Plaintext
     "src/jali/ckks/secret/decryptor.cpp": {"out.message", "out.peak"},  # Plaintext
-    "src/jali/circuits/block_transform.cpp": {
+    "src/jali/circuits/ckks/block_transform.cpp": {
         "out.message", "out.peak", "out.real", "out.principal", "row.message",
     },  # Diagonal, Rows
-    "src/jali/circuits/modular_reduction_apply.cpp": {"double_angle.peak"},  # Combination
-    "src/jali/circuits/polynomial_evaluate.cpp": {"sum.peak"},  # Combination
-    "src/jali/circuits/function.cpp": {".error", ".degree"},  # Wanted
+    "src/jali/circuits/ckks/modular_reduction_apply.cpp": {"double_angle.peak"},  # Combination
+    "src/jali/circuits/ckks/polynomial_evaluate.cpp": {"sum.peak"},  # Combination
+    "src/jali/circuits/ckks/function.cpp": {".error", ".degree"},  # Wanted
     "src/jali/client/manifest.cpp": {"manifest.inputs"},  # Manifest
     "src/jali/client/manifest_bytes.cpp": {"port.peak", "manifest.inputs"},  # Port, Manifest
     "src/jali/wire/ckks.cpp": {

@@ -1,5 +1,5 @@
 // Linear transforms, matrix-vector products, sums of slots, polynomials, functions.
-#include "jali/circuits/arrangement.h"
+#include "jali/circuits/ckks/arrangement.h"
 #include "run.h"
 
 namespace jali::fuzz {

@@ -15,7 +15,7 @@
 
 #include "arrays.h"
 #include "interrupts.h"
-#include "jali/circuits/arrays.h"
+#include "jali/circuits/ckks/arrays.h"
 #include "methods.h"
 #include "refusals.h"
 

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "binding.h"
-#include "jali/circuits/comparison.h"
-#include "jali/circuits/function.h"
-#include "jali/circuits/layout.h"
-#include "jali/circuits/shared.h"
+#include "jali/circuits/ckks/comparison.h"
+#include "jali/circuits/ckks/function.h"
+#include "jali/circuits/ckks/layout.h"
+#include "jali/circuits/common/shared.h"
 
 namespace jali::python {
 

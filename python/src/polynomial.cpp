@@ -19,7 +19,7 @@
 #include "circuits.h"
 #include "jali/approx/remez.h"
 #include "jali/approx/sampled.h"
-#include "jali/circuits/arrays.h"
+#include "jali/circuits/ckks/arrays.h"
 #include "methods.h"
 #include "refusals.h"
 

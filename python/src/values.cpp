@@ -18,7 +18,7 @@
 #include "files.h"
 #include "here.h"
 #include "interrupts.h"
-#include "jali/circuits/layout.h"
+#include "jali/circuits/ckks/layout.h"
 #include "jali/wire/ckks.h"
 #include "log.h"
 #include "refusals.h"

@@ -1,7 +1,7 @@
 // Parameters that are requested for a precision reach it and do not exceed it by much.
 #include <algorithm>
 
-#include "jali/circuits/modular_reduction.h"
+#include "jali/circuits/ckks/modular_reduction.h"
 #include "jali/params/bootstrap_request.h"
 #include "support.h"
 

@@ -1,6 +1,6 @@
 // Vectors that are brought from one layout into another keep their numbers, at the cost that was
 // told before.
-#include "jali/circuits/arrangement.h"
+#include "jali/circuits/ckks/arrangement.h"
 
 #include <bit>
 

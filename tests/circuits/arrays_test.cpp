@@ -1,5 +1,5 @@
 // Tests circuits on vectors whose length is known, and plans that several threads share.
-#include "jali/circuits/arrays.h"
+#include "jali/circuits/ckks/arrays.h"
 
 #include <atomic>
 #include <thread>

@@ -1,5 +1,5 @@
 // The largest singular value of a matrix of diagonals, against iterations on the dense matrix.
-#include "jali/circuits/block_norm.h"
+#include "jali/circuits/ckks/block_norm.h"
 
 #include <gtest/gtest.h>
 

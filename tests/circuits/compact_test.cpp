@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "../seeded.h"
-#include "jali/circuits/linear_transform.h"
-#include "jali/circuits/matvec.h"
+#include "jali/circuits/ckks/linear_transform.h"
+#include "jali/circuits/ckks/matvec.h"
 #include "support.h"
 
 namespace jali::circuits::testing {

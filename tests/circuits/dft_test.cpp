@@ -1,4 +1,4 @@
-#include "jali/circuits/dft.h"
+#include "jali/circuits/ckks/dft.h"
 
 #include <bit>
 #include <numbers>

@@ -1,11 +1,11 @@
-#include "jali/circuits/function.h"
+#include "jali/circuits/ckks/function.h"
 
 #include <functional>
 #include <numbers>
 
 #include "jali/approx/sampled.h"
-#include "jali/circuits/arrays.h"
-#include "jali/circuits/comparison.h"
+#include "jali/circuits/ckks/arrays.h"
+#include "jali/circuits/ckks/comparison.h"
 #include "support.h"
 
 namespace jali::circuits::testing {

@@ -1,4 +1,4 @@
-#include "jali/circuits/layout.h"
+#include "jali/circuits/ckks/layout.h"
 
 #include <gtest/gtest.h>
 

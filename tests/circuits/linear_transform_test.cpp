@@ -1,4 +1,4 @@
-#include "jali/circuits/linear_transform.h"
+#include "jali/circuits/ckks/linear_transform.h"
 
 #include "../seeded.h"
 #include "support.h"

@@ -1,4 +1,4 @@
-#include "jali/circuits/matvec.h"
+#include "jali/circuits/ckks/matvec.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "jali/circuits/modular_reduction.h"
+#include "jali/circuits/ckks/modular_reduction.h"
 
 #include <numbers>
 

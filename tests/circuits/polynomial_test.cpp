@@ -1,4 +1,4 @@
-#include "jali/circuits/polynomial.h"
+#include "jali/circuits/ckks/polynomial.h"
 
 #include <limits>
 #include <map>

@@ -1,6 +1,6 @@
 // Runs plans on plain numbers: for every split into baby and giant steps, the sum of rotated sums
 // is the sum over the diagonals.
-#include "jali/circuits/rotation_plan.h"
+#include "jali/circuits/common/rotation_plan.h"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // Roundings of diagonals that are independent, equal, or equal in most coefficients.
-#include "jali/circuits/roundings.h"
+#include "jali/circuits/ckks/roundings.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "jali/circuits/slot_sum.h"
+#include "jali/circuits/ckks/slot_sum.h"
 
 #include "jali/ckks/composed.h"
 #include "support.h"

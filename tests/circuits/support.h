@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "../ckks/fixture.h"
-#include "jali/circuits/rotation_plan.h"
+#include "jali/circuits/common/rotation_plan.h"
 #include "jali/ckks/bounds.h"
 #include "jali/ckks/secret/release.h"
 

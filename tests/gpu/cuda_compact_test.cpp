@@ -1,6 +1,6 @@
 // Compact plaintexts on the GPU: the CPU's bits, from integers in the GPU's memory and from the
 // host's, also in recorded programs.
-#include "jali/circuits/linear_transform.h"
+#include "jali/circuits/ckks/linear_transform.h"
 #include "support.h"
 
 namespace jali::testing {

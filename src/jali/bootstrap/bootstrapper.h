@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "jali/base/progress.h"
-#include "jali/circuits/dft.h"
-#include "jali/circuits/modular_reduction.h"
+#include "jali/circuits/ckks/dft.h"
+#include "jali/circuits/ckks/modular_reduction.h"
 
 namespace jali::bootstrap {
 

@@ -4,8 +4,8 @@
 
 #include <cstddef>
 
-#include "jali/circuits/dft.h"
-#include "jali/circuits/modular_reduction.h"
+#include "jali/circuits/ckks/dft.h"
+#include "jali/circuits/ckks/modular_reduction.h"
 
 namespace jali::bootstrap {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "jali/base/error.h"
-#include "jali/circuits/modular_reduction.h"
+#include "jali/circuits/ckks/modular_reduction.h"
 
 namespace jali::bootstrap {
 

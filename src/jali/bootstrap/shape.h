@@ -2,7 +2,7 @@
 // matrices.
 #pragma once
 
-#include "jali/circuits/dft.h"
+#include "jali/circuits/ckks/dft.h"
 
 namespace jali::bootstrap {
 

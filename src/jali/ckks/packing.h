@@ -23,7 +23,7 @@
 //
 // Estimate::peak is a bound on every slot. What a caller says of the numbers alone (within,
 // ArrayEvaluator::with_magnitude) says nothing of the other slots. It is taken only if rest_of() is
-// small enough (circuits/domain.h).
+// small enough (circuits/ckks/domain.h).
 #pragma once
 
 #include <complex>

@@ -36,7 +36,7 @@ struct Plaintext {
 /// for which this is not below the vector's length hold no number. window, stride and count are
 /// powers of two, and stride count is at most the number of slots. There is one form for each
 /// arrangement: if count is 1, stride is window, which is less than the number of slots; otherwise
-/// stride is more than window (circuits/matvec.h says what such windows are for).
+/// stride is more than window (circuits/ckks/matvec.h says what such windows are for).
 struct Tiling {
   std::uint32_t first =
       0;  // of a vector that takes several ciphertexts: the index of this one's first number
