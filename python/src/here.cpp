@@ -22,7 +22,12 @@ ckks::Ciphertext bring(const Server& server, const ckks::Ciphertext& x) {
 
 ckks::Plaintext bring(const Server& server, const ckks::Plaintext& x) {
   require_same(*server.params, *x.params, "the plaintext is");
-  return {x.params, server.ring->import(x.poly), x.level, x.scale, x.log_slots, x.message, x.peak,
+  return {{server.ring->import(x.poly), x.level},
+          x.params,
+          x.scale,
+          x.log_slots,
+          x.message,
+          x.peak,
           x.real};
 }
 
@@ -33,11 +38,8 @@ ckks::Diagonal bring(const Server& server, const ckks::Diagonal& x) {
 
 ckks::Extended bring(const Server& server, const ckks::Extended& x) {
   require_same(*server.params, *x.params, "the extended ciphertext is");
-  return {x.params,
-          x.key_id,
-          server.ring->import(x.c0),
-          server.ring->import(x.c1),
-          x.level,
+  return {{x.key_id, server.ring->import(x.c0), server.ring->import(x.c1), x.level},
+          x.params,
           x.scale,
           x.log_slots,
           x.estimate};
@@ -51,12 +53,16 @@ bool is_on_host(const ckks::Plaintext& x) { return x.poly.buffer().host_accessib
 ckks::Ciphertext host_copy(const ckks::Ciphertext& x) {
   std::vector<ring::Poly> parts;
   for (const auto& part : x.parts) parts.push_back(on_host(part));
-  return {x.params,    x.key_id,   std::move(parts), x.level,  x.scale,
-          x.log_slots, x.estimate, x.seed,           x.packing};
+  return {{x.key_id, std::move(parts), x.level, x.seed},
+          x.params,
+          x.scale,
+          x.log_slots,
+          x.estimate,
+          x.packing};
 }
 
 ckks::Plaintext host_copy(const ckks::Plaintext& x) {
-  return {x.params, on_host(x.poly), x.level, x.scale, x.log_slots, x.message, x.peak, x.real};
+  return {{on_host(x.poly), x.level}, x.params, x.scale, x.log_slots, x.message, x.peak, x.real};
 }
 
 }  // namespace jali::python

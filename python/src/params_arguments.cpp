@@ -25,11 +25,11 @@ std::vector<int> key_rotations(const ckks::Params& params, const Rotations& rota
   require<InvalidArgument>(name == nullptr || *name == "powers", [&] {
     return "rotations must be whole numbers of slots, or \"powers\", not \"" + *name + "\"";
   });
-  const auto kind = name != nullptr ? ckks::RotationKeys::powers
-                    : minimum       ? ckks::RotationKeys::minimum
-                                    : ckks::RotationKeys::each;
+  const auto kind = name != nullptr ? rlwe::RotationKeys::powers
+                    : minimum       ? rlwe::RotationKeys::minimum
+                                    : rlwe::RotationKeys::each;
   const std::vector<int> none;
-  return ckks::key_rotations(name != nullptr ? none : std::get<std::vector<int>>(rotations), kind,
+  return rlwe::key_rotations(name != nullptr ? none : std::get<std::vector<int>>(rotations), kind,
                              params.slots());
 }
 

@@ -253,14 +253,14 @@ TEST(MatVec, PlansOfThePaper) {
 // not, hoisted once or twice, with one output or several.
 TEST(MatVec, IsComposedOfTheKeysThatThereAre) {
   const auto params = make_params(kScheme);
-  World powers(kScheme, ckks::power_rotations(params->slots()));
+  World powers(kScheme, rlwe::power_rotations(params->slots()));
   for (const auto& [m, n] : {std::pair{20u, 30u}, {600u, 40u}, {7u, 700u}}) {
     for (const Hoisting hoisting : {Hoisting::single, Hoisting::twice}) {
       MatVecOptions options;
       options.bsgs.hoisting = hoisting;
       const Problem p = random_problem(powers.random, m, n);
       const MatVec plan(p.matrix, m, n, params, options);
-      World minimum(kScheme, ckks::composing_rotations(plan.rotations(), params->slots()));
+      World minimum(kScheme, rlwe::composing_rotations(plan.rotations(), params->slots()));
       for (World* world : {&powers, &minimum}) {
         MatVec product(p.matrix, m, n, params, options);
         EXPECT_FALSE(std::ranges::all_of(product.rotations(), [&](int r) {

@@ -42,7 +42,7 @@ TEST_P(SlotSums, MatchClearSums) {
 
 TEST_P(SlotSums, AreComposedOfTheKeysThatThereAre) {
   const auto params = make_params(GetParam());
-  World world(GetParam(), ckks::power_rotations(params->slots()));
+  World world(GetParam(), rlwe::power_rotations(params->slots()));
   const auto x = world.vector();
   const auto ciphertext = world.encrypt(x);
   for (const std::size_t count : {7u, 32u}) {

@@ -36,7 +36,7 @@ int weight(std::size_t x) {
 
 TEST(FewestRotations, OfPowersAreTheNonAdjacentForm) {
   for (const std::size_t slots : {2U, 8U, 64U, 512U}) {
-    const auto powers = ckks::power_rotations(slots);
+    const auto powers = rlwe::power_rotations(slots);
     const auto digits = static_cast<std::size_t>(std::countr_zero(slots));
     EXPECT_EQ(powers.size(), 2 * digits - 1);
     for (std::size_t x = 0; x < slots; ++x) {
@@ -80,11 +80,11 @@ TEST(RotationSteps, InvertTheElement) {
 }
 
 TEST(KeyRotations, AreThoseOfTheirKind) {
-  using ckks::RotationKeys;
+  using rlwe::RotationKeys;
   const std::array<int, 2> wanted = {3, 6};
-  EXPECT_EQ(ckks::key_rotations(wanted, RotationKeys::each, 16), (std::vector{3, 6}));
-  EXPECT_EQ(ckks::key_rotations(wanted, RotationKeys::minimum, 16), (std::vector{1, 2, 4}));
-  EXPECT_EQ(ckks::key_rotations({}, RotationKeys::powers, 16),
+  EXPECT_EQ(rlwe::key_rotations(wanted, RotationKeys::each, 16), (std::vector{3, 6}));
+  EXPECT_EQ(rlwe::key_rotations(wanted, RotationKeys::minimum, 16), (std::vector{1, 2, 4}));
+  EXPECT_EQ(rlwe::key_rotations({}, RotationKeys::powers, 16),
             (std::vector{1, -1, 2, -2, 4, -4, 8}));
 }
 
@@ -98,7 +98,7 @@ class Composed : public ::testing::TestWithParam<Scheme> {
 };
 
 TEST_P(Composed, EveryRotationByPowers) {
-  World w(GetParam(), ckks::power_rotations(512));
+  World w(GetParam(), rlwe::power_rotations(512));
   const auto v = w.vector();
   const auto x = w.encrypt(v);
   const auto& e = *w.evaluator;

@@ -1,6 +1,6 @@
 // An evaluator without keys finds out which keys a computation uses, and keys made for these serve
 // it.
-#include "jali/ckks/key_recorder.h"
+#include "jali/rlwe/key_recorder.h"
 
 #include <algorithm>
 #include <memory>

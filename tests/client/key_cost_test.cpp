@@ -8,8 +8,8 @@
 #include "jali/base/error.h"
 #include "jali/bootstrap/key_sets.h"
 #include "jali/bootstrap/secret/evaluation_keys.h"
-#include "jali/ckks/host_ring.h"
 #include "jali/client/secret/client.h"
+#include "jali/rlwe/host_ring.h"
 #include "support.h"
 
 namespace jali::client {
@@ -47,7 +47,7 @@ TEST(KeyCost, OfADemandWithoutBootstrapping) {
 
 TEST(KeyCost, OfBootstrappingIsThatOfThePlans) {
   const auto params = bootstrapping();
-  const auto ring = ckks::make_host_ring(*params);
+  const auto ring = rlwe::make_host_ring(*params);
   Demand demand;
   demand.noise_bits = {12};
   demand.rotations = {{3, 1}, {-70, 3}};

@@ -12,7 +12,7 @@
 #include "jali/base/error.h"
 #include "jali/bootstrap/key_parts.h"
 #include "jali/bootstrap/shape.h"
-#include "jali/ckks/key_rotations.h"
+#include "jali/rlwe/key_rotations.h"
 
 namespace jali::bootstrap {
 namespace {
@@ -202,8 +202,8 @@ KeyLevels key_levels(const ckks::ParamsPtr& params, std::span<const int> log_slo
                      std::span<const int> rotations, const KeyChoice& choice) {
   const ckks::Params& p = *params;
   const bool fewest = choice.fewest && !choice.memory;
-  const auto wanted = ckks::key_rotations(
-      rotations, fewest ? ckks::RotationKeys::minimum : ckks::RotationKeys::each, p.slots());
+  const auto wanted = rlwe::key_rotations(
+      rotations, fewest ? rlwe::RotationKeys::minimum : rlwe::RotationKeys::each, p.slots());
   KeySet set;
   if (choice.memory) {
     set = keys_within(key_sets(params, log_slots, wanted), *choice.memory);

@@ -203,7 +203,7 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
   if (!c.products.empty() && c.constant.imag() == 0) {
     out = impl.divided(std::move(out));
     const auto acc = impl.switcher.switch_combination(terms.view(), batch, level,
-                                                      impl.relinearisation_key(level));
+                                                      impl.bodies.relinearisation_key(level));
     out.parts = impl.switcher.reduce_pair(acc.c0, acc.c1, out.level);
     return out;
   }

@@ -97,12 +97,7 @@ Ciphertext Evaluator::multiply_integer(const Ciphertext& a, std::int64_t b) cons
   const double magnitude = std::fabs(static_cast<double>(b));
   out.estimate = impl_->noise.multiply_constant(out.estimate, magnitude, magnitude);
   impl_->require_range(out);
-  for (const auto& part : a.parts) {
-    Poly product = impl_->like(a);
-    impl_->ring->ops().mul_scalar(product.view(), part.view(),
-                                  ring::residues(*impl_->ring, part.primes(), b));
-    out.parts.push_back(std::move(product));
-  }
+  out.body() = impl_->bodies.multiply_integer(a, b);
   return out;
 }
 
@@ -112,11 +107,7 @@ Ciphertext Evaluator::Impl::turned(const Ciphertext& a, const Poly& monomial) co
   out.estimate.set_real(a.estimate, false);
   require_range(out);
   const Poly factor = ring->select(monomial, a.parts[0].primes());
-  for (const auto& part : a.parts) {
-    Poly product = like(a);
-    ring->ops().mul(product.view(), part.view(), factor.view());
-    out.parts.push_back(std::move(product));
-  }
+  out.body() = bodies.multiply_plain(a, factor);
   return out;
 }
 

@@ -151,8 +151,12 @@ Plaintext Encoder::encode(std::span<const double> values, std::size_t batch, int
 }
 
 std::vector<Complex> Encoder::decode(const Plaintext& plaintext) const {
-  return decode(Plaintext{plaintext.params, ring_->copy(plaintext.poly), plaintext.level,
-                          plaintext.scale, plaintext.log_slots, plaintext.message, plaintext.peak,
+  return decode(Plaintext{{ring_->copy(plaintext.poly), plaintext.level},
+                          plaintext.params,
+                          plaintext.scale,
+                          plaintext.log_slots,
+                          plaintext.message,
+                          plaintext.peak,
                           plaintext.real});
 }
 

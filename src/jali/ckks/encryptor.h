@@ -6,7 +6,7 @@
 
 #include "jali/ckks/types.h"
 #include "jali/random/secret_seed.h"
-#include "jali/rlwe/keys.h"
+#include "jali/rlwe/encryptor.h"
 
 namespace jali::ckks {
 
@@ -20,14 +20,9 @@ namespace jali::ckks {
 /// the numbers are.
 void check_declared(const Plaintext& plaintext, const params::Declared& declared);
 
-// seed: if it is empty, every encryption draws its randomness from the operating system and keeps
-// nothing of it. If it is given, encryptions are reproducible, which is for tests only: a forked
-// process then repeats the same randomness, and two messages that were encrypted with the same
-// randomness are readable by everybody (random::SeedSource).
-
-/// Encrypts under the public key: (v b + e0 + m, v a + e1). Throws InvalidArgument for numbers
-/// above the declared peak, and ParamsMismatch if the plaintext and the key have different
-/// parameters.
+/// Encrypts under the public key. rlwe/encryptor.h says how, and what `seed` means. Throws
+/// InvalidArgument for numbers above the declared peak, and ParamsMismatch if the plaintext and the
+/// key have different parameters.
 class PublicEncryptor {
  public:
   PublicEncryptor(std::shared_ptr<const rlwe::PublicKey> pk, std::shared_ptr<const ring::Ring> ring,
@@ -35,10 +30,7 @@ class PublicEncryptor {
   Ciphertext encrypt(const Plaintext& plaintext, const params::Declared& declared = {});
 
  private:
-  std::shared_ptr<const rlwe::PublicKey> pk_;
-  std::shared_ptr<const ring::Ring> ring_;
-  ring::Poly a_;
-  random::SeedSource seeds_;
+  rlwe::PublicEncryptor bodies_;
 };
 
 }  // namespace jali::ckks

@@ -22,7 +22,7 @@ Engine::Engine(ParamsPtr params, std::shared_ptr<const ring::Ring> ring)
       ring_(std::move(ring)),
       encoder_(params_, ring_),
       noise_(*params_),
-      switcher_(params_, ring_),
+      switcher_(std::make_shared<const rlwe::KeySwitcher>(params_, ring_)),
       // X^(N/2) is i in every slot, because zeta^(5^j N/2) = i.
       imaginary_unit_(power_of_x(*params_, *ring_, params_->n() / 2)) {}
 

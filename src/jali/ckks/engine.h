@@ -28,7 +28,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const std::shared_ptr<const ring::Ring>& ring() const { return ring_; }
   const Encoder& encoder() const { return encoder_; }
   const params::NoiseModel& noise() const { return noise_; }
-  const rlwe::KeySwitcher& switcher() const { return switcher_; }
+  const std::shared_ptr<const rlwe::KeySwitcher>& switcher() const { return switcher_; }
   /// X^(N/2), which is the imaginary unit in every slot, over all q primes in NTT form.
   const ring::Poly& imaginary_unit() const { return imaginary_unit_; }
   /// X^exponent, likewise, for an exponent below 2N; X^N is -1. It is made at its first use.
@@ -45,7 +45,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const std::shared_ptr<const ring::Ring> ring_;
   const Encoder encoder_;
   const params::NoiseModel noise_;
-  const rlwe::KeySwitcher switcher_;
+  const std::shared_ptr<const rlwe::KeySwitcher> switcher_;
   const ring::Poly imaginary_unit_;
   mutable ForkSafe<std::mutex> monomials_mutex_;
   mutable std::map<std::size_t, ring::Poly> monomials_;  // by their exponents

@@ -4,44 +4,30 @@
 
 #include <complex>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "jali/backend/rlwe_ops.h"
 #include "jali/ckks/engine.h"
-#include "jali/ckks/key_recorder.h"
 #include "jali/ckks/types.h"
-#include "jali/rlwe/keys.h"
+#include "jali/rlwe/evaluator.h"
 
 namespace jali::ckks {
 
-/// The ModUp of a ciphertext's key-switching digits, computed once and used by many rotations
-/// (hoisting; Halevi and Shoup 2018).
-struct Hoisted {
-  std::vector<PrimeIndex> primes;  // of every digit: the level's primes, then those of P
-  device::Buffer ext;  // digits x primes x batch x N
-  const Ciphertext* source = nullptr;  // must outlive this
-  backend::ConstView view() const { return {ext.data(), primes, source->batch()}; }
-};
+using rlwe::KeyRecorder;
+
+using Hoisted = rlwe::HoistedOf<Ciphertext>;
 
 /// A rotation times P that is not computed until Evaluator::rotated_sums uses it.
-struct Rotation {
-  const Ciphertext* source = nullptr;  // must outlive this, as its Hoisted must
-  backend::Rotated view;
+struct Rotation : rlwe::RotationOf<Ciphertext> {
   double scale = 1;
   Estimate estimate;  // without the factor P
 };
 
-/// A ciphertext over Q_level * P, before the division by P. A sum of many such rotations needs one
-/// division only (double hoisting; Bossuat et al. 2021).
-struct Extended {
+/// A ciphertext over Q_level * P, before the division by P.
+struct Extended : rlwe::Extended {
   ParamsPtr params;
-  rlwe::KeyId key_id;
-  ring::Poly c0, c1;  // over the level's primes, then P; they hold P times the ciphertext
-  int level = 0;
   double scale = 1;
   int log_slots = 0;
   Estimate estimate;  // in units without the factor P
@@ -61,8 +47,8 @@ struct Combination {
   std::vector<Product> products{};
   std::vector<Multiple> multiples{};
   std::complex<double> constant{};
-  double peak = params::kUnbounded;  // no number of the sum is larger, if the caller knows a
-                   // smaller bound than the terms'
+  /// No number of the sum is larger, if the caller knows a smaller bound than the terms'.
+  double peak = params::kUnbounded;
 };
 
 /// All operations are const and may be used from several threads. Two operands must have equal
@@ -72,9 +58,12 @@ struct Combination {
 /// secret key, DepthExhausted if no level is left, and KeyMissing without the key that they need.
 class Evaluator {
  public:
-  /// Called when a rotation is composed for the first time at a level, with its steps and the
-  /// number of its parts; from any thread.
-  using Composed = std::function<void(int steps, std::size_t parts)>;
+  // By these names circuits/common and rlwe/composed.h know the types of an evaluator.
+  using Ciphertext = ckks::Ciphertext;
+  using Hoisted = ckks::Hoisted;
+  using Rotation = ckks::Rotation;
+  using Extended = ckks::Extended;
+  using Composed = rlwe::Evaluator::Composed;
 
   /// The engine with the keys of a client. Evaluators of many clients may share an engine.
   Evaluator(std::shared_ptr<const Engine> engine, std::shared_ptr<const rlwe::EvaluationKeys> keys,
@@ -115,7 +104,7 @@ class Evaluator {
   bool has_galois(std::uint64_t element, int level = 0) const;
   bool has_relinearisation(int level = 0) const;
   /// Whether a rotation is possible at `level`, by its own key or composed of others
-  /// (ckks/composed.h).
+  /// (rlwe/composed.h).
   bool can_rotate(int steps, int level = 0) const;
   /// The fewest rotations that make up one by `steps` and have keys that serve `level`, as
   /// fewest_rotations finds them. They are kept, so that they are searched once. Throws KeyMissing

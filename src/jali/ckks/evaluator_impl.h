@@ -2,44 +2,18 @@
 #pragma once
 
 #include <cmath>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "jali/base/at_fork.h"
 #include "jali/base/error.h"
 #include "jali/ckks/engine.h"
 #include "jali/ckks/evaluator.h"
 #include "jali/ckks/range.h"
-#include "jali/rlwe/key_switch.h"
+#include "jali/rlwe/evaluator.h"
 
 namespace jali::ckks {
-
-/// rlwe::EncapsulationKeys with their uniform halves expanded from the seeds.
-struct Encapsulation {
-  ring::Poly sparse_b, sparse_a;  // over rlwe::sparse_key_primes
-  ring::Poly dense_b, dense_a;    // over all primes
-};
-
-Encapsulation expand_encapsulation(const ring::Ring& ring, const Params& params,
-                                   const rlwe::EncapsulationKeys& keys);
-
-/// The keys in the form that the engine reads. An evaluator for a part of some parameters shares
-/// those of the whole.
-struct ExpandedKeys {
-  rlwe::KeyId key_id;
-  std::optional<rlwe::ExpandedKey> relinearisation;
-  std::map<std::uint64_t, rlwe::ExpandedKey> galois;
-  std::vector<std::pair<int, const rlwe::ExpandedKey*>>
-      rotations;  // those of `galois`, by their steps
-  std::optional<Encapsulation> encapsulation;
-  std::shared_ptr<KeyRecorder> recorder;  // if there is one, `zeros` stands for every key
-  rlwe::ExpandedKey zeros;
-};
 
 struct Evaluator::Impl {
   std::shared_ptr<const Engine> engine;
@@ -48,44 +22,20 @@ struct Evaluator::Impl {
   const std::shared_ptr<const ring::Ring>& ring = engine->ring();
   const Encoder& encoder = engine->encoder();
   const params::NoiseModel& noise = engine->noise();
-  const rlwe::KeySwitcher& switcher = engine->switcher();
+  const rlwe::KeySwitcher& switcher = *engine->switcher();
   const ring::Poly& imaginary_unit = engine->imaginary_unit();
 
-  std::shared_ptr<const ExpandedKeys> keys;
+  /// What an operation does to the body of a ciphertext. This evaluator adds what it does to the
+  /// numbers: their scale, and what is known of their size and error.
+  const rlwe::Evaluator bodies;
   bool checks_range = true;
-  Composed composed;
-  mutable ForkSafe<std::mutex> compositions_mutex;
-  mutable std::map<std::pair<int, int>, std::vector<int>> compositions;  // by steps and level
 
-  Impl(std::shared_ptr<const Engine> e, std::shared_ptr<const ExpandedKeys> k, Composed c)
-      : engine(std::move(e)), keys(std::move(k)), composed(std::move(c)) {}
+  Impl(std::shared_ptr<const Engine> e, std::shared_ptr<const rlwe::ExpandedKeys> keys,
+       rlwe::Evaluator::Composed composed)
+      : engine(std::move(e)), bodies(engine->switcher(), std::move(keys), std::move(composed)) {}
 
   /// The product with such a polynomial of modulus 1 in every slot.
   Ciphertext turned(const Ciphertext& a, const ring::Poly& monomial) const;
-  /// See Evaluator::composition. Empty if there is none, or if nothing is to be rotated.
-  std::vector<int> composition(int steps, int level) const;
-  /// The key of an automorphism, or of relinearisation, at `level`. Throws KeyMissing if there is
-  /// none that serves it.
-  const rlwe::ExpandedKey& galois_key(std::uint64_t element, int level) const;
-  const rlwe::ExpandedKey& relinearisation_key(int level) const {
-    if (keys->recorder) {
-      keys->recorder->use_relinearisation(params->whole_level(level));
-      return keys->zeros;
-    }
-    require<KeyMissing>(keys->relinearisation.has_value(),
-                        "no relinearisation key: make the keys with relinearise=True");
-    require_serves(*keys->relinearisation, level);
-    return *keys->relinearisation;
-  }
-  bool serves(const rlwe::ExpandedKey& key, int level) const {
-    return key.level < 0 || params->whole_level(level) <= key.level;
-  }
-  void require_serves(const rlwe::ExpandedKey& key, int level) const {
-    require<KeyMissing>(serves(key, level), [&] {
-      return "a key was made for levels up to " + std::to_string(key.level) +
-             " and is needed at level " + std::to_string(level) + ": make it for that level";
-    });
-  }
 
   /// Throws unless the operand has these parameters and this key, and lies in this memory.
   void check(const Ciphertext& a) const;
@@ -95,10 +45,7 @@ struct Evaluator::Impl {
   void check_origin(const T& a) const {
     require<ParamsMismatch>(a.params == params || (a.params && a.params->hash() == params->hash()),
                             "the ciphertext and the evaluator belong to different parameters");
-    require<KeyMismatch>(rlwe::agree(a.key_id, keys->key_id),
-                         "the ciphertext and the evaluator's keys belong to different secret keys: "
-                         "make an evaluator for each client, with the evaluation keys of that "
-                         "client");
+    bodies.check_key(a.key_id);
   }
   void check_pair(int level_a, double scale_a, int level_b, double scale_b, std::size_t batch_a,
                   std::size_t batch_b, bool scales_matter) const;

@@ -25,8 +25,7 @@ Ciphertext Evaluator::rescale(const Ciphertext& a) const {
   out.estimate = impl_->noise.rescale(out.estimate, ratio);
   if (a.parts.size() == 3) out.estimate += impl_->noise.square_rounding();
   impl_->require_range(out);
-  out.parts = impl_->switcher.reduce_pair(a.parts[0], a.parts[1], a.level - 1);
-  if (a.parts.size() == 3) out.parts.push_back(impl_->switcher.reduce(a.parts[2], a.level - 1));
+  out.body() = impl_->bodies.rescale(a);
   return out;
 }
 
@@ -47,7 +46,7 @@ Ciphertext Evaluator::drop_to(const Ciphertext& a, int level) const {
   Ciphertext out = impl_->shell(a);
   out.level = level;
   impl_->require_range(out);
-  for (const auto& part : a.parts) out.parts.push_back(impl_->ring->select(part, to));
+  out.body() = impl_->bodies.select(a, level);
   return out;
 }
 
@@ -101,20 +100,7 @@ Ciphertext Evaluator::adjust(const Ciphertext& a, int level, double scale, doubl
   if (a.parts.size() == 3) out.estimate += impl_->noise.square_rounding();
   out.estimate += impl_->scale_mismatch(a.estimate, exact, scale);
   impl_->require_range(out);
-  const auto& primes = impl_->params->level(start).primes;
-  const auto residues = ring::residues(*impl_->ring, primes, factor);
-  const auto multiply = [&](const ring::Poly& x0, const ring::Poly& x1) {
-    const backend::Combination::Multiple term{x0.view(), x1.view(), residues};
-    std::vector<ring::Poly> d;
-    for (int i = 0; i < 2; ++i) d.push_back(impl_->ring->make(primes, a.batch()));
-    impl_->ring->engine().rlwe().combine(d[0].view(), d[1].view(), {}, {{}, {&term, 1}});
-    return d;
-  };
-  const auto pair = multiply(a.parts[0], a.parts[1]);
-  out.parts = impl_->switcher.reduce_pair(pair[0], pair[1], level);
-  for (std::size_t i = 2; i < a.parts.size(); ++i) {
-    out.parts.push_back(impl_->switcher.reduce(multiply(a.parts[i], a.parts[i])[0], level));
-  }
+  out.body() = impl_->bodies.multiply_divide(a, factor, start, level);
   return out;
 }
 

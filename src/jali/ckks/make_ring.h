@@ -1,27 +1,13 @@
-// Makes the engine of a device, and a ring over it.
+// The rings of rlwe/make_ring.h by the names of this scheme: what they need of the parameters is
+// RLWE's.
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <string>
-
-#include "jali/backend/config.h"
 #include "jali/params/ckks_params.h"
-#include "jali/ring/poly.h"
+#include "jali/rlwe/make_ring.h"
 
 namespace jali::ckks {
 
-/// The ring of the primes of `params`, with an engine on `device`. device: see
-/// backend::make_engine. threads >= 1 is the CPU engine's number of threads; checkpoint: see
-/// ring::Ring. variants: std::nullopt for what jali tune found on this machine (backend::resolve,
-/// which also tells what to warn a user of), or backend::Variants{} for the engine's defaults.
-/// Throws NoDevice if this build or machine lacks the device.
-std::shared_ptr<const ring::Ring> make_ring(
-    const Params& params, const std::string& device = "cpu", int threads = 1,
-    std::optional<backend::Variants> variants = std::nullopt, Checkpoint checkpoint = {});
-
-/// The ring for a dry run, whose engine computes nothing (backend/dry): results have the levels,
-/// scales and estimates that they would have on a device, and no numbers.
-std::shared_ptr<const ring::Ring> make_dry_ring(const Params& params, Checkpoint checkpoint = {});
+using rlwe::make_dry_ring;
+using rlwe::make_ring;
 
 }  // namespace jali::ckks

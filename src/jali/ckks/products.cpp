@@ -7,12 +7,6 @@
 
 namespace jali::ckks {
 
-namespace {
-
-using ring::Poly;
-
-}  // namespace
-
 Ciphertext Evaluator::multiply_plain(const Ciphertext& a, const Plaintext& b) const {
   impl_->check(a);
   impl_->check(b);
@@ -23,11 +17,7 @@ Ciphertext Evaluator::multiply_plain(const Ciphertext& a, const Plaintext& b) co
   out.log_slots = std::max(a.log_slots, b.log_slots);
   out.estimate = impl_->noise.multiply(impl_->known(a), a.scale, impl_->known(b), b.scale);
   impl_->require_range(out);
-  for (const auto& part : a.parts) {
-    Poly product = impl_->like(a);
-    impl_->ring->ops().mul(product.view(), part.view(), b.poly.view());
-    out.parts.push_back(std::move(product));
-  }
+  out.body() = impl_->bodies.multiply_plain(a, b.poly);
   return out;
 }
 
@@ -56,10 +46,7 @@ static Ciphertext product_shell(const Evaluator::Impl& impl, const Ciphertext& a
 
 Ciphertext Evaluator::multiply(const Ciphertext& a, const Ciphertext& b, double peak) const {
   Ciphertext out = product_shell(*impl_, a, b, peak);
-  for (int i = 0; i < 3; ++i) out.parts.push_back(impl_->like(a));
-  impl_->ring->engine().rlwe().tensor(out.parts[0].view(), out.parts[1].view(), out.parts[2].view(),
-                                      a.parts[0].view(), a.parts[1].view(), b.parts[0].view(),
-                                      b.parts[1].view());
+  out.body() = impl_->bodies.multiply(a, b);
   return out;
 }
 
@@ -71,9 +58,7 @@ Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
   Ciphertext out = impl_->shell(a);
   out.estimate = impl_->noise.relinearise(out.estimate, a.level);
   impl_->require_range(out);
-  const auto acc =
-      impl_->switcher.switch_key(a.parts[2], a.level, impl_->relinearisation_key(a.level));
-  out.parts = impl_->switcher.reduce_pair(acc.c0, acc.c1, a.level, &a.parts[0], &a.parts[1]);
+  out.body() = impl_->bodies.relinearise(a);
   return out;
 }
 
@@ -92,9 +77,7 @@ Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
   impl_->check(a);
   impl_->require_level(a.level, 1);
   Ciphertext out = impl_->divided(impl_->shell(a));
-  const auto acc = impl_->switcher.switch_add(a.parts[0], a.parts[1], a.parts[2], a.level,
-                                              impl_->relinearisation_key(a.level));
-  out.parts = impl_->switcher.reduce_pair(acc.c0, acc.c1, out.level);
+  out.body() = impl_->bodies.relinearise_rescale(a);
   return out;
 }
 
@@ -102,11 +85,7 @@ Ciphertext Evaluator::multiply_relinearise_rescale(const Ciphertext& a, const Ci
   Ciphertext out = product_shell(*impl_, a, b);
   impl_->require_level(a.level, 1);
   out = impl_->divided(std::move(out));
-  const backend::Combination::Product product{a.parts[0].view(), a.parts[1].view(),
-                                              b.parts[0].view(), b.parts[1].view()};
-  const auto acc = impl_->switcher.switch_combination({{&product, 1}}, a.batch(), a.level,
-                                                      impl_->relinearisation_key(a.level));
-  out.parts = impl_->switcher.reduce_pair(acc.c0, acc.c1, out.level);
+  out.body() = impl_->bodies.multiply_relinearise_rescale(a, b);
   return out;
 }
 
@@ -114,11 +93,11 @@ Ciphertext Evaluator::automorphism(const Ciphertext& a, std::uint64_t element) c
   impl_->check(a);
   require<InvalidArgument>(a.parts.size() == 2, "relinearise before an automorphism");
   if (element == 1) return copy(a);
-  const auto& key = impl_->galois_key(element, a.level);
+  impl_->bodies.galois_key(element, a.level);  // is missing before anything else is refused
   Ciphertext out = impl_->shell(a);
   out.estimate = impl_->noise.rotate(out.estimate, a.level, element);
   impl_->require_range(out);
-  out.parts = impl_->switcher.rotate(a.parts[0], a.parts[1], element, a.level, key);
+  out.body() = impl_->bodies.automorphism(a, element);
   return out;
 }
 

@@ -4,24 +4,19 @@
 #include <complex>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "jali/ckks/view.h"
 #include "jali/params/ckks_params.h"
 #include "jali/params/noise.h"
-#include "jali/random/prng.h"
-#include "jali/ring/poly.h"
-#include "jali/rlwe/key_id.h"
+#include "jali/rlwe/ciphertext.h"
 
 namespace jali::ckks {
 
 using params::Estimate;
 
 /// An encoded vector: the inverse embedding of the message, times `scale`, rounded to integers.
-struct Plaintext {
+struct Plaintext : rlwe::Plaintext {
   ParamsPtr params;
-  ring::Poly poly;    // NTT form over the primes of `level`, in memory that is wiped
-  int level = 0;
   double scale = 1;
   int log_slots = 0;  // if there are fewer slots than N/2, they repeat (sparse packing)
   double message = 1;  // root mean square of the slots; as secret as they are
@@ -66,20 +61,12 @@ struct Packing {
 };
 
 /// parts[0] + parts[1] s (+ parts[2] s^2) = scale * message + error, modulo the primes of `level`.
-struct Ciphertext {
+struct Ciphertext : rlwe::Ciphertext {
   ParamsPtr params;
-  rlwe::KeyId key_id;  // of the secret s
-  std::vector<ring::Poly> parts;  // 2, or 3 before relinearisation; NTT form
-  int level = 0;
   double scale = 1;
   int log_slots = 0;
   Estimate estimate;
-  /// A fresh encryption under the secret key keeps the seed of its uniform part, so that its bytes
-  /// are half as many. Every operation drops the seed.
-  std::optional<random::Seed> seed;
   Packing packing;
-
-  std::size_t batch() const { return parts.empty() ? 0 : parts[0].batch(); }
 };
 
 }  // namespace jali::ckks

@@ -165,14 +165,13 @@ ParamsPtr Params::with_depth(int depth) const {
     return "depth must be 0 to " + std::to_string(this->depth()) + ", not " + std::to_string(depth);
   });
   if (!bootstrap()) return nullptr;
-  if (whole_) return whole_->with_depth(depth);
+  if (&whole() != this) return whole().with_depth(depth);
   auto above = without_lost(*this, depth);
   const bool same_steps = !above.empty();
   if (!same_steps) above = part_levels(*this, depth);
   if (above.empty()) return nullptr;
 
   std::shared_ptr<Params> out(new Params(*this));
-  out->whole_ = shared_from_this();
   out->literal_.depth = depth;
   const std::size_t kept = static_cast<std::size_t>(depth) + 1;
   out->scales_.resize(kept);
@@ -188,7 +187,7 @@ ParamsPtr Params::with_depth(int depth) const {
     out->scales_.push_back(at);
   }
   if (!same_steps) fit_power_scales(*literal_.bootstrap, out->scales_);
-  out->replace_levels(kept, above, bytes.digest());
+  out->replace_levels(shared_from_this(), kept, above, bytes.digest());
   return out;
 }
 

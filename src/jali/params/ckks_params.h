@@ -85,12 +85,7 @@ class Params : public rlwe::Params, public std::enable_shared_from_this<Params> 
   /// depth is 0 to depth().
   std::shared_ptr<const Params> with_depth(int depth) const;
   /// The parameters from which with_depth made these, or these themselves.
-  const Params& whole() const { return whole_ ? *whole_ : *this; }
-  /// The level of whole() that has all primes of a level of these.
-  int whole_level(int level) const {
-    // A level above top() stays one that does not exist.
-    return level <= depth() || level > top() ? level : level + whole().depth() - depth();
-  }
+  const Params& whole() const { return static_cast<const Params&>(rlwe::Params::whole()); }
 
   /// The literal with every choice written in: log_n, word and dnum. create() makes the same
   /// parameters from it.
@@ -123,7 +118,6 @@ class Params : public rlwe::Params, public std::enable_shared_from_this<Params> 
   std::optional<PlanNumbers> plan_;
   std::vector<LevelScale> scales_;
   double drift_ = 0;
-  std::shared_ptr<const Params> whole_;
 };
 
 using ParamsPtr = std::shared_ptr<const Params>;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "jali/base/error.h"
 #include "jali/params/bootstrap.h"
@@ -97,8 +98,11 @@ void Params::append_level(const std::vector<PrimeIndex>& primes) {
   }
 }
 
-void Params::replace_levels(std::size_t first, std::span<const std::vector<PrimeIndex>> levels,
+void Params::replace_levels(std::shared_ptr<const Params> whole, std::size_t first,
+                            std::span<const std::vector<PrimeIndex>> levels,
                             const ParamsHash& hash) {
+  whole_ = std::move(whole);
+  replaced_ = static_cast<int>(first);
   levels_.resize(first);
   for (const auto& primes : levels) append_level(primes);
   hash_ = hash;

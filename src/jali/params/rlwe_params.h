@@ -109,15 +109,24 @@ class Params {
   std::size_t expanded_key_bytes(std::span<const int> rotations, bool conjugate,
                                  bool relinearise = true) const;
 
+  /// Parameters of the same primes with other levels from some level on are made from these. Their
+  /// keys are those of the parameters from which they were made: these, or themselves.
+  const Params& whole() const { return whole_ ? *whole_ : *this; }
+  /// The level of whole() that has all primes of a level of these. Keys count levels so.
+  int whole_level(int level) const {
+    // A level above top() stays one that does not exist.
+    return level < replaced_ || level > top() ? level : level + whole().top() - top();
+  }
+
   /// Identifies the parameters on every serialised object. The scheme computes it from everything
   /// that computation depends on.
   const ParamsHash& hash() const { return hash_; }
 
  protected:
-  /// Replaces the levels from `first` on and the hash. Parameters with fewer levels are made from
-  /// others in this way.
-  void replace_levels(std::size_t first, std::span<const std::vector<PrimeIndex>> levels,
-                      const ParamsHash& hash);
+  /// Makes these, a copy of `whole`, a part of it: replaces the levels from `first` on and the
+  /// hash. Counted from the top, each level of `whole` has all primes of the new one.
+  void replace_levels(std::shared_ptr<const Params> whole, std::size_t first,
+                      std::span<const std::vector<PrimeIndex>> levels, const ParamsHash& hash);
 
  private:
   void append_level(const std::vector<PrimeIndex>& primes);
@@ -135,6 +144,8 @@ class Params {
   std::vector<PrimeIndex> sparse_p_;
   double log_q_ = 0, log_p_ = 0;
   ParamsHash hash_{};
+  std::shared_ptr<const Params> whole_;  // null for parameters that are no part of others
+  int replaced_ = 0;  // the first level that whole() does not have
 };
 
 using ParamsPtr = std::shared_ptr<const Params>;

@@ -26,6 +26,9 @@ class KeySwitcher {
  public:
   KeySwitcher(ParamsPtr params, std::shared_ptr<const ring::Ring> ring);
 
+  const ParamsPtr& params() const { return params_; }
+  const std::shared_ptr<const ring::Ring>& ring() const { return ring_; }
+
   /// The primes of a level followed by P.
   std::span<const PrimeIndex> extended_primes(int level) const;
 

@@ -13,8 +13,8 @@
 
 #include "jali/base/error.h"
 #include "jali/base/wipe.h"
-#include "jali/ckks/host_ring.h"
 #include "jali/client/secret/client.h"
+#include "jali/rlwe/host_ring.h"
 #include "jali/rlwe/secret/key_generator.h"
 #include "jali/wire/secret/secret_key.h"
 
@@ -146,7 +146,7 @@ int jali_client_open(const uint8_t* manifest, size_t count, int min_security, ui
     auto made = std::make_unique<jali_client>();
     made->manifest = client::manifest_from_bytes(bytes_of(manifest, count), limits);
     made->program = client::fingerprint(made->manifest);
-    made->ring = ckks::make_host_ring(*made->manifest.params, static_cast<int>(threads));
+    made->ring = rlwe::make_host_ring(*made->manifest.params, static_cast<int>(threads));
     *out = made.release();
   });
 }

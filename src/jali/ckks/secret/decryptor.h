@@ -5,6 +5,7 @@
 
 #include "jali/ckks/types.h"
 #include "jali/ring/poly.h"
+#include "jali/rlwe/secret/decryptor.h"
 #include "jali/rlwe/secret/secret_key.h"
 
 namespace jali::ckks {
@@ -19,8 +20,7 @@ class Decryptor {
   Plaintext decrypt(const Ciphertext& ciphertext) const;
 
  private:
-  std::shared_ptr<const rlwe::SecretKey> sk_;
-  std::shared_ptr<const ring::Ring> ring_;
+  rlwe::Decryptor bodies_;
 };
 
 }  // namespace jali::ckks

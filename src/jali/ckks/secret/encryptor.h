@@ -8,13 +8,13 @@
 #include "jali/ckks/types.h"
 #include "jali/random/secret_seed.h"
 #include "jali/ring/poly.h"
+#include "jali/rlwe/secret/encryptor.h"
 #include "jali/rlwe/secret/secret_key.h"
 
 namespace jali::ckks {
 
-/// Encrypts under the secret key: (m + e - a s, a). The ciphertext takes half the bytes of one
-/// under the public key, because a seed stands for its uniform part a. ckks/encryptor.h says what
-/// `declared` and `seed` mean, and what it throws.
+/// Encrypts under the secret key, which rlwe/secret/encryptor.h describes. ckks/encryptor.h says
+/// what `declared` means, and what it throws.
 class SecretEncryptor {
  public:
   SecretEncryptor(std::shared_ptr<const rlwe::SecretKey> sk, std::shared_ptr<const ring::Ring> ring,
@@ -22,9 +22,7 @@ class SecretEncryptor {
   Ciphertext encrypt(const Plaintext& plaintext, const params::Declared& declared = {});
 
  private:
-  std::shared_ptr<const rlwe::SecretKey> sk_;
-  std::shared_ptr<const ring::Ring> ring_;
-  random::SeedSource seeds_;
+  rlwe::SecretEncryptor bodies_;
 };
 
 }  // namespace jali::ckks

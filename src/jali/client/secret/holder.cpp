@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "jali/base/error.h"
-#include "jali/ckks/host_ring.h"
+#include "jali/rlwe/host_ring.h"
 #include "jali/rlwe/secret/key_generator.h"
 
 namespace jali::client {
@@ -20,7 +20,7 @@ Holder hold(ckks::ParamsPtr params, std::shared_ptr<const ring::Ring> ring,
 }
 
 Holder make_holder(ckks::ParamsPtr params, int threads) {
-  const auto ring = ckks::make_host_ring(*params, threads);
+  const auto ring = rlwe::make_host_ring(*params, threads);
   auto key = std::make_shared<const rlwe::SecretKey>(rlwe::KeyGenerator(params, ring).secret_key());
   return hold(std::move(params), ring, std::move(key));
 }

@@ -5,24 +5,16 @@
 #include <vector>
 
 #include "jali/base/error.h"
+#include "jali/rlwe/encryptor.h"
 #include "jali/rlwe/key_demand.h"
 
 namespace jali::rlwe {
 
 namespace {
 
-// A fresh small polynomial in NTT form, in memory that is wiped.
-ring::Poly small_poly(const ring::Ring& ring, backend::Small kind, const random::SecretSeed& seed,
-                      std::uint64_t stream, std::span<const PrimeIndex> primes) {
-  ring::Poly out = ring.make_secret(primes, ring::Form::coeff);
-  ring.ops().sample_small(out.view(), kind, seed.bytes(), stream);
-  ring.to_ntt(out);
-  return out;
-}
-
 ring::Poly error_poly(const ring::Ring& ring, const random::SecretSeed& seed, std::uint64_t stream,
                       std::span<const PrimeIndex> primes) {
-  return small_poly(ring, backend::Small::error, seed, stream, primes);
+  return small_poly(ring, seed, stream, primes, 1, backend::Small::error);
 }
 
 // b = e - a s
@@ -46,8 +38,8 @@ SecretKey KeyGenerator::secret_key() {
   KeyId id;
   seeds_.fill_public(id.bytes);
   return SecretKey(
-      params_, small_poly(*ring_, backend::Small::ternary, seeds_.next(), 0, params_->all_primes()),
-      id);
+      params_,
+      small_poly(*ring_, seeds_.next(), 0, params_->all_primes(), 1, backend::Small::ternary), id);
 }
 
 PublicKey KeyGenerator::public_key(const SecretKey& sk) {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace jali::ckks {
+namespace jali::rlwe {
 
 /// The rotations by powers of two in both directions: 1, -1, 2, -2, .. slots / 2. With keys for
 /// these, every rotation takes at most (log2(slots) + 1) / 2 key switchings, by the non-adjacent
@@ -27,4 +27,4 @@ enum class RotationKeys : std::uint8_t { each, minimum, powers };
 std::vector<int> key_rotations(std::span<const int> rotations, RotationKeys kind,
                                std::size_t slots);
 
-}  // namespace jali::ckks
+}  // namespace jali::rlwe

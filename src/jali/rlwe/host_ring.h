@@ -5,10 +5,10 @@
 #include <memory>
 
 #include "jali/backend/config.h"
-#include "jali/params/ckks_params.h"
+#include "jali/params/rlwe_params.h"
 #include "jali/ring/poly.h"
 
-namespace jali::ckks {
+namespace jali::rlwe {
 
 /// What an engine has to know of the parameters.
 backend::Config engine_config(const Params& params);
@@ -17,4 +17,4 @@ backend::Config engine_config(const Params& params);
 std::shared_ptr<const ring::Ring> make_host_ring(const Params& params, int threads = 1,
                                                  Checkpoint checkpoint = {});
 
-}  // namespace jali::ckks
+}  // namespace jali::rlwe

@@ -1,12 +1,12 @@
-#include "jali/ckks/make_ring.h"
+#include "jali/rlwe/make_ring.h"
 
 #include <utility>
 
 #include "jali/backend/engines.h"
 #include "jali/backend/resolve.h"
-#include "jali/ckks/host_ring.h"
+#include "jali/rlwe/host_ring.h"
 
-namespace jali::ckks {
+namespace jali::rlwe {
 
 std::shared_ptr<const ring::Ring> make_ring(const Params& params, const std::string& device,
                                             int threads, std::optional<backend::Variants> variants,
@@ -29,4 +29,4 @@ std::shared_ptr<const ring::Ring> make_dry_ring(const Params& params, Checkpoint
                                             std::move(checkpoint));
 }
 
-}  // namespace jali::ckks
+}  // namespace jali::rlwe

@@ -8,7 +8,7 @@
 #include "jali/base/at_fork.h"
 #include "jali/rlwe/keys.h"
 
-namespace jali::ckks {
+namespace jali::rlwe {
 
 /// What an evaluator that has no keys writes down (Evaluator's constructor that takes one). May be
 /// used from several threads.
@@ -28,14 +28,14 @@ class KeyRecorder {
     demand_.encapsulation = true;
   }
   /// All that was used so far.
-  rlwe::KeyDemand demand() const {
+  KeyDemand demand() const {
     const std::lock_guard lock(mutex_);
     return demand_;
   }
 
  private:
-  rlwe::KeyDemand demand_;
+  KeyDemand demand_;
   mutable ForkSafe<std::mutex> mutex_;
 };
 
-}  // namespace jali::ckks
+}  // namespace jali::rlwe

@@ -1,10 +1,10 @@
-#include "jali/ckks/host_ring.h"
+#include "jali/rlwe/host_ring.h"
 
 #include <utility>
 
 #include "jali/backend/engines.h"
 
-namespace jali::ckks {
+namespace jali::rlwe {
 
 backend::Config engine_config(const Params& params) {
   backend::Config config;
@@ -22,4 +22,4 @@ std::shared_ptr<const ring::Ring> make_host_ring(const Params& params, int threa
                                             std::move(checkpoint));
 }
 
-}  // namespace jali::ckks
+}  // namespace jali::rlwe

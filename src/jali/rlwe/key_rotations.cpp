@@ -1,9 +1,9 @@
-#include "jali/ckks/key_rotations.h"
+#include "jali/rlwe/key_rotations.h"
 
 #include <cstdlib>
 #include <set>
 
-namespace jali::ckks {
+namespace jali::rlwe {
 
 std::vector<int> power_rotations(std::size_t slots) {
   std::vector<int> out;
@@ -44,4 +44,4 @@ std::vector<int> key_rotations(std::span<const int> rotations, RotationKeys kind
   return out;
 }
 
-}  // namespace jali::ckks
+}  // namespace jali::rlwe
