@@ -1,21 +1,20 @@
 #include "jali/ckks/batcher.h"
 
-#include <numeric>
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "jali/base/error.h"
-#include "jali/ring/blocks.h"
 
 namespace jali::ckks {
 
 namespace {
 
-Ciphertext shell(const Ciphertext& a) {
+/// What is known of a, with this body.
+Ciphertext with_body(rlwe::Ciphertext body, const Ciphertext& a) {
   Ciphertext out;
+  out.body() = std::move(body);
   out.params = a.params;
-  out.key_id = a.key_id;
-  out.level = a.level;
   out.scale = a.scale;
   out.log_slots = a.log_slots;
   out.estimate = a.estimate;
@@ -31,7 +30,9 @@ Packing alike(Packing a) {
   return a;
 }
 
-void check_alike(const Ciphertext& a, const Ciphertext& b, std::size_t index) {
+}  // namespace
+
+void require_alike(const Ciphertext& a, const Ciphertext& b, std::size_t index) {
   require<InvalidArgument>(
       a.params->hash() == b.params->hash() && a.level == b.level && a.scale == b.scale &&
           a.parts.size() == b.parts.size() && a.log_slots == b.log_slots &&
@@ -43,74 +44,47 @@ void check_alike(const Ciphertext& a, const Ciphertext& b, std::size_t index) {
       });
 }
 
-}  // namespace
+void restore(Ciphertext& result, const Ciphertext& input) {
+  result.packing.batched = input.packing.batched;  // a vector, or a batch of one
+}
 
 Ciphertext stack(const Evaluator& evaluator, std::span<const Ciphertext* const> inputs) {
   require<InvalidArgument>(!inputs.empty(), "stack needs at least one ciphertext");
-  const ring::Ring& ring = *evaluator.ring();
   const Ciphertext& first = *inputs[0];
   require<InvalidArgument>(!first.parts.empty(), "an empty ciphertext cannot be batched");
-  for (std::size_t i = 0; i < inputs.size(); ++i) check_alike(first, *inputs[i], i);
-  Ciphertext out = shell(first);
+  std::vector<const rlwe::Ciphertext*> bodies;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    require_alike(first, *inputs[i], i);
+    evaluator.check(*inputs[i]);
+    bodies.push_back(inputs[i]);
+  }
+  Ciphertext out = with_body(rlwe::stack(*evaluator.ring(), bodies), first);
   out.packing.batched = true;
   out.packing.view.reset();
   if (first.packing.view) out.packing.rest = params::kUnbounded;
   for (const Ciphertext* input : inputs) {
-    evaluator.check(*input);
-    out.key_id = rlwe::common_key(out.key_id, input->key_id);
     out.estimate.cover(input->estimate);
     out.packing.rest = std::max(out.packing.rest, input->packing.rest);
-  }
-  for (std::size_t part = 0; part < first.parts.size(); ++part) {
-    std::vector<const ring::Poly*> blocks;
-    for (const Ciphertext* input : inputs) blocks.push_back(&input->parts[part]);
-    out.parts.push_back(ring::stack(ring, blocks));
   }
   return out;
 }
 
 std::vector<Ciphertext> split(const Evaluator& evaluator, const Ciphertext& a,
                               std::span<const std::size_t> batches) {
-  const ring::Ring& ring = *evaluator.ring();
   require<InvalidArgument>(evaluator.is_here(a), "split takes a ciphertext of its own device");
-  require<InvalidArgument>(
-      std::accumulate(batches.begin(), batches.end(), std::size_t{0}) == a.batch(),
-      "the batches to split into must add up to the ciphertext's");
-  std::vector<Ciphertext> out(batches.size());
-  for (Ciphertext& one : out) one = shell(a);
-  for (const ring::Poly& from : a.parts) {
-    std::vector<ring::Poly> parts = ring::split(ring, from, batches);
-    for (std::size_t i = 0; i < parts.size(); ++i) out[i].parts.push_back(std::move(parts[i]));
+  std::vector<Ciphertext> out;
+  for (rlwe::Ciphertext& body : rlwe::split(*evaluator.ring(), a, batches)) {
+    out.push_back(with_body(std::move(body), a));
   }
   return out;
 }
 
 Batcher::Batcher(std::shared_ptr<const Evaluator> evaluator, Function function,
                  std::size_t max_batch, std::size_t memory, Smaller smaller)
-    : evaluator_(std::move(evaluator)),
-      function_(std::move(function)),
-      batching_(evaluator_->ring(), "this batcher", max_batch, memory, std::move(smaller)) {}
+    : batches_(std::move(evaluator), std::move(function), max_batch, memory, std::move(smaller)) {}
 
 std::vector<Ciphertext> Batcher::run(std::span<const Ciphertext* const> inputs) {
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    require<InvalidArgument>(inputs[i]->batch() == 1,
-                             "the ciphertexts to batch must have a batch of 1 each");
-    check_alike(*inputs[0], *inputs[i], i);
-    rlwe::common_key(inputs[0]->key_id, inputs[i]->key_id);
-  }
-  std::vector<Ciphertext> out;
-  batching_.run(inputs.size(), [&](std::size_t first, std::size_t count) {
-    const Ciphertext result = function_(stack(*evaluator_, inputs.subspan(first, count)));
-    require<InvalidArgument>(result.batch() == count,
-                             "a batched function must keep the batch of its operand");
-    const std::vector<std::size_t> ones(count, 1);
-    std::vector<Ciphertext> parts = split(*evaluator_, result, ones);
-    for (std::size_t i = 0; i < count; ++i) {
-      parts[i].packing.batched = inputs[first + i]->packing.batched;  // a vector, or a batch of one
-      out.push_back(std::move(parts[i]));
-    }
-  });
-  return out;
+  return batches_.run(inputs);
 }
 
 }  // namespace jali::ckks

@@ -2,13 +2,13 @@
 // (ring/batching.h).
 #pragma once
 
-#include <functional>
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "jali/ckks/evaluator.h"
-#include "jali/ring/batching.h"
+#include "jali/rlwe/batches.h"
 
 namespace jali::ckks {
 
@@ -21,13 +21,14 @@ Ciphertext stack(const Evaluator& evaluator, std::span<const Ciphertext* const> 
 std::vector<Ciphertext> split(const Evaluator& evaluator, const Ciphertext& a,
                               std::span<const std::size_t> batches);
 
-/// Chooses the batch by measuring. It tries 1, 2, 4, ... on the work itself, as long as there is
-/// memory and the time for one ciphertext falls.
+// What rlwe/batches.h asks for.
+void require_alike(const Ciphertext& a, const Ciphertext& b, std::size_t index);
+void restore(Ciphertext& result, const Ciphertext& input);
+
+/// The BatcherOf this scheme.
 class Batcher {
  public:
-  /// Takes a ciphertext of any batch, and returns one of the same batch, both on the evaluator's
-  /// device.
-  using Function = std::function<Ciphertext(const Ciphertext&)>;
+  using Function = rlwe::BatcherOf<Evaluator>::Function;
   using Point = ring::Batching::Point;
   using Smaller = ring::Batching::Smaller;
 
@@ -43,14 +44,12 @@ class Batcher {
   std::vector<Ciphertext> run(std::span<const Ciphertext* const> inputs);
 
   /// The batch in use, or 0 if nothing was measured yet.
-  std::size_t batch() const { return batching_.batch(); }
+  std::size_t batch() const { return batches_.batching().batch(); }
   /// The batches that were tried, and the time of each.
-  std::vector<Point> curve() const { return batching_.curve(); }
+  std::vector<Point> curve() const { return batches_.batching().curve(); }
 
  private:
-  const std::shared_ptr<const Evaluator> evaluator_;
-  const Function function_;
-  ring::Batching batching_;
+  rlwe::BatcherOf<Evaluator> batches_;
 };
 
 }  // namespace jali::ckks

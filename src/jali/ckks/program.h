@@ -2,18 +2,18 @@
 // the host.
 #pragma once
 
-#include <functional>
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "jali/ckks/evaluator.h"
-#include "jali/ring/recording.h"
+#include "jali/rlwe/recorded.h"
 
 namespace jali::ckks {
 
 /// From ciphertexts on the evaluator's device to ciphertexts there.
-using CiphertextFunction = std::function<std::vector<Ciphertext>(std::span<const Ciphertext>)>;
+using CiphertextFunction = rlwe::Recorded<Evaluator>::Function;
 
 /// A function whose operands have fixed shapes. On a GPU it is one graph with memory of its own: a
 /// run copies its inputs there, starts the graph, and copies the results out. On a CPU, a run calls
@@ -39,19 +39,15 @@ class Program {
   /// results are on the device. Throws InvalidArgument, naming what differs, and for a call from
   /// its own function. Threads take turns.
   std::vector<Ciphertext> run(std::span<const Ciphertext* const> inputs);
-  std::size_t arity() const { return inputs_->size(); }
+  std::size_t arity() const { return recorded_.examples().size(); }
   /// The bytes of device memory that it keeps, inputs included.
-  std::size_t bytes() const;
+  std::size_t bytes() const { return recorded_.bytes(); }
 
  private:
   void check(std::size_t index, const Ciphertext& input) const;
   void check_apart(std::span<const Ciphertext* const> inputs) const;
 
-  const std::shared_ptr<const Evaluator> evaluator_;
-  const CiphertextFunction function_;
-  const std::shared_ptr<std::vector<Ciphertext>> inputs_;  // the blocks that the recording reads
-  std::vector<Ciphertext> outputs_;  // and those that it writes
-  std::unique_ptr<ring::Recording> recording_;
+  rlwe::Recorded<Evaluator> recorded_;
 };
 
 }  // namespace jali::ckks
