@@ -2,15 +2,16 @@
 """Checks that every part of Jali looks only at the parts below it.
 
 Rooms: a file of src/jali/ROOM may include "jali/OTHER/..." only if OTHER is ROOM itself or has a
-smaller number in ROOMS. Rooms of equal number may not include each other.
+smaller number in ROOMS. Rooms of equal number may not include each other. A room may be a folder of
+a folder (circuits/common).
 Engines: the folders of backend/ may not include each other. Each may include backend/*.h. Only
 backend/NAME/ may include device/NAME/.
 Libraries: a room links, directly or through other rooms, every room that it includes. It may not
 link a room that it may not include.
 Tables: files in TABLES may include, directly or through other files, only the tables of operations
 (backend/NAME_ops.h) that TABLES gives them.
-Schemes: files of ring/, rlwe/, integers/, device/ and wire/ and params/rlwe_params.* may not name a
-scheme, unless the file's own name does (wire/ckks.cpp).
+Schemes: files of ring/, rlwe/, circuits/common/, integers/, device/ and wire/ and
+params/rlwe_params.* may not name a scheme, unless the file's own name does (wire/ckks.cpp).
 Secrets: code that touches a secret key lies in folders secret/ and in libraries jali_ROOM_secret.
 Only these, and api/jali.h with jali_api, may include and link them, so that a program that only
 evaluates contains none of it. Python: at the top level, modules of python/jali import only the
@@ -47,9 +48,10 @@ ROOMS = {
     "params": 4,
     "rlwe": 5,
     "lwe": 5,
+    "circuits/common": 6,
     "ckks": 6,
     "tfhe": 6,
-    "circuits": 7,
+    "circuits/ckks": 7,
     "integers": 7,
     "bootstrap": 8,
     "switching": 8,
@@ -58,7 +60,9 @@ ROOMS = {
     "api": 11,
 }
 # Rooms and files that serve every scheme and may name none.
-NEUTRAL = ("ring/", "rlwe/", "integers/", "device/", "wire/", "params/rlwe_params.")
+NEUTRAL = (
+    "ring/", "rlwe/", "circuits/common/", "integers/", "device/", "wire/", "params/rlwe_params.",
+)  # fmt: skip
 SCHEMES = re.compile("ckks|tfhe", re.IGNORECASE)
 # The header and the library that contain everything, also the code that touches secret keys.
 EVERYTHING = ("src/jali/api/jali.h", "api")
@@ -70,6 +74,7 @@ FOLDERS = {"backend": ("ref", "cpu", "cuda", "dry", "trace"), "device": ("cuda",
 TABLES = {
     "ring/": {"ring"},
     "rlwe/": {"ring", "rlwe"},
+    "circuits/common/": {"ring", "rlwe"},
     "backend/cpu/embedding.h": {"embedding"},
     "backend/cpu/kernels_": set(),
     "backend/cpu/ring.": {"ring"},
@@ -138,10 +143,12 @@ LINK_CALL = re.compile(r"target_link_libraries\s*\(\s*jali_(\w+)([^)]*)\)")
 
 def place(path: str) -> tuple[str, str]:
     """(room, folder) of a path "jali/..."; folder is "" for a file that is in no folder of FOLDERS,
-    or in the room's secret/."""
+    or in the room's secret/. A room may be a folder in a folder."""
     parts = path.split("/")
     if len(parts) == 2:
         return "api", ""  # jali/jali.h
+    if "/".join(parts[1:3]) in ROOMS:
+        return "/".join(parts[1:3]), ""
     inside = parts[1] in FOLDERS and len(parts) > 3 and parts[2] != "secret"
     folder = parts[2] if inside else ""
     return parts[1], folder
@@ -150,6 +157,8 @@ def place(path: str) -> tuple[str, str]:
 def target_place(name: str) -> tuple[str, str]:
     """(room, folder) of a CMake target name without its "jali_", e.g. backend_cpu."""
     room, _, rest = name.partition("_")
+    if f"{room}/{rest.removesuffix('_secret')}" in ROOMS:
+        return f"{room}/{rest.removesuffix('_secret')}", ""
     return (room, rest if rest in FOLDERS.get(room, ()) else "") if room in ROOMS else (name, "")
 
 
@@ -262,7 +271,10 @@ def check_links(root: Path, includes: dict[str, set[str]]) -> Iterator[str]:
     for room, used in sorted(includes.items()):
         if room in links:
             for missing in sorted(used - reach(room, {room})):
-                yield f"src/jali/{room}/CMakeLists.txt: includes {missing}/ without linking jali_{missing}"
+                yield (
+                    f"src/jali/{room.split('/')[0]}/CMakeLists.txt: {room} includes {missing}/ without "
+                    f"linking jali_{missing.replace('/', '_')}"
+                )
 
 
 def top_level_imports(tree: ast.Module) -> Iterator[tuple[int, str, int]]:

@@ -19,7 +19,7 @@ from drawing import DEEP, INK, QUIET, box, page, words
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = "docs/house.svg"
 TABLE_ROW = re.compile(
-    r"^\| (?P<number>\d+) \| `(?P<room>\w+)/` \| (?P<holds>.*?) \|$", re.MULTILINE
+    r"^\| (?P<number>\d+) \| `(?P<room>[\w/]+)/` \| (?P<holds>.*?) \|$", re.MULTILINE
 )
 
 WIDTH, LEFT, GAP, PAD = 900, 46, 10, 14

@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <random>
 #include <string>
 #include <utility>
 
 #include "jali/base/error.h"
 #include "jali/circuits/ckks/block_norm.h"
-#include "jali/circuits/ckks/block_sums.h"
 #include "jali/circuits/ckks/roundings.h"
-#include "jali/ckks/composed.h"
+#include "jali/circuits/common/baby_giant.h"
 #include "jali/ckks/range.h"
 #include "jali/params/noise.h"
 
@@ -22,33 +20,9 @@ using ckks::Ciphertext;
 using ckks::Extended;
 using ckks::Rotation;
 
-// The number of inner sums that one pass over the baby steps makes. It bounds their memory.
-constexpr std::size_t kTogether = 16;
-
 bool close(double a, double b) { return std::abs(a - b) <= std::ldexp(std::abs(b), -20); }
 
-template <class Served>
-void require_served(std::span<const int> needed, const char* what, Served served) {
-  std::string missing;
-  for (int r : needed)
-    if (!served(r)) missing += (missing.empty() ? "" : ", ") + std::to_string(r);
-  require<KeyMissing>(missing.empty(), [&] {
-    return std::string(what) + " needs keys for rotations " + missing +
-           ", which were not made: pass rotations() to evaluation_keys";
-  });
-}
-
 }  // namespace
-
-void require_rotations(const ckks::Evaluator& evaluator, std::span<const int> needed,
-                       const char* what, int level) {
-  require_served(needed, what, [&](int r) { return evaluator.can_rotate(r, level); });
-}
-
-void require_rotation_keys(const ckks::Evaluator& evaluator, std::span<const int> needed,
-                           const char* what, int level) {
-  require_served(needed, what, [&](int r) { return evaluator.has_rotation(r, level); });
-}
 
 Ciphertext bring_down(const ckks::Evaluator& evaluator, const Ciphertext& a, int level,
                       double scale, const char* what) {
@@ -322,142 +296,111 @@ void BlockTransform::prepare(const ckks::Encoder& encoder, ckks::Storage storage
   rows();
 }
 
-template <class Operand, class Use>
-void BlockTransform::for_inner_sums(const ckks::Evaluator& evaluator, std::size_t output,
-                                    const Babies<Operand>& babies, Use use) const {
-  const auto& giants = plan_.giants[output];
-  // A Rotation is computed again in every pass, so all giant steps share one pass.
-  const std::size_t stride = !resident()                         ? 1
-                             : std::is_same_v<Operand, Rotation> ? giants.size()
-                                                                 : kTogether;
-  for (std::size_t first = 0; first < giants.size(); first += stride) {
-    const std::size_t last = std::min(first + stride, giants.size());
-    use(inner_sums(evaluator, output, first, last, babies),
-        std::span(giants).subspan(first, last - first));
-  }
-}
+// --- what baby and giant steps ask of the diagonals ----------------------------------------------
 
-ckks::Ciphertext BlockTransform::zero(const ckks::Evaluator& evaluator, const Ciphertext& like,
-                                      bool rescale) const {
-  Ciphertext product = evaluator.multiply_scalar(like, 0.0, diagonal_scale_);
-  return rescale ? evaluator.rescale(product) : std::move(product);
-}
+class BlockTransform::Scheme {
+ public:
+  using Evaluator = ckks::Evaluator;
 
-std::vector<Ciphertext> BlockTransform::apply_twice(const ckks::Evaluator& evaluator,
-                                                    std::span<const Ciphertext* const> inputs,
-                                                    RowsOf rows, bool rescale) const {
-  const auto hoisted = [&](std::size_t i) {
-    const bool turns = std::ranges::any_of(plan_.babies[i], [](int r) { return r != 0; });
-    ckks::Hoisted out = turns ? evaluator.hoist(*inputs[i]) : ckks::Hoisted{};
-    out.source = inputs[i];
-    return out;
+  /// rows: what is known of the outputs' rows, in units of their numbers.
+  Scheme(const BlockTransform& transform, const Evaluator& evaluator, std::span<const Rows> rows)
+      : transform_(transform), evaluator_(evaluator), rows_(rows) {}
+
+  struct Weight {
+    const Diagonal* diagonal;
+    backend::ConstView residues;
+    backend::ConstView view() const { return residues; }
   };
-  // With one output and resident diagonals there is one pass only, so rotations need not be kept.
-  // Composed ones must be.
-  const auto rotations = plan_.rotations();
-  const bool direct =
-      std::ranges::all_of(rotations, [&](int r) { return evaluator.has_rotation(r, level_); });
-  if (resident() && plan_.giants.size() == 1 && direct) {
-    std::vector<ckks::Hoisted> kept;
-    Babies<Rotation> babies(inputs.size());
-    for (std::size_t i = 0; i < inputs.size(); ++i) kept.push_back(hoisted(i));
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      for (int r : plan_.babies[i]) babies[i].push_back(evaluator.rotation(kept[i], r));
+
+  class Weights {
+   public:
+    explicit Weights(const Scheme& scheme) : scheme_(scheme), primes_(scheme.weight_primes()) {}
+
+    void restart(std::size_t most) {
+      made_.clear();
+      made_.reserve(most);
+      used_ = 0;
     }
-    return turn_sums(evaluator, inputs, babies, rows, rescale);
-  }
-  // The lifted digits of one input at a time: they take more memory than its rotations, if it has
-  // few.
-  Babies<Extended> babies(inputs.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const ckks::Hoisted x = hoisted(i);
-    for (int r : plan_.babies[i]) babies[i].push_back(composed_rotate_extended(evaluator, x, r));
-  }
-  return turn_sums(evaluator, inputs, babies, rows, rescale);
-}
 
-template <class Operand>
-std::vector<Ciphertext> BlockTransform::turn_sums(const ckks::Evaluator& evaluator,
-                                                  std::span<const Ciphertext* const> inputs,
-                                                  const Babies<Operand>& babies, RowsOf rows,
-                                                  bool rescale) const {
-  std::vector<Ciphertext> outputs;
-  for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
-    std::optional<Extended> acc;
-    for_inner_sums(evaluator, o, babies,
-                   [&](std::vector<Extended> inner, std::span<const BsgsPlan::Giant> giants) {
-                     std::vector<const Extended*> turned;
-                     std::vector<int> steps;
-                     if (!acc) acc.emplace();
-                     for (std::size_t g = 0; g < giants.size(); ++g) {
-                       rows[o].narrow(inner[g].estimate);
-                       if (giants[g].rotation == 0 && acc->c0.empty()) {
-                         acc = std::move(inner[g]);
-                         continue;
-                       }
-                       turned.push_back(&inner[g]);
-                       steps.push_back(giants[g].rotation);
-                     }
-                     if (!turned.empty()) {
-                       composed_rotate_accumulate(evaluator, *acc, turned, steps);
-                     }
-                   });
-    if (acc) rows[o].finish(acc->estimate);
-    outputs.push_back(!acc      ? zero(evaluator, *inputs[0], rescale)
-                      : rescale ? evaluator.reduce_rescale(*acc)
-                                : evaluator.reduce(*acc));
-  }
-  return outputs;
-}
-
-std::vector<Ciphertext> BlockTransform::apply_single(const ckks::Evaluator& evaluator,
-                                                     std::span<const Ciphertext* const> inputs,
-                                                     RowsOf rows, bool rescale) const {
-  Babies<Ciphertext> babies(inputs.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    std::optional<ckks::Hoisted> hoisted;
-    for (int r : plan_.babies[i]) {
-      if (r == 0) {
-        babies[i].push_back(evaluator.copy(*inputs[i]));
-        continue;
+    Weight get(std::size_t output, std::size_t giant, std::size_t term) {
+      const BlockTransform& t = scheme_.transform_;
+      const ckks::Evaluator& evaluator = scheme_.evaluator_;
+      if (!t.prepared()) {
+        const BsgsPlan::Giant& step = t.plan_.giants[output][giant];
+        made_.push_back(t.encode(evaluator.encoder(), output, step.rotation, step.terms[term]));
       }
-      if (!hoisted) hoisted = evaluator.hoist(*inputs[i]);
-      babies[i].push_back(composed_rotate_hoisted(evaluator, *hoisted, r));
+      const Diagonal& d = t.prepared() ? t.encoded_[output][giant][term] : made_.back();
+      if (!d.poly.empty()) return {&d, d.poly.view()};
+      if (used_ == expanded_.size()) expanded_.push_back(evaluator.ring()->make_secret(primes_));
+      evaluator.encoder().expand(d.compact, expanded_[used_]);
+      return {&d, std::as_const(expanded_[used_++]).view()};
     }
-  }
-  const auto turned = [&](const Ciphertext& x, int rotation) {
-    return rotation == 0 ? evaluator.extend(x)
-                         : composed_rotate_extended(evaluator, evaluator.hoist(x), rotation);
+
+    template <class Sum, class Operand>
+    void add(Sum& sum, bool fresh, const Operand& x, const Weight& weight,
+             std::size_t output) const {
+      const BlockTransform& t = scheme_.transform_;
+      const params::NoiseModel& noise = scheme_.evaluator_.noise();
+      // With sparse packing, only every (N/2 / slots)-th coefficient of a diagonal is rounded.
+      const double density =
+          static_cast<double>(t.plan_.slots) / static_cast<double>(t.params_->slots());
+      // Numbers and their errors lie in the rows that are not zero, the roundings of diagonals in
+      // all.
+      const Rows& all = t.rows()[output];
+      const Diagonal& d = *weight.diagonal;
+      const params::Estimate diagonal =
+          noise.diagonal({d.message, d.peak, d.real, density, std::sqrt(all.share), all.alike},
+                         t.diagonal_scale_, t.log_slots_);
+      const auto weighed = noise.multiply(x.estimate, x.scale, diagonal, t.diagonal_scale_);
+      sum.estimate = fresh ? weighed : noise.add(sum.estimate, weighed);
+      sum.scale = x.scale * t.diagonal_scale_;
+    }
+
+   private:
+    const Scheme& scheme_;
+    const std::vector<PrimeIndex> primes_;
+    std::vector<Diagonal> made_;
+    std::vector<ring::Poly> expanded_;  // one after the other for other diagonals
+    std::size_t used_ = 0;  // of these
   };
-  std::vector<Ciphertext> outputs;
-  for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
-    const auto& giants = plan_.giants[o];
-    if (giants.empty()) {
-      outputs.push_back(zero(evaluator, *inputs[0], rescale));
-      continue;
-    }
-    std::optional<Extended> acc;
-    for_inner_sums(
-        evaluator, o, babies,
-        [&](std::vector<Ciphertext> inner, std::span<const BsgsPlan::Giant> made) {
-          for (std::size_t g = 0; g < made.size(); ++g) {
-            rows[o].narrow(inner[g].estimate);
-            if (giants.size() == 1 && made[g].rotation == 0) {
-              rows[o].finish(inner[g].estimate);
-              outputs.push_back(rescale ? evaluator.rescale(inner[g]) : std::move(inner[g]));
-            } else if (!acc) {
-              acc = turned(inner[g], made[g].rotation);
-            } else {
-              evaluator.add_inplace(*acc, turned(inner[g], made[g].rotation));
-            }
-          }
-        });
-    if (!acc) continue;
-    rows[o].finish(acc->estimate);
-    outputs.push_back(rescale ? evaluator.reduce_rescale(*acc) : evaluator.reduce(*acc));
+
+  bool resident() const { return transform_.resident(); }
+  std::vector<PrimeIndex> weight_primes() const { return transform_.diagonal_primes(); }
+  Weights weights() const { return Weights(*this); }
+
+  Ciphertext like(const Ciphertext& x) const { return metadata<Ciphertext>(x, x.scale); }
+  Extended like(const Extended& x) const { return metadata<Extended>(x, x.scale); }
+  Extended like(const Rotation& x) const { return metadata<Extended>(*x.source, x.scale); }
+
+  void inner(std::size_t output, Ciphertext& sum) const { rows_[output].narrow(sum.estimate); }
+  void inner(std::size_t output, Extended& sum) const { rows_[output].narrow(sum.estimate); }
+  void partial(std::size_t output, Extended& sum) const {
+    sum.estimate.bound_peak(rows_[output].largest);
   }
-  return outputs;
-}
+  void whole(std::size_t output, Ciphertext& sum) const { rows_[output].finish(sum.estimate); }
+  void whole(std::size_t output, Extended& sum) const { rows_[output].finish(sum.estimate); }
+
+  Ciphertext zero(const Ciphertext& like, bool rescale) const {
+    Ciphertext product = evaluator_.multiply_scalar(like, 0.0, transform_.diagonal_scale_);
+    return rescale ? evaluator_.rescale(product) : std::move(product);
+  }
+
+ private:
+  template <class Sum, class Source>
+  static Sum metadata(const Source& x, double scale) {
+    Sum out;
+    out.params = x.params;
+    out.key_id = x.key_id;
+    out.level = x.level;
+    out.scale = scale;
+    out.log_slots = x.log_slots;
+    return out;
+  }
+
+  const BlockTransform& transform_;
+  const Evaluator& evaluator_;
+  const std::span<const Rows> rows_;
+};
 
 std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
                                               std::span<const Ciphertext> inputs, bool rescale,
@@ -468,8 +411,11 @@ std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
   });
   require<ParamsMismatch>(evaluator.params()->hash() == params_->hash(),
                           "the transform was built for other parameters than the evaluator's");
-  const auto serve = plan_.sequence ? require_rotation_keys : require_rotations;
-  serve(evaluator, plan_.rotations(), "the linear transform", level_);
+  if (plan_.sequence) {
+    require_rotation_keys(evaluator, plan_.rotations(), "the linear transform", level_);
+  } else {
+    require_rotations(evaluator, plan_.rotations(), "the linear transform", level_);
+  }
   rlwe::KeyId key_id;
   for (const Ciphertext& x : inputs) key_id = rlwe::common_key(key_id, x.key_id);
   std::vector<Ciphertext> down;
@@ -514,9 +460,8 @@ std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
     row.largest = ckks::claimed_peak(peak, row.largest * largest);
     row.message *= message;
   }
-  auto outputs = plan_.sequence                      ? apply_sequence(evaluator, at, known, rescale)
-                 : plan_.hoisting == Hoisting::twice ? apply_twice(evaluator, at, known, rescale)
-                                                     : apply_single(evaluator, at, known, rescale);
+  const Scheme scheme(*this, evaluator, known);
+  auto outputs = BabyGiant<Scheme>(scheme, evaluator, plan_, level_).apply(at, rescale);
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     Ciphertext& y = outputs[o];
     y.key_id = key_id;

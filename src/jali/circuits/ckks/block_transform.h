@@ -6,11 +6,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
-#include <type_traits>
 #include <vector>
 
+#include "jali/circuits/common/rotation_keys.h"
 #include "jali/circuits/common/rotation_plan.h"
 #include "jali/ckks/evaluator.h"
 
@@ -137,56 +136,7 @@ class BlockTransform {
   /// For every output. The first call goes through the whole matrix.
   const std::vector<Rows>& rows() const;
   Rows rows_of(std::size_t output) const;
-  using RowsOf = std::span<const Rows>;
-  std::vector<ckks::Ciphertext> apply_twice(const ckks::Evaluator& evaluator,
-                                            std::span<const ckks::Ciphertext* const> inputs,
-                                            RowsOf rows, bool rescale) const;
-  std::vector<ckks::Ciphertext> apply_single(const ckks::Evaluator& evaluator,
-                                             std::span<const ckks::Ciphertext* const> inputs,
-                                             RowsOf rows, bool rescale) const;
-  std::vector<ckks::Ciphertext> apply_sequence(const ckks::Evaluator& evaluator,
-                                               std::span<const ckks::Ciphertext* const> inputs,
-                                               RowsOf rows, bool rescale) const;
-  template <class Operand>
-  using Babies = std::vector<std::vector<Operand>>;  // [input][baby]
-  template <class Operand>
-  using SumOf =
-      std::conditional_t<std::is_same_v<Operand, ckks::Rotation>, ckks::Extended, Operand>;
-  /// Adds terms to the inner sums of consecutive giant steps of an output, from `first` on: those
-  /// for which at(term) is the index of an operand, and not -1. A sum is empty before its first
-  /// term. See block_sums.h.
-  template <class Operand, class At>
-  void add_terms(const ckks::Evaluator& evaluator, std::size_t output, std::size_t first,
-                 std::span<const Operand* const> operands, At at,
-                 std::span<std::optional<SumOf<Operand>>> sums) const;
-  template <class Operand>
-  std::vector<SumOf<Operand>> inner_sums(const ckks::Evaluator& evaluator, std::size_t output,
-                                         std::size_t first, std::size_t last,
-                                         const Babies<Operand>& babies) const;
-  /// The inner sums of a Sequence, whose baby steps are made and used run by run. They are
-  /// [output][giant].
-  template <class Operand>
-  std::vector<std::vector<SumOf<Operand>>> sums_of_runs(
-      const ckks::Evaluator& evaluator, std::span<const ckks::Ciphertext* const> inputs) const;
-  /// sum_g rot_g(s_g), then the rotation by the offset, by Horner's rule. take(g) gives s_g; it is
-  /// called once for each, from the last to the first.
-  template <class Sum, class Take>
-  ckks::Ciphertext horner(const ckks::Evaluator& evaluator, std::size_t output, Take take,
-                          const Rows& rows, bool rescale) const;
-  /// The part of apply_twice that follows the baby steps: inner sums, giant steps and the final
-  /// division.
-  template <class Operand>
-  std::vector<ckks::Ciphertext> turn_sums(const ckks::Evaluator& evaluator,
-                                          std::span<const ckks::Ciphertext* const> inputs,
-                                          const Babies<Operand>& babies, RowsOf rows,
-                                          bool rescale) const;
-  /// Calls use(inner sums, their giant steps) for all giant steps of an output, in order, for
-  /// several of them at a time.
-  template <class Operand, class Use>
-  void for_inner_sums(const ckks::Evaluator& evaluator, std::size_t output,
-                      const Babies<Operand>& babies, Use use) const;
-  ckks::Ciphertext zero(const ckks::Evaluator& evaluator, const ckks::Ciphertext& like,
-                        bool rescale) const;
+  class Scheme;  // what common/baby_giant.h asks of the diagonals
 
   ckks::ParamsPtr params_;
   Fill fill_;
@@ -205,14 +155,6 @@ class BlockTransform {
   };
   std::shared_ptr<Known> known_ = std::make_shared<Known>();
 };
-
-/// Throws KeyMissing, which names every rotation of `needed` that the evaluator's keys neither
-/// serve at this level nor compose. what: the circuit, for the message.
-void require_rotations(const ckks::Evaluator& evaluator, std::span<const int> needed,
-                       const char* what, int level = 0);
-/// The same for rotations that must have keys of their own.
-void require_rotation_keys(const ckks::Evaluator& evaluator, std::span<const int> needed,
-                           const char* what, int level = 0);
 
 /// A copy of the ciphertext at (level, scale), brought down if it lies above. Throws DepthExhausted
 /// if it lies below the level, ScaleMismatch if it lies at the level with another scale, and

@@ -1,10 +1,7 @@
 #include "jali/circuits/ckks/polynomial.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <deque>
-#include <limits>
 #include <map>
 #include <numbers>
 #include <numeric>
@@ -13,13 +10,9 @@
 #include <utility>
 
 #include "jali/base/error.h"
-#include "jali/ckks/scale.h"
 
 namespace jali::circuits {
 namespace {
-
-// ceil(log2(n)), n >= 1.
-int log2_ceil(std::size_t n) { return static_cast<int>(std::bit_width(n - 1)); }
 
 void trim(std::vector<std::complex<double>>& p) {
   while (p.size() > 1 && p.back() == 0.0) p.pop_back();
@@ -47,7 +40,7 @@ std::complex<double> Polynomial::operator()(std::complex<double> x) const {
   return u * y1 - y2 + (coefficients.empty() ? 0.0 : coefficients[0]);
 }
 
-int depth(std::size_t degree, Basis) { return log2_ceil(degree + 1); }
+int depth(std::size_t degree, Basis) { return depth_of_degree(degree); }
 
 // --- planning -----------------------------------------------------------------------------------
 
@@ -69,81 +62,7 @@ PolynomialPlan::PolynomialPlan(const Polynomial& polynomial) : polynomial_(polyn
   require<InvalidArgument>(!polynomial_.bounded || polynomial_.largest >= 0,
                            "the bound on a polynomial's modulus must not be negative");
   trim(c);
-  if (polynomial_.degree() == 0) return;
-  // Choose the number of baby steps with the fewest products. If several have the fewest, choose
-  // the fewest powers.
-  std::size_t best = 1, fewest = std::numeric_limits<std::size_t>::max();
-  for (std::size_t log_baby = 1; (std::size_t{1} << (log_baby - 1)) <= c.size(); ++log_baby) {
-    plan(log_baby);
-    const std::size_t cost = 16 * (multiplications() + relinearisations()) + powers_.size();
-    if (cost < fewest) {
-      fewest = cost;
-      best = log_baby;
-    }
-  }
-  plan(best);
-}
-
-void PolynomialPlan::plan(std::size_t log_baby) {
-  powers_.clear();
-  nodes_.clear();
-  build(polynomial_.coefficients, depth(polynomial_.degree(), polynomial_.basis), log_baby);
-}
-
-// Adds X^index and the powers that it is made of to the plan. X^i lies ceil(log2 i) levels below X.
-void PolynomialPlan::need(std::size_t index) {
-  if (index <= 1) return;
-  if (std::ranges::any_of(powers_, [&](const Power& p) { return p.index == index; })) return;
-  const std::size_t high = std::has_single_bit(index) ? index / 2 : std::bit_floor(index);
-  const std::size_t low = index - high;
-  need(high);
-  need(low);
-  if (polynomial_.basis == Basis::chebyshev) need(high - low);
-  powers_.push_back({index, high, low});
-}
-
-std::size_t PolynomialPlan::build(Coefficients p, int depth, std::size_t log_baby) {
-  Node node;
-  node.depth = depth;
-  collect(std::move(p), depth, log_baby, node);
-  nodes_.push_back(std::move(node));
-  return nodes_.size() - 1;
-}
-
-// Adds the terms and products of p to a node; deg p < 2^depth.
-void PolynomialPlan::collect(Coefficients p, int depth, std::size_t log_baby, Node& node) {
-  trim(p);
-  const std::size_t degree = p.size() - 1;
-  // A sum of multiples of powers lies one level below the highest power in it.
-  const bool leaf =
-      degree < (std::size_t{1} << log_baby) && (degree == 0 || log2_ceil(degree) + 1 <= depth);
-  if (leaf) {
-    for (std::size_t i = 0; i <= degree; ++i) {
-      if (p[i] == 0.0) continue;
-      need(i);
-      node.terms.emplace_back(i, p[i]);
-    }
-    return;
-  }
-  // p = q X^g + r with g = 2^floor(log2 degree).
-  const std::size_t g = std::bit_floor(degree);
-  Coefficients q(p.begin() + static_cast<std::ptrdiff_t>(g), p.end());
-  p.resize(g);
-  if (polynomial_.basis == Basis::chebyshev) {
-    // a T_{g+i} = 2 a T_g T_i - a T_{g-i}
-    for (std::size_t i = 1; i < q.size(); ++i) {
-      p[g - i] -= q[i];
-      q[i] *= 2.0;
-    }
-  }
-  trim(q);
-  need(g);
-  if (q.size() == 1) {
-    node.terms.emplace_back(g, q[0]);
-  } else {
-    node.products.push_back({g, build(std::move(q), depth - 1, log_baby)});
-  }
-  collect(std::move(p), depth, log_baby, node);
+  tree_ = Tree(c, polynomial_.basis);
 }
 
 bool PolynomialPlan::interval_takes_level() const {
@@ -156,24 +75,18 @@ int PolynomialPlan::depth_needed() const {
   return depth(polynomial_.degree(), polynomial_.basis) + (interval_takes_level() ? 1 : 0);
 }
 
-std::size_t PolynomialPlan::multiplications() const {
-  std::size_t total = powers_.size();
-  for (const Node& node : nodes_) total += node.products.size();
-  return total;
-}
-
 double PolynomialPlan::rounding_gain(double u, std::span<const double> powers,
                                      std::span<const double> nodes, int exponent) const {
   const bool chebyshev = polynomial_.basis == Basis::chebyshev;
   std::map<std::size_t, double> value{{0, 1.0}, {1, u}}, slope;
-  for (const Power& p : powers_) {
+  for (const Power& p : tree_.powers()) {
     const double x = value.at(p.high) * value.at(p.low);
     value[p.index] = chebyshev ? 2 * x - value.at(p.high - p.low) : x;
   }
-  std::vector<double> node_value(nodes_.size(), 0), node_slope(nodes_.size(), 0);
-  for (std::size_t k = 0; k < nodes_.size(); ++k) {  // children come first
-    for (const auto& [i, a] : nodes_[k].terms) node_value[k] += a.real() * value.at(i);
-    for (const Product& p : nodes_[k].products) {
+  std::vector<double> node_value(tree_.nodes().size(), 0), node_slope(tree_.nodes().size(), 0);
+  for (std::size_t k = 0; k < tree_.nodes().size(); ++k) {  // children come first
+    for (const auto& [i, a] : tree_.nodes()[k].terms) node_value[k] += a.real() * value.at(i);
+    for (const Product& p : tree_.nodes()[k].products) {
       node_value[k] += node_value[p.child] * value.at(p.giant);
     }
   }
@@ -181,18 +94,18 @@ double PolynomialPlan::rounding_gain(double u, std::span<const double> powers,
     return exponent == 1 ? std::fabs(slope) : slope * slope;
   };
   double gain = 0;
-  if (!nodes_.empty()) node_slope.back() = 1;
-  for (std::size_t k = nodes_.size(); k-- > 0;) {
+  if (!tree_.nodes().empty()) node_slope.back() = 1;
+  for (std::size_t k = tree_.nodes().size(); k-- > 0;) {
     const double s = node_slope[k];
     gain += nodes[k] * weight(s);
-    for (const auto& [i, a] : nodes_[k].terms) slope[i] += s * a.real();
-    for (const Product& p : nodes_[k].products) {
+    for (const auto& [i, a] : tree_.nodes()[k].terms) slope[i] += s * a.real();
+    for (const Product& p : tree_.nodes()[k].products) {
       node_slope[p.child] += s * value.at(p.giant);
       slope[p.giant] += s * node_value[p.child];
     }
   }
-  for (std::size_t k = powers_.size(); k-- > 0;) {
-    const Power& p = powers_[k];
+  for (std::size_t k = tree_.powers().size(); k-- > 0;) {
+    const Power& p = tree_.powers()[k];
     const double s = slope[p.index];
     gain += powers[k] * weight(s);
     const double factor = chebyshev ? 2 * s : s;
@@ -201,12 +114,6 @@ double PolynomialPlan::rounding_gain(double u, std::span<const double> powers,
     if (chebyshev) slope[p.high - p.low] -= s;
   }
   return gain;
-}
-
-std::size_t PolynomialPlan::relinearisations() const {
-  std::size_t total = powers_.size();
-  for (const Node& node : nodes_) total += !node.products.empty();
-  return total;
 }
 
 Polynomial chebyshev_interpolate(const std::function<double(double)>& f, double a, double b,

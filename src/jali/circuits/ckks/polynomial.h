@@ -1,6 +1,5 @@
-// Evaluation of polynomials with the fewest levels: the method of Paterson and Stockmeyer with baby
-// steps and giant steps, and with equal scales at every sum (Bossuat, Mouchet, Troncoso-Pastoriza,
-// Hubaux 2021, section 3).
+// Evaluation of polynomials with the fewest levels (common/power_tree.h), and with equal scales at
+// every sum (Bossuat, Mouchet, Troncoso-Pastoriza, Hubaux 2021, section 3).
 #pragma once
 
 #include <complex>
@@ -10,14 +9,10 @@
 #include <span>
 #include <vector>
 
+#include "jali/circuits/common/power_tree.h"
 #include "jali/ckks/evaluator.h"
 
 namespace jali::circuits {
-
-enum class Basis {
-  power,  // sum a_i x^i
-  chebyshev  // sum a_i T_i(u), u = (2 x - a - b) / (b - a), for x in [a, b]
-};
 
 struct Polynomial {
   std::vector<std::complex<double>> coefficients;  // constant first
@@ -37,29 +32,16 @@ struct Polynomial {
   std::complex<double> operator()(std::complex<double> x) const;
 };
 
-/// The levels that a polynomial of this degree takes on [-1, 1]: ceil(log2(degree + 1)). That is
-/// optimal in either basis.
+/// The levels that a polynomial of this degree takes on [-1, 1]: depth_of_degree, in either basis.
 int depth(std::size_t degree, Basis basis);
 
-/// How a polynomial is computed. Powers X^i (or T_i) are products of lower powers. The polynomial
-/// is a tree of nodes
-///   node = constant + sum a_i X^i + sum_j child_j X^{giant_j}
-/// whose children take one level less. A node takes one relinearisation and one rescaling.
+/// How a polynomial is computed: its PowerTree, and what its interval takes.
 class PolynomialPlan {
  public:
-  struct Power {  // X^index = X^high X^low; T_index = 2 T_high T_low - T_{high - low}
-    std::size_t index = 0, high = 0, low = 0;
-  };
-  struct Node;
-  struct Product {
-    std::size_t giant = 0;
-    std::size_t child = 0;  // index in nodes()
-  };
-  struct Node {
-    int depth = 0;  // its value lies this many levels below the input
-    std::vector<std::pair<std::size_t, std::complex<double>>> terms;  // power, 0 for the constant
-    std::vector<Product> products;
-  };
+  using Tree = PowerTree<std::complex<double>>;
+  using Power = Tree::Power;
+  using Product = Tree::Product;
+  using Node = Tree::Node;
 
   /// Throws InvalidArgument if there are no coefficients, if one is not finite, or if the interval
   /// is empty.
@@ -70,29 +52,20 @@ class PolynomialPlan {
   /// integer of at most 2^10.
   int depth_needed() const;
   bool interval_takes_level() const;
-  const std::vector<Power>& powers() const {
-    return powers_;
-  }  // each comes after those it is made of
-  const std::vector<Node>& nodes() const { return nodes_; }  // the root is the last
-  std::size_t multiplications() const;  // ciphertext by ciphertext
+  const std::vector<Power>& powers() const { return tree_.powers(); }
+  const std::vector<Node>& nodes() const { return tree_.nodes(); }
+  std::size_t multiplications() const { return tree_.multiplications(); }
   /// The error of the result at u that follows from errors of the powers and nodes, which are given
   /// in their order: the sum of |derivative|^exponent times each error. With exponent 2, variances
   /// of independent errors give the variance of the result. With exponent 1, bounds on errors give
   /// a bound. For the Chebyshev basis, u lies in [-1, 1].
   double rounding_gain(double u, std::span<const double> powers, std::span<const double> nodes,
                        int exponent = 2) const;
-  std::size_t relinearisations() const;
+  std::size_t relinearisations() const { return tree_.relinearisations(); }
 
  private:
-  using Coefficients = std::vector<std::complex<double>>;
-  std::size_t build(Coefficients p, int depth, std::size_t log_baby);
-  void collect(Coefficients p, int depth, std::size_t log_baby, Node& node);
-  void need(std::size_t index);
-  void plan(std::size_t log_baby);
-
   Polynomial polynomial_;
-  std::vector<Power> powers_;
-  std::vector<Node> nodes_;
+  Tree tree_;
 };
 
 /// p(x) on every slot. x has two parts, and any level and scale. The result lies

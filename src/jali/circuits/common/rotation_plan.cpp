@@ -89,7 +89,7 @@ struct Choice {
   double cost = std::numeric_limits<double>::infinity();
 };
 
-Choice choose(const ckks::Params& params, int level, std::size_t slots,
+Choice choose(const rlwe::Params& params, int level, std::size_t slots,
               const BlockDiagonals& diagonals, const BsgsOptions& options) {
   const LevelCost cost(params, level);
   Choice best;
@@ -122,7 +122,7 @@ Choice choose(const ckks::Params& params, int level, std::size_t slots,
 
 }  // namespace
 
-LevelCost::LevelCost(const ckks::Params& params, int level) {
+LevelCost::LevelCost(const rlwe::Params& params, int level) {
   // The level is taken in the whole parameters, so that a plan for a part of them needs the same
   // keys.
   const auto& l = params.whole().level(params.whole_level(level));
@@ -247,7 +247,7 @@ double sequence_cost(const BsgsPlan& plan, const LevelCost& cost, double launche
   return total;
 }
 
-BsgsPlan plan_sequence(const ckks::Params& params, int level, std::size_t slots,
+BsgsPlan plan_sequence(const rlwe::Params& params, int level, std::size_t slots,
                        const BlockDiagonals& diagonals, std::size_t inputs,
                        const BsgsOptions& options) {
   const Sequence steps = *options.sequence;
@@ -295,7 +295,7 @@ BsgsPlan plan_sequence(const ckks::Params& params, int level, std::size_t slots,
 
 }  // namespace
 
-BsgsPlan plan_bsgs(const ckks::Params& params, int level, std::size_t slots,
+BsgsPlan plan_bsgs(const rlwe::Params& params, int level, std::size_t slots,
                    const BlockDiagonals& diagonals, const BsgsOptions& options) {
   const std::size_t inputs = diagonals.empty() ? 0 : diagonals[0].size();
   require<InvalidArgument>(inputs > 0, "a transform needs at least one input and one output");

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "jali/params/ckks_params.h"
+#include "jali/params/rlwe_params.h"
 
 namespace jali::circuits {
 
@@ -31,7 +31,7 @@ struct LevelCost {
   double encode_q = 0;  // encoding a diagonal over Q
   double encode_qp = 0;  // encoding a diagonal over Q and P
 
-  LevelCost(const ckks::Params& params, int level);
+  LevelCost(const rlwe::Params& params, int level);
   double rotation() const { return hoist + product + 2 * mod_down; }
 };
 
@@ -101,7 +101,7 @@ struct BsgsOptions {
 /// The cheapest plan for these diagonals at `level`. Throws InvalidArgument if the blocks have no
 /// input, if rows differ in length, if an index or baby_step is out of range, or unless 1 <= own <=
 /// babies.
-BsgsPlan plan_bsgs(const ckks::Params& params, int level, std::size_t slots,
+BsgsPlan plan_bsgs(const rlwe::Params& params, int level, std::size_t slots,
                    const BlockDiagonals& diagonals, const BsgsOptions& options = {});
 
 /// The index that follows the widest cyclic gap in a set of diagonals. Counted from it, they span

@@ -6,11 +6,12 @@
 
 #include "jali/base/error.h"
 #include "jali/base/turns.h"
-#include "jali/ckks/evaluator.h"
+#include "jali/params/rlwe_params.h"
+#include "jali/ring/poly.h"
 
 namespace jali::circuits {
 
-/// Circuit has prepare(encoder, storage), which encodes its matrix in the memory of the encoder's
+/// Circuit has prepare(encoder, ...), which encodes its matrix in the memory of the encoder's
 /// device, and apply(evaluator, ...). Both methods here throw ParamsMismatch for an evaluator of
 /// other parameters, and what Turns throws.
 template <class Circuit>
@@ -19,15 +20,16 @@ class Shared {
   /// wait: called ten times a second by a thread that waits for its turn. If it throws, the wait
   /// ends with that exception.
   template <class... Args>
-  explicit Shared(ckks::ParamsPtr params, Checkpoint wait, Args&&... args)
+  explicit Shared(rlwe::ParamsPtr params, Checkpoint wait, Args&&... args)
       : params_(std::move(params)),
         circuit_(std::forward<Args>(args)...),
         turns_("this plan", std::move(wait)) {}
 
-  void prepare(const ckks::Evaluator& evaluator, ckks::Storage storage = ckks::Storage::residues) {
+  template <class Evaluator, class... Args>
+  void prepare(const Evaluator& evaluator, Args&&... args) {
     require_same(evaluator);
     const Turns::Turn turn = turns_.take();
-    circuit_.prepare(evaluator.encoder(), storage);
+    circuit_.prepare(evaluator.encoder(), std::forward<Args>(args)...);
     prepared_ = evaluator.ring();
   }
 
@@ -38,8 +40,8 @@ class Shared {
   }
 
   /// Throws InvalidArgument if it was prepared for the memory of another device.
-  template <class... Args>
-  auto apply(const ckks::Evaluator& evaluator, Args&&... args) const {
+  template <class Evaluator, class... Args>
+  auto apply(const Evaluator& evaluator, Args&&... args) const {
     require_same(evaluator);
     const Turns::Turn turn = turns_.share();
     require<InvalidArgument>(
@@ -53,7 +55,8 @@ class Shared {
   const Circuit* operator->() const { return &circuit_; }
 
   /// Throws ParamsMismatch for an evaluator of other parameters.
-  void require_same(const ckks::Evaluator& evaluator) const {
+  template <class Evaluator>
+  void require_same(const Evaluator& evaluator) const {
     require<ParamsMismatch>(
         params_->hash() == evaluator.params()->hash(),
         "the plan is of other parameters: make both sides from the same Params (its bytes or the "
@@ -61,7 +64,7 @@ class Shared {
   }
 
  private:
-  const ckks::ParamsPtr params_;
+  const rlwe::ParamsPtr params_;
   Circuit circuit_;
   std::shared_ptr<const ring::Ring> prepared_;  // where its encoded matrix lives
   mutable Turns turns_;
