@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Refuses code that writes the estimate of a ciphertext past the noise model.
 
-Only the model, src/jali/params/estimate.*, lineage.*, noise.* and noise_*.*, writes the fields of
+Only the model, src/jali/params/ckks/estimate.*, lineage.*, noise.* and noise_*.*, writes fields of
 an Estimate, a Claim or a Lineage, builds one from numbers, or sets a claim. Everything else calls
 a rule of the model, which has its formula beside it. So a room may not
 
@@ -26,11 +26,11 @@ from pathlib import Path
 
 import checking
 
-MODEL = re.compile(r"src/jali/params/(?:estimate|lineage|noise|noise_\w+)\.(?:h|cpp)")
+MODEL = re.compile(r"src/jali/params/ckks/(?:estimate|lineage|noise|noise_\w+)\.(?:h|cpp)")
 TYPES = {
-    "Estimate": "src/jali/params/estimate.h",
-    "Claim": "src/jali/params/estimate.h",
-    "Lineage": "src/jali/params/lineage.h",
+    "Estimate": "src/jali/params/ckks/estimate.h",
+    "Claim": "src/jali/params/ckks/estimate.h",
+    "Lineage": "src/jali/params/ckks/lineage.h",
 }
 FOLDERS = ("src/jali", "python/src", "bench")
 # These rooms and files know no Estimate. Their objects may have such names.
@@ -142,7 +142,7 @@ def check(root: Path) -> Iterator[str]:
                     line = text.count("\n", 0, match.start() + len(match.group()) - 1) + 1
                     shown = member or " ".join(match.group().split())
                     yield (
-                        f"{name}:{line}: {what} {shown}: only params/estimate* and params/noise* write "
+                        f"{name}:{line}: {what} {shown}: only params/ckks/estimate* and noise* write "
                         "an estimate; call one of their rules, or add one beside its formula"
                     )
 

@@ -12,7 +12,7 @@
 
 #include "jali/arith/word.h"
 #include "jali/base/error.h"
-#include "jali/params/noise.h"
+#include "jali/params/ckks/noise.h"
 
 namespace jali::python {
 

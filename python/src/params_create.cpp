@@ -8,7 +8,7 @@
 #include "binding.h"
 #include "checked.h"
 #include "interrupts.h"
-#include "jali/params/presets.h"
+#include "jali/params/ckks/presets.h"
 #include "params.h"
 
 namespace jali::python {

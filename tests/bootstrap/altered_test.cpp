@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "jali/ckks/secret/decryption.h"
-#include "jali/params/bootstrap_request.h"
+#include "jali/params/ckks/bootstrap_request.h"
 #include "support.h"
 
 namespace jali::bootstrap::testing {

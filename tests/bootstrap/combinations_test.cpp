@@ -4,7 +4,7 @@
 #include "../seeded.h"
 #include "jali/ckks/bounds.h"
 #include "jali/ckks/secret/decryption.h"
-#include "jali/params/bootstrap_request.h"
+#include "jali/params/ckks/bootstrap_request.h"
 #include "support.h"
 
 namespace jali::bootstrap::testing {

@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "jali/ckks/bounds.h"
-#include "jali/params/bootstrap_request.h"
+#include "jali/params/ckks/bootstrap_request.h"
 #include "support.h"
 
 namespace jali::bootstrap::testing {

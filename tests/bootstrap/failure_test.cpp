@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "jali/params/presets.h"
+#include "jali/params/ckks/presets.h"
 #include "support.h"
 
 namespace jali::bootstrap::testing {

@@ -1,5 +1,5 @@
 // Tests several applications for one result, and two real vectors in one ciphertext.
-#include "jali/params/bootstrap_request.h"
+#include "jali/params/ckks/bootstrap_request.h"
 #include "support.h"
 
 namespace jali::bootstrap::testing {

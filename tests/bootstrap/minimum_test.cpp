@@ -1,7 +1,7 @@
 // With the fewest keys, results are the same within noise and the keys have a fraction of the
 // bytes.
 #include "jali/bootstrap/key_sets.h"
-#include "jali/params/bootstrap_request.h"
+#include "jali/params/ckks/bootstrap_request.h"
 #include "support.h"
 
 namespace jali::bootstrap::testing {

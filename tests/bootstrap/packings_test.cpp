@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "jali/bootstrap/key_sets.h"
-#include "jali/params/bootstrap_request.h"
+#include "jali/params/ckks/bootstrap_request.h"
 #include "support.h"
 
 namespace jali::bootstrap::testing {

@@ -12,7 +12,7 @@
 
 #include "jali/bootstrap/bootstrapper.h"
 #include "jali/bootstrap/failure.h"
-#include "jali/params/presets.h"
+#include "jali/params/ckks/presets.h"
 
 namespace jali::bootstrap {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "jali/circuits/ckks/modular_reduction.h"
-#include "jali/params/bootstrap_request.h"
+#include "jali/params/ckks/bootstrap_request.h"
 #include "support.h"
 
 namespace jali::bootstrap::testing {

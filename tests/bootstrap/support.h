@@ -8,7 +8,7 @@
 #include "jali/bootstrap/secret/evaluation_keys.h"
 #include "jali/ckks/secret/decryptor.h"
 #include "jali/ckks/secret/encryptor.h"
-#include "jali/params/presets.h"
+#include "jali/params/ckks/presets.h"
 #include "jali/rlwe/secret/key_generator.h"
 #include "jali/rlwe/secret/secret_key.h"
 

@@ -1,6 +1,6 @@
 // Bootstrapping that restores fewer levels is right, uses the same keys and costs less.
 #include "jali/backend/trace/trace.h"
-#include "jali/params/bootstrap_request.h"
+#include "jali/params/ckks/bootstrap_request.h"
 #include "support.h"
 
 namespace jali::bootstrap::testing {

@@ -8,8 +8,8 @@
 
 #include "../seeded.h"
 #include "jali/base/error.h"
+#include "jali/params/ckks/presets.h"
 #include "jali/params/ckks_params.h"
-#include "jali/params/presets.h"
 #include "jali/params/security.h"
 
 namespace jali::params {

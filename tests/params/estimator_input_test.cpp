@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "jali/params/presets.h"
+#include "jali/params/ckks/presets.h"
 
 namespace jali::params {
 namespace {

@@ -1,10 +1,10 @@
 // The word that a kind of device chooses.
-#include "jali/params/for_device.h"
+#include "jali/params/ckks/for_device.h"
 
 #include <gtest/gtest.h>
 
 #include "jali/base/error.h"
-#include "jali/params/presets.h"
+#include "jali/params/ckks/presets.h"
 
 namespace jali::params {
 namespace {

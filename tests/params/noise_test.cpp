@@ -1,6 +1,6 @@
 // Compares the noise formulas with simulations on plain integers. They are independent of the
 // lattice code: schoolbook products modulo X^N + 1, 128-bit moduli, N = 1024.
-#include "jali/params/noise.h"
+#include "jali/params/ckks/noise.h"
 
 #include <gtest/gtest.h>
 

@@ -13,8 +13,8 @@
 #include "../seeded.h"
 #include "jali/arith/primes.h"
 #include "jali/base/error.h"
+#include "jali/params/ckks/presets.h"
 #include "jali/params/ckks_params.h"
-#include "jali/params/presets.h"
 #include "jali/params/real.h"
 #include "jali/params/security.h"
 

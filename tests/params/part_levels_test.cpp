@@ -7,8 +7,8 @@
 #include <set>
 
 #include "jali/base/error.h"
-#include "jali/params/bootstrap_request.h"
-#include "jali/params/presets.h"
+#include "jali/params/ckks/bootstrap_request.h"
+#include "jali/params/ckks/presets.h"
 
 namespace jali::params {
 namespace {

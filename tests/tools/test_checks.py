@@ -320,7 +320,7 @@ def test_this_project_writes_files_in_one_place() -> None:
         ("python/src/values.cpp", "expected.variance_shared = 1;", 1),
         ("src/jali/wire/ckks.cpp", "out.estimate.peak = reader.f64();", 1),
         ("src/jali/wire/ckks.cpp", "out.peak = reader.f64();  // of a plaintext", 0),
-        ("src/jali/params/noise_sums.cpp", "out.peak = 1;", 0),
+        ("src/jali/params/ckks/noise_sums.cpp", "out.peak = 1;", 0),
         ("src/jali/tfhe/evaluator.cpp", "out.noise = 1;", 0),
         ("src/jali/ckks/sums.cpp", '// x.estimate.peak = 1;\nf("x.estimate.peak = 1;");', 0),
         ("src/jali/ckks/sums.cpp", "const double& peak = x.estimate.peak;", 0),

@@ -11,7 +11,7 @@
 #include "../seeded.h"
 #include "allocations.h"
 #include "jali/base/error.h"
-#include "jali/params/presets.h"
+#include "jali/params/ckks/presets.h"
 #include "jali/params/security.h"
 #include "jali/wire/writer.h"
 #include "objects.h"

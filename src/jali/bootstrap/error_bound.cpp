@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "jali/params/bootstrap.h"
+#include "jali/params/ckks/bootstrap.h"
 
 namespace jali::bootstrap {
 namespace {

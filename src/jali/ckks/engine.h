@@ -10,7 +10,7 @@
 
 #include "jali/base/at_fork.h"
 #include "jali/ckks/encoder.h"
-#include "jali/params/noise.h"
+#include "jali/params/ckks/noise.h"
 #include "jali/ring/poly.h"
 #include "jali/rlwe/key_switch.h"
 

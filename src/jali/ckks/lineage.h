@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "jali/params/noise.h"
+#include "jali/params/ckks/noise.h"
 #include "jali/random/prng.h"
 
 namespace jali::ckks {

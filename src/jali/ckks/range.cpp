@@ -6,7 +6,7 @@
 #include <string>
 
 #include "jali/base/error.h"
-#include "jali/params/level_table.h"
+#include "jali/params/ckks/level_table.h"
 
 namespace jali::ckks {
 

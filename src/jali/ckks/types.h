@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "jali/ckks/view.h"
+#include "jali/params/ckks/noise.h"
 #include "jali/params/ckks_params.h"
-#include "jali/params/noise.h"
 #include "jali/rlwe/ciphertext.h"
 
 namespace jali::ckks {

@@ -9,8 +9,8 @@
 
 #include "jali/base/error.h"
 #include "jali/params/canonical.h"
-#include "jali/params/choose.h"
-#include "jali/params/part_levels.h"
+#include "jali/params/ckks/choose.h"
+#include "jali/params/ckks/part_levels.h"
 #include "jali/params/real.h"
 #include "jali/params/security.h"
 

@@ -10,7 +10,7 @@
 
 #include "jali/arith/word.h"
 #include "jali/base/checkpoint.h"
-#include "jali/params/bootstrap.h"
+#include "jali/params/ckks/bootstrap.h"
 #include "jali/params/rlwe_params.h"
 
 namespace jali::params {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "jali/base/error.h"
-#include "jali/params/bootstrap.h"
 #include "jali/params/real.h"
 #include "jali/params/security.h"
 

@@ -45,4 +45,10 @@ int granted_security(std::span<const std::uint64_t> primes, int log_n) {
   return 0;
 }
 
+// J.-P. Bossuat, J. Troncoso-Pastoriza and J.-P. Hubaux, eprint 2022/024, estimate secrets of
+// weight 32 at 128 bits or more in these rings with moduli of this size.
+double max_log_sparse_modulus(int log_n, int weight) {
+  return weight >= 32 && log_n >= 15 ? 128 : 0;
+}
+
 }  // namespace jali::params

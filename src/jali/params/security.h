@@ -33,4 +33,8 @@ bool is_secure(std::span<const std::uint64_t> primes, int log_n, int security);
 /// The strongest of 256, 192 and 128 bits that the table grants, computed exactly, or 0.
 int granted_security(std::span<const std::uint64_t> primes, int log_n);
 
+/// The largest log2(q_0 P') at which a sparse secret of this weight has 128 bits of security, or 0
+/// if no figure is known. See docs/security.md.
+double max_log_sparse_modulus(int log_n, int weight);
+
 }  // namespace jali::params

@@ -11,7 +11,7 @@ numbers of an array, or e_k in those of several ones,
 where |x| is the largest that a number of x may be, by its range: that is what a program claims of
 it. Beside a scale of 2^s, encryption and each rescaling alone have a bound of more than 2^(_LEAST -
 s). Of functions and of products of matrices only this is counted. Evaluators refuse a product whose
-bound is no number (kUnbounded in params/noise.h), so a trial run fails there, if not before.
+bound is no number (kUnbounded in params/ckks/noise.h), so a trial run fails there, if not before.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@
 #include "jali/circuits/ckks/roundings.h"
 #include "jali/circuits/common/baby_giant.h"
 #include "jali/ckks/range.h"
-#include "jali/params/noise.h"
+#include "jali/params/ckks/noise.h"
 
 namespace jali::circuits {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "jali/arith/word.h"
-#include "jali/params/bootstrap.h"
+#include "jali/params/ckks/bootstrap.h"
 #include "jali/params/prime_pool.h"
 
 namespace jali::params {

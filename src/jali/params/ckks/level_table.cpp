@@ -1,4 +1,4 @@
-#include "jali/params/level_table.h"
+#include "jali/params/ckks/level_table.h"
 
 #include <algorithm>
 #include <cmath>

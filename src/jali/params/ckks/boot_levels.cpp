@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "jali/params/level_table.h"
+#include "jali/params/ckks/level_table.h"
 #include "jali/params/real.h"
 
 namespace jali::params {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "jali/params/noise.h"
+#include "jali/params/ckks/noise.h"
 
 namespace jali::params {
 

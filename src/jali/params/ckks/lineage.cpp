@@ -1,4 +1,4 @@
-#include "jali/params/lineage.h"
+#include "jali/params/ckks/lineage.h"
 
 #include <algorithm>
 #include <bit>

@@ -58,8 +58,4 @@ struct BootstrapLiteral {
 ///   P(|sum| >= K) <= 2 min_t exp(-t K) (sinh(t/2) / (t/2))^(h+1).
 double log2_bootstrap_failure(int weight, double range, std::size_t count);
 
-/// The largest log2(q_0 P') at which a sparse secret of this weight has 128 bits of security, or 0
-/// if no figure is known. See docs/security.md.
-double max_log_sparse_modulus(int log_n, int weight);
-
 }  // namespace jali::params

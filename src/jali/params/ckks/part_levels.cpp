@@ -1,7 +1,7 @@
 // A candidate for a level is a set of primes: some of the terminals, which are primes that the
 // whole parameters exchange, and the first mains, which are all other primes, except for a few
 // changes. A beam search finds a cheap path through the candidates of every level.
-#include "jali/params/part_levels.h"
+#include "jali/params/ckks/part_levels.h"
 
 #include <algorithm>
 #include <bit>
@@ -12,7 +12,7 @@
 #include <span>
 #include <utility>
 
-#include "jali/params/level_table.h"
+#include "jali/params/ckks/level_table.h"
 #include "jali/params/real.h"
 
 namespace jali::params {

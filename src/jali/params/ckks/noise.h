@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "jali/params/ckks/estimate.h"
 #include "jali/params/ckks_params.h"
-#include "jali/params/estimate.h"
 
 namespace jali::params {
 

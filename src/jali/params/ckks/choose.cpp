@@ -1,4 +1,4 @@
-#include "jali/params/choose.h"
+#include "jali/params/ckks/choose.h"
 
 #include <algorithm>
 #include <bit>

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "jali/params/bootstrap_request.h"
+#include "jali/params/ckks/bootstrap_request.h"
 #include "jali/params/ckks_params.h"
 
 namespace jali::params {

@@ -1,13 +1,13 @@
 // The sources of noise, key switches and divisions, and what an estimate promises. Derivations and
 // sources: docs/noise.md.
-#include "jali/params/noise.h"
+#include "jali/params/ckks/noise.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
 
-#include "jali/params/noise_formulas.h"
+#include "jali/params/ckks/noise_formulas.h"
 
 namespace jali::params {
 

@@ -1,7 +1,7 @@
-#include "jali/params/for_device.h"
+#include "jali/params/ckks/for_device.h"
 
 #include "jali/base/error.h"
-#include "jali/params/presets.h"
+#include "jali/params/ckks/presets.h"
 
 namespace jali::params {
 

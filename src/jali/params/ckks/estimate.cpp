@@ -1,11 +1,11 @@
 // Averages and claims, what a caller says, and what circuits know of numbers.
-#include "jali/params/estimate.h"
+#include "jali/params/ckks/estimate.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "jali/params/noise_formulas.h"
+#include "jali/params/ckks/noise_formulas.h"
 
 namespace jali::params {
 

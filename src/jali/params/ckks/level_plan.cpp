@@ -10,7 +10,7 @@
 #include <limits>
 #include <utility>
 
-#include "jali/params/level_table.h"
+#include "jali/params/ckks/level_table.h"
 #include "jali/params/real.h"
 
 namespace jali::params {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "jali/params/noise.h"
-#include "jali/params/noise_formulas.h"
+#include "jali/params/ckks/noise.h"
+#include "jali/params/ckks/noise_formulas.h"
 
 namespace jali::params {
 

@@ -1,4 +1,4 @@
-#include "jali/params/presets.h"
+#include "jali/params/ckks/presets.h"
 
 #include <string>
 

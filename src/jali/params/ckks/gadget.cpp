@@ -1,4 +1,4 @@
-#include "jali/params/gadget.h"
+#include "jali/params/ckks/gadget.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "jali/params/estimate.h"
+#include "jali/params/ckks/estimate.h"
 
 namespace jali::params {
 

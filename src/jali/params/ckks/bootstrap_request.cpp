@@ -1,6 +1,6 @@
 // Chooses the sizes of levels by the standard deviations of docs/math/bootstrapping.md. Each error
 // is about a bit below the precision asked for, and tests check that their sum keeps to it.
-#include "jali/params/bootstrap_request.h"
+#include "jali/params/ckks/bootstrap_request.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,8 @@
 #include <string>
 
 #include "jali/base/error.h"
+#include "jali/params/ckks/noise.h"
 #include "jali/params/name.h"
-#include "jali/params/noise.h"
 #include "jali/params/real.h"
 #include "jali/params/security.h"
 

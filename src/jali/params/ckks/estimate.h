@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-#include "jali/params/lineage.h"
+#include "jali/params/ckks/lineage.h"
 
 namespace jali::params {
 

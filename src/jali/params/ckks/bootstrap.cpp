@@ -1,4 +1,4 @@
-#include "jali/params/bootstrap.h"
+#include "jali/params/ckks/bootstrap.h"
 
 #include <algorithm>
 #include <bit>
@@ -46,12 +46,6 @@ double log2_bootstrap_failure(int weight, double range, std::size_t count) {
     (exponent(a) < exponent(b) ? high : low) = exponent(a) < exponent(b) ? b : a;
   }
   return exponent(low) / std::log(2.0) + 1 + std::log2(static_cast<double>(count));
-}
-
-// J.-P. Bossuat, J. Troncoso-Pastoriza and J.-P. Hubaux, eprint 2022/024, estimate secrets of
-// weight 32 at 128 bits or more in these rings with moduli of this size.
-double max_log_sparse_modulus(int log_n, int weight) {
-  return weight >= 32 && log_n >= 15 ? 128 : 0;
 }
 
 }  // namespace jali::params
