@@ -12,13 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include "ckks_params.h"
 #include "files.h"
 #include "jali/params/lwe_security.h"
 #include "jali/params/tfhe_noise.h"
 #include "jali/params/tfhe_presets.h"
 #include "jali/wire/tfhe.h"
 #include "methods.h"
-#include "params.h"
 #include "refusals.h"
 #include "tfhe.h"
 

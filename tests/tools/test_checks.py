@@ -317,7 +317,7 @@ def test_this_project_writes_files_in_one_place() -> None:
         ("src/jali/ckks/sums.cpp", "auto& [variance, peak] = x.estimate;", 1),
         ("src/jali/ckks/sums.cpp", "const auto& [variance, peak] = x.estimate;", 0),
         ("src/jali/ckks/sums.cpp", "y(std::min(x.estimate.peak, 1.0) == 1);", 0),
-        ("python/src/values.cpp", "expected.variance_shared = 1;", 1),
+        ("python/src/ckks_values.cpp", "expected.variance_shared = 1;", 1),
         ("src/jali/wire/ckks.cpp", "out.estimate.peak = reader.f64();", 1),
         ("src/jali/wire/ckks.cpp", "out.peak = reader.f64();  // of a plaintext", 0),
         ("src/jali/params/ckks/noise_sums.cpp", "out.peak = 1;", 0),

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "callback.h"
-#include "here.h"
+#include "ckks_here.h"
 #include "log.h"
 
 namespace jali::python {

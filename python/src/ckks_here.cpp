@@ -1,4 +1,4 @@
-#include "here.h"
+#include "ckks_here.h"
 
 #include <vector>
 

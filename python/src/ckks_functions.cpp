@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "circuits.h"
+#include "ckks_circuits.h"
 
 namespace jali::python {
 

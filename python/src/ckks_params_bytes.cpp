@@ -1,9 +1,9 @@
 #include "binding.h"
 #include "bytes.h"
 #include "checked.h"
+#include "ckks_params.h"
 #include "files.h"
 #include "jali/wire/ckks.h"
-#include "params.h"
 
 namespace jali::python {
 

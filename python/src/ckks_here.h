@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "server.h"
+#include "ckks_server.h"
 
 namespace jali::python {
 

@@ -1,4 +1,4 @@
-#include "params.h"
+#include "ckks_params.h"
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "arrays.h"
-#include "circuits.h"
+#include "ckks_circuits.h"
 #include "jali/approx/remez.h"
 #include "jali/approx/sampled.h"
 #include "jali/circuits/ckks/arrays.h"

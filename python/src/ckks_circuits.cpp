@@ -1,5 +1,5 @@
 // Matrix-vector products and linear transforms.
-#include "circuits.h"
+#include "ckks_circuits.h"
 
 #include <nanobind/stl/complex.h>
 #include <nanobind/stl/optional.h>

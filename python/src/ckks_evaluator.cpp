@@ -18,13 +18,13 @@
 
 #include "arguments.h"
 #include "arrays.h"
-#include "circuits.h"
-#include "here.h"
+#include "ckks_circuits.h"
+#include "ckks_here.h"
+#include "ckks_server.h"
 #include "jali/ckks/range.h"
 #include "log.h"
 #include "progress.h"
 #include "refusals.h"
-#include "server.h"
 #include "trace.h"
 
 namespace jali::python {

@@ -5,10 +5,10 @@
 #include <string>
 #include <utility>
 
+#include "ckks_server.h"
 #include "commit.h"
 #include "interrupts.h"
 #include "refusals.h"
-#include "server.h"
 #include "trace.h"
 
 namespace jali::python {

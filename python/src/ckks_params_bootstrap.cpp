@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "binding.h"
+#include "ckks_params.h"
 #include "methods.h"
-#include "params.h"
 
 namespace jali::python {
 

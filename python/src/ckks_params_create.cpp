@@ -7,9 +7,9 @@
 #include "arguments.h"
 #include "binding.h"
 #include "checked.h"
+#include "ckks_params.h"
 #include "interrupts.h"
 #include "jali/params/ckks/presets.h"
-#include "params.h"
 
 namespace jali::python {
 

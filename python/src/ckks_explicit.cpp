@@ -13,12 +13,12 @@
 
 #include "arguments.h"
 #include "arrays.h"
-#include "here.h"
+#include "ckks_here.h"
+#include "ckks_server.h"
 #include "jali/base/wipe.h"
 #include "jali/ckks/range.h"
 #include "methods.h"
 #include "refusals.h"
-#include "server.h"
 
 namespace jali::python {
 
