@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Refuses public methods of the evaluators that no file of their fuzz target calls:
-fuzz/operations, or fuzz/tfhe.
+fuzz/ckks, or fuzz/tfhe.
 
 A target passes objects that a loader accepts to every operation. An operation that it does not call
 is not fuzzed.
@@ -115,7 +115,7 @@ TFHE_RECEIVERS = {
     "Arithmetic": r"\ba",
 }
 TARGETS = [
-    Target("fuzz/operations", CLASSES, EXEMPT, RECEIVERS),
+    Target("fuzz/ckks", CLASSES, EXEMPT, RECEIVERS),
     Target("fuzz/tfhe", TFHE_CLASSES, TFHE_EXEMPT, TFHE_RECEIVERS),
 ]
 

@@ -391,7 +391,7 @@ def test_fuzz_refuses_a_method_that_the_target_lacks(tmp_path: Path) -> None:
     assert check_fuzz.check(tmp_path) == []
     for file, called, instead, says in (
         (
-            "operations/auto_evaluator.cpp",
+            "ckks/auto_evaluator.cpp",
             "automatic->square(",
             "ev().square(",
             "AutoEvaluator::square",
