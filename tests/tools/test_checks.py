@@ -42,7 +42,7 @@ GOOD = {
     "src/jali/device/pool.h": "",
     "src/jali/device/CMakeLists.txt": "jali_room(device SOURCES pool.cpp DEPS jali_base)",
     "src/jali/backend/cuda/crt/crt.cuh": '#include "jali/backend/ring_ops.h"\n',
-    "src/jali/backend/cuda/cuda_ops.cu": '#include "jali/backend/rlwe_ops.h"\n',
+    "src/jali/backend/cuda/rlwe_cuda.cu": '#include "jali/backend/rlwe_ops.h"\n',
     "src/jali/device/cuda/stream.cuh": '#include "jali/device/pool.h"\n',
     "src/jali/backend/cuda/ntt/ntt.cu": '#include "jali/device/cuda/stream.cuh"\n',
     "src/jali/ring/poly.h": '#include "jali/backend/ring_ops.h"\n#include "jali/random/prng.h"\n',

@@ -1,4 +1,5 @@
-// The CUDA engine: its tables, each operation as launches on one stream.
+// The CUDA engine of RLWE: the tables of ring, rlwe and embedding, which is that of CKKS, each
+// operation as launches on one stream. That of TFHE is in tfhe_cuda.cu.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
