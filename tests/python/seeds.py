@@ -65,8 +65,8 @@ def seed_of(name: str) -> int:
 
 
 def name_of(test: pytest.Item) -> str:
-    """The file and the name of a test, as in test_arrays.py::test_sums[w32]. Parameters may have a
-    space, which becomes an underscore."""
+    """The file and the name of a test, as in test_ckks_arrays.py::test_sums[w32]. Parameters may
+    have a space, which becomes an underscore."""
     return test.nodeid.rpartition("/")[2].replace(" ", "_")
 
 

@@ -26,7 +26,7 @@ def operation(*methods: str) -> Callable[[Callable[[Case], Any]], Callable[[Case
 
 #: Public methods that no operation calls, and why.
 EXEMPT = {
-    "Params.*": "parameters are read and made by tests/python/test_bytes.py and test_errors.py",
+    "Params.*": "parameters are read and made by tests/python/test_ckks_bytes.py and test_errors.py",
     "Client.__init__": "made once for every word",
     "Client.from_secret_bytes": "its bytes never come from a peer; fuzz/loader.cpp reads them",
     "Client.secret_to_bytes": "as above",

@@ -1,5 +1,5 @@
 """What bootstrapping gives from Python, and how precisely, on small rings that are not secure. Its
-keys: test_bootstrap_keys.py."""
+keys: test_ckks_bootstrap_keys.py."""
 
 from __future__ import annotations
 
