@@ -41,7 +41,7 @@ foreach(name SecretKey KeyGenerator SecretEncryptor Decryptor ReleasePolicy secr
     message(FATAL_ERROR "a program that only evaluates contains ${name}: ${where}")
   endif()
 endforeach()
-foreach(name ckks::Evaluator ckks::Program ckks::Batcher bootstrap::Bootstrapper rlwe::KeySwitcher)
+foreach(name ckks::Evaluator ckks::Program ckks::Batcher bootstrap::Bootstrapper rlwe::Evaluator rlwe::KeySwitcher)
   string(FIND "${named_server}" "${name}" at)
   if(at EQUAL -1)
     message(FATAL_ERROR "${SERVER} does not contain ${name}: it is not the program of a server")

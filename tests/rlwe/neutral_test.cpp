@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "jali/arith/primes.h"
-#include "jali/backend/engines.h"
 #include "jali/base/error.h"
 #include "jali/params/rlwe_params.h"
+#include "jali/rlwe/host_ring.h"
 #include "jali/rlwe/key_switch.h"
 #include "jali/rlwe/secret/key_generator.h"
 
@@ -35,15 +35,6 @@ ParamsSpec spec(Word word) {
   s.digit_begin = {0, 2, 4};
   s.hash[0] = 5;
   return s;
-}
-
-std::shared_ptr<const ring::Ring> make_ring(const Params& params) {
-  backend::Config config;
-  config.word = params.word();
-  config.n = params.n();
-  config.primes.assign(params.primes().begin(), params.primes().end());
-  return std::make_shared<const ring::Ring>(
-      std::shared_ptr<const backend::Engine>(backend::make_cpu_engine(std::move(config))));
 }
 
 class Neutral : public ::testing::TestWithParam<Word> {};
@@ -99,7 +90,7 @@ TEST_P(Neutral, BadSpecsAreRefused) {
 
 TEST_P(Neutral, KeysSwitchAtEveryLevel) {
   const auto params = std::make_shared<const Params>(spec(GetParam()));
-  const auto ring = make_ring(*params);
+  const auto ring = make_host_ring(*params);
   KeyGenerator generator(params, ring);
   const SecretKey sk = generator.secret_key();
   const KeySwitcher switcher(params, ring);
@@ -139,7 +130,7 @@ TEST_P(Neutral, KeysSwitchAtEveryLevel) {
 
 TEST_P(Neutral, WithoutASparseSecretThereAreNoKeysForIt) {
   const auto params = std::make_shared<const Params>(spec(GetParam()));
-  const auto ring = make_ring(*params);
+  const auto ring = make_host_ring(*params);
   KeyGenerator generator(params, ring);
   const SecretKey sk = generator.secret_key();
   EXPECT_THROW(generator.encapsulation_keys(sk), InvalidArgument);

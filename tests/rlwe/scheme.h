@@ -18,6 +18,7 @@
 #include "jali/backend/engines.h"
 #include "jali/circuits/common/baby_giant.h"
 #include "jali/rlwe/evaluator.h"
+#include "jali/rlwe/host_ring.h"
 #include "jali/rlwe/secret/decryptor.h"
 #include "jali/rlwe/secret/encryptor.h"
 #include "jali/rlwe/secret/key_generator.h"
@@ -48,8 +49,7 @@ inline std::shared_ptr<const rlwe::Params> make_params(Word word) {
 
 /// A ring on an engine: cpu/ or, if `oracle`, ref/.
 inline std::shared_ptr<const ring::Ring> make_ring(const rlwe::Params& params, bool oracle) {
-  backend::Config c{params.word(), params.n(), {}, 1, "", {}};
-  c.primes.assign(params.primes().begin(), params.primes().end());
+  backend::Config c = rlwe::engine_config(params);
   return std::make_shared<const ring::Ring>(std::shared_ptr<const backend::Engine>(
       oracle ? backend::make_ref_engine(std::move(c)) : backend::make_cpu_engine(std::move(c))));
 }
