@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "../ckks/fixture.h"
+#include "../../ckks/fixture.h"
 #include "jali/circuits/common/rotation_plan.h"
 #include "jali/ckks/bounds.h"
 #include "jali/ckks/secret/release.h"

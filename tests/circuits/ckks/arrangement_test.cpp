@@ -4,7 +4,7 @@
 
 #include <bit>
 
-#include "../seeded.h"
+#include "../../seeded.h"
 #include "support.h"
 
 namespace jali::circuits::testing {

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "../seeded.h"
+#include "../../seeded.h"
 #include "jali/ckks/composed.h"
 #include "support.h"
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <numbers>
 
-#include "../seeded.h"
+#include "../../seeded.h"
 #include "support.h"
 
 namespace jali::circuits::testing {

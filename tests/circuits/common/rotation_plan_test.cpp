@@ -6,8 +6,8 @@
 #include <map>
 #include <numeric>
 
-#include "../seeded.h"
-#include "support.h"
+#include "../../seeded.h"
+#include "../ckks/support.h"
 
 namespace jali::circuits::testing {
 namespace {

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "../seeded.h"
+#include "../../seeded.h"
 
 namespace jali::circuits {
 namespace {

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <thread>
 
-#include "../seeded.h"
+#include "../../seeded.h"
 #include "jali/ckks/packing.h"
 #include "support.h"
 

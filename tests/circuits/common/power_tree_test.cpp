@@ -10,7 +10,7 @@
 #include <map>
 #include <vector>
 
-#include "seeded.h"
+#include "../../seeded.h"
 
 namespace jali::circuits {
 namespace {

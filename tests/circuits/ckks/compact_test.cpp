@@ -2,7 +2,7 @@
 // primes, in less memory.
 #include <cstring>
 
-#include "../seeded.h"
+#include "../../seeded.h"
 #include "jali/circuits/ckks/linear_transform.h"
 #include "jali/circuits/ckks/matvec.h"
 #include "support.h"

@@ -1,6 +1,6 @@
 #include "jali/circuits/ckks/linear_transform.h"
 
-#include "../seeded.h"
+#include "../../seeded.h"
 #include "support.h"
 
 namespace jali::circuits::testing {

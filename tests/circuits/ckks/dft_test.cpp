@@ -3,7 +3,7 @@
 #include <bit>
 #include <numbers>
 
-#include "../seeded.h"
+#include "../../seeded.h"
 #include "support.h"
 
 namespace jali::circuits::testing {
