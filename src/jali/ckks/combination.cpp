@@ -54,21 +54,6 @@ struct Group {
   std::vector<Combination::Multiple> members;
 };
 
-/// A combination in the form that engines take.
-struct Terms {
-  std::vector<backend::Combination::Product> products;
-  std::vector<backend::Combination::Multiple> multiples;
-  std::vector<std::uint64_t> constant;
-  std::deque<std::vector<std::uint64_t>> factors;
-  std::deque<std::vector<ring::Poly>> divided;  // the sums of the groups, after their division
-
-  backend::Combination view() const { return {products, multiples, constant}; }
-  void add(const std::vector<ring::Poly>& x, std::vector<std::uint64_t> s) {
-    factors.push_back(std::move(s));
-    multiples.push_back({x[0].view(), x[1].view(), factors.back()});
-  }
-};
-
 // The integer factor that brings m.x to m.factor m.x at the scale `scale` times `enlarged`. Adds
 // the estimate of that term to `sum`.
 double integer_multiple(const Evaluator::Impl& impl, const Combination::Multiple& m, double scale,
@@ -92,13 +77,6 @@ Ciphertext bounds_of(const Combination& c, const Ciphertext& like) {
     peak += factor * a->estimate.peak * b->estimate.peak;
   for (const auto& [x, factor] : c.multiples) peak += std::fabs(factor) * x->estimate.peak;
   out.estimate = Estimate::of_peak(claimed_peak(c.peak, std::min(peak, params::kUnbounded)));
-  return out;
-}
-
-std::vector<ring::Poly> make_pair(const ring::Ring& ring, std::span<const PrimeIndex> primes,
-                                  std::size_t batch) {
-  std::vector<ring::Poly> out;
-  for (int i = 0; i < 2; ++i) out.push_back(ring.make(primes, batch));
   return out;
 }
 
@@ -126,7 +104,7 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
   Ciphertext out = impl.shell(first);
   out.level = level;
   out.scale = scale;
-  Terms terms;
+  rlwe::Terms terms;
   std::optional<Estimate> estimate;
 
   for (const auto& [a, b, factor] : c.products) {
@@ -141,8 +119,7 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
         (integer == 1 || integer == 2) && std::fabs(exact / integer - 1) < 0x1p-20,
         "a product's factor times the scale given must be a.scale * b.scale, or twice that: "
         "choose the scale so, or adjust a factor of the product");
-    terms.products.push_back({a->parts[0].view(), a->parts[1].view(), b->parts[0].view(),
-                              b->parts[1].view(), integer == 2});
+    terms.add_product(*a, *b, integer == 2);
     const Estimate term = impl.noise.multiply_constant(impl.product(*a, *b), factor, integer);
     estimate = estimate ? impl.noise.add(*estimate, term) : term;
     out.log_slots = std::max({out.log_slots, a->log_slots, b->log_slots});
@@ -156,7 +133,7 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
     const auto& has = impl.params->level(m.x->level).primes;
     if (holds(has, primes)) {
       const double factor = integer_multiple(impl, m, scale, 1, estimate);
-      terms.add(m.x->parts, ring::residues(ring, primes, factor));
+      terms.add_multiple(m.x->parts, ring::residues(ring, primes, factor));
       continue;
     }
     const auto joins = [&](Group& group) {
@@ -174,25 +151,25 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
     }
   }
   impl.require_range(bounds_of(c, out));
+  std::deque<std::vector<ring::Poly>> divided;  // the sums of the groups, after their division
   for (const Group& group : groups) {
     const double enlarged = quotient(ring, group.base, primes);
-    Terms members;
+    rlwe::Terms members;
     std::optional<Estimate> sum;
     for (const auto& m : group.members) {
       const double factor = integer_multiple(impl, m, scale, enlarged, sum);
-      members.add(m.x->parts, ring::residues(ring, group.base, factor));
+      members.add_multiple(m.x->parts, ring::residues(ring, group.base, factor));
     }
-    auto d = make_pair(ring, group.base, batch);
-    ring.engine().rlwe().combine(d[0].view(), d[1].view(), {}, members.view());
-    terms.divided.push_back(impl.switcher.reduce_pair(d[0], d[1], level));
-    terms.add(terms.divided.back(), ring::residues(ring, primes, std::int64_t{1}));
+    const auto d = impl.bodies.combine(members, group.base, batch);
+    divided.push_back(impl.switcher.reduce_pair(d[0], d[1], level));
+    terms.add_multiple(divided.back(), ring::residues(ring, primes, std::int64_t{1}));
     const Estimate term = impl.noise.rescale(*sum, enlarged);
     estimate = estimate ? impl.noise.add(*estimate, term) : term;
   }
 
   if (const double re = std::nearbyint(c.constant.real() * scale); re != 0) {
     impl.require_room(re, level);
-    terms.constant = ring::residues(ring, primes, re);
+    terms.set_constant(ring::residues(ring, primes, re));
     estimate = impl.noise.add_constant(*estimate, c.constant.real(), scale);
   }
   out.key_id = key_id;
@@ -202,16 +179,10 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
 
   if (!c.products.empty() && c.constant.imag() == 0) {
     out = impl.divided(std::move(out));
-    const auto acc = impl.switcher.switch_combination(terms.view(), batch, level,
-                                                      impl.bodies.relinearisation_key(level));
-    out.parts = impl.switcher.reduce_pair(acc.c0, acc.c1, out.level);
+    out.parts = impl.bodies.combine_relinearise_rescale(terms, batch, level);
     return out;
   }
-  out.parts = make_pair(ring, primes, batch);
-  if (!c.products.empty()) out.parts.push_back(ring.make(primes, batch));
-  ring.engine().rlwe().combine(out.parts[0].view(), out.parts[1].view(),
-                               c.products.empty() ? backend::View{} : out.parts[2].view(),
-                               terms.view());
+  out.parts = impl.bodies.combine(terms, primes, batch);
   if (c.constant.imag() != 0) out = add_scalar(out, {0, c.constant.imag()});
   out = relinearise_rescale(out);
   bound_by_claim(out.estimate, c.peak);

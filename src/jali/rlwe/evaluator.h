@@ -17,6 +17,7 @@
 #include "jali/rlwe/expanded_keys.h"
 #include "jali/rlwe/hoisting.h"
 #include "jali/rlwe/key_switch.h"
+#include "jali/rlwe/terms.h"
 
 namespace jali::rlwe {
 
@@ -101,6 +102,9 @@ class Evaluator {
   Ciphertext multiply_integer(const Ciphertext& a, std::int64_t b) const;
   /// The product in 3 parts, of operands of two parts and equal batches.
   Ciphertext multiply(const Ciphertext& a, const Ciphertext& b) const;
+  /// The parts of a sum over `primes`, which all operands have: three if it has products, else two.
+  std::vector<ring::Poly> combine(const Terms& terms, std::span<const PrimeIndex> primes,
+                                  std::size_t batch) const;
 
   // --- key switching and divisions ------------------------------------------------------------
   Ciphertext relinearise(const Ciphertext& a) const;
@@ -109,6 +113,9 @@ class Evaluator {
   /// relinearise, then rescale, with one division for both.
   Ciphertext relinearise_rescale(const Ciphertext& a) const;
   Ciphertext multiply_relinearise_rescale(const Ciphertext& a, const Ciphertext& b) const;
+  /// The same for a sum over the primes of `level`, of which at least one term is a product.
+  std::vector<ring::Poly> combine_relinearise_rescale(const Terms& terms, std::size_t batch,
+                                                      int level) const;
   /// The same phase modulo the primes of a lower level, all of which a has.
   Ciphertext select(const Ciphertext& a, int level) const;
   /// round(factor) times a, modulo the primes of level `start`, all of which a has, divided to

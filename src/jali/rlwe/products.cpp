@@ -25,6 +25,24 @@ Ciphertext Evaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {
   return out;
 }
 
+std::vector<Poly> Evaluator::combine(const Terms& terms, std::span<const PrimeIndex> primes,
+                                     std::size_t batch) const {
+  std::vector<Poly> out;
+  for (int i = 0; i < (terms.has_products() ? 3 : 2); ++i)
+    out.push_back(ring()->make(primes, batch));
+  ring()->engine().rlwe().combine(out[0].view(), out[1].view(),
+                                  terms.has_products() ? out[2].view() : backend::View{},
+                                  terms.view());
+  return out;
+}
+
+std::vector<Poly> Evaluator::combine_relinearise_rescale(const Terms& terms, std::size_t batch,
+                                                         int level) const {
+  const auto acc =
+      switcher_->switch_combination(terms.view(), batch, level, relinearisation_key(level));
+  return switcher_->reduce_pair(acc.c0, acc.c1, level - 1);
+}
+
 Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
   if (a.parts.size() == 2) return copy(a);
   check(a);
@@ -55,12 +73,10 @@ Ciphertext Evaluator::multiply_relinearise_rescale(const Ciphertext& a, const Ci
   check(a);
   check(b);
   require_factors(a, b);
-  const backend::Combination::Product product{a.parts[0].view(), a.parts[1].view(),
-                                              b.parts[0].view(), b.parts[1].view()};
-  const auto acc = switcher_->switch_combination({{&product, 1}}, a.batch(), a.level,
-                                                 relinearisation_key(a.level));
+  Terms product;
+  product.add_product(a, b, false);
   return {common_key(a.key_id, b.key_id),
-          switcher_->reduce_pair(acc.c0, acc.c1, a.level - 1),
+          combine_relinearise_rescale(product, a.batch(), a.level),
           a.level - 1,
           {}};
 }
