@@ -2,6 +2,8 @@
 // this program links no other scheme.
 #include "scheme.h"
 
+#include <algorithm>
+#include <cmath>
 #include <random>
 #include <string>
 #include <tuple>
@@ -116,6 +118,38 @@ TEST_P(PlainScheme, SumsAndProductsAreThoseOfIntegers) {
     joined.insert(joined.end(), b.begin(), b.begin() + kN);
     return joined;
   }());
+}
+
+TEST_P(PlainScheme, SumsOfProductsAreRelinearisedAndRescaledOnce) {
+  JALI_SEEDED(random);
+  const auto e = evaluator({});
+  const int top = client_.params->top();
+  const double scale = client_.scale(top), left = std::exp2(std::floor(std::log2(scale) / 2));
+  const auto encrypt = [&](const Integers& m, double at) {
+    return rlwe::SecretEncryptor(client_.secret, client_.ring)
+        .encrypt({client_.encode(m, client_.params->level(top).primes, at), top});
+  };
+  const Integers w1 = sparse(random), w2 = sparse(random), b = small(random, kN, 9),
+                 c = small(random, kN, 9), d = small(random, kN, 9);
+  const Ciphertext x1 = encrypt(w1, left), x2 = encrypt(w2, left), y1 = encrypt(b, scale / left),
+                   y2 = encrypt(c, scale / left), z = client_.encrypt(d);
+  const auto& primes = client_.params->level(top).primes;
+  const ring::Ring& ring = *client_.ring;
+  rlwe::Terms terms;
+  terms.add_product(x1, y1, false);
+  terms.add_product(x2, y2, true);
+  terms.add_multiple(z.parts, ring::residues(ring, primes, std::int64_t{-3}));
+  terms.set_constant(ring::residues(ring, primes, 5 * scale));
+  Integers expected = product(w1, b);
+  expected += product(w2, c);
+  expected += product(w2, c);
+  for (std::size_t k = 0; k < kN; ++k) expected[k] -= 3 * d[k];
+  expected[0] += 5;
+  const Ciphertext sum{z.key_id, e.combine(terms, primes, 1), top, {}};
+  EXPECT_EQ(client_.decrypt(sum), expected);
+  EXPECT_EQ(client_.decrypt(e.relinearise_rescale(sum)), expected);
+  const Ciphertext at_once{z.key_id, e.combine_relinearise_rescale(terms, 1, top), top - 1, {}};
+  EXPECT_EQ(client_.decrypt(at_once), expected);
 }
 
 TEST_P(PlainScheme, RotationsAreAutomorphisms) {
