@@ -8,9 +8,9 @@
 #include <string>
 #include <tuple>
 
+#include "../seeded.h"
 #include "jali/base/error.h"
 #include "jali/circuits/common/slot_sum_plan.h"
-#include "seeded.h"
 
 namespace jali::plain {
 
