@@ -14,7 +14,7 @@ symbols(libraries ${ARCHIVES})
 # computes is.
 foreach(text program libraries)
   foreach(name ckks::Encoder ckks::Evaluator ckks::Engine ckks::AutoEvaluator ckks::SecretEncryptor ckks::Decryptor
-          ckks::Ciphertext circuits::BlockTransform circuits::PolynomialPlan params::NoiseModel
+          ckks::Ciphertext circuits::BlockTransform circuits::PolynomialPlan
           "jali::tfhe::Evaluator" "jali::lwe::" "jali::integers::")
     string(FIND "${${text}}" "${name}" at)
     if(NOT at EQUAL -1)
