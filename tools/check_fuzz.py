@@ -34,15 +34,15 @@ class Target:
 
 
 CLASSES = {
-    "Evaluator": "src/jali/ckks/evaluator.h",
-    "AutoEvaluator": "src/jali/ckks/auto_evaluator.h",
-    "ArrayEvaluator": "src/jali/ckks/array_evaluator.h",
-    "Encoder": "src/jali/ckks/encoder.h",
-    "SecretEncryptor": "src/jali/ckks/secret/encryptor.h",
-    "PublicEncryptor": "src/jali/ckks/encryptor.h",
-    "Decryptor": "src/jali/ckks/secret/decryptor.h",
-    "Program": "src/jali/ckks/program.h",
-    "Batcher": "src/jali/ckks/batcher.h",
+    "Evaluator": "src/jali/schemes/ckks/evaluator.h",
+    "AutoEvaluator": "src/jali/schemes/ckks/auto_evaluator.h",
+    "ArrayEvaluator": "src/jali/schemes/ckks/array_evaluator.h",
+    "Encoder": "src/jali/schemes/ckks/encoder.h",
+    "SecretEncryptor": "src/jali/schemes/ckks/secret/encryptor.h",
+    "PublicEncryptor": "src/jali/schemes/ckks/encryptor.h",
+    "Decryptor": "src/jali/schemes/ckks/secret/decryptor.h",
+    "Program": "src/jali/schemes/ckks/program.h",
+    "Batcher": "src/jali/schemes/ckks/batcher.h",
     "Bootstrapper": "src/jali/bootstrap/bootstrapper.h",
     "Packings": "src/jali/bootstrap/packings.h",
     "LinearTransform": "src/jali/circuits/ckks/linear_transform.h",
@@ -86,10 +86,10 @@ RECEIVERS = {
     "Packings": "packings",
 }
 TFHE_CLASSES = {
-    "Evaluator": "src/jali/tfhe/evaluator.h",
-    "Gates": "src/jali/tfhe/gates.h",
-    "Client": "src/jali/tfhe/secret/client.h",
-    "PublicEncryptor": "src/jali/tfhe/secret/encryptor.h",
+    "Evaluator": "src/jali/schemes/tfhe/evaluator.h",
+    "Gates": "src/jali/schemes/tfhe/gates.h",
+    "Client": "src/jali/schemes/tfhe/secret/client.h",
+    "PublicEncryptor": "src/jali/schemes/tfhe/secret/encryptor.h",
     "Arithmetic": "src/jali/integers/arithmetic.h",
 }
 TFHE_EXEMPT = {

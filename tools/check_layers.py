@@ -49,8 +49,8 @@ ROOMS = {
     "rlwe": 5,
     "lwe": 5,
     "circuits/common": 6,
-    "ckks": 6,
-    "tfhe": 6,
+    "schemes/ckks": 6,
+    "schemes/tfhe": 6,
     "circuits/ckks": 7,
     "integers": 7,
     "bootstrap": 8,
@@ -157,6 +157,8 @@ def place(path: str) -> tuple[str, str]:
 def target_place(name: str) -> tuple[str, str]:
     """(room, folder) of a CMake target name without its "jali_", e.g. backend_cpu."""
     room, _, rest = name.partition("_")
+    if f"schemes/{room}" in ROOMS:
+        return f"schemes/{room}", ""
     if f"{room}/{rest.removesuffix('_secret')}" in ROOMS:
         return f"{room}/{rest.removesuffix('_secret')}", ""
     return (room, rest if rest in FOLDERS.get(room, ()) else "") if room in ROOMS else (name, "")
@@ -273,7 +275,7 @@ def check_links(root: Path, includes: dict[str, set[str]]) -> Iterator[str]:
             for missing in sorted(used - reach(room, {room})):
                 yield (
                     f"src/jali/{room.split('/')[0]}/CMakeLists.txt: {room} includes {missing}/ without "
-                    f"linking jali_{missing.replace('/', '_')}"
+                    f"linking jali_{missing.removeprefix('schemes/').replace('/', '_')}"
                 )
 
 

@@ -37,15 +37,15 @@ FOLDERS = ("src/jali", "python/src", "bench")
 ELSEWHERE = (
     "src/jali/approx/", "src/jali/backend/", "src/jali/device/", "src/jali/integers/",
     "src/jali/lwe/", "src/jali/params/", "src/jali/random/", "src/jali/ring/", "src/jali/rlwe/",
-    "src/jali/tfhe/", "src/jali/wire/tfhe", "python/src/tfhe", "bench/tfhe/",
+    "src/jali/schemes/tfhe/", "src/jali/wire/tfhe", "python/src/tfhe", "bench/tfhe/",
 )  # fmt: skip
 # Members of other types: what each file writes, and of which type it is.
 OTHERS = {
-    "src/jali/ckks/auto_evaluator.cpp": {"out.real"},  # Plaintext
-    "src/jali/ckks/compact.cpp": {"out.message", "out.peak", "out.real"},  # CompactPlaintext
-    "src/jali/ckks/diagonal.cpp": {"out.message", "out.peak"},  # Diagonal
-    "src/jali/ckks/encoder.cpp": {"out.message", "out.peak", "out.real"},  # Plaintext
-    "src/jali/ckks/secret/decryptor.cpp": {"out.message", "out.peak"},  # Plaintext
+    "src/jali/schemes/ckks/auto_evaluator.cpp": {"out.real"},  # Plaintext
+    "src/jali/schemes/ckks/compact.cpp": {"out.message", "out.peak", "out.real"},  # CompactPlaintext
+    "src/jali/schemes/ckks/diagonal.cpp": {"out.message", "out.peak"},  # Diagonal
+    "src/jali/schemes/ckks/encoder.cpp": {"out.message", "out.peak", "out.real"},  # Plaintext
+    "src/jali/schemes/ckks/secret/decryptor.cpp": {"out.message", "out.peak"},  # Plaintext
     "src/jali/circuits/ckks/block_transform.cpp": {
         "out.message", "out.peak", "out.real", "out.principal", "row.message",
     },  # Diagonal, Rows

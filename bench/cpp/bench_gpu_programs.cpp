@@ -12,13 +12,13 @@
 #include "bench/cpp/json.h"
 #include "jali/backend/engines.h"
 #include "jali/base/error.h"
-#include "jali/ckks/batcher.h"
-#include "jali/ckks/make_ring.h"
-#include "jali/ckks/program.h"
-#include "jali/ckks/secret/decryptor.h"
-#include "jali/ckks/secret/encryptor.h"
 #include "jali/rlwe/secret/key_generator.h"
 #include "jali/rlwe/secret/secret_key.h"
+#include "jali/schemes/ckks/batcher.h"
+#include "jali/schemes/ckks/make_ring.h"
+#include "jali/schemes/ckks/program.h"
+#include "jali/schemes/ckks/secret/decryptor.h"
+#include "jali/schemes/ckks/secret/encryptor.h"
 
 using namespace jali;
 using bench::Json;

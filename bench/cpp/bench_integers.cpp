@@ -24,7 +24,7 @@
 #include "jali/integers/arithmetic.h"
 #include "jali/integers/tfhe_machine.h"
 #include "jali/params/tfhe_presets.h"
-#include "jali/tfhe/secret/client.h"
+#include "jali/schemes/tfhe/secret/client.h"
 
 namespace {
 

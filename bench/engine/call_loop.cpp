@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "jali/base/error.h"
-#include "jali/ckks/make_ring.h"
-#include "jali/ckks/range.h"
-#include "jali/ckks/secret/encryptor.h"
 #include "jali/rlwe/secret/key_generator.h"
+#include "jali/schemes/ckks/make_ring.h"
+#include "jali/schemes/ckks/range.h"
+#include "jali/schemes/ckks/secret/encryptor.h"
 #include "jali/wire/ckks.h"
 
 namespace jali::bench {

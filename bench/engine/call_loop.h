@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "jali/ckks/evaluator.h"
+#include "jali/schemes/ckks/evaluator.h"
 
 namespace jali::bench {
 

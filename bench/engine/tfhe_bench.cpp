@@ -6,7 +6,7 @@
 #include "jali/base/error.h"
 #include "jali/lwe/secret/encrypt.h"
 #include "jali/lwe/secret/key_generator.h"
-#include "jali/tfhe/table.h"
+#include "jali/schemes/tfhe/table.h"
 #include "jali/wire/tfhe.h"
 
 namespace jali::bench {

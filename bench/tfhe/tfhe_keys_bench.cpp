@@ -16,8 +16,8 @@
 #include "jali/backend/tfhe_ops.h"
 #include "jali/device/gpu.h"
 #include "jali/params/tfhe_presets.h"
-#include "jali/tfhe/evaluator.h"
-#include "jali/tfhe/secret/client.h"
+#include "jali/schemes/tfhe/evaluator.h"
+#include "jali/schemes/tfhe/secret/client.h"
 
 namespace {
 

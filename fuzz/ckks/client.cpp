@@ -1,7 +1,7 @@
 // The client's side: keys, encoding, encryption, decryption, release.
 #include <cmath>
 
-#include "jali/ckks/secret/decryption.h"
+#include "jali/schemes/ckks/secret/decryption.h"
 #include "run.h"
 
 namespace jali::fuzz {

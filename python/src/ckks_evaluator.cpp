@@ -21,7 +21,7 @@
 #include "ckks_circuits.h"
 #include "ckks_here.h"
 #include "ckks_server.h"
-#include "jali/ckks/range.h"
+#include "jali/schemes/ckks/range.h"
 #include "log.h"
 #include "progress.h"
 #include "refusals.h"

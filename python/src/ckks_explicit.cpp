@@ -16,7 +16,7 @@
 #include "ckks_here.h"
 #include "ckks_server.h"
 #include "jali/base/wipe.h"
-#include "jali/ckks/range.h"
+#include "jali/schemes/ckks/range.h"
 #include "methods.h"
 #include "refusals.h"
 

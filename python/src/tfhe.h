@@ -10,9 +10,9 @@
 #include "binding.h"
 #include "jali/lwe/keys.h"
 #include "jali/params/tfhe_params.h"
-#include "jali/tfhe/ciphertext.h"
-#include "jali/tfhe/compact.h"
-#include "jali/tfhe/table.h"
+#include "jali/schemes/tfhe/ciphertext.h"
+#include "jali/schemes/tfhe/compact.h"
+#include "jali/schemes/tfhe/table.h"
 
 namespace jali::python {
 

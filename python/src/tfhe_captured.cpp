@@ -9,7 +9,7 @@
 
 #include "callback.h"
 #include "jali/base/error.h"
-#include "jali/tfhe/program.h"
+#include "jali/schemes/tfhe/program.h"
 #include "tfhe_evaluator.h"
 
 namespace jali::python {

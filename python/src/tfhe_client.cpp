@@ -21,7 +21,7 @@
 #include "jali/backend/secret/tfhe_client_ops.h"
 #include "jali/base/secret_vector.h"
 #include "jali/base/wipe.h"
-#include "jali/tfhe/secret/client.h"
+#include "jali/schemes/tfhe/secret/client.h"
 #include "jali/wire/secret/tfhe_secret_key.h"
 #include "progress.h"
 #include "tfhe.h"

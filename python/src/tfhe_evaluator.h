@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "jali/backend/trace/trace.h"
-#include "jali/tfhe/evaluator.h"
-#include "jali/tfhe/gates.h"
+#include "jali/schemes/tfhe/evaluator.h"
+#include "jali/schemes/tfhe/gates.h"
 #include "progress.h"
 #include "tfhe.h"
 

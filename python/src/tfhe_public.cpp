@@ -15,7 +15,7 @@
 #include "arguments.h"
 #include "files.h"
 #include "jali/api/threads.h"
-#include "jali/tfhe/secret/encryptor.h"
+#include "jali/schemes/tfhe/secret/encryptor.h"
 #include "jali/wire/tfhe.h"
 #include "methods.h"
 #include "refusals.h"

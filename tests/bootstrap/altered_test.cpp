@@ -4,8 +4,8 @@
 #include <bit>
 #include <functional>
 
-#include "jali/ckks/secret/decryption.h"
 #include "jali/params/ckks/bootstrap_request.h"
+#include "jali/schemes/ckks/secret/decryption.h"
 #include "support.h"
 
 namespace jali::bootstrap::testing {

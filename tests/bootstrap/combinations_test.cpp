@@ -2,9 +2,9 @@
 // its keys are made, and each must be as precise as its estimate says and as was asked for.
 #include "../backend/sanitized.h"
 #include "../seeded.h"
-#include "jali/ckks/bounds.h"
-#include "jali/ckks/secret/decryption.h"
 #include "jali/params/ckks/bootstrap_request.h"
+#include "jali/schemes/ckks/bounds.h"
+#include "jali/schemes/ckks/secret/decryption.h"
 #include "support.h"
 
 namespace jali::bootstrap::testing {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <numbers>
 
-#include "jali/ckks/bounds.h"
 #include "jali/params/ckks/bootstrap_request.h"
+#include "jali/schemes/ckks/bounds.h"
 #include "support.h"
 
 namespace jali::bootstrap::testing {

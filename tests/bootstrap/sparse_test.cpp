@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "jali/bootstrap/packings.h"
-#include "jali/ckks/packing.h"
+#include "jali/schemes/ckks/packing.h"
 #include "support.h"
 
 namespace jali::bootstrap::testing {

@@ -2,15 +2,15 @@
 // the presets.
 #pragma once
 
-#include "../ckks/fixture.h"
+#include "../schemes/ckks/fixture.h"
 #include "../seeded.h"
 #include "jali/bootstrap/bootstrapper.h"
 #include "jali/bootstrap/secret/evaluation_keys.h"
-#include "jali/ckks/secret/decryptor.h"
-#include "jali/ckks/secret/encryptor.h"
 #include "jali/params/ckks/presets.h"
 #include "jali/rlwe/secret/key_generator.h"
 #include "jali/rlwe/secret/secret_key.h"
+#include "jali/schemes/ckks/secret/decryptor.h"
+#include "jali/schemes/ckks/secret/encryptor.h"
 
 namespace jali::bootstrap::testing {
 

@@ -9,8 +9,8 @@
 
 #include "../seeded.h"
 #include "jali/base/error.h"
-#include "jali/ckks/packing.h"
 #include "jali/rlwe/host_ring.h"
+#include "jali/schemes/ckks/packing.h"
 #include "support.h"
 
 namespace jali::client {

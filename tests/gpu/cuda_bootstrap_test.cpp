@@ -1,7 +1,7 @@
 // Bootstrapping on the GPU gives the CPU's bits after every stage, and run after run as a program.
 #include "../bootstrap/support.h"
 #include "../seeded.h"
-#include "jali/ckks/program.h"
+#include "jali/schemes/ckks/program.h"
 #include "support.h"
 
 namespace jali::bootstrap::testing {

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <thread>
 
-#include "jali/ckks/batcher.h"
-#include "jali/ckks/program.h"
+#include "jali/schemes/ckks/batcher.h"
+#include "jali/schemes/ckks/program.h"
 #include "support.h"
 
 namespace jali::testing {

@@ -11,8 +11,8 @@
 #include "jali/device/gpu.h"
 #include "jali/lwe/secret/key_generator.h"
 #include "jali/params/tfhe_presets.h"
-#include "jali/tfhe/evaluator.h"
-#include "jali/tfhe/secret/client.h"
+#include "jali/schemes/tfhe/evaluator.h"
+#include "jali/schemes/tfhe/secret/client.h"
 
 namespace jali::backend::test {
 namespace {

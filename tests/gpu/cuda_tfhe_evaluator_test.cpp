@@ -7,17 +7,17 @@
 #include <thread>
 #include <utility>
 
+#include "../schemes/tfhe/as_read.h"
 #include "../seeded.h"
-#include "../tfhe/as_read.h"
 #include "../tfhe_literals.h"
 #include "jali/backend/tfhe_ops.h"
 #include "jali/base/error.h"
 #include "jali/device/gpu.h"
 #include "jali/lwe/external_product.h"
 #include "jali/lwe/secret/key_generator.h"
-#include "jali/tfhe/evaluator.h"
-#include "jali/tfhe/program.h"
-#include "jali/tfhe/secret/client.h"
+#include "jali/schemes/tfhe/evaluator.h"
+#include "jali/schemes/tfhe/program.h"
+#include "jali/schemes/tfhe/secret/client.h"
 
 namespace jali::tfhe {
 namespace {

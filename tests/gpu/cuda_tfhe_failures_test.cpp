@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "../schemes/tfhe/failures.h"
+#include "../schemes/tfhe/world.h"
 #include "../seeded.h"
-#include "../tfhe/failures.h"
-#include "../tfhe/world.h"
 #include "jali/device/gpu.h"
 #include "jali/params/tfhe_presets.h"
 

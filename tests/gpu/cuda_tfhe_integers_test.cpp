@@ -13,7 +13,7 @@
 #include "jali/device/gpu.h"
 #include "jali/integers/arithmetic.h"
 #include "jali/integers/tfhe_machine.h"
-#include "jali/tfhe/secret/client.h"
+#include "jali/schemes/tfhe/secret/client.h"
 
 namespace jali::integers::test {
 namespace {

@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "../backend/exact_products.h"
+#include "../schemes/tfhe/preset_look_ups.h"
 #include "../seeded.h"
-#include "../tfhe/preset_look_ups.h"
 #include "../tfhe_literals.h"
 #include "brief.h"
 #include "jali/base/error.h"

@@ -15,7 +15,7 @@
 
 #include "jali/base/error.h"
 #include "jali/params/tfhe_presets.h"
-#include "jali/tfhe/program.h"
+#include "jali/schemes/tfhe/program.h"
 #include "tfhe_world.h"
 
 namespace jali::integers::test {

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "../schemes/tfhe/world.h"
 #include "../seeded.h"
-#include "../tfhe/world.h"
 
 namespace jali::integers::test {
 namespace {

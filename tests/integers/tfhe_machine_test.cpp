@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "../schemes/tfhe/little_world.h"
+#include "../schemes/tfhe/world.h"
 #include "../seeded.h"
-#include "../tfhe/little_world.h"
-#include "../tfhe/world.h"
 #include "jali/base/error.h"
 #include "jali/integers/arithmetic.h"
 #include "tfhe_world.h"

@@ -20,7 +20,7 @@
 #include "../tfhe_literals.h"
 #include "client.h"
 #include "jali/lwe/secret/encrypt.h"
-#include "jali/tfhe/secret/client.h"
+#include "jali/schemes/tfhe/secret/client.h"
 
 namespace jali::timing {
 namespace {

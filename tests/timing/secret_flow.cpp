@@ -14,13 +14,13 @@
 #include "client.h"
 #include "flow.h"
 #include "jali/base/error.h"
-#include "jali/ckks/encryptor.h"
-#include "jali/ckks/secret/decryption.h"
-#include "jali/ckks/secret/decryptor.h"
-#include "jali/ckks/secret/encryptor.h"
-#include "jali/ckks/secret/release.h"
 #include "jali/rlwe/secret/key_generator.h"
 #include "jali/rlwe/secret/secret_key.h"
+#include "jali/schemes/ckks/encryptor.h"
+#include "jali/schemes/ckks/secret/decryption.h"
+#include "jali/schemes/ckks/secret/decryptor.h"
+#include "jali/schemes/ckks/secret/encryptor.h"
+#include "jali/schemes/ckks/secret/release.h"
 #include "jali/wire/secret/secret_key.h"
 
 namespace jali::timing {

@@ -7,7 +7,7 @@
 #include "flow.h"
 #include "jali/base/error.h"
 #include "jali/random/prng.h"
-#include "jali/tfhe/secret/client.h"
+#include "jali/schemes/tfhe/secret/client.h"
 #include "jali/wire/secret/tfhe_secret_key.h"
 
 namespace jali::timing {

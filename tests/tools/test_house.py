@@ -32,10 +32,10 @@ def test_a_room_that_is_added_changes_the_picture(tmp_path: Path) -> None:
     contributing = tmp_path / "CONTRIBUTING.md"
     contributing.write_text(row.format(0, "base") + row.format(3, "ring"))
     before = draw_house.draw(tmp_path)
-    assert "ring/" in before and "tfhe/" not in before
-    (tmp_path / "src" / "jali" / "tfhe").mkdir()
-    contributing.write_text(contributing.read_text() + row.format(6, "tfhe"))
-    assert "tfhe/" in draw_house.draw(tmp_path)
+    assert "ring/" in before and "lwe/" not in before
+    (tmp_path / "src" / "jali" / "lwe").mkdir()
+    contributing.write_text(contributing.read_text() + row.format(5, "lwe"))
+    assert "lwe/" in draw_house.draw(tmp_path)
 
 
 def test_the_table_of_contributing_has_the_layers_of_the_check() -> None:

@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "jali/ckks/encoder.h"
-#include "jali/ckks/evaluator.h"
-#include "jali/ckks/make_ring.h"
-#include "jali/ckks/secret/decryptor.h"
-#include "jali/ckks/secret/encryptor.h"
 #include "jali/rlwe/keys.h"
 #include "jali/rlwe/secret/key_generator.h"
 #include "jali/rlwe/secret/secret_key.h"
+#include "jali/schemes/ckks/encoder.h"
+#include "jali/schemes/ckks/evaluator.h"
+#include "jali/schemes/ckks/make_ring.h"
+#include "jali/schemes/ckks/secret/decryptor.h"
+#include "jali/schemes/ckks/secret/encryptor.h"
 #include "jali/wire/ckks.h"
 #include "jali/wire/secret/secret_key.h"
 #include "memory_source.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "jali/base/error.h"
-#include "jali/tfhe/secret/client.h"
-#include "jali/tfhe/secret/encryptor.h"
+#include "jali/schemes/tfhe/secret/client.h"
+#include "jali/schemes/tfhe/secret/encryptor.h"
 #include "jali/wire/secret/tfhe_secret_key.h"
 #include "jali/wire/tfhe.h"
 #include "memory_source.h"

@@ -18,7 +18,7 @@
 #include "allocations.h"
 #include "jali/backend/tfhe_ops.h"
 #include "jali/base/hash.h"
-#include "jali/tfhe/evaluator.h"
+#include "jali/schemes/tfhe/evaluator.h"
 #include "tampering.h"
 #include "tfhe_objects.h"
 

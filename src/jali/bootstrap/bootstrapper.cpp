@@ -11,8 +11,8 @@
 
 #include "jali/base/error.h"
 #include "jali/bootstrap/error_bound.h"
-#include "jali/ckks/composed.h"
-#include "jali/ckks/range.h"
+#include "jali/schemes/ckks/composed.h"
+#include "jali/schemes/ckks/range.h"
 
 namespace jali::bootstrap {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "jali/base/error.h"
 #include "jali/bootstrap/key_sets.h"
-#include "jali/ckks/packing.h"
+#include "jali/schemes/ckks/packing.h"
 
 namespace jali::bootstrap {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "jali/base/hash.h"
-#include "jali/ckks/types.h"
 #include "jali/client/manifest.h"
 #include "jali/ring/poly.h"
+#include "jali/schemes/ckks/types.h"
 #include "jali/wire/frame.h"
 
 namespace jali::client {

@@ -13,7 +13,7 @@
 #include "jali/integers/tfhe_programs.h"
 #include "jali/integers/tfhe_tables.h"
 #include "jali/lwe/blocks.h"
-#include "jali/tfhe/evaluator.h"
+#include "jali/schemes/tfhe/evaluator.h"
 
 namespace jali::integers {
 

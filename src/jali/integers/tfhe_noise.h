@@ -11,7 +11,7 @@
 
 #include "jali/integers/circuit.h"
 #include "jali/integers/digits.h"
-#include "jali/tfhe/history.h"
+#include "jali/schemes/tfhe/history.h"
 
 namespace jali::integers {
 

@@ -6,11 +6,11 @@
 #include <string>
 
 #include "jali/base/error.h"
-#include "jali/ckks/lineage.h"
-#include "jali/ckks/packing.h"
-#include "jali/ckks/scale.h"
 #include "jali/random/prng.h"
 #include "jali/rlwe/keys.h"
+#include "jali/schemes/ckks/lineage.h"
+#include "jali/schemes/ckks/packing.h"
+#include "jali/schemes/ckks/scale.h"
 #include "jali/wire/ckks_body.h"
 #include "jali/wire/poly.h"
 #include "jali/wire/reader.h"

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <span>
 
-#include "jali/ckks/types.h"
 #include "jali/params/ckks_params.h"
 #include "jali/ring/poly.h"
+#include "jali/schemes/ckks/types.h"
 #include "jali/wire/file.h"
 #include "jali/wire/frame.h"
 #include "jali/wire/keys.h"

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "jali/ckks/types.h"
+#include "jali/schemes/ckks/types.h"
 #include "jali/wire/reader.h"
 #include "jali/wire/writer.h"
 

@@ -28,9 +28,9 @@
 #include "../../client/support.h"
 #include "../../seeds/entropy.h"
 #include "jali/api/client.h"
-#include "jali/ckks/secret/decryption.h"
 #include "jali/client/key_cost.h"
 #include "jali/client/secret/client.h"
+#include "jali/schemes/ckks/secret/decryption.h"
 #include "jali/wire/keys.h"
 
 namespace {

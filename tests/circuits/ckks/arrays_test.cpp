@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "../../seeded.h"
-#include "jali/ckks/packing.h"
+#include "jali/schemes/ckks/packing.h"
 #include "support.h"
 
 namespace jali::circuits::testing {

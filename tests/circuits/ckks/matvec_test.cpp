@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "../../seeded.h"
-#include "jali/ckks/composed.h"
+#include "jali/schemes/ckks/composed.h"
 #include "support.h"
 
 namespace jali::circuits::testing {

@@ -1,6 +1,6 @@
 #include "jali/circuits/ckks/slot_sum.h"
 
-#include "jali/ckks/composed.h"
+#include "jali/schemes/ckks/composed.h"
 #include "support.h"
 
 namespace jali::circuits::testing {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "../../ckks/fixture.h"
+#include "../../schemes/ckks/fixture.h"
 #include "jali/circuits/common/rotation_plan.h"
-#include "jali/ckks/bounds.h"
-#include "jali/ckks/secret/release.h"
+#include "jali/schemes/ckks/bounds.h"
+#include "jali/schemes/ckks/secret/release.h"
 
 namespace jali::circuits::testing {
 

@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "jali/ckks/auto_evaluator.h"
-#include "jali/ckks/packing.h"
+#include "jali/schemes/ckks/auto_evaluator.h"
+#include "jali/schemes/ckks/packing.h"
 
 namespace jali::circuits {
 

@@ -8,7 +8,7 @@
 
 #include "jali/base/error.h"
 #include "jali/circuits/ckks/domain.h"
-#include "jali/ckks/packing.h"
+#include "jali/schemes/ckks/packing.h"
 
 namespace jali::circuits {
 

@@ -10,8 +10,8 @@
 #include "jali/circuits/ckks/block_norm.h"
 #include "jali/circuits/ckks/roundings.h"
 #include "jali/circuits/common/baby_giant.h"
-#include "jali/ckks/range.h"
 #include "jali/params/ckks/noise.h"
+#include "jali/schemes/ckks/range.h"
 
 namespace jali::circuits {
 namespace {

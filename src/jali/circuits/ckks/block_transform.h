@@ -11,7 +11,7 @@
 
 #include "jali/circuits/common/rotation_keys.h"
 #include "jali/circuits/common/rotation_plan.h"
-#include "jali/ckks/evaluator.h"
+#include "jali/schemes/ckks/evaluator.h"
 
 namespace jali::circuits {
 

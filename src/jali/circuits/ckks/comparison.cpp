@@ -10,8 +10,8 @@
 #include "jali/base/error.h"
 #include "jali/circuits/ckks/domain.h"
 #include "jali/circuits/ckks/function.h"
-#include "jali/ckks/auto_evaluator.h"
-#include "jali/ckks/packing.h"
+#include "jali/schemes/ckks/auto_evaluator.h"
+#include "jali/schemes/ckks/packing.h"
 
 namespace jali::circuits {
 

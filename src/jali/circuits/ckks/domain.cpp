@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "jali/base/error.h"
-#include "jali/ckks/packing.h"
+#include "jali/schemes/ckks/packing.h"
 
 namespace jali::circuits {
 

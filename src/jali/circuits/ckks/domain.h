@@ -5,7 +5,7 @@
 #include <string>
 
 #include "jali/approx/series.h"
-#include "jali/ckks/evaluator.h"
+#include "jali/schemes/ckks/evaluator.h"
 
 namespace jali::circuits {
 

@@ -9,8 +9,8 @@
 #include "jali/base/error.h"
 #include "jali/circuits/ckks/domain.h"
 #include "jali/circuits/ckks/stages.h"
-#include "jali/ckks/auto_evaluator.h"
-#include "jali/ckks/packing.h"
+#include "jali/schemes/ckks/auto_evaluator.h"
+#include "jali/schemes/ckks/packing.h"
 
 namespace jali::circuits {
 

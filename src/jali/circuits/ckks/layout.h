@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "jali/ckks/packing.h"
+#include "jali/schemes/ckks/packing.h"
 
 namespace jali::circuits {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "jali/circuits/common/power_tree.h"
-#include "jali/ckks/evaluator.h"
+#include "jali/schemes/ckks/evaluator.h"
 
 namespace jali::circuits {
 

@@ -10,7 +10,7 @@
 
 #include "jali/base/error.h"
 #include "jali/circuits/ckks/polynomial.h"
-#include "jali/ckks/scale.h"
+#include "jali/schemes/ckks/scale.h"
 
 namespace jali::circuits {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "jali/base/error.h"
-#include "jali/ckks/range.h"
+#include "jali/schemes/ckks/range.h"
 
 namespace jali::circuits {
 namespace {

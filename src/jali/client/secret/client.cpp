@@ -9,10 +9,10 @@
 #include "jali/base/declassify.h"
 #include "jali/base/error.h"
 #include "jali/base/wipe.h"
-#include "jali/ckks/packing.h"
-#include "jali/ckks/range.h"
 #include "jali/client/text.h"
 #include "jali/rlwe/secret/key_generator.h"
+#include "jali/schemes/ckks/packing.h"
+#include "jali/schemes/ckks/range.h"
 #include "jali/wire/key_writer.h"
 
 namespace jali::client {

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "jali/base/progress.h"
-#include "jali/ckks/secret/decryption.h"
 #include "jali/client/key_cost.h"
 #include "jali/client/manifest.h"
 #include "jali/client/message.h"
 #include "jali/client/secret/holder.h"
+#include "jali/schemes/ckks/secret/decryption.h"
 #include "jali/wire/stream.h"
 
 namespace jali::client {

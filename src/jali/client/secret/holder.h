@@ -4,12 +4,12 @@
 #include <memory>
 #include <optional>
 
-#include "jali/ckks/encoder.h"
-#include "jali/ckks/secret/decryptor.h"
-#include "jali/ckks/secret/encryptor.h"
 #include "jali/random/secret_seed.h"
 #include "jali/ring/poly.h"
 #include "jali/rlwe/secret/secret_key.h"
+#include "jali/schemes/ckks/encoder.h"
+#include "jali/schemes/ckks/secret/decryptor.h"
+#include "jali/schemes/ckks/secret/encryptor.h"
 
 namespace jali::client {
 
