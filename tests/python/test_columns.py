@@ -203,7 +203,9 @@ def test_numbers_of_a_file_without_a_header_are_no_names(rng: np.random.Generato
 
 @pytest.mark.parametrize("names", [["a\nb", "c", "d"], ["\x1b[2J", "", "é"], ["x" * 5000, "\u202e", "\ud800"], [("a", 1), ("a", 2), ("b", 1)]])  # fmt: skip
 def test_any_names_survive_the_manifest(names: list[Any], rng: np.random.Generator) -> None:
-    x = pd.DataFrame(rng.uniform(-1, 1, (40, 3)), columns=pd.Index(names, tupleize_cols=False))
+    x = pd.DataFrame(
+        rng.uniform(-1, 1, (40, 3)), columns=pd.Index(names, dtype=object, tupleize_cols=False)
+    )
     program = jali.compile(lambda v: 2 * v, x.iloc[0].to_numpy(), calibration=x)
     manifest = nn.Manifest.from_bytes(program.manifest.to_bytes())
     assert manifest.inputs[0].columns == program.manifest.inputs[0].columns

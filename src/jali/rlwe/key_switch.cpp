@@ -1,4 +1,9 @@
+// The key switch of polynomials, and the operations on ciphertexts that switch a key:
+// relinearisation and automorphisms.
 #include "jali/rlwe/key_switch.h"
+
+#include "jali/base/error.h"
+#include "jali/rlwe/evaluator.h"
 
 namespace jali::rlwe {
 
@@ -119,6 +124,43 @@ std::vector<ring::Poly> KeySwitcher::reduce_pair(const ring::Poly& x0, const rin
   ops().scale_down_pair(out[0].view(), out[1].view(), x0.view(), x1.view(), addend0 ? &a0 : nullptr,
                         addend1 ? &a1 : nullptr);
   return out;
+}
+
+std::vector<ring::Poly> Evaluator::combine_relinearise_rescale(const Terms& terms,
+                                                               std::size_t batch, int level) const {
+  const auto acc =
+      switcher_->switch_combination(terms.view(), batch, level, relinearisation_key(level));
+  return switcher_->reduce_pair(acc.c0, acc.c1, level - 1);
+}
+
+Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
+  if (a.parts.size() == 2) return copy(a);
+  check(a);
+  const auto acc = switcher_->switch_key(a.parts[2], a.level, relinearisation_key(a.level));
+  return {a.key_id,
+          switcher_->reduce_pair(acc.c0, acc.c1, a.level, &a.parts[0], &a.parts[1]),
+          a.level,
+          {}};
+}
+
+Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
+  if (a.parts.size() == 2) return rescale(a);
+  check(a);
+  const auto acc = switcher_->switch_add(a.parts[0], a.parts[1], a.parts[2], a.level,
+                                         relinearisation_key(a.level));
+  return {a.key_id, switcher_->reduce_pair(acc.c0, acc.c1, a.level - 1), a.level - 1, {}};
+}
+
+Ciphertext Evaluator::automorphism(const Ciphertext& a, std::uint64_t element) const {
+  check(a);
+  require<InvalidArgument>(a.parts.size() == 2, "relinearise before an automorphism");
+  if (element == 1) return copy(a);
+  const auto& key = galois_key(element, a.level);
+  return {a.key_id, switcher_->rotate(a.parts[0], a.parts[1], element, a.level, key), a.level, {}};
+}
+
+Ciphertext Evaluator::rotate(const Ciphertext& a, int steps) const {
+  return automorphism(a, ring::galois_element(params()->n(), steps));
 }
 
 }  // namespace jali::rlwe

@@ -1,4 +1,4 @@
-// Products of ciphertexts, relinearisation, automorphisms, and divisions to lower levels.
+// Products of ciphertexts, and divisions to lower levels.
 #include "jali/base/error.h"
 #include "jali/rlwe/evaluator.h"
 
@@ -36,37 +36,12 @@ std::vector<Poly> Evaluator::combine(const Terms& terms, std::span<const PrimeIn
   return out;
 }
 
-std::vector<Poly> Evaluator::combine_relinearise_rescale(const Terms& terms, std::size_t batch,
-                                                         int level) const {
-  const auto acc =
-      switcher_->switch_combination(terms.view(), batch, level, relinearisation_key(level));
-  return switcher_->reduce_pair(acc.c0, acc.c1, level - 1);
-}
-
-Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
-  if (a.parts.size() == 2) return copy(a);
-  check(a);
-  const auto acc = switcher_->switch_key(a.parts[2], a.level, relinearisation_key(a.level));
-  return {a.key_id,
-          switcher_->reduce_pair(acc.c0, acc.c1, a.level, &a.parts[0], &a.parts[1]),
-          a.level,
-          {}};
-}
-
 Ciphertext Evaluator::rescale(const Ciphertext& a) const {
   check(a);
   Ciphertext out{a.key_id, {}, a.level - 1, {}};
   out.parts = switcher_->reduce_pair(a.parts[0], a.parts[1], out.level);
   if (a.parts.size() == 3) out.parts.push_back(switcher_->reduce(a.parts[2], out.level));
   return out;
-}
-
-Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
-  if (a.parts.size() == 2) return rescale(a);
-  check(a);
-  const auto acc = switcher_->switch_add(a.parts[0], a.parts[1], a.parts[2], a.level,
-                                         relinearisation_key(a.level));
-  return {a.key_id, switcher_->reduce_pair(acc.c0, acc.c1, a.level - 1), a.level - 1, {}};
 }
 
 Ciphertext Evaluator::multiply_relinearise_rescale(const Ciphertext& a, const Ciphertext& b) const {
@@ -107,18 +82,6 @@ Ciphertext Evaluator::multiply_divide(const Ciphertext& a, double factor, int st
     out.parts.push_back(switcher_->reduce(multiply(a.parts[i], a.parts[i])[0], to));
   }
   return out;
-}
-
-Ciphertext Evaluator::automorphism(const Ciphertext& a, std::uint64_t element) const {
-  check(a);
-  require<InvalidArgument>(a.parts.size() == 2, "relinearise before an automorphism");
-  if (element == 1) return copy(a);
-  const auto& key = galois_key(element, a.level);
-  return {a.key_id, switcher_->rotate(a.parts[0], a.parts[1], element, a.level, key), a.level, {}};
-}
-
-Ciphertext Evaluator::rotate(const Ciphertext& a, int steps) const {
-  return automorphism(a, ring::galois_element(params()->n(), steps));
 }
 
 }  // namespace jali::rlwe

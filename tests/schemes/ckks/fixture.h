@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "../seeded.h"
+#include "../../seeded.h"
 #include "jali/base/error.h"
 #include "jali/rlwe/keys.h"
 #include "jali/rlwe/secret/key_generator.h"

@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "../seeded.h"
+#include "../../seeded.h"
 #include "fixture.h"
 
 namespace jali::ckks {

@@ -3,7 +3,7 @@
 // would.
 #include <cstring>
 
-#include "../seeded.h"
+#include "../../seeded.h"
 #include "fixture.h"
 #include "jali/base/wipe.h"
 #include "memory_scan.h"

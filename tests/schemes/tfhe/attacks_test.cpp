@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "../lwe/phases.h"
-#include "../seeded.h"
+#include "../../lwe/phases.h"
+#include "../../seeded.h"
 #include "jali/base/error.h"
 #include "world.h"
 

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "../lwe/phases.h"
+#include "../../lwe/phases.h"
 #include "jali/base/error.h"
 #include "world.h"
 

@@ -13,7 +13,7 @@
 #include <random>
 #include <string>
 
-#include "../seeded.h"
+#include "../../seeded.h"
 #include "jali/base/error.h"
 #include "jali/schemes/tfhe/gates.h"
 #include "jali/schemes/tfhe/program.h"

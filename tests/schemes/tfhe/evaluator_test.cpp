@@ -8,7 +8,7 @@
 #include <random>
 #include <thread>
 
-#include "../seeded.h"
+#include "../../seeded.h"
 #include "as_read.h"
 #include "jali/base/error.h"
 #include "little_world.h"

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "../params/failures.h"
+#include "../../params/failures.h"
 #include "jali/backend/tfhe_ops.h"
 #include "jali/lwe/secret/encrypt.h"
 #include "jali/params/tfhe_noise.h"

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "../seeded.h"
+#include "../../seeded.h"
 #include "jali/params/tfhe_presets.h"
 #include "world.h"
 

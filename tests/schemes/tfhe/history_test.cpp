@@ -7,7 +7,7 @@
 #include <map>
 #include <random>
 
-#include "../seeded.h"
+#include "../../seeded.h"
 #include "jali/base/error.h"
 
 namespace jali::tfhe {

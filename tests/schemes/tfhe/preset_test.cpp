@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "../seeded.h"
+#include "../../seeded.h"
 #include "jali/params/tfhe_presets.h"
 #include "jali/schemes/tfhe/gates.h"
 #include "preset_look_ups.h"

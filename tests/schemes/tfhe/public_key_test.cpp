@@ -9,7 +9,7 @@
 #include <random>
 #include <set>
 
-#include "../seeded.h"
+#include "../../seeded.h"
 #include "jali/base/error.h"
 #include "jali/params/lwe_security.h"
 #include "jali/params/tfhe_noise.h"

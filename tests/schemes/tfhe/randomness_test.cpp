@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "../lwe/phases.h"
+#include "../../lwe/phases.h"
 #include "forked.h"
 #include "jali/random/prng.h"
 #include "world.h"

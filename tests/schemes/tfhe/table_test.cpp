@@ -9,7 +9,7 @@
 #include <random>
 
 #include "../../tfhe_literals.h"
-#include "../seeded.h"
+#include "../../seeded.h"
 #include "jali/base/error.h"
 
 namespace jali::tfhe {
