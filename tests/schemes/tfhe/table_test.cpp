@@ -8,8 +8,8 @@
 #include <cstring>
 #include <random>
 
-#include "../../tfhe_literals.h"
 #include "../../seeded.h"
+#include "../../tfhe_literals.h"
 #include "jali/base/error.h"
 
 namespace jali::tfhe {
