@@ -84,7 +84,7 @@ class Params : public rlwe::Params, public std::enable_shared_from_this<Params> 
   /// if these have no bootstrapping, or if no such levels are found. Throws InvalidArgument unless
   /// depth is 0 to depth().
   std::shared_ptr<const Params> with_depth(int depth) const;
-  /// The parameters from which with_depth made these, or these themselves.
+  /// rlwe::Params::whole with its type here. NOLINTNEXTLINE(*-derived-method-shadowing-base-method)
   const Params& whole() const { return static_cast<const Params&>(rlwe::Params::whole()); }
 
   /// The literal with every choice written in: log_n, word and dnum. create() makes the same
