@@ -23,7 +23,7 @@ from jali.compiler.pipeline import lowered
 from jali.compiler.planning.dry_run import demanded
 from jali.compiler.planning.parameters import smallest
 from jali.compiler.program.verifiers import verify_graph
-from jali.compiler.runtime.interpreter import Machine
+from jali.compiler.runtime.interpreter import Interpreter
 from jali.nn import trace
 
 SLOTS = 512
@@ -79,7 +79,7 @@ def test_squares_behind_and_before_matrices_lose_less_to_noise(rng: np.random.Ge
     for bootstraps in (False, True):
         graph = lowered(flat, 4096, WEIGHTS, bootstraps=bootstraps)["levels"]
         params = smallest(flat, depth_of(graph), 28.0, 1, "cpu", 13)
-        bits += demanded(Machine(graph, params, 1, 1 << 30))[0].noise_bits
+        bits += demanded(Interpreter(graph, params, 1, 1 << 30))[0].noise_bits
     assert bits[0] > bits[1] + 0.4
 
 

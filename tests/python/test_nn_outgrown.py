@@ -19,7 +19,7 @@ from jali.compiler.pipeline import lowered
 from jali.compiler.planning import planner as planning
 from jali.compiler.planning.dry_run import demanded
 from jali.compiler.planning.needs_bootstrapping import least_depth, outgrown, takes_ring
-from jali.compiler.runtime.interpreter import Machine
+from jali.compiler.runtime.interpreter import Interpreter
 
 SCALE = 27.0
 SLOTS = 1 << 9
@@ -50,7 +50,7 @@ def fails(low: Graph, depth: int) -> bool:
         depth=depth, scale_bits=SCALE, log_n=10, integer_bits=16, security=0, name="insecure_test"
     )
     try:
-        demanded(Machine(low, params, 1, 1 << 30))
+        demanded(Interpreter(low, params, 1, 1 << 30))
     except jali.RangeExceeded:
         return True
     return False

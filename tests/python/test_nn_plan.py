@@ -15,7 +15,7 @@ from jali.compiler.passes.calibrate import calibrate
 from jali.compiler.passes.fold import fold
 from jali.compiler.planning import bootstrapping_planner as planning
 from jali.compiler.planning.parameters import MORE_BITS, MOST_BITS, rings
-from jali.compiler.runtime.interpreter import Machine
+from jali.compiler.runtime.interpreter import Interpreter
 from jali.compiler.runtime.matrices import Numbers
 
 
@@ -93,13 +93,15 @@ def test_machines_that_share_numbers_compute_the_same() -> None:
     rng = np.random.default_rng(4)
     weights, x = rng.normal(size=(5, 12)) / 4, rng.uniform(-1, 1, (40, 12))
     program = jali.compile(lambda v: weights @ v, x[0], calibration=x, precision_bits=8, batch=2)
-    numbers, alone = Numbers(), program._machine()
+    numbers, alone = Numbers(), program._interpreter()
     client = program.client(threads=1)
     server = program.server(client.evaluation_keys(), threads=1, device="cpu")
     request = client.encrypt(x[:2])
     inputs = [tuple(map(server.evaluator.bind, array)) for array in request.arrays]
     made = [
-        Machine(alone.graph, program.params, 2, 1 << 30, numbers=numbers)(server.evaluator, *inputs)
+        Interpreter(alone.graph, program.params, 2, 1 << 30, numbers=numbers)(
+            server.evaluator, *inputs
+        )
         for _ in range(2)
     ]
     want = alone(server.evaluator, *inputs)

@@ -21,7 +21,7 @@ from jali.compiler.passes import approximate
 from jali.compiler.passes.approximate import NOISE_SHARE
 from jali.compiler.passes.execute_approximated import expected
 from jali.compiler.runtime import interpreter
-from jali.compiler.runtime.interpreter import alike
+from jali.compiler.runtime.interpreter import equal_work
 from jali.nn import scalar
 
 
@@ -121,13 +121,13 @@ def test_equal_work_of_ciphertexts_is_done_at_once(
     widest = max(made, key=lambda n: n.attrs["layout"].ciphertexts)
     count = widest.attrs["layout"].ciphertexts
     (term,) = widest.attrs["terms"]
-    assert count == -(-400 // slots) > 1 and len(alike(widest, range(count))) < count
-    machine = program._machine()
+    assert count == -(-400 // slots) > 1 and len(equal_work(widest, range(count))) < count
+    own = program._interpreter()
     assert len(term.digests) == count > len(set(term.digests.values()))
     each = plain_bytes(program.params, widest.attrs["level"] + 1)
     kinds = {digest: pair for pair, digest in term.digests.items()}
     encoded = sum(len(term.diagonals[pair]) for pair in kinds.values())
-    assert machine.encoded_bytes[widest.name] < 2 * each * encoded < each * term.count
+    assert own.encoded_bytes[widest.name] < 2 * each * encoded < each * term.count
     client = program.client(threads=1)
     keys = client.evaluation_keys()
     for record in (False, True):

@@ -80,4 +80,4 @@ def test_only_whole_ciphertexts_of_the_same_parameters_are_taken(affine: Any) ->
 def test_servers_on_a_cpu_record_if_they_are_told(affine: Any) -> None:
     server = server_of(affine)
     assert server._recording is None
-    assert not records(server._machine, server.evaluator)
+    assert not records(server._interpreter, server.evaluator)

@@ -137,9 +137,9 @@ def test_a_server_that_records_its_runs_is_timed_by_a_recorded_one(
 ) -> None:
     """The time of a whole run is shared among the layers as their own times are."""
     program, _ = deep
-    monkeypatch.setattr(report, "records", lambda machine, evaluator: True)
+    monkeypatch.setattr(report, "records", lambda interpreter, evaluator: True)
     assert program.summary("cpu", threads=1).seconds > 0  # a whole run, with zeros for keys
-    monkeypatch.setattr(report, "_recorded_seconds", lambda trial, manifest: (42.0, 5.0))
+    monkeypatch.setattr(report, "_recorded_seconds", lambda dry_run, manifest: (42.0, 5.0))
     summary = program.summary("cpu", threads=1)
     assert summary.seconds == pytest.approx(42.0)
     assert summary.first_seconds > 47.0  # it is recorded then

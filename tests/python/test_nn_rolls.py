@@ -24,7 +24,8 @@ from jali.compiler.passes.approximate import approximated
 from jali.compiler.passes.calibrate import calibrate
 from jali.compiler.passes.fold import fold
 from jali.compiler.passes.unroll import shortened
-from jali.compiler.runtime.interpreter import Machine, _times
+from jali.compiler.runtime.ciphertext_ops import times
+from jali.compiler.runtime.interpreter import Interpreter
 from jali.nn import loop, trace
 
 
@@ -96,7 +97,7 @@ def test_whole_factors_take_no_level(rng: np.random.Generator) -> None:
     values = rng.uniform(-0.01, 0.01, params.slots)
     x = server.bind(client.encrypt(values))
     for factor, level in ((1.0, 2), (3.0, 2), (64.0, 2), (2.5, 1)):
-        y = _times(server, x, factor)
+        y = times(server, x, factor)
         assert client.decrypt(y) == pytest.approx(factor * values, abs=2.0**-10)
         assert (y * y).level == level - 1
 
@@ -141,8 +142,10 @@ def test_one_row_of_sums_behind_overlays_serves_several_matrices(rng: np.random.
     assert len(node.attrs["terms"]) == 2 and len({len(t) for t in turns}) == 1
     assert turns == {t.turns for n in pair.stages["lower"] for t in n.attrs.get("terms", ())}
     behind = len(next(iter(turns)))
-    machine: Machine = two._machine()
-    assert sum(machine.rotations.values()) == sum(pair._machine().rotations.values()) - behind
+    interpreter: Interpreter = two._interpreter()
+    assert (
+        sum(interpreter.rotations.values()) == sum(pair._interpreter().rotations.values()) - behind
+    )
     client = two.client(threads=1)
     server = two.server(client.evaluation_keys(), threads=1, device="cpu")
     got = client.decrypt(server(client.encrypt(x[:1], y[:1])))

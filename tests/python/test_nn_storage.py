@@ -20,7 +20,7 @@ from jali.compiler.cost.keys import key_sizes
 from jali.compiler.driver import compiled
 from jali.compiler.planning.parameters import Ring
 from jali.compiler.runtime import storage as kinds_of
-from jali.compiler.runtime.interpreter import Machine
+from jali.compiler.runtime.interpreter import Interpreter
 from jali.compiler.runtime.storage import KINDS, Item, stored
 from jali.nn import scalar
 
@@ -118,9 +118,11 @@ def served() -> tuple[nn.Program, np.ndarray, Any, Any, bytes]:
     program = jali.compile(network(rng), x[0], calibration=x)
     client = program.client(threads=1)
     keys, request = client.evaluation_keys(), client.encrypt(x[0])
-    machine = program._machine()
-    assert machine.is_resident and set(itertools.chain(*machine.stored.values())) == {"resident"}
-    assert sum(machine.held_bytes.values()) == sum(machine.encoded_bytes.values())
+    interpreter = program._interpreter()
+    assert interpreter.is_resident and set(itertools.chain(*interpreter.stored.values())) == {
+        "resident"
+    }
+    assert sum(interpreter.held_bytes.values()) == sum(interpreter.encoded_bytes.values())
     reply = program.server(keys, threads=1, device="cpu")(request).to_bytes()
     return program, x, keys, request, reply
 
@@ -138,26 +140,26 @@ def test_every_memory_gives_the_same_reply_and_is_kept(served: Any) -> None:
     """The bytes that a server takes more than one without matrices are those that are told, and no
     more than were given."""
     program, _, keys, request, want = served
-    most = sum(program._machine().encoded_bytes.values())
-    least = program._machine().least_bytes
+    most = sum(program._interpreter().encoded_bytes.values())
+    least = program._interpreter().least_bytes
     assert 0 < least < most
     nothing = in_use(of_memory(program, 0), keys)[1]
     seen: set[Any] = set()
     for memory in (most, most - 1, (most + least) // 2, least, least - 1, least // 2, 1, 0):
         small = of_memory(program, memory)
-        machine = small._machine()
-        told = sum(machine.held_bytes.values())
+        interpreter = small._interpreter()
+        told = sum(interpreter.held_bytes.values())
         assert told <= memory
-        by_kind = machine.bytes_of
+        by_kind = interpreter.bytes_of
         assert told == sum(by_kind[k] for k in ("resident", "integers", "periodic"))
-        assert machine.is_resident == (memory >= least)
+        assert interpreter.is_resident == (memory >= least)
         server, taken = in_use(small, keys)
-        plans = server._machine._matrices._plans.values()
+        plans = server._interpreter._matrices._plans.values()
         assert sum(plan.nbytes for plan in plans) == told
         blocks = sum(plan.diagonal_count for plan in plans)
         assert taken - nothing <= told + 4096 * blocks  # the pool rounds blocks up
         assert server(request).to_bytes() == want
-        seen |= {k for kinds in machine.stored.values() for k in kinds}
+        seen |= {k for kinds in interpreter.stored.values() for k in kinds}
     assert seen == {"resident", "periodic", "made"}  # the arrays are smaller than the slots
 
 
@@ -165,13 +167,13 @@ def test_streamed_matrices_give_the_same_reply(served: Any) -> None:
     """On a CPU they lie where integers do; a GPU copies them at each use."""
     program, _, keys, request, want = served
     graph = program.stages["levels"]
-    machine = Machine(
+    interpreter = Interpreter(
         graph, program.params, 1, 0, program.claims, costs=program.costs, streams=True
     )
-    assert {k for kinds in machine.stored.values() for k in kinds} == {"streamed"}
-    assert sum(machine.held_bytes.values()) == 0 < machine.bytes_of["streamed"]
-    assert not machine.is_resident
-    deployment = nn.Deployment(machine, program.manifest, threads=1, device="cpu")
+    assert {k for kinds in interpreter.stored.values() for k in kinds} == {"streamed"}
+    assert sum(interpreter.held_bytes.values()) == 0 < interpreter.bytes_of["streamed"]
+    assert not interpreter.is_resident
+    deployment = nn.Deployment(interpreter, program.manifest, threads=1, device="cpu")
     deployment.prepare()
     server = deployment.server(keys)
     assert server(request).to_bytes() == want
@@ -180,7 +182,7 @@ def test_streamed_matrices_give_the_same_reply(served: Any) -> None:
 def test_precision_does_not_depend_on_the_memory(served: Any) -> None:
     program, x = served[:2]
     client = program.client(threads=1)
-    small = of_memory(program, program._machine().least_bytes)
+    small = of_memory(program, program._interpreter().least_bytes)
     assert small.manifest.demand == program.manifest.demand
     server = small.server(client.evaluation_keys(), threads=1, device="cpu")
     assert (
@@ -197,12 +199,12 @@ def test_random_shapes_within_random_memories(seed: int, share: float) -> None:
     x = rng.uniform(-1, 1, (40, n))
     f = lambda v: b @ np.square(a @ v)  # noqa: E731
     whole = jali.compile(f, x[0], calibration=x, batch=lanes, precision_bits=8)
-    memory = int(share * sum(whole._machine().encoded_bytes.values()))
+    memory = int(share * sum(whole._interpreter().encoded_bytes.values()))
     program = of_memory(whole, memory)
     client = program.client(threads=1)
     keys, request = client.evaluation_keys(), client.encrypt(x[:lanes])
     server = program.server(keys, threads=1, device="cpu")
-    assert sum(p.nbytes for p in server._machine._matrices._plans.values()) <= memory
+    assert sum(p.nbytes for p in server._interpreter._matrices._plans.values()) <= memory
     reply = server(request)
     assert reply.to_bytes() == whole.server(keys, threads=1, device="cpu")(request).to_bytes()
     want = np.stack([f(v) for v in x[:lanes]])
@@ -211,19 +213,19 @@ def test_random_shapes_within_random_memories(seed: int, share: float) -> None:
 
 def test_loaded_programs_store_alike(served: Any, tmp_path: Any) -> None:
     program = served[0]
-    least = program._machine().least_bytes
+    least = program._interpreter().least_bytes
     for memory in (least - 1, least, 2 * least):
         small = of_memory(program, memory)
         small.save(tmp_path / "small.jali")
         again = nn.Program.load(tmp_path / "small.jali")
         assert again.to_bytes() == small.to_bytes()
-        assert again._machine().stored == small._machine().stored
+        assert again._interpreter().stored == small._interpreter().stored
         assert again.sizes() == small.sizes() and again.explain("report") == small.explain("report")
 
 
 def test_the_price_list_and_the_stages_tell_the_kinds(served: Any) -> None:
     program = served[0]
-    least = program._machine().least_bytes
+    least = program._interpreter().least_bytes
     for memory, kind in ((1 << 30, "resident"), (least, "periodic"), (0, "made")):
         small = of_memory(program, memory)
         summary, sizes = small.summary("cpu", threads=1), small.sizes()
@@ -250,8 +252,8 @@ def test_too_little_memory_is_warned_of_with_the_memory_that_is_enough() -> None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         program = jali.compile(f, x[0], calibration=x, memory=enough)
-    assert program._machine().is_resident
-    assert sum(program._machine().held_bytes.values()) <= enough
+    assert program._interpreter().is_resident
+    assert sum(program._interpreter().held_bytes.values()) <= enough
     with pytest.warns(UserWarning, match="no room"):
         jali.compile(f, x[0], calibration=x, memory=enough - 1)
 
@@ -302,14 +304,14 @@ def test_keys_of_bootstrapping_and_matrices_share_the_memory() -> None:
     assert any(node.op == "bootstrap" for node in free.stages["levels"])
     params = free.params
     curve = params.bootstrap_key_curve(slots=free.manifest.demand.packings)
-    whole = curve[-1][0] + sum(free._machine().encoded_bytes.values())
-    fewest = curve[0][0] + free._machine().least_bytes
+    whole = curve[-1][0] + sum(free._interpreter().encoded_bytes.values())
+    fewest = curve[0][0] + free._interpreter().least_bytes
     for memory in np.linspace(fewest * 1.2, whole, 5):
         program = made(float(memory), None)
         sizes = program.sizes()
         own = key_sizes(program.params, program.manifest.demand).bootstrap
         assert own + sizes.matrices <= memory
-        assert program._machine().is_resident
+        assert program._interpreter().is_resident
 
 
 def test_a_gpu_streams_what_does_not_fit_and_a_cpu_makes_it() -> None:
@@ -326,8 +328,8 @@ def test_a_gpu_streams_what_does_not_fit_and_a_cpu_makes_it() -> None:
     assert "streamed" in program.explain("report") and "streamed" in program.explain("program")
     again = nn.Program.from_bytes(program.to_bytes())
     assert again.device == "cuda" and again.sizes() == sizes
-    machine = program._machine("cpu")
-    assert {k for kinds in machine.stored.values() for k in kinds} == {"made"}
+    interpreter = program._interpreter("cpu")
+    assert {k for kinds in interpreter.stored.values() for k in kinds} == {"made"}
     client = program.client(threads=1)
     server = program.server(client.evaluation_keys(), threads=1, device="cpu")
     got = client.decrypt(server(client.encrypt(x[:2])))

@@ -17,7 +17,7 @@ from jali.compiler.planning.plan import Plan
 from jali.compiler.planning.planner import plan
 from jali.compiler.program.program import Program
 from jali.compiler.progress import Progress
-from jali.compiler.runtime.interpreter import Machine
+from jali.compiler.runtime.interpreter import Interpreter
 
 __all__ = ["compiled"]
 
@@ -69,7 +69,7 @@ def compiled(
         _warn_of_near(counted, precision_bits)
     functions, error, found = made
     told.at("program", 1.0)
-    _warn_of_made(found.machine, memory)
+    _warn_of_made(found.interpreter, memory)
     stages = {**known.stages, "approximate": functions}
     return Program.of(stages, found, precision_bits, error, device, known.changes, counted)
 
@@ -86,17 +86,17 @@ def _warn_of_near(answers: Kept, bits: float) -> None:
         )
 
 
-def _warn_of_made(machine: Machine, memory: float) -> None:
-    """Warns if matrices do not fit in any kind. memory: that was given, of which the machine has
+def _warn_of_made(interpreter: Interpreter, memory: float) -> None:
+    """Warns if matrices do not fit in any kind. memory: that was given, of which the interpreter has
     what keys leave."""
-    made = sum("made" in kinds for kinds in machine.stored.values())
+    made = sum("made" in kinds for kinds in interpreter.stored.values())
     if not made:
         return
-    keys = memory - machine.memory
+    keys = memory - interpreter.memory
     beside = f", of which keys of bootstrapping take {bytes_text(keys)}" if keys > 0 else ""
     warnings.warn(
         f"memory={bytes_text(memory)}{beside} has no room for the matrices of {counted_text(made, 'operation')}, even as integers: they are made from "
-        f"the weights and encoded at every use, which takes long. Compile with memory= of at least {keys + machine.least_bytes:,.0f} bytes",
+        f"the weights and encoded at every use, which takes long. Compile with memory= of at least {keys + interpreter.least_bytes:,.0f} bytes",
         UserWarning,
         stacklevel=4,
     )

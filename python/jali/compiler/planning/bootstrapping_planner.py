@@ -33,7 +33,7 @@ from jali.compiler.planning.dry_run import demanded
 from jali.compiler.planning.parameters import MOST_BITS, Bootstrapping, Ring, needed_bits, rings
 from jali.compiler.planning.plan import COARSE, FINE, MARGIN, WORTH, Plan, missing_bits, precise
 from jali.compiler.progress import Progress
-from jali.compiler.runtime.interpreter import Machine
+from jali.compiler.runtime.interpreter import Interpreter
 from jali.compiler.runtime.matrices import Numbers
 from jali.errors import InvalidArgument, RangeExceeded, Unsupported
 
@@ -296,7 +296,7 @@ class BootstrappingPlanner:
 
     def is_cheaper(self, other: Plan) -> bool:
         """Whether a plan of about the same precision costs less than one without bootstrapping."""
-        params = other.machine.params
+        params = other.interpreter.params
         try:
             found = self._cheapest(max(self._needed) + COARSE)
             _, without = best_levels(self.stages(params)["lower"], params, other.costs)
@@ -316,7 +316,7 @@ class BootstrappingPlanner:
         which, _ = self._kept_keys(found.params, packings)
         if bootstraps and self.key_memory is None:
             memory = max(0.0, memory - self._key_bytes(found.params, packings))
-        machine = Machine(
+        interpreter = Interpreter(
             stages["levels"],
             found.params,
             self.lanes,
@@ -327,18 +327,18 @@ class BootstrappingPlanner:
         )
         if not bootstraps:
             with contextlib.suppress(RangeExceeded):  # bounds on the noise may outgrow all numbers
-                demand = demanded(machine, laid_out=stages["layout"], samples=self.samples)[0]
-                return Plan(stages, machine, demand, found.costs, weights)
+                demand = demanded(interpreter, laid_out=stages["layout"], samples=self.samples)[0]
+                return Plan(stages, interpreter, demand, found.costs, weights)
             which = "none"
         # A loop multiplies noise by the same matrices in every step, which turns it into the
         # directions that they enlarge most. The noise of a softmax lies in the directions of the
         # values that it weighs. The sums of squares of the rows of matrices do not tell.
         turned = any(isinstance(node.operation, MatrixProduct) for node in stages["levels"])
         samples = self.samples if self.samples and (turned or self.samples.has_loops) else None
-        demand, machine.claims = demanded(
-            machine, which, found.bits, laid_out=stages["layout"], samples=samples
+        demand, interpreter.claims = demanded(
+            interpreter, which, found.bits, laid_out=stages["layout"], samples=samples
         )
-        return Plan(stages, machine, demand, found.costs, weights)
+        return Plan(stages, interpreter, demand, found.costs, weights)
 
     def plan(self) -> Plan:
         """The plan with the least precise bootstrappings that are precise enough."""

@@ -38,25 +38,26 @@ from jali.compiler.noise.bootstrap_noise import RestoredNoise, frequent_error
 from jali.compiler.noise.element_noise import Added, Samples, by_rows
 from jali.compiler.noise.product_noise import factor_noise
 from jali.compiler.passes.levels import levels_of, taken
-from jali.compiler.runtime.interpreter import Encrypted, Machine, alike
+from jali.compiler.runtime.ciphertext_ops import Encrypted
+from jali.compiler.runtime.interpreter import Interpreter, equal_work
 from jali.errors import RangeExceeded
 from jali.program.demand import Demand
 
-__all__ = ["DRY", "Trial", "demanded"]
+__all__ = ["DRY", "DryRun", "demanded"]
 
 #: The name of the engine that computes nothing. Levels, scales, estimates and keys are those of
 #: every other engine.
 DRY = "dry"
 
-_TWIN_LOG_N = (
-    10  # of the ring on which the noise of a bootstrapping is found; it hardly depends on the ring
-)
+#: log2 of the degree of the ring on which the noise of a bootstrapping is found; the noise hardly
+#: depends on the ring.
+_TWIN_LOG_N = 10
 
-
+#: A magnitude next to which noise that grows with the numbers is nothing.
 _TINY = 2.0**-40
 
 
-class Trial:
+class DryRun:
     """A server of a program that has zeros in the place of keys, and inputs for it.
 
     restored_bits: the precision that was asked of a bootstrapping of these parameters; 0 for a
@@ -66,16 +67,17 @@ class Trial:
 
     def __init__(
         self,
-        machine: Machine,
+        interpreter: Interpreter,
         device: str = DRY,
         threads: int | None = 1,
         restored_bits: float = 0.0,
         timed: bool = False,
     ) -> None:
         self._timed = timed
-        self.machine, self._restored_bits = machine, restored_bits
+        self.interpreter, self._restored_bits = interpreter, restored_bits
         self.noises: Noises | None = None
-        self._flat: Machine | None = None  # the machine with matrices that hold nearly nothing
+        #: The interpreter with matrices that hold nearly nothing.
+        self._flat: Interpreter | None = None
         self._precisions: dict[tuple[str, float, float, int], float] = {}
         self._frequent: float | None = None  # see frequent_error
         self.claims: dict[str, float] = {}
@@ -83,13 +85,12 @@ class Trial:
         self.seconds: dict[str, float] = {}  # of every node that was run alone, if timed
         self._done: dict[tuple[object, ...], tuple[str, float]] = {}
         self._fresh: dict[int, EncryptedArray] = {}  # zeros at every level
-        self._given: dict[
-            tuple[str, int, float], Encrypted
-        ] = {}  # by the array, its level and its size
-        self._client = ckks.Client(machine.params, threads=threads)
-        self.server = noting_evaluator(self._client, machine.params, device, threads)
+        #: By the array, its level and its size.
+        self._given: dict[tuple[str, int, float], Encrypted] = {}
+        self._client = ckks.Client(interpreter.params, threads=threads)
+        self.server = noting_evaluator(self._client, interpreter.params, device, threads)
         self.requests: list[tuple[ckks.Ciphertext, ...]] = []
-        for node in machine.graph.inputs:
+        for node in interpreter.graph.inputs:
             one = self._zeros(node, node.level)
             self.requests.append((one,) * node.layout.ciphertexts)
         self.inputs: list[Encrypted] = [
@@ -98,7 +99,7 @@ class Trial:
 
     def _zeros(self, node: Node, level: int) -> ckks.Ciphertext:
         """Zeros that pass for the numbers of a node."""
-        zero, largest = np.zeros(self.machine.params.slots), _largest(node)
+        zero, largest = np.zeros(self.interpreter.params.slots), _largest(node)
         return self._client.encrypt(zero, level=level, magnitude=node.scaling.rms, peak=largest)
 
     def fresh(self, node: Node, level: int) -> Encrypted:
@@ -108,7 +109,7 @@ class Trial:
         if key in self._given:  # so that users share what they would share in a run
             return self._given[key]
         if level not in self._fresh:
-            zero = np.zeros(self.machine.params.slots)
+            zero = np.zeros(self.interpreter.params.slots)
             # What rounding to doubles adds is said to be in proportion to the magnitude.
             ciphertext = self._client.encrypt(zero, level=level, magnitude=_TINY, peak=1.0)
             self._fresh[level] = self.server.bind(ciphertext)
@@ -116,7 +117,7 @@ class Trial:
         self._given[key] = (zeros,) * count
         return self._given[key]
 
-    def instead(self, node: Node, sources: Sequence[Encrypted]) -> Encrypted | None:
+    def _override(self, node: Node, sources: Sequence[Encrypted]) -> Encrypted | None:
         """The result of a node of a program that bootstraps: see the module."""
         if self.noises is None:
             return None
@@ -138,7 +139,7 @@ class Trial:
             raise RangeExceeded(f"{node.name} has more noise than its numbers have size")
         bits = -math.log2(deviation)
         self.claims[node.name] = bits
-        return self.machine.known(node, found, bits)
+        return self.interpreter.known(node, found, bits)
 
     def added(self, graph: Graph, sizes: Mapping[str, float]) -> dict[str, Added]:
         """What every node of a program without bootstrapping adds.
@@ -150,7 +151,7 @@ class Trial:
         self._done.clear()
         found: dict[str, Added] = {}
         laid = {node.name for node in graph}
-        for node in self.machine.graph:
+        for node in self.interpreter.graph:
             if isinstance(node.operation, Input):
                 fresh = self.fresh(node, node.level)
                 own = max(2.0 ** -expected_bits(x) for x in fresh)
@@ -179,7 +180,7 @@ class Trial:
             (x, *_), server = self.fresh(node, node.level), self.server
             y = EncryptedArray(server, server.explicit.twice_real(settled(x), 2.0))
             for step in term.sums:
-                y = y + y.rotate(step * self.machine.lanes)
+                y = y + y.rotate(step * self.interpreter.lanes)
             total = math.hypot(total, 2.0 ** -expected_bits(y))
         return total
 
@@ -187,21 +188,24 @@ class Trial:
         """The noise that a transform adds whatever its matrices hold. Arguments as of
         _run_alone."""
         if self._flat is None:
-            self._flat = self.machine.with_flat_matrices()
+            self._flat = self.interpreter.with_flat_matrices()
         return self._run_alone(node, sizes, self._flat)[1]
 
     def _run_alone(
-        self, node: Node, sizes: Mapping[str, float] | None = None, machine: Machine | None = None
+        self,
+        node: Node,
+        sizes: Mapping[str, float] | None = None,
+        interpreter: Interpreter | None = None,
     ) -> tuple[Encrypted, float]:
         """The result of a node for fresh inputs, and the noise that it adds. sizes: root mean
-        squares of its inputs, instead of those that they have. machine: what runs it."""
-        sources = [self.machine.graph[name] for name in node.inputs]
+        squares of its inputs, instead of those that they have. interpreter: what runs it."""
+        sources = [self.interpreter.graph[name] for name in node.inputs]
         sources = [
             source.with_scaling(rms=(sizes or {}).get(source.name, source.scaling.rms))
             for source in sources
         ]
         levels = [source.level for source in sources]
-        work = (machine is not None, *_work(node, sources))
+        work = (interpreter is not None, *_work(node, sources))
         if work in self._done:
             self.first[node.name], own = self._done[work]
             return self.fresh(node, node.level), own
@@ -216,7 +220,7 @@ class Trial:
         if self._timed:
             self.server.synchronize()
         start = time.perf_counter()
-        made = (machine or self.machine).node(self.server, node, inputs, only)
+        made = (interpreter or self.interpreter).node(self.server, node, inputs, only)
         # What is put off is computed now. Windows are sums of slots, and the errors of key switches
         # and roundings are independent from slot to slot.
         if _adds_windows(node):
@@ -224,7 +228,7 @@ class Trial:
         else:
             own = 2.0 ** -min(expected_bits(x) for x in made)
         own *= math.sqrt(share)
-        if self._timed and machine is None:
+        if self._timed and interpreter is None:
             self.server.synchronize()
             self.seconds[node.name] = time.perf_counter() - start
         run = dict(zip(only, made, strict=True))
@@ -232,11 +236,11 @@ class Trial:
         return tuple(run[k] for k in stands), own
 
     def run(self, **options: object) -> list[Encrypted]:
-        """The outputs for its inputs. Options as of Machine."""
+        """The outputs for its inputs. Options as of Interpreter."""
         self._done.clear()
         if self._restored_bits:
-            self.noises = Noises(self.machine.graph)
-        return self.machine(self.server, *self.inputs, instead=self.instead, **options)  # type: ignore[arg-type]
+            self.noises = Noises(self.interpreter.graph)
+        return self.interpreter(self.server, *self.inputs, override=self._override, **options)  # type: ignore[arg-type]
 
     def _within(self, node: Node, own: float) -> tuple[float, float]:
         """What a product of encrypted matrices adds to its factors, by what it adds if one of them
@@ -244,7 +248,7 @@ class Trial:
         if not isinstance(node.operation, MatrixProduct):
             return 0.0, 0.0
         first, second = node.inputs
-        sizes = [self.machine.graph[name].scaling.rms for name in node.inputs]
+        sizes = [self.interpreter.graph[name].scaling.rms for name in node.inputs]
         runs = [
             self._run_alone(node, tiny)[1]
             for tiny in ({}, {first: _TINY}, {second: _TINY}, {first: _TINY, second: _TINY})
@@ -255,7 +259,7 @@ class Trial:
     def _restored(self, node: Node) -> RestoredNoise:
         """The parts of the noise that a bootstrapping adds."""
         if self._frequent is None:
-            self._frequent = frequent_error(self.machine.params)
+            self._frequent = frequent_error(self.interpreter.params)
         bits = self._precision(node, node.scaling.rms), self._precision(node, _TINY)
         return RestoredNoise.of(2.0 ** -bits[0], 2.0 ** -bits[1], self._frequent)
 
@@ -268,7 +272,7 @@ class Trial:
         kind, slots = bootstrap.kind, bootstrap.slots or 0
         key = (kind, rms, largest, slots)
         if key not in self._precisions:
-            params = self.machine.params
+            params = self.interpreter.params
             twin = ckks.Params.create(
                 bootstrap=True,
                 precision_bits=self._restored_bits,
@@ -358,7 +362,7 @@ def _alike(node: Node) -> list[int]:
     found = [0] * count
     if isinstance(node.operation, Transform):
         bias = node.operation.bias
-        for group in alike(node, range(count)):
+        for group in equal_work(node, range(count)):
             first: dict[bool, int] = {}
             for to in group:
                 found[to] = first.setdefault(bool(bias[to].any()), to)
@@ -366,44 +370,44 @@ def _alike(node: Node) -> list[int]:
 
 
 def demanded(
-    machine: Machine,
+    interpreter: Interpreter,
     bootstrap: str | int = "none",
     restored_bits: float = 0.0,
     laid_out: Graph | None = None,
     samples: Samples | None = None,
 ) -> tuple[Demand, dict[str, float]]:
     """What a program needs of its keys, and the noise that it leaves; and the precision of nodes,
-    as Machine takes it. Arguments as of Demand and Trial.
+    as Interpreter takes it. Arguments as of Demand and DryRun.
 
     laid_out: the graph after the stage layout. samples: with both, the noise of a program without
     bootstrapping is that of the number which has most, and that of a program with bootstrapping is
     the mean that examples have if every node adds its noise to them.
     """
-    trial = Trial(machine, DRY, 1, restored_bits)
-    outputs = trial.run()
+    dry_run = DryRun(interpreter, DRY, 1, restored_bits)
+    outputs = dry_run.run()
     products = [
         node.level + taken(node)
-        for node in machine.graph
+        for node in interpreter.graph
         if isinstance(node.operation, Multiply | MatrixProduct | Approximated)
     ]
-    rotations = dict(noted_rotations(trial.server))
-    slots = machine.params.slots
-    for step, level in machine.steps:
+    rotations = dict(noted_rotations(dry_run.server))
+    slots = interpreter.params.slots
+    for step, level in interpreter.steps:
         folded = (step + slots // 2 - 1) % slots - slots // 2 + 1  # in the shorter direction
         rotations[folded] = max(level, rotations.get(folded, 0))
     noise_bits = tuple(min(expected_bits(x) for x in output) for output in outputs)
-    if samples is not None and laid_out is not None and trial.noises is not None:
-        noise_bits = samples.mean_noise_bits(laid_out, trial.noises.added(laid_out))
+    if samples is not None and laid_out is not None and dry_run.noises is not None:
+        noise_bits = samples.mean_noise_bits(laid_out, dry_run.noises.added(laid_out))
     elif samples is not None and laid_out is not None:
-        added = trial.added(laid_out, samples.sizes(laid_out))
-        noise_bits = samples.noise_bits(laid_out, machine.graph, added)
+        added = dry_run.added(laid_out, samples.sizes(laid_out))
+        noise_bits = samples.noise_bits(laid_out, interpreter.graph, added)
     demand = Demand(
         rotations,
         max(products, default=0),
         noise_bits,
         bootstrap,
         restored_bits,
-        conjugated(machine.graph),
-        levels_of(machine.graph).packings or (0,),
+        conjugated(interpreter.graph),
+        levels_of(interpreter.graph).packings or (0,),
     )
-    return demand, trial.claims
+    return demand, dry_run.claims

@@ -44,7 +44,7 @@ def by_default(
     if bits > DEFAULT_BITS:
         with contextlib.suppress(Unsupported, InvalidArgument):
             more = at(bits, lanes)
-            if plan_of(more).machine.params.depth <= plan_of(made).machine.params.depth:
+            if plan_of(more).interpreter.params.depth <= plan_of(made).interpreter.params.depth:
                 return bits, more
     return DEFAULT_BITS, made
 
@@ -96,7 +96,7 @@ def nearest(
             found = plan_of(make())
         except (Unsupported, InvalidArgument):
             continue
-        params = found.machine.params
+        params = found.interpreter.params
         keys = bytes_text(key_sizes(params, found.demand).expanded)
         raise type(refused)(
             f"{says}. With {setting} it compiles: {counted_text(params.depth, 'level')}, and keys of {keys} in the server"

@@ -14,7 +14,7 @@ from jali.compiler.ir.graph import Graph
 from jali.compiler.ir.products import MatrixProduct
 from jali.compiler.ir.traced_ops import Multiply
 from jali.compiler.passes.levels import taken
-from jali.compiler.runtime.interpreter import Machine
+from jali.compiler.runtime.interpreter import Interpreter
 from jali.errors import InvalidArgument, RangeExceeded
 from jali.program.demand import Demand
 
@@ -34,7 +34,7 @@ class Plan:
     were."""
 
     stages: Mapping[str, Graph]
-    machine: Machine
+    interpreter: Interpreter
     demand: Demand
     costs: Costs
     weights: Weights
@@ -42,15 +42,15 @@ class Plan:
     @property
     def bootstraps(self) -> bool:
         """Whether an array is bootstrapped."""
-        return any(isinstance(node.operation, Bootstrap) for node in self.machine.graph)
+        return any(isinstance(node.operation, Bootstrap) for node in self.interpreter.graph)
 
     @property
     def read_bytes(self) -> int:
         """The bytes of keys and matrices that a run reads, as a measure of its time on a GPU that
         is the same on every machine."""
-        read = sum(self.machine.encoded_bytes.values())
+        read = sum(self.interpreter.encoded_bytes.values())
         for level, switches in self._switches():
-            read += 2 * switches * key_bytes(self.machine.params, level)
+            read += 2 * switches * key_bytes(self.interpreter.params, level)
         return read
 
     @property
@@ -62,7 +62,7 @@ class Plan:
         + 2 (k + p) residues of every coefficient, by log2(N) / 2 products each, and multiplies 2 d
         (k + p) by the key.
         """
-        params, total = self.machine.params, 0.0
+        params, total = self.interpreter.params, 0.0
         for level, switches in self._switches():
             k, p = len(params.level(level).primes), params.p_count
             d = digits(params, level)
@@ -72,9 +72,9 @@ class Plan:
 
     def _switches(self) -> Iterator[tuple[int, int]]:
         """For every node, the level at which it switches keys, and how many times."""
-        machine, params = self.machine, self.machine.params
-        for node in machine.graph:
-            switches = machine.rotations.get(node.name, 0)
+        interpreter, params = self.interpreter, self.interpreter.params
+        for node in interpreter.graph:
+            switches = interpreter.rotations.get(node.name, 0)
             if isinstance(node.operation, Approximated):
                 switches += node.operation.by.multiplications * node.layout.ciphertexts
             elif isinstance(node.operation, Multiply | MatrixProduct):

@@ -34,7 +34,7 @@ from jali.compiler.planning.parameters import (
 )
 from jali.compiler.planning.plan import COARSE, MARGIN, WORTH, Plan, missing_bits, precise
 from jali.compiler.progress import Progress
-from jali.compiler.runtime.interpreter import Machine
+from jali.compiler.runtime.interpreter import Interpreter
 from jali.errors import Error, InvalidArgument, RangeExceeded, Unsupported
 
 __all__ = ["plan"]
@@ -84,16 +84,16 @@ def plan(
             with contextlib.suppress(Unsupported, InvalidArgument):
                 return _within(*roomier)
             raise Unsupported(f"{too_deep} With bootstrapping: {error}") from None
-        if found.machine.claims and not found.bootstraps:  # bounds alone were in the way
+        if found.interpreter.claims and not found.bootstraps:  # bounds alone were in the way
             with contextlib.suppress(Unsupported, InvalidArgument):
                 return _within(*roomier)
         return found
-    if first.machine.params.dnum < _MANY_DIGITS:
+    if first.interpreter.params.dnum < _MANY_DIGITS:
         return first
-    if first.machine.params.log_n >= _LARGE_LOG_N and bootstrapping.is_cheaper(first):
+    if first.interpreter.params.log_n >= _LARGE_LOG_N and bootstrapping.is_cheaper(first):
         return bootstrapping.plan()
     try:
-        larger = first.machine.params.log_n + 1
+        larger = first.interpreter.params.log_n + 1
         second = _within(*arguments, bootstrapping, larger)
     except Error:  # there is no larger ring
         return first
@@ -158,7 +158,7 @@ def _within(
         stages = bootstrapping.stages(params)
         bootstrapping.progress.some("parameters", STAGE)
         costs = costs_of(params, device)
-        machine = Machine(
+        interpreter = Interpreter(
             stages["levels"],
             params,
             lanes,
@@ -168,20 +168,22 @@ def _within(
             streams=device == "cuda",
         )
         try:
-            demand = demanded(machine, laid_out=stages["layout"], samples=bootstrapping.samples)[0]
+            demand = demanded(
+                interpreter, laid_out=stages["layout"], samples=bootstrapping.samples
+            )[0]
         except RangeExceeded:
             refused += 1
             if params.log_n < _LARGE_LOG_N or refused < patience:
                 raise
             raise Unsupported(_OUTGROWN.format(counted_text(depth, "level"))) from None
-        return Plan(stages, machine, demand, costs, bootstrapping.weights(params))
+        return Plan(stages, interpreter, demand, costs, bootstrapping.weights(params))
 
     found = precise(at, bits, needed, precision_bits)
     # A smaller scale may leave enough, and its parameters may be cheaper.
-    fewer = found.machine.params.scale_bits + missing_bits(found, needed) + MARGIN
+    fewer = found.interpreter.params.scale_bits + missing_bits(found, needed) + MARGIN
     with contextlib.suppress(Error):
         params = smallest(flat, depth, fewer, lanes, device, log_n, integer_bits)
-        if switch_work(params) < switch_work(found.machine.params):
+        if switch_work(params) < switch_work(found.interpreter.params):
             smaller = at(fewer)
             if missing_bits(smaller, needed) <= 0:
                 return smaller

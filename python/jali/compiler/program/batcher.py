@@ -13,7 +13,7 @@ from jali._core.log import logger
 from jali._core.refusals import Answering
 from jali.ckks import EncryptedArray, Evaluator
 from jali.compiler.ciphertexts import settled, stack, take
-from jali.compiler.runtime.interpreter import Encrypted, lowered_to
+from jali.compiler.runtime.ciphertext_ops import Encrypted, at_level
 from jali.errors import InvalidArgument, OutOfMemory, Unsupported
 from jali.program.manifest import Manifest
 from jali.program.message import Message
@@ -106,7 +106,7 @@ class Batcher(metaclass=Answering):
         """The vectors of a request one by one, at the level that the program takes them at."""
         evaluator = self._server.evaluator
         inputs = [
-            [lowered_to(evaluator, evaluator.bind(c), port.level) for c in array]
+            [at_level(evaluator, evaluator.bind(c), port.level) for c in array]
             for port, array in zip(self._server.manifest.inputs, message.arrays, strict=True)
         ]
         if inputs[0][0].ciphertext.batch == 1:

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from jali import ckks
 from jali.compiler.ciphertexts import check_here, is_here, settled
-from jali.compiler.runtime.interpreter import Encrypted, Machine
+from jali.compiler.runtime.ciphertext_ops import Encrypted
+from jali.compiler.runtime.interpreter import Interpreter
 from jali.program.manifest import Manifest
 
 __all__ = ["Recording", "lies", "records"]
@@ -17,10 +18,10 @@ __all__ = ["Recording", "lies", "records"]
 _KEPT = 4  # for how many sizes of batch a recorded run is kept
 
 
-def records(machine: Machine, evaluator: ckks.Evaluator) -> bool:
+def records(interpreter: Interpreter, evaluator: ckks.Evaluator) -> bool:
     """Whether a server records its runs unless it is told otherwise: on a GPU whose memory holds
     all encoded matrices."""
-    return evaluator.device == "cuda" and machine.is_resident
+    return evaluator.device == "cuda" and interpreter.is_resident
 
 
 def lies(evaluator: ckks.Evaluator, ciphertext: ckks.Ciphertext) -> ckks.EncryptedArray:
@@ -33,10 +34,12 @@ def lies(evaluator: ckks.Evaluator, ciphertext: ckks.Ciphertext) -> ckks.Encrypt
 
 
 class Recording:
-    """The runs of a machine that belongs to an evaluator. It may be used from several threads."""
+    """The runs of a interpreter that belongs to an evaluator. It may be used from several threads."""
 
-    def __init__(self, machine: Machine, evaluator: ckks.Evaluator, manifest: Manifest) -> None:
-        self._machine, self._evaluator, self._manifest = machine, evaluator, manifest
+    def __init__(
+        self, interpreter: Interpreter, evaluator: ckks.Evaluator, manifest: Manifest
+    ) -> None:
+        self._interpreter, self._evaluator, self._manifest = interpreter, evaluator, manifest
         self._lock = threading.Lock()
         self._programs: dict[tuple[int, ...], ckks.Captured] = {}  # by the batch of the ciphertexts
 
@@ -61,14 +64,14 @@ class Recording:
 
     def _recorded(self, inputs: Sequence[Encrypted]) -> ckks.Captured:
         # The program refers to these two only. If it held self, neither would ever be freed.
-        machine, evaluator = self._machine, self._evaluator
+        interpreter, evaluator = self._interpreter, self._evaluator
         counts = [port.layout.ciphertexts for port in self._manifest.inputs]
         if self._manifest.demand.bootstrap != "none":
             # This encodes the matrices of every bootstrapping. What it takes of memory is free
             # again before the recording begins.
-            machine(evaluator, *(tuple(map(self._brought, array)) for array in inputs))
+            interpreter(evaluator, *(tuple(map(self._brought, array)) for array in inputs))
         return evaluator.capture(
-            lambda *xs: [x for y in machine(evaluator, *_split(xs, counts)) for x in y],
+            lambda *xs: [x for y in interpreter(evaluator, *_split(xs, counts)) for x in y],
             *(x for array in inputs for x in array),
         )
 

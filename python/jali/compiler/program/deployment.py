@@ -7,7 +7,7 @@ from jali._core import checks
 from jali._core.refusals import Answering
 from jali.compiler.program.server import Server
 from jali.compiler.progress import Counted, checked_progress
-from jali.compiler.runtime.interpreter import Machine
+from jali.compiler.runtime.interpreter import Interpreter
 from jali.errors import InvalidArgument
 from jali.program.manifest import Manifest
 from jali.program.message import Message
@@ -39,14 +39,14 @@ class Deployment(metaclass=Answering):
 
     def __init__(
         self,
-        machine: Machine,
+        interpreter: Interpreter,
         manifest: Manifest,
         *,
         device: str = "auto",
         threads: int | None = None,
         trace: bool = False,
     ) -> None:
-        self._machine, self._manifest, self._trace = machine, manifest, trace
+        self._interpreter, self._manifest, self._trace = interpreter, manifest, trace
         self._engine = ckks.Engine(manifest.params, device, threads=threads, trace=trace)
 
     @property
@@ -65,7 +65,7 @@ class Deployment(metaclass=Answering):
     def prepare(self, progress: Counted | None = None) -> None:
         """Encodes the weights; Program.deploy has done so. progress: called after each matrix, with
         how many are done and how many there are. If it raises, the work ends."""
-        self._machine.prepare(self._engine.with_keys(), checked_progress(progress))
+        self._interpreter.prepare(self._engine.with_keys(), checked_progress(progress))
 
     def keys(self, data: bytes | bytearray | memoryview) -> ckks.EvaluationKeys:
         """The keys that a client sent, from the bytes of evaluation_keys().to_bytes(). Raises the
@@ -95,7 +95,7 @@ class Deployment(metaclass=Answering):
         if self._trace:
             check_record(record)
             record = False
-        return Server(self._machine, self._manifest, evaluator, record=record)
+        return Server(self._interpreter, self._manifest, evaluator, record=record)
 
 
 def check_record(record: bool | None) -> None:

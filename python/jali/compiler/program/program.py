@@ -48,7 +48,7 @@ from jali.compiler.program.verifiers import (
     verify_manifest,
 )
 from jali.compiler.progress import checked_progress
-from jali.compiler.runtime.interpreter import Machine
+from jali.compiler.runtime.interpreter import Interpreter
 from jali.compiler.runtime.storage import Kind
 from jali.errors import CorruptData, InvalidArgument, VersionError
 from jali.program.client import Client
@@ -83,7 +83,7 @@ class Program(metaclass=Answering):
     stages: the graph after every stage. memory: bytes for matrices. device: "cpu" or "cuda", for
     which it was planned. precision_bits: what was asked for. error: of every function, in units of
     its largest value. costs: of operations and bootstrappings, by which levels were chosen.
-    weights: by which layouts were. claims: see Machine. changes: to the traced graph, operations
+    weights: by which layouts were. claims: see Interpreter. changes: to the traced graph, operations
         that became cheaper ones. answers: if the precision followed from the answers of a
         classifier in the calibration, how many of them may change, and how many there are.
 
@@ -117,11 +117,11 @@ class Program(metaclass=Answering):
         answers: Kept | None = None,
     ) -> Program:
         """The program of the stages up to approximation and of the plan that was made for them."""
-        params, lanes = found.machine.params, found.machine.lanes
-        graph, memory = found.stages["levels"], found.machine.memory
+        params, lanes = found.interpreter.params, found.interpreter.lanes
+        graph, memory = found.stages["levels"], found.interpreter.memory
         manifest = manifest_of(graph, _shapes(stages), params, lanes, found.demand)
         made = {**stages, **found.stages}
-        claims = found.machine.claims
+        claims = found.interpreter.claims
         asked, chosen_by = (memory, precision_bits, error), (found.costs, found.weights)
         return cls(made, manifest, *asked, *chosen_by, claims, device, changes or {}, answers)
 
@@ -139,9 +139,11 @@ class Program(metaclass=Answering):
             case "parameters":
                 return parameters_text(manifest.params, manifest.demand)
             case "report":
-                return report_text(self._machine(), self.costs)
+                return report_text(self._interpreter(), self.costs)
             case "program":
-                return program_text(manifest, self._machine(), self.precision_bits, self.answers)
+                return program_text(
+                    manifest, self._interpreter(), self.precision_bits, self.answers
+                )
         if stage not in self.stages:
             raise InvalidArgument(f"the stages are {', '.join(STAGES)}, not {checks.shown(stage)}")
         return str(self.stages[stage])
@@ -235,15 +237,15 @@ class Program(metaclass=Answering):
             done and how many there are. If it raises, the work ends.
         """
         told = checked_progress(progress)
-        machine = self._machine(device)
-        summary = summarised(machine, self.manifest, self.precision_bits, device, threads, told)
+        interpreter = self._interpreter(device)
+        summary = summarised(interpreter, self.manifest, self.precision_bits, device, threads, told)
         return replace(summary, answers=self.answers)
 
     def sizes(self) -> Sizes:
         """The bytes of keys and matrices, which are counted and need no trial run."""
-        keys, machine = key_sizes(self.params, self.manifest.demand), self._machine()
-        held = sum(machine.held_bytes.values())
-        return Sizes(keys.made, keys.sent, keys.expanded, held, machine.bytes_of)
+        keys, interpreter = key_sizes(self.params, self.manifest.demand), self._interpreter()
+        held = sum(interpreter.held_bytes.values())
+        return Sizes(keys.made, keys.sent, keys.expanded, held, interpreter.bytes_of)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
         """A picture of the plan: the level of every array, where it is bootstrapped, and what each
@@ -306,14 +308,14 @@ class Program(metaclass=Answering):
 
     def _deployment(self, device: str, threads: int | None, trace: bool) -> Deployment:
         how: dict[str, Any] = {"device": device, "threads": threads, "trace": trace}
-        return Deployment(self._machine(device), self.manifest, **how)
+        return Deployment(self._interpreter(device), self.manifest, **how)
 
-    def _machine(self, device: str | None = None) -> Machine:
+    def _interpreter(self, device: str | None = None) -> Interpreter:
         """One for each deployment, because encoded matrices lie in the memory of its device.
         device: None stands for the kind for which it was planned. Only a GPU has memory apart from
             the host's."""
         streams = (self.device if device is None else devices.resolved(device)).startswith("cuda")
-        return Machine(
+        return Interpreter(
             self.stages["levels"],
             self.params,
             self.manifest.lanes,
@@ -392,8 +394,10 @@ class Program(metaclass=Answering):
                 raise VersionError(_OTHER)
         except InvalidArgument:
             raise VersionError(_OTHER) from None
-        machine = Machine(made["levels"], params, lanes, was.memory, was.claims, costs=was.costs)
-        found = Plan(made, machine, was.manifest.demand, was.costs, was.weights)
+        interpreter = Interpreter(
+            made["levels"], params, lanes, was.memory, was.claims, costs=was.costs
+        )
+        found = Plan(made, interpreter, was.manifest.demand, was.costs, was.weights)
         again = cls.of(stages, found, was.precision_bits, was.error, was.device, was.changes)
         return replace(again, answers=was.answers)
 

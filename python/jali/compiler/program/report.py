@@ -19,10 +19,11 @@ from jali.compiler.ir.folded_ops import Bootstrap, approximation_of
 from jali.compiler.ir.graph import Node
 from jali.compiler.ir.operation import Input
 from jali.compiler.layout.lowered_ops import terms_of
-from jali.compiler.planning.dry_run import Trial
+from jali.compiler.planning.dry_run import DryRun
 from jali.compiler.program.captured_runs import Recording, lies, records
 from jali.compiler.progress import Counted
-from jali.compiler.runtime.interpreter import Encrypted, Machine, restored
+from jali.compiler.runtime.ciphertext_ops import Encrypted, bootstrapped
+from jali.compiler.runtime.interpreter import Interpreter
 from jali.compiler.runtime.storage import Kind
 from jali.program.manifest import Manifest
 
@@ -236,13 +237,13 @@ class _Memory:
 class _Watch:
     """Times every node of a run, and measures its memory."""
 
-    def __init__(self, trial: Trial) -> None:
-        self._synchronize = trial.server.synchronize
+    def __init__(self, dry_run: DryRun) -> None:
+        self._synchronize = dry_run.server.synchronize
         self.seconds: dict[str, float] = {}
         self.noise_bits: dict[str, float] = {}
         self.array_bytes: dict[str, int] = {}
         self.temporary_bytes: dict[str, int] = {}
-        self._memory = _Memory(trial.server)
+        self._memory = _Memory(dry_run.server)
         self._last = time.perf_counter()
 
     def __call__(self, node: Node, value: Encrypted) -> None:
@@ -258,7 +259,7 @@ class _Watch:
 
 
 def summarised(
-    machine: Machine,
+    interpreter: Interpreter,
     manifest: Manifest,
     precision_bits: float,
     device: str,
@@ -268,8 +269,8 @@ def summarised(
     """The price list on a device of this machine, by trial runs there. progress: as of
     Program.summary."""
     demand = manifest.demand
-    trial = Trial(machine, device, threads, demand.restored_bits, timed=True)
-    before = trial.server.counters()["bytes_in_use"]
+    dry_run = DryRun(interpreter, device, threads, demand.restored_bits, timed=True)
+    before = dry_run.server.counters()["bytes_in_use"]
     start = time.perf_counter()
     matrices = 0
 
@@ -279,58 +280,58 @@ def summarised(
         if progress is not None:
             progress(done, total + 1 + _RUNS)
 
-    machine.prepare(trial.server, encoded)
-    trial.server.synchronize()
+    interpreter.prepare(dry_run.server, encoded)
+    dry_run.server.synchronize()
     prepared = time.perf_counter() - start
-    held, kinds = machine.held_bytes, machine.stored
-    encoded_bytes = trial.server.counters()["bytes_in_use"] - before
+    held, kinds = interpreter.held_bytes, interpreter.stored
+    encoded_bytes = dry_run.server.counters()["bytes_in_use"] - before
     constant_bytes = max(0, encoded_bytes - sum(held.values()))
     start = time.perf_counter()
-    trial.run()  # makes tables and pools
-    trial.server.synchronize()
+    dry_run.run()  # makes tables and pools
+    dry_run.server.synchronize()
     once = time.perf_counter() - start
-    slower = relative_time(manifest.params, demand)  # the trial has all keys
-    measured, restoring_bytes, temporary, made = _bootstraps(machine, trial)
+    slower = relative_time(manifest.params, demand)  # the dry_run has all keys
+    measured, restoring_bytes, temporary, made = _bootstraps(interpreter, dry_run)
     least = float("inf")
     restoring = {k: slower * s for k, s in measured.items()}
     seconds: dict[str, list[float]] = {}
     for k in range(_RUNS):
         if progress is not None:
             progress(matrices + 1 + k, matrices + 1 + _RUNS)
-        watch, start = _Watch(trial), time.perf_counter()
-        outputs = trial.run(watch=watch)
+        watch, start = _Watch(dry_run), time.perf_counter()
+        outputs = dry_run.run(watch=watch)
         least = min(least, time.perf_counter() - start)
-        taken = watch.seconds | trial.seconds
-        taken |= {name: taken[one] for name, one in trial.first.items()}
+        taken = watch.seconds | dry_run.seconds
+        taken |= {name: taken[one] for name, one in dry_run.first.items()}
         for name, spent in (taken | restoring).items():
             seconds.setdefault(name, []).append(spent)
         temporary = watch.temporary_bytes | temporary
-        temporary |= {name: temporary[one] for name, one in trial.first.items()}
+        temporary |= {name: temporary[one] for name, one in dry_run.first.items()}
     if progress is not None:
         progress(matrices + 1 + _RUNS, matrices + 1 + _RUNS)
     layers = tuple(
         _layer(
-            machine,
+            interpreter,
             node,
             min(seconds[node.name]),
             watch.noise_bits[node.name],
             held.get(node.name, 0),
             kinds.get(node.name, ()),
         )
-        for node in machine.graph
+        for node in interpreter.graph
         if not isinstance(node.operation, Input)
     )
     share = 1.0
     once = max(0.0, once - least) + made
-    if records(machine, trial.server):
-        recorded, first = _recorded_seconds(trial, manifest)
+    if records(interpreter, dry_run.server):
+        recorded, first = _recorded_seconds(dry_run, manifest)
         once += first
         total = recorded + (slower - 1) * sum(measured.values())
         share = total / sum(layer.seconds for layer in layers)
         layers = tuple(replace(layer, seconds=share * layer.seconds) for layer in layers)
     params, sizes = manifest.params, key_sizes(manifest.params, demand)
     return Summary(
-        device=f"{trial.server.engine} ({devices.name(device if device != 'auto' else devices.resolved(device))})",
+        device=f"{dry_run.server.engine} ({devices.name(device if device != 'auto' else devices.resolved(device))})",
         params=repr(params),
         examples=manifest.lanes,
         depth=params.depth,
@@ -342,16 +343,16 @@ def summarised(
         key_bytes_sent=sizes.sent,
         key_bytes_expanded=sizes.expanded,
         diagonal_bytes=sum(layer.diagonal_bytes for layer in layers),
-        stored_bytes=machine.bytes_of,
+        stored_bytes=interpreter.bytes_of,
         constant_bytes=constant_bytes,
-        workspace_bytes=_workspace(machine, watch.array_bytes, temporary),
-        request_bytes=sum(len(c.to_bytes()) for array in trial.requests for c in array),
+        workspace_bytes=_workspace(interpreter, watch.array_bytes, temporary),
+        request_bytes=sum(len(c.to_bytes()) for array in dry_run.requests for c in array),
         reply_bytes=sum(len(x.ciphertext.to_bytes()) for array in outputs for x in array),
         precision_bits=precision_bits,
-        bootstraps=sum(bootstraps_of(node) for node in machine.graph),
+        bootstraps=sum(bootstraps_of(node) for node in interpreter.graph),
         sparse_bootstraps=sum(
             bootstraps_of(n)
-            for n in machine.graph
+            for n in interpreter.graph
             if isinstance(n.operation, Bootstrap) and n.operation.slots
         ),
         bootstrap_seconds=share * sum(restoring.values()),
@@ -362,15 +363,15 @@ def summarised(
     )
 
 
-def _recorded_seconds(trial: Trial, manifest: Manifest) -> tuple[float, float]:
+def _recorded_seconds(dry_run: DryRun, manifest: Manifest) -> tuple[float, float]:
     """The time of a whole request to a server that records its runs: the least of three, with the
     transfer of its ciphertexts to the device. A recorded run has no gaps between the launches of
     small operations. And what the first one takes beyond it, which is recorded."""
-    recording, server = Recording(trial.machine, trial.server, manifest), trial.server
+    recording, server = Recording(dry_run.interpreter, dry_run.server, manifest), dry_run.server
     spent = []
     for _ in range(1 + _RUNS):
         start = time.perf_counter()
-        recording([tuple(lies(server, c) for c in request) for request in trial.requests])
+        recording([tuple(lies(server, c) for c in request) for request in dry_run.requests])
         server.synchronize()
         spent.append(time.perf_counter() - start)
     return min(spent[1:]), max(0.0, spent[0] - min(spent[1:]))
@@ -385,7 +386,7 @@ def bootstraps_of(node: Node) -> int:
 
 
 def _bootstraps(
-    machine: Machine, trial: Trial
+    interpreter: Interpreter, dry_run: DryRun
 ) -> tuple[dict[str, float], int, dict[str, int], float]:
     """The time of every node ``bootstrap``, by one run for each kind, number of ciphertexts and of
     slots, and level; the bytes of all their matrices, which stay on the device behind the first run
@@ -395,23 +396,23 @@ def _bootstraps(
     found: dict[str, float] = {}
     temporary: dict[str, int] = {}
     known: dict[tuple[object, ...], tuple[float, int]] = {}
-    server, due = trial.server, machine.params.bootstrap_level
-    for node in machine.graph:
+    server, due = dry_run.server, interpreter.params.bootstrap_level
+    for node in interpreter.graph:
         if not isinstance(node.operation, Bootstrap):
             continue
         count, level = node.layout.ciphertexts, node.level
         key = (node.operation.kind, count, level, node.operation.slots)
         if key not in known:
-            source = trial.fresh(node, due)
+            source = dry_run.fresh(node, due)
             before, start = server.counters()["bytes_in_use"], time.perf_counter()
-            for x in restored(server, node, source):  # makes the matrices
+            for x in bootstrapped(server, node, source):  # makes the matrices
                 settled(x)
             del x
             server.synchronize()
             first = time.perf_counter() - start
             total += max(0, server.counters()["bytes_in_use"] - before)
             memory, start = _Memory(server), time.perf_counter()
-            for x in restored(server, node, source):
+            for x in bootstrapped(server, node, source):
                 settled(x)
             server.synchronize()
             known[key] = time.perf_counter() - start, memory.lap()
@@ -421,7 +422,7 @@ def _bootstraps(
 
 
 def _layer(
-    machine: Machine,
+    interpreter: Interpreter,
     node: Node,
     seconds: float,
     noise_bits: float,
@@ -435,7 +436,7 @@ def _layer(
         op=node.op if by is None else by.name,
         level=node.level,
         seconds=seconds,
-        rotations=machine.rotations.get(node.name, 0),
+        rotations=interpreter.rotations.get(node.name, 0),
         diagonals=sum(term.count for term in terms_of(node)),
         diagonal_bytes=held,
         stored=kinds,
@@ -447,11 +448,11 @@ def _layer(
 
 
 def _workspace(
-    machine: Machine, array_bytes: Mapping[str, int], temporary: Mapping[str, int]
+    interpreter: Interpreter, array_bytes: Mapping[str, int], temporary: Mapping[str, int]
 ) -> int:
     """The most bytes of arrays that are in use at once, and of what a node takes while it
     computes."""
-    graph = machine.graph
+    graph = interpreter.graph
     last = {name: k for k, node in enumerate(graph) for name in node.inputs}
     last |= {name: len(graph) for name in graph.outputs}
     last |= {node.name: len(graph) for node in graph.inputs}  # the server holds them to the end

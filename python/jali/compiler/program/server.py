@@ -10,7 +10,8 @@ from jali._core.refusals import Answering
 from jali._core.run_ends import stop_of
 from jali.compiler.program.batcher import Batcher
 from jali.compiler.program.captured_runs import Recording, lies, records
-from jali.compiler.runtime.interpreter import Encrypted, Machine
+from jali.compiler.runtime.ciphertext_ops import Encrypted
+from jali.compiler.runtime.interpreter import Interpreter
 from jali.errors import InvalidArgument
 from jali.program.manifest import Manifest
 from jali.program.message import Message
@@ -35,16 +36,16 @@ class Server(metaclass=Answering):
 
     def __init__(
         self,
-        machine: Machine,
+        interpreter: Interpreter,
         manifest: Manifest,
         evaluator: ckks.Evaluator,
         *,
         record: bool | None = None,
     ) -> None:
-        self._machine, self._manifest = machine, manifest
+        self._interpreter, self._manifest = interpreter, manifest
         self._evaluator: ckks.Evaluator | None = evaluator
-        recorded = records(machine, evaluator) if record is None else record
-        self._recording = Recording(machine, evaluator, manifest) if recorded else None
+        recorded = records(interpreter, evaluator) if record is None else record
+        self._recording = Recording(interpreter, evaluator, manifest) if recorded else None
 
     @property
     def evaluator(self) -> ckks.Evaluator:
@@ -123,7 +124,7 @@ class Server(metaclass=Answering):
     ) -> Message:
         taken = evaluator.bind if recording is None else partial(lies, evaluator)
         inputs = [tuple(map(taken, array)) for array in request.arrays]
-        outputs = self._machine(evaluator, *inputs) if recording is None else recording(inputs)
+        outputs = self._interpreter(evaluator, *inputs) if recording is None else recording(inputs)
         arrays = tuple(tuple(x.ciphertext for x in output) for output in outputs)
         return Message(request.program, request.examples, request.single, arrays, is_reply=True)
 
@@ -150,5 +151,5 @@ class Server(metaclass=Answering):
         """The outputs for bound inputs; if runs are recorded, by the recorded run for this batch.
         Its inputs may lie in any memory."""
         if self._recording is None:
-            return self._machine(self.evaluator, *inputs)
+            return self._interpreter(self.evaluator, *inputs)
         return self._recording(inputs)

@@ -12,7 +12,7 @@ from jali.compiler.ir.folded_ops import approximation_of
 from jali.compiler.layout.lowered_ops import terms_of
 from jali.compiler.planning.node_costs import cost_at_level
 from jali.compiler.program.report import bootstraps_of, kinds_text, stored_text
-from jali.compiler.runtime.interpreter import Machine
+from jali.compiler.runtime.interpreter import Interpreter
 from jali.program.demand import Demand
 from jali.program.manifest import Manifest
 from jali.program.port import Port
@@ -47,14 +47,14 @@ def parameters_text(params: Params, demand: Demand) -> str:
     return "\n".join(lines)
 
 
-def report_text(machine: Machine, costs: Costs) -> str:
+def report_text(interpreter: Interpreter, costs: Costs) -> str:
     """The stage "report": for each node, what the plan counts for it. Program.summary measures the
     times."""
     rows = [
         ("node", "operation", "level", costs.unit, "rotations", "diagonals", "stored", "bootstraps")
     ]
-    total, extra, stored = 0, machine.extra, machine.stored
-    for node in machine.graph:
+    total, extra, stored = 0, interpreter.extra, interpreter.stored
+    for node in interpreter.graph:
         cost = cost_at_level(costs, node) + extra.get(node.name, 0)
         total += cost
         rows.append(
@@ -63,7 +63,7 @@ def report_text(machine: Machine, costs: Costs) -> str:
                 by.name if (by := approximation_of(node)) is not None else node.op,
                 str(node.level),
                 f"{cost:,}",
-                str(machine.rotations.get(node.name, 0)),
+                str(interpreter.rotations.get(node.name, 0)),
                 str(sum(term.count for term in terms_of(node))),
                 kinds_text(stored.get(node.name, ())),
                 str(bootstraps_of(node)),
@@ -80,11 +80,11 @@ def report_text(machine: Machine, costs: Costs) -> str:
 
 
 def program_text(
-    manifest: Manifest, machine: Machine, precision_bits: float, answers: Kept | None = None
+    manifest: Manifest, interpreter: Interpreter, precision_bits: float, answers: Kept | None = None
 ) -> str:
     """The stage "program": what client and server exchange, and what the server holds. answers: see
     Program."""
-    graph, memory = machine.graph, machine.memory
+    graph, memory = interpreter.graph, interpreter.memory
     lines = ["after 'program'", f"  fingerprint {manifest.fingerprint}"]
     for kind, ports in (("input", manifest.inputs), ("output", manifest.outputs)):
         lines += [f"  {kind} {_port(port)}" for port in ports]
@@ -97,8 +97,8 @@ def program_text(
     lines.append(
         f"  {precision_bits:g} bits {asked}, noise at -{noise} bits of each output's scale, of the {whose}"
     )
-    lines.append(f"  matrices in at most {bytes_text(memory)}: {stored_text(machine.bytes_of)}")
-    made = sum("made" in kinds for kinds in machine.stored.values())
+    lines.append(f"  matrices in at most {bytes_text(memory)}: {stored_text(interpreter.bytes_of)}")
+    made = sum("made" in kinds for kinds in interpreter.stored.values())
     if made:
         lines.append(
             f"  matrices of {counted_text(made, 'operation')} do not fit, and are made from the weights at every use: give more memory="

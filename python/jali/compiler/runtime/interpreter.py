@@ -12,40 +12,47 @@ import numpy as np
 
 from jali import ckks
 from jali.ckks import EncryptedArray, Evaluator, Plaintext
-from jali.compiler.ciphertexts import settled, stack, take, with_precision, without_layout
+from jali.compiler.ciphertexts import settled, with_precision
 from jali.compiler.cost.costs import Costs
-from jali.compiler.ir.folded_ops import Approximated, Approximation, Bootstrap
+from jali.compiler.ir.folded_ops import Approximated, Bootstrap
 from jali.compiler.ir.graph import Graph, Node, peak
-from jali.compiler.ir.loop_graph import is_whole
 from jali.compiler.ir.operation import Input
 from jali.compiler.ir.traced_ops import Multiply
 from jali.compiler.layout.choose_layouts import check_seen
 from jali.compiler.layout.lowered_ops import LoweredProducts, Transform, terms_of
 from jali.compiler.layout.terms import Term
 from jali.compiler.passes.levels import taken
+from jali.compiler.runtime.ciphertext_ops import (
+    Encrypted,
+    approximated,
+    at_level,
+    bootstrapped,
+    bounded_sum,
+    rotated_times_monomial,
+    stacked,
+    times,
+    unstacked,
+)
 from jali.compiler.runtime.matrices import FlatMatrices, Matrices, Numbers
 from jali.compiler.runtime.storage import Kind
-from jali.errors import InternalError, InvalidArgument
+from jali.errors import InternalError
 
-__all__ = ["Encrypted", "Machine", "alike", "lowered_to", "restored"]
+__all__ = ["Interpreter", "equal_work"]
 
 #: Ciphertexts of one array that are computed at once: on a GPU, where launches bind small ones, and
 #: on a CPU, where the copies cost more than that gains (a rotation of 8 at N = 2^13 takes 1.5 times
 #: as long).
 _TOGETHER, _ON_A_CPU = 8, 1
 
-#: The ciphertexts of one array.
-Encrypted = tuple[EncryptedArray, ...]
 
-
-class Machine:
+class Interpreter:
     """A graph with its matrices planned for parameters, ready to run on an evaluator.
 
     memory: bytes for matrices; see jali.compiler.runtime.matrices, also for costs and streams.
     claims: for the nodes of a program that bootstraps, the precision in bits that their results are
     known to have. Ciphertexts carry estimates that grow with every polynomial, far beyond the
     noise; a program that bootstraps would come to refuse its own results.
-    numbers: diagonals that machines of the same graph share; see jali.compiler.runtime.matrices.
+    numbers: diagonals that interpreters of the same graph share; see jali.compiler.runtime.matrices.
     """
 
     def __init__(
@@ -70,7 +77,7 @@ class Machine:
         self._matrices.settle()
         self._open = _only_added(graph)
 
-    def with_flat_matrices(self) -> Machine:
+    def with_flat_matrices(self) -> Interpreter:
         """The same with matrices that add the least noise that any have with their diagonals; see
         FlatMatrices."""
         other = copy.copy(self)
@@ -126,7 +133,7 @@ class Machine:
     def prepare(
         self, server: Evaluator, progress: Callable[[int, int], object] | None = None
     ) -> None:
-        """Encode the biases, and the matrices that memory allows for. The machine then serves all
+        """Encode the biases, and the matrices that memory allows for. The interpreter then serves all
         evaluators of this one's engine. progress: as of Deployment.prepare."""
         self._matrices.prepare(server, progress)
         for node in self.graph:
@@ -148,10 +155,10 @@ class Machine:
         server: Evaluator,
         *inputs: Encrypted,
         watch: Callable[[Node, Encrypted], object] | None = None,
-        instead: Callable[[Node, Sequence[Encrypted]], Encrypted | None] | None = None,
+        override: Callable[[Node, Sequence[Encrypted]], Encrypted | None] | None = None,
     ) -> list[Encrypted]:
         """The outputs of the graph. watch: called with every node and its result, as soon as there
-        is one. instead: called with every node and its inputs; what it returns, if it is not None,
+        is one. override: called with every node and its inputs; what it returns, if it is not None,
         is taken for the result."""
         given = iter(inputs)
         values: dict[str, Encrypted] = {}
@@ -160,8 +167,8 @@ class Machine:
         for node in self.graph:
             sources = [values[name] for name in node.inputs]
             found = next(given) if isinstance(node.operation, Input) else None
-            if instead is not None:
-                found = instead(node, sources) or found
+            if override is not None:
+                found = override(node, sources) or found
             values[node.name] = self.node(server, node, sources) if found is None else found
             if watch is not None:
                 watch(node, values[node.name])
@@ -187,17 +194,15 @@ class Machine:
         if node.name in self._open and only is None:
             start = node.level + taken(node)
             pairs = zip(*sources, strict=True)
-            return tuple(
-                lowered_to(server, a, start) * lowered_to(server, b, start) for a, b in pairs
-            )
+            return tuple(at_level(server, a, start) * at_level(server, b, start) for a, b in pairs)
         which = list(range(node.layout.ciphertexts)) if only is None else list(only)
         if isinstance(node.operation, Bootstrap):
-            return self.known(node, restored(server, node, sources[0]))
+            return self.known(node, bootstrapped(server, node, sources[0]))
         if (copies := self._turned_copies(server, node, sources, which)) is not None:
             return self.known(node, copies)
-        same = repeats(node, which)
+        same = first_copies(node, which)
         others = [c for c in which if same[c] == c]
-        groups = alike(node, others) if isinstance(node.operation, Transform) else [others]
+        groups = equal_work(node, others) if isinstance(node.operation, Transform) else [others]
         found: dict[int, EncryptedArray] = {}
         most = self._most(server)
         for group in groups:
@@ -220,7 +225,7 @@ class Machine:
         (term,), ((first, *_), *_) = transform.terms, sources
         if len(term.turned) < 2 or term.factor != 1 or list(which) != list(range(len(term.turned))):
             return None
-        found = [lowered_to(server, first, node.level)]
+        found = [at_level(server, first, node.level)]
         while len(found) < len(term.turned):
             found += self._rotated(server, found, term.turned[len(found)])
         return found
@@ -232,8 +237,8 @@ class Machine:
         most, found = self._most(server), list[EncryptedArray]()
         for first in range(0, len(values), most):
             part = values[first : first + most]
-            whole = together(server, part).rotate(step * self.lanes)
-            found += apart(server, whole, len(part))
+            whole = stacked(server, part).rotate(step * self.lanes)
+            found += unstacked(server, whole, len(part))
         return found
 
     @staticmethod
@@ -245,13 +250,13 @@ class Machine:
     ) -> EncryptedArray:
         """The sum of all ciphertexts of the source, each rotated, of which no number is larger than
         `peak`: half as many with every step."""
-        left = [lowered_to(server, x, level) for x in source]
+        left = [at_level(server, x, level) for x in source]
         step = term.joined[1]
         if not step:
             return functools.reduce(operator.add, left)  # also of products that are still open
         while len(left) > 1:
             peak, moved = 2 * peak, self._rotated(server, left[1::2], step)
-            left = [_added(server, *pair, peak) for pair in zip(left[::2], moved, strict=True)]
+            left = [bounded_sum(server, *pair, peak) for pair in zip(left[::2], moved, strict=True)]
             step *= 2
         return left[0]
 
@@ -264,10 +269,10 @@ class Machine:
             case Transform():
                 return self._sum(server, node, sources, part)
             case LoweredProducts():
-                return together(server, [self._products(server, node, sources, c) for c in part])
+                return stacked(server, [self._products(server, node, sources, c) for c in part])
         start = node.level + taken(node)
         level = {
-            name: lowered_to(server, together(server, [source[c] for c in part]), start)
+            name: at_level(server, stacked(server, [source[c] for c in part]), start)
             for name, source in zip(node.inputs, sources, strict=True)
         }
         first, last = level[node.inputs[0]], level[node.inputs[-1]]
@@ -275,7 +280,7 @@ class Machine:
             case Multiply():
                 return first * last
             case Approximated(by=by):
-                return _approximated(server, by, first)
+                return approximated(server, by, first)
         raise InternalError(f"{node.name} is {node.op}, which is not computed on ciphertexts")
 
     def _parts(
@@ -283,10 +288,10 @@ class Machine:
     ) -> Iterable[EncryptedArray]:
         """The ciphertexts of a node, with the bias and with what is known of them."""
         if isinstance(node.operation, Transform) and node.operation.bias[list(part)].any():
-            each = zip(apart(server, whole, len(part)), part, strict=True)
+            each = zip(unstacked(server, whole, len(part)), part, strict=True)
             return self.known(node, [self._biased(server, node, x, c) for x, c in each])
         (known,) = self.known(node, [whole])
-        return apart(server, known, len(part))
+        return unstacked(server, known, len(part))
 
     def known(
         self, node: Node, found: Sequence[EncryptedArray], bits: float | None = None
@@ -317,7 +322,7 @@ class Machine:
                 if term.behind in behind:
                     other, others = behind[term.behind]
                     bounds = [a + b for a, b in zip(bounds, others, strict=True)]
-                    y = _added(server, other, y, bounds[0])
+                    y = bounded_sum(server, other, y, bounds[0])
                 behind[term.behind] = y, bounds
             elif y is not None:
                 total = y if total is None else total + y
@@ -326,7 +331,7 @@ class Machine:
                 y = self._summed(server, term, *behind.pop(term.behind))
                 total = y if total is None else total + y
         if total is None:  # no number of these ciphertexts depends on the inputs
-            total = together(server, [sources[0][0]] * len(part)) * 0
+            total = stacked(server, [sources[0][0]] * len(part)) * 0
         return total
 
     def _biased(
@@ -338,7 +343,7 @@ class Machine:
         encoded = self._biases.get((id(bias), node.level, to))
         if encoded is None:
             return total + np.repeat(bias[to], self.lanes)
-        total = lowered_to(server, total, encoded.level)
+        total = at_level(server, total, encoded.level)
         return EncryptedArray(server, server.explicit.add_plain(settled(total), encoded))
 
     def _products(
@@ -354,12 +359,12 @@ class Machine:
             for side, number in ((0, k), (1, half + k)):
                 x = self._term(server, node, number, terms[number], sources[side], [to], side)
                 assert x is not None
-                pair.append(lowered_to(server, x, node.level + 1))
+                pair.append(at_level(server, x, node.level + 1))
             product = pair[0] * pair[1]
             total = product if total is None else total + product
         assert total is not None
         for step in products.sums:
-            total = _added(server, total, total.rotate(step * self.lanes), peak(node))
+            total = bounded_sum(server, total, total.rotate(step * self.lanes), peak(node))
         return total
 
     def _term(
@@ -376,10 +381,10 @@ class Machine:
         number of its source, if it is not that of the term."""
 
         def column(*which: int) -> EncryptedArray:
-            return together(server, [source[c] for c in which])
+            return stacked(server, [source[c] for c in which])
 
         if term.factor is not None and term.picked is None:
-            return _times(server, column(*part), term.factor)
+            return times(server, column(*part), term.factor)
         name = node.inputs[k if side is None else side]
         source_peak = max(1.0, peak(self.graph[name]))
         bounds = self._bounds(node, term, name, part)
@@ -387,7 +392,7 @@ class Machine:
         level = node.level + (0 if term.is_free else 1)
         if term.factor is not None:
             y = self._combined(server, term, source, part, level, source_peak)
-            y = _times(server, y, term.factor)
+            y = times(server, y, term.factor)
         joined: EncryptedArray | None = None
         if term.factor is None and term.joined:
             joined = self._joined(server, term, source, level, source_peak)
@@ -398,13 +403,13 @@ class Machine:
             if term.turns:
                 x = self._overlay(server, node, term, one, source_peak)
             else:
-                x = together(server, one)
+                x = stacked(server, one)
             if term.before:
-                x = lowered_to(server, x, level)
+                x = at_level(server, x, level)
             bound = source_peak
             for step in term.before:
                 bound *= 2
-                x = _added(server, x, x.rotate(step * self.lanes), bound)
+                x = bounded_sum(server, x, x.rotate(step * self.lanes), bound)
             product = server.linear_transform(plan, x, peak=bounds[0])
             y = product if y is None else y + product
         return y if y is None or term.turns else self._summed(server, term, y, bounds)
@@ -421,11 +426,11 @@ class Machine:
     ) -> EncryptedArray:
         """The sums that follow the products of a term."""
         for step in term.traced:
-            y = _added(server, y, y.rotate(step * self.lanes), bounds[0])
+            y = bounded_sum(server, y, y.rotate(step * self.lanes), bounds[0])
         if term.turns:
             y = EncryptedArray(server, server.explicit.twice_real(settled(y), bounds[0]))
         for step, bound in zip(term.sums, bounds[1:], strict=True):
-            y = _added(server, y, y.rotate(step * self.lanes), bound)
+            y = bounded_sum(server, y, y.rotate(step * self.lanes), bound)
         return y
 
     def _combined(
@@ -442,17 +447,17 @@ class Machine:
         if term.joined:
             return self._joined(server, term, source, level, peak)
         if term.turned:
-            copies = [lowered_to(server, source[term.taken(to)[0]], level) for to in part]
+            copies = [at_level(server, source[term.taken(to)[0]], level) for to in part]
             turns = [term.turn(to) * self.lanes for to in part]
             moved = [x.rotate(turn) for x, turn in zip(copies, turns, strict=True)]
-            return together(server, moved)
+            return stacked(server, moved)
         columns = zip(*map(term.taken, part), strict=True)
         first, *others = (
-            lowered_to(server, together(server, [source[c] for c in which]), level)
+            at_level(server, stacked(server, [source[c] for c in which]), level)
             for which in columns
         )
         for count, other in enumerate(others, 2):
-            first = _added(server, first, other, peak * count)
+            first = bounded_sum(server, first, other, peak * count)
         return first
 
     def _overlay(
@@ -469,13 +474,13 @@ class Machine:
         level = node.level + 1
         same = self._last
         if same is not None and same.serves(sources, level, term.turns, peak):
-            return lowered_to(server, same.made, level)
-        x = lowered_to(server, together(server, list(sources)), level)
+            return at_level(server, same.made, level)
+        x = at_level(server, stacked(server, list(sources)), level)
         for count, (step, exponent) in enumerate(
             zip(term.turns, term.monomials(self.lanes), strict=True), 1
         ):
-            turned = _turned(server, x, step * self.lanes, exponent)
-            x = _added(server, x, turned, peak * 2**count)
+            turned = rotated_times_monomial(server, x, step * self.lanes, exponent)
+            x = bounded_sum(server, x, turned, peak * 2**count)
         self._last = _Overlay(tuple(sources), level, term.turns, peak, x)
         return x
 
@@ -498,21 +503,6 @@ class _Overlay:
         return same and self.level >= level and (self.turns, self.peak) == (turns, peak)
 
 
-def _times(server: Evaluator, x: EncryptedArray, factor: float) -> EncryptedArray:
-    """x times a number. Whole numbers take no level."""
-    if not is_whole(factor):
-        return x * factor
-    if factor == 1:
-        return x
-    return EncryptedArray(server, server.explicit.multiply_integer(settled(x), int(factor)))
-
-
-def _turned(server: Evaluator, x: EncryptedArray, step: int, exponent: int) -> EncryptedArray:
-    """x rotated, times X^exponent."""
-    rotated = settled(x.rotate(step))
-    return EncryptedArray(server, server.explicit.multiply_monomial(rotated, exponent))
-
-
 def _only_added(graph: Graph) -> set[str]:
     """The products of which nothing but the sum of all ciphertexts is used, as they are and
     once."""
@@ -528,7 +518,7 @@ def _only_added(graph: Graph) -> set[str]:
     return {name for name in found if len(graph.users(name)) == 1}
 
 
-def alike(node: Node, which: Sequence[int]) -> list[list[int]]:
+def equal_work(node: Node, which: Sequence[int]) -> list[list[int]]:
     """The ciphertexts of the result of a transform, grouped by the work that they take but for the
     bias."""
     found: dict[tuple[object, ...], list[int]] = {}
@@ -542,7 +532,7 @@ def alike(node: Node, which: Sequence[int]) -> list[list[int]]:
     return list(found.values())
 
 
-def repeats(node: Node, which: Sequence[int]) -> dict[int, int]:
+def first_copies(node: Node, which: Sequence[int]) -> dict[int, int]:
     """For each of these ciphertexts of a node, the first one that is the same: copies of an array,
     which something multiplies."""
     transform = node.operation
@@ -556,63 +546,3 @@ def repeats(node: Node, which: Sequence[int]) -> dict[int, int]:
             made.append((term.taken(to), term.turn(to)) if term.factor is not None else (to,))
         found[to] = first.setdefault(tuple(made), to)
     return found
-
-
-def together(server: Evaluator, values: Sequence[EncryptedArray]) -> EncryptedArray:
-    """Ciphertexts as one with the vectors of all, at the lowest of their levels, so that a device
-    computes with them at once."""
-    if len(values) == 1:
-        return values[0]
-    least = min(x.level for x in values)
-    level = [settled(lowered_to(server, x, least)) for x in values]
-    try:
-        return stack(server, level)
-    except InvalidArgument:  # what is known of their slots differs
-        return stack(server, [without_layout(server, x) for x in level])
-
-
-def apart(server: Evaluator, value: EncryptedArray, count: int) -> list[EncryptedArray]:
-    """The inverse of ``together``."""
-    if count == 1:
-        return [value]
-    whole = settled(value)
-    each = whole.batch // count
-    return [take(server, whole, range(k * each, (k + 1) * each)) for k in range(count)]
-
-
-def _added(server: Evaluator, a: EncryptedArray, b: EncryptedArray, peak: float) -> EncryptedArray:
-    """The sum of two arrays at one level, of which no number is larger than `peak`."""
-    return EncryptedArray(server, server.explicit.add(settled(a), settled(b), peak))
-
-
-def restored(server: Evaluator, node: Node, source: Encrypted) -> Encrypted:
-    """The ciphertexts of a node ``bootstrap``: two at a time, and a last one alone."""
-    target, least = node.level, min(x.level for x in source)
-    level = [lowered_to(server, x, least) for x in source]
-    found: list[EncryptedArray] = []
-    bootstrap = Bootstrap.of(node)
-    if bootstrap.kind == "pair":
-        for first, second in zip(level[::2], level[1::2], strict=False):
-            found += server.bootstrap_pair(first, second, target)
-    slots = bootstrap.slots
-    # That they repeat is known from the node's layout, and checked when a program is loaded.
-    known = slots is not None
-    found += [
-        x.bootstrap(target, real=True, slots=slots, repeats=known) for x in level[len(found) :]
-    ]
-    return tuple(found)
-
-
-def lowered_to(server: Evaluator, x: EncryptedArray, level: int) -> EncryptedArray:
-    """x at a level that may be below its own, where products cost less and need smaller keys."""
-    if x.level == level:
-        return x
-    scale = server.params.level(level).scale
-    return EncryptedArray(server, server.explicit.adjust(settled(x), level, scale))
-
-
-def _approximated(server: Evaluator, how: Approximation, x: EncryptedArray) -> EncryptedArray:
-    if isinstance(how.by, ckks.Polynomial):
-        return server.polynomial(x, how.by, within=(-1.0, 1.0))
-    result: EncryptedArray = how.by(x, within=(-1.0, 1.0))
-    return result

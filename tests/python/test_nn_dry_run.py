@@ -1,4 +1,4 @@
-"""Trial runs: what they find without arithmetic is what a run with keys on real ciphertexts has."""
+"""DryRun runs: what they find without arithmetic is what a run with keys on real ciphertexts has."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from jali.compiler.ir.graph import Graph, Node
 from jali.compiler.ir.operation import Input
 from jali.compiler.ir.traced_ops import Multiply, made
 from jali.compiler.ir.windows import Convolution
-from jali.compiler.planning.dry_run import DRY, Trial
+from jali.compiler.planning.dry_run import DRY, DryRun
 from jali.compiler.planning.parameters import Ring
-from jali.compiler.runtime.interpreter import Encrypted
+from jali.compiler.runtime.ciphertext_ops import Encrypted
 from jali.errors import Error, Unsupported
 from jali.nn import scalar
 
@@ -86,12 +86,12 @@ class Watch:
         self.found += facts(node.name, values)
 
 
-def tried(program: nn.Program, device: str) -> tuple[Trial, Watch, Any]:
+def tried(program: nn.Program, device: str) -> tuple[DryRun, Watch, Any]:
     """A trial run on a device, what it saw, and the keys that it used."""
     watch, demand = Watch(), program.manifest.demand
-    trial = Trial(program._machine(), device, 1, demand.restored_bits)
-    trial.run(watch=watch)
-    return trial, watch, trial.server._core.demand
+    dry_run = DryRun(program._interpreter(), device, 1, demand.restored_bits)
+    dry_run.run(watch=watch)
+    return dry_run, watch, dry_run.server._core.demand
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -106,7 +106,7 @@ def test_a_dry_run_knows_what_a_run_on_ciphertexts_has(kind: Any) -> None:
     bound = [
         tuple(server.evaluator.bind(c) for c in array) for array in client.encrypt(x[:2]).arrays
     ]
-    program._machine()(server.evaluator, *bound, watch=seen)
+    program._interpreter()(server.evaluator, *bound, watch=seen)
     assert [one[:4] for one in dry.found] == [one[:4] for one in seen.found]
     bits = [[one[4] for one in watch.found] for watch in (dry, seen)]
     assert np.allclose(*bits, rtol=1e-8)  # the ciphertexts of an array have noise of their own
@@ -129,11 +129,11 @@ def test_a_dry_run_finds_what_a_trial_with_arithmetic_finds(kind: Any) -> None:
 
 def test_a_dry_run_has_no_numbers() -> None:
     program, _ = program_of(dense)
-    trial, _, _ = tried(program, DRY)
-    ((value, *_), *_) = trial.run()
-    assert trial.server.engine == "dry"
+    dry_run, _, _ = tried(program, DRY)
+    ((value, *_), *_) = dry_run.run()
+    assert dry_run.server.engine == "dry"
     with pytest.raises(Unsupported, match="no numbers"):
-        trial.server.explicit.send_back(value._settled())
+        dry_run.server.explicit.send_back(value._settled())
 
 
 def test_no_user_computes_with_it() -> None:
