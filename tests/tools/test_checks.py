@@ -229,6 +229,11 @@ def repository(root: Path, files: dict[str, str]) -> Path:
         ("big.txt", "x" * 1_000_001, True),
         ("t10k-images-idx3-ubyte", "x", True),
         ("a.txt", "<" * 7 + " HEAD\n", True),
+        ("a.py", "x = 1\n" * 600, False),
+        ("a.py", "x = 1\n" * 601, True),
+        ("src/a.cuh", "// x\n" * 601, True),
+        ("docs/a.md", "x\n" * 601, False),
+        ("stubs/a.pyi", "x: int\n" * 601, False),
     ],
 )
 def test_files(tmp_path: Path, name: str, text: str, bad: bool) -> None:
