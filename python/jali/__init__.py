@@ -86,4 +86,6 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     module = import_module("jali.nn" if name == "compile" else f"jali.{name}")
-    return module.compile if name == "compile" else module
+    found = module.compile if name == "compile" else module
+    globals()[name] = found  # the next access does not come here
+    return found

@@ -9,11 +9,11 @@ from graph_nodes import scaled
 from jali.compiler.cost.layout_weights import Weights
 from jali.compiler.ir.execute import execute
 from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.layouts import packed
 from jali.compiler.ir.traced_ops import made
 from jali.compiler.ir.windows import Convolution
 from jali.compiler.layout.choose_layouts import check_seen, lay_out
 from jali.compiler.layout.lower import lower
-from jali.compiler.layout.packing import packed
 from jali.compiler.layout.padding import filled
 from jali.compiler.layout.terms import Term
 from jali.compiler.passes.fold import fold

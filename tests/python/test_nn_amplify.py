@@ -12,8 +12,8 @@ from slot_interpreter import WEIGHTS
 
 from jali import nn
 from jali.compiler.ir.graph import Graph, peak
+from jali.compiler.ir.layouts import packed, unpacked
 from jali.compiler.layout.execute_lowered import simulate
-from jali.compiler.layout.packing import packed, unpacked
 from jali.compiler.passes.amplify import LARGEST, amplified
 from jali.compiler.passes.approximate import approximated
 from jali.compiler.passes.calibrate import calibrate

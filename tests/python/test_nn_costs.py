@@ -17,8 +17,8 @@ import jali
 from jali import cli
 from jali import device as devices
 from jali.ckks import Evaluator, Params
-from jali.compiler.cost import measured, other_devices, storage_costs
-from jali.compiler.cost.costs import Costs, costs_of, counted, of_table
+from jali.compiler.cost import measured
+from jali.compiler.cost.costs import STORAGE, Costs, _storage_shares, costs_of, counted, of_table
 from jali.compiler.cost.elimination import NEVER
 from jali.compiler.ir.graph import Node
 from jali.compiler.passes.approximate import approximated
@@ -305,7 +305,7 @@ def test_tune_keeps_costs(cache: Path, capsys: pytest.CaptureFixture[str]) -> No
 def test_costs_of_elsewhere_are_those_of_their_source() -> None:
     """Every row is a record of a measurement on the device that is named."""
     root = Path(__file__).resolve().parents[2]
-    tables = tomllib.loads(other_devices._FILE.read_text(encoding="utf-8"))["table"]
+    tables = tomllib.loads(measured.OTHER_DEVICES.read_text(encoding="utf-8"))["table"]
     assert {table["device"] for table in tables} == {"cpu", "cuda"}
     for table in tables:
         lines = (root / table["source"]).read_text(encoding="utf-8").splitlines()
@@ -332,7 +332,7 @@ def test_a_gpu_that_was_not_measured_has_the_costs_of_another(cache: Path) -> No
 
     two, three = ring(11), ring(16)
     assert (two.dnum, three.dnum, two.word, three.word) == (2, 3, "w32", "w32")
-    table = other_devices.whole_tables("cuda")["w32", 16]
+    table = measured.whole_tables("cuda")["w32", 16]
     assert costs_of(three, "cuda") == of_table(three, table)
     growth = [
         costs(three, "cuda").real[-1] / costs(two, "cuda").real[-1]
@@ -342,7 +342,7 @@ def test_a_gpu_that_was_not_measured_has_the_costs_of_another(cache: Path) -> No
     # Words and rings that were not measured are priced in the same unit, and by their bytes.
     wide = Params.create(4, 40.0, log_n=14, word="w64")
     assert costs_of(wide, "cuda").unit == "nanoseconds" and costs_of(wide, "cpu").unit == "bytes"
-    assert other_devices.whole_tables("cpu") == {}
+    assert measured.whole_tables("cpu") == {}
     # What was measured here is better known.
     points: measured.Points = [(2, 1000), (60, 20_000)]
     if "cuda:0" in devices.available():
@@ -362,9 +362,9 @@ def test_without_a_measurement_stored_matrices_cost_what_they_do_on_another_devi
         params = Params.create(2, 30.0, word=word, log_n=log_n)
         found = costs_of(params, device)
         assert found.unit == ("bytes" if device == "cpu" else "nanoseconds")
-        table = other_devices.table_near(device, word, nearest)
-        want = storage_costs.shares(table)
-        assert {name: getattr(found, name) for name in storage_costs.NAMES} == want
+        table = measured.table_near(device, word, nearest)
+        want = _storage_shares(table)
+        assert {name: getattr(found, name) for name in STORAGE} == want
         n, resident = table["matrix"][0]
         plain = dict(table["plain"])[n] * measured.DIAGONALS
         first = [(dict(table[kind])[n] - resident) / plain for kind in measured.STORED]

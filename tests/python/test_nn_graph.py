@@ -16,7 +16,7 @@ from slot_interpreter import WEIGHTS
 import jali
 from jali.compiler.ir.execute import every_value, execute
 from jali.compiler.ir.graph import Graph, Node
-from jali.compiler.ir.layouts import Gathered, Layout, Shared
+from jali.compiler.ir.layouts import Gathered, Layout, Shared, packed
 from jali.compiler.ir.linear_ops import Combine, Dense, Reshape, Sum
 from jali.compiler.ir.operation import Input, Linear
 from jali.compiler.ir.sparse import DenseMap, SparseMap
@@ -25,7 +25,6 @@ from jali.compiler.ir.windows import AveragePool, Convolution
 from jali.compiler.layout.choose_layouts import lay_out
 from jali.compiler.layout.execute_lowered import simulate
 from jali.compiler.layout.lower import lower
-from jali.compiler.layout.packing import packed
 from jali.compiler.passes import approximate as approximation
 from jali.compiler.passes.approximate import approximate, scaled
 from jali.compiler.passes.calibrate import calibrate

@@ -14,7 +14,7 @@ from slot_interpreter import check, convolution
 import jali
 from jali.compiler.ir.folded_ops import Bootstrap
 from jali.compiler.ir.graph import Graph, Node
-from jali.compiler.ir.layouts import Gathered, Layout, Shared, fitted
+from jali.compiler.ir.layouts import Gathered, Layout, Shared, fitted, packed
 from jali.compiler.ir.linear_ops import Combine, Concat, Dense, Reshape, Slice, Sum
 from jali.compiler.ir.operation import Input
 from jali.compiler.ir.sparse import SparseMap
@@ -22,7 +22,6 @@ from jali.compiler.ir.traced_ops import Function, Multiply, made
 from jali.compiler.ir.windows import Convolution
 from jali.compiler.layout.choose_layouts import check_seen
 from jali.compiler.layout.diagonals import placed, steps
-from jali.compiler.layout.packing import packed
 
 FUNCTIONS = st.sampled_from(["tanh", "sigmoid"])
 

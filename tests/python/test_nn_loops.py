@@ -19,12 +19,12 @@ import jali
 from jali import nn
 from jali.compiler.ir.execute import every_value, execute
 from jali.compiler.ir.graph import Graph
+from jali.compiler.ir.layouts import packed, unpacked
 from jali.compiler.ir.linear_ops import Pad
 from jali.compiler.ir.loop_graph import ByStep, Loop
 from jali.compiler.ir.operation import Input
 from jali.compiler.ir.traced_ops import Multiply, made, verify
 from jali.compiler.layout.execute_lowered import simulate
-from jali.compiler.layout.packing import packed, unpacked
 from jali.compiler.passes.approximate import approximate, approximated, scaled
 from jali.compiler.passes.calibrate import calibrate
 from jali.compiler.passes.execute_approximated import expected

@@ -19,11 +19,10 @@ from jali import nn
 from jali.compiler.driver import compiled
 from jali.compiler.ir.execute import execute
 from jali.compiler.ir.graph import Graph
-from jali.compiler.ir.layouts import fitted
+from jali.compiler.ir.layouts import fitted, packed, unpacked
 from jali.compiler.ir.sparse import SparseMap
 from jali.compiler.ir.traced_ops import verify
 from jali.compiler.layout.execute_lowered import simulate
-from jali.compiler.layout.packing import packed, unpacked
 from jali.compiler.layout.product_factors import spread, windowed
 from jali.compiler.layout.terms import Term
 from jali.compiler.passes.approximate import approximated, scaled

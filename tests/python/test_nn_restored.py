@@ -20,10 +20,10 @@ from jali.compiler.cost.costs import Costs, counted
 from jali.compiler.cost.layout_weights import weights_of
 from jali.compiler.driver import compiled
 from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.ir.layouts import packed
 from jali.compiler.ir.operation import Input
 from jali.compiler.ir.traced_ops import made
 from jali.compiler.layout.execute_lowered import simulate
-from jali.compiler.layout.packing import packed
 from jali.compiler.noise import element_noise
 from jali.compiler.noise.copies import AddedToCopies
 from jali.compiler.noise.element_noise import Samples

@@ -11,14 +11,13 @@ import jali
 from jali import ckks
 from jali.compiler.frontends import workloads
 from jali.compiler.ir.execute import execute
-from jali.compiler.ir.layouts import Layout, fitted, skewed
+from jali.compiler.ir.layouts import Layout, fitted, packed, skewed, unpacked
 from jali.compiler.ir.loop_graph import MOST_WHOLE, is_whole, multiple_of
 from jali.compiler.ir.sparse import SparseMap
 from jali.compiler.layout.axes import rolled
 from jali.compiler.layout.choose_layouts import lay_out
 from jali.compiler.layout.execute_lowered import simulate
 from jali.compiler.layout.lower import lower
-from jali.compiler.layout.packing import packed, unpacked
 from jali.compiler.layout.terms import Term
 from jali.compiler.passes.approximate import approximated
 from jali.compiler.passes.calibrate import calibrate

@@ -20,12 +20,20 @@ from jali import nn
 from jali._jali import program as _program
 from jali.compiler.frontends import workloads
 from jali.compiler.ir.graph import Graph, Node
-from jali.compiler.ir.layouts import Layout, Repeated, Skewed, contents, fitted, skewed
+from jali.compiler.ir.layouts import (
+    Layout,
+    Repeated,
+    Skewed,
+    contents,
+    fitted,
+    packed,
+    skewed,
+    unpacked,
+)
 from jali.compiler.ir.operation import Input
 from jali.compiler.ir.sparse import SparseMap
 from jali.compiler.ir.traced_ops import made
 from jali.compiler.layout.execute_lowered import simulate
-from jali.compiler.layout.packing import packed, unpacked
 from jali.compiler.layout.terms import Term
 from jali.compiler.passes.approximate import approximated, scaled
 from jali.compiler.passes.calibrate import calibrate

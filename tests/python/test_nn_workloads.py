@@ -14,8 +14,7 @@ from test_nn_program import assert_precise, encrypted
 
 import jali
 from jali.compiler.frontends import workloads
-from jali.compiler.ir.layouts import Repeated, contents
-from jali.compiler.layout.packing import packed
+from jali.compiler.ir.layouts import Repeated, contents, packed
 from jali.compiler.passes.approximate import approximated
 from jali.compiler.passes.calibrate import calibrate
 from jali.compiler.passes.fold import fold

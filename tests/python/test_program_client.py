@@ -16,8 +16,7 @@ import pytest
 import jali
 from jali import nn
 from jali._jali import program as cpp
-from jali.compiler.ir.layouts import contents
-from jali.compiler.layout.packing import packed
+from jali.compiler.ir.layouts import contents, packed
 from jali.compiler.program.ports import client_layout
 from jali.errors import WrongCall
 from jali.nn import recorded

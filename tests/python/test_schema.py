@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from jali._core import schema
+from jali.compiler.ir.builder import printable
 
 #: The densest entries of documents: what takes much memory for few characters.
 ENTRIES = [
@@ -119,5 +120,5 @@ def test_fields_may_be_left_out_if_they_have_a_default() -> None:
 
 @pytest.mark.parametrize("made", ["x", "a\nb", "\x1b[2J", "", "x" * 5000, "\ud800"])
 def test_names_that_are_made_here_can_be_read(made: str) -> None:
-    assert schema.name(schema.printable(made)) == schema.printable(made)
-    assert schema.printable("layer1.weight") == "layer1.weight"
+    assert schema.name(printable(made)) == printable(made)
+    assert printable("layer1.weight") == "layer1.weight"

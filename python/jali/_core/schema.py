@@ -26,7 +26,6 @@ __all__ = [
     "pair",
     "parsed",
     "power_of_two",
-    "printable",
     "record",
     "text",
     "whole",
@@ -36,7 +35,6 @@ Check = Callable[[Any], Any]
 
 MAX_INTEGER = 1 << 53  # every whole number up to it is a float, too
 _MAX_NAME = 1000
-_MAX_MADE = 200  # characters of a name that is made here, so that names made of several such can be read again
 # What Python needs for a list, an object and an entry, in bytes. A document may take _MOST_MEMORY
 # times its own size, and a short one as much as one of _SHORT.
 _LIST, _OBJECT, _ENTRY = 64, 200, 40
@@ -139,12 +137,6 @@ def text(value: Any) -> str:
     if type(value) is not str or not 1 <= len(value) <= _MAX_NAME:
         raise ValueError(f"must be a text of 1 to {_MAX_NAME:,} characters")
     return value
-
-
-def printable(value: str) -> str:
-    """A text as ``name`` takes it: other characters are written as _, and what is too long is
-    cut."""
-    return "".join(c if c.isprintable() else "_" for c in value[:_MAX_MADE]) or "_"
 
 
 def name(value: Any) -> str:

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from jali import ckks
+from jali._jali import ckks as _ckks
 from jali.ckks import Ciphertext, EncryptedArray, Evaluator
+from jali.device import checked_threads
 
 __all__ = [
+    "KeylessParty",
     "check_here",
     "expected_bits",
     "is_here",
     "noted_rotations",
-    "noting_evaluator",
     "peak_bytes",
     "settled",
     "stack",
@@ -74,13 +78,29 @@ def peak_bytes(evaluator: Evaluator) -> int:
     return evaluator._core.take_peak()
 
 
-def noting_evaluator(
-    client: ckks.Client, params: ckks.Params, device: str = "cpu", threads: int | None = None
-) -> Evaluator:
-    """An evaluator without keys, which computes with zeros in their place and notes which are
-    used. device: also "dry", which does no arithmetic."""
-    none = client._core.evaluation_keys([], False, False, [])
-    return Evaluator._noting_keys(params, none, device, threads)
+class KeylessParty:
+    """Both parties of a run that makes no evaluation keys: encrypted zeros, and evaluators that
+    compute with zeros in the place of keys and note which are used.
+
+    device: of the evaluators; also "dry", which does no arithmetic. It has the same levels, scales,
+        estimates and keys as every other.
+    """
+
+    def __init__(
+        self, params: ckks.Params, device: str = "cpu", threads: int | None = None
+    ) -> None:
+        self._client = _ckks.ClientCore(params, checked_threads(threads), "cpu")
+        self._params, self._device, self._threads = params, device, threads
+
+    def server(self) -> Evaluator:
+        """An evaluator, which has made no tables yet."""
+        none = self._client.evaluation_keys([], False, False, [])
+        return Evaluator._noting_keys(self._params, none, self._device, self._threads)
+
+    def zeros(self, level: int, magnitude: float, peak: float) -> Ciphertext:
+        """Zeros in all slots, which pass for numbers of this root mean square, none of which is
+        larger than the peak."""
+        return self._client.encrypt(np.zeros(self._params.slots), level, 0, magnitude, peak)
 
 
 def noted_rotations(evaluator: Evaluator) -> Mapping[int, int]:

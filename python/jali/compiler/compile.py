@@ -6,18 +6,16 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from jali._core import checks
+from jali._core.columns import Columns
 from jali._core.console import bytes_text, counted_text, one_text
 from jali.compiler.driver import compiled
 from jali.compiler.frontends.answers import DEFAULT_BITS, answers_of
-from jali.compiler.frontends.columns import Columns
-from jali.compiler.frontends.from_onnx import is_onnx, loaded, trace_onnx
-from jali.compiler.frontends.from_sklearn import is_estimator, trace_estimator
-from jali.compiler.frontends.from_torch import is_module, trace_module
+from jali.compiler.frontends.model_source import is_estimator, is_module, is_onnx, may_be_trees
 from jali.compiler.frontends.tracing import trace_function
 from jali.compiler.ir.execute import checked_examples
 from jali.compiler.ir.graph import Array, Graph
@@ -26,9 +24,9 @@ from jali.compiler.passes.calibrate import MARGIN
 from jali.compiler.program.program import Program
 from jali.compiler.progress import Progress, Told
 from jali.errors import InvalidArgument, Unsupported
-from jali.tfhe import trees
-from jali.tfhe.trees.program import compiled as tree_program
-from jali.tfhe.trees.questions import table_of
+
+if TYPE_CHECKING:
+    from jali.tfhe import trees
 
 __all__ = ["compile", "trace"]
 
@@ -95,7 +93,7 @@ def compile(
     True
     """
     columns = Columns(module)
-    if trees.is_trees(module):
+    if may_be_trees(module) and _is_trees(module):
         columns.check((example[0] if isinstance(example, tuple) and example else example,))
         columns.check((calibration,))
         return cast(Any, _trees(module, example, precision_bits, output, progress))  # type: ignore[no-any-return]
@@ -171,6 +169,12 @@ def _warn_of_dear(program: Program, of_logits: Callable[[], Program]) -> None:
         )
 
 
+def _is_trees(model: Any) -> bool:
+    from jali.tfhe.trees import is_trees
+
+    return is_trees(model)
+
+
 def _trees(
     model: Any,
     example: Any,
@@ -179,6 +183,9 @@ def _trees(
     progress: Told | None,
 ) -> trees.Program:
     """The program of trees. An example, if one is given, is checked against the model."""
+    from jali.tfhe.trees.program import compiled as tree_program
+    from jali.tfhe.trees.questions import table_of
+
     told = Progress(progress)
     with told.raised():
         told.at("trace", 0.0)
@@ -217,16 +224,22 @@ def trace(module: Any, example: Any, *, output: str = "logits") -> Graph:
                 raise InvalidArgument(
                     f"the example has the shape {np.shape(value)}, without a number: give a batch of one example at least, as X[:1] is"
                 )
+        from jali.compiler.frontends.from_torch import trace_module
+
         return trace_module(module, given)
     arrays = [_numbers(x) for x in given]
     if not all(np.all(np.isfinite(x)) for x in arrays):
         raise InvalidArgument("the example holds NaN or infinity: replace these numbers")
     if is_onnx(module):
+        from jali.compiler.frontends.from_onnx import loaded, trace_onnx
+
         model = loaded(module)
         return trace_onnx(model, [_inner(x) for x in arrays])
     if is_estimator(module):
         if len(arrays) != 1 or arrays[0].ndim not in (1, 2):
             raise InvalidArgument("an estimator takes a matrix (examples, features)")
+        from jali.compiler.frontends.from_sklearn import trace_estimator
+
         return trace_estimator(module, arrays[0].shape[-1], output)
     if isinstance(module, (str, os.PathLike)):
         raise InvalidArgument(

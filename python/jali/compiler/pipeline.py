@@ -31,6 +31,7 @@ from jali.compiler.cost.layout_weights import Weights
 from jali.compiler.ir.execute import every_value
 from jali.compiler.ir.graph import Array, Graph
 from jali.compiler.ir.layouts import Layout
+from jali.compiler.ir.loop_graph import has_loops
 from jali.compiler.layout.choose_layouts import laid_out, lay_out
 from jali.compiler.layout.lower import lower
 from jali.compiler.layout.scaled_sums import taken_apart
@@ -40,7 +41,7 @@ from jali.compiler.passes.approximate import approximate
 from jali.compiler.passes.calibrate import calibrate, check_outputs
 from jali.compiler.passes.levels import Levels, levelled, lowest
 from jali.compiler.passes.simplify import Changes, simplified
-from jali.compiler.passes.unroll import has_loops, shortened, unrolled
+from jali.compiler.passes.unroll import shortened, unrolled
 from jali.compiler.progress import Progress
 from jali.errors import InvalidArgument
 
@@ -122,24 +123,25 @@ def lowered(
     jali.compiler.layout.scaled_sums. known: by the number of slots, the layouts that were chosen
     for this graph before, and will be; they depend neither on bootstraps nor on apart, as
     amplification moves no number."""
-    if not bootstraps and not has_loops(graph):
+    loops = has_loops(graph)
+    if not bootstraps and not loops:
         graph = amplified(graph)
     told = progress or Progress()
     told.some("layout", STAGE)
-    laid = shortened(graph)
+    laid = shortened(graph) if loops else graph
     if known is not None and slots in known:
         laid = laid_out(laid, known[slots])
     else:
         laid = lay_out(laid, slots, weights)
     if known is not None:
         known[slots] = {node.name: node.layout for node in laid}
-    if has_loops(graph):
+    if loops:
         layouts = {node.origin.like: node.layout for node in laid}
         flat = unrolled(graph)
         nodes = (n.with_facts(layout=layouts[n.origin.like]) for n in flat)
         laid = Graph(tuple(nodes), flat.outputs, "layout")
     told.some("lower", STAGE)
-    low = lower(taken_apart(laid) if apart and has_loops(graph) else laid, weights)
+    low = lower(taken_apart(laid) if apart and loops else laid, weights)
     return {"layout": laid, "lower": low, "levels": levelled(low, levels or lowest(low))}
 
 

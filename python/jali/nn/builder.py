@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from jali.compiler.ir.builder import Builder, Recorded, innermost
+from jali.compiler.ir.builder import Builder, TracedArray, innermost
 
-__all__ = ["Builder", "Recorded", "innermost"]
+__all__ = ["Builder", "TracedArray", "innermost"]

@@ -12,7 +12,6 @@ from jali import ckks
 from jali._core import checks
 from jali._core.columns import check_columns
 from jali._core.console import counted_text, one_text
-from jali._core.examples import checked_examples
 from jali._core.log import logger
 from jali._core.refusals import Answering
 from jali._jali import program as _program
@@ -126,7 +125,7 @@ class Client(metaclass=Answering):
         for k, (port, values) in enumerate(pairs):
             listed = f"list(client.manifest.inputs[{k}].columns)"
             check_columns(port.columns, values, f"the table for {port.name}", listed)
-        arrays = [checked_examples(port.name, port.shape, values) for port, values in pairs]
+        arrays = [checks.examples(port.name, port.shape, values) for port, values in pairs]
         singles = {np.shape(values) == port.shape for port, values in pairs}
         if len({len(a) for a in arrays}) > 1 or len(singles) > 1:
             raise InvalidArgument("give every input the same number of examples")

@@ -16,13 +16,13 @@ import numpy as np
 
 from jali._core import schema
 from jali.ckks import Params
-from jali.compiler.cost import storage_costs
 from jali.compiler.cost.elimination import NEVER
 from jali.compiler.cost.keys import key_bytes, plain_bytes, whole_key_bytes
 from jali.compiler.cost.measured import (
     DEEP,
     DIAGONALS,
     PRESETS,
+    STORED,
     SUM,
     TOGETHER,
     Points,
@@ -33,8 +33,9 @@ from jali.compiler.cost.measured import (
     kept,
     kept_rings,
     params_of,
+    table_near,
+    whole_tables,
 )
-from jali.compiler.cost.other_devices import table_near, whole_tables
 from jali.errors import InvalidArgument
 
 __all__ = ["Costs", "costs_of", "counted"]
@@ -46,7 +47,10 @@ _MOST_SLOTS = 1 << 20
 _ROWS = ("rotation", "plain", "product", "added", "real", "pair")
 _MOST_LEVELS = 1 << 10
 _SHARE = schema.whole(1, _MOST_SHARE)
-_STORED = schema.whole(0, storage_costs.MOST)
+#: The fields of a matrix stored otherwise than resident, in the order of measured.STORED.
+STORAGE = ("expanded", "streamed", "made")
+_MOST_STORED = 100_000_000  # thousandths
+_STORED = schema.whole(0, _MOST_STORED)
 _ROW = schema.listed(schema.whole(0, NEVER), most=_MOST_LEVELS)
 _DOCUMENT = schema.record(
     {
@@ -55,7 +59,7 @@ _DOCUMENT = schema.record(
         "fused": _SHARE,
         "together": _SHARE,
         "sparse": schema.listed(schema.pair(schema.whole(1, _MOST_SLOTS), _SHARE), most=64),
-        **dict.fromkeys(storage_costs.NAMES, _STORED),
+        **dict.fromkeys(STORAGE, _STORED),
     },
     {"sparse": ()},
 )
@@ -148,7 +152,7 @@ class Costs:
             raise ValueError("must have as many levels of every operation")
         if {len(row) for row in rows[4:]} - {0, len(rows[0])} or len(rows[4]) != len(rows[5]):
             raise ValueError("must have as many levels of every bootstrapping, or none")
-        storage = {name: found[name] for name in storage_costs.NAMES}
+        storage = {name: found[name] for name in STORAGE}
         if sorted(storage.values()) != list(storage.values()):
             raise ValueError("the costs of stored matrices do not grow as their bytes fall")
         rotation, plain, product, added, real, pair = rows
@@ -169,7 +173,7 @@ class Costs:
 
 def costs_of(params: Params, device: str, packings: Sequence[int] = ()) -> Costs:
     """What was measured for this ring and word: on a kind of device of this machine by ``jali tune
-    --costs`` or, if it did not run there, on another GPU (jali.compiler.cost.other_devices). If
+    --costs`` or, if it did not run there, on another GPU (other_devices.toml). If
     only other rings or words were measured, the bytes that are counted are priced by these, so that
     all plans of a device are compared in one unit. If nothing was measured, as on a CPU without
     ``jali tune --costs``, what is counted. packings: the numbers of slots below all for which
@@ -340,9 +344,31 @@ def _shares(table: Table) -> dict[str, int]:
             )
             found[name].append(cost / max(1, alone))
     shares = {k: round(1000 * sum(v) / len(v)) for k, v in found.items() if v}
-    return {k: min(max(1, share), 1000) for k, share in shares.items()} | storage_costs.shares(
-        table
-    )
+    return {k: min(max(1, share), 1000) for k, share in shares.items()} | _storage_shares(table)
+
+
+def _storage_shares(table: Table) -> dict[str, int]:
+    """What a product with a diagonal takes longer if this is stored otherwise than resident
+    (jali.compiler.runtime.storage): by STORAGE, in thousandths of a product with a resident one, as
+    means over the levels that were measured. No count of bytes says how long an encoding takes, or
+    a copy from the host. On a CPU, streamed matrices are integers, and none costs less than one in
+    more bytes. Raises InvalidArgument for a table without rows for one of them."""
+    found: dict[str, int] = {}
+    least = 1
+    resident = dict(table.get("matrix", ()))
+    for name, kind in zip(STORAGE, STORED, strict=True):
+        parts = []
+        for n, cost in table.get(kind, ()):
+            if n in resident:
+                (plain,) = interpolated(table["plain"], [n])
+                parts.append((cost - resident[n]) / max(1, DIAGONALS * plain))
+        if not parts:
+            raise InvalidArgument(
+                f"the table of costs has no rows for matrices that are {kind}: run 'jali tune --costs' again"
+            )
+        share = round(1000 * sum(parts) / len(parts))
+        found[name] = least = min(max(least, share), _MOST_STORED)
+    return found
 
 
 @cache
@@ -380,7 +406,7 @@ def counted(params: Params, packings: Sequence[int] = (), device: str = "cpu") -
     levels = range(params.depth + 1)
     switch = tuple(2 * key_bytes(params, level) for level in levels)
     plain = tuple(plain_bytes(params, level) for level in levels)
-    stored: dict[str, Any] = storage_costs.shares(table_near(device, params.word, params.log_n))
+    stored: dict[str, Any] = _storage_shares(table_near(device, params.word, params.log_n))
     if not params.bootstraps:
         return Costs("bytes", switch, plain, switch, plain, **stored)
     keys = _bootstrap_key_bytes(params)

@@ -1,5 +1,5 @@
-"""Measured costs: short runs of the operations on a device, and the file in the user's cache that
-keeps them.
+"""Measured costs: short runs of the operations on a device, the file in the user's cache that keeps
+them, and the tables that Jali brings along for devices on which it did not run.
 
 A run needs no keys: an evaluator that has zeros in their place does the same work. Results are kept
 by device, word and ring. Other parameters of the same ring have other levels, so costs are kept by
@@ -13,6 +13,7 @@ import json
 import math
 import operator
 import time
+import tomllib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from jali._core import schema
 from jali._core.files import replace
 from jali._jali import device as _device
 from jali.ckks import EncryptedArray, Evaluator, LinearTransform, Params
-from jali.compiler.ciphertexts import noting_evaluator, settled, stack, take
+from jali.compiler.ciphertexts import KeylessParty, settled, stack, take
 from jali.errors import Error, InvalidArgument, NoDevice, Unsupported
 
 __all__ = [
@@ -52,7 +53,9 @@ __all__ = [
     "kept",
     "kept_rings",
     "params_of",
+    "table_near",
     "table_of",
+    "whole_tables",
 ]
 
 _Function = Callable[..., EncryptedArray | Sequence[EncryptedArray]]
@@ -129,20 +132,17 @@ class _Bench:
     """Evaluators of parameters with zeros in the place of keys, and encrypted zeros."""
 
     params: Params
-    client: ckks.Client
-    device: str
-    threads: int | None
+    party: KeylessParty
 
     @classmethod
     def of(cls, params: Params, device: str, threads: int | None) -> _Bench:
-        return cls(params, ckks.Client(params, threads=threads), device, threads)
+        return cls(params, KeylessParty(params, device, threads))
 
     def server(self) -> Evaluator:
-        return noting_evaluator(self.client, self.params, self.device, self.threads)
+        return self.party.server()
 
     def at(self, evaluator: Evaluator, level: int) -> EncryptedArray:
-        zeros = np.zeros(self.params.slots)
-        return evaluator.bind(self.client.encrypt(zeros, level=level, peak=1.0))
+        return evaluator.bind(self.party.zeros(level, 1.0, 1.0))
 
     def bootstrap(self, level: int, seconds: float, *, pair: bool, slots: int | None = None) -> int:
         """The nanoseconds of a bootstrapping to a level, with an evaluator of its own, because it
@@ -391,3 +391,52 @@ def _points(rows: Sequence[Sequence[int]]) -> Points:
     if any(type(n) is not int or not 0 < n < 1 << 48 for point in points for n in point):
         raise ValueError("no costs")
     return sorted(points)
+
+
+# --- tables of other devices ---------------------------------------------------------------------
+
+#: Tables that ``jali tune --costs`` made, with their sources, for plans of devices on which Jali did
+#: not run. On a GPU, the time of an operation is that of its launches as well as that of its bytes:
+#: by the bytes that it reads, a bootstrapping to level 19 with three digits would take 1.7 times as
+#: long as one to level 13 with two, and on an H100 it takes 1.25 times as long.
+OTHER_DEVICES = Path(__file__).with_name("other_devices.toml")
+
+
+def _kind(device: str) -> str:
+    return "cuda" if device.startswith("cuda") else "cpu"
+
+
+@cache
+def _other_tables(kind: str) -> dict[tuple[str, int], Table]:
+    """The tables of a kind of device, by word and log2 N."""
+    document = tomllib.loads(OTHER_DEVICES.read_text(encoding="utf-8"))
+    return {
+        (one["word"], one["log_n"]): {
+            name: [(n, cost) for n, cost in rows]
+            for name, rows in one.items()
+            if isinstance(rows, list)
+        }
+        for one in document["table"]
+        if one["device"] == kind
+    }
+
+
+def whole_tables(device: str) -> dict[tuple[str, int], Table]:
+    """Those by word and log2 N of another device of the kind that have all costs. There are none of
+    a CPU, whose time is nearly in proportion to bytes."""
+    return {
+        ring: table
+        for ring, table in _other_tables(_kind(device)).items()
+        if set(NEEDED) <= set(table)
+    }
+
+
+def table_near(device: str, word: str, log_n: int) -> Table:
+    """The table of another device of the kind, of this word and the nearest ring, if there is one
+    of it. It has the costs of matrices, and may lack others."""
+
+    def distance(ring: tuple[str, int]) -> tuple[bool, int]:
+        return ring[0] != word, abs(ring[1] - log_n)
+
+    tables = _other_tables(_kind(device))
+    return tables[min(tables, key=distance)]

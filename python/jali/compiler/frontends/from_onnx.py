@@ -23,16 +23,9 @@ from jali.compiler.ir.graph import Graph, Shape
 from jali.compiler.ir.operation import Input
 from jali.errors import FileError, InvalidArgument, Unsupported
 
-__all__ = ["is_onnx", "loaded", "trace_onnx"]
+__all__ = ["loaded", "trace_onnx"]
 
 OPERATIONS = {**COMPUTING, **LAYERS, **MOVING, **RECURRENT, "Transpose": TURNED["Transpose"]}
-
-
-def is_onnx(model: object) -> bool:
-    """Whether it is a loaded model, or the path of one."""
-    if isinstance(model, (str, os.PathLike)):
-        return os.fspath(model).endswith(".onnx")
-    return type(model).__module__.split(".")[0] == "onnx" and hasattr(model, "graph")
 
 
 def loaded(model: Any) -> Any:

@@ -33,7 +33,7 @@ from jali.compiler.ir.traced_ops import Function
 from jali.errors import InvalidArgument, Unsupported
 from jali.tfhe import trees
 
-__all__ = ["is_estimator", "trace_estimator"]
+__all__ = ["trace_estimator"]
 
 _ACTIVATIONS = {"relu": "relu", "tanh": "tanh", "logistic": "sigmoid"}
 _LINEAR = (
@@ -84,11 +84,6 @@ _LOGISTIC = (
     "LinearDiscriminantAnalysis",
     "MLPClassifier",
 )
-
-
-def is_estimator(model: object) -> bool:
-    """Whether it comes from scikit-learn."""
-    return type(model).__module__.split(".")[0] == "sklearn"
 
 
 def trace_estimator(model: Any, features: int, output: str = "logits") -> Graph:

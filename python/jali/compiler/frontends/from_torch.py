@@ -34,7 +34,7 @@ from jali.compiler.ir.graph import Array, Graph
 from jali.compiler.ir.operation import Input
 from jali.errors import InvalidArgument, Unsupported
 
-__all__ = ["is_module", "trace_module"]
+__all__ = ["trace_module"]
 
 _OPERATORS = {**COMPUTING, **LAYERS, **MOVING, **RECURRENT}
 #: Arguments that say where and how numbers are kept.
@@ -45,11 +45,6 @@ _STORAGE = frozenset(
 _TAKE_MASKS = ("softmax", "_softmax")
 _ROUNDS = 4  # operators are decomposed at most so many times
 _TOLERANCE = {"float64": 1e-6, "float32": 1e-3}  # of the largest number; 0.1 for other types
-
-
-def is_module(model: object) -> bool:
-    """Whether it comes from PyTorch."""
-    return any(kind.__module__.split(".")[0] == "torch" for kind in type(model).__mro__)
 
 
 def trace_module(module: Any, example: tuple[Any, ...]) -> Graph:

@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from jali._core import schema
 from jali.compiler.ir.graph import Graph, Node
 from jali.compiler.ir.operation import Input, Operation
 from jali.compiler.ir.traced_ops import made
 from jali.errors import InvalidArgument
 
-__all__ = ["Builder", "Recorded", "innermost"]
+__all__ = ["Builder", "TracedArray", "innermost", "printable"]
+
+#: Characters of a name that a node gets, so that names made of several such can be read again.
+_LONGEST = 200
 
 
-class Recorded(Protocol):
+def printable(name: str) -> str:
+    """A name as jali._core.schema.name takes it: other characters are written as _, and what is too
+    long is cut."""
+    return "".join(c if c.isprintable() else "_" for c in name[:_LONGEST]) or "_"
+
+
+class TracedArray(Protocol):
     """An array that is being traced."""
 
     @property
@@ -46,7 +54,7 @@ class Builder:
     def add(self, name: str, operation: Operation, inputs: Sequence[Node]) -> Node:
         """One more node. A name that is taken gets a number. Names are kept in files and shown, so
         they can be printed."""
-        unique = name = schema.printable(self.label or name)
+        unique = name = printable(self.label or name)
         count = 1
         while unique in self.nodes:
             count += 1
@@ -55,7 +63,7 @@ class Builder:
         self.nodes[unique] = node
         return node
 
-    def lifted(self, array: Recorded) -> Node:
+    def lifted(self, array: TracedArray) -> Node:
         """The node of an array, which may come from around the loop whose body is traced."""
         if array.builder is self and not self._closed:
             return array.node
@@ -78,6 +86,6 @@ class Builder:
         return Graph(tuple(self.nodes.values()), tuple(n.name for n in outputs)).needed()
 
 
-def innermost(arrays: Sequence[Recorded]) -> Builder:
+def innermost(arrays: Sequence[TracedArray]) -> Builder:
     """The builder of the innermost body to which one of these arrays belongs."""
     return max((x.builder for x in arrays), key=lambda builder: builder.depth)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from jali._core import examples
+from jali._core import checks
 from jali._core.console import counted_text
 from jali.compiler.ir.graph import Array, Graph, Node
 from jali.compiler.ir.loop_graph import Loop, at_step, inputs_at
@@ -19,8 +19,8 @@ __all__ = ["check_count", "checked_examples", "every_value", "execute", "iterati
 
 
 def checked_examples(node: Node, values: npt.ArrayLike) -> Array:
-    """Examples (batch, *shape) for an input, see jali._core.examples."""
-    return examples.checked_examples(node.name, node.shape, values)
+    """Examples (batch, *shape) for an input, see jali._core.checks."""
+    return checks.examples(node.name, node.shape, values)
 
 
 def every_value(graph: Graph, inputs: Sequence[Array]) -> dict[str, Array]:

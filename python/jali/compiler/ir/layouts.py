@@ -21,10 +21,21 @@ from functools import cached_property
 
 import numpy as np
 
-from jali.compiler.ir.arrays import Shape
+from jali.compiler.ir.arrays import Array, Shape
 from jali.compiler.ir.sparse import Indices
 
-__all__ = ["Gathered", "Layout", "Repeated", "Shared", "Skewed", "contents", "fitted", "skewed"]
+__all__ = [
+    "Gathered",
+    "Layout",
+    "Repeated",
+    "Shared",
+    "Skewed",
+    "contents",
+    "fitted",
+    "packed",
+    "skewed",
+    "unpacked",
+]
 
 
 @dataclass(frozen=True)
@@ -295,3 +306,19 @@ def skewed(shape: Shape, slots: int) -> Skewed | None:
     if not 1 < count <= columns:
         return None
     return Skewed(shape, slots, slots, 1, shape[1:], count, columns // count)
+
+
+def packed(layout: Layout, values: Array) -> Array:
+    """Examples (batch, size) as the slots of one lane, (batch, ciphertexts, slots). Zeros lie in
+    the slots that hold no number."""
+    if isinstance(layout, Gathered):
+        return np.where(layout.table >= 0, values[:, layout.table], 0.0)
+    flat = np.zeros((len(values), layout.ciphertexts * layout.slots))
+    for start in layout.copies:
+        flat[:, start + layout.addresses] = values
+    return flat.reshape(len(values), layout.ciphertexts, layout.slots)
+
+
+def unpacked(layout: Layout, slots: Array) -> Array:
+    """The numbers (batch, size) of the slots (batch, ciphertexts, slots) of a lane."""
+    return slots.reshape(len(slots), -1)[:, layout.addresses]

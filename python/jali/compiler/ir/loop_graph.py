@@ -32,6 +32,7 @@ __all__ = [
     "StepMap",
     "at_step",
     "factor_of",
+    "has_loops",
     "inputs_at",
     "is_light",
     "is_whole",
@@ -230,6 +231,11 @@ def _affine_at(node: Node, maps: Sequence[SparseMap], step: int) -> Node:
     return replace(
         node.with_operation(maps=tuple(m for _, m in terms)), inputs=tuple(n for n, _ in terms)
     )
+
+
+def has_loops(graph: Graph) -> bool:
+    """Whether any node is a loop."""
+    return any(isinstance(node.operation, Loop) for node in graph)
 
 
 def unrolled_count(graph: Graph) -> int:

@@ -29,7 +29,7 @@ from jali.compiler.ir.linear_ops import (
 from jali.compiler.ir.loop_graph import ByStep, Loop
 from jali.compiler.ir.operation import Input, Linear, Operation, by_name
 from jali.compiler.ir.products import Matmul
-from jali.compiler.ir.scalar import FUNCTIONS
+from jali.compiler.ir.scalar import FUNCTIONS, HOMOGENEOUS
 from jali.compiler.ir.windows import AveragePool, Convolution
 from jali.errors import InvalidArgument
 
@@ -40,6 +40,7 @@ __all__ = [
     "PowerSeries",
     "entries",
     "function_of",
+    "is_clamp",
     "is_elementwise",
     "made",
     "verify",
@@ -107,6 +108,11 @@ def is_elementwise(operation: Operation) -> bool:
 def function_of(node: Node) -> str:
     """The name of the function that a node is; "" for other operations."""
     return node.operation.function if isinstance(node.operation, Function) else ""
+
+
+def is_clamp(node: Node) -> bool:
+    """Whether it is a ReLU or a modulus."""
+    return function_of(node) in HOMOGENEOUS
 
 
 #: Every operation of a traced graph, by name.

@@ -21,12 +21,11 @@ import numpy as np
 from jali.compiler.cost.layout_weights import Weights
 from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
-from jali.compiler.ir.layouts import Layout
+from jali.compiler.ir.layouts import Layout, packed
 from jali.compiler.ir.products import Products
 from jali.compiler.ir.traced_ops import Multiply
 from jali.compiler.layout.axes import powers
 from jali.compiler.layout.lowered_ops import LoweredProducts, Transform
-from jali.compiler.layout.packing import packed
 from jali.compiler.layout.padding import filled
 from jali.compiler.layout.product_factors import factors, windowed
 from jali.compiler.layout.scaled_sums import shared_sums

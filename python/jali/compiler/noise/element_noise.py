@@ -16,6 +16,7 @@ import numpy as np
 
 from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
+from jali.compiler.ir.loop_graph import has_loops
 from jali.compiler.ir.products import MatrixProduct
 from jali.compiler.ir.sparse import Indices, SparseMap
 from jali.compiler.layout.lowered_ops import terms_of
@@ -25,7 +26,6 @@ from jali.compiler.noise.empty_slots import Leaks, leaks_of
 from jali.compiler.noise.product_noise import Factors
 from jali.compiler.passes.approximate import LEAST_RMS
 from jali.compiler.passes.execute_approximated import computed
-from jali.compiler.passes.unroll import has_loops
 from jali.errors import RangeExceeded
 
 __all__ = ["SIGMAS", "Added", "Samples", "by_rows"]

@@ -28,7 +28,7 @@ from jali.compiler.ir.execute import every_value
 from jali.compiler.ir.facts import Facts, Scaling
 from jali.compiler.ir.folded_ops import Affine, Approximated, Approximation
 from jali.compiler.ir.graph import Array, Graph, Node
-from jali.compiler.ir.loop_graph import Loop, StepMap, is_whole
+from jali.compiler.ir.loop_graph import Loop, StepMap, has_loops, is_whole
 from jali.compiler.ir.operation import Input
 from jali.compiler.ir.products import MatrixProduct
 from jali.compiler.ir.scalar import ABOVE_ZERO, APPROXIMATED, COMPOSITIONS, HOMOGENEOUS
@@ -39,10 +39,10 @@ from jali.compiler.passes.execute_approximated import expected, scaled
 from jali.compiler.passes.limits import LEAST_RADIUS, MOST_FACTOR, divisible, outgrown
 from jali.compiler.passes.loop_scales import (
     LoopRadii,
+    better_radii,
     fixed_by_loops,
     inputs_at_start,
     multiplies,
-    settled,
 )
 from jali.compiler.passes.widened_ranges import TooCoarse, widened
 from jali.errors import InvalidArgument
@@ -54,7 +54,7 @@ __all__ = ["NOISE_SHARE", "approximate", "approximated", "promised", "scaled"]
 NOISE_SHARE = 1 / 8
 _CORNER_DEGREES = (2, 6, 14, 30, 62, 126, 254)
 LEAST_RMS = 2.0**-20  # a declared root mean square is above 0
-_SETTLED = 16  # how often the scales of loops are chosen again
+_MOST_CHOICES = 16  # how often the radii of loops are chosen again
 _ROUNDS = 24  # the errors of the functions are halved at most so many times
 _AT_ONCE = 1 << 22  # numbers in all arrays of the examples whose errors are measured at a time
 
@@ -173,8 +173,12 @@ def approximated(graph: Graph, error: float) -> Graph:
     Raises TooCoarse, and InvalidArgument for numbers that are too small or too large beside those
     of which they are made."""
     graph = widened(graph, error)
-    made = _settled(graph, error, sums=True)
-    made = _settled(graph, error, sums=False) if multiplies(made) else made
+    if has_loops(graph):
+        made = _with_fewest_products(graph, error, sums=True)
+        if multiplies(made):
+            made = _with_fewest_products(graph, error, sums=False)
+    else:
+        made = _approximated(graph, error, {})
     large = outgrown(made, MOST_FACTOR)
     if large is not None:
         raise InvalidArgument(
@@ -184,12 +188,13 @@ def approximated(graph: Graph, error: float) -> Graph:
     return made
 
 
-def _settled(graph: Graph, error: float, *, sums: bool) -> Graph:
-    """The graph with the scales of loops chosen again, as far as that changes anything."""
+def _with_fewest_products(graph: Graph, error: float, *, sums: bool) -> Graph:
+    """The graph whose loops have radii with which the fewest states are multiplied: they are chosen
+    again as long as that changes anything. sums: see loop_scales.better_radii."""
     radii: dict[str, LoopRadii] = {}
     made = _approximated(graph, error, radii)
-    for _ in range(_SETTLED):
-        better = settled(made, radii, sums=sums)
+    for _ in range(_MOST_CHOICES):
+        better = better_radii(made, radii, sums=sums)
         if better == radii:
             break
         made, radii = _approximated(graph, error, better), better
@@ -207,7 +212,9 @@ def _approximated(
     """fixed: radii of some nodes, with centre 0. given: (centre, radius) of the inputs of a
     body."""
     nodes: dict[str, Node] = {}
-    fixed = {**(fixed or {}), **fixed_by_loops(graph, radii, path)}
+    fixed = dict(fixed or {})
+    if has_loops(graph):
+        fixed |= fixed_by_loops(graph, radii, path)
 
     def scale(node: Node) -> tuple[Array | float, Array | float]:
         if given and node.name in given:

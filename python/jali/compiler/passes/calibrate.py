@@ -84,17 +84,22 @@ def calibrate(
     values = every_value(graph, examples) if exact is None else exact
     declared = input_ranges or [None] * len(graph.inputs)
     ranges: list[_Known] = []
-    factors = factors_of_arguments(graph)
+    functions = any(map(function_of, graph))
+    factors = factors_of_arguments(graph) if functions else {}
     for node, seen, pair in zip(graph.inputs, examples, declared, strict=True):
         _check_finite(node, seen)
-        ranges.append((*_input_range(node, seen, pair, margin, factors[node.name]), True))
-    graph, room = with_own(graph, shared_arguments(graph)), math.inf if proven else margin
+        is_factor = factors.get(node.name, np.zeros(node.size, np.bool_))
+        ranges.append((*_input_range(node, seen, pair, margin, is_factor), True))
+    graph = with_own(graph, shared_arguments(graph)) if functions else graph
+    room = math.inf if proven else margin
     while True:
         touching: set[str] = set()
         made = _calibrated(graph, values, ranges, room, touching)
         if not touching:
             break
         graph = with_own(graph, touching)
+    if not functions:
+        return made
     kept = _within_functions(made, ranges, examples, [pair is None for pair in declared])
     return made if kept is ranges else _calibrated(graph, values, kept, room, touching)
 
@@ -416,7 +421,8 @@ def _range(node: Node, inputs: Sequence[Node], margin: float) -> Ends:
 
 def _is_undefined(node: Node, inputs: Sequence[Node]) -> bool:
     """Whether it is a function that has no value for some of its numbers."""
-    return undefined(function_of(node), *_ends(inputs[0]))
+    name = function_of(node)
+    return bool(name) and undefined(name, *_ends(inputs[0]))
 
 
 def _ends(node: Node) -> Ends:

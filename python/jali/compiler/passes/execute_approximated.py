@@ -13,9 +13,10 @@ import numpy as np
 
 from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
+from jali.compiler.ir.loop_graph import has_loops
 from jali.compiler.ir.operation import Input
 from jali.compiler.ir.traced_ops import is_elementwise
-from jali.compiler.passes.unroll import has_loops, unrolled
+from jali.compiler.passes.unroll import unrolled
 
 __all__ = ["computed", "expected", "scaled", "unscaled"]
 
@@ -45,9 +46,9 @@ def computed(
     traced: Graph,
     approximated: Graph,
     inputs: Sequence[Array],
-    instead: Callable[[Node, Array], Array],
+    override: Callable[[Node, Array], Array],
 ) -> list[Array]:
-    """The same. approximated: also a graph with layouts. instead: called with every node of it, and
+    """The same. approximated: also a graph with layouts. override: called with every node of it, and
     its values in its scale; what it returns is taken for the values. Polynomials far outside of
     their intervals may give numbers that are not finite."""
     given = iter(inputs)
@@ -73,7 +74,7 @@ def computed(
                 if is_elementwise(node.operation):
                     sources = [x.reshape(-1, *node.shape) for x in sources]
                 values = node.operation.compute(sources)
-            inside[node.name] = instead(node, values)
+            inside[node.name] = override(node, values)
             if model is not None:
                 model.known[node.name] = unscaled(node, inside[node.name])
             for name in set(node.inputs):

@@ -21,19 +21,16 @@ from collections.abc import Collection
 
 import numpy as np
 
-from jali.compiler.ir.graph import Graph, Node
-from jali.compiler.ir.scalar import HOMOGENEOUS
-from jali.compiler.ir.traced_ops import function_of
+from jali.compiler.ir.graph import Graph
+from jali.compiler.ir.traced_ops import function_of, is_clamp
 from jali.compiler.passes.intervals import intervals, relied
 
-__all__ = ["inactive_clamps", "is_clamp"]
+__all__ = ["inactive_clamps"]
 
 
 def inactive_clamps(graph: Graph) -> dict[str, str]:
     """The clamps of a calibrated graph that multiply all their numbers by one factor, and what they
     give: the same, zero, or the negated numbers. Those in loops are left as they are."""
-    if not any(map(is_clamp, graph)):
-        return {}
     # What a clamp relies on counts for the others as long as it stays. So those that need one that
     # goes stay, too.
     found = _inactive(graph, ())
@@ -43,11 +40,6 @@ def inactive_clamps(graph: Graph) -> dict[str, str]:
         if kept == found:
             return found
         found = kept
-
-
-def is_clamp(node: Node) -> bool:
-    """Whether it is a ReLU or a modulus."""
-    return function_of(node) in HOMOGENEOUS
 
 
 def _inactive(graph: Graph, gone: Collection[str]) -> dict[str, str]:

@@ -34,7 +34,7 @@ from jali.compiler.ir.loop_graph import (
 )
 from jali.compiler.ir.traced_ops import Multiply
 
-__all__ = ["LoopRadii", "fixed_by_loops", "inputs_at_start", "multiplies", "settled"]
+__all__ = ["LoopRadii", "better_radii", "fixed_by_loops", "inputs_at_start", "multiplies"]
 
 _EQUAL = 1e-9
 
@@ -94,7 +94,7 @@ def inputs_at_start(node: Node, inputs: Sequence[Node]) -> list[Node]:
     return [*inputs[: Loop.of(node).states], *(inputs[k] for k in inputs_at(node, 0))]
 
 
-def settled(
+def better_radii(
     made: Graph, radii: Mapping[str, LoopRadii], path: str = "", *, sums: bool = True
 ) -> dict[str, LoopRadii]:
     """Radii with which fewer states have to be multiplied, for a graph that was made with `radii`.
@@ -105,7 +105,7 @@ def settled(
         if not isinstance(loop, Loop):
             continue
         body, mine = loop.body, found[path + node.name]
-        found = settled(body, found, f"{path}{node.name}.", sums=sums)
+        found = better_radii(body, found, f"{path}{node.name}.", sums=sums)
         outputs, kept = list(mine.outputs), dict(mine.kept)
         free = _free_states(body, loop.states) if sums else []
         chosen = [k for k, port in enumerate(body.inputs) if port.name in free]

@@ -25,9 +25,9 @@ from jali.compiler.ir.execute import every_value
 from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
 from jali.compiler.ir.linear_ops import Scale
-from jali.compiler.ir.traced_ops import Function, Multiply, function_of
+from jali.compiler.ir.traced_ops import Function, Multiply, function_of, is_clamp
 from jali.compiler.passes.fold import fold
-from jali.compiler.passes.inactive_clamps import inactive_clamps, is_clamp
+from jali.compiler.passes.inactive_clamps import inactive_clamps
 
 __all__ = ["KINDS", "Changes", "are_changes_of", "changed", "simplified"]
 
@@ -56,7 +56,8 @@ def simplified(
         return calibrated(stages["fold"], values)
 
     stages["calibrate"] = ranges()
-    clamps = inactive_clamps(stages["calibrate"])
+    calibrate_ = stages["calibrate"]
+    clamps = inactive_clamps(calibrate_) if any(map(is_clamp, calibrate_)) else {}
     if clamps:
         changes, stages = _without_roots(graph, {**changes, **clamps})
         stages["calibrate"] = ranges()

@@ -26,18 +26,13 @@ import numpy as np
 
 from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Graph, Node
-from jali.compiler.ir.loop_graph import Loop, at_step, inputs_at
+from jali.compiler.ir.loop_graph import Loop, at_step, has_loops, inputs_at
 from jali.compiler.ir.operation import Input
 from jali.compiler.ir.sparse import SparseMap
 
-__all__ = ["has_loops", "shortened", "unrolled"]
+__all__ = ["shortened", "unrolled"]
 
 _STEADY = 2  # iterations: in the second one, all arrays lie as they do in every later one
-
-
-def has_loops(graph: Graph) -> bool:
-    """Whether any node is a loop."""
-    return any(isinstance(node.operation, Loop) for node in graph)
 
 
 def unrolled(graph: Graph) -> Graph:

@@ -20,6 +20,7 @@ from jali.compiler.cost.measured import PRESETS, params_of
 from jali.compiler.ir.folded_ops import Bootstrap
 from jali.compiler.ir.graph import Graph
 from jali.compiler.ir.layouts import Layout
+from jali.compiler.ir.loop_graph import has_loops
 from jali.compiler.ir.products import MatrixProduct
 from jali.compiler.layout.lowered_ops import terms_of
 from jali.compiler.layout.scaled_sums import has_parts
@@ -88,8 +89,9 @@ class BootstrappingPlanner:
         self._integers: dict[int, int] = {}
         self._made_rings: dict[float, list[Bootstrapping]] = {}  # which keep their parameters
         self.numbers = Numbers()
-        self._flat = unrolled(self.graph)
-        self._needed = needed_bits(self._flat, self.precision_bits, average=True)
+        #: The graph without loops.
+        self.flat = unrolled(self.graph) if has_loops(self.graph) else self.graph
+        self._needed = needed_bits(self.flat, self.precision_bits, average=True)
 
     def weights(self, params: Params) -> Weights:
         """Those of the ring of these parameters: of its preset or, where there is none, of the
@@ -263,7 +265,7 @@ class BootstrappingPlanner:
     @property
     def _least(self) -> int:
         """The fewest levels between two bootstrappings with which every operation can be done."""
-        return max(1, *(taken(node, k) for node in self._flat for k in range(len(node.inputs))))
+        return max(1, *(taken(node, k) for node in self.flat for k in range(len(node.inputs))))
 
     def _climb(
         self, ring: Bootstrapping, price: Callable[[Bootstrapping, int], int], levels: int

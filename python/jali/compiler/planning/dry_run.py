@@ -22,11 +22,9 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from jali import ckks
 from jali.ckks import EncryptedArray
-from jali.compiler.ciphertexts import expected_bits, noted_rotations, noting_evaluator, settled
+from jali.compiler.ciphertexts import KeylessParty, expected_bits, noted_rotations, settled
 from jali.compiler.ir.folded_ops import Affine, Approximated, Bootstrap, approximation_of
 from jali.compiler.ir.graph import Array, Graph, Node, peak
 from jali.compiler.ir.operation import Input
@@ -87,8 +85,8 @@ class DryRun:
         self._fresh: dict[int, EncryptedArray] = {}  # zeros at every level
         #: By the array, its level and its size.
         self._given: dict[tuple[str, int, float], Encrypted] = {}
-        self._client = ckks.Client(interpreter.params, threads=threads)
-        self.server = noting_evaluator(self._client, interpreter.params, device, threads)
+        self._party = KeylessParty(interpreter.params, device, threads)
+        self.server = self._party.server()
         self.requests: list[tuple[ckks.Ciphertext, ...]] = []
         for node in interpreter.graph.inputs:
             one = self._zeros(node, node.level)
@@ -99,8 +97,7 @@ class DryRun:
 
     def _zeros(self, node: Node, level: int) -> ckks.Ciphertext:
         """Zeros that pass for the numbers of a node."""
-        zero, largest = np.zeros(self.interpreter.params.slots), _largest(node)
-        return self._client.encrypt(zero, level=level, magnitude=node.scaling.rms, peak=largest)
+        return self._party.zeros(level, node.scaling.rms, _largest(node))
 
     def fresh(self, node: Node, level: int) -> Encrypted:
         """Ciphertexts like those of a node, at a level, without what its computation adds."""
@@ -109,10 +106,8 @@ class DryRun:
         if key in self._given:  # so that users share what they would share in a run
             return self._given[key]
         if level not in self._fresh:
-            zero = np.zeros(self.interpreter.params.slots)
             # What rounding to doubles adds is said to be in proportion to the magnitude.
-            ciphertext = self._client.encrypt(zero, level=level, magnitude=_TINY, peak=1.0)
-            self._fresh[level] = self.server.bind(ciphertext)
+            self._fresh[level] = self.server.bind(self._party.zeros(level, _TINY, 1.0))
         zeros = self._fresh[level].with_magnitude(node.scaling.rms, peak=_largest(node))
         self._given[key] = (zeros,) * count
         return self._given[key]
@@ -282,12 +277,9 @@ class DryRun:
                 security=0,
                 name="insecure_twin",
             )
-            client = ckks.Client(twin, threads=1)
-            server = noting_evaluator(client, twin, DRY)
-            zeros = np.zeros(twin.slots)
-            x = server.bind(
-                client.encrypt(zeros, level=twin.bootstrap_level, magnitude=rms, peak=largest)
-            )
+            party = KeylessParty(twin, DRY, threads=1)
+            server = party.server()
+            x = server.bind(party.zeros(twin.bootstrap_level, rms, largest))
             real = kind == "real"
             packed = slots if slots < twin.slots else 0
             y = (

@@ -16,10 +16,10 @@ from jali._core.console import counted_text
 from jali.ckks import Params
 from jali.compiler.cost.costs import costs_of
 from jali.compiler.ir.graph import Graph
+from jali.compiler.ir.loop_graph import has_loops
 from jali.compiler.noise.element_noise import Samples
 from jali.compiler.passes.amplify import amplified
 from jali.compiler.passes.levels import depth_of
-from jali.compiler.passes.unroll import has_loops, unrolled
 from jali.compiler.pipeline import STAGE
 from jali.compiler.planning.bootstrapping_planner import BootstrappingPlanner
 from jali.compiler.planning.dry_run import demanded
@@ -121,10 +121,10 @@ def _within(
     program outgrow all numbers. They square with every product; a program that bootstraps has the
     noise of a trial run in their place. If that is certain from the start, nothing is tried.
     """
-    flat = unrolled(graph)
-    computed = flat if has_loops(graph) else amplified(flat)
+    flat, loops = bootstrapping.flat, has_loops(graph)
+    computed = flat if loops else amplified(flat)
     # What single numbers have beyond the average is not followed through the steps of loops.
-    needed = needed_bits(computed, precision_bits, average=has_loops(graph))
+    needed = needed_bits(computed, precision_bits, average=loops)
     depth, integer_bits, refused = depth_of(flat), LEAST_INTEGER_BITS + room, 0
     patience = _PATIENCE + int(room)
     bits = max(max(needed) + 14.0, 25.0)

@@ -11,8 +11,7 @@ import numpy as np
 
 from jali._core import schema
 from jali._core.console import bytes_text
-from jali.compiler.cost import storage_costs
-from jali.compiler.cost.costs import Costs
+from jali.compiler.cost.costs import STORAGE, Costs
 from jali.compiler.cost.layout_weights import Weights
 from jali.compiler.frontends.answers import Kept
 from jali.compiler.ir.facts import Range
@@ -143,7 +142,7 @@ def from_bytes(
     manifest = Manifest.from_bytes(found["manifest"], security=security, log2_p_fail=log2_p_fail)
     graph = graph_file.graph_of(content["graph"], arrays)
     costs = found["costs"]
-    if type(costs) is not dict or not {"added", *storage_costs.NAMES} <= costs.keys():
+    if type(costs) is not dict or not {"added", *STORAGE} <= costs.keys():
         raise VersionError(_EARLIER)
     try:
         _check_ports(graph, manifest)
