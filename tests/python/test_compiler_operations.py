@@ -4,7 +4,8 @@ room that knows something of operations."""
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +21,13 @@ from jali.compiler.ir.linear_ops import Scale
 from jali.compiler.ir.loop_graph import ByStep, Loop
 from jali.compiler.ir.operation import Input, Linear, Operation
 from jali.compiler.ir.traced_ops import OPERATIONS, Multiply
+from jali.compiler.layout.execute_lowered import SLOTS
 from jali.compiler.layout.lowered_ops import LOWERED
 from jali.compiler.noise.array_noise import GAINS
 from jali.compiler.planning.node_costs import COSTS
 from jali.compiler.program import graph_file
-from jali.compiler.program.verifiers import verify_graph
+from jali.compiler.program.verifiers import FOLDED, SCALED, verify_graph
+from jali.compiler.runtime.interpreter import EVALUATIONS
 
 
 def subclasses(cls: type[Operation]) -> set[type[Operation]]:
@@ -32,7 +35,8 @@ def subclasses(cls: type[Operation]) -> set[type[Operation]]:
     return direct.union(*(subclasses(one) for one in direct))
 
 
-CONCRETE = sorted((cls for cls in subclasses(Operation) if "name" in vars(cls)), key=repr)
+#: The classes that others do not extend.
+CONCRETE = sorted((cls for cls in subclasses(Operation) if not cls.__subclasses__()), key=repr)
 
 
 def declares(cls: type[Operation], method: str) -> bool:
@@ -40,21 +44,53 @@ def declares(cls: type[Operation], method: str) -> bool:
     return any(method in vars(base) for base in cls.__mro__[: cls.__mro__.index(Operation)])
 
 
-@pytest.mark.parametrize("cls", OPERATIONS.values(), ids=lambda cls: cls.name)
-def test_traced_operations_say_their_shape_and_their_value(cls: type[Operation]) -> None:
-    assert declares(cls, "result_shape")
-    # The value of an input is given, and loops are computed iteration by iteration.
-    assert declares(cls, "compute") or cls in (Input, Loop, ByStep)
+#: What rooms know of the operations of lowered graphs.
+TABLES: dict[str, Mapping[type[Operation], object]] = {
+    "cost": COSTS,
+    "noise": GAINS,
+    "evaluation": EVALUATIONS,
+    "value of its slots": SLOTS,
+}
+#: Loops are computed iteration by iteration, and the value of an input is given.
+WITHOUT_VALUE = (Input, Loop, ByStep)
 
 
-@pytest.mark.parametrize("cls", LOWERED, ids=lambda cls: cls.name)
-def test_lowered_operations_have_a_depth_a_cost_and_a_noise(cls: type[Operation]) -> None:
-    assert declares(cls, "depth")
-    assert cls in COSTS and cls in GAINS
+def missing(cls: type[Operation]) -> list[str]:
+    """What nobody has said of an operation that can be a node of some stage."""
+    traced, folded, lowered = cls in OPERATIONS.values(), cls in FOLDED, cls in LOWERED
+    found = [] if traced or folded or lowered else ["a stage"]
+    if traced or folded:
+        found += ["a shape"] * (not declares(cls, "result_shape"))
+        found += ["a value"] * (not declares(cls, "compute") and cls not in WITHOUT_VALUE)
+    if lowered or cls in SCALED:
+        found += ["a depth"] * (not declares(cls, "depth") and cls is not Loop)
+    if lowered:
+        found += [f"a {what}" for what, table in TABLES.items() if cls not in table]
+    return found
 
 
-def test_tables_have_no_entry_for_what_is_no_operation() -> None:
-    assert set(COSTS) == set(GAINS) == set(LOWERED)
+@pytest.mark.parametrize("cls", CONCRETE, ids=lambda cls: cls.__name__)
+def test_an_operation_is_declared_wholly(cls: type[Operation]) -> None:
+    """Stage, shape, clear value, depth, cost, noise, evaluation."""
+    assert missing(cls) == []
+
+
+def test_what_a_new_operation_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    @dataclass(frozen=True, eq=False)
+    class Cube(Operation):
+        name = "cube"
+
+    assert missing(Cube) == ["a stage"]
+    monkeypatch.setitem(OPERATIONS, "cube", Cube)  # type: ignore[arg-type]
+    assert missing(Cube) == ["a shape", "a value"]
+    monkeypatch.delitem(OPERATIONS, "cube")  # type: ignore[arg-type]
+    monkeypatch.setitem(globals(), "LOWERED", (*LOWERED, Cube))
+    assert missing(Cube) == ["a depth", *(f"a {what}" for what in TABLES)]
+
+
+@pytest.mark.parametrize("what", TABLES)
+def test_tables_have_no_entry_for_what_is_no_operation(what: str) -> None:
+    assert set(TABLES[what]) == set(LOWERED)
 
 
 @pytest.mark.parametrize("cls", OPERATIONS.values(), ids=lambda cls: cls.name)
@@ -108,19 +144,24 @@ def test_operations_of_another_stage_are_refused() -> None:
         execute(Graph((x, y), ("y",), "fold"), np.zeros((1, 3)))
 
 
-ROOMS = Path(jali.__file__).parent / "compiler"
+PACKAGE = Path(jali.__file__).parent
 #: Texts for people show operations and facts by name: plots and the graph itself.
 BY_NAME = re.compile(r"\.attrs\b|\.op\s*(==|!=|in\b|not in\b)|match \w+(\.\w+)*\.op\b")
 
 
 @pytest.mark.parametrize(
     "path",
-    sorted(p.relative_to(ROOMS).as_posix() for p in ROOMS.rglob("*.py") if p.parent.name != "ir"),
+    sorted(
+        path.relative_to(PACKAGE).as_posix()
+        for room in ("compiler", "cli", "bench", "demo", "program")
+        for path in (PACKAGE / room).rglob("*.py")
+        if path.parent.name != "ir"
+    ),
 )
 def test_rooms_ask_for_classes_not_for_names(path: str) -> None:
-    text = (ROOMS / path).read_text(encoding="utf-8")
+    text = (PACKAGE / path).read_text(encoding="utf-8")
     found = [line for line in text.splitlines() if BY_NAME.search(line)]
-    if path == "frontends/from_torch.py":  # nodes of PyTorch's own graphs
+    if path == "compiler/frontends/from_torch.py":  # nodes of PyTorch's own graphs
         found = [line for line in found if '"call_function"' not in line]
         found = [line for line in found if not re.search(r'"(placeholder|get_attr|output)"', line)]
     assert not found

@@ -13,7 +13,7 @@ from slot_interpreter import WEIGHTS
 from jali import nn
 from jali.compiler.ir.graph import Graph, peak
 from jali.compiler.ir.layouts import packed, unpacked
-from jali.compiler.layout.execute_lowered import simulate
+from jali.compiler.layout.execute_lowered import every_slot
 from jali.compiler.passes.amplify import LARGEST, amplified
 from jali.compiler.passes.approximate import approximated
 from jali.compiler.passes.calibrate import calibrate
@@ -56,7 +56,7 @@ def test_results_are_the_same(sizes: tuple[int, ...], rng: np.random.Generator) 
             verify_graph(stage, stages[stage])
         (node,) = low.inputs
         inside = (x - node.attrs["centre"]) / node.attrs["radius"]
-        values = simulate(low, [packed(node.attrs["layout"], inside)])
+        values = every_slot(low, [packed(node.attrs["layout"], inside)])
         for n in low:
             most = max(peak(n), n.attrs.get("most", 0.0), 1.0 if n.op == "input" else 0.0)
             assert np.abs(values[n.name]).max() <= most * (1 + 1e-9)

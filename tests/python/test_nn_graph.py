@@ -23,7 +23,7 @@ from jali.compiler.ir.sparse import DenseMap, SparseMap
 from jali.compiler.ir.traced_ops import Function, Multiply, made, verify
 from jali.compiler.ir.windows import AveragePool, Convolution
 from jali.compiler.layout.choose_layouts import lay_out
-from jali.compiler.layout.execute_lowered import simulate
+from jali.compiler.layout.execute_lowered import every_slot
 from jali.compiler.layout.lower import lower
 from jali.compiler.passes import approximate as approximation
 from jali.compiler.passes.approximate import approximate, scaled
@@ -337,7 +337,7 @@ def check_slots(graph: Graph, slots: int, x: np.ndarray) -> Graph:
     inside = scaled(graph.inputs[0], x)
     values = every_value(graph, [inside])
     layout = lowered.inputs[0].attrs["layout"]
-    found = simulate(lowered, [packed(layout, inside.reshape(len(x), -1))])
+    found = every_slot(lowered, [packed(layout, inside.reshape(len(x), -1))])
     for node in lowered:
         layout = node.attrs["layout"]
         want = values[node.name].reshape(len(x), -1)

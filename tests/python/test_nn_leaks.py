@@ -13,7 +13,7 @@ from test_nn_program import encrypted
 import jali
 from jali.compiler.ir.graph import Graph
 from jali.compiler.ir.operation import Input
-from jali.compiler.layout.execute_lowered import simulate
+from jali.compiler.layout.execute_lowered import every_slot
 from jali.compiler.layout.terms import Term
 from jali.compiler.noise.empty_slots import leaks_of
 from jali.compiler.program.program import Program
@@ -38,7 +38,7 @@ def variances(program: Program, noise: Any) -> tuple[Term, np.ndarray, np.ndarra
     slots = noise(source.attrs["layout"])
     if not last.attrs["terms"][0].turns:  # a server reads the real part alone
         slots = slots.real
-    y = simulate(Graph((source, last), graph.outputs, "levels"), [slots])[last.name]
+    y = every_slot(Graph((source, last), graph.outputs, "levels"), [slots])[last.name]
     numbers = y.reshape(len(y), -1)[:, last.attrs["layout"].addresses]
     (single,) = program.stages["layout"][last.name].attrs["maps"]
     return last.attrs["terms"][0], single.matrix() ** 2, np.mean(numbers.real**2, axis=0)

@@ -24,7 +24,7 @@ from jali.compiler.ir.linear_ops import Pad
 from jali.compiler.ir.loop_graph import ByStep, Loop
 from jali.compiler.ir.operation import Input
 from jali.compiler.ir.traced_ops import Multiply, made, verify
-from jali.compiler.layout.execute_lowered import simulate
+from jali.compiler.layout.execute_lowered import every_slot
 from jali.compiler.passes.approximate import approximate, approximated, scaled
 from jali.compiler.passes.calibrate import calibrate
 from jali.compiler.passes.execute_approximated import expected
@@ -67,7 +67,7 @@ def check_stages(f: Any, shapes: list[tuple[int, ...]], rng: np.random.Generator
             for node, v in zip(graph.inputs, x, strict=True)
         ]
         output = graph[graph.outputs[0]]
-        got = unpacked(output.attrs["layout"], simulate(graph, inside)[output.name])
+        got = unpacked(output.attrs["layout"], every_slot(graph, inside)[output.name])
         got = got * output.attrs["radius"] + output.attrs["centre"]
         assert np.allclose(got.reshape(want.shape), want, atol=1e-9)
     return made_of

@@ -22,7 +22,7 @@ from jali.compiler.ir.operation import Input
 from jali.compiler.ir.traced_ops import Multiply, made
 from jali.compiler.ir.windows import Convolution
 from jali.compiler.layout.choose_layouts import lay_out
-from jali.compiler.layout.execute_lowered import simulate
+from jali.compiler.layout.execute_lowered import every_slot
 from jali.compiler.layout.lower import lower
 from jali.compiler.layout.overlay import joined, overlaid, price, sums_of
 from jali.compiler.layout.terms import Term
@@ -122,7 +122,7 @@ def test_random_convolutions(data: st.DataObject) -> None:
         rng.normal(size=(2, n.attrs["layout"].ciphertexts, n.attrs["layout"].slots))
         for n in low.inputs
     ]
-    assert all(np.isrealobj(value) for value in simulate(low, packed_inputs).values())
+    assert all(np.isrealobj(value) for value in every_slot(low, packed_inputs).values())
 
 
 def residual(rng: np.random.Generator, width: int, size: int) -> Graph:

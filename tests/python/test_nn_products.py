@@ -22,7 +22,7 @@ from jali.compiler.ir.graph import Graph
 from jali.compiler.ir.layouts import fitted, packed, unpacked
 from jali.compiler.ir.sparse import SparseMap
 from jali.compiler.ir.traced_ops import verify
-from jali.compiler.layout.execute_lowered import simulate
+from jali.compiler.layout.execute_lowered import every_slot
 from jali.compiler.layout.product_factors import spread, windowed
 from jali.compiler.layout.terms import Term
 from jali.compiler.passes.approximate import approximated, scaled
@@ -52,7 +52,7 @@ def check_stages(f: Any, shapes: list[tuple[int, ...]], rng: np.random.Generator
             for node, v in zip(low.inputs, x, strict=True)
         ]
         output = low[low.outputs[0]]
-        slotwise = simulate(low, inside)[output.name]
+        slotwise = every_slot(low, inside)[output.name]
         got = unpacked(output.attrs["layout"], slotwise)
         got = got * output.attrs["radius"] + output.attrs["centre"]
         assert np.allclose(got.reshape(want.shape), want, atol=1e-9)

@@ -17,11 +17,11 @@ from jali.compiler.ir.execute import every_value
 from jali.compiler.ir.graph import Graph
 from jali.compiler.ir.operation import Input
 from jali.compiler.ir.traced_ops import made
+from jali.compiler.layout.lowered_ops import equal_work
 from jali.compiler.passes import approximate
 from jali.compiler.passes.approximate import NOISE_SHARE
 from jali.compiler.passes.execute_approximated import expected
 from jali.compiler.runtime import interpreter
-from jali.compiler.runtime.interpreter import equal_work
 from jali.nn import scalar
 
 

@@ -16,7 +16,7 @@ from jali.compiler.ir.loop_graph import MOST_WHOLE, is_whole, multiple_of
 from jali.compiler.ir.sparse import SparseMap
 from jali.compiler.layout.axes import rolled
 from jali.compiler.layout.choose_layouts import lay_out
-from jali.compiler.layout.execute_lowered import simulate
+from jali.compiler.layout.execute_lowered import every_slot
 from jali.compiler.layout.lower import lower
 from jali.compiler.layout.terms import Term
 from jali.compiler.passes.approximate import approximated
@@ -157,7 +157,7 @@ def test_one_row_of_sums_behind_overlays_serves_several_matrices(rng: np.random.
     ]
     (name,) = two.stages["lower"].outputs
     out = two.stages["lower"][name].attrs
-    clear = unpacked(node.attrs["layout"], simulate(two.stages["lower"], given)[name])
+    clear = unpacked(node.attrs["layout"], every_slot(two.stages["lower"], given)[name])
     assert np.allclose(clear * out["radius"] + out["centre"], want, atol=1e-9)
 
 

@@ -33,7 +33,7 @@ from jali.compiler.ir.layouts import (
 from jali.compiler.ir.operation import Input
 from jali.compiler.ir.sparse import SparseMap
 from jali.compiler.ir.traced_ops import made
-from jali.compiler.layout.execute_lowered import simulate
+from jali.compiler.layout.execute_lowered import every_slot
 from jali.compiler.layout.terms import Term
 from jali.compiler.passes.approximate import approximated, scaled
 from jali.compiler.passes.calibrate import calibrate
@@ -221,7 +221,7 @@ def test_what_has_parts_is_no_part(rng: np.random.Generator) -> None:
         assert max(len(node.inputs) for node in graph) == most
         (output,) = graph.outputs
         inside = packed(graph["x"].attrs["layout"], scaled(graph["x"], x).reshape(20, -1))
-        got = unpacked(graph[output].attrs["layout"], simulate(graph, [inside])[output])
+        got = unpacked(graph[output].attrs["layout"], every_slot(graph, [inside])[output])
         got = got * graph[output].attrs["radius"] + graph[output].attrs["centre"]
         assert np.allclose(got, np.stack([f(v) for v in x]))
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from jali import nn
 from jali.bench.measure import Row, row, timed
 from jali.bench.registry import Options
+from jali.compiler.ir.folded_ops import Bootstrap
 from jali.errors import InternalError
 
 __all__ = ["Array", "Served"]
@@ -68,7 +69,9 @@ class Served:
             "word": params.word,
             "log_qp": round(params.log_qp, 1),
             "security": params.security,
-            "bootstraps": sum(node.op == "bootstrap" for node in program.stages["levels"]),
+            "bootstraps": sum(
+                isinstance(node.operation, Bootstrap) for node in program.stages["levels"]
+            ),
             "threads": evaluator.threads,
             "key_bytes": sizes.keys_sent,
             "server_bytes": sizes.keys_expanded + sizes.matrices,

@@ -22,6 +22,7 @@ from jali import nn
 from jali._core.console import bytes_text, counted_text, counter, seconds_text, stages
 from jali.cli.demo_options import add_common
 from jali.cli.parser import Parser
+from jali.compiler.ir.folded_ops import Bootstrap
 from jali.errors import InvalidArgument, LimitExceeded, WrongDecryption
 from jali.nn import Graph, Message
 from jali.nn.compile import compile as compile_function
@@ -169,7 +170,7 @@ class Session:
         self.compile_seconds = time.perf_counter() - begin
         params = self.program.params
         graph = self.program.stages["levels"]
-        self._bootstraps = sum(node.op == "bootstrap" for node in graph)
+        self._bootstraps = sum(isinstance(node.operation, Bootstrap) for node in graph)
         verb = "read" if is_kept else "compiled"
         self.say(f"plan: {params}")
         self.say(

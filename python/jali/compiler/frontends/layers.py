@@ -5,6 +5,7 @@ Axes are those of the traced arrays, which may or may not have one for the batch
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -167,7 +168,7 @@ def convolution(
         raise InvalidArgument(
             f"its window has {counted_text(axes, 'axis', 'axes')}, and its input the shape {x.shape}: it takes (channels, *sizes)"
         )
-    many = int(np.prod(outer, dtype=np.int64))  # examples within an example are groups of channels
+    many = math.prod(outer)  # examples within an example are groups of channels
     flat = x.reshape(many * inner[0], *inner[1:])
     y = flat._add(
         "convolution",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -239,7 +240,7 @@ def _traced(
     shapes += [(count, *x.shape) for x in results[len(states) :]]
     found, start = [], 0
     for shape in shapes:
-        end = start + int(np.prod(shape, dtype=np.int64))
+        end = start + math.prod(shape)
         found.append(whole[start:end].reshape(shape))
         start = end
     assert start == sum(Loop.of(node).sizes)

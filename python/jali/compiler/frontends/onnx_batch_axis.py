@@ -9,6 +9,7 @@ with their axes renamed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -65,9 +66,9 @@ def _transpose(inputs: Sequence[Value], attrs: Attrs) -> Value:
 def _reshape(inputs: Sequence[Value], attrs: Attrs) -> Value:
     x, wanted = inputs[0], [int(n) for n in clear(inputs[1], "shape").ravel()]
     copied = [x.shape[k] if n == 0 else n for k, n in enumerate(wanted)]
-    before = int(np.prod(x.x.shape[: x.at], dtype=np.int64))
+    before = math.prod(x.x.shape[: x.at])
     for at, n in enumerate(copied):
-        same = -1 not in copied[:at] and int(np.prod(copied[:at], dtype=np.int64)) == before
+        same = -1 not in copied[:at] and math.prod(copied[:at]) == before
         if same and n == 1 and (wanted[at] == 0 or copied.count(1) == 1):
             return turned(x.x.reshape(tuple(copied[:at] + copied[at + 1 :])), at)
     raise Unsupported(

@@ -3,6 +3,7 @@ jali.compiler.frontends.onnx_ops."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ def _reshape(inputs: Sequence[Value], attrs: Attrs) -> Value:
     within = [full[k] if n == 0 else n for k, n in enumerate(wanted)][1:]
     first = wanted[0] if wanted else 0
     whole = -1 in within and (first in (-1, 0, 1) or first in attrs["batches"])
-    if not whole and int(np.prod(within, dtype=np.int64)) != x.size:
+    if not whole and math.prod(within) != x.size:
         raise Unsupported(
             f"a reshape to {wanted}, which moves numbers between examples: keep the first axis"
         )

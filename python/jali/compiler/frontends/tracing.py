@@ -9,6 +9,7 @@ on its arguments, whose numbers nobody knows.
 from __future__ import annotations
 
 import inspect
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -323,7 +324,7 @@ class Traced:
 
     def _summed(self, axis: Any, keepdims: bool, mean: bool) -> Traced:
         whole = axes_of(axis, self.ndim)
-        count = int(np.prod([self.shape[a] for a in whole], dtype=np.int64))
+        count = math.prod([self.shape[a] for a in whole])
         factor = 1.0 / count if mean else 1.0
         name = "mean" if mean else "sum"
         return self._add(name, Sum(axes=whole, factor=factor, keepdims=bool(keepdims)), self)

@@ -11,8 +11,7 @@ from jali._core import checks
 from jali._core.console import counted_text
 from jali.compiler.ir.graph import Array, Graph, Node
 from jali.compiler.ir.loop_graph import Loop, at_step, inputs_at
-from jali.compiler.ir.operation import Input
-from jali.compiler.ir.traced_ops import is_elementwise
+from jali.compiler.ir.operation import Elementwise, Input
 from jali.errors import InvalidArgument
 
 __all__ = ["check_count", "checked_examples", "every_value", "execute", "iterations"]
@@ -35,7 +34,9 @@ def every_value(graph: Graph, inputs: Sequence[Array]) -> dict[str, Array]:
             case Loop():
                 values[node.name] = _looped(node, sources)
             case operation:
-                if is_elementwise(operation):  # arrays of one size lie alike behind folding
+                if isinstance(
+                    operation, Elementwise
+                ):  # arrays of one size lie alike behind folding
                     sources = [x.reshape(-1, *node.shape) for x in sources]
                 values[node.name] = operation.compute(sources)
     return values

@@ -12,8 +12,8 @@ import numpy as np
 from jali import ckks
 from jali.compiler.ir.arrays import Array, Shape
 from jali.compiler.ir.graph import Node
-from jali.compiler.ir.operation import Operation
-from jali.compiler.ir.sparse import SparseMap
+from jali.compiler.ir.operation import Elementwise, Operation
+from jali.compiler.ir.sparse import SparseMap, matrix_sum
 
 __all__ = [
     "Affine",
@@ -94,24 +94,18 @@ class Affine(MatrixSum):
         return tuple(self.shape)
 
     def compute(self, values: Sequence[Array]) -> Array:
-        total = self.bias + sum(
-            m(v.reshape(len(v), -1)) for m, v in zip(self.maps, values, strict=True)
-        )
-        return np.asarray(total).reshape(-1, *self.shape)
+        return matrix_sum(self.maps, values, self.bias).reshape(-1, *self.shape)
 
     def depth(self, k: int) -> int:
         return 1
 
 
 @dataclass(frozen=True, eq=False)
-class Approximated(Operation):
+class Approximated(Elementwise):
     """What replaces a function on [-1, 1]."""
 
     name = "approximated"
     by: Approximation
-
-    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
-        return shapes[0]
 
     def compute(self, values: Sequence[Array]) -> Array:
         return np.asarray(self.by(values[0]))
@@ -125,16 +119,13 @@ class Approximated(Operation):
 
 
 @dataclass(frozen=True, eq=False)
-class Bootstrap(Operation):
+class Bootstrap(Elementwise):
     """The same numbers at a higher level. kind: one ciphertext after the other ("real"), or two at
     once ("pair"). slots: with how many a ciphertext is bootstrapped; None for all."""
 
     name = "bootstrap"
     kind: Literal["real", "pair"]
     slots: int | None = None
-
-    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
-        return shapes[0]
 
     def compute(self, values: Sequence[Array]) -> Array:
         return values[0]

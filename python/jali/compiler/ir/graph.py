@@ -7,6 +7,7 @@ the compiler is a function from one graph to another.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -62,7 +63,7 @@ class Node(metaclass=Answering):
     @property
     def size(self) -> int:
         """How many numbers one example has here."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
     @property
     def range(self) -> Range:

@@ -16,6 +16,7 @@ lie in shares, one for every copy of what the matrix takes (Shared).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -212,12 +213,12 @@ class Repeated(Layout):
     @cached_property
     def addresses(self) -> Indices:
         """For each number of the flattened array, its first slot."""
-        return np.arange(int(np.prod(self.shape, dtype=np.int64))) * self.width
+        return np.arange(math.prod(self.shape)) * self.width
 
     @cached_property
     def extent(self) -> int:
         """See Layout."""
-        return (int(np.prod(self.shape, dtype=np.int64)) - 1) * self.width + 1
+        return (math.prod(self.shape) - 1) * self.width + 1
 
     @property
     def copies(self) -> Indices:

@@ -62,7 +62,7 @@ class Dense(Linear):
 
     def maps(self, shapes: Sequence[Shape]) -> list[SparseMap]:
         weight = SparseMap.dense(self.weight)
-        (m, n), outer = weight.shape, int(np.prod(shapes[0][:-1], dtype=np.int64))
+        (m, n), outer = weight.shape, math.prod(shapes[0][:-1])
         if outer == 1:
             return [weight]
         block = np.arange(outer)[:, None]
@@ -129,7 +129,7 @@ class Combine(Linear):
         return np.asarray(sum(parts))
 
     def maps(self, shapes: Sequence[Shape]) -> list[SparseMap]:
-        one = SparseMap.identity(int(np.prod(shapes[0], dtype=np.int64)))
+        one = SparseMap.identity(math.prod(shapes[0]))
         return [one.scaled(float(w)) for w in self.weights]
 
 
@@ -153,7 +153,7 @@ class Move(Linear):
     def maps(self, shapes: Sequence[Shape]) -> list[SparseMap]:
         # Number k of array a is written as its address + 1, and zeros of the result come from
         # nowhere.
-        sizes = [int(np.prod(s, dtype=np.int64)) for s in shapes]
+        sizes = [math.prod(s) for s in shapes]
         starts = np.cumsum([1, *sizes])
         places = [
             np.arange(start, start + size, dtype=np.float64).reshape(1, *s)
@@ -276,7 +276,7 @@ class Sum(Linear):
 
     def maps(self, shapes: Sequence[Shape]) -> list[SparseMap]:
         kept = tuple(1 if a in self.axes else n for a, n in enumerate(shapes[0]))
-        m, n = (int(np.prod(s, dtype=np.int64)) for s in (kept, shapes[0]))
+        m, n = (math.prod(s) for s in (kept, shapes[0]))
         rows = np.broadcast_to(np.arange(m).reshape(kept), shapes[0]).ravel()
         return [SparseMap.of(rows, np.arange(n), np.full(n, float(self.factor)), (m, n))]
 

@@ -21,7 +21,7 @@ from jali.compiler.ir.arrays import Array, Shape
 from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Graph, Node
 from jali.compiler.ir.linear_ops import Scale
-from jali.compiler.ir.operation import Operation
+from jali.compiler.ir.operation import Elementwise, Operation
 from jali.compiler.ir.sparse import SparseMap
 from jali.errors import InvalidArgument
 
@@ -124,7 +124,7 @@ class Loop(Operation):
 
 
 @dataclass(frozen=True, eq=False)
-class ByStep(Operation):
+class ByStep(Elementwise):
     """An array times a number that the iteration says. factors: one number for each. It occurs in
     bodies only."""
 

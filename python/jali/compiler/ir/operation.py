@@ -17,10 +17,10 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 
 from jali.compiler.ir.arrays import Array, Shape
-from jali.compiler.ir.sparse import SparseMap
+from jali.compiler.ir.sparse import SparseMap, matrix_sum
 from jali.errors import InternalError
 
-__all__ = ["Input", "Linear", "Operation"]
+__all__ = ["Elementwise", "Input", "Linear", "Operation"]
 
 
 class HasOperation(Protocol):
@@ -77,6 +77,14 @@ class Operation:
 
 
 @dataclass(frozen=True, eq=False)
+class Elementwise(Operation):
+    """An operation that works number by number, on arrays of one shape."""
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        return shapes[0]
+
+
+@dataclass(frozen=True, eq=False)
 class Linear(Operation):
     """An operation that is a matrix for each of its arrays, and a bias:
     y = sum_k maps_k x_k + bias, on flattened arrays."""
@@ -92,14 +100,12 @@ class Linear(Operation):
 
     def constant(self, shapes: Sequence[Shape]) -> Array:
         """The bias, flattened."""
-        return np.zeros(int(np.prod(self.result_shape(shapes), dtype=np.int64)))
+        return np.zeros(math.prod(self.result_shape(shapes)))
 
     def compute(self, values: Sequence[Array]) -> Array:
         shapes = [v.shape[1:] for v in values]
-        total = self.constant(shapes) + sum(
-            m(v.reshape(len(v), -1)) for m, v in zip(self.maps(shapes), values, strict=True)
-        )
-        return np.asarray(total).reshape(-1, *self.result_shape(shapes))
+        total = matrix_sum(self.maps(shapes), values, self.constant(shapes))
+        return total.reshape(-1, *self.result_shape(shapes))
 
 
 @dataclass(frozen=True, eq=False)

@@ -190,7 +190,7 @@ def ordered(graph: Graph, node: Node) -> tuple[Node, Indices]:
 def copy_tables(a: Shape, b: Shape) -> tuple[Indices, Indices]:
     """(k, size of the product): for each k and each number of the product, which numbers of both
     matrices are multiplied."""
-    outer = int(np.prod(a[:-2], dtype=np.int64))
+    outer = math.prod(a[:-2])
     (n, count), m = a[-2:], b[-1]
     o, i, j = np.ogrid[:outer, :n, :m]
     k = np.arange(count).reshape(-1, 1, 1, 1)

@@ -9,7 +9,7 @@ makes one after the other.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,7 @@ import numpy.typing as npt
 from jali.compiler.ir.arrays import Array
 from jali.errors import InvalidArgument
 
-__all__ = ["MOST_ENTRIES", "DenseMap", "SparseMap"]
+__all__ = ["MOST_ENTRIES", "DenseMap", "SparseMap", "matrix_sum"]
 
 MOST_ENTRIES = 1 << 30  #: of one matrix: 26 GB as a list
 
@@ -434,3 +434,9 @@ def _step(count: int, most: int) -> int:
     while math.gcd(step, 3 * 5 * 7) > 1:
         step += 2
     return step
+
+
+def matrix_sum(maps: Sequence[SparseMap], values: Sequence[Array], bias: Array) -> Array:
+    """sum_k maps_k x_k + bias, (batch, m), for arrays x_k (batch, *shape) that are flattened."""
+    flat = (x.reshape(len(x), -1) for x in values)
+    return np.asarray(bias + sum(m(x) for m, x in zip(maps, flat, strict=True)))

@@ -12,7 +12,6 @@ import numpy as np
 
 from jali._core.console import counted_text
 from jali.compiler.ir.arrays import Array, Shape
-from jali.compiler.ir.folded_ops import Approximated
 from jali.compiler.ir.graph import Graph, Node
 from jali.compiler.ir.linear_ops import (
     Broadcast,
@@ -27,7 +26,7 @@ from jali.compiler.ir.linear_ops import (
     Transpose,
 )
 from jali.compiler.ir.loop_graph import ByStep, Loop
-from jali.compiler.ir.operation import Input, Linear, Operation, by_name
+from jali.compiler.ir.operation import Elementwise, Input, Linear, Operation, by_name
 from jali.compiler.ir.products import Matmul
 from jali.compiler.ir.scalar import FUNCTIONS, HOMOGENEOUS
 from jali.compiler.ir.windows import AveragePool, Convolution
@@ -41,14 +40,13 @@ __all__ = [
     "entries",
     "function_of",
     "is_clamp",
-    "is_elementwise",
     "made",
     "verify",
 ]
 
 
 @dataclass(frozen=True, eq=False)
-class Multiply(Operation):
+class Multiply(Elementwise):
     """The product of two arrays of one shape, number by number."""
 
     name = "multiply"
@@ -67,7 +65,7 @@ class Multiply(Operation):
 
 
 @dataclass(frozen=True, eq=False)
-class Function(Operation):
+class Function(Elementwise):
     """A named function of every number. function: a name in jali.nn.scalar.FUNCTIONS."""
 
     name = "function"
@@ -84,7 +82,7 @@ class Function(Operation):
 
 
 @dataclass(frozen=True, eq=False)
-class PowerSeries(Operation):
+class PowerSeries(Elementwise):
     """A polynomial of every number. coefficients: the constant first."""
 
     name = "polynomial"
@@ -98,11 +96,6 @@ class PowerSeries(Operation):
     def compute(self, values: Sequence[Array]) -> Array:
         coefficients = np.asarray(self.coefficients)
         return np.asarray(np.polynomial.polynomial.polyval(values[0], coefficients))
-
-
-def is_elementwise(operation: Operation) -> bool:
-    """Whether it works number by number, whatever the shape."""
-    return isinstance(operation, Multiply | Function | PowerSeries | Approximated)
 
 
 def function_of(node: Node) -> str:

@@ -80,8 +80,8 @@ class Convolution(Linear):
     def maps(self, shapes: Sequence[Shape]) -> list[SparseMap]:
         (shape,), weight = shapes, self.weight
         kernel, out = weight.shape[2:], self.result_shape(shapes)
-        places, window = int(np.prod(out[1:])), int(np.prod(kernel))
-        index = np.arange(int(np.prod(shape))).reshape(shape)
+        places, window = math.prod(out[1:]), math.prod(kernel)
+        index = np.arange(math.prod(shape)).reshape(shape)
         seen = self._windows(index, -1).reshape(shape[0], places, window)
         per_group = out[0] // self.groups
         rows, cols, values = [], [], []
@@ -93,7 +93,7 @@ class Convolution(Linear):
             rows.append(o * places + np.nonzero(inside)[0])
             cols.append(source[inside])
             values.append(np.broadcast_to(weight[o].reshape(1, -1, window), source.shape)[inside])
-        size = (int(np.prod(out)), index.size)
+        size = (math.prod(out), index.size)
         found = np.concatenate(rows), np.concatenate(cols), np.concatenate(values)
         return [SparseMap.of(*found, size)]
 
@@ -105,7 +105,7 @@ class Convolution(Linear):
         if self.bias is None:
             return super().constant(shapes)
         shape = self.result_shape(shapes)
-        return np.repeat(self.bias, int(np.prod(shape[1:], dtype=np.int64)))
+        return np.repeat(self.bias, math.prod(shape[1:]))
 
     def _windows(self, x: npt.NDArray[Any], fill: float) -> npt.NDArray[Any]:
         kernel = self.weight.shape[2:]
@@ -138,8 +138,8 @@ class AveragePool(Linear):
 
     def maps(self, shapes: Sequence[Shape]) -> list[SparseMap]:
         (shape,) = shapes
-        index = np.arange(int(np.prod(shape))).reshape(shape)
-        m = int(np.prod(self.result_shape(shapes)))
+        index = np.arange(math.prod(shape)).reshape(shape)
+        m = math.prod(self.result_shape(shapes))
         seen = self._windows(index, -1).reshape(m, -1)
         counts = self._windows(np.ones(shape), float(self.count_padding)).reshape(m, -1).sum(1)
         rows, places = np.nonzero(seen >= 0)

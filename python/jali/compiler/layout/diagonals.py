@@ -8,6 +8,7 @@ the smallest step as a period, if the sums go on to all slots of the source's pe
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -146,7 +147,7 @@ def phased(shape: tuple[int, ...], stride: int, target: Layout, most: int) -> La
     target: dense, on the grid of a phase.
     """
     channels, sizes, grid = shape[0], shape[1:], target.grid
-    plane, copies = int(np.prod(grid)), target.shape[0]
+    plane, copies = math.prod(grid), target.shape[0]
     windows = target.slots // target.period
     total = channels * stride ** len(sizes)
     if -(-total // windows) > most or target.ciphertexts > 1 or copies * plane > target.period:

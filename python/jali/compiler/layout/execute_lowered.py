@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,51 +10,59 @@ import numpy.typing as npt
 
 from jali.compiler.ir.folded_ops import Approximated, Bootstrap
 from jali.compiler.ir.graph import Array, Graph, Node
-from jali.compiler.ir.operation import Input
+from jali.compiler.ir.operation import Input, Operation
 from jali.compiler.ir.traced_ops import Multiply
 from jali.compiler.layout.lowered_ops import LoweredProducts, Transform
 from jali.compiler.layout.overlay import monomial
 from jali.compiler.layout.terms import Term
 from jali.errors import InternalError
 
-__all__ = ["simulate"]
+__all__ = ["SLOTS", "every_slot"]
 
 
-def simulate(graph: Graph, inputs: Sequence[Array]) -> dict[str, Array]:
+def every_slot(graph: Graph, inputs: Sequence[Array]) -> dict[str, Array]:
     """The slots (batch, ciphertexts, slots) of every node of a lowered graph, for packed inputs, in
     the clear."""
     given, values = iter(inputs), dict[str, Array]()
     for node in graph:
-        sources = [values[name] for name in node.inputs]
-        match node.operation:
-            case Input():
-                values[node.name] = next(given)
-            case Multiply():
-                values[node.name] = sources[0] * sources[1]
-            case LoweredProducts() as products:
-                values[node.name] = _multiplied(sources, node, products)
-            case Approximated(by=by):
-                values[node.name] = by(sources[0])
-            case Bootstrap(slots=slots):
-                values[node.name] = sources[0] if slots is None else _restored(sources[0], node)
-            case Transform(terms=terms, bias=bias):
-                pairs = zip(terms, sources, strict=True)
-                total = sum((_applied(term, x, node) for term, x in pairs), start=np.zeros(()))
-                values[node.name] = total + bias
-            case other:
-                raise InternalError(f"{node.name} is {other.name}, which is not lowered")
+        if isinstance(node.operation, Input):
+            values[node.name] = next(given)
+        else:
+            sources = [values[name] for name in node.inputs]
+            values[node.name] = SLOTS[type(node.operation)](node, sources)
     return values
 
 
-def _restored(values: Array, node: Node) -> Array:
-    """What a bootstrapping with fewer slots than all makes of slots: the mean of those that lie a
-    period apart."""
-    period = node.layout.period
+def _given(node: Node, sources: Sequence[Array]) -> Array:
+    raise InternalError(f"{node.name} is an input, whose slots are given")
+
+
+def _transformed(node: Node, sources: Sequence[Array]) -> Array:
+    transform = Transform.of(node)
+    pairs = zip(transform.terms, sources, strict=True)
+    total = sum((_applied(term, x, node) for term, x in pairs), start=np.zeros(()))
+    return np.asarray(total + transform.bias)
+
+
+def _product(node: Node, sources: Sequence[Array]) -> Array:
+    return sources[0] * sources[1]
+
+
+def _approximated(node: Node, sources: Sequence[Array]) -> Array:
+    return Approximated.of(node).by(sources[0])
+
+
+def _bootstrapped(node: Node, sources: Sequence[Array]) -> Array:
+    """With fewer slots than all, the mean of those that lie a period apart."""
+    (values,), period = sources, node.layout.period
+    if Bootstrap.of(node).slots is None:
+        return values
     found = values.reshape(*values.shape[:-1], -1, period).mean(axis=-2)
     return np.tile(found, values.shape[-1] // period)
 
 
-def _multiplied(sources: Sequence[Array], node: Node, products: LoweredProducts) -> Array:
+def _sum_of_products(node: Node, sources: Sequence[Array]) -> Array:
+    products = LoweredProducts.of(node)
     terms = products.terms
     half = len(terms) // 2
     pairs = zip(terms[:half], terms[half:], strict=True)
@@ -93,3 +101,14 @@ def _applied(term: Term, x: Array, node: Node) -> Array:
     for step in term.sums:
         y = y + np.roll(y, -step, axis=2)
     return y
+
+
+#: What the slots of each operation's result hold, for those of its inputs.
+SLOTS: Mapping[type[Operation], Callable[[Node, Sequence[Array]], Array]] = {
+    Input: _given,
+    Transform: _transformed,
+    Multiply: _product,
+    LoweredProducts: _sum_of_products,
+    Approximated: _approximated,
+    Bootstrap: _bootstrapped,
+}

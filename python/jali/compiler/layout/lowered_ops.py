@@ -13,7 +13,15 @@ from jali.compiler.ir.products import MatrixProduct
 from jali.compiler.ir.traced_ops import Multiply
 from jali.compiler.layout.terms import Term
 
-__all__ = ["LOWERED", "LoweredProducts", "Transform", "conjugated", "terms_of"]
+__all__ = [
+    "LOWERED",
+    "LoweredProducts",
+    "Transform",
+    "conjugated",
+    "equal_work",
+    "first_copies",
+    "terms_of",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +57,7 @@ class LoweredProducts(MatrixProduct):
 
 
 #: The operations of lowered graphs. Each has a cost in planning.node_costs.COSTS and a rule for the
-#: noise of its inputs in noise.array_noise.GAINS; runtime.interpreter computes it.
+#: noise of its inputs in noise.array_noise.GAINS, and is computed by runtime.interpreter.EVALUATIONS.
 LOWERED: tuple[type[Operation], ...] = (
     Input,
     Transform,
@@ -71,3 +79,31 @@ def conjugated(graph: Graph) -> int:
     not."""
     nodes = (node for node in graph if any(term.turns for term in terms_of(node)))
     return max((node.level for node in nodes), default=-1)
+
+
+def equal_work(node: Node, which: Sequence[int]) -> list[list[int]]:
+    """The ciphertexts of the result of a transform, grouped by the work that they take but for the
+    bias."""
+    found: dict[tuple[object, ...], list[int]] = {}
+    for to in which:
+        work: list[object] = []
+        for term in Transform.of(node).terms:
+            taken_ = len(term.taken(to)) if term.factor is not None else 0
+            matrices = tuple(term.digests[to, from_] for from_ in term.columns(to))
+            work += [taken_, matrices, term.bounds.get(to), term.turn(to)]
+        found.setdefault(tuple(work), []).append(to)
+    return list(found.values())
+
+
+def first_copies(node: Node, which: Sequence[int]) -> dict[int, int]:
+    """For each of these ciphertexts of a transform, the first one that is the same: copies of an array,
+    which something multiplies."""
+    transform = Transform.of(node)
+    first: dict[tuple[object, ...], int] = {}
+    found = {}
+    for to in which:
+        made: list[object] = [to] if transform.bias[to].any() else []
+        for term in transform.terms:
+            made.append((term.taken(to), term.turn(to)) if term.factor is not None else (to,))
+        found[to] = first.setdefault(tuple(made), to)
+    return found

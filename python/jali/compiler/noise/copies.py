@@ -22,10 +22,9 @@ import numpy as np
 from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
 from jali.compiler.ir.loop_graph import factor_of
-from jali.compiler.ir.operation import Input
+from jali.compiler.ir.operation import Elementwise, Input
 from jali.compiler.ir.products import MatrixProduct
 from jali.compiler.ir.sparse import SparseMap
-from jali.compiler.ir.traced_ops import is_elementwise
 from jali.compiler.layout.lowered_ops import terms_of
 from jali.compiler.noise.bootstrap_noise import RestoredNoise
 
@@ -76,7 +75,7 @@ class Copies:
             for name, single in zip(node.inputs, node.operation.maps, strict=True):
                 if not self._is_slot_by_slot(node, name, single):
                     common = common + single(self._apart[name]).reshape(common.shape)
-        elif not (is_elementwise(node.operation) or isinstance(node.operation, Input)):
+        elif not (isinstance(node.operation, Elementwise | Input)):
             common = one
         own = self._added.get(node.name, AddedToCopies())
         new = self._drawn(own.common, common)

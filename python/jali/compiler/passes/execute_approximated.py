@@ -14,8 +14,7 @@ import numpy as np
 from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
 from jali.compiler.ir.loop_graph import has_loops
-from jali.compiler.ir.operation import Input
-from jali.compiler.ir.traced_ops import is_elementwise
+from jali.compiler.ir.operation import Elementwise, Input
 from jali.compiler.passes.unroll import unrolled
 
 __all__ = ["computed", "expected", "scaled", "unscaled"]
@@ -71,7 +70,7 @@ def computed(
                 values = scaled(node, model.value(node.name).reshape(-1, *node.shape))
             else:
                 sources = [inside[name] for name in node.inputs]
-                if is_elementwise(node.operation):
+                if isinstance(node.operation, Elementwise):
                     sources = [x.reshape(-1, *node.shape) for x in sources]
                 values = node.operation.compute(sources)
             inside[node.name] = override(node, values)

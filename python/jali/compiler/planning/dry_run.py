@@ -30,14 +30,20 @@ from jali.compiler.ir.graph import Array, Graph, Node, peak
 from jali.compiler.ir.operation import Input
 from jali.compiler.ir.products import MatrixProduct
 from jali.compiler.ir.traced_ops import Multiply
-from jali.compiler.layout.lowered_ops import LoweredProducts, Transform, conjugated, terms_of
+from jali.compiler.layout.lowered_ops import (
+    LoweredProducts,
+    Transform,
+    conjugated,
+    equal_work,
+    terms_of,
+)
 from jali.compiler.noise.array_noise import Noises
 from jali.compiler.noise.bootstrap_noise import RestoredNoise, frequent_error
 from jali.compiler.noise.element_noise import Added, Samples, by_rows
 from jali.compiler.noise.product_noise import factor_noise
 from jali.compiler.passes.levels import levels_of, taken
 from jali.compiler.runtime.ciphertext_ops import Encrypted
-from jali.compiler.runtime.interpreter import Interpreter, equal_work
+from jali.compiler.runtime.interpreter import Interpreter
 from jali.errors import RangeExceeded
 from jali.program.demand import Demand
 

@@ -34,10 +34,19 @@ from jali.compiler.program.ports import client_layout
 from jali.errors import InternalError, InvalidArgument
 from jali.program.manifest import Manifest
 
-__all__ = ["GRAPHS", "verify_costs", "verify_graph", "verify_levels", "verify_manifest"]
+__all__ = [
+    "FOLDED",
+    "GRAPHS",
+    "SCALED",
+    "verify_costs",
+    "verify_graph",
+    "verify_levels",
+    "verify_manifest",
+]
 
-_SCALED = (Input, Affine, Multiply, Products, Approximated, Loop)
-_FOLDED = (*_SCALED, Function, PowerSeries)
+#: The operations of approximated graphs, and of folded ones.
+SCALED = (Input, Affine, Multiply, Products, Approximated, Loop)
+FOLDED = (*SCALED, Function, PowerSeries)
 _BELOW_LEVELS = tuple(one for one in LOWERED if one is not Bootstrap)
 _BEYOND = 1 + 2.0**-9  # in its scale, a number is at most 1 and what approximations add
 
@@ -79,7 +88,7 @@ def _traced(graph: Graph) -> Problems:
 
 
 def _folded(graph: Graph) -> Problems:
-    yield from _known(graph, _FOLDED)
+    yield from _known(graph, FOLDED)
     for node in graph:
         if isinstance(node.operation, Affine):
             for name, single in zip(node.inputs, node.operation.maps, strict=True):
@@ -121,7 +130,7 @@ def _scales(graph: Graph) -> Problems:
 
 
 def _approximated(graph: Graph) -> Problems:
-    yield from _known(graph, _SCALED)
+    yield from _known(graph, SCALED)
     yield from _folded(graph)
     yield from _scales(graph)
 
@@ -145,7 +154,7 @@ def _laid(graph: Graph) -> Problems:
 
 
 def _layout(graph: Graph) -> Problems:
-    yield from _known(graph, tuple(one for one in _SCALED if one is not Loop))
+    yield from _known(graph, tuple(one for one in SCALED if one is not Loop))
     yield from _scales(graph)
     yield from _laid(graph)
 

@@ -16,10 +16,16 @@ from jali.compiler.ciphertexts import settled, with_precision
 from jali.compiler.cost.costs import Costs
 from jali.compiler.ir.folded_ops import Approximated, Bootstrap
 from jali.compiler.ir.graph import Graph, Node, peak
-from jali.compiler.ir.operation import Input
+from jali.compiler.ir.operation import Input, Operation
 from jali.compiler.ir.traced_ops import Multiply
 from jali.compiler.layout.choose_layouts import check_seen
-from jali.compiler.layout.lowered_ops import LoweredProducts, Transform, terms_of
+from jali.compiler.layout.lowered_ops import (
+    LoweredProducts,
+    Transform,
+    equal_work,
+    first_copies,
+    terms_of,
+)
 from jali.compiler.layout.terms import Term
 from jali.compiler.passes.levels import taken
 from jali.compiler.runtime.ciphertext_ops import (
@@ -37,7 +43,7 @@ from jali.compiler.runtime.matrices import FlatMatrices, Matrices, Numbers
 from jali.compiler.runtime.storage import Kind
 from jali.errors import InternalError
 
-__all__ = ["Interpreter", "equal_work"]
+__all__ = ["EVALUATIONS", "Interpreter"]
 
 #: Ciphertexts of one array that are computed at once: on a GPU, where launches bind small ones, and
 #: on a CPU, where the copies cost more than that gains (a rotation of 8 at N = 2^13 takes 1.5 times
@@ -196,30 +202,52 @@ class Interpreter:
             pairs = zip(*sources, strict=True)
             return tuple(at_level(server, a, start) * at_level(server, b, start) for a, b in pairs)
         which = list(range(node.layout.ciphertexts)) if only is None else list(only)
-        if isinstance(node.operation, Bootstrap):
-            return self.known(node, bootstrapped(server, node, sources[0]))
-        if (copies := self._turned_copies(server, node, sources, which)) is not None:
+        return EVALUATIONS[type(node.operation)](self, server, node, sources, which)
+
+    def _given(
+        self, server: Evaluator, node: Node, sources: Sequence[Encrypted], which: Sequence[int]
+    ) -> Encrypted:
+        raise InternalError(f"{node.name} is an input, which the client encrypts")
+
+    def _bootstrap(
+        self, server: Evaluator, node: Node, sources: Sequence[Encrypted], which: Sequence[int]
+    ) -> Encrypted:
+        return self.known(node, bootstrapped(server, node, sources[0]))
+
+    def _transform(
+        self, server: Evaluator, node: Node, sources: Sequence[Encrypted], which: Sequence[int]
+    ) -> Encrypted:
+        if (copies := self._rotated_copies(server, node, sources, which)) is not None:
             return self.known(node, copies)
         same = first_copies(node, which)
-        others = [c for c in which if same[c] == c]
-        groups = equal_work(node, others) if isinstance(node.operation, Transform) else [others]
         found: dict[int, EncryptedArray] = {}
-        most = self._most(server)
-        for group in groups:
-            for first in range(0, len(group), most):
-                part = group[first : first + most]
-                whole = self._whole(server, node, sources, part)
-                found |= zip(part, self._parts(server, node, whole, part), strict=True)
+        for group in equal_work(node, [c for c in which if same[c] == c]):
+            computed = self._in_stacks(server, node, sources, group, Interpreter._sum)
+            found |= zip(group, computed, strict=True)
         return tuple(found[same[c]] for c in which)
 
-    def _turned_copies(
+    def _in_stacks(
+        self,
+        server: Evaluator,
+        node: Node,
+        sources: Sequence[Encrypted],
+        which: Sequence[int],
+        compute: _Stacked,
+    ) -> Encrypted:
+        """Ciphertexts of a node's result which take the same work, as many at once as the device
+        can make use of."""
+        found, most = list[EncryptedArray](), self._most(server)
+        for first in range(0, len(which), most):
+            part = which[first : first + most]
+            found += self._parts(server, node, compute(self, server, node, sources, part), part)
+        return tuple(found)
+
+    def _rotated_copies(
         self, server: Evaluator, node: Node, sources: Sequence[Encrypted], which: Sequence[int]
     ) -> list[EncryptedArray] | None:
-        """All ciphertexts of a node that are the rotations of one: twice as many with every step.
-        None for other nodes."""
-        transform = node.operation
-        if not isinstance(transform, Transform):
-            return None
+        """All ciphertexts of a transform that are the rotations of one: twice as many with every
+        step. None for other transforms."""
+        transform = Transform.of(node)
         if len(transform.terms) > 1 or transform.bias.any():
             return None
         (term,), ((first, *_), *_) = transform.terms, sources
@@ -260,28 +288,28 @@ class Interpreter:
             step *= 2
         return left[0]
 
-    def _whole(
+    def _product(
         self, server: Evaluator, node: Node, sources: Sequence[Encrypted], part: Sequence[int]
     ) -> EncryptedArray:
-        """Some ciphertexts of a node's result, which take the same work, as the vectors of one;
-        without the bias."""
-        match node.operation:
-            case Transform():
-                return self._sum(server, node, sources, part)
-            case LoweredProducts():
-                return stacked(server, [self._products(server, node, sources, c) for c in part])
-        start = node.level + taken(node)
-        level = {
-            name: at_level(server, stacked(server, [source[c] for c in part]), start)
-            for name, source in zip(node.inputs, sources, strict=True)
-        }
-        first, last = level[node.inputs[0]], level[node.inputs[-1]]
-        match node.operation:
-            case Multiply():
-                return first * last
-            case Approximated(by=by):
-                return approximated(server, by, first)
-        raise InternalError(f"{node.name} is {node.op}, which is not computed on ciphertexts")
+        first = self._stack(server, node, sources[0], part)
+        if node.inputs[0] == node.inputs[1]:  # a square
+            return first * first
+        return first * self._stack(server, node, sources[1], part)
+
+    def _function(
+        self, server: Evaluator, node: Node, sources: Sequence[Encrypted], part: Sequence[int]
+    ) -> EncryptedArray:
+        by = Approximated.of(node).by
+        return approximated(server, by, self._stack(server, node, sources[0], part))
+
+    @staticmethod
+    def _stack(
+        server: Evaluator, node: Node, source: Encrypted, part: Sequence[int]
+    ) -> EncryptedArray:
+        """Some ciphertexts of a node's input as one, at the level at which the node takes it."""
+        return at_level(
+            server, stacked(server, [source[c] for c in part]), node.level + taken(node)
+        )
 
     def _parts(
         self, server: Evaluator, node: Node, whole: EncryptedArray, part: Sequence[int]
@@ -346,7 +374,12 @@ class Interpreter:
         total = at_level(server, total, encoded.level)
         return EncryptedArray(server, server.explicit.add_plain(settled(total), encoded))
 
-    def _products(
+    def _sums_of_products(
+        self, server: Evaluator, node: Node, sources: Sequence[Encrypted], part: Sequence[int]
+    ) -> EncryptedArray:
+        return stacked(server, [self._sum_of_products(server, node, sources, c) for c in part])
+
+    def _sum_of_products(
         self, server: Evaluator, node: Node, sources: Sequence[Encrypted], to: int
     ) -> EncryptedArray:
         """Ciphertext `to` of a sum of products of copies. It is relinearised and rescaled once. A
@@ -485,6 +518,33 @@ class Interpreter:
         return x
 
 
+#: Computes some ciphertexts of a node's result.
+_Evaluation = Callable[
+    [Interpreter, Evaluator, Node, Sequence[Encrypted], Sequence[int]], Encrypted
+]
+#: The same as the vectors of one ciphertext, without the bias; they take the same work.
+_Stacked = Callable[
+    [Interpreter, Evaluator, Node, Sequence[Encrypted], Sequence[int]], EncryptedArray
+]
+
+
+def _in_stacks(compute: _Stacked) -> _Evaluation:
+    return lambda self, server, node, sources, which: self._in_stacks(
+        server, node, sources, which, compute
+    )
+
+
+#: How each operation of a lowered graph is evaluated.
+EVALUATIONS: Mapping[type[Operation], _Evaluation] = {
+    Input: Interpreter._given,
+    Transform: Interpreter._transform,
+    LoweredProducts: _in_stacks(Interpreter._sums_of_products),
+    Multiply: _in_stacks(Interpreter._product),
+    Approximated: _in_stacks(Interpreter._function),
+    Bootstrap: Interpreter._bootstrap,
+}
+
+
 @dataclass(frozen=True, eq=False)
 class _Overlay:
     """An overlay of ciphertexts, with what it depends on."""
@@ -516,33 +576,3 @@ def _only_added(graph: Graph) -> set[str]:
             if added and graph[name].level == level and name not in graph.outputs:
                 found.add(name)
     return {name for name in found if len(graph.users(name)) == 1}
-
-
-def equal_work(node: Node, which: Sequence[int]) -> list[list[int]]:
-    """The ciphertexts of the result of a transform, grouped by the work that they take but for the
-    bias."""
-    found: dict[tuple[object, ...], list[int]] = {}
-    for to in which:
-        work: list[object] = []
-        for term in Transform.of(node).terms:
-            taken_ = len(term.taken(to)) if term.factor is not None else 0
-            matrices = tuple(term.digests[to, from_] for from_ in term.columns(to))
-            work += [taken_, matrices, term.bounds.get(to), term.turn(to)]
-        found.setdefault(tuple(work), []).append(to)
-    return list(found.values())
-
-
-def first_copies(node: Node, which: Sequence[int]) -> dict[int, int]:
-    """For each of these ciphertexts of a node, the first one that is the same: copies of an array,
-    which something multiplies."""
-    transform = node.operation
-    if not isinstance(transform, Transform):
-        return {c: c for c in which}
-    first: dict[tuple[object, ...], int] = {}
-    found = {}
-    for to in which:
-        made: list[object] = [to] if transform.bias[to].any() else []
-        for term in transform.terms:
-            made.append((term.taken(to), term.turn(to)) if term.factor is not None else (to,))
-        found[to] = first.setdefault(tuple(made), to)
-    return found
