@@ -10,9 +10,9 @@ from jali import nn
 
 # tools/train/digits_network.py trained a small network in PyTorch, with convolutions, batch
 # normalisation, SiLU and a linear layer, on the first 1,200 images, and recorded it:
-# nn.recorded.save(nn.trace(module, example), path). With PyTorch installed, the module itself can
+# nn.graph_file.save(nn.trace(module, example), path). With PyTorch installed, the module itself can
 # stand in the place of the recorded graph below.
-network = nn.recorded.load(Path(__file__).parent / "weights" / "digits_network.jali")
+network = nn.graph_file.load(Path(__file__).parent / "weights" / "digits_network.jali")
 images, labels = load_digits(return_X_y=True)
 images = images.reshape(-1, 1, 8, 8) / 16
 

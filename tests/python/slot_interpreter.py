@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from graph_nodes import scaled
 
-from jali.compiler.cost.layout_weights import Weights
+from jali.compiler.cost.layout_costs import LayoutCosts
 from jali.compiler.ir.execute import execute
 from jali.compiler.ir.graph import Graph, Node
 from jali.compiler.ir.layouts import packed
@@ -22,7 +22,7 @@ from jali.nn.scalar import FUNCTIONS
 __all__ = ["WEIGHTS", "check", "convolution", "slots_of"]
 
 #: Round numbers, by which tests choose layouts whose diagonals they count: those of no device.
-WEIGHTS = Weights(
+WEIGHTS = LayoutCosts(
     rotation=16, behind=16, switch=16, diagonal=1, mask=1, product=24, added=6, sent=16, level=16
 )
 
@@ -78,8 +78,8 @@ def slots_of(graph: Graph, inputs: list[np.ndarray]) -> dict[str, np.ndarray]:
                 x = x + unit * np.roll(x, -step * lanes, axis=1)
             for to in range(len(y)):
                 if term.factor is not None:
-                    taken = [0] if term.joined else term.taken(to)
-                    turn = term.turned[to] * lanes if term.turned else 0
+                    taken = [0] if term.joined else term.sources_of(to)
+                    turn = term.copy_rotations[to] * lanes if term.copy_rotations else 0
                     z[to] = term.factor * np.roll(sum(x[k] for k in taken), -turn)
                 for from_, vectors in term.vectors(to, lanes) if term.factor is None else ():
                     assert sorted(vectors) == [d * lanes for d in term.diagonals[to, from_]]

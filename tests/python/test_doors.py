@@ -27,7 +27,7 @@ PUBLIC = (
     ckks.functions,
     tfhe,
     nn,
-    nn.recorded,
+    nn.graph_file,
     nn.scalar,
     device,
     authenticated,

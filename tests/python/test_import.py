@@ -64,7 +64,7 @@ def test_recorded_graphs_are_compiled_and_served() -> None:
         from jali import nn
         w = np.arange(12.0).reshape(3, 4) / 12
         graph = nn.trace(lambda x: w @ np.tanh(x), np.zeros(4))
-        graph = nn.recorded.from_bytes(nn.recorded.to_bytes(graph))
+        graph = nn.graph_file.from_bytes(nn.graph_file.to_bytes(graph))
         x = np.random.default_rng().uniform(-1, 1, (40, 4))
         program = nn.Program.from_bytes(jali.compile(graph, x[:1], calibration=x).to_bytes())
         program.verify(), program.explain("levels"), program.simulate(x)

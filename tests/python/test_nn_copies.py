@@ -12,7 +12,7 @@ from jali.compiler.ir.graph import Array, Graph, Node
 from jali.compiler.ir.layouts import Layout
 from jali.compiler.ir.sparse import SparseMap
 from jali.compiler.layout.terms import Term
-from jali.compiler.noise.bootstrap_noise import RestoredNoise
+from jali.compiler.noise.bootstrap_noise import BootstrapNoise
 from jali.compiler.noise.copies import AddedToCopies, Copies, sums_slots
 
 SIZE, COPIES, EXAMPLES = 16, 4, 4000
@@ -93,10 +93,10 @@ def drawn(graph: Graph, added: Mapping[str, AddedToCopies], rng: np.random.Gener
 
 @pytest.mark.parametrize(
     "restored",
-    [RestoredNoise(), RestoredNoise(alone=0.02), RestoredNoise(0.02, 0.005, 0.003, 0.004)],
+    [BootstrapNoise(), BootstrapNoise(alone=0.02), BootstrapNoise(0.02, 0.005, 0.003, 0.004)],
 )
 def test_momentum_adds_up_what_all_copies_have_in_common(
-    rng: np.random.Generator, restored: RestoredNoise
+    rng: np.random.Generator, restored: BootstrapNoise
 ) -> None:
     """Without a distinction between both kinds of noise, the estimate would be twice as large."""
     direction = rng.normal(size=SIZE) / np.sqrt(SIZE)

@@ -152,7 +152,7 @@ def test_fewer_slots_cost_what_was_measured() -> None:
     table |= {"sparse": [(4, 2000), (64, 3000)]}
     costs = of_table(params, table, [2, 4, 16, 64, 256])
     assert costs.sparse == ((2, 400), (4, 400), (16, 500), (64, 600), (256, 600))
-    assert costs.restored(1, 16) == tuple(c if c >= NEVER else c // 2 for c in costs.real)
+    assert costs.bootstrap(1, 16) == tuple(c if c >= NEVER else c // 2 for c in costs.real)
     assert Costs.of_document(json.loads(json.dumps(costs.document))) == costs
     del table["sparse"]
     assert of_table(params, table, [16]).sparse == ((16, 1000),)

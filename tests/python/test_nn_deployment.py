@@ -175,8 +175,8 @@ def test_a_checkpoint_ends_a_run_of_its_thread_alone(world: World) -> None:
 
 def test_traced_deployments_record_no_runs(world: World) -> None:
     traced = world.program.deploy("cpu", threads=1, trace=True)
-    with pytest.raises(jali.InvalidArgument, match="leave out record=True"):
-        traced.server(world.keys[0], record=True)
+    with pytest.raises(jali.InvalidArgument, match="leave out capture=True"):
+        traced.server(world.keys[0], capture=True)
     server = traced.server(world.keys[0])
     server(world.clients[0].encrypt(world.x[:1]))
     assert server.evaluator.trace().json_lines()

@@ -22,7 +22,7 @@ from jali import nn
 from jali._jali import program as _program
 from jali.compiler.ir.layouts import Layout
 from jali.compiler.program import container
-from jali.nn import recorded
+from jali.nn import graph_file
 from jali.program.demand import Demand
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
@@ -236,7 +236,7 @@ def refused_quickly(data: bytes) -> None:
     start = time.process_time()
     try:
         with pytest.raises(jali.CorruptData):
-            recorded.from_bytes(data)
+            graph_file.from_bytes(data)
         took = time.process_time() - start
         _, peak = tracemalloc.get_traced_memory()
     finally:
@@ -266,7 +266,7 @@ def test_shapes_of_a_small_graph_take_no_memory() -> None:
     data = small_graph(lambda _: None)
     tracemalloc.start()
     try:
-        graph = recorded.from_bytes(data)
+        graph = graph_file.from_bytes(data)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -280,7 +280,7 @@ def test_shapes_of_a_small_graph_take_no_memory() -> None:
         lambda c: c["nodes"][6]["attrs"].update(shape=[2, 1 << 13, 1 << 13]),
     ):
         with pytest.raises(jali.CorruptData):
-            recorded.from_bytes(small_graph(change))
+            graph_file.from_bytes(small_graph(change))
 
 
 @pytest.mark.parametrize("count", [2_000_000_000, 1 << 20, 40_000])
@@ -313,7 +313,7 @@ def test_loops_in_each_other_are_counted_together() -> None:
         loop = {"name": "s", "op": "loop", "inputs": ["h"], "attrs": attrs}
         body = {"nodes": [body["nodes"][0], loop], "outputs": ["s"]}
     with pytest.raises(jali.LimitExceeded, match="in all iterations of its loops"):
-        recorded.from_bytes(container.written("graph", body, []))
+        graph_file.from_bytes(container.written("graph", body, []))
 
 
 def test_addresses_of_layouts_are_checked_without_listing_them(rng: np.random.Generator) -> None:

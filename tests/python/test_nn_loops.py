@@ -31,7 +31,7 @@ from jali.compiler.passes.execute_approximated import expected
 from jali.compiler.passes.fold import fold
 from jali.compiler.passes.unroll import unrolled
 from jali.compiler.pipeline import lowered
-from jali.nn import recorded, scalar, trace
+from jali.nn import graph_file, scalar, trace
 
 
 def example_of(f: Any, shapes: list[tuple[int, ...]], rng: np.random.Generator, n: int = 6) -> Any:
@@ -53,7 +53,7 @@ def check_stages(f: Any, shapes: list[tuple[int, ...]], rng: np.random.Generator
     x, want = example_of(f, shapes, rng)
     graph = verify(trace(f, tuple(v[0] for v in x)))
     assert any(node.op == "loop" for node in graph)
-    for same in (graph, recorded.from_bytes(recorded.to_bytes(graph)), fold(graph)):
+    for same in (graph, graph_file.from_bytes(graph_file.to_bytes(graph)), fold(graph)):
         assert np.allclose(execute(same, *x)[0].reshape(want.shape), want, atol=1e-9)
     made_of = approximated(calibrate(fold(graph), x), 1e-3)
     flat = unrolled(made_of)

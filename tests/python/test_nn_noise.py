@@ -13,7 +13,7 @@ from jali.compiler.ir.layouts import Layout, fitted
 from jali.compiler.ir.sparse import SparseMap
 from jali.compiler.layout.terms import Term, gain_of
 from jali.compiler.noise.array_noise import Noises
-from jali.compiler.noise.bootstrap_noise import RestoredNoise
+from jali.compiler.noise.bootstrap_noise import BootstrapNoise
 from jali.compiler.noise.copies import AddedToCopies
 
 SIZE = 64
@@ -121,7 +121,7 @@ def test_what_nodes_add_is_counted_where_the_laid_out_graph_has_them() -> None:
     assert {name: own.random for name, own in added.items()} == pytest.approx(
         {"x": np.hypot(0.1, 0.2), "y": np.hypot(0.4, 2 * 0.3)}
     )
-    assert added["x"] == AddedToCopies(0.0, 0.1, RestoredNoise(0.2))
+    assert added["x"] == AddedToCopies(0.0, 0.1, BootstrapNoise(0.2))
     assert added["y"] == AddedToCopies(pytest.approx(2 * 0.3), 0.4)
 
 

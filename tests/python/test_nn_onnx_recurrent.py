@@ -20,7 +20,7 @@ from jali.compiler.passes.approximate import approximated
 from jali.compiler.passes.calibrate import calibrate
 from jali.compiler.passes.fold import fold
 from jali.compiler.pipeline import lowered
-from jali.nn import Graph, recorded, trace
+from jali.nn import Graph, graph_file, trace
 
 pytest.importorskip("onnx")
 
@@ -93,7 +93,7 @@ def defined(
 
 def agrees(graph: Graph, x: np.ndarray, wanted: list[np.ndarray]) -> Graph:
     """Traced, recorded and folded, the graph gives these numbers."""
-    for same in (graph, recorded.from_bytes(recorded.to_bytes(graph)), fold(graph)):
+    for same in (graph, graph_file.from_bytes(graph_file.to_bytes(graph)), fold(graph)):
         for got, want in zip(execute(same, x), wanted, strict=True):
             assert np.allclose(got.reshape(want.shape), want, rtol=0, atol=1e-9)
     return graph

@@ -277,7 +277,7 @@ def test_matrices_of_one_array_share_its_overlay(
     for shares in (True, False):
         if not shares:
             monkeypatch.setattr(interpreter._Overlay, "serves", lambda *_: False)
-        server = program.server(keys, threads=1, device="cpu", record=False)
+        server = program.server(keys, threads=1, device="cpu", capture=False)
         replies.append(server(request))
         rotations.append(server.evaluator.counters()["rotations"])
     assert replies[0].to_bytes() == replies[1].to_bytes()

@@ -30,7 +30,7 @@ from jali.compiler.passes.calibrate import calibrate
 from jali.compiler.passes.fold import fold
 from jali.compiler.pipeline import lowered
 from jali.compiler.planning.parameters import Ring
-from jali.nn import encoders, recorded, trace
+from jali.nn import encoders, graph_file, trace
 
 
 def check_stages(f: Any, shapes: list[tuple[int, ...]], rng: np.random.Generator) -> Graph:
@@ -41,7 +41,7 @@ def check_stages(f: Any, shapes: list[tuple[int, ...]], rng: np.random.Generator
     graph = verify(trace(f, tuple(v[0] for v in x)))
     assert any(node.op == "matmul" for node in graph)
     folded = fold(graph)
-    for same in (graph, recorded.from_bytes(recorded.to_bytes(graph)), folded):
+    for same in (graph, graph_file.from_bytes(graph_file.to_bytes(graph)), folded):
         assert np.allclose(execute(same, *x)[0].reshape(want.shape), want, atol=1e-9)
     made = approximated(calibrate(folded, x), 1e-3)
     assert np.allclose(result(made, x).reshape(want.shape), want, atol=1e-9)
@@ -141,7 +141,7 @@ def test_windows_share_the_work() -> None:
     assert node.attrs["sums"] == (16, 32) and len(node.attrs["terms"]) == 2  # one of each side
 
 
-def weights_of(width: int, hidden: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def layout_costs_of(width: int, hidden: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
     found = {}
     for name, (m, n) in {
         **dict.fromkeys(("query", "key", "value", "mixed"), (width, width)),
@@ -159,7 +159,7 @@ def weights_of(width: int, hidden: int, rng: np.random.Generator) -> dict[str, n
 def test_an_encoder_layer_is_its_definition(rng: np.random.Generator) -> None:
     """Token by token and head by head, with the exact functions."""
     width, tokens, heads = 6, 5, 2
-    w, x = weights_of(width, 10, rng), rng.normal(size=(width, tokens))
+    w, x = layout_costs_of(width, 10, rng), rng.normal(size=(width, tokens))
     size = width // heads
     q, k, v = (w[n] @ x + w[f"{n}_bias"][:, None] for n in ("query", "key", "value"))
     mixed = np.zeros((width, tokens))
@@ -197,7 +197,7 @@ def test_attention_encrypted(rng: np.random.Generator) -> None:
 def test_an_encoder_encrypted(rng: np.random.Generator) -> None:
     """A layer with bootstraps, on a small ring that is not secure; and the program that its bytes
     make."""
-    w, head = weights_of(8, 16, rng), rng.normal(size=(1, 8))
+    w, head = layout_costs_of(8, 16, rng), rng.normal(size=(1, 8))
     ones, zeros = np.ones(8), np.zeros(8)
     x = np.stack([encoders.layer_norm(v, ones, zeros) for v in rng.normal(size=(200, 8, 8))])
 

@@ -130,8 +130,8 @@ def test_equal_work_of_ciphertexts_is_done_at_once(
     assert own.encoded_bytes[widest.name] < 2 * each * encoded < each * term.count
     client = program.client(threads=1)
     keys = client.evaluation_keys()
-    for record in (False, True):
-        server = program.server(keys, threads=1, device="cpu", record=record)
+    for capture in (False, True):
+        server = program.server(keys, threads=1, device="cpu", capture=capture)
         for n in (1, 100):
             examples = np.resize(x, (n, 50, 8))
             got = client.decrypt(server(client.encrypt(examples)))
@@ -395,7 +395,7 @@ def test_recorded_runs_are_the_same(rng: np.random.Generator) -> None:
     f = lambda x: (np.square(a @ x), x + 1)  # noqa: E731
     program = jali.compile(f, x[0], calibration=x, batch=4, precision_bits=12)
     client = program.client(threads=1)
-    server = program.server(client.evaluation_keys(), threads=1, record=True)
+    server = program.server(client.evaluation_keys(), threads=1, capture=True)
     for count in (1, 7, 1, 12, 18, 21, 30, 7):  # more sizes than are kept
         first, second = client.decrypt(server(client.encrypt(x[:count])))
         assert np.abs(first - np.square(x[:count] @ a.T)).max() < 2.0**-12 * 40

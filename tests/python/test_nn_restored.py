@@ -17,7 +17,7 @@ import jali
 from jali import ckks, nn
 from jali._core.console import seconds_text
 from jali.compiler.cost.costs import Costs, counted
-from jali.compiler.cost.layout_weights import weights_of
+from jali.compiler.cost.layout_costs import layout_costs_of
 from jali.compiler.driver import compiled
 from jali.compiler.ir.graph import Graph, Node
 from jali.compiler.ir.layouts import packed
@@ -137,9 +137,9 @@ def test_a_server_that_records_its_runs_is_timed_by_a_recorded_one(
 ) -> None:
     """The time of a whole run is shared among the layers as their own times are."""
     program, _ = deep
-    monkeypatch.setattr(report, "records", lambda interpreter, evaluator: True)
+    monkeypatch.setattr(report, "can_capture", lambda interpreter, evaluator: True)
     assert program.summary("cpu", threads=1).seconds > 0  # a whole run, with zeros for keys
-    monkeypatch.setattr(report, "_recorded_seconds", lambda dry_run, manifest: (42.0, 5.0))
+    monkeypatch.setattr(report, "_captured_seconds", lambda dry_run, manifest: (42.0, 5.0))
     summary = program.summary("cpu", threads=1)
     assert summary.seconds == pytest.approx(42.0)
     assert summary.first_seconds > 47.0  # it is recorded then
@@ -253,7 +253,7 @@ def test_an_average_is_over_all_examples_if_there_are_few_outputs(
 def test_captured_and_eager_runs_agree(deep: tuple[nn.Program, np.ndarray]) -> None:
     program, x = deep
     client = program.client(threads=1)
-    server = program.server(client.evaluation_keys(), threads=1, device="cpu", record=True)
+    server = program.server(client.evaluation_keys(), threads=1, device="cpu", capture=True)
     for examples in (x[:2], x[2:4]):
         got = client.decrypt(server(client.encrypt(examples)))
         assert np.abs(got - program.clear(examples)).max() <= 2.0**-6 * largest(program)
@@ -554,7 +554,7 @@ def test_costs_are_whole_numbers_that_files_keep() -> None:
     costs = counted(params)
     assert Costs.of_document(costs.document) == costs
     due = params.bootstrap_level
-    assert costs.restored(2)[-1] < 2 * costs.restored(1)[-1] < costs.restored(3)[-1]
+    assert costs.bootstrap(2)[-1] < 2 * costs.bootstrap(1)[-1] < costs.bootstrap(3)[-1]
     assert costs.real[due] < costs.real[-1] and costs.real[due - 1] > 10**12
     for wrong in ({"unit": "hours"}, {"real": [1]}, {"product": [-1]}, {"plain": [0.5]}):
         with pytest.raises((ValueError, TypeError)):
@@ -562,7 +562,7 @@ def test_costs_are_whole_numbers_that_files_keep() -> None:
     for node in stages["lower"]:
         row = cost_of(costs, node)
         assert len(row) == params.depth + 1 and all(a <= b for a, b in itertools.pairwise(row))
-    weights = weights_of(costs, params)
+    weights = layout_costs_of(costs, params)
     again = lowered(stages["approximate"], params.slots // 2, weights, bootstraps=True)["lower"]
     levels = levels_of(stages["levels"])
     costs = counted(params, [n for n in levels.packings if n])

@@ -8,7 +8,7 @@ import pytest
 
 from jali import ckks
 from jali.ckks import Evaluator
-from jali.compiler.noise.bootstrap_noise import RestoredNoise, frequent_error
+from jali.compiler.noise.bootstrap_noise import BootstrapNoise, frequent_error
 
 SLOTS, LOG_N, RUNS = 32, 12, 4
 
@@ -54,7 +54,7 @@ def test_parts_are_those_of_decrypted_copies(
     x *= 0.99 * size / np.sqrt(np.mean(x**2))
     off, deviation = errors(params, x, size)
     small = errors(params, x * 2.0**-20, 2.0**-20)[1]
-    parts = RestoredNoise.of(deviation, small, frequent_error(params))
+    parts = BootstrapNoise.of(deviation, small, frequent_error(params))
 
     means, copies = off.mean(axis=1), off.shape[1]
     alone = np.square(off - means[:, None]).mean() * copies / (copies - 1)
@@ -76,7 +76,7 @@ def test_the_error_of_large_numbers_is_as_their_cube(rng: np.random.Generator) -
     x *= 0.99 / np.sqrt(np.mean(x**2))
     off, deviation = errors(params, x, 1.0)
     means = off.mean(axis=(0, 1))
-    found = RestoredNoise(cubic=deviation).systematic(x)
+    found = BootstrapNoise(cubic=deviation).systematic(x)
     assert np.corrcoef(means, found)[0, 1] > 0.95
 
 
@@ -84,7 +84,7 @@ def test_the_error_of_large_numbers_is_as_their_cube(rng: np.random.Generator) -
 @pytest.mark.parametrize("small", [0.0, 1e-6, 1e-3])
 @pytest.mark.parametrize("frequent", [0.0, 1e-7, 1e-3, 1.0])
 def test_parts_make_the_whole(deviation: float, small: float, frequent: float) -> None:
-    parts = RestoredNoise.of(deviation, small, frequent)
+    parts = BootstrapNoise.of(deviation, small, frequent)
     squares = [parts.alone**2, parts.common**2, parts.mean**2, parts.cubic**2]
     assert sum(squares) == pytest.approx(deviation**2)
     assert parts.random == pytest.approx(np.hypot(parts.alone, parts.common))
@@ -92,13 +92,13 @@ def test_parts_make_the_whole(deviation: float, small: float, frequent: float) -
 
 def test_the_same_is_added_to_the_same_numbers(rng: np.random.Generator) -> None:
     x = rng.normal(size=(5, 4, 3))
-    parts = RestoredNoise(alone=1.0, common=1.0, mean=0.25, cubic=0.5)
+    parts = BootstrapNoise(alone=1.0, common=1.0, mean=0.25, cubic=0.5)
     off = parts.systematic(x)
     assert np.array_equal(off, parts.systematic(x))
     cubic = np.asarray(off) + 0.25
     assert np.sqrt(np.mean(cubic**2)) == pytest.approx(0.5)
     assert np.allclose(cubic / cubic[0, 0, 0], (x / x[0, 0, 0]) ** 3)
-    assert np.all(RestoredNoise(cubic=0.5).systematic(0 * x) == 0)
+    assert np.all(BootstrapNoise(cubic=0.5).systematic(0 * x) == 0)
     assert np.all(np.isfinite(parts.systematic(np.full(3, 1e200))))
 
 

@@ -22,7 +22,7 @@ from jali.compiler.layout.terms import Term
 from jali.compiler.passes.approximate import approximated
 from jali.compiler.passes.calibrate import calibrate
 from jali.compiler.passes.fold import fold
-from jali.compiler.passes.unroll import shortened
+from jali.compiler.passes.unroll import two_iterations
 from jali.compiler.runtime.ciphertext_ops import times
 from jali.compiler.runtime.interpreter import Interpreter
 from jali.nn import loop, trace
@@ -53,7 +53,7 @@ def test_a_roll_of_an_array_that_fills_its_period_is_a_rotation() -> None:
     layout = fitted((8,), 32)
     for step in range(1, 8):
         term = Term.of(moved(8, step), layout, layout, True, WEIGHTS)
-        assert (term.turned, term.is_free, term.count) == ((step,), True, 0)
+        assert (term.copy_rotations, term.is_free, term.count) == ((step,), True, 0)
     tripled = Term.of(moved(8, 3, 3.0), layout, layout, True, WEIGHTS)
     assert tripled.is_free and tripled.factor == 3
     assert not Term.of(moved(8, 3, 2.5), layout, layout, True, WEIGHTS).is_free
@@ -114,7 +114,7 @@ def test_rolls_and_whole_factors_encrypted(rng: np.random.Generator) -> None:
     x = fixed.uniform(-1, 1, (60, 4, 8))
     program = jali.compile(f, x[0], calibration=x, precision_bits=8, batch=4)
     terms = [t for n in program.stages["lower"] for t in n.attrs.get("terms", ())]
-    assert any(t.turned for t in terms)
+    assert any(t.copy_rotations for t in terms)
     assert any(t.factor is not None and t.factor > 1 and t.is_free for t in terms)
     mixed = [
         n
@@ -172,7 +172,7 @@ def test_copies_of_an_iteration_stand_for_all(rng: np.random.Generator) -> None:
         return state
 
     graph = approximated(calibrate(fold(trace(f, x[0])), [x]), 1e-3)
-    short = shortened(graph)
+    short = two_iterations(graph)
     last = [n for n in short if n.attrs.get("step", ("", -1))[1] == 1]
     assert last and {n.attrs["times"] for n in last} == {28}
     assert {n.origin.times for n in short if n.attrs.get("step", ("", -1))[1] == 0} == {1}

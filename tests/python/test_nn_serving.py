@@ -31,10 +31,10 @@ def served() -> Any:
     return program, program.client(threads=1), (x, y), f
 
 
-@pytest.mark.parametrize("record", [False, True])
-def test_every_request_gets_its_own_results(record: bool, served: Any) -> None:
+@pytest.mark.parametrize("capture", [False, True])
+def test_every_request_gets_its_own_results(capture: bool, served: Any) -> None:
     program, client, examples, f = served
-    server = program.server(client.evaluation_keys(), threads=1, record=record)
+    server = program.server(client.evaluation_keys(), threads=1, capture=capture)
     batcher = server.batcher(max_batch=4)
     sizes = (1, 300, 4, 1, 129)  # 1, 3, 1, 1 and 2 ciphertexts side by side
     many = [np.concatenate([v] * 11) for v in examples]
@@ -70,8 +70,8 @@ def test_a_compiled_program_is_traced_and_simulated(served: Any) -> None:
     assert steps.moved()[Entity.KEY] > 0 and schedule(steps, Interpreter.load("mv_set_bc")).span > 0
     with pytest.raises(jali.InvalidArgument, match="trace=True"):
         program.server(keys, device="cpu", threads=1).evaluator.trace()
-    with pytest.raises(jali.InvalidArgument, match="leave out record"):
-        program.server(keys, device="cpu", threads=1, record=True, trace=True)
+    with pytest.raises(jali.InvalidArgument, match="leave out capture"):
+        program.server(keys, device="cpu", threads=1, capture=True, trace=True)
 
 
 def test_batches_that_do_not_fit_are_halved(

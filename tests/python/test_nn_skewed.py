@@ -156,12 +156,12 @@ def test_turns_need_a_source_that_repeats() -> None:
     assert target is not None
     copies = SparseMap.gather(np.tile(np.arange(8), 32), 8)
     repeats = fitted((8,), 64)
-    assert Term.of(copies, repeats, target, True, WEIGHTS).turned == (0, 2, 4, 6)
+    assert Term.of(copies, repeats, target, True, WEIGHTS).copy_rotations == (0, 2, 4, 6)
     for other in (Layout((8,), 64, 64), Repeated((8,), 64, 64, width=8)):
         term = Term.of(copies, other, target, True, WEIGHTS)
-        assert not term.turned and term.count
+        assert not term.copy_rotations and term.count
     moved = SparseMap.gather(np.tile(np.roll(np.arange(8), 1), 32), 8)
-    assert not Term.of(moved, repeats, target, True, WEIGHTS).turned
+    assert not Term.of(moved, repeats, target, True, WEIGHTS).copy_rotations
 
 
 def training(rows: int, features: int, count: int, rng: np.random.Generator, slots: int) -> Graph:
@@ -184,28 +184,32 @@ def test_a_sum_that_several_multiply_is_computed_once(rng: np.random.Generator) 
     assert all(gain["loop[1].multiply_2 summed"][1] for gain in gains)
 
 
-def test_a_plan_takes_sums_apart_or_not(rng: np.random.Generator) -> None:
+def test_a_plan_inlines_sums_or_not(rng: np.random.Generator) -> None:
     """Whichever is cheaper; a program that is loaded finds out which it was."""
     x = examples_of(16, 8, 20, rng)
     f = lambda x: workloads.logistic_regression(x, 6)  # noqa: E731
     program = program_of(f, x, 5, 8, lanes=1)
     params, graph = program.params, program.stages["approximate"]
     costs = {}
-    for apart in (True, False):
-        made_of = lowered(graph, params.slots, program.weights, bootstraps=True, apart=apart)
+    for inline in (True, False):
+        made_of = lowered(graph, params.slots, program.layout_costs, bootstraps=True, inline=inline)
         packings = program.manifest.demand.packings
         levels, plan = best_levels(made_of["lower"], params, program.costs, packings)
-        costs[apart] = plan.cost
-        again = lowered_as(graph, params, 1, program.weights, levels)
+        costs[inline] = plan.cost
+        again = lowered_as(graph, params, 1, program.layout_costs, levels)
         assert str(again["levels"]) == str(levelled(made_of["lower"], levels))
     assert costs[True] != costs[False]
     mine = {node.name for node in program.stages["lower"]}
     best = lowered(
-        graph, params.slots, program.weights, bootstraps=True, apart=costs[True] < costs[False]
+        graph,
+        params.slots,
+        program.layout_costs,
+        bootstraps=True,
+        inline=costs[True] < costs[False],
     )["lower"]
     assert mine == {node.name for node in best}
     with pytest.raises(jali.InvalidArgument, match="another graph"):
-        lowered_as(graph, params, 1, program.weights, Levels({"x": 3}, {}))
+        lowered_as(graph, params, 1, program.layout_costs, Levels({"x": 3}, {}))
 
 
 def test_what_has_parts_is_no_part(rng: np.random.Generator) -> None:
@@ -216,8 +220,8 @@ def test_what_has_parts_is_no_part(rng: np.random.Generator) -> None:
 
     x = rng.uniform(-1, 1, (20, 9, 4))
     made_of = approximated(calibrate(fold(trace(f, x[0])), [x]), 1e-3)
-    for apart, most in ((False, 2), (True, 3)):
-        graph = lowered(made_of, 64, WEIGHTS, apart=apart)["levels"]
+    for inline, most in ((False, 2), (True, 3)):
+        graph = lowered(made_of, 64, WEIGHTS, inline=inline)["levels"]
         assert max(len(node.inputs) for node in graph) == most
         (output,) = graph.outputs
         inside = packed(graph["x"].attrs["layout"], scaled(graph["x"], x).reshape(20, -1))

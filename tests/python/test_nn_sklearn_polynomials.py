@@ -10,7 +10,7 @@ import pytest
 
 import jali
 from jali.compiler.ir.execute import execute
-from jali.nn import recorded, trace
+from jali.nn import graph_file, trace
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 
@@ -91,7 +91,7 @@ def test_recorded_graphs_of_kernels_and_means_are_read_again(model: Any) -> None
     be saved and not read."""
     x, y = (v[:40] for v in load_diabetes(return_X_y=True))
     graph = trace(model.fit(x, y), x[:1])
-    again = recorded.from_bytes(recorded.to_bytes(graph))
+    again = graph_file.from_bytes(graph_file.to_bytes(graph))
     assert np.array_equal(execute(again, x)[0], execute(graph, x)[0])
 
 

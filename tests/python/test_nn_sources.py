@@ -20,7 +20,7 @@ from jali.compiler.ir.execute import execute
 from jali.compiler.ir.graph import Graph
 from jali.compiler.passes.fold import fold
 from jali.compiler.program import container
-from jali.nn import recorded, trace
+from jali.nn import graph_file, trace
 
 
 def logits(perceptron: Any, x: np.ndarray) -> np.ndarray:
@@ -372,19 +372,19 @@ def every_kind(rng: np.random.Generator) -> list[tuple[Graph, list[np.ndarray]]]
 
 def test_recorded_graphs_are_the_same(rng: np.random.Generator) -> None:
     for graph, inputs in every_kind(rng):
-        data = recorded.to_bytes(graph)
-        again = recorded.from_bytes(data)
+        data = graph_file.to_bytes(graph)
+        again = graph_file.from_bytes(data)
         assert str(again) == str(graph)
-        assert recorded.to_bytes(again) == data
+        assert graph_file.to_bytes(again) == data
         for a, b in zip(execute(graph, *inputs), execute(again, *inputs), strict=True):
             assert np.array_equal(a, b)
     with pytest.raises(jali.InvalidArgument, match="after 'fold'"):
-        recorded.to_bytes(fold(graph))
+        graph_file.to_bytes(fold(graph))
 
 
 def test_recorded_graphs_are_compiled(rng: np.random.Generator) -> None:
     w, x = rng.normal(size=(3, 6)), rng.uniform(-1, 1, (40, 6))
-    graph = recorded.from_bytes(recorded.to_bytes(trace(lambda v: np.square(w @ v), x[0])))
+    graph = graph_file.from_bytes(graph_file.to_bytes(trace(lambda v: np.square(w @ v), x[0])))
     program = jali.compile(graph, x[:1], calibration=x)
     assert_precise(program, encrypted(program, x[:3]), np.square(x[:3] @ w.T))
 
@@ -424,9 +424,9 @@ HOSTILE: list[Any] = [
 
 @pytest.mark.parametrize("k", range(len(HOSTILE)))
 def test_hostile_graphs_are_refused(k: int, rng: np.random.Generator) -> None:
-    data = recorded.to_bytes(residual_network(rng))
+    data = graph_file.to_bytes(residual_network(rng))
     with pytest.raises(jali.CorruptData):
-        recorded.from_bytes(changed(data, HOSTILE[k]))
+        graph_file.from_bytes(changed(data, HOSTILE[k]))
 
 
 def test_what_could_not_be_read_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -439,7 +439,7 @@ def test_what_could_not_be_read_is_not_written(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_damaged_files_are_refused(rng: np.random.Generator) -> None:
-    data = recorded.to_bytes(residual_network(rng))
+    data = graph_file.to_bytes(residual_network(rng))
     for _ in range(200):
         damaged = bytearray(data)
         if rng.random() < 0.3:
@@ -447,9 +447,9 @@ def test_damaged_files_are_refused(rng: np.random.Generator) -> None:
         else:
             damaged[rng.integers(len(data))] ^= 1 << rng.integers(8)
         with pytest.raises(jali.Error):
-            recorded.from_bytes(bytes(damaged))
+            graph_file.from_bytes(bytes(damaged))
     with pytest.raises(jali.LimitExceeded):
-        recorded.from_bytes(data, max_bytes=100)
+        graph_file.from_bytes(data, max_bytes=100)
     with pytest.raises(jali.CorruptData, match="a recorded graph, not a manifest"):
         nn.Manifest.from_bytes(data)
 
@@ -465,12 +465,12 @@ def test_documents_that_are_no_documents() -> None:
         b"\xff",
     ):
         with pytest.raises(jali.CorruptData):
-            recorded.from_bytes(lies.of_document("graph", document))
+            graph_file.from_bytes(lies.of_document("graph", document))
     deep: Any = 1
     for _ in range(40):
         deep = [deep]
     with pytest.raises(jali.CorruptData):
-        recorded.from_bytes(container.written("graph", {"nodes": [{"attrs": deep}]}, []))
+        graph_file.from_bytes(container.written("graph", {"nodes": [{"attrs": deep}]}, []))
 
 
 def test_arrays_that_are_none_are_refused() -> None:
@@ -489,7 +489,7 @@ def test_arrays_that_are_none_are_refused() -> None:
         b"\1\0\0\0" + b"\0" + np.float64(np.inf).tobytes(),
     ):
         with pytest.raises(jali.CorruptData, match="cannot read a recorded graph: "):
-            recorded.from_bytes(lies.of_document("graph", b"[]", arrays))
+            graph_file.from_bytes(lies.of_document("graph", b"[]", arrays))
 
 
 def test_manifests_of_hostile_servers_are_refused(rng: np.random.Generator) -> None:

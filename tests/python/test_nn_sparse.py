@@ -17,7 +17,7 @@ from jali.compiler.ir.sparse import DenseMap, SparseMap
 from jali.compiler.ir.traced_ops import Multiply, made
 from jali.compiler.layout.diagonals import gathered
 from jali.compiler.layout.terms import Term
-from jali.compiler.noise.empty_slots import leaks_of
+from jali.compiler.noise.empty_slots import empty_slot_noise
 
 SHAPE = (300, 250)
 
@@ -166,7 +166,7 @@ def test_noise_leaks_alike(rng: np.random.Generator) -> None:
         ]
         overlays += bool(terms[0].turns)
         noise = rng.uniform(0, 1, (2, 250))
-        found, want = (leaks_of(term)(*noise, 0.5, 300) for term in terms)
+        found, want = (empty_slot_noise(term)(*noise, 0.5, 300) for term in terms)
         assert np.allclose(found, want)
     assert overlays
 

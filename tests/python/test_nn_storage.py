@@ -21,7 +21,7 @@ from jali.compiler.driver import compiled
 from jali.compiler.planning.parameters import Ring
 from jali.compiler.runtime import storage as kinds_of
 from jali.compiler.runtime.interpreter import Interpreter
-from jali.compiler.runtime.storage import KINDS, Item, stored
+from jali.compiler.runtime.storage import KINDS, Item, choose_kinds
 from jali.nn import scalar
 
 
@@ -53,7 +53,7 @@ def test_the_choice_is_near_the_best_of_all_and_fits(matrices: list[Item], memor
     """Of all choices that fit, the best is cheaper by at most one step of one matrix; if everything
     fits resident, nothing is cheaper. If any choice fits that makes nothing, only such choices
     count."""
-    found = stored(matrices, memory)
+    found = choose_kinds(matrices, memory)
     held, cost = total(found, matrices)
     assert held <= memory
     offered = [
@@ -79,26 +79,26 @@ def test_the_choice_is_near_the_best_of_all_and_fits(matrices: list[Item], memor
 def test_what_fits_on_the_device_is_there(matrices: list[Item], memory: int) -> None:
     """If all fits as integers, whatever they cost, so that a run asks the host for nothing."""
     least = sum(min(m.resident, m.integers or m.resident) for m in matrices)
-    assert ("made" in stored(matrices, memory)) == (memory < least)
+    assert ("made" in choose_kinds(matrices, memory)) == (memory < least)
 
 
 def test_matrices_of_few_primes_are_not_made_if_integers_fit() -> None:
     """Two resident ones and one that is made would cost less, by what an encoding takes alone."""
-    assert stored([Item(15, 10, False, 6, 6, 10)] * 3, 30) == ["integers"] * 3
-    assert stored([Item(15, 10, False, 6, 6, 10)] * 3, 29) == ["resident", "integers", "made"]
+    assert choose_kinds([Item(15, 10, False, 6, 6, 10)] * 3, 30) == ["integers"] * 3
+    assert choose_kinds([Item(15, 10, False, 6, 6, 10)] * 3, 29) == ["resident", "integers", "made"]
 
 
 def test_streamed_matrices_take_a_share_of_the_hosts_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     matrix = Item(100, 10, False, 1, 2, 50)
-    assert stored([matrix] * 3, 0, streams=True) == ["streamed"] * 3
-    assert stored([matrix] * 3, 0) == ["made"] * 3
-    found = stored([matrix] * 3, 120, streams=True)
+    assert choose_kinds([matrix] * 3, 0, streams=True) == ["streamed"] * 3
+    assert choose_kinds([matrix] * 3, 0) == ["made"] * 3
+    found = choose_kinds([matrix] * 3, 120, streams=True)
     assert found == ["resident", "integers", "integers"]
     monkeypatch.setattr(kinds_of, "STREAMED_BYTES", 25)
-    assert stored([matrix] * 3, 0, streams=True) == ["streamed", "streamed", "made"]
-    assert stored([replace(matrix, integers=0)], 0, streams=True) == ["made"]
+    assert choose_kinds([matrix] * 3, 0, streams=True) == ["streamed", "streamed", "made"]
+    assert choose_kinds([replace(matrix, integers=0)], 0, streams=True) == ["made"]
 
 
 # --- programs ------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def served() -> tuple[nn.Program, np.ndarray, Any, Any, bytes]:
     client = program.client(threads=1)
     keys, request = client.evaluation_keys(), client.encrypt(x[0])
     interpreter = program._interpreter()
-    assert interpreter.is_resident and set(itertools.chain(*interpreter.stored.values())) == {
+    assert interpreter.is_resident and set(itertools.chain(*interpreter.storage.values())) == {
         "resident"
     }
     assert sum(interpreter.held_bytes.values()) == sum(interpreter.encoded_bytes.values())
@@ -159,7 +159,7 @@ def test_every_memory_gives_the_same_reply_and_is_kept(served: Any) -> None:
         blocks = sum(plan.diagonal_count for plan in plans)
         assert taken - nothing <= told + 4096 * blocks  # the pool rounds blocks up
         assert server(request).to_bytes() == want
-        seen |= {k for kinds in interpreter.stored.values() for k in kinds}
+        seen |= {k for kinds in interpreter.storage.values() for k in kinds}
     assert seen == {"resident", "periodic", "made"}  # the arrays are smaller than the slots
 
 
@@ -170,7 +170,7 @@ def test_streamed_matrices_give_the_same_reply(served: Any) -> None:
     interpreter = Interpreter(
         graph, program.params, 1, 0, program.claims, costs=program.costs, streams=True
     )
-    assert {k for kinds in interpreter.stored.values() for k in kinds} == {"streamed"}
+    assert {k for kinds in interpreter.storage.values() for k in kinds} == {"streamed"}
     assert sum(interpreter.held_bytes.values()) == 0 < interpreter.bytes_of["streamed"]
     assert not interpreter.is_resident
     deployment = nn.Deployment(interpreter, program.manifest, threads=1, device="cpu")
@@ -219,7 +219,7 @@ def test_loaded_programs_store_alike(served: Any, tmp_path: Any) -> None:
         small.save(tmp_path / "small.jali")
         again = nn.Program.load(tmp_path / "small.jali")
         assert again.to_bytes() == small.to_bytes()
-        assert again._interpreter().stored == small._interpreter().stored
+        assert again._interpreter().storage == small._interpreter().storage
         assert again.sizes() == small.sizes() and again.explain("report") == small.explain("report")
 
 
@@ -329,7 +329,7 @@ def test_a_gpu_streams_what_does_not_fit_and_a_cpu_makes_it() -> None:
     again = nn.Program.from_bytes(program.to_bytes())
     assert again.device == "cuda" and again.sizes() == sizes
     interpreter = program._interpreter("cpu")
-    assert {k for kinds in interpreter.stored.values() for k in kinds} == {"made"}
+    assert {k for kinds in interpreter.storage.values() for k in kinds} == {"made"}
     client = program.client(threads=1)
     server = program.server(client.evaluation_keys(), threads=1, device="cpu")
     got = client.decrypt(server(client.encrypt(x[:2])))

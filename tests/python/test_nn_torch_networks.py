@@ -15,7 +15,7 @@ from test_nn_program import assert_precise, encrypted
 import jali
 from jali.compiler.ir.execute import execute
 from jali.compiler.passes.fold import fold
-from jali.nn import recorded, trace
+from jali.nn import graph_file, trace
 
 torch = pytest.importorskip(
     "torch", reason="PyTorch is not installed: `make torch-test` installs it"
@@ -172,8 +172,8 @@ def test_a_convolutional_network_encrypted(tmp_path: Path) -> None:
         want = network(x[:6]).numpy()
     assert np.allclose(program.clear(x[:6].numpy()), want, atol=1e-5)
     assert_precise(program, encrypted(program, x[:6].numpy()), want)
-    recorded.save(trace(network, x[:1]), tmp_path / "network.jali")
-    again = recorded.load(tmp_path / "network.jali")
+    graph_file.save(trace(network, x[:1]), tmp_path / "network.jali")
+    again = graph_file.load(tmp_path / "network.jali")
     assert str(again) == str(program.stages["trace"])
     with torch.no_grad():
         assert np.allclose(execute(again, x[:6].numpy())[0], want, atol=1e-5)

@@ -19,7 +19,7 @@ from jali._jali import program as cpp
 from jali.compiler.ir.layouts import contents, packed
 from jali.compiler.program.ports import client_layout
 from jali.errors import WrongCall
-from jali.nn import recorded
+from jali.nn import graph_file
 from jali.program.port import Port
 from jali.tfhe import trees
 
@@ -235,7 +235,7 @@ def test_files_of_earlier_builds_say_what_to_do() -> None:
     x = np.linspace(-1, 1, 60).reshape(20, 3)
     manifest = jali.compile(lambda v: 2 * v, x[0], calibration=x).manifest
     for begin, read in (
-        (b"JALI-NN\0\1", recorded.from_bytes),
+        (b"JALI-NN\0\1", graph_file.from_bytes),
         (b"JALI-NN\0\1", nn.Program.from_bytes),
         (b"JALI-NN\0\1", nn.Manifest.from_bytes),
         (b"JALI-NM\1", lambda data: nn.Message.reply(data, manifest)),

@@ -43,7 +43,7 @@ def savers(one: World, program: nn.Program) -> dict[str, tuple[Save, Callable[[P
         "tfhe": (w.keys.save, lambda f: tfhe.EvaluationKeys.load(f, w.params)),
         "program": (program.save, nn.Program.load),
         "manifest": (program.manifest.save, nn.Manifest.load),
-        "graph": (lambda f: nn.recorded.save(graph, f), nn.recorded.load),
+        "graph": (lambda f: nn.graph_file.save(graph, f), nn.graph_file.load),
         "bytes": (lambda f: files.replace(f, bytes(300_000)), Path.read_bytes),
     }
 

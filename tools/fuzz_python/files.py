@@ -28,7 +28,7 @@ from jali import nn, tfhe
 from jali.compiler.ir.graph import Graph, Node
 from jali.compiler.ir.traced_ops import OPERATIONS, made
 from jali.compiler.program import container
-from jali.nn import recorded, scalar
+from jali.nn import graph_file, scalar
 from jali.tfhe import trees
 from jali.tfhe.trees import stored
 from jali.tfhe.trees.ensemble import NO, YES, Builder, Head, Question
@@ -455,17 +455,17 @@ class FileCase:
 
     def graph(self) -> None:
         """Load, and compute in the clear."""
-        honest = recorded.to_bytes(self.random.choice(self.world.graphs))
+        honest = graph_file.to_bytes(self.random.choice(self.world.graphs))
         data = self.file("graph", honest)
         tracemalloc.start()
         try:
-            graph = self.attempt("recorded.from_bytes", lambda: recorded.from_bytes(data))
+            graph = self.attempt("graph_file.from_bytes", lambda: graph_file.from_bytes(data))
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
         assert peak < max(1 << 22, 20 * len(data)), f"{peak} bytes of memory for {len(data)}"
         if graph is not None:
-            assert recorded.from_bytes(recorded.to_bytes(graph)).outputs == graph.outputs
+            assert graph_file.from_bytes(graph_file.to_bytes(graph)).outputs == graph.outputs
             str(graph)
 
     def trees(self) -> None:

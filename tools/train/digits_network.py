@@ -63,7 +63,7 @@ def main() -> None:
         right = (network(x[TRAINED_ON:]).argmax(1) == y[TRAINED_ON:]).float().mean()
     print(f"{100 * right:.1f}% of {len(x) - TRAINED_ON} images that it has not seen")
     file = sys.argv[1] if len(sys.argv) > 1 else FILE
-    jali.nn.recorded.save(jali.nn.trace(network, x[:1]), file)
+    jali.nn.graph_file.save(jali.nn.trace(network, x[:1]), file)
 
 
 main()

@@ -75,7 +75,7 @@ def _floor(program: nn.Program, image: npt.NDArray[np.float64], options: Options
         client.evaluation_keys(),
         device=options.device,
         threads=options.threads,
-        record=False,
+        capture=False,
         trace=True,
     )
     noted = server.evaluator.trace()

@@ -26,7 +26,7 @@ from jali.compiler.ir.folded_ops import Bootstrap
 from jali.errors import InvalidArgument, LimitExceeded, WrongDecryption
 from jali.nn import Graph, Message
 from jali.nn.compile import compile as compile_function
-from jali.nn.expected import expected
+from jali.nn.execute_approximated import expected
 from jali.nn.program import Program
 
 __all__ = ["Figures", "Session", "add_options", "free_bytes", "report", "report_plan"]
@@ -43,7 +43,7 @@ class Figures:
         recorded, and sent again.
     predicted_bytes: keys, encoded matrices, those of bootstrapping, too, and arrays in the server's
         memory.
-    device_bytes: the most that were in use on the device at once, without what a recorded graph
+    device_bytes: the most that were in use on the device at once, without what a captured run
         keeps for itself.
     host_bytes: the most that this process had in memory, with the client and the compiler.
     predicted_noise_bits, noise_bits: -log2 of the standard deviation of the noise of the output, in

@@ -55,7 +55,7 @@ def _demo(options: Namespace) -> Trace:
     program = model.program(data.load_digits(test=False).images)
     client = program.client(threads=options.threads)
     how = {"device": options.device, "threads": options.threads}
-    server = program.server(client.evaluation_keys(), record=False, trace=True, **how)
+    server = program.server(client.evaluation_keys(), capture=False, trace=True, **how)
     request = client.encrypt(model.pixels(images))
     return _recorded(server.evaluator.trace(), lambda: server(request))
 

@@ -18,11 +18,11 @@ from jali.device import checked_threads
 __all__ = [
     "KeylessParty",
     "check_here",
+    "ciphertext_of",
     "expected_bits",
     "is_here",
     "noted_rotations",
     "peak_bytes",
-    "settled",
     "stack",
     "take",
     "with_precision",
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-def settled(x: EncryptedArray) -> Ciphertext:
+def ciphertext_of(x: EncryptedArray) -> Ciphertext:
     """The ciphertext of an array, without work that is left for later, such as a
     relinearisation."""
     return x._settled()

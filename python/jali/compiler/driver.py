@@ -89,7 +89,7 @@ def _warn_of_near(answers: Kept, bits: float) -> None:
 def _warn_of_made(interpreter: Interpreter, memory: float) -> None:
     """Warns if matrices do not fit in any kind. memory: that was given, of which the interpreter has
     what keys leave."""
-    made = sum("made" in kinds for kinds in interpreter.stored.values())
+    made = sum("made" in kinds for kinds in interpreter.storage.values())
     if not made:
         return
     keys = memory - interpreter.memory

@@ -8,7 +8,7 @@ from graph to graph.
 | fold | `passes.fold`: neighbouring linear operations become one matrix |
 | calibrate | `passes.calibrate`: between which numbers every array lies |
 | approximate | `passes.approximate`: functions become polynomials on [-1, 1], and arrays get their scales |
-| layout | `passes.amplify`, if nothing bootstraps and there are no loops; `passes.unroll.shortened`; `layout.choose_layouts`: which slot holds which number; `passes.unroll.unrolled` |
+| layout | `passes.amplify`, if nothing bootstraps and there are no loops; `passes.unroll.two_iterations`; `layout.choose_layouts`: which slot holds which number; `passes.unroll.unrolled` |
 | lower | `layout.scaled_sums`; `layout.lower`: matrices become diagonals |
 | levels | `passes.levels`: the level of every array, as planning chooses it |
 
@@ -27,21 +27,21 @@ from typing import Any
 import numpy as np
 
 from jali import ckks
-from jali.compiler.cost.layout_weights import Weights
+from jali.compiler.cost.layout_costs import LayoutCosts
 from jali.compiler.ir.execute import every_value
 from jali.compiler.ir.graph import Array, Graph
 from jali.compiler.ir.layouts import Layout
 from jali.compiler.ir.loop_graph import has_loops
 from jali.compiler.layout.choose_layouts import laid_out, lay_out
 from jali.compiler.layout.lower import lower
-from jali.compiler.layout.scaled_sums import taken_apart
+from jali.compiler.layout.scaled_sums import inlined_sums
 from jali.compiler.noise.element_noise import Samples
 from jali.compiler.passes.amplify import amplified
 from jali.compiler.passes.approximate import approximate
 from jali.compiler.passes.calibrate import calibrate, check_outputs
 from jali.compiler.passes.levels import Levels, levelled, lowest
 from jali.compiler.passes.simplify import Changes, simplified
-from jali.compiler.passes.unroll import shortened, unrolled
+from jali.compiler.passes.unroll import two_iterations, unrolled
 from jali.compiler.progress import Progress
 from jali.errors import InvalidArgument
 
@@ -109,30 +109,30 @@ class Calibrated:
 def lowered(
     graph: Graph,
     slots: int,
-    weights: Weights,
+    costs: LayoutCosts,
     levels: Levels | None = None,
     *,
     bootstraps: bool = False,
-    apart: bool = True,
+    inline: bool = True,
     known: dict[int, dict[str, Layout]] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Graph]:
-    """The stages after approximation, for lanes of this many slots. weights: by which layouts are
+    """The stages after approximation, for lanes of this many slots. costs: by which layouts are
     chosen. levels: None stands for the lowest, without bootstrapping. bootstraps: whether arrays
-    may be bootstrapped. apart: whether sums in loops may be taken apart; see
+    may be bootstrapped. inline: whether sums in loops may be inlined; see
     jali.compiler.layout.scaled_sums. known: by the number of slots, the layouts that were chosen
-    for this graph before, and will be; they depend neither on bootstraps nor on apart, as
+    for this graph before, and will be; they depend neither on bootstraps nor on inline, as
     amplification moves no number."""
     loops = has_loops(graph)
     if not bootstraps and not loops:
         graph = amplified(graph)
     told = progress or Progress()
     told.some("layout", STAGE)
-    laid = shortened(graph) if loops else graph
+    laid = two_iterations(graph) if loops else graph
     if known is not None and slots in known:
         laid = laid_out(laid, known[slots])
     else:
-        laid = lay_out(laid, slots, weights)
+        laid = lay_out(laid, slots, costs)
     if known is not None:
         known[slots] = {node.name: node.layout for node in laid}
     if loops:
@@ -141,19 +141,19 @@ def lowered(
         nodes = (n.with_facts(layout=layouts[n.origin.like]) for n in flat)
         laid = Graph(tuple(nodes), flat.outputs, "layout")
     told.some("lower", STAGE)
-    low = lower(taken_apart(laid) if apart and loops else laid, weights)
+    low = lower(inlined_sums(laid) if inline and loops else laid, costs)
     return {"layout": laid, "lower": low, "levels": levelled(low, levels or lowest(low))}
 
 
 def lowered_as(
-    graph: Graph, params: ckks.Params, lanes: int, weights: Weights, levels: Levels
+    graph: Graph, params: ckks.Params, lanes: int, costs: LayoutCosts, levels: Levels
 ) -> dict[str, Graph]:
-    """The stages after approximation of the plan that these weights and levels belong to, in which
-    sums are taken apart or not. Raises InvalidArgument if they belong to neither."""
-    kind = params.slots // lanes, weights, levels
+    """The stages after approximation of the plan that these costs and levels belong to, in which
+    sums are inlined or not. Raises InvalidArgument if they belong to neither."""
+    kind = params.slots // lanes, costs, levels
     try:
         return lowered(graph, *kind, bootstraps=params.bootstraps)
     except InvalidArgument:
         if not has_loops(graph):
             raise
-        return lowered(graph, *kind, bootstraps=params.bootstraps, apart=False)
+        return lowered(graph, *kind, bootstraps=params.bootstraps, inline=False)

@@ -6,7 +6,7 @@ jali.compiler.
     server = program.server(client.evaluation_keys())       # holds the model
     client.decrypt(server(client.encrypt(x)))
 
-``trace`` gives a model's graph, ``to_bytes`` and ``from_bytes`` of jali.nn.recorded keep it.
+``trace`` gives a model's graph, ``to_bytes`` and ``from_bytes`` of jali.nn.graph_file keep it.
 ``Client`` makes a client from a ``Manifest`` alone, without the model.
 """
 
@@ -21,7 +21,7 @@ from jali.compiler.program.batcher import Batcher
 from jali.compiler.program.deployment import Deployment
 from jali.compiler.program.program import Program
 from jali.compiler.program.server import Server
-from jali.nn import recorded, scalar
+from jali.nn import graph_file, scalar
 from jali.nn.compile import compile, trace
 from jali.program.client import Client
 from jali.program.manifest import Manifest
@@ -43,8 +43,8 @@ __all__ = [
     "Program",
     "Server",
     "compile",
+    "graph_file",
     "loop",
-    "recorded",
     "scalar",
     "scan",
     "trace",

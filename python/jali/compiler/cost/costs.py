@@ -108,7 +108,7 @@ class Costs:
         """The cost of an operation on so many ciphertexts, each of which costs `cost` alone."""
         return cost * count * (self.together if count > 1 else 1000) // 1000
 
-    def restored(self, ciphertexts: int, slots: int = 0) -> tuple[int, ...]:
+    def bootstrap(self, ciphertexts: int, slots: int = 0) -> tuple[int, ...]:
         """What it costs to bootstrap so many ciphertexts, by the level of the result. Pairs are
         taken if they cost less. slots: with how many a single ciphertext is bootstrapped, 0 for
         all."""

@@ -31,7 +31,7 @@ from jali._core import schema
 from jali._core.files import replace
 from jali._jali import device as _device
 from jali.ckks import EncryptedArray, Evaluator, LinearTransform, Params
-from jali.compiler.ciphertexts import KeylessParty, settled, stack, take
+from jali.compiler.ciphertexts import KeylessParty, ciphertext_of, stack, take
 from jali.errors import Error, InvalidArgument, NoDevice, Unsupported
 
 __all__ = [
@@ -166,8 +166,8 @@ def table_of(
     for level in _some(1, params.depth, 4):
         x, primes = bench.at(first, level), len(params.level(level).primes)
         encoded = first.explicit.encode(np.zeros(params.slots), level, params.level(level).scale)
-        several = stack(first, [settled(x)] * TOGETHER)
-        each = [take(first, settled(several), [k]) for k in range(TOGETHER)]
+        several = stack(first, [ciphertext_of(x)] * TOGETHER)
+        each = [take(first, ciphertext_of(several), [k]) for k in range(TOGETHER)]
         matrix = _matrix(params, level)
         first.prepare(matrix)
         runs: dict[str, tuple[_Function, tuple[EncryptedArray, ...]]] = {
@@ -222,7 +222,7 @@ def _matrix(params: Params, level: int) -> LinearTransform:
 
 def _done(x: EncryptedArray) -> EncryptedArray:
     """The same without work that is left for later, such as a relinearisation."""
-    return EncryptedArray(x.evaluator, settled(x))
+    return EncryptedArray(x.evaluator, ciphertext_of(x))
 
 
 def _rotated(x: EncryptedArray) -> EncryptedArray:
@@ -232,7 +232,7 @@ def _rotated(x: EncryptedArray) -> EncryptedArray:
 def _encoded_product(
     server: Evaluator, encoded: ckks.Plaintext, x: EncryptedArray
 ) -> EncryptedArray:
-    return EncryptedArray(server, server.explicit.multiply_plain(settled(x), encoded))
+    return EncryptedArray(server, server.explicit.multiply_plain(ciphertext_of(x), encoded))
 
 
 def _square(x: EncryptedArray) -> EncryptedArray:

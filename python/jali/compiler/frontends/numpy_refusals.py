@@ -1,7 +1,7 @@
 """What to write in the place of functions of NumPy, and of methods of its arrays, that are not
 compiled.
 
-The sentences are in refusals.toml, and speak of arrays x, a and b. tests/python/test_nn_instead.py
+The sentences are in refusals.toml, and speak of arrays x, a and b. tests/python/test_nn_replacements.py
 compiles what they say.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from jali._core.refusals import tables
 
-__all__ = ["called", "instead", "reason"]
+__all__ = ["called", "reason", "replacement"]
 
 #: Of a function of single numbers.
 _POLYNOMIAL = (
@@ -28,7 +28,7 @@ _OTHER = (
 )
 
 
-def instead(name: str) -> str | None:
+def replacement(name: str) -> str | None:
     """What to write in the place of a function of this name; None if there is no sentence for
     it."""
     text = tables("jali.nn")["numpy"]["Traced"].get(name)
@@ -46,7 +46,7 @@ def called(function: Callable[..., Any]) -> str:
 def reason(function: Callable[..., Any], method: str = "") -> str:
     """What to write in the place of a function, or of a method of a ufunc such as reduce."""
     name = f"{function.__name__}.{method}" if method else function.__name__
-    known = instead(name)
+    known = replacement(name)
     if known is not None:
         return known
     if isinstance(function, np.ufunc) and function.nin == function.nout == 1 and not method:

@@ -20,7 +20,7 @@ from jali._core import checks
 from jali._core.console import counted_text
 from jali._core.refusals import answer_names
 from jali.ckks.operands import axes as axes_of
-from jali.compiler.frontends.numpy_refusals import called, instead, reason
+from jali.compiler.frontends.numpy_refusals import called, reason, replacement
 from jali.compiler.ir.builder import Builder, innermost
 from jali.compiler.ir.graph import Array, Graph, Node, Shape
 from jali.compiler.ir.linear_ops import (
@@ -154,12 +154,12 @@ class Traced:
         return self._function("absolute")
 
     def __mod__(self, other: Any) -> NoReturn:
-        self._refuse(f"a remainder: {instead('mod')}")
+        self._refuse(f"a remainder: {replacement('mod')}")
 
     __rmod__ = __divmod__ = __rdivmod__ = __mod__
 
     def __floordiv__(self, other: Any) -> NoReturn:
-        self._refuse(f"a division to whole numbers: {instead('floor_divide')}")
+        self._refuse(f"a division to whole numbers: {replacement('floor_divide')}")
 
     __rfloordiv__ = __floordiv__
 

@@ -72,7 +72,7 @@ class Origin:
     """Which nodes of the model an array comes from.
 
     folds: the linear nodes of the traced graph that a matrix is made of. like: the node of
-    `passes.unroll.shortened` that does the same. alike: what nodes share that have to lie alike, a
+    `passes.unroll.two_iterations` that does the same. alike: what nodes share that have to lie alike, a
     state of a loop or an element of a sequence. step: the loop and the iteration of a copy. times:
     for how many iterations a copy stands.
     """

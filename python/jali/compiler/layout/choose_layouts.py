@@ -19,7 +19,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from jali.compiler.cost.layout_weights import Weights
+from jali.compiler.cost.layout_costs import LayoutCosts
 from jali.compiler.ir.folded_ops import Affine, Approximated, MatrixSum
 from jali.compiler.ir.graph import Graph, Node
 from jali.compiler.ir.layouts import Gathered, Layout, Repeated, Shared, Skewed, fitted, skewed
@@ -45,10 +45,10 @@ _KEPT = 48  # states
 _SAMPLED = 1 << 15  # entries of a matrix on which the search counts diagonals
 
 
-def lay_out(graph: Graph, slots: int, weights: Weights) -> Graph:
+def lay_out(graph: Graph, slots: int, costs: LayoutCosts) -> Graph:
     """The graph; every node has its layout, for ciphertexts of which a lane has this many
-    slots. weights: of operations."""
-    return laid_out(graph, _Search(graph, slots, weights).best())
+    slots. costs: of operations."""
+    return laid_out(graph, _Search(graph, slots, costs).best())
 
 
 def laid_out(graph: Graph, layouts: Mapping[str, Layout]) -> Graph:
@@ -76,7 +76,7 @@ def check_seen(graph: Graph) -> Graph:
 
 @dataclass(frozen=True)
 class _State:
-    """cost: of all nodes that were passed, in the unit of the weights. chosen: the layout of every
+    """cost: of all nodes that were passed, in the unit of the costs. chosen: the layout of every
     group, by its root."""
 
     cost: float
@@ -99,8 +99,8 @@ class _Structure:
 
 
 class _Search:
-    def __init__(self, graph: Graph, slots: int, weights: Weights) -> None:
-        self._graph, self._slots, self._weights = graph, slots, weights
+    def __init__(self, graph: Graph, slots: int, costs: LayoutCosts) -> None:
+        self._graph, self._slots, self._layout_costs = graph, slots, costs
         self._roots = _groups(graph)
         self._structures: list[_Structure] = []
         self._numbers: dict[int, int] = {}  # of matrices, by their ids
@@ -128,7 +128,7 @@ class _Search:
             found: dict[tuple[Layout, ...], _State] = {}
             times = node.origin.times  # iterations of a loop for which it stands
             for state in states:
-                for after in self._passed(node, state):
+                for after in self._states_after(node, state):
                     after = _State(state.cost + times * (after.cost - state.cost), after.chosen)
                     live = tuple(x for root, x in after.chosen.items() if last[root] > k)
                     if live not in found or after.cost < found[live].cost:
@@ -136,11 +136,11 @@ class _Search:
             states = sorted(found.values(), key=lambda s: s.cost)[:_KEPT]
         return states[0]
 
-    def _passed(self, node: Node, state: _State) -> Iterator[_State]:
+    def _states_after(self, node: Node, state: _State) -> Iterator[_State]:
         """The states behind a node."""
         root, operation = self._roots[node.name], node.operation
         if isinstance(operation, Input):
-            if self._taken(node.name) or root in state.chosen:
+            if self._feeds_one_matrix(node.name) or root in state.chosen:
                 yield state
                 return
             layouts = [fitted(node.shape, self._slots)]
@@ -158,13 +158,13 @@ class _Search:
         if not isinstance(operation, Affine):
             products = operation.by.multiplications if isinstance(operation, Approximated) else 1
             count = state.chosen[root].ciphertexts
-            work = self._weights.shared(self._weights.product * products * count, count)
+            work = self._layout_costs.shared(self._layout_costs.product * products * count, count)
             yield _State(state.cost + work, state.chosen)
             return
         maps = [self._structure(single) for single in operation.maps]
         (first, *_), singles = node.inputs, operation.maps
         ways: Iterator[tuple[dict[str, Layout], Layout]]
-        if self._taken(first):
+        if self._feeds_one_matrix(first):
             ways = (
                 ({**state.chosen, self._roots[first]: source}, target)
                 for source, target in self._inputs(
@@ -182,7 +182,7 @@ class _Search:
                 empty = name not in self._filled
                 more, is_free = self._cost(number, chosen[self._roots[name]], target, empty)
                 cost, free = cost + more, free and is_free
-            yield _State(cost + (0 if free else self._weights.level), {**chosen, root: target})
+            yield _State(cost + (0 if free else self._layout_costs.level), {**chosen, root: target})
 
     def _products(
         self, node: Node, products: Products, sources: Sequence[Layout], target: Layout
@@ -194,17 +194,15 @@ class _Search:
             whole, windows = windowed(target)
             sizes = [self._graph[name].size for name in node.inputs]
             pair = next(factors(products, sizes, windows))
-            weights = self._weights
-            each = sum(
-                spread(m, x, whole, weights).cost for m, x in zip(pair, sources, strict=True)
-            )
+            costs = self._layout_costs
+            each = sum(spread(m, x, whole, costs).cost for m, x in zip(pair, sources, strict=True))
             count = -(-products.contracted // windows)
-            cost = count * (each + target.ciphertexts * weights.added)
-            cost += weights.behind * math.log2(windows)
-            self._product_costs[key] = weights.shared(cost, target.ciphertexts)
+            cost = count * (each + target.ciphertexts * costs.added)
+            cost += costs.behind * math.log2(windows)
+            self._product_costs[key] = costs.shared(cost, target.ciphertexts)
         return self._product_costs[key]
 
-    def _taken(self, name: str) -> bool:
+    def _feeds_one_matrix(self, name: str) -> bool:
         """Whether it is an input of which a single matrix is the only use, and which may therefore
         lie as that takes it."""
         users = self._graph.users(name)
@@ -327,15 +325,15 @@ class _Search:
         the source holds zeros between its numbers."""
         key = (number, source, target, empty)
         if key not in self._costs:
-            found, weights = self._structures[number], self._weights
+            found, costs = self._structures[number], self._layout_costs
             moved = self._moved(found, source, target, empty)
             if moved is None:
                 cost = self._with_diagonals(found, source, target, empty)
             else:
-                cost = weights.rotation * moved
-                cost += 0 if found.free else weights.mask * target.ciphertexts
+                cost = costs.rotation * moved
+                cost += 0 if found.free else costs.mask * target.ciphertexts
             free = moved is not None and found.free
-            self._costs[key] = weights.shared(cost, target.ciphertexts), free
+            self._costs[key] = costs.shared(cost, target.ciphertexts), free
         return self._costs[key]
 
     def _moved(
@@ -361,12 +359,12 @@ class _Search:
     def _with_diagonals(
         self, matrix: _Structure, source: Layout, target: Layout, empty: bool
     ) -> float:
-        weights, single = self._weights, matrix.single
+        costs, single = self._layout_costs, matrix.single
         if source == target and single.is_diagonal:
-            return weights.mask * target.ciphertexts
+            return costs.mask * target.ciphertexts
         if isinstance(target, Repeated) and summed(single, source, target, empty) is not None:
             steps_each = math.log2(target.width)
-            each = (weights.rotation + weights.behind) * steps_each + weights.mask
+            each = (costs.rotation + costs.behind) * steps_each + costs.mask
             return target.ciphertexts * each
         counts = [1] * source.ciphertexts
         if not isinstance(source, Gathered) or source.places is not None or source.like:
@@ -374,12 +372,12 @@ class _Search:
         copies = target.slots // max(source.period, target.period)
         if isinstance(source, Skewed) or isinstance(target, Skewed):
             # Each ciphertext has others, of which few share a ModUp.
-            cost = float((weights.rotation + weights.diagonal) * sum(counts))
+            cost = float((costs.rotation + costs.diagonal) * sum(counts))
         else:
-            cost = price(counts, 0 if source.partial else copies, weights)
-        cost += weights.behind * target.ciphertexts * len(steps(source, target))
+            cost = price(counts, 0 if source.partial else copies, costs)
+        cost += costs.behind * target.ciphertexts * len(steps(source, target))
         if isinstance(source, Gathered):
-            cost += weights.sent * (source.ciphertexts - 1)
+            cost += costs.sent * (source.ciphertexts - 1)
         return cost
 
 

@@ -88,8 +88,10 @@ def _applied(term: Term, x: Array, node: Node) -> Array:
         overlay = overlay + monomial(exponent, layout.slots) * np.roll(overlay, -step, axis=2)
     for to in range(layout.ciphertexts):
         if term.factor is not None:
-            taken = [0] if term.joined else list(term.taken(to))
-            y[:, to] = term.factor * np.roll(x[:, taken].sum(axis=1), -term.turn(to), axis=1)
+            taken = [0] if term.joined else list(term.sources_of(to))
+            y[:, to] = term.factor * np.roll(
+                x[:, taken].sum(axis=1), -term.copy_rotation(to), axis=1
+            )
             continue
         for from_, vectors in term.vectors(to):
             for d, vector in vectors.items():

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from jali.compiler.cost.layout_weights import Weights
+from jali.compiler.cost.layout_costs import LayoutCosts
 from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
 from jali.compiler.ir.layouts import Layout, packed
@@ -34,9 +34,9 @@ from jali.compiler.layout.terms import Term, gain_of
 __all__ = ["lower"]
 
 
-def lower(graph: Graph, weights: Weights) -> Graph:
+def lower(graph: Graph, costs: LayoutCosts) -> Graph:
     """The graph on ciphertexts: Transform in the place of Affine, and LoweredProducts in that of
-    Products. weights: by which overlays and copies are chosen."""
+    Products. costs: by which overlays and copies are chosen."""
     layouts = {node.name: node.layout for node in graph}
     nodes: list[Node] = []
     shared, full = _Shared(), filled(graph)
@@ -45,7 +45,7 @@ def lower(graph: Graph, weights: Weights) -> Graph:
     for node in graph:
         if isinstance(node.operation, Products):
             sources = [layouts[name] for name in node.inputs]
-            nodes.append(_products(node, node.operation, sources, weights))
+            nodes.append(_products(node, node.operation, sources, costs))
             continue
         if not isinstance(node.operation, Affine):
             if isinstance(node.operation, Multiply) and layouts[node.name].partial:
@@ -55,7 +55,7 @@ def lower(graph: Graph, weights: Weights) -> Graph:
             continue
         maps = node.operation.maps
         terms = tuple(
-            shared(Term.of, single, layouts[name], layouts[node.name], name not in full, weights)
+            shared(Term.of, single, layouts[name], layouts[node.name], name not in full, costs)
             for name, single in zip(node.inputs, maps, strict=True)
         )
         gains = tuple(shared(gain_of, single) for single in maps)
@@ -74,7 +74,9 @@ def lower(graph: Graph, weights: Weights) -> Graph:
     return shared_sums(Graph(tuple(nodes), graph.outputs, "lower"))
 
 
-def _products(node: Node, products: Products, sources: Sequence[Layout], weights: Weights) -> Node:
+def _products(
+    node: Node, products: Products, sources: Sequence[Layout], costs: LayoutCosts
+) -> Node:
     """The terms of all left factors, then of all right ones; and the rotations that add the
     windows."""
     target = node.layout
@@ -83,7 +85,7 @@ def _products(node: Node, products: Products, sources: Sequence[Layout], weights
     sides: tuple[list[Term], list[Term]] = ([], [])
     for pair in factors(products, sizes, windows):
         for single, layout, terms in zip(pair, sources, sides, strict=True):
-            terms.append(Term.copies(single, layout, whole, weights))
+            terms.append(Term.copies(single, layout, whole, costs))
     sums = powers(target.period, target.slots) if windows > 1 else ()
     lowered = LoweredProducts(products.shapes, products.gain, (*sides[0], *sides[1]), sums)
     return replace(node, operation=lowered)

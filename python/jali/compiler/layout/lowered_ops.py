@@ -88,9 +88,9 @@ def equal_work(node: Node, which: Sequence[int]) -> list[list[int]]:
     for to in which:
         work: list[object] = []
         for term in Transform.of(node).terms:
-            taken_ = len(term.taken(to)) if term.factor is not None else 0
+            taken_ = len(term.sources_of(to)) if term.factor is not None else 0
             matrices = tuple(term.digests[to, from_] for from_ in term.columns(to))
-            work += [taken_, matrices, term.bounds.get(to), term.turn(to)]
+            work += [taken_, matrices, term.bounds.get(to), term.copy_rotation(to)]
         found.setdefault(tuple(work), []).append(to)
     return list(found.values())
 
@@ -104,6 +104,8 @@ def first_copies(node: Node, which: Sequence[int]) -> dict[int, int]:
     for to in which:
         made: list[object] = [to] if transform.bias[to].any() else []
         for term in transform.terms:
-            made.append((term.taken(to), term.turn(to)) if term.factor is not None else (to,))
+            made.append(
+                (term.sources_of(to), term.copy_rotation(to)) if term.factor is not None else (to,)
+            )
         found[to] = first.setdefault(tuple(made), to)
     return found

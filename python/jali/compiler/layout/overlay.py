@@ -32,7 +32,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from jali.compiler.cost.layout_weights import Weights
+from jali.compiler.cost.layout_costs import LayoutCosts
 from jali.compiler.ir.graph import Array
 from jali.compiler.ir.sparse import Indices
 
@@ -44,11 +44,11 @@ _MOST_TURNS = 6
 _CANDIDATES = 24  # turns that are tried for each step
 
 
-def price(counts: Sequence[int], copies: int, weights: Weights) -> float:
+def price(counts: Sequence[int], copies: int, costs: LayoutCosts) -> float:
     """About what products cost with the best number of turns. counts: of diagonals, for each pair
     of ciphertexts. copies: S/Q, or 0 if the source has no overlays."""
     return min(
-        weights.matrix([math.ceil(n / 2**turns) for n in counts], turns)
+        costs.matrix([math.ceil(n / 2**turns) for n in counts], turns)
         for turns in range(_most(copies) + 1)
     )
 
@@ -59,7 +59,7 @@ def _most(copies: int) -> int:
 
 
 def overlaid(
-    diagonals: Mapping[tuple[int, int], Indices], period: int, copies: int, weights: Weights
+    diagonals: Mapping[tuple[int, int], Indices], period: int, copies: int, costs: LayoutCosts
 ) -> tuple[tuple[int, ...], dict[tuple[int, int], Indices]]:
     """The turns that make products and rotations cheapest, and the diagonals that are left; no
     turns if that is cheapest. Turns that save less than a rotation in a matrix are left out: each
@@ -69,15 +69,15 @@ def overlaid(
     """
     turns: tuple[int, ...] = ()
     left = {pair: np.sort(np.asarray(d)) for pair, d in diagonals.items()}
-    best, cost = (turns, left), weights.matrix(map(len, left.values()))
+    best, cost = (turns, left), costs.matrix(map(len, left.values()))
     for _ in range(_most(copies)):
         turn = _turn(list(left.values()), period)
         if turn is None:
             break
         turns = (*turns, turn)
         left = {pair: _paired(d, turn, period) for pair, d in left.items()}
-        now = weights.matrix(map(len, left.values()), len(turns))
-        if now + weights.switch <= cost:
+        now = costs.matrix(map(len, left.values()), len(turns))
+        if now + costs.switch <= cost:
             best, cost = (turns, left), now
     return best
 

@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from jali.compiler.cost.layout_weights import Weights
+from jali.compiler.cost.layout_costs import LayoutCosts
 from jali.compiler.ir.layouts import Layout
 from jali.compiler.ir.products import Products, copy_tables
 from jali.compiler.ir.sparse import Indices, SparseMap
@@ -80,15 +80,15 @@ class Spread:
     cost: float
 
 
-def spread(single: SparseMap, source: Layout, target: Layout, weights: Weights) -> Spread:
+def spread(single: SparseMap, source: Layout, target: Layout, costs: LayoutCosts) -> Spread:
     """The cheapest way for a map of copies."""
-    plain = Spread(single, (), weights.matrix(placed(single, source, target).counts))
+    plain = Spread(single, (), costs.matrix(placed(single, source, target).counts))
     steps, chosen = _doublings(single, target)
     if not steps:
         return plain
     first = SparseMap(single.rows[chosen], single.cols[chosen], single.values[chosen], single.shape)
-    cost = weights.matrix(placed(first, source, target).counts)
-    cost += weights.behind * len(steps) * target.ciphertexts
+    cost = costs.matrix(placed(first, source, target).counts)
+    cost += costs.behind * len(steps) * target.ciphertexts
     return Spread(first, steps, cost) if cost < plain.cost else plain
 
 

@@ -5,10 +5,10 @@ In training with momentum, w = v + c g is used by the next iteration alone, in v
 v' takes b v + b c g instead, the multiplications by b and by c are one, and v' lies a level higher.
 The sum g takes rotations and no level, so that it is computed once for all who multiply it.
 
-In: a graph with layouts (`taken_apart`), or a lowered graph (`shared_sums`). Out: one of the same stage.
+In: a graph with layouts (`inlined_sums`), or a lowered graph (`shared_sums`). Out: one of the same stage.
 
 >>> graph = lay_out(fold(nn.trace(lambda x: x * x, np.ones(3))), 8, WEIGHTS)
->>> has_parts(graph)
+>>> has_inlined_sums(graph)
 False
 """
 
@@ -28,10 +28,10 @@ from jali.compiler.ir.sparse import SparseMap
 from jali.compiler.layout.lowered_ops import Transform
 from jali.compiler.layout.terms import Term
 
-__all__ = ["has_parts", "shared_sums", "taken_apart"]
+__all__ = ["has_inlined_sums", "inlined_sums", "shared_sums"]
 
 
-def taken_apart(graph: Graph) -> Graph:
+def inlined_sums(graph: Graph) -> Graph:
     """The same graph after the stage layout, in which sums of multiples of arrays that lie as the
     only node does that uses them, which multiplies them by a number, are part of that node. What
     has parts is none itself, so that sums do not grow with the iterations of a loop."""
@@ -42,8 +42,8 @@ def taken_apart(graph: Graph) -> Graph:
     return replace(graph, nodes=tuple(nodes))
 
 
-def has_parts(graph: Graph) -> bool:
-    """Whether taken_apart changes a graph."""
+def has_inlined_sums(graph: Graph) -> bool:
+    """Whether ``inlined_sums`` changes a graph."""
     return bool(_parts(graph))
 
 
@@ -141,7 +141,7 @@ def _summed(node: Node) -> Iterator[tuple[str, Term]]:
         return
     for name, term in zip(node.inputs, transform.terms, strict=True):
         rotations = term.sums or term.joined
-        if term.factor is not None and not term.is_free and rotations and not term.turned:
+        if term.factor is not None and not term.is_free and rotations and not term.copy_rotations:
             yield name, term
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jali.compiler.cost.layout_weights import Weights
+from jali.compiler.cost.layout_costs import LayoutCosts
 from jali.compiler.ir.graph import Array
 from jali.compiler.ir.layouts import Gathered, Layout, Repeated, Skewed
 from jali.compiler.ir.loop_graph import factor_of, is_whole
@@ -41,19 +41,27 @@ class Term:
     there are is known; their numbers are made from the matrix whenever they are needed, because
     they take much more memory than it.
 
-    factor: None if there are diagonals. diagonals: by (to, from_). bounds: by ciphertext of the
-    result, how large its slots can be for numbers in [-1, 1], before the sums of windows and after
-    each. sums: rotations, in slots of a lane; after each, y becomes y + rotated y. before: such
-    rotations of the source, before the diagonals. picked: with a factor, the ciphertexts of the
-    source whose sum goes into each one of the result; None if they are the same. turns: of the
-    overlay of the source that the diagonals are for (see jali.compiler.layout.overlay). The sums of
-    the overlay come before the other ones. digests: by (to, from_), a hash of the numbers and the
-    overlay of the diagonals: blocks with the same one are the same matrix.
-    turned: for each ciphertext of the result, the rotation of the one ciphertext of the source
-    whose copy it is; empty if there are none. joined: for each ciphertext of the source, its
-    rotation before all of them are added, which comes before anything else; empty if they are not.
-    Of several, both go up in equal steps from 0. own: by (to, from_), the diagonals of the matrix
-    itself, of which an overlay joins several.
+    factor: None if there are diagonals.
+    diagonals: by (to, from_), those that products are computed with.
+    bounds: by ciphertext of the result, how large its slots can be for numbers in [-1, 1], before
+        the sums of windows and after each.
+    sums: rotations, in slots of a lane; after each, y becomes y + rotated y.
+    single: the matrix.
+    source, target: the layouts between which it lies.
+    before: rotations as of sums, of the source, before the diagonals.
+    picked: with a factor, the ciphertexts of the source whose sum goes into each one of the result;
+        None if they are the same.
+    turns: of the overlay of the source that the diagonals are for (jali.compiler.layout.overlay).
+        The sums of the overlay come before the other ones.
+    digests: by (to, from_), a hash of the numbers and the overlay of the diagonals: blocks with the
+        same one are the same matrix.
+    copy_rotations: for each ciphertext of the result, the rotation of the one ciphertext of the
+        source whose copy it is; empty if there are no copies. Of several, they go up in equal steps
+        from 0.
+    joined: for each ciphertext of the source, its rotation before all of them are added, which
+        comes before anything else; empty if they are not added. Of several, they go up in equal
+        steps from 0.
+    own: by (to, from_), the diagonals of the matrix itself, of which an overlay joins several.
     """
 
     factor: float | None
@@ -67,26 +75,26 @@ class Term:
     picked: tuple[tuple[int, ...], ...] | None = None
     turns: tuple[int, ...] = ()
     digests: Mapping[tuple[int, int], bytes] = field(default_factory=dict)
-    turned: tuple[int, ...] = ()
+    copy_rotations: tuple[int, ...] = ()
     joined: tuple[int, ...] = ()
     own: Mapping[tuple[int, int], Indices] = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, single: SparseMap, source: Layout, target: Layout, empty: bool, weights: Weights
+        cls, single: SparseMap, source: Layout, target: Layout, empty: bool, costs: LayoutCosts
     ) -> Term:
         """The term of a matrix between two layouts. empty: whether the source holds zeros between
-        its numbers. weights: by which overlays are chosen."""
+        its numbers. costs: by which overlays are chosen."""
         if source == target and single.is_diagonal and not np.ptp(single.values):
             return cls(float(single.values[0]))
         picked = copied(single, source, target) or totalled(single, source, target, empty)
         joined: tuple[int, ...] = ()
-        turns: tuple[int, ...] = ()
+        copy_rotations: tuple[int, ...] = ()
         if picked is None and turned(single, source, target):
             assert isinstance(target, Skewed)
-            picked, turns = ((0,),) * target.count, target.turns
+            picked, copy_rotations = ((0,),) * target.count, target.turns
         elif picked is None and (step := rolled(single, source, target)):
-            picked, turns = ((0,),), (step,)
+            picked, copy_rotations = ((0,),), (step,)
         elif picked is not None and isinstance(source, Skewed) and target.ciphertexts == 1:
             joined = tuple(-turn for turn in source.turns)
         if picked is not None:
@@ -97,23 +105,32 @@ class Term:
                 for to, of in enumerate(picked)
             }
             return cls(
-                factor, {}, most, sums, single, source, target, (), picked, (), {}, turns, joined
+                factor,
+                bounds=most,
+                sums=sums,
+                single=single,
+                source=source,
+                target=target,
+                picked=picked,
+                copy_rotations=copy_rotations,
+                joined=joined,
             )
-        term = cls(None, {}, {}, steps(source, target), single, source, target)
+        term = cls(None, sums=steps(source, target), single=single, source=source, target=target)
         if summed(single, source, target, empty) is not None:
             assert isinstance(target, Repeated)
             before = powers(1, target.width)
             back = tuple(target.slots - step for step in before)
             joined = (0,) * source.ciphertexts if isinstance(source, Skewed) else ()
             term = replace(term, before=before, sums=back, joined=joined)
-        return term._counted()._overlaid(weights)
+        return term._counted()._overlaid(costs)
 
     @classmethod
-    def copies(cls, single: SparseMap, source: Layout, target: Layout, weights: Weights) -> Term:
+    def copies(cls, single: SparseMap, source: Layout, target: Layout, costs: LayoutCosts) -> Term:
         """The term of a map of copies, which rotations may spread; see
         jali.compiler.ir.products."""
-        found = spread(single, source, target, weights)
-        return cls(None, {}, {}, found.steps, found.first, source, target)._counted()
+        found = spread(single, source, target, costs)
+        made = cls(None, sums=found.steps, single=found.first, source=source, target=target)
+        return made._counted()
 
     def _counted(self) -> Term:
         """The same, knowing its diagonals and bounds."""
@@ -140,7 +157,7 @@ class Term:
             bounds[to] = tuple(float(x.max()) for x in found)
         return replace(self, diagonals=diagonals, bounds=bounds, digests=digests, own=diagonals)
 
-    def _overlaid(self, weights: Weights) -> Term:
+    def _overlaid(self, costs: LayoutCosts) -> Term:
         """The same with fewer diagonals, if copies of the source may lie on each other; see
         jali.compiler.layout.overlay."""
         assert self.source is not None and self.target is not None
@@ -148,18 +165,18 @@ class Term:
         diagonals, period = self.diagonals, self.source.period
         if not self.before and not self.joined and not self.source.partial:
             windows = self.target.slots // max(period, self.target.period)
-            turns, diagonals = overlaid(diagonals, period, windows, weights)
+            turns, diagonals = overlaid(diagonals, period, windows, costs)
         told = repr((turns, period)).encode()
         digests = {pair: _hash(told, digest) for pair, digest in self.digests.items()}
         return replace(self, diagonals=diagonals, turns=turns, digests=digests)
 
-    def taken(self, to: int) -> tuple[int, ...]:
+    def sources_of(self, to: int) -> tuple[int, ...]:
         """With a factor: the ciphertexts of the source whose sum goes into ciphertext `to`."""
         return (to,) if self.picked is None else self.picked[to]
 
-    def turn(self, to: int) -> int:
+    def copy_rotation(self, to: int) -> int:
         """By how much the copy of the source that is ciphertext `to` is rotated."""
-        return self.turned[to] if self.turned else 0
+        return self.copy_rotations[to] if self.copy_rotations else 0
 
     def columns(self, to: int) -> list[int]:
         """The ciphertexts of the source that are multiplied with diagonals for ciphertext `to`."""
@@ -202,7 +219,7 @@ class Term:
     @property
     def moved(self) -> int:
         """Rotations of whole ciphertexts, of turned copies and before ciphertexts are added."""
-        return sum(step != 0 for step in (*self.turned, *self.joined))
+        return sum(step != 0 for step in (*self.copy_rotations, *self.joined))
 
     @property
     def count(self) -> int:

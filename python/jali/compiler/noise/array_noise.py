@@ -26,7 +26,7 @@ from jali.compiler.ir.operation import Input, Operation
 from jali.compiler.ir.sparse import SparseMap
 from jali.compiler.ir.traced_ops import Multiply
 from jali.compiler.layout.lowered_ops import LoweredProducts, Transform
-from jali.compiler.noise.bootstrap_noise import RestoredNoise
+from jali.compiler.noise.bootstrap_noise import BootstrapNoise
 from jali.compiler.noise.copies import AddedToCopies, sums_slots
 from jali.compiler.noise.product_noise import gain_of_products
 
@@ -48,7 +48,7 @@ class Noises:
         self._graph = graph
         self._sources: dict[str, _Sources] = {}
         self._own: dict[str, float] = {}
-        self._restored: dict[str, RestoredNoise] = {}
+        self._restored: dict[str, BootstrapNoise] = {}
         self._within: dict[str, tuple[float, float]] = {}
         self._filled = _filled(graph)
 
@@ -56,7 +56,7 @@ class Noises:
         self,
         node: Node,
         own: float,
-        restored: RestoredNoise | None = None,
+        restored: BootstrapNoise | None = None,
         within: tuple[float, float] = (0.0, 0.0),
     ) -> float:
         """The noise of a node that adds `own` to that of its inputs, which have to be there
@@ -67,7 +67,7 @@ class Noises:
         """
         total: dict[tuple[str, int], float] = {(node.name, -1): own}
         self._own[node.name] = own
-        self._restored[node.name], self._within[node.name] = restored or RestoredNoise(own), within
+        self._restored[node.name], self._within[node.name] = restored or BootstrapNoise(own), within
         chain = self._chain(node)
         if chain:
             total |= self._of_composition(node, chain)
@@ -91,7 +91,7 @@ class Noises:
         """
         there = {node.name for node in laid_out if node.name in self._own}
         common, alone = dict.fromkeys(there, 0.0), dict.fromkeys(there, 0.0)  # variances
-        restored, repetitions = dict.fromkeys(there, RestoredNoise()), dict.fromkeys(there, 1)
+        restored, repetitions = dict.fromkeys(there, BootstrapNoise()), dict.fromkeys(there, 1)
         for node in self._graph:
             own = self._own[node.name] ** 2
             source = node.inputs[0] if node.inputs else ""

@@ -23,13 +23,13 @@ import numpy as np
 from jali import ckks
 from jali.compiler.ir.graph import Array
 
-__all__ = ["RestoredNoise", "frequent_error"]
+__all__ = ["BootstrapNoise", "frequent_error"]
 
 _MEAN, _COMMON, _EARLIER = 0.09, 0.5, 1 / 64  # see the module
 
 
 @dataclass(frozen=True)
-class RestoredNoise:
+class BootstrapNoise:
     """Standard deviations in the scale of the numbers.
 
     alone: of each copy by itself. common: of all copies alike, but random in every bootstrapping.
@@ -43,7 +43,7 @@ class RestoredNoise:
     cubic: float = 0.0
 
     @classmethod
-    def of(cls, deviation: float, small: float, frequent: float) -> RestoredNoise:
+    def of(cls, deviation: float, small: float, frequent: float) -> BootstrapNoise:
         """The parts of a deviation. small: that of numbers near 0. frequent: see frequent_error."""
         near_zero = min(small, deviation) ** 2
         mean = min(_MEAN * frequent**2, near_zero / 4)

@@ -26,7 +26,7 @@ from jali.compiler.ir.operation import Elementwise, Input
 from jali.compiler.ir.products import MatrixProduct
 from jali.compiler.ir.sparse import SparseMap
 from jali.compiler.layout.lowered_ops import terms_of
-from jali.compiler.noise.bootstrap_noise import RestoredNoise
+from jali.compiler.noise.bootstrap_noise import BootstrapNoise
 
 __all__ = ["AddedToCopies", "Copies", "sums_slots"]
 
@@ -44,7 +44,7 @@ class AddedToCopies:
 
     common: float = 0.0
     alone: float = 0.0
-    restored: RestoredNoise = field(default_factory=RestoredNoise)
+    restored: BootstrapNoise = field(default_factory=BootstrapNoise)
     repetitions: int = 1
     within: tuple[float, float] = (0.0, 0.0)
 

@@ -22,7 +22,7 @@ from jali.compiler.ir.sparse import Indices, SparseMap
 from jali.compiler.layout.lowered_ops import terms_of
 from jali.compiler.layout.terms import Term
 from jali.compiler.noise.copies import AddedToCopies, Copies
-from jali.compiler.noise.empty_slots import Leaks, leaks_of
+from jali.compiler.noise.empty_slots import EmptySlotNoise, empty_slot_noise
 from jali.compiler.noise.product_noise import Factors
 from jali.compiler.passes.approximate import LEAST_RMS
 from jali.compiler.passes.execute_approximated import computed
@@ -57,7 +57,7 @@ class Samples:
         self._traced, self._examples = traced, inputs
         self._inputs = self._drawn(0)
         self._known: tuple[Graph, list[Array], dict[str, Array]] | None = None
-        self._leaks: dict[int, tuple[Term, Leaks]] = {}  # by the ids of terms
+        self._empty_slots: dict[int, tuple[Term, EmptySlotNoise]] = {}  # by the ids of terms
 
     def _drawn(self, first: int) -> list[Array]:
         """Examples of every input, spread evenly from the first on."""
@@ -141,7 +141,7 @@ class Samples:
         within = {name: own.within for name, own in added.items() if any(own.within)}
         factors = Factors(graph, within, rng)
 
-        def instead(node: Node, values: Array) -> Array:
+        def with_noise(node: Node, values: Array) -> Array:
             found = noisy(node, factors(node, values))
             factors.keep(node, found)
             return found
@@ -159,7 +159,7 @@ class Samples:
                     outputs = computed(self._traced, graph, inputs, lambda _, values: values)
                 if twice:
                     inputs = [np.concatenate((x, x)) for x in inputs]
-                found = computed(self._traced, graph, inputs, instead)
+                found = computed(self._traced, graph, inputs, with_noise)
                 for k, (name, got, want) in enumerate(
                     zip(graph.outputs, found, outputs, strict=True)
                 ):
@@ -201,7 +201,7 @@ class Samples:
         found = np.zeros(node.size)
         for name, term in zip(node.inputs, terms_of(node), strict=True):
             if name in real:
-                leaks = self._leaks_of(term)
+                leaks = self._empty_slot_noise(term)
                 more = leaks(real[name], imaginary[name], between[name], node.size)
                 found = found + np.outer(strength[name], more)
             else:
@@ -242,10 +242,10 @@ class Samples:
                 found = np.maximum(found, taken * imaginary[name] / real[name])
         return found
 
-    def _leaks_of(self, term: Term) -> Leaks:
-        if id(term) not in self._leaks:
-            self._leaks[id(term)] = term, leaks_of(term)
-        return self._leaks[id(term)][1]
+    def _empty_slot_noise(self, term: Term) -> EmptySlotNoise:
+        if id(term) not in self._empty_slots:
+            self._empty_slots[id(term)] = term, empty_slot_noise(term)
+        return self._empty_slots[id(term)][1]
 
 
 def by_rows(own: float, floor: float, maps: Sequence[SparseMap], ciphertexts: Indices) -> Array:

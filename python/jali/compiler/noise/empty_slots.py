@@ -35,13 +35,13 @@ from jali.compiler.ir.layouts import Gathered, contents
 from jali.compiler.ir.sparse import Indices
 from jali.compiler.layout.terms import Term
 
-__all__ = ["Leaks", "leaks_of"]
+__all__ = ["EmptySlotNoise", "empty_slot_noise"]
 
 _AT_ONCE = 1 << 18  # products of a slot and a diagonal whose variances are in memory at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Leaks:
+class EmptySlotNoise:
     """What a term adds to the variances of numbers beyond what its matrix makes of its source's.
 
     empty: by number of the result, how many times the variance of a slot without a number. overlay:
@@ -61,20 +61,20 @@ class Leaks:
         return found
 
 
-def leaks_of(term: Term) -> Leaks:
+def empty_slot_noise(term: Term) -> EmptySlotNoise:
     """The leaks of a term."""
     if term.turns and not isinstance(term.source, Gathered):
-        return Leaks(0.0, term)
+        return EmptySlotNoise(0.0, term)
     single = term.single
     if single is None or (term.factor is None and not term.before and not term.joined):
-        return Leaks(0.0)
+        return EmptySlotNoise(0.0)
     windows = 2.0 ** len(term.sums if term.factor is not None else term.before)
     if term.factor is None:
         windows *= max(1, len(term.joined))
     elif term.picked is not None:
         windows *= max(len(of) for of in term.picked)
     largest = float(np.square(single.values).max(initial=0.0))
-    return Leaks(largest * np.maximum(windows - single.row_counts, 0.0))
+    return EmptySlotNoise(largest * np.maximum(windows - single.row_counts, 0.0))
 
 
 def _of_overlay(term: Term, real: Array, imaginary: Array, count: int) -> Array:

@@ -36,7 +36,7 @@ from jali.compiler.ir.sparse import SparseMap
 from jali.compiler.ir.traced_ops import Function, Multiply, PowerSeries, function_of
 from jali.compiler.passes.composite import sign
 from jali.compiler.passes.execute_approximated import expected, scaled
-from jali.compiler.passes.limits import LEAST_RADIUS, MOST_FACTOR, divisible, outgrown
+from jali.compiler.passes.limits import LEAST_RADIUS, MOST_FACTOR, divisible, too_large
 from jali.compiler.passes.loop_scales import (
     LoopRadii,
     better_radii,
@@ -179,7 +179,7 @@ def approximated(graph: Graph, error: float) -> Graph:
             made = _with_fewest_products(graph, error, sums=False)
     else:
         made = _approximated(graph, error, {})
-    large = outgrown(made, MOST_FACTOR)
+    large = too_large(made, MOST_FACTOR)
     if large is not None:
         raise InvalidArgument(
             f"{large} multiply what is taken by more than 2^100, in units of the largest numbers: nothing would be left of it beside the noise. Multiply "

@@ -41,7 +41,7 @@ from jali.compiler.passes.function_domains import (
     with_own,
 )
 from jali.compiler.passes.intervals import products_range, relied
-from jali.compiler.passes.limits import LARGEST, LEAST_WIDTH, MOST_WEIGHT, outgrown
+from jali.compiler.passes.limits import LARGEST, LEAST_WIDTH, MOST_WEIGHT, too_large
 from jali.errors import InvalidArgument
 
 __all__ = ["MARGIN", "Ends", "affine_bounds", "calibrate", "check_outputs", "function_range"]
@@ -76,7 +76,7 @@ def calibrate(
     Raises InvalidArgument, which names the node, for numbers that are not finite, and for ranges
     that proofs do not bound.
     """
-    large = outgrown(graph, MOST_WEIGHT)
+    large = too_large(graph, MOST_WEIGHT)
     if large is not None:
         raise InvalidArgument(
             f"{large} are above {MOST_WEIGHT:.0e}: divide by a constant before, so that the largest is near 1"
@@ -156,7 +156,7 @@ def _calibrated(
         if isinstance(node.operation, Input):
             low, high, proven = next(given)
         elif isinstance(node.operation, MatrixProduct):
-            low, high = _widened(seen, margin)
+            low, high = _with_margin(seen, margin)
             proven = math.isinf(margin)
             if proven:
                 low, high = products_range(node.operation, list(map(_ends, sources)))
@@ -166,7 +166,7 @@ def _calibrated(
             low, high, proven = _affine_range(node, nodes, seen, margin, away)
         elif _is_undefined(node, sources) and not has_own(node):
             touching.add(node.name)  # and the graph is calibrated once more
-            low, high = _widened(seen, min(margin, MARGIN))
+            low, high = _with_margin(seen, min(margin, MARGIN))
             proven = False
         else:
             low, high = _range(node, sources, margin)
@@ -373,7 +373,7 @@ def _affine_range(
     """
     sources = [(n.range.low, n.range.high) for n in (nodes[name] for name in node.inputs)]
     proven_low, proven_high = affine_bounds(node, sources)
-    low, high = _widened(seen, margin)
+    low, high = _with_margin(seen, margin)
     least, most = float(seen.min()), float(seen.max())
     away = away and math.isfinite(margin)
     if away and least > 0:
@@ -397,7 +397,7 @@ def affine_bounds(
     return float(least.min()), float(largest.max())
 
 
-def _widened(seen: Array, margin: float) -> Ends:
+def _with_margin(seen: Array, margin: float) -> Ends:
     """What was seen, with room at both ends."""
     low, high = float(seen.min()), float(seen.max())
     # Numbers that differ by roundings alone are one number, and a scale in which they differ would

@@ -26,8 +26,8 @@ __all__ = [
     "depth_of",
     "levelled",
     "levels_of",
+    "levels_taken",
     "lowest",
-    "taken",
 ]
 
 
@@ -49,7 +49,7 @@ class Levels:
         return tuple(sorted({self.slots.get(name, 0) for name in self.restored}))
 
 
-def taken(node: Node, k: int = 0) -> int:
+def levels_taken(node: Node, k: int = 0) -> int:
     """Levels between a node and its input number k."""
     return node.operation.depth(k)
 
@@ -60,7 +60,7 @@ def lowest(graph: Graph) -> Levels:
     levels = {node.name: 0 for node in graph}
     for node in reversed(graph.nodes):
         for k, name in enumerate(node.inputs):
-            levels[name] = max(levels[name], levels[node.name] + taken(node, k))
+            levels[name] = max(levels[name], levels[node.name] + levels_taken(node, k))
     return Levels(levels, {})
 
 
@@ -90,24 +90,24 @@ def levelled(graph: Graph, levels: Levels) -> Graph:
         raise InvalidArgument("the levels are those of another graph")
     above = {**levels.at, **levels.restored}
     names = {node.name for node in graph}
-    instead: dict[str, str] = {}
+    restored_as: dict[str, str] = {}
     nodes = []
     for node in graph:
         level = levels.at[node.name]
         for k, source in enumerate(node.inputs):
-            if above[source] < level + taken(node, k):
+            if above[source] < level + levels_taken(node, k):
                 raise InvalidArgument(
-                    f"{node.name} lies at level {level} and takes {counted_text(taken(node, k), 'level')} of {source}, which lies at "
+                    f"{node.name} lies at level {level} and takes {counted_text(levels_taken(node, k), 'level')} of {source}, which lies at "
                     f"{above[source]}"
                 )
-        inputs = tuple(instead.get(source, source) for source in node.inputs)
+        inputs = tuple(restored_as.get(source, source) for source in node.inputs)
         made = replace(node, inputs=inputs).with_facts(level=level)
         nodes.append(made)
         if node.name in levels.restored:
             fresh = f"{node.name} restored"
             while fresh in names:
                 fresh += "'"
-            instead[node.name] = fresh
+            restored_as[node.name] = fresh
             names.add(fresh)
             slots = levels.slots.get(node.name, 0)
             nodes.append(_bootstrap(made, fresh, levels.restored[node.name], slots))

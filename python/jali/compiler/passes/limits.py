@@ -20,8 +20,8 @@ __all__ = [
     "MOST_FACTOR",
     "MOST_WEIGHT",
     "divisible",
-    "outgrown",
     "refusing_overflow",
+    "too_large",
 ]
 
 LARGEST = 1e100  #: Of the numbers of any array.
@@ -43,13 +43,13 @@ def divisible(centre: float, radius: float) -> float:
     return near if near >= LEAST_WIDTH else 1.0
 
 
-def outgrown(graph: Graph, most: float) -> str | None:
+def too_large(graph: Graph, most: float) -> str | None:
     """What has a number above `most`, or one that is not finite: "the weights of NAME" or "the bias
     of NAME". None if nothing has."""
     for node in graph:
         match node.operation:
             case Loop(body=body):
-                inside = outgrown(body, most)
+                inside = too_large(body, most)
                 if inside is not None:
                     return inside
             case Affine(maps=maps, bias=bias):

@@ -125,7 +125,7 @@ def better_radii(
             elif factor > 1:
                 outputs[k] *= factor
             else:
-                kept |= _widened(body, output.inputs[0], 1 / factor)
+                kept |= _with_larger_radii(body, output.inputs[0], 1 / factor)
         alikes = _sums(body) if sums else []
         rigid = {one.name for alike in alikes for one in alike.nodes}
         for alike in alikes:
@@ -134,12 +134,12 @@ def better_radii(
         for name in node.inputs[: loop.states]:
             factor = _only_factor(made[name])
             if factor is not None and factor < 1 - _EQUAL:
-                given |= _widened(made, made[name].inputs[0], 1 / factor)
+                given |= _with_larger_radii(made, made[name].inputs[0], 1 / factor)
         found[path + node.name] = replace(mine, outputs=tuple(outputs), kept=kept, given=given)
     return found
 
 
-def _widened(
+def _with_larger_radii(
     body: Graph, name: str, factor: float, states: Collection[str] = ()
 ) -> dict[str, float]:
     """Radii of nodes that make the radius of a node larger by a factor; none if it cannot be
@@ -151,8 +151,10 @@ def _widened(
         return {}
     first, second = node.inputs
     if _base(body, first) == _base(body, second):
-        return _widened(body, first, factor**0.5, states)
-    return _widened(body, first, factor, states) or _widened(body, second, factor, states)
+        return _with_larger_radii(body, first, factor**0.5, states)
+    return _with_larger_radii(body, first, factor, states) or _with_larger_radii(
+        body, second, factor, states
+    )
 
 
 def _base(body: Graph, name: str) -> str:
@@ -207,7 +209,7 @@ def _sums(body: Graph) -> list[_Sum]:
         factors = {name: multiple_of(m) for name, m in zip(node.inputs, affine.maps, strict=True)}
         light = {name: f for name, f in factors.items() if f is not None}
         if len(light) < len(factors):
-            light = {name: f for name, f in light.items() if _widened(body, name, 1.0)}
+            light = {name: f for name, f in light.items() if _with_larger_radii(body, name, 1.0)}
         if not light or min(light.values()) <= 0:
             continue
         gains = tuple(f * own for f in light.values())
@@ -250,7 +252,7 @@ def _equalled(
     places = [k for k, name in enumerate(body.outputs) if name in names]
     asked = max([_largest(node) for node in alike.nodes] + [outputs[k] for k in places])
     asked = max([asked, *(kept[name] for name in names & kept.keys())])
-    ways = [_widened(body, name, 1.0, free) for name in alike.inputs]
+    ways = [_with_larger_radii(body, name, 1.0, free) for name in alike.inputs]
     fixed = [g for g, way in zip(alike.gains, ways, strict=True) if not way or way.keys() & rigid]
     radius, largest = asked, max(fixed, default=0.0)
     if largest >= asked and not all(_is_multiple(gain, asked) for gain in fixed):
@@ -269,7 +271,7 @@ def _equalled(
         times = max(1, math.ceil(smallest / radius * (1 - _EQUAL)))
         if times > MOST_WHOLE:
             return dict(kept), list(outputs)
-        found |= _widened(body, name, times * radius / gain, free)
+        found |= _with_larger_radii(body, name, times * radius / gain, free)
     for name, k in ports.items():
         states[k] = found.pop(name, states[k])
     for node in alike.nodes:

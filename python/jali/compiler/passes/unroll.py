@@ -30,18 +30,18 @@ from jali.compiler.ir.loop_graph import Loop, at_step, has_loops, inputs_at
 from jali.compiler.ir.operation import Input
 from jali.compiler.ir.sparse import SparseMap
 
-__all__ = ["shortened", "unrolled"]
+__all__ = ["two_iterations", "unrolled"]
 
 _STEADY = 2  # iterations: in the second one, all arrays lie as they do in every later one
 
 
 def unrolled(graph: Graph) -> Graph:
     """The same approximated graph without loops. The origin of its nodes says which node of
-    ``shortened`` does the same, which nodes have to lie alike, and the iteration of a copy."""
+    ``two_iterations`` does the same, which nodes have to lie alike, and the iteration of a copy."""
     return _Unrolling(graph, None).graph().needed() if has_loops(graph) else graph
 
 
-def shortened(graph: Graph) -> Graph:
+def two_iterations(graph: Graph) -> Graph:
     """The graph that ``unrolled`` would give if loops had two iterations at most. Layouts are
     chosen for it. The origin of a copy says for how many iterations it stands."""
     return _elements_late(_Unrolling(graph, _STEADY).graph()) if has_loops(graph) else graph

@@ -15,7 +15,7 @@ from jali.compiler.ir.graph import Graph, Node, peak
 from jali.compiler.ir.layouts import Layout
 from jali.compiler.ir.operation import Input
 from jali.compiler.layout.lowered_ops import LoweredProducts, Transform, terms_of
-from jali.compiler.passes.levels import Levels, taken
+from jali.compiler.passes.levels import Levels, levels_taken
 from jali.compiler.planning.bootstrap_search import Placement, Problem, Stage, placed
 from jali.compiler.planning.node_costs import cost_of
 from jali.errors import InvalidArgument, Unsupported
@@ -82,9 +82,9 @@ def problem_of(
     bootstrap, 0 for all."""
     stages, most = [], params.bootstrap_max_magnitude
     known: dict[tuple[object, ...], tuple[int, ...]] = {}
-    of_restored = cache(costs.restored)
+    of_restored = cache(costs.bootstrap)
     for node in graph:
-        inputs = tuple((name, taken(node, k)) for k, name in enumerate(node.inputs))
+        inputs = tuple((name, levels_taken(node, k)) for k, name in enumerate(node.inputs))
         may = params.bootstraps and graph.users(node.name) and not refusal(node, most)
         layout = node.layout
         ways = _ways(layout, params.slots, packings) if may else ()
@@ -132,7 +132,9 @@ def best_levels(
     if below < NEVER:
         raise Unsupported(f"no plan with these parameters costs less than {below}")
     between = params.depth - params.bootstrap_level
-    deep = max(graph, key=lambda n: max((taken(n, k) for k in range(len(n.inputs))), default=0))
+    deep = max(
+        graph, key=lambda n: max((levels_taken(n, k) for k in range(len(n.inputs))), default=0)
+    )
     most = params.bootstrap_max_magnitude
     refused = [
         why
@@ -141,5 +143,5 @@ def best_levels(
     ]
     raise Unsupported(
         f"{counted_text(between, 'level')} {'lies' if between == 1 else 'lie'} between two bootstrappings, and no plan gets along with them. Most of a single operation, "
-        f"{taken(deep)}, go to {deep.name} ({approximation_of(deep) or deep.op}). {' '.join(refused[:2])}"
+        f"{levels_taken(deep)}, go to {deep.name} ({approximation_of(deep) or deep.op}). {' '.join(refused[:2])}"
     )

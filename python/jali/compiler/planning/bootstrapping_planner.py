@@ -15,7 +15,7 @@ from jali.ckks import Params
 from jali.compiler.cost.costs import Costs, costs_of
 from jali.compiler.cost.elimination import NEVER
 from jali.compiler.cost.keys import integer_bytes, kept_keys, key_curve
-from jali.compiler.cost.layout_weights import Weights, weights_of
+from jali.compiler.cost.layout_costs import LayoutCosts, layout_costs_of
 from jali.compiler.cost.measured import PRESETS, params_of
 from jali.compiler.ir.folded_ops import Bootstrap
 from jali.compiler.ir.graph import Graph
@@ -23,9 +23,9 @@ from jali.compiler.ir.layouts import Layout
 from jali.compiler.ir.loop_graph import has_loops
 from jali.compiler.ir.products import MatrixProduct
 from jali.compiler.layout.lowered_ops import terms_of
-from jali.compiler.layout.scaled_sums import has_parts
+from jali.compiler.layout.scaled_sums import has_inlined_sums
 from jali.compiler.noise.element_noise import Samples
-from jali.compiler.passes.levels import Levels, levelled, taken
+from jali.compiler.passes.levels import Levels, levelled, levels_taken
 from jali.compiler.passes.unroll import unrolled
 from jali.compiler.pipeline import STAGE, lowered
 from jali.compiler.planning.bootstrap_placement import best_levels, repeated_after
@@ -57,14 +57,14 @@ def _likelier(one: Unsupported | None, other: Unsupported) -> Unsupported:
 @dataclass(frozen=True)
 class _Found:
     """A plan with bootstrapping: its cost, the precision of bootstrappings in bits, parameters,
-    levels, costs of operations, and whether sums are taken apart."""
+    levels, costs of operations, and whether sums are inlined."""
 
     cost: int
     bits: float
     params: Params
     levels: Levels
     costs: Costs
-    apart: bool
+    inline: bool
 
 
 @dataclass
@@ -85,7 +85,7 @@ class BootstrappingPlanner:
     def __post_init__(self) -> None:
         self._lowered: dict[tuple[int, bool, bool], dict[str, Graph]] = {}
         self._layouts: dict[int, dict[str, Layout]] = {}
-        self._weights: dict[int, Weights] = {}
+        self._layout_costs: dict[int, LayoutCosts] = {}
         self._integers: dict[int, int] = {}
         self._made_rings: dict[float, list[Bootstrapping]] = {}  # which keep their parameters
         self.numbers = Numbers()
@@ -93,29 +93,31 @@ class BootstrappingPlanner:
         self.flat = unrolled(self.graph) if has_loops(self.graph) else self.graph
         self._needed = needed_bits(self.flat, self.precision_bits, average=True)
 
-    def weights(self, params: Params) -> Weights:
+    def layout_costs(self, params: Params) -> LayoutCosts:
         """Those of the ring of these parameters: of its preset or, where there is none, of the
         first parameters that are tried in it."""
-        if params.slots not in self._weights:
+        if params.slots not in self._layout_costs:
             if params.log_n in PRESETS:
                 params = params_of(params.log_n, params.word)
-            self._weights[params.slots] = weights_of(costs_of(params, self.device), params)
-        return self._weights[params.slots]
+            self._layout_costs[params.slots] = layout_costs_of(
+                costs_of(params, self.device), params
+            )
+        return self._layout_costs[params.slots]
 
-    def stages(self, params: Params, apart: bool = True) -> dict[str, Graph]:
+    def stages(self, params: Params, inline: bool = True) -> dict[str, Graph]:
         """The stages after approximation without bootstrapping, which depend on the number of slots
-        alone, and on whether sums are taken apart."""
-        kind = params.slots // self.lanes, params.bootstraps, apart
+        alone, and on whether sums are inlined."""
+        kind = params.slots // self.lanes, params.bootstraps, inline
         if kind not in self._lowered:
-            if not apart and not has_parts(self.stages(params)["layout"]):
+            if not inline and not has_inlined_sums(self.stages(params)["layout"]):
                 self._lowered[kind] = self.stages(params)
             else:
                 self._lowered[kind] = lowered(
                     self.graph,
                     kind[0],
-                    self.weights(params),
+                    self.layout_costs(params),
                     bootstraps=kind[1],
-                    apart=apart,
+                    inline=inline,
                     known=self._layouts,
                     progress=self.progress,
                 )
@@ -129,30 +131,30 @@ class BootstrappingPlanner:
         both: bool = False,
         below: int = NEVER,
     ) -> tuple[Levels, int, bool]:
-        """The levels of the cheapest plan, its cost, and whether sums are taken apart in it. both:
+        """The levels of the cheapest plan, its cost, and whether sums are inlined in it. both:
         whether that is compared with a plan in which they are not. It may be better, because the
         parts of a sum may have to be bootstrapped in its place. Otherwise that is done if there is
-        no plan with sums taken apart. Raises Unsupported if there is none that costs less than
+        no plan with sums inlined. Raises Unsupported if there is none that costs less than
         `below`."""
         found: list[tuple[int, bool, Levels]] = []
         refused: Unsupported | None = None
-        for apart in (True, False):
+        for inline in (True, False):
             if found and not both:
                 break
-            graph = self.stages(params, apart)["lower"]
-            if apart or graph is not self.stages(params)["lower"]:
+            graph = self.stages(params, inline)["lower"]
+            if inline or graph is not self.stages(params)["lower"]:
                 try:
                     levels, plan = best_levels(graph, params, costs, packings, below)
                 except Unsupported as error:
                     refused = _likelier(refused, error)
                 else:
-                    found.append((plan.cost, apart, levels))
+                    found.append((plan.cost, inline, levels))
                     below = min(below, plan.cost)
         if not found:
             assert refused is not None
             raise refused
-        cost, apart, levels = min(found, key=lambda one: one[0])
-        return levels, cost, apart
+        cost, inline, levels = min(found, key=lambda one: one[0])
+        return levels, cost, inline
 
     def _kept_keys(self, params: Params, packings: Sequence[int] = (0,)) -> tuple[str | int, float]:
         """As kept_keys, for the memory of keys. If they share it with the matrices, these are
@@ -195,11 +197,11 @@ class BootstrappingPlanner:
             costs = costs_of(params, self.device).slowed(self._kept_keys(params)[1])
             below = min((plan.cost for plan in found), default=NEVER)
             try:
-                placed, cost, apart = self._placed(params, costs, below=below)
+                placed, cost, inline = self._placed(params, costs, below=below)
             except Unsupported as error:
                 refused = _likelier(refused, error)
                 return NEVER
-            found.append(_Found(cost, ring.bits(levels), params, placed, costs, apart))
+            found.append(_Found(cost, ring.bits(levels), params, placed, costs, inline))
             return cost
 
         if self.insecure_ring is not None:
@@ -226,17 +228,17 @@ class BootstrappingPlanner:
         return self._whole(min(found, key=lambda plan: plan.cost))
 
     def _whole(self, best: _Found) -> _Found:
-        """The best plan of its parameters, with sums taken apart or not, and with sparse
+        """The best plan of its parameters, with sums inlined or not, and with sparse
         bootstrappings."""
-        placed, cost, apart = self._placed(best.params, best.costs, both=True)
-        return self._sparser(_Found(cost, best.bits, best.params, placed, best.costs, apart))
+        placed, cost, inline = self._placed(best.params, best.costs, both=True)
+        return self._sparser(_Found(cost, best.bits, best.params, placed, best.costs, inline))
 
     def _sparser(self, full: _Found) -> _Found:
         """The plan, or a cheaper one of the same parameters with keys for n slots, alone or beside
         those for all slots, where n is a number of slots after which an array repeats that the plan
         bootstraps. Keys of more bytes than the plan has must save _WORTH_KEYS of its cost."""
         best, params = full, full.params
-        low = self.stages(params, full.apart)["lower"]
+        low = self.stages(params, full.inline)["lower"]
         every = params.slots
         periods = {repeated_after(low[name].layout, every) for name in full.levels.restored}
         for packings in ((n, *more) for n in sorted(periods - {every}) for more in ((), (0,))):
@@ -245,7 +247,7 @@ class BootstrappingPlanner:
                 continue  # they do not fit
             costs = costs_of(params, self.device, [n for n in packings if n]).slowed(slower)
             try:
-                levels, cost, apart = self._placed(
+                levels, cost, inline = self._placed(
                     params, costs, packings, both=True, below=best.cost
                 )
             except Unsupported:
@@ -253,7 +255,7 @@ class BootstrappingPlanner:
             more_keys = self._key_bytes(params, levels.packings) > self._key_bytes(params, (0,))
             most = full.cost * (1 - _WORTH_KEYS) if more_keys else full.cost
             if cost < min(best.cost, most):
-                best = _Found(cost, full.bits, params, levels, costs, apart)
+                best = _Found(cost, full.bits, params, levels, costs, inline)
         return best
 
     def _key_bytes(self, params: Params, packings: Sequence[int]) -> int:
@@ -265,7 +267,9 @@ class BootstrappingPlanner:
     @property
     def _least(self) -> int:
         """The fewest levels between two bootstrappings with which every operation can be done."""
-        return max(1, *(taken(node, k) for node in self.flat for k in range(len(node.inputs))))
+        return max(
+            1, *(levels_taken(node, k) for node in self.flat for k in range(len(node.inputs)))
+        )
 
     def _climb(
         self, ring: Bootstrapping, price: Callable[[Bootstrapping, int], int], levels: int
@@ -310,8 +314,8 @@ class BootstrappingPlanner:
     def _tried(self, found: _Found) -> Plan:
         """The plan after its trial run."""
         self.progress.some("parameters", STAGE)
-        stages = dict(self.stages(found.params, found.apart))
-        weights = self.weights(found.params)
+        stages = dict(self.stages(found.params, found.inline))
+        layout_costs = self.layout_costs(found.params)
         stages["levels"] = levelled(stages["lower"], found.levels)
         bootstraps = any(isinstance(node.operation, Bootstrap) for node in stages["levels"])
         packings, memory = found.levels.packings or (0,), self.memory
@@ -330,7 +334,7 @@ class BootstrappingPlanner:
         if not bootstraps:
             with contextlib.suppress(RangeExceeded):  # bounds on the noise may outgrow all numbers
                 demand = demanded(interpreter, laid_out=stages["layout"], samples=self.samples)[0]
-                return Plan(stages, interpreter, demand, found.costs, weights)
+                return Plan(stages, interpreter, demand, found.costs, layout_costs)
             which = "none"
         # A loop multiplies noise by the same matrices in every step, which turns it into the
         # directions that they enlarge most. The noise of a softmax lies in the directions of the
@@ -340,7 +344,7 @@ class BootstrappingPlanner:
         demand, interpreter.claims = demanded(
             interpreter, which, found.bits, laid_out=stages["layout"], samples=samples
         )
-        return Plan(stages, interpreter, demand, found.costs, weights)
+        return Plan(stages, interpreter, demand, found.costs, layout_costs)
 
     def plan(self) -> Plan:
         """The plan with the least precise bootstrappings that are precise enough."""

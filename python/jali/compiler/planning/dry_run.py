@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 
 from jali import ckks
 from jali.ckks import EncryptedArray
-from jali.compiler.ciphertexts import KeylessParty, expected_bits, noted_rotations, settled
+from jali.compiler.ciphertexts import KeylessParty, ciphertext_of, expected_bits, noted_rotations
 from jali.compiler.ir.folded_ops import Affine, Approximated, Bootstrap, approximation_of
 from jali.compiler.ir.graph import Array, Graph, Node, peak
 from jali.compiler.ir.operation import Input
@@ -38,10 +38,10 @@ from jali.compiler.layout.lowered_ops import (
     terms_of,
 )
 from jali.compiler.noise.array_noise import Noises
-from jali.compiler.noise.bootstrap_noise import RestoredNoise, frequent_error
+from jali.compiler.noise.bootstrap_noise import BootstrapNoise, frequent_error
 from jali.compiler.noise.element_noise import Added, Samples, by_rows
 from jali.compiler.noise.product_noise import factor_noise
-from jali.compiler.passes.levels import levels_of, taken
+from jali.compiler.passes.levels import levels_of, levels_taken
 from jali.compiler.runtime.ciphertext_ops import Encrypted
 from jali.compiler.runtime.interpreter import Interpreter
 from jali.errors import RangeExceeded
@@ -179,7 +179,7 @@ class DryRun:
         total = 0.0
         for term in terms_of(node):
             (x, *_), server = self.fresh(node, node.level), self.server
-            y = EncryptedArray(server, server.explicit.twice_real(settled(x), 2.0))
+            y = EncryptedArray(server, server.explicit.twice_real(ciphertext_of(x), 2.0))
             for step in term.sums:
                 y = y + y.rotate(step * self.interpreter.lanes)
             total = math.hypot(total, 2.0 ** -expected_bits(y))
@@ -225,7 +225,7 @@ class DryRun:
         # What is put off is computed now. Windows are sums of slots, and the errors of key switches
         # and roundings are independent from slot to slot.
         if _adds_windows(node):
-            own = 2.0 ** -min(settled(x).independent_bits for x in made)
+            own = 2.0 ** -min(ciphertext_of(x).independent_bits for x in made)
         else:
             own = 2.0 ** -min(expected_bits(x) for x in made)
         own *= math.sqrt(share)
@@ -257,12 +257,12 @@ class DryRun:
         whole, *alone, floor = (run * own / runs[0] for run in runs)
         return factor_noise(node, sizes, whole, (alone[0], alone[1]), floor)
 
-    def _restored(self, node: Node) -> RestoredNoise:
+    def _restored(self, node: Node) -> BootstrapNoise:
         """The parts of the noise that a bootstrapping adds."""
         if self._frequent is None:
             self._frequent = frequent_error(self.interpreter.params)
         bits = self._precision(node, node.scaling.rms), self._precision(node, _TINY)
-        return RestoredNoise.of(2.0 ** -bits[0], 2.0 ** -bits[1], self._frequent)
+        return BootstrapNoise.of(2.0 ** -bits[0], 2.0 ** -bits[1], self._frequent)
 
     def _precision(self, node: Node, size: float) -> float:
         """The bits of precision of a bootstrapping of numbers of this root mean square: those of
@@ -342,7 +342,7 @@ def _work(node: Node, sources: Sequence[Node]) -> tuple[object, ...]:
     levels."""
     terms = [
         (
-            *(t.factor, t.picked, t.sums, t.before, t.turned, t.joined),
+            *(t.factor, t.picked, t.sums, t.before, t.copy_rotations, t.joined),
             *(tuple(t.digests.values()), tuple(t.bounds.items())),
         )
         for t in terms_of(node)
@@ -384,7 +384,7 @@ def demanded(
     dry_run = DryRun(interpreter, DRY, 1, restored_bits)
     outputs = dry_run.run()
     products = [
-        node.level + taken(node)
+        node.level + levels_taken(node)
         for node in interpreter.graph
         if isinstance(node.operation, Multiply | MatrixProduct | Approximated)
     ]

@@ -26,7 +26,7 @@ from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Graph, Node
 from jali.compiler.ir.traced_ops import Multiply
 
-__all__ = ["least_depth", "outgrown", "takes_ring"]
+__all__ = ["bounds_overflow", "least_depth", "takes_ring"]
 
 #: Bits of the error of a fresh encryption in the smallest ring, N = 2^10, in units of the scaled
 #: integers: its bound is N/2 for the roundings, and twice as much for what is drawn. Larger rings
@@ -36,7 +36,7 @@ _MOST = math.log2(1e300)  # kUnbounded, likewise
 _DRIFT = 1.0  # bits by which the primes of a level may have less than the scale
 
 
-def outgrown(graph: Graph, scale_bits: float) -> bool:
+def bounds_overflow(graph: Graph, scale_bits: float) -> bool:
     """Whether a trial run of an approximated graph without loops is certain to raise RangeExceeded
     at this scale, or at any below."""
     least = _LEAST - scale_bits

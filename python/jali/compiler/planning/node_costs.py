@@ -13,7 +13,7 @@ from jali.compiler.ir.graph import Node
 from jali.compiler.ir.operation import Input, Operation
 from jali.compiler.ir.traced_ops import Multiply
 from jali.compiler.layout.lowered_ops import LoweredProducts, Transform
-from jali.compiler.passes.levels import taken
+from jali.compiler.passes.levels import levels_taken
 
 __all__ = ["COSTS", "cost_at_level", "cost_of"]
 
@@ -22,7 +22,7 @@ def cost_of(costs: Costs, node: Node) -> tuple[int, ...]:
     """What a node costs by the level of its result; NEVER where its inputs would have to lie above
     the top."""
     top = len(costs.rotation) - 1
-    takes = max((taken(node, k) for k in range(len(node.inputs))), default=0)
+    takes = max((levels_taken(node, k) for k in range(len(node.inputs))), default=0)
     levels = range(top - takes + 1)
     found = COSTS[type(node.operation)](costs, node.operation, node.layout.ciphertexts, levels)
     return (*found, *(NEVER for _ in range(top + 1 - len(levels))))
@@ -31,7 +31,7 @@ def cost_of(costs: Costs, node: Node) -> tuple[int, ...]:
 def cost_at_level(costs: Costs, node: Node) -> int:
     """What a node of a graph with levels costs where it lies, bootstraps among them."""
     if isinstance(node.operation, Bootstrap):
-        return costs.restored(node.layout.ciphertexts, node.operation.slots or 0)[node.level]
+        return costs.bootstrap(node.layout.ciphertexts, node.operation.slots or 0)[node.level]
     return cost_of(costs, node)[node.level]
 
 

@@ -18,7 +18,7 @@ from jali.compiler.layout.lowered_ops import Transform
 from jali.compiler.noise.element_noise import SIGMAS
 from jali.compiler.passes.amplify import OUTPUT_BITS
 from jali.compiler.passes.approximate import NOISE_SHARE
-from jali.compiler.passes.levels import taken
+from jali.compiler.passes.levels import levels_taken
 from jali.errors import Error, InsecureParams, InvalidArgument, Unsupported
 
 __all__ = [
@@ -97,8 +97,8 @@ def smallest(
         refused = f"It would take log_n {params.log_n}."
     except Error as error:
         refused = str(error)
-    deep = sorted(graph, key=lambda n: -taken(n))[:3]
-    shares = ", ".join(f"{n.name} ({approximation_of(n) or n.op}): {taken(n)}" for n in deep)
+    deep = sorted(graph, key=lambda n: -levels_taken(n))[:3]
+    shares = ", ".join(f"{n.name} ({approximation_of(n) or n.op}): {levels_taken(n)}" for n in deep)
     raise Unsupported(
         f"the model takes {counted_text(depth, 'level')} at a scale of {scale_bits:.0f} bits, more than parameters without "
         f"bootstrapping have. Most levels go to {shares}. Ask for fewer precision_bits, calibrate on a smaller range, or replace "

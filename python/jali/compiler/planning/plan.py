@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from jali.compiler.cost.costs import Costs
 from jali.compiler.cost.keys import digits, key_bytes, word_bytes
-from jali.compiler.cost.layout_weights import Weights
+from jali.compiler.cost.layout_costs import LayoutCosts
 from jali.compiler.ir.folded_ops import Approximated, Bootstrap
 from jali.compiler.ir.graph import Graph
 from jali.compiler.ir.products import MatrixProduct
 from jali.compiler.ir.traced_ops import Multiply
-from jali.compiler.passes.levels import taken
+from jali.compiler.passes.levels import levels_taken
 from jali.compiler.runtime.interpreter import Interpreter
 from jali.errors import InvalidArgument, RangeExceeded
 from jali.program.demand import Demand
@@ -37,7 +37,7 @@ class Plan:
     interpreter: Interpreter
     demand: Demand
     costs: Costs
-    weights: Weights
+    layout_costs: LayoutCosts
 
     @property
     def bootstraps(self) -> bool:
@@ -79,7 +79,7 @@ class Plan:
                 switches += node.operation.by.multiplications * node.layout.ciphertexts
             elif isinstance(node.operation, Multiply | MatrixProduct):
                 switches += node.layout.ciphertexts
-            yield min(params.depth, node.level + taken(node)), switches
+            yield min(params.depth, node.level + levels_taken(node)), switches
 
 
 def missing_bits(found: Plan, needed: Sequence[float]) -> float:

@@ -23,7 +23,7 @@ from jali.compiler.passes.levels import depth_of
 from jali.compiler.pipeline import STAGE
 from jali.compiler.planning.bootstrapping_planner import BootstrappingPlanner
 from jali.compiler.planning.dry_run import demanded
-from jali.compiler.planning.needs_bootstrapping import least_depth, outgrown, takes_ring
+from jali.compiler.planning.needs_bootstrapping import bounds_overflow, least_depth, takes_ring
 from jali.compiler.planning.parameters import (
     LEAST_INTEGER_BITS,
     Ring,
@@ -42,7 +42,7 @@ __all__ = ["plan"]
 _MANY_DIGITS = 4  # with fewer, a larger ring has no smaller keys
 _LARGE_LOG_N = 16  # in smaller rings, no bootstrapping is cheaper than the levels that it saves
 _PATIENCE = 2  # scales at which bounds on the noise may outgrow all numbers, before a large ring bootstraps instead
-_OUTGROWN = "the model takes {}, on which the bounds of its noise outgrow all numbers."
+_OVERFLOW = "the model takes {}, on which the bounds of its noise outgrow all numbers."
 _ROOM = 8.0  # bits of level 0 beside those that a first search gives it, and as many scales, before a program is refused
 _PARTS = 64  # of a bit: scales of programs that do not bootstrap are multiples of one
 
@@ -136,9 +136,9 @@ def _within(
         whole = math.ceil(scale_bits * _PARTS) / _PARTS
         return smallest(flat, depth, whole, lanes, device, log_n, integer_bits)
 
-    if takes_ring(least_depth(computed), bits, _LARGE_LOG_N) and outgrown(computed, last):
-        bootstrapping.weights(least(bits))  # a ring's are those of the first parameters in it
-        raise Unsupported(_OUTGROWN.format(counted_text(depth, "level")))
+    if takes_ring(least_depth(computed), bits, _LARGE_LOG_N) and bounds_overflow(computed, last):
+        bootstrapping.layout_costs(least(bits))  # a ring's are those of the first parameters in it
+        raise Unsupported(_OVERFLOW.format(counted_text(depth, "level")))
 
     def at(scale_bits: float) -> Plan:
         nonlocal depth, integer_bits, refused
@@ -175,8 +175,8 @@ def _within(
             refused += 1
             if params.log_n < _LARGE_LOG_N or refused < patience:
                 raise
-            raise Unsupported(_OUTGROWN.format(counted_text(depth, "level"))) from None
-        return Plan(stages, interpreter, demand, costs, bootstrapping.weights(params))
+            raise Unsupported(_OVERFLOW.format(counted_text(depth, "level"))) from None
+        return Plan(stages, interpreter, demand, costs, bootstrapping.layout_costs(params))
 
     found = precise(at, bits, needed, precision_bits)
     # A smaller scale may leave enough, and its parameters may be cheaper.

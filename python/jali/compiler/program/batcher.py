@@ -12,7 +12,7 @@ from jali._core.capture import BatchPoint
 from jali._core.log import logger
 from jali._core.refusals import Answering
 from jali.ckks import EncryptedArray, Evaluator
-from jali.compiler.ciphertexts import settled, stack, take
+from jali.compiler.ciphertexts import ciphertext_of, stack, take
 from jali.compiler.runtime.ciphertext_ops import Encrypted, at_level
 from jali.errors import InvalidArgument, OutOfMemory, Unsupported
 from jali.program.manifest import Manifest
@@ -117,7 +117,7 @@ class Batcher(metaclass=Answering):
         ]
 
     def _taken(self, x: EncryptedArray, k: int) -> EncryptedArray:
-        return take(self._server.evaluator, settled(x), [k])
+        return take(self._server.evaluator, ciphertext_of(x), [k])
 
     def _joined(self, chunks: Sequence[Chunk]) -> Chunk:
         """The arrays of several chunks, with the vectors of all of them, and an axis for these also
@@ -125,7 +125,8 @@ class Batcher(metaclass=Answering):
         evaluator = self._server.evaluator
         return tuple(
             tuple(
-                stack(evaluator, [settled(x) for x in same]) for same in zip(*arrays, strict=True)
+                stack(evaluator, [ciphertext_of(x) for x in same])
+                for same in zip(*arrays, strict=True)
             )
             for arrays in zip(*chunks, strict=True)
         )

@@ -1,4 +1,4 @@
-"""Recorded runs of a program on a server: one for every batch of its ciphertexts. On a GPU each is
+"""Captured runs of a program on a server: one for every batch of its ciphertexts. On a GPU each is
 a CUDA graph."""
 
 from __future__ import annotations
@@ -8,24 +8,24 @@ import threading
 from collections.abc import Sequence
 
 from jali import ckks
-from jali.compiler.ciphertexts import check_here, is_here, settled
+from jali.compiler.ciphertexts import check_here, ciphertext_of, is_here
 from jali.compiler.runtime.ciphertext_ops import Encrypted
 from jali.compiler.runtime.interpreter import Interpreter
 from jali.program.manifest import Manifest
 
-__all__ = ["Recording", "lies", "records"]
+__all__ = ["CapturedRuns", "can_capture", "in_place"]
 
-_KEPT = 4  # for how many sizes of batch a recorded run is kept
+_KEPT = 4  # for how many sizes of batch a captured run is kept
 
 
-def records(interpreter: Interpreter, evaluator: ckks.Evaluator) -> bool:
-    """Whether a server records its runs unless it is told otherwise: on a GPU whose memory holds
+def can_capture(interpreter: Interpreter, evaluator: ckks.Evaluator) -> bool:
+    """Whether a server captures its runs unless it is told otherwise: on a GPU whose memory holds
     all encoded matrices."""
     return evaluator.device == "cuda" and interpreter.is_resident
 
 
-def lies(evaluator: ckks.Evaluator, ciphertext: ckks.Ciphertext) -> ckks.EncryptedArray:
-    """A ciphertext where it lies, checked. A recorded run copies its inputs to its own place,
+def in_place(evaluator: ckks.Evaluator, ciphertext: ckks.Ciphertext) -> ckks.EncryptedArray:
+    """A ciphertext where it lies, checked. A captured run copies its inputs to its own place,
     wherever they are."""
     if ciphertext.view is not None:
         return evaluator.bind(ciphertext)
@@ -33,7 +33,7 @@ def lies(evaluator: ckks.Evaluator, ciphertext: ckks.Ciphertext) -> ckks.Encrypt
     return ckks.EncryptedArray(evaluator, ciphertext)
 
 
-class Recording:
+class CapturedRuns:
     """The runs of a interpreter that belongs to an evaluator. It may be used from several threads."""
 
     def __init__(
@@ -43,13 +43,13 @@ class Recording:
         self._lock = threading.Lock()
         self._programs: dict[tuple[int, ...], ckks.Captured] = {}  # by the batch of the ciphertexts
 
-    def knows(self, inputs: Sequence[Encrypted]) -> bool:
-        """Whether the run for this batch is recorded."""
+    def has(self, inputs: Sequence[Encrypted]) -> bool:
+        """Whether the run for this batch is captured."""
         return inputs[0][0].shape[:-1] in self._programs
 
     def __call__(self, inputs: Sequence[Encrypted]) -> list[Encrypted]:
         """The outputs for inputs that may lie in any memory. The first run of a batch is
-        recorded."""
+        captured."""
         flat = [x for array in inputs for x in array]
         batch = flat[0].shape[:-1]
         with self._lock:
@@ -57,18 +57,18 @@ class Recording:
             if program is None:
                 if len(self._programs) == _KEPT:
                     del self._programs[next(iter(self._programs))]
-                program = self._programs[batch] = self._recorded(inputs)
+                program = self._programs[batch] = self._captured(inputs)
         found = program(*flat)
         arrays = [found] if isinstance(found, ckks.EncryptedArray) else list(found)
         return _split(arrays, [port.layout.ciphertexts for port in self._manifest.outputs])
 
-    def _recorded(self, inputs: Sequence[Encrypted]) -> ckks.Captured:
+    def _captured(self, inputs: Sequence[Encrypted]) -> ckks.Captured:
         # The program refers to these two only. If it held self, neither would ever be freed.
         interpreter, evaluator = self._interpreter, self._evaluator
         counts = [port.layout.ciphertexts for port in self._manifest.inputs]
         if self._manifest.demand.bootstrap != "none":
             # This encodes the matrices of every bootstrapping. What it takes of memory is free
-            # again before the recording begins.
+            # again before the capture begins.
             interpreter(evaluator, *(tuple(map(self._brought, array)) for array in inputs))
         return evaluator.capture(
             lambda *xs: [x for y in interpreter(evaluator, *_split(xs, counts)) for x in y],
@@ -76,7 +76,7 @@ class Recording:
         )
 
     def _brought(self, x: ckks.EncryptedArray) -> ckks.EncryptedArray:
-        ciphertext = settled(x)
+        ciphertext = ciphertext_of(x)
         return x if is_here(self._evaluator, ciphertext) else self._evaluator.bind(ciphertext)
 
 

@@ -12,7 +12,7 @@ from jali.errors import InvalidArgument
 from jali.program.manifest import Manifest
 from jali.program.message import Message
 
-__all__ = ["MADE", "Deployment", "check_record"]
+__all__ = ["MADE", "Deployment", "check_capture"]
 
 MADE = ": a client's evaluation_keys() makes them, EvaluationKeys.from_bytes reads bytes"
 
@@ -23,7 +23,7 @@ class Deployment(metaclass=Answering):
 
     device, threads: as of ckks.Evaluator.
     trace: whether evaluators keep every operation, for ``jali simulate``. A run that is replayed
-        has no operations to keep, so that runs are not recorded then.
+        has no operations to keep, so that runs are not captured then.
 
     May be used from several threads.
 
@@ -82,23 +82,23 @@ class Deployment(metaclass=Answering):
         checks.instance(keys, ckks.EvaluationKeys, "keys", MADE)
         return self._engine.with_keys(keys)
 
-    def server(self, keys: ckks.EvaluationKeys, *, record: bool | None = None) -> Server:
+    def server(self, keys: ckks.EvaluationKeys, *, capture: bool | None = None) -> Server:
         """The server of a client. It takes the time and the memory of the client's keys alone.
-        record: as of Server.
+        capture: as of Server.
 
-        Raises the errors of ``evaluator``, and InvalidArgument for record=True if runs are traced.
+        Raises the errors of ``evaluator``, and InvalidArgument for capture=True if runs are traced.
         """
-        return self.server_of(self.evaluator(keys), record)
+        return self.server_of(self.evaluator(keys), capture)
 
-    def server_of(self, evaluator: ckks.Evaluator, record: bool | None = None) -> Server:
+    def server_of(self, evaluator: ckks.Evaluator, capture: bool | None = None) -> Server:
         """The server of an evaluator of this deployment's engine."""
         if self._trace:
-            check_record(record)
-            record = False
-        return Server(self._interpreter, self._manifest, evaluator, record=record)
+            check_capture(capture)
+            capture = False
+        return Server(self._interpreter, self._manifest, evaluator, capture=capture)
 
 
-def check_record(record: bool | None) -> None:
-    """Raises InvalidArgument if runs that are traced are to be recorded."""
-    if record:
-        raise InvalidArgument("a run that is replayed cannot be traced: leave out record=True")
+def check_capture(capture: bool | None) -> None:
+    """Raises InvalidArgument if runs that are traced are to be captured."""
+    if capture:
+        raise InvalidArgument("a run that is replayed cannot be traced: leave out capture=True")

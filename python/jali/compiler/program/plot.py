@@ -13,7 +13,7 @@ from jali.ckks import Params
 from jali.compiler.cost.costs import Costs
 from jali.compiler.ir.folded_ops import Bootstrap
 from jali.compiler.ir.graph import Graph
-from jali.compiler.passes.levels import taken
+from jali.compiler.passes.levels import levels_taken
 from jali.compiler.planning.node_costs import cost_at_level
 from jali.errors import InvalidArgument, Unsupported, WrongCall
 
@@ -48,7 +48,7 @@ def plotted(
             if isinstance(node.operation, Bootstrap):
                 above.plot(*ends, color="tab:red", linewidth=2)
             else:
-                above.plot(*ends, color="tab:blue" if taken(node, k) else "0.7", linewidth=1)
+                above.plot(*ends, color="tab:blue" if levels_taken(node, k) else "0.7", linewidth=1)
     restored = [node for node in graph if isinstance(node.operation, Bootstrap)]
     others = [node for node in graph if not isinstance(node.operation, Bootstrap)]
     for nodes, colour, label in (

@@ -19,7 +19,7 @@ from jali._core.console import counted_text
 from jali._core.refusals import Answering
 from jali.compiler.cost.costs import Costs
 from jali.compiler.cost.keys import key_sizes
-from jali.compiler.cost.layout_weights import Weights
+from jali.compiler.cost.layout_costs import LayoutCosts
 from jali.compiler.frontends.answers import Kept
 from jali.compiler.ir.execute import check_alike, check_count, checked_examples, execute
 from jali.compiler.ir.graph import Array, Graph, Shape
@@ -28,13 +28,13 @@ from jali.compiler.passes.approximate import approximated, promised
 from jali.compiler.passes.execute_approximated import expected
 from jali.compiler.passes.fold import fold
 from jali.compiler.passes.levels import levels_of
-from jali.compiler.passes.limits import MOST_WEIGHT, outgrown, refusing_overflow
+from jali.compiler.passes.limits import MOST_WEIGHT, refusing_overflow, too_large
 from jali.compiler.passes.simplify import Changes, changed
 from jali.compiler.pipeline import lowered_as
 from jali.compiler.planning.bootstrap_placement import verify
 from jali.compiler.planning.plan import Plan
 from jali.compiler.program import container, program_file
-from jali.compiler.program.deployment import MADE, Deployment, check_record
+from jali.compiler.program.deployment import MADE, Deployment, check_capture
 from jali.compiler.program.plot import plotted
 from jali.compiler.program.ports import manifest_of
 from jali.compiler.program.report import Summary, summarised
@@ -99,7 +99,7 @@ class Program(metaclass=Answering):
     precision_bits: float
     error: float
     costs: Costs
-    weights: Weights
+    layout_costs: LayoutCosts
     claims: Mapping[str, float]
     device: str = "cpu"
     changes: Changes = field(default_factory=dict)
@@ -122,7 +122,7 @@ class Program(metaclass=Answering):
         manifest = manifest_of(graph, _shapes(stages), params, lanes, found.demand)
         made = {**stages, **found.stages}
         claims = found.interpreter.claims
-        asked, chosen_by = (memory, precision_bits, error), (found.costs, found.weights)
+        asked, chosen_by = (memory, precision_bits, error), (found.costs, found.layout_costs)
         return cls(made, manifest, *asked, *chosen_by, claims, device, changes or {}, answers)
 
     @property
@@ -272,7 +272,7 @@ class Program(metaclass=Answering):
         *,
         device: str = "auto",
         threads: int | None = None,
-        record: bool | None = None,
+        capture: bool | None = None,
         trace: bool = False,
         progress: Callable[[int, int], object] | None = None,
     ) -> Server:
@@ -280,12 +280,12 @@ class Program(metaclass=Answering):
         deploy and nn.Server."""
         told = checked_progress(progress)
         if trace:
-            check_record(record)
+            check_capture(capture)
         checks.instance(keys, ckks.EvaluationKeys, "keys", MADE)
         deployment = self._deployment(device, threads, trace)
         evaluator = deployment.evaluator(keys)  # which refuses keys before there is any work
         deployment.prepare(told)
-        return deployment.server_of(evaluator, record)
+        return deployment.server_of(evaluator, capture)
 
     def deploy(
         self,
@@ -332,7 +332,7 @@ class Program(metaclass=Answering):
     def to_bytes(self) -> bytes:
         """Bytes from which from_bytes makes the same program. They hold the weights, and no key."""
         return program_file.to_bytes(
-            program_file.Stored(
+            program_file.ProgramFile(
                 self.stages["trace"],
                 self.stages["calibrate"],
                 self.manifest,
@@ -341,7 +341,7 @@ class Program(metaclass=Answering):
                 self.memory,
                 levels_of(self.stages["levels"]),
                 self.costs,
-                self.weights,
+                self.layout_costs,
                 self.claims,
                 self.device,
                 self.changes,
@@ -377,10 +377,10 @@ class Program(metaclass=Answering):
         return replace(again, manifest=was.manifest)
 
     @classmethod
-    def _made_again(cls, was: program_file.Stored) -> Program:
+    def _made_again(cls, was: program_file.ProgramFile) -> Program:
         simple = changed(was.graph, was.changes)
         stages = {"trace": was.graph, "simplify": simple, "fold": fold(simple)}
-        large = outgrown(stages["fold"], MOST_WEIGHT)
+        large = too_large(stages["fold"], MOST_WEIGHT)
         if large is not None:
             raise CorruptData(f"the bytes are no program: {large} are above {MOST_WEIGHT:.0e}")
         stages["calibrate"] = was.calibrated(stages["fold"])
@@ -388,7 +388,7 @@ class Program(metaclass=Answering):
         stages["approximate"] = promised(functions, was.precision_bits)
         params, lanes = was.manifest.params, was.manifest.lanes
         try:
-            made = lowered_as(stages["approximate"], params, lanes, was.weights, was.levels)
+            made = lowered_as(stages["approximate"], params, lanes, was.layout_costs, was.levels)
             verify(made["levels"], params)
             if was.manifest.demand.conjugation < conjugated(made["levels"]):
                 raise VersionError(_OTHER)
@@ -397,7 +397,7 @@ class Program(metaclass=Answering):
         interpreter = Interpreter(
             made["levels"], params, lanes, was.memory, was.claims, costs=was.costs
         )
-        found = Plan(made, interpreter, was.manifest.demand, was.costs, was.weights)
+        found = Plan(made, interpreter, was.manifest.demand, was.costs, was.layout_costs)
         again = cls.of(stages, found, was.precision_bits, was.error, was.device, was.changes)
         return replace(again, answers=was.answers)
 

@@ -12,7 +12,7 @@ import numpy as np
 from jali._core import schema
 from jali._core.console import bytes_text
 from jali.compiler.cost.costs import STORAGE, Costs
-from jali.compiler.cost.layout_weights import Weights
+from jali.compiler.cost.layout_costs import LayoutCosts
 from jali.compiler.frontends.answers import Kept
 from jali.compiler.ir.facts import Range
 from jali.compiler.ir.graph import Array, Graph, Node
@@ -27,7 +27,7 @@ from jali.compiler.program import container, graph_file
 from jali.errors import CorruptData, LimitExceeded, VersionError
 from jali.program.manifest import Manifest
 
-__all__ = ["Stored", "from_bytes", "to_bytes"]
+__all__ = ["ProgramFile", "from_bytes", "to_bytes"]
 
 _KIND = "program"
 _NEW = {"weights"}  # fields that programs of earlier versions do not have
@@ -43,7 +43,7 @@ _NUMBERS = ("low", "high", "mean", "square")  # for each number of an input, or 
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
+class ProgramFile:
     """What a file of a program holds. ranges: a calibrated graph, or the ranges of its nodes by
     name."""
 
@@ -55,7 +55,7 @@ class Stored:
     memory: float
     levels: Levels
     costs: Costs
-    weights: Weights
+    layout_costs: LayoutCosts
     claims: Mapping[str, float]
     device: str = "cpu"
     changes: Changes = field(default_factory=dict)
@@ -83,7 +83,7 @@ def _calibrated(folded: Graph, ranges: Any) -> Graph:
     return Graph(tuple(nodes), folded.outputs, "calibrate")
 
 
-def to_bytes(program: Stored) -> bytes:
+def to_bytes(program: ProgramFile) -> bytes:
     """The bytes of a program."""
     assert isinstance(program.ranges, Graph)
     arrays: list[Array] = []
@@ -98,7 +98,7 @@ def to_bytes(program: Stored) -> bytes:
         "restored": dict(program.levels.restored),
         "slots": dict(program.levels.slots),
         "costs": program.costs.document,
-        "weights": program.weights.document,
+        "weights": program.layout_costs.document,
         "claims": dict(program.claims),
         "device": program.device,
         "changes": dict(program.changes),
@@ -129,7 +129,7 @@ def from_bytes(
     security: int = 128,
     max_entries: int | None = None,
     log2_p_fail: float = 0.0,
-) -> Stored:
+) -> ProgramFile:
     """What to_bytes wrote. Raises CorruptData, VersionError and LimitExceeded. security,
     log2_p_fail: see Manifest.from_bytes. max_entries: see Program.from_bytes."""
     content, arrays = container.read(_KIND, data)
@@ -158,12 +158,13 @@ def from_bytes(
         raise CorruptData("the program's loops have more iterations than it has levels for")
     if not are_changes_of(graph, found["changes"]):
         raise CorruptData("the bytes are no program: it changes operations that it does not have")
-    kept = {"ranges", "weights", "claims", "device", "changes", "precision_bits", "error", "memory"}
-    return Stored(
+    kept = {"ranges", "claims", "device", "changes", "precision_bits", "error", "memory"}
+    return ProgramFile(
         graph=graph,
         manifest=manifest,
         levels=levels,
         costs=inside["costs"],
+        layout_costs=found["weights"],
         answers=found["answers"],
         **{k: found[k] for k in kept},
     )
@@ -187,7 +188,7 @@ def _outside(arrays: Sequence[Array]) -> schema.Check:
             "restored": lambda value: value,
             "slots": lambda value: value,
             "costs": lambda value: value,
-            "weights": Weights.of_document,
+            "weights": LayoutCosts.of_document,
             "claims": schema.mapped(schema.number(-255, 255), _MOST_NODES),
             "device": schema.one_of("cpu", "cuda"),
             "changes": schema.mapped(schema.one_of(*KINDS), _MOST_NODES),

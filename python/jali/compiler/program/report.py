@@ -12,7 +12,7 @@ import numpy as np
 from jali import device as devices
 from jali._core.console import bytes_text, counted_text, seconds_text
 from jali.ckks.evaluator import Evaluator
-from jali.compiler.ciphertexts import expected_bits, peak_bytes, settled
+from jali.compiler.ciphertexts import ciphertext_of, expected_bits, peak_bytes
 from jali.compiler.cost.keys import key_sizes, relative_time
 from jali.compiler.frontends.answers import Kept, kept_text
 from jali.compiler.ir.folded_ops import Bootstrap, approximation_of
@@ -20,7 +20,7 @@ from jali.compiler.ir.graph import Node
 from jali.compiler.ir.operation import Input
 from jali.compiler.layout.lowered_ops import terms_of
 from jali.compiler.planning.dry_run import DryRun
-from jali.compiler.program.captured_runs import Recording, lies, records
+from jali.compiler.program.captured_runs import CapturedRuns, can_capture, in_place
 from jali.compiler.progress import Counted
 from jali.compiler.runtime.ciphertext_ops import Encrypted, bootstrapped
 from jali.compiler.runtime.interpreter import Interpreter
@@ -37,7 +37,7 @@ class Layer:
     """One node of the lowered graph.
 
     level: of its result. seconds: the least of three trial runs, for all examples of one
-    ciphertext. If a server records its runs, the time of a recorded run is divided among the layers
+    ciphertext. If a server captures its runs, the time of a captured run is divided among the layers
     in proportion to these. diagonals: products with encoded diagonals.
     diagonal_bytes: of those that stay in the memory of the device. stored: the kinds of
     jali.compiler.runtime.storage in which they are. noise: the standard deviation of the noise of
@@ -253,7 +253,7 @@ class _Watch:
         self._synchronize()
         now = time.perf_counter()
         self.seconds[node.name] = now - self._last
-        self.array_bytes[node.name] = sum(settled(x).nbytes for x in value)
+        self.array_bytes[node.name] = sum(ciphertext_of(x).nbytes for x in value)
         self.temporary_bytes[node.name] = self._memory.lap()
         self._last = time.perf_counter()
 
@@ -283,7 +283,7 @@ def summarised(
     interpreter.prepare(dry_run.server, encoded)
     dry_run.server.synchronize()
     prepared = time.perf_counter() - start
-    held, kinds = interpreter.held_bytes, interpreter.stored
+    held, kinds = interpreter.held_bytes, interpreter.storage
     encoded_bytes = dry_run.server.counters()["bytes_in_use"] - before
     constant_bytes = max(0, encoded_bytes - sum(held.values()))
     start = time.perf_counter()
@@ -323,10 +323,10 @@ def summarised(
     )
     share = 1.0
     once = max(0.0, once - least) + made
-    if records(interpreter, dry_run.server):
-        recorded, first = _recorded_seconds(dry_run, manifest)
+    if can_capture(interpreter, dry_run.server):
+        captured, first = _captured_seconds(dry_run, manifest)
         once += first
-        total = recorded + (slower - 1) * sum(measured.values())
+        total = captured + (slower - 1) * sum(measured.values())
         share = total / sum(layer.seconds for layer in layers)
         layers = tuple(replace(layer, seconds=share * layer.seconds) for layer in layers)
     params, sizes = manifest.params, key_sizes(manifest.params, demand)
@@ -363,15 +363,15 @@ def summarised(
     )
 
 
-def _recorded_seconds(dry_run: DryRun, manifest: Manifest) -> tuple[float, float]:
-    """The time of a whole request to a server that records its runs: the least of three, with the
-    transfer of its ciphertexts to the device. A recorded run has no gaps between the launches of
-    small operations. And what the first one takes beyond it, which is recorded."""
-    recording, server = Recording(dry_run.interpreter, dry_run.server, manifest), dry_run.server
+def _captured_seconds(dry_run: DryRun, manifest: Manifest) -> tuple[float, float]:
+    """The time of a whole request to a server that captures its runs: the least of three, with the
+    transfer of its ciphertexts to the device. A captured run has no gaps between the launches of
+    small operations. And what the first one takes beyond it, in which it is captured."""
+    runs, server = CapturedRuns(dry_run.interpreter, dry_run.server, manifest), dry_run.server
     spent = []
     for _ in range(1 + _RUNS):
         start = time.perf_counter()
-        recording([tuple(lies(server, c) for c in request) for request in dry_run.requests])
+        runs([tuple(in_place(server, c) for c in request) for request in dry_run.requests])
         server.synchronize()
         spent.append(time.perf_counter() - start)
     return min(spent[1:]), max(0.0, spent[0] - min(spent[1:]))
@@ -406,14 +406,14 @@ def _bootstraps(
             source = dry_run.fresh(node, due)
             before, start = server.counters()["bytes_in_use"], time.perf_counter()
             for x in bootstrapped(server, node, source):  # makes the matrices
-                settled(x)
+                ciphertext_of(x)
             del x
             server.synchronize()
             first = time.perf_counter() - start
             total += max(0, server.counters()["bytes_in_use"] - before)
             memory, start = _Memory(server), time.perf_counter()
             for x in bootstrapped(server, node, source):
-                settled(x)
+                ciphertext_of(x)
             server.synchronize()
             known[key] = time.perf_counter() - start, memory.lap()
             once += max(0.0, first - known[key][0])

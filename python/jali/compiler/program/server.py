@@ -9,7 +9,7 @@ from jali import ckks
 from jali._core.refusals import Answering
 from jali._core.run_ends import stop_of
 from jali.compiler.program.batcher import Batcher
-from jali.compiler.program.captured_runs import Recording, lies, records
+from jali.compiler.program.captured_runs import CapturedRuns, can_capture, in_place
 from jali.compiler.runtime.ciphertext_ops import Encrypted
 from jali.compiler.runtime.interpreter import Interpreter
 from jali.errors import InvalidArgument
@@ -23,7 +23,7 @@ class Server(metaclass=Answering):
     """The owner of the model. Program.server() makes one. It holds no secret, and may be used from
     several threads.
 
-    record: whether a run is recorded for each batch of ciphertexts, and replayed. None stands for
+    capture: whether a run is captured for each batch of ciphertexts, and replayed. None stands for
         yes on a GPU whose memory holds all encoded matrices, and no elsewhere.
 
     >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
@@ -40,12 +40,12 @@ class Server(metaclass=Answering):
         manifest: Manifest,
         evaluator: ckks.Evaluator,
         *,
-        record: bool | None = None,
+        capture: bool | None = None,
     ) -> None:
         self._interpreter, self._manifest = interpreter, manifest
         self._evaluator: ckks.Evaluator | None = evaluator
-        recorded = records(interpreter, evaluator) if record is None else record
-        self._recording = Recording(interpreter, evaluator, manifest) if recorded else None
+        captured = can_capture(interpreter, evaluator) if capture is None else capture
+        self._captured_runs = CapturedRuns(interpreter, evaluator, manifest) if captured else None
 
     @property
     def evaluator(self) -> ckks.Evaluator:
@@ -66,12 +66,12 @@ class Server(metaclass=Answering):
         """The bytes that this client takes of the device's memory between two runs: its keys. A
         closed server has none.
 
-        Runs that are recorded on a GPU keep their arrays besides.
+        Runs that are captured on a GPU keep their arrays besides.
         """
         return 0 if self._evaluator is None else self._evaluator.key_bytes
 
     def close(self) -> None:
-        """Lets go of the client's keys and recorded runs. Their memory is free as soon as no run
+        """Lets go of the client's keys and captured runs. Their memory is free as soon as no run
         uses them. Every other method raises InvalidArgument from then on.
 
         >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
@@ -81,7 +81,7 @@ class Server(metaclass=Answering):
         >>> server.nbytes
         0
         """
-        self._evaluator = self._recording = None
+        self._evaluator = self._captured_runs = None
 
     def __repr__(self) -> str:
         at = "closed" if self._evaluator is None else f"device='{self._evaluator.device}'"
@@ -111,20 +111,20 @@ class Server(metaclass=Answering):
             before it begins.
         """
         self.check(request)
-        evaluator, recording = self.evaluator, self._recording
+        evaluator, runs = self.evaluator, self._captured_runs
         stop = stop_of(deadline, checkpoint)
         if stop is None:
-            return self._reply(evaluator, recording, request)
+            return self._reply(evaluator, runs, request)
         stop()
         with evaluator.checkpoint(stop):
-            return self._reply(evaluator, recording, request)
+            return self._reply(evaluator, runs, request)
 
     def _reply(
-        self, evaluator: ckks.Evaluator, recording: Recording | None, request: Message
+        self, evaluator: ckks.Evaluator, runs: CapturedRuns | None, request: Message
     ) -> Message:
-        taken = evaluator.bind if recording is None else partial(lies, evaluator)
+        taken = evaluator.bind if runs is None else partial(in_place, evaluator)
         inputs = [tuple(map(taken, array)) for array in request.arrays]
-        outputs = self._interpreter(evaluator, *inputs) if recording is None else recording(inputs)
+        outputs = self._interpreter(evaluator, *inputs) if runs is None else runs(inputs)
         arrays = tuple(tuple(x.ciphertext for x in output) for output in outputs)
         return Message(request.program, request.examples, request.single, arrays, is_reply=True)
 
@@ -142,14 +142,14 @@ class Server(metaclass=Answering):
                 )
 
     def warm(self, inputs: list[Encrypted]) -> None:
-        """Records the run for this batch if runs are recorded, so that the next one takes as long
+        """Captures the run for this batch if runs are captured, so that the next one takes as long
         as any later one."""
-        if self._recording is not None and not self._recording.knows(inputs):
+        if self._captured_runs is not None and not self._captured_runs.has(inputs):
             self.outputs(inputs)
 
     def outputs(self, inputs: list[Encrypted]) -> list[Encrypted]:
-        """The outputs for bound inputs; if runs are recorded, by the recorded run for this batch.
+        """The outputs for bound inputs; if runs are captured, by the captured run for this batch.
         Its inputs may lie in any memory."""
-        if self._recording is None:
+        if self._captured_runs is None:
             return self._interpreter(self.evaluator, *inputs)
-        return self._recording(inputs)
+        return self._captured_runs(inputs)

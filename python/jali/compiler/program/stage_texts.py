@@ -53,7 +53,7 @@ def report_text(interpreter: Interpreter, costs: Costs) -> str:
     rows = [
         ("node", "operation", "level", costs.unit, "rotations", "diagonals", "stored", "bootstraps")
     ]
-    total, extra, stored = 0, interpreter.extra, interpreter.stored
+    total, extra, stored = 0, interpreter.extra, interpreter.storage
     for node in interpreter.graph:
         cost = cost_at_level(costs, node) + extra.get(node.name, 0)
         total += cost
@@ -98,7 +98,7 @@ def program_text(
         f"  {precision_bits:g} bits {asked}, noise at -{noise} bits of each output's scale, of the {whose}"
     )
     lines.append(f"  matrices in at most {bytes_text(memory)}: {stored_text(interpreter.bytes_of)}")
-    made = sum("made" in kinds for kinds in interpreter.stored.values())
+    made = sum("made" in kinds for kinds in interpreter.storage.values())
     if made:
         lines.append(
             f"  matrices of {counted_text(made, 'operation')} do not fit, and are made from the weights at every use: give more memory="

@@ -27,7 +27,7 @@ from jali.compiler.ir.traced_ops import Function, Multiply, PowerSeries
 from jali.compiler.layout.choose_layouts import check_seen
 from jali.compiler.layout.lowered_ops import LOWERED, Transform
 from jali.compiler.passes.amplify import largest_of
-from jali.compiler.passes.levels import taken
+from jali.compiler.passes.levels import levels_taken
 from jali.compiler.planning import bootstrap_placement
 from jali.compiler.planning.node_costs import cost_of
 from jali.compiler.program.ports import client_layout
@@ -177,10 +177,10 @@ def _levels(graph: Graph) -> Problems:
             yield node, "has no level"
             continue
         for k, name in enumerate(node.inputs if not isinstance(node.operation, Bootstrap) else ()):
-            if graph[name].level < level + taken(node, k):
+            if graph[name].level < level + levels_taken(node, k):
                 yield (
                     node,
-                    f"takes {counted_text(taken(node, k), 'level')} of {name}, which has too few",
+                    f"takes {counted_text(levels_taken(node, k), 'level')} of {name}, which has too few",
                 )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from jali import ckks
 from jali.ckks import EncryptedArray, Evaluator
-from jali.compiler.ciphertexts import settled, stack, take, without_layout
+from jali.compiler.ciphertexts import ciphertext_of, stack, take, without_layout
 from jali.compiler.ir.folded_ops import Approximation, Bootstrap
 from jali.compiler.ir.graph import Node
 from jali.compiler.ir.loop_graph import is_whole
@@ -15,7 +15,7 @@ from jali.errors import InvalidArgument
 
 __all__ = [
     "Encrypted",
-    "approximated",
+    "apply_approximation",
     "at_level",
     "bootstrapped",
     "bounded_sum",
@@ -35,7 +35,7 @@ def stacked(server: Evaluator, values: Sequence[EncryptedArray]) -> EncryptedArr
     if len(values) == 1:
         return values[0]
     least = min(x.level for x in values)
-    level = [settled(at_level(server, x, least)) for x in values]
+    level = [ciphertext_of(at_level(server, x, least)) for x in values]
     try:
         return stack(server, level)
     except InvalidArgument:  # what is known of their slots differs
@@ -46,7 +46,7 @@ def unstacked(server: Evaluator, value: EncryptedArray, count: int) -> list[Encr
     """The inverse of ``stacked``."""
     if count == 1:
         return [value]
-    whole = settled(value)
+    whole = ciphertext_of(value)
     each = whole.batch // count
     return [take(server, whole, range(k * each, (k + 1) * each)) for k in range(count)]
 
@@ -55,7 +55,7 @@ def bounded_sum(
     server: Evaluator, a: EncryptedArray, b: EncryptedArray, peak: float
 ) -> EncryptedArray:
     """The sum of two arrays at one level, of which no number is larger than `peak`."""
-    return EncryptedArray(server, server.explicit.add(settled(a), settled(b), peak))
+    return EncryptedArray(server, server.explicit.add(ciphertext_of(a), ciphertext_of(b), peak))
 
 
 def times(server: Evaluator, x: EncryptedArray, factor: float) -> EncryptedArray:
@@ -64,14 +64,14 @@ def times(server: Evaluator, x: EncryptedArray, factor: float) -> EncryptedArray
         return x * factor
     if factor == 1:
         return x
-    return EncryptedArray(server, server.explicit.multiply_integer(settled(x), int(factor)))
+    return EncryptedArray(server, server.explicit.multiply_integer(ciphertext_of(x), int(factor)))
 
 
 def rotated_times_monomial(
     server: Evaluator, x: EncryptedArray, step: int, exponent: int
 ) -> EncryptedArray:
     """x rotated, times X^exponent."""
-    rotated = settled(x.rotate(step))
+    rotated = ciphertext_of(x.rotate(step))
     return EncryptedArray(server, server.explicit.multiply_monomial(rotated, exponent))
 
 
@@ -80,10 +80,10 @@ def at_level(server: Evaluator, x: EncryptedArray, level: int) -> EncryptedArray
     if x.level == level:
         return x
     scale = server.params.level(level).scale
-    return EncryptedArray(server, server.explicit.adjust(settled(x), level, scale))
+    return EncryptedArray(server, server.explicit.adjust(ciphertext_of(x), level, scale))
 
 
-def approximated(server: Evaluator, how: Approximation, x: EncryptedArray) -> EncryptedArray:
+def apply_approximation(server: Evaluator, how: Approximation, x: EncryptedArray) -> EncryptedArray:
     if isinstance(how.by, ckks.Polynomial):
         return server.polynomial(x, how.by, within=(-1.0, 1.0))
     result: EncryptedArray = how.by(x, within=(-1.0, 1.0))

@@ -12,7 +12,7 @@ import numpy as np
 
 from jali import ckks
 from jali.ckks import EncryptedArray, Evaluator, Plaintext
-from jali.compiler.ciphertexts import settled, with_precision
+from jali.compiler.ciphertexts import ciphertext_of, with_precision
 from jali.compiler.cost.costs import Costs
 from jali.compiler.ir.folded_ops import Approximated, Bootstrap
 from jali.compiler.ir.graph import Graph, Node, peak
@@ -27,10 +27,10 @@ from jali.compiler.layout.lowered_ops import (
     terms_of,
 )
 from jali.compiler.layout.terms import Term
-from jali.compiler.passes.levels import taken
+from jali.compiler.passes.levels import levels_taken
 from jali.compiler.runtime.ciphertext_ops import (
     Encrypted,
-    approximated,
+    apply_approximation,
     at_level,
     bootstrapped,
     bounded_sum,
@@ -121,9 +121,9 @@ class Interpreter:
         return self._matrices.least_bytes
 
     @property
-    def stored(self) -> dict[str, tuple[Kind, ...]]:
+    def storage(self) -> dict[str, tuple[Kind, ...]]:
         """The kinds of every transform's matrices."""
-        return self._matrices.stored
+        return self._matrices.storage
 
     @property
     def extra(self) -> dict[str, int]:
@@ -133,7 +133,7 @@ class Interpreter:
 
     @property
     def is_resident(self) -> bool:
-        """Whether all matrices stay in the memory of the device, so that a run may be recorded."""
+        """Whether all matrices stay in the memory of the device, so that a run may be captured."""
         return self._matrices.is_resident
 
     def prepare(
@@ -198,7 +198,7 @@ class Interpreter:
         sum is, once.
         """
         if node.name in self._open and only is None:
-            start = node.level + taken(node)
+            start = node.level + levels_taken(node)
             pairs = zip(*sources, strict=True)
             return tuple(at_level(server, a, start) * at_level(server, b, start) for a, b in pairs)
         which = list(range(node.layout.ciphertexts)) if only is None else list(only)
@@ -251,11 +251,15 @@ class Interpreter:
         if len(transform.terms) > 1 or transform.bias.any():
             return None
         (term,), ((first, *_), *_) = transform.terms, sources
-        if len(term.turned) < 2 or term.factor != 1 or list(which) != list(range(len(term.turned))):
+        if (
+            len(term.copy_rotations) < 2
+            or term.factor != 1
+            or list(which) != list(range(len(term.copy_rotations)))
+        ):
             return None
         found = [at_level(server, first, node.level)]
-        while len(found) < len(term.turned):
-            found += self._rotated(server, found, term.turned[len(found)])
+        while len(found) < len(term.copy_rotations):
+            found += self._rotated(server, found, term.copy_rotations[len(found)])
         return found
 
     def _rotated(
@@ -300,7 +304,7 @@ class Interpreter:
         self, server: Evaluator, node: Node, sources: Sequence[Encrypted], part: Sequence[int]
     ) -> EncryptedArray:
         by = Approximated.of(node).by
-        return approximated(server, by, self._stack(server, node, sources[0], part))
+        return apply_approximation(server, by, self._stack(server, node, sources[0], part))
 
     @staticmethod
     def _stack(
@@ -308,7 +312,7 @@ class Interpreter:
     ) -> EncryptedArray:
         """Some ciphertexts of a node's input as one, at the level at which the node takes it."""
         return at_level(
-            server, stacked(server, [source[c] for c in part]), node.level + taken(node)
+            server, stacked(server, [source[c] for c in part]), node.level + levels_taken(node)
         )
 
     def _parts(
@@ -372,7 +376,7 @@ class Interpreter:
         if encoded is None:
             return total + np.repeat(bias[to], self.lanes)
         total = at_level(server, total, encoded.level)
-        return EncryptedArray(server, server.explicit.add_plain(settled(total), encoded))
+        return EncryptedArray(server, server.explicit.add_plain(ciphertext_of(total), encoded))
 
     def _sums_of_products(
         self, server: Evaluator, node: Node, sources: Sequence[Encrypted], part: Sequence[int]
@@ -461,7 +465,7 @@ class Interpreter:
         for step in term.traced:
             y = bounded_sum(server, y, y.rotate(step * self.lanes), bounds[0])
         if term.turns:
-            y = EncryptedArray(server, server.explicit.twice_real(settled(y), bounds[0]))
+            y = EncryptedArray(server, server.explicit.twice_real(ciphertext_of(y), bounds[0]))
         for step, bound in zip(term.sums, bounds[1:], strict=True):
             y = bounded_sum(server, y, y.rotate(step * self.lanes), bound)
         return y
@@ -479,12 +483,12 @@ class Interpreter:
         source, of which no number is larger than `peak`, or sums of them."""
         if term.joined:
             return self._joined(server, term, source, level, peak)
-        if term.turned:
-            copies = [at_level(server, source[term.taken(to)[0]], level) for to in part]
-            turns = [term.turn(to) * self.lanes for to in part]
+        if term.copy_rotations:
+            copies = [at_level(server, source[term.sources_of(to)[0]], level) for to in part]
+            turns = [term.copy_rotation(to) * self.lanes for to in part]
             moved = [x.rotate(turn) for x, turn in zip(copies, turns, strict=True)]
             return stacked(server, moved)
-        columns = zip(*map(term.taken, part), strict=True)
+        columns = zip(*map(term.sources_of, part), strict=True)
         first, *others = (
             at_level(server, stacked(server, [source[c] for c in which]), level)
             for which in columns

@@ -21,8 +21,8 @@ from jali.compiler.cost.keys import integer_bytes
 from jali.compiler.ir.graph import Node
 from jali.compiler.layout.lowered_ops import LoweredProducts, terms_of
 from jali.compiler.layout.terms import Term
-from jali.compiler.passes.levels import taken
-from jali.compiler.runtime.storage import KINDS, Item, Kind, stored
+from jali.compiler.passes.levels import levels_taken
+from jali.compiler.runtime.storage import KINDS, Item, Kind, choose_kinds
 from jali.errors import InvalidArgument
 
 __all__ = ["FlatMatrices", "Matrices", "Numbers"]
@@ -126,7 +126,7 @@ class Matrices:
         for k, term in enumerate(terms_of(node)):
             # Factors of products stand before products; of a transform, some terms take a level and
             # others none.
-            level = node.level + taken(node, k)
+            level = node.level + levels_taken(node, k)
             self._terms[node.name, k] = term, level
             for to in sorted({to for to, _ in term.diagonals}):
                 blocks = _blocks(term, level, to)
@@ -196,7 +196,7 @@ class Matrices:
         """Choose the kind of every matrix, after all were added."""
         costs = self._chosen_by
         items = [matrix.item(costs) for matrix in self._known.values()]
-        kinds = stored(items, self._memory, self._streams)
+        kinds = choose_kinds(items, self._memory, self._streams)
         self._kinds = dict(zip(self._known, kinds, strict=True))
 
     @property
@@ -215,7 +215,7 @@ class Matrices:
         return sum(min(resident, integers or resident) for resident, integers in sizes)
 
     @property
-    def stored(self) -> dict[str, tuple[Kind, ...]]:
+    def storage(self) -> dict[str, tuple[Kind, ...]]:
         """For each node, the kinds of its matrices, of which there may be several."""
         found: dict[str, set[Kind]] = {name: set() for name in self.rotations}
         for (name, _), (term, level) in self._terms.items():

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-__all__ = ["KINDS", "STREAMED_BYTES", "Item", "Kind", "stored"]
+__all__ = ["KINDS", "STREAMED_BYTES", "Item", "Kind", "choose_kinds"]
 
 Kind = Literal["resident", "integers", "periodic", "streamed", "made"]
 
@@ -83,7 +83,7 @@ def _from_the_host(items: Sequence[Item], streams: bool) -> list[Kind]:
     return kinds
 
 
-def stored(items: Sequence[Item], memory: float, streams: bool = False) -> list[Kind]:
+def choose_kinds(items: Sequence[Item], memory: float, streams: bool = False) -> list[Kind]:
     """The kind of every matrix, so that they take at most `memory` bytes of the device and a run
     takes little longer than if all were resident.
 

@@ -13,7 +13,7 @@ import pytest
 
 import jali
 from jali import ckks
-from jali.compiler.program.captured_runs import lies, records
+from jali.compiler.program.captured_runs import can_capture, in_place
 from jali.errors import ParamsMismatch
 
 
@@ -35,22 +35,22 @@ def server_of(affine: Any, **options: Any) -> Any:
 
 def test_a_batch_is_known_when_it_was_recorded(affine: Any) -> None:
     _, client, x, want = affine
-    server = server_of(affine, record=True)
+    server = server_of(affine, capture=True)
     for sizes, known in (((1,), 1), ((1, 4), 1), ((9, 1), 2), ((5, 13, 17), 4), ((60,), 4)):
         for n in (
             sizes
         ):  # four examples lie in a ciphertext, and as many ciphertexts as needed side by side
             request = client.encrypt(x[:n])
-            inputs = [tuple(lies(server.evaluator, c) for c in y) for y in request.arrays]
+            inputs = [tuple(in_place(server.evaluator, c) for c in y) for y in request.arrays]
             server.warm(inputs)
-            assert server._recording.knows(inputs)
+            assert server._captured_runs.has(inputs)
             assert np.abs(client.decrypt(server(request)) - want[:n]).max() < 0.01
-        assert len(server._recording._programs) == known
+        assert len(server._captured_runs._programs) == known
 
 
 def test_threads_share_recorded_runs(affine: Any) -> None:
     _, client, x, want = affine
-    server = server_of(affine, record=True)
+    server = server_of(affine, capture=True)
 
     def error(n: int) -> float:
         return float(np.abs(client.decrypt(server(client.encrypt(x[:n]))) - want[:n]).max())
@@ -61,23 +61,23 @@ def test_threads_share_recorded_runs(affine: Any) -> None:
 
 def test_what_is_recorded_is_freed_with_its_server(affine: Any) -> None:
     _, client, x, _ = affine
-    server = server_of(affine, record=True)
+    server = server_of(affine, capture=True)
     server(client.encrypt(x[:1]))
-    freed = weakref.ref(server), weakref.ref(server._recording)
+    freed = weakref.ref(server), weakref.ref(server._captured_runs)
     del server
     gc.collect()
     assert [reference() for reference in freed] == [None] * 2
 
 
 def test_only_whole_ciphertexts_of_the_same_parameters_are_taken(affine: Any) -> None:
-    server = server_of(affine, record=True)
+    server = server_of(affine, capture=True)
     params = ckks.Params.create(depth=3, log_n=10, security=0, name="insecure_other")
     other = ckks.Client(params, threads=1).encrypt(np.zeros(3))
     with pytest.raises(ParamsMismatch):
-        lies(server.evaluator, other)
+        in_place(server.evaluator, other)
 
 
 def test_servers_on_a_cpu_record_if_they_are_told(affine: Any) -> None:
     server = server_of(affine)
-    assert server._recording is None
-    assert not records(server._interpreter, server.evaluator)
+    assert server._captured_runs is None
+    assert not can_capture(server._interpreter, server.evaluator)

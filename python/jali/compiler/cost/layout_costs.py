@@ -17,11 +17,11 @@ from jali.ckks import Params
 from jali.compiler.cost.costs import Costs
 from jali.compiler.cost.elimination import NEVER
 
-__all__ = ["Weights", "weights_of"]
+__all__ = ["LayoutCosts", "layout_costs_of"]
 
 
 @dataclass(frozen=True)
-class Weights:
+class LayoutCosts:
     """Whole numbers in the unit of the costs, for one ciphertext. A program pins them: it has the
     same layouts wherever it is loaded.
 
@@ -66,13 +66,13 @@ class Weights:
         return asdict(self)
 
     @classmethod
-    def of_document(cls, document: Mapping[str, Any]) -> Weights:
+    def of_document(cls, document: Mapping[str, Any]) -> LayoutCosts:
         """What ``document`` gave. Raises ValueError for anything else."""
         weight = schema.whole(0, NEVER - 1)
         return cls(**schema.record({field.name: weight for field in fields(cls)})(document))
 
 
-def weights_of(costs: Costs, params: Params) -> Weights:
+def layout_costs_of(costs: Costs, params: Params) -> LayoutCosts:
     """The weights of costs with these parameters, in the middle of the levels from which they
     bootstrap, or of all.
 
@@ -85,10 +85,10 @@ def weights_of(costs: Costs, params: Params) -> Weights:
     rotation, plain, product = costs.rotation[level], costs.plain[level], costs.product[level]
     behind = costs.rotation[max(0, level - 1)]
     if params.bootstraps:
-        restored = costs.restored(1)[-1] // max(1, params.depth - first)
+        restored = costs.bootstrap(1)[-1] // max(1, params.depth - first)
     else:
         restored = max(0, rotation - behind)
-    return Weights(
+    return LayoutCosts(
         rotation=rotation,
         behind=behind,
         switch=rotation * costs.fused // 1000,

@@ -18,7 +18,7 @@ from jali.compiler.passes.levels import depth_of
 from jali.compiler.pipeline import lowered
 from jali.compiler.planning import planner as planning
 from jali.compiler.planning.dry_run import demanded
-from jali.compiler.planning.needs_bootstrapping import least_depth, outgrown, takes_ring
+from jali.compiler.planning.needs_bootstrapping import bounds_overflow, least_depth, takes_ring
 from jali.compiler.runtime.interpreter import Interpreter
 
 SCALE = 27.0
@@ -63,9 +63,9 @@ def test_a_trial_run_fails_wherever_it_is_said_to(layers: int, rng: np.random.Ge
     low = lowered(graph, SLOTS, WEIGHTS)["levels"]
     depth = depth_of(low)
     assert layers < least_depth(graph) <= depth <= depth_of(graph)
-    if outgrown(graph, SCALE):
+    if bounds_overflow(graph, SCALE):
         assert fails(low, depth)
-        assert outgrown(graph, SCALE - 5)
+        assert bounds_overflow(graph, SCALE - 5)
     if layers == 2:
         assert not fails(low, depth)  # so that a run that never succeeds would show
 
@@ -75,7 +75,7 @@ def test_deep_squares_are_certain_to_fail_and_shallow_ones_are_not() -> None:
         f, x = squares(layers)
         graph = amplified(approximated(calibrate(fold(nn.trace(f, x[0])), [x]), 2.0**-6))
         low = lowered(graph, SLOTS, WEIGHTS)["levels"]
-        assert outgrown(graph, SCALE) == fails(low, depth_of(low)) == (layers == 20)
+        assert bounds_overflow(graph, SCALE) == fails(low, depth_of(low)) == (layers == 20)
 
 
 def test_functions_and_free_copies_count_as_little_as_they_can() -> None:
@@ -89,7 +89,7 @@ def test_functions_and_free_copies_count_as_little_as_they_can() -> None:
     graph = approximated(calibrate(fold(nn.trace(f, x[0])), [x]), 2.0**-6)
     low = lowered(graph, SLOTS, WEIGHTS)["levels"]
     assert least_depth(graph) <= depth_of(low)
-    assert not outgrown(graph, SCALE)
+    assert not bounds_overflow(graph, SCALE)
 
 
 def test_rings_have_the_levels_that_the_table_allows_for() -> None:
@@ -118,7 +118,7 @@ def test_what_is_certain_to_fail_is_not_tried(device: str, monkeypatch: pytest.M
 
     now = program()
     assert not tried
-    monkeypatch.setattr(planning, "outgrown", lambda *_: False)
+    monkeypatch.setattr(planning, "bounds_overflow", lambda *_: False)
     before = program()
     assert len(tried) == planning._PATIENCE
     assert now.to_bytes() == before.to_bytes()

@@ -15,7 +15,7 @@ from jali.compiler.ir.graph import Graph
 from jali.compiler.ir.operation import Input
 from jali.compiler.layout.execute_lowered import every_slot
 from jali.compiler.layout.terms import Term
-from jali.compiler.noise.empty_slots import leaks_of
+from jali.compiler.noise.empty_slots import empty_slot_noise
 from jali.compiler.program.program import Program
 
 EXAMPLES = 4000
@@ -66,7 +66,7 @@ def test_an_overlay_mixes_noise(
 
     term, squares, measured = variances(program, noise)
     one = np.eye(columns)[number]
-    leaks = leaks_of(term)(one, one, 0.0, rows)
+    leaks = empty_slot_noise(term)(one, one, 0.0, rows)
     bound = squares[:, number] + leaks
     assert np.all(measured <= 1.15 * bound)
     assert bool(np.any(leaks)) == bool(term.turns)
@@ -88,7 +88,7 @@ def test_even_noise_is_counted_once(rng: np.random.Generator) -> None:
     term, squares, measured = variances(program, noise)
     assert term.turns
     ones = np.ones(40)
-    bound = squares.sum(1) + leaks_of(term)(ones, ones, 1.0, 24)
+    bound = squares.sum(1) + empty_slot_noise(term)(ones, ones, 1.0, 24)
     assert np.allclose(measured / bound, 1, atol=0.15)
 
 

@@ -16,7 +16,7 @@ import jali
 from jali.ckks import Params
 from jali.compiler.cost import measured
 from jali.compiler.cost.costs import Costs, counted
-from jali.compiler.cost.layout_weights import Weights, weights_of
+from jali.compiler.cost.layout_costs import LayoutCosts, layout_costs_of
 from jali.compiler.frontends.tracing import trace_function
 from jali.compiler.ir.graph import Graph
 from jali.compiler.ir.layouts import fitted
@@ -70,7 +70,7 @@ def test_weights_are_the_costs_in_the_middle_of_the_levels() -> None:
         kind: tuple(range(first, first + 50, 10))
         for kind, first in (("rotation", 1000), ("plain", 60), ("product", 1500), ("added", 200))
     }
-    found = weights_of(Costs("nanoseconds", **rows, **STORED, fused=500, together=600), params)
+    found = layout_costs_of(Costs("nanoseconds", **rows, **STORED, fused=500, together=600), params)
     middle = (params.depth + 1) // 2
     assert (found.rotation, found.behind) == (
         rows["rotation"][middle],
@@ -80,10 +80,10 @@ def test_weights_are_the_costs_in_the_middle_of_the_levels() -> None:
     assert (found.mask, found.product) == (rows["plain"][middle], rows["product"][middle])
     assert found.added == rows["added"][middle]
     assert found.level == found.rotation - found.behind and found.several == 600
-    assert Weights.of_document(found.document) == found
+    assert LayoutCosts.of_document(found.document) == found
     for wrong in ({"rotation": -1}, {"mask": 1.5}, {"level": True}, {"several": "600"}):
         with pytest.raises(ValueError, match="must be a whole number"):
-            Weights.of_document({**found.document, **wrong})
+            LayoutCosts.of_document({**found.document, **wrong})
 
 
 def test_a_level_costs_its_part_of_a_bootstrapping() -> None:
@@ -96,16 +96,18 @@ def test_a_level_costs_its_part_of_a_bootstrapping() -> None:
         name="insecure_test",
     )
     of_bytes = counted(params)
-    found = weights_of(of_bytes, params)
+    found = layout_costs_of(of_bytes, params)
     assert found.level == of_bytes.real[-1] // (params.depth - params.bootstrap_level)
-    assert weights_of(of_bytes.slowed(3.0), params).level == pytest.approx(3 * found.level, abs=2)
+    assert layout_costs_of(of_bytes.slowed(3.0), params).level == pytest.approx(
+        3 * found.level, abs=2
+    )
 
 
 def test_dear_diagonals_make_layouts_with_fewer_diagonals(rng: np.random.Generator) -> None:
     """And dear rotations those with fewer rotations."""
     graph, params = matrix(rng), small()
     found = {
-        name: lowered(graph, 512, weights_of(one, params))["lower"]
+        name: lowered(graph, 512, layout_costs_of(one, params))["lower"]
         for name, one in (
             ("diagonals", costs(plain=5000)),
             ("rotations", costs(rotation=50_000)),
@@ -118,7 +120,7 @@ def test_dear_diagonals_make_layouts_with_fewer_diagonals(rng: np.random.Generat
 def test_several_ciphertexts_cost_their_share(
     rng: np.random.Generator,
 ) -> None:
-    """Weights count for every ciphertext of an array, and less if these are computed at once."""
+    """Layout costs count for every ciphertext of an array, and less if these are computed at once."""
     graph = made(np.square, rng.uniform(-1, 1, (20, 1024)))
     alone, shared = (
         _Search(graph, 256, replace(WEIGHTS, several=share)).cheapest().cost
@@ -149,16 +151,18 @@ def network(x: Any) -> Any:
 def test_no_cost_is_left_in_the_code() -> None:
     """Where all weights are zero, every choice costs nothing; and twice the weights make twice the
     cost. A constant in the code would break one or the other."""
-    nothing = replace(WEIGHTS, **{f.name: 0 for f in fields(Weights)})
+    nothing = replace(WEIGHTS, **{f.name: 0 for f in fields(LayoutCosts)})
     double = replace(
         WEIGHTS,
-        **{f.name: 2 * getattr(WEIGHTS, f.name) for f in fields(Weights) if f.name != "several"},
+        **{
+            f.name: 2 * getattr(WEIGHTS, f.name) for f in fields(LayoutCosts) if f.name != "several"
+        },
     )
     x = np.random.default_rng(3).uniform(-1, 1, (20, 8, 8))
     layout = fitted((16, 16), 256)
     copies = SparseMap.gather(np.repeat(np.arange(16) * 16 + 5, 16), 256)
 
-    def all_costs(weights: Weights) -> list[float]:
+    def all_costs(weights: LayoutCosts) -> list[float]:
         graphs = ((made(network, x), slots) for slots in (32, 64, 512))
         searches = [_Search(graph, slots, weights).cheapest().cost for graph, slots in graphs]
         return [
@@ -219,10 +223,10 @@ def test_measured_costs_choose_the_layouts_and_a_program_keeps_them(
     keep(100_000, 1000)
     many = compiled()
     assert diagonals(few.stages["levels"]) < diagonals(many.stages["levels"])
-    assert few.weights != many.weights
+    assert few.layout_costs != many.layout_costs
     for program in (few, many):
         again = Program.from_bytes(program.to_bytes())
-        assert again.weights == program.weights and again.to_bytes() == program.to_bytes()
+        assert again.layout_costs == program.layout_costs and again.to_bytes() == program.to_bytes()
         assert again.explain("levels") == program.explain("levels")
 
 
