@@ -12,7 +12,7 @@ from test_nn_program import assert_precise
 import jali
 from jali import nn
 from jali.compiler.program.batcher import Batcher
-from jali.simulate import Interpreter, schedule
+from jali.simulate import Machine, schedule
 from jali.simulate import trace as traces
 from jali.simulate.lower import lower
 from jali.simulate.steps import Entity
@@ -67,7 +67,7 @@ def test_a_compiled_program_is_traced_and_simulated(served: Any) -> None:
     first, _ = client.decrypt(server(client.encrypt(x[:3], y[:3])))
     assert np.abs(first - np.stack([f(*v)[0] for v in zip(x[:3], y[:3], strict=True)])).max() < 0.01
     steps = lower(traces.parse(trace.json_lines()))
-    assert steps.moved()[Entity.KEY] > 0 and schedule(steps, Interpreter.load("mv_set_bc")).span > 0
+    assert steps.moved()[Entity.KEY] > 0 and schedule(steps, Machine.load("mv_set_bc")).span > 0
     with pytest.raises(jali.InvalidArgument, match="trace=True"):
         program.server(keys, device="cpu", threads=1).evaluator.trace()
     with pytest.raises(jali.InvalidArgument, match="leave out capture"):

@@ -39,7 +39,9 @@ def compiled(
     answers: Answers | None = None,
 ) -> Program:
     """The program of a traced graph. Arguments as of jali.compile and plan; lanes: a power of two.
-    answers: how they are read from the output, if the precision is to follow from them instead."""
+
+    answers: how they are read from the output, if the precision is to follow from them instead.
+    """
     told = progress or Progress()
     told.at("fold", 0.02)
     ranging: dict[str, Any] = {"proven": proven, "input_ranges": input_ranges}
@@ -87,8 +89,10 @@ def _warn_of_near(answers: Kept, bits: float) -> None:
 
 
 def _warn_of_made(interpreter: Interpreter, memory: float) -> None:
-    """Warns if matrices do not fit in any kind. memory: that was given, of which the interpreter has
-    what keys leave."""
+    """Warns if matrices do not fit in any kind.
+
+    memory: that was given, of which the interpreter has what keys leave.
+    """
     made = sum("made" in kinds for kinds in interpreter.storage.values())
     if not made:
         return

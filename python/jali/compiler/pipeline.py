@@ -54,8 +54,10 @@ _NUMBERS = 1 << 23  # and on as many as have so many numbers in all arrays of th
 
 @dataclass
 class Calibrated:
-    """A model with ranges for its arrays, and the examples on which errors are measured. results:
-    of its first output, for all examples."""
+    """A model with ranges for its arrays, and the examples on which errors are measured.
+
+    results: of its first output, for all examples.
+    """
 
     stages: Mapping[str, Graph]
     changes: Changes
@@ -75,7 +77,10 @@ class Calibrated:
         told: Progress,
         **how: Any,
     ) -> Calibrated:
-        """That of a traced graph. how: as calibrate takes it."""
+        """That of a traced graph.
+
+        how: as calibrate takes it.
+        """
         exact = every_value(graph, examples)
         check_outputs(graph, exact)
         told.at("calibrate", 0.06)
@@ -117,12 +122,15 @@ def lowered(
     known: dict[int, dict[str, Layout]] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Graph]:
-    """The stages after approximation, for lanes of this many slots. costs: by which layouts are
-    chosen. levels: None stands for the lowest, without bootstrapping. bootstraps: whether arrays
-    may be bootstrapped. inline: whether sums in loops may be inlined; see
-    jali.compiler.layout.scaled_sums. known: by the number of slots, the layouts that were chosen
-    for this graph before, and will be; they depend neither on bootstraps nor on inline, as
-    amplification moves no number."""
+    """The stages after approximation, for lanes of this many slots.
+
+    costs: by which layouts are chosen.
+    levels: None stands for the lowest, without bootstrapping.
+    bootstraps: whether arrays may be bootstrapped.
+    inline: whether sums in loops may be inlined; see jali.compiler.layout.scaled_sums.
+    known: by the number of slots, the layouts that were chosen for this graph before, and will be;
+        they depend neither on bootstraps nor on inline, as amplification moves no number.
+    """
     loops = has_loops(graph)
     if not bootstraps and not loops:
         graph = amplified(graph)

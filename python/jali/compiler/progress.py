@@ -31,7 +31,10 @@ class _Stopped(BaseException):
 
 
 class Progress:
-    """How much is done. tell: None tells nobody."""
+    """How much is done.
+
+    tell: None tells nobody.
+    """
 
     def __init__(self, tell: Told | None = None) -> None:
         if tell is not None and not callable(tell):

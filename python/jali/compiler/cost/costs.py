@@ -80,9 +80,10 @@ class Costs:
     sparse: (number of slots, what a bootstrapping of one ciphertext with so many slots costs in
         thousandths of one with all).
     fused: what a matrix costs in thousandths of its rotations and products with diagonals one by
-    one. together: what each of several ciphertexts of an array costs in thousandths of one alone.
+        one.
+    together: what each of several ciphertexts of an array costs in thousandths of one alone.
     expanded, streamed, made: what a product with a diagonal takes longer than with a resident one,
-    in thousandths of `plain`, if its diagonal is stored so (jali.compiler.runtime.storage).
+        in thousandths of `plain`, if its diagonal is stored so (jali.compiler.runtime.storage).
     """
 
     unit: str
@@ -110,8 +111,10 @@ class Costs:
 
     def bootstrap(self, ciphertexts: int, slots: int = 0) -> tuple[int, ...]:
         """What it costs to bootstrap so many ciphertexts, by the level of the result. Pairs are
-        taken if they cost less. slots: with how many a single ciphertext is bootstrapped, 0 for
-        all."""
+        taken if they cost less.
+
+        slots: with how many a single ciphertext is bootstrapped, 0 for all.
+        """
         if slots:
             share = dict(self.sparse).get(slots, 1000)
             return tuple(c if c >= NEVER else c * share // 1000 for c in self.real)
@@ -172,12 +175,16 @@ class Costs:
 
 
 def costs_of(params: Params, device: str, packings: Sequence[int] = ()) -> Costs:
-    """What was measured for this ring and word: on a kind of device of this machine by ``jali tune
-    --costs`` or, if it did not run there, on another GPU (other_devices.toml). If
+    """The costs of operations for parameters.
+
+    They are those that were measured for this ring and word: by ``jali tune --costs`` on this kind
+    of device of this machine or, if it did not run there, on another GPU (other_devices.toml). If
     only other rings or words were measured, the bytes that are counted are priced by these, so that
     all plans of a device are compared in one unit. If nothing was measured, as on a CPU without
-    ``jali tune --costs``, what is counted. packings: the numbers of slots below all for which
-    Costs.sparse is wanted."""
+    ``jali tune --costs``, costs are the bytes.
+
+    packings: the numbers of slots below all for which Costs.sparse is wanted.
+    """
     tables = _tables(device)
     table = tables.get((params.word, params.log_n))
     if table is not None and (table["real"] or not params.bootstraps):
@@ -256,7 +263,10 @@ def of_table(params: Params, table: Table, packings: Sequence[int] = ()) -> Cost
 def _of_rows(
     rows: Iterable[tuple[int, ...]], sparse: tuple[tuple[int, int], ...], shares: dict[str, Any]
 ) -> Costs:
-    """Costs in nanoseconds, from the rows of _ROWS. shares: of all levels, by their names."""
+    """Costs in nanoseconds, from the rows of _ROWS.
+
+    shares: of all levels, by their names.
+    """
     rotation, plain, product, added, real, pair = rows
     return Costs(
         "nanoseconds", rotation, plain, product, added, real, pair, sparse=sparse, **shares
@@ -396,8 +406,10 @@ def _sparse_work(params: Params, slots: int) -> int:
 
 
 def counted(params: Params, packings: Sequence[int] = (), device: str = "cpu") -> Costs:
-    """Costs in bytes that are read: keys as an evaluator holds them, and diagonals. packings: see
-    costs_of. device: for shares of stored matrices, which were measured on another of its kind.
+    """Costs in bytes that are read: keys as an evaluator holds them, and diagonals.
+
+    packings: see costs_of.
+    device: for shares of stored matrices, which were measured on another of its kind.
 
     A bootstrapping to the top reads every key once and, for every level that it takes itself, one
     more for a product; twice as many for a pair. To a lower level it takes fewer by the share of

@@ -76,9 +76,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Found:
-    """Values of all variables, what they cost, and the least that any values can cost. left:
-    variables with many neighbours, if only so many of the intervals of their values were tried, and
-    others may hold cheaper ones."""
+    """Values of all variables, what they cost, and the least that any values can cost.
+
+    left: variables with many neighbours, if only so many of the intervals of their values were
+        tried, and others may hold cheaper ones.
+    """
 
     values: dict[str, int]
     cost: int
@@ -89,8 +91,9 @@ class Found:
 
 @dataclass(frozen=True)
 class Eliminated:
-    """tables: of the kept variables, to which `least` is to be added. order: every variable that
-    was eliminated, and the tables that it was in then, up to a constant."""
+    """tables: of the kept variables, to which `least` is to be added.
+    order: every variable that was eliminated, and the tables that it was in then, up to a constant.
+    """
 
     tables: list[Table]
     order: list[tuple[str, list[Table]]]

@@ -50,8 +50,10 @@ class KeySizes:
 
 def _choice(params: Params, demand: Demand, own: bool = True) -> dict[str, Any]:
     """How a demand says which keys of bootstrapping it has, as an argument of
-    ckks.Client.evaluation_keys. own: together with the rotations of the program, which are made for
-    the top level."""
+    ckks.Client.evaluation_keys.
+
+    own: together with the rotations of the program, which are made for the top level.
+    """
     if isinstance(demand.bootstrap, str):
         return {"minimum": demand.bootstrap == "fewest"}
     each = 2 * (key_bytes(params, params.depth) - _SEED)
@@ -63,7 +65,9 @@ def kept_keys(
 ) -> tuple[str | int, float]:
     """The fastest keys of bootstrapping that fit a server's memory, as a Demand names them, and the
     time of a bootstrapping with them over that with all keys. They are the fewest if none fit.
-    packings: see Demand."""
+
+    packings: see Demand.
+    """
     if math.isinf(memory):
         return "all", 1.0
     curve = key_curve(params, tuple(packings))

@@ -25,13 +25,16 @@ class LayoutCosts:
     """Whole numbers in the unit of the costs, for one ciphertext. A program pins them: it has the
     same layouts wherever it is loaded.
 
-    rotation: of a whole ciphertext. behind: the same a level below, behind products. switch: of a
-    rotation among the products of a matrix. diagonal: of a product with a diagonal there. mask: of
-    such a product alone.
-    product: of ciphertexts. added: of a product of ciphertexts that is added to others before they
-        are relinearised. sent: of a ciphertext that arrives.
-    level: of a level, by what it takes to restore it. several: what each of several ciphertexts of
-        an array costs in thousandths of one alone.
+    rotation: of a whole ciphertext.
+    behind: the same a level below, behind products.
+    switch: of a rotation among the products of a matrix.
+    diagonal: of a product with a diagonal there.
+    mask: of such a product alone.
+    product: of ciphertexts.
+    added: of a product of ciphertexts that is added to others before they are relinearised.
+    sent: of a ciphertext that arrives.
+    level: of a level, by what it takes to restore it.
+    several: what each of several ciphertexts of an array costs in thousandths of one alone.
     """
 
     rotation: int
@@ -46,10 +49,13 @@ class LayoutCosts:
     several: int = 1000
 
     def matrix(self, counts: Iterable[int], turns: int = 0) -> float:
-        """What products with diagonals cost, with their sums. counts: of diagonals, for each pair
-        of ciphertexts; n of them take about 2 (sqrt(n) - 1) rotations.
+        """What products with diagonals cost, with their sums.
+
+        counts: of diagonals, for each pair of ciphertexts; n of them take about 2 (sqrt(n) - 1)
+            rotations.
         turns: of an overlay of each source, which are rotations before the products and behind
-            them."""
+            them.
+        """
         around = (self.rotation + self.behind) * turns
         return sum(
             self.switch * 2 * (math.sqrt(n) - 1) + self.diagonal * n + around for n in counts

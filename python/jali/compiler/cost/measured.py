@@ -159,7 +159,10 @@ def table_of(
     params: Params, device: str, seconds: float = 0.1, threads: int | None = None
 ) -> Table:
     """The costs on a device, at up to four levels of these parameters, and at the top of those with
-    the most digits, if the ring has a preset. seconds: time spent on each."""
+    the most digits, if the ring has a preset.
+
+    seconds: time spent on each.
+    """
     bench = _Bench.of(params, device, threads)
     table: Table = {kind: [] for kind in (*KINDS, SUM, *STORED)}
     first = bench.server()

@@ -37,7 +37,7 @@ Kept = tuple[int, int]
 @dataclass(frozen=True)
 class Answers:
     """largest: whether the answer is the largest number of each result. Otherwise every number has
-    an answer, by the side of the threshold on which it lies."""
+    an     answer, by the side of the threshold on which it lies."""
 
     largest: bool
     threshold: float = 0.0

@@ -27,7 +27,7 @@ def encoder_layer(x: Any, weights: Weights, heads: int) -> Any:
     """y = norm1(x + attention(x)), and norm2(y + outer gelu(inner y)).
 
     weights: matrices (outputs, inputs) and biases of query, key, value, mixed, inner and outer, the
-    latter as query_bias .., and norm1, norm2 with norm1_bias, norm2_bias.
+        latter as query_bias .., and norm1, norm2 with norm1_bias, norm2_bias.
     """
     x = layer_norm(x + attention(x, weights, heads), weights["norm1"], weights["norm1_bias"])
     hidden = scalar.gelu(_dense(x, weights, "inner"))

@@ -90,8 +90,8 @@ def trace_estimator(model: Any, features: int, output: str = "logits") -> Graph:
     """The graph of a fitted estimator on vectors of this many features.
 
     output: "logits" for what decision_function gives, of which the client takes the largest, a
-    softmax or a sigmoid in the clear; "probability" for the sigmoid of a classifier of two classes,
-    computed encrypted, as predict_proba's second column.
+        softmax or a sigmoid in the clear; "probability" for the sigmoid of a classifier of two
+        classes, computed encrypted, as predict_proba's second column.
     """
     if output not in ("logits", "probability"):
         raise InvalidArgument(f'output is "logits" or "probability", not {output!r}')
@@ -104,8 +104,7 @@ def trace_estimator(model: Any, features: int, output: str = "logits") -> Graph:
 def _traced(
     builder: Builder, x: Node, model: Any, name: str, output: str, *, last: bool = True
 ) -> Node:
-    """last: whether it is the last step of pipelines, of which others are what they transform
-    to."""
+    """last: whether it is the last step of pipelines, of which others are what they transform to."""
     kind = type(model).__name__
     if kind == "Pipeline":
         steps = [s for s in model.steps if s[1] is not None and s[1] != "passthrough"]

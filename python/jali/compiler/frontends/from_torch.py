@@ -307,7 +307,10 @@ class _Reader:
 
     def _clear_as_tensors(self, result: Any, like: Any) -> Any:
         """What an operator gave, with tensors in the place of NumPy's arrays: 0 x is in the clear,
-        and PyTorch computes with it further. like: what the module has there."""
+        and PyTorch computes with it further.
+
+        like: what the module has there.
+        """
         if isinstance(result, np.ndarray):
             tensor = self._torch.from_numpy(np.ascontiguousarray(result))
             return tensor if like is None else tensor.to(like.dtype)

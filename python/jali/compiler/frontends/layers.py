@@ -161,7 +161,10 @@ def convolution(
     dilation: Shape,
     groups: int,
 ) -> Traced:
-    """The convolution of (.., channels, *sizes). padding: (before, after) of every axis."""
+    """The convolution of (.., channels, *sizes).
+
+    padding: (before, after) of every axis.
+    """
     axes = weight.ndim - 2
     outer, inner = x.shape[: -axes - 1], x.shape[-axes - 1 :]
     if len(inner) != axes + 1:
@@ -374,7 +377,10 @@ def attention(q: Any, k: Any, v: Any, mask: Array | None, scale: float) -> Any:
 
 
 def leaky_relu(x: Traced, slope: Any) -> Traced:
-    """x above 0, slope x below. slope: a number, or numbers that NumPy broadcasts."""
+    """x above 0, slope x below.
+
+    slope: a number, or numbers that NumPy broadcasts.
+    """
     below = np.asarray(slope, np.float64)
     return x._function("relu") * (1 - below) + x * below
 

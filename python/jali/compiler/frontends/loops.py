@@ -95,8 +95,10 @@ def _run(
     count: int | None,
     collected: Callable[[], int] | None,
 ) -> tuple[Any, list[Any]]:
-    """The last states, and what was collected. collected: how many arrays the body returns after
-    the states, known once it ran."""
+    """The last states, and what was collected.
+
+    collected: how many arrays the body returns after the states, known once it ran.
+    """
     states, single = _several(state), not isinstance(state, (tuple, list))
     sequences = () if sequence is None else sequence if isinstance(sequence, tuple) else (sequence,)
     steps, done = _count(sequences, count), 0

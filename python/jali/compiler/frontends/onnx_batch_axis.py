@@ -34,7 +34,8 @@ __all__ = ["TURNED", "Turned", "place_of", "turned"]
 
 @dataclass(frozen=True)
 class Turned:
-    """x: the array without the batch. at: which axis of the model's array the batch is; not 0."""
+    """x: the array without the batch.
+    at: which axis of the model's array the batch is; not 0."""
 
     x: Traced
     at: int
@@ -83,7 +84,10 @@ def _renamed(axis: int, at: int, rank: int) -> int:
 
 
 def _along(op: str, drops: Callable[[Attrs], bool]) -> Operation:
-    """An operation on some axes. drops: whether its result has these axes no more."""
+    """An operation on some axes.
+
+    drops: whether its result has these axes no more.
+    """
 
     def apply(inputs: Sequence[Value], attrs: Attrs) -> Value:
         x = inputs[0]
@@ -140,8 +144,10 @@ def _joined(op: str) -> Operation:
 
 
 def _moved(value: Value, like: Turned, *, exact: bool = False) -> Value:
-    """What stands beside a turned array, as if the batch were the first axis of both. exact: it has
-    the same number of axes."""
+    """What stands beside a turned array, as if the batch were the first axis of both.
+
+    exact: it has the same number of axes.
+    """
     if isinstance(value, Turned):
         if value.at != like.at or value.x.ndim != like.x.ndim:
             raise Unsupported(

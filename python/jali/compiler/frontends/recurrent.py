@@ -32,9 +32,9 @@ class Cell:
 
     kind: "RNN", "LSTM" or "GRU". outer (g n, features) multiplies the sequence, inner (g n, n) the
         state. outer_bias, inner_bias (g n).
-    activations: the function of each gate and, for an LSTM, of the cell's state. reset_after: of a
-    GRU, whether the reset gate multiplies the product with the state, as in PyTorch, or the state
-    itself.
+    activations: the function of each gate and, for an LSTM, of the cell's state.
+    reset_after: of a GRU, whether the reset gate multiplies the product with the state, as in
+        PyTorch, or the state itself.
 
     An RNN is h = tanh(outer x + inner h + biases). An LSTM is
         i, f, o = sigmoid(..), g = tanh(..), c = f c + i g, h = o tanh(c)    (Hochreiter and
@@ -129,8 +129,8 @@ def run(
     """(h after every step (steps, units), the last states). What does not depend on the states is
     computed for all steps at once.
 
-    start: the first states, encrypted or clear; None stands for zeros. reverse: the sequence is
-    read from its end; h after the step that reads place t lies at place t.
+    start: the first states, encrypted or clear; None stands for zeros.
+    reverse: the sequence is read from its end; h after the step that reads place t lies at place t.
     """
     if sequence.ndim != 2 or sequence.shape[1] != cell.outer.shape[1]:
         raise InvalidArgument(

@@ -65,8 +65,10 @@ def _layers(
     batch_first: bool,
     activation: str | None = None,
 ) -> tuple[Any, ...]:
-    """(The states of the last layer, the last states of all layers). first: the first states, each
-    (layers directions, 1, units)."""
+    """(The states of the last layer, the last states of all layers).
+
+    first: the first states, each (layers directions, 1, units).
+    """
     sequence, directions = _sequence(x, batch_first), 2 if bidirectional else 1
     each = 4 if has_biases else 2
     if len(params) != each * num_layers * directions:

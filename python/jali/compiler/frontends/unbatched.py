@@ -35,7 +35,10 @@ __all__ = ["unbatched"]
 
 
 def unbatched(graph: Graph, labels: Mapping[str, str]) -> Graph:
-    """The same function. labels: what the nodes are named after, by their names."""
+    """The same function.
+
+    labels: what the nodes are named after, by their names.
+    """
     rewriter = _Rewriter(labels)
     for node in graph:
         rewriter.add(node)
@@ -111,7 +114,10 @@ class _Rewriter:
 
 def _without_first_axis(operation: Operation, rank: int) -> Operation | None:
     """The operation on arrays that have lost their first axis, of one number; None for one that
-    treats it in a way of its own. rank: how many axes its result had."""
+    treats it in a way of its own.
+
+    rank: how many axes its result had.
+    """
     match operation:
         case Combine() | Function() | Multiply() | PowerSeries():
             return operation

@@ -45,8 +45,8 @@ def logistic_regression(
     gradient.
 
     batches: an array (rows, features), or a list of them, which the iterations take in turn. A row
-    is an example, with a 1 for the bias, times its label, -1 or 1. If the features are a power of
-    two, filled up with zeros, sums take few rotations.
+        is an example, with a 1 for the bias, times its label, -1 or 1. If the features are a power
+        of two, filled up with zeros, sums take few rotations.
     rate: gamma in  w = v + gamma / rows  sum_r sigmoid(-x_r v) x_r  and  v = (1 - eta) w + eta
         w_before.
     """

@@ -38,8 +38,9 @@ class Builder:
     """Collects the nodes of a graph, and gives each a name of its own.
 
     label: the name of the model's operation that is being traced; its nodes are named after it.
-    outer: for the body of a loop, the builder of the graph around it. captured: the nodes there
-    that the body uses, by the names of the body's inputs that stand for them.
+    outer: for the body of a loop, the builder of the graph around it.
+    captured: the nodes of that graph which the body uses, by the names of the body's inputs that
+        stand for them.
     """
 
     def __init__(self, outer: Builder | None = None) -> None:

@@ -26,10 +26,11 @@ class Range:
     """Between which numbers an array lies, in the model's units. Inputs and loops have a number for
     each number of the array; all others have one.
 
-    low, high: its numbers lie in [low, high], low <= high. mean, square: the mean over the
-    examples, and that of squares. largest: the largest modulus in the examples, at least 2^-40.
-    proven: whether nothing that a client accepts leaves the range. beyond: how far errors of
-    functions lead out of it.
+    low, high: its numbers lie in [low, high], low <= high.
+    mean, square: the mean over the examples, and that of squares.
+    largest: the largest modulus in the examples, at least 2^-40.
+    proven: whether nothing that a client accepts leaves the range.
+    beyond: how far errors of functions lead out of it.
     """
 
     low: Array | float
@@ -47,11 +48,16 @@ class Scaling:
     [-1, 1] unless it is amplified.
 
     centre, radius: radius > 0; arrays (size,) for inputs and loops whose numbers have scales of
-    their own. low, high: of t. rms: its root mean square, in [2^-20, 1] unless it is amplified.
-    largest, proven: as in Range, in the model's units. beyond: how far errors of functions lead out
-    of [low, high]. free: whether the radius may be chosen larger. most: what no slot holds, if
-    slots between the numbers hold parts of sums; None if they hold nothing. added: of how many
-    numbers of its source each number is the sum, for a sum that several nodes share.
+        their own.
+    low, high: of t.
+    rms: its root mean square, in [2^-20, 1] unless it is amplified.
+    largest, proven: as in Range, in the model's units.
+    beyond: how far errors of functions lead out of [low, high].
+    free: whether the radius may be chosen larger.
+    most: what no slot holds, if slots between the numbers hold parts of sums; None if they hold
+        nothing.
+    added: of how many numbers of its source each number is the sum, for a sum that several nodes
+        share.
     """
 
     centre: Array | float
@@ -71,10 +77,11 @@ class Scaling:
 class Origin:
     """Which nodes of the model an array comes from.
 
-    folds: the linear nodes of the traced graph that a matrix is made of. like: the node of
-    `passes.unroll.two_iterations` that does the same. alike: what nodes share that have to lie alike, a
-    state of a loop or an element of a sequence. step: the loop and the iteration of a copy. times:
-    for how many iterations a copy stands.
+    folds: the linear nodes of the traced graph that a matrix is made of.
+    like: the node of `passes.unroll.two_iterations` that does the same.
+    alike: what nodes share that have to lie alike, a state of a loop or an element of a sequence.
+    step: the loop and the iteration of a copy.
+    times: for how many iterations a copy stands.
     """
 
     folds: tuple[str, ...] = ()

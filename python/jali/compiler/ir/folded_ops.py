@@ -31,8 +31,9 @@ _CACHED = 1 << 14  # numbers of which a polynomial is computed at a time
 class Approximation:
     """A function of numbers in [-1, 1] with values in the result's scale.
 
-    by: what computes it. error: how far the approximation may be off, in the result's scale; 0 for
-    an exact polynomial. fixed: whether it stays as it is, however exact the outputs have to be.
+    by: what computes it.
+    error: how far the approximation may be off, in the result's scale; 0 for an exact polynomial.
+    fixed: whether it stays as it is, however exact the outputs have to be.
     """
 
     name: str
@@ -74,9 +75,11 @@ class Approximation:
 
 @dataclass(frozen=True, eq=False)
 class MatrixSum(Operation):
-    """y = sum_k M_k x_k + bias: what linear operations become, as matrices between arrays
-    (Affine), and behind lowering between ciphertexts (jali.compiler.layout.lowered_ops.Transform).
-    bias: of the numbers, or of the slots of every ciphertext."""
+    """y = sum_k M_k x_k + bias: what linear operations become, as matrices between arrays (Affine),
+    and behind lowering between ciphertexts (jali.compiler.layout.lowered_ops.Transform).
+
+    bias: of the numbers, or of the slots of every ciphertext.
+    """
 
     arity = None
     bias: Array
@@ -84,7 +87,10 @@ class MatrixSum(Operation):
 
 @dataclass(frozen=True, eq=False)
 class Affine(MatrixSum):
-    """y = sum_k maps_k x_k + bias, on flattened arrays. shape: of the result."""
+    """y = sum_k maps_k x_k + bias, on flattened arrays.
+
+    shape: of the result.
+    """
 
     name = "affine"
     maps: tuple[SparseMap, ...]
@@ -120,8 +126,11 @@ class Approximated(Elementwise):
 
 @dataclass(frozen=True, eq=False)
 class Bootstrap(Elementwise):
-    """The same numbers at a higher level. kind: one ciphertext after the other ("real"), or two at
-    once ("pair"). slots: with how many a ciphertext is bootstrapped; None for all."""
+    """The same numbers at a higher level.
+
+    kind: one ciphertext after the other ("real"), or two at once ("pair").
+    slots: with how many a ciphertext is bootstrapped; None for all.
+    """
 
     name = "bootstrap"
     kind: Literal["real", "pair"]

@@ -43,7 +43,8 @@ __all__ = [
 class Layout:
     """Where the numbers of an array lie.
 
-    slots: of one lane. period: a power of two, after which an array of one ciphertext repeats.
+    slots: of one lane.
+    period: a power of two, after which an array of one ciphertext repeats.
     grid: the sizes of the grid on which all axes but the first lie.
     """
 
@@ -129,11 +130,12 @@ class Gathered(Layout):
     """An input in an order that suits the only matrix that takes it. The matrix has few entries in
     each row.
 
-    table: (ciphertexts, slots), the index of the number that lies there, or -1 for zero. places:
-        (numbers, copies), the addresses of every number. like: the layout that the table is, if it
-        is one. Without places and like, every window of the ciphertexts holds what the rows take as
-        one of their entries: entry k of a row lies in window k, in the slot of the row. The product
-        then takes one diagonal for each ciphertext, and the rotations that add the windows.
+    table: (ciphertexts, slots), the index of the number that lies there, or -1 for zero.
+    places: (numbers, copies), the addresses of every number.
+    like: the layout that the table is, if it is one. Without places and like, every window of the
+        ciphertexts holds what the rows take as one of their entries: entry k of a row lies in
+        window k, in the slot of the row. The product then takes one diagonal for each ciphertext,
+        and the rotations that add the windows.
     """
 
     table: Indices = field(default_factory=lambda: np.zeros((1, 1), np.int64))
@@ -162,10 +164,10 @@ class Shared(Layout):
     repeats.
 
     block: the period of what the matrix takes, so that every block can compute its chunk from its
-    own copy. A result in such a layout takes as many copies' work as it has copies itself, block /
-    every, instead of that of all copies; and the next matrix, whose result has a period again,
-    takes block / every times fewer diagonals than it would for one copy. If `every` is larger than
-    the chunk, the slots between the chunks hold parts of sums.
+        own copy. A result in such a layout takes as many copies' work as it has copies itself,
+        block / every, instead of that of all copies; and the next matrix, whose result has a period
+        again, takes block / every times fewer diagonals than it would for one copy. If `every` is
+        larger than the chunk, the slots between the chunks hold parts of sums.
     """
 
     block: int = 1

@@ -35,7 +35,11 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Dense(Linear):
-    """weight x + bias on the last axis. weight: (m, n). bias: (m,) or None."""
+    """weight x + bias on the last axis.
+
+    weight: (m, n).
+    bias: (m,) or None.
+    """
 
     name = "dense"
     weight: Array
@@ -111,7 +115,10 @@ class Scale(Linear):
 
 @dataclass(frozen=True, eq=False)
 class Combine(Linear):
-    """The sum of arrays of one shape, each times its number. weights: (count,)."""
+    """The sum of arrays of one shape, each times its number.
+
+    weights: (count,).
+    """
 
     name = "combine"
     arity = None
@@ -239,7 +246,10 @@ class Broadcast(Move):
 
 @dataclass(frozen=True, eq=False)
 class Pad(Move):
-    """Zeros around the array. widths: (before, after) of every axis."""
+    """Zeros around the array.
+
+    widths: (before, after) of every axis.
+    """
 
     name = "pad"
     widths: tuple[tuple[int, int], ...]

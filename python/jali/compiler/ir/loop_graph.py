@@ -47,7 +47,11 @@ MOST_WHOLE = 64  #: The largest whole number by which arrays are multiplied with
 
 @dataclass(frozen=True, eq=False)
 class Loop(Operation):
-    """See the module. count: of iterations. states, sequences, collected: how many there are."""
+    """See the module.
+
+    count: of iterations.
+    states, sequences, collected: how many there are.
+    """
 
     name = "loop"
     arity = None
@@ -125,8 +129,10 @@ class Loop(Operation):
 
 @dataclass(frozen=True, eq=False)
 class ByStep(Elementwise):
-    """An array times a number that the iteration says. factors: one number for each. It occurs in
-    bodies only."""
+    """An array times a number that the iteration says.
+
+    factors: one number for each. It occurs in bodies only.
+    """
 
     name = "by_step"
     factors: Array

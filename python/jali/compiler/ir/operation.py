@@ -39,8 +39,8 @@ class HasOperation(Protocol):
 class Operation:
     """An operation and its arguments.
 
-    name: in files, in texts, and as ``node.op``. arity: how many arrays it takes; None stands for
-    any number from 1.
+    name: in files, in texts, and as ``node.op``.
+    arity: how many arrays it takes; None stands for any number from 1.
     """
 
     name: ClassVar[str]

@@ -50,7 +50,10 @@ class Matmul(Operation):
 @dataclass(frozen=True, eq=False)
 class MatrixProduct(Operation):
     """gain times the product of the matrices (*outer, n, k) and (*outer, k, m) whose numbers are
-    those of two arrays. shapes: of both matrices."""
+    those of two arrays.
+
+    shapes: of both matrices.
+    """
 
     name = "products"
     arity = 2
@@ -70,8 +73,9 @@ class MatrixProduct(Operation):
 class Products(MatrixProduct):
     """A product of matrices behind folding.
 
-    left, right: for each number of a matrix its place in the array. order: for each number of the
-    result its place in the product. shape: of the result.
+    left, right: for each number of a matrix its place in the array.
+    order: for each number of the result its place in the product.
+    shape: of the result.
     """
 
     left: Indices

@@ -67,7 +67,10 @@ class SparseMap:
 
     @classmethod
     def gather(cls, source: Indices, size: int) -> SparseMap:
-        """y[i] = x[source[i]], or 0 if source[i] is negative. size: the length of x."""
+        """y[i] = x[source[i]], or 0 if source[i] is negative.
+
+        size: the length of x.
+        """
         rows = np.flatnonzero(source >= 0)
         return cls(rows, source[rows], np.ones(len(rows)), (len(source), size))
 

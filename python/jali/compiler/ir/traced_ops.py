@@ -66,7 +66,10 @@ class Multiply(Elementwise):
 
 @dataclass(frozen=True, eq=False)
 class Function(Elementwise):
-    """A named function of every number. function: a name in jali.nn.scalar.FUNCTIONS."""
+    """A named function of every number.
+
+    function: a name in jali.nn.scalar.FUNCTIONS.
+    """
 
     name = "function"
     function: str
@@ -83,7 +86,10 @@ class Function(Elementwise):
 
 @dataclass(frozen=True, eq=False)
 class PowerSeries(Elementwise):
-    """A polynomial of every number. coefficients: the constant first."""
+    """A polynomial of every number.
+
+    coefficients: the constant first.
+    """
 
     name = "polynomial"
     coefficients: tuple[float, ...]

@@ -29,8 +29,9 @@ _Pairs = tuple[tuple[int, int], ...]
 class Convolution(Linear):
     """The convolution of (channels, *sizes), without a flip of the kernel, as networks have it.
 
-    weight: (out channels, channels / groups, *kernel). bias: (out channels,) or None. stride,
-    padding, dilation: of every axis; padding is (before, after).
+    weight: (out channels, channels / groups, *kernel).
+    bias: (out channels,) or None.
+    stride, padding, dilation: of every axis; padding is (before, after).
     """
 
     name = "convolution"
@@ -116,8 +117,8 @@ class Convolution(Linear):
 class AveragePool(Linear):
     """The mean under a window of (channels, *sizes).
 
-    kernel, stride, padding: of every axis; padding is (before, after). count_padding: whether the
-    zeros around count in the mean.
+    kernel, stride, padding: of every axis; padding is (before, after).
+    count_padding: whether the zeros around count in the mean.
     """
 
     name = "average_pool"

@@ -94,8 +94,9 @@ def summed(single: SparseMap, source: Layout, target: Layout, empty: bool) -> Pl
     """For sums of neighbouring slots, of a skewed matrix those of all its ciphertexts: the slots in
     which they begin, and for each the first of its entries; None for other maps.
 
-    Whatever the source holds in these slots belongs to the sum. empty: whether it holds zeros
-    between its numbers.
+    Whatever the source holds in these slots belongs to the sum.
+
+    empty: whether it holds zeros between its numbers.
     """
     if not isinstance(target, Repeated) or type(source) not in (Layout, Skewed):
         return None
@@ -133,7 +134,10 @@ def totalled(
 ) -> tuple[tuple[int, ...], ...] | None:
     """For sums over windows and ciphertexts: the ciphertexts of the source of which each one of the
     result is the sum, up to one factor, before the sums of windows. None for other maps. Those of a
-    skewed matrix are rotated back before. empty: as for summed."""
+    skewed matrix are rotated back before.
+
+    empty: as for summed.
+    """
     if type(source) not in (Layout, Skewed) or type(target) is not Layout:
         return None
     if not single.count or single.count != single.shape[1] or not single.is_uniform:

@@ -46,8 +46,10 @@ _SAMPLED = 1 << 15  # entries of a matrix on which the search counts diagonals
 
 
 def lay_out(graph: Graph, slots: int, costs: LayoutCosts) -> Graph:
-    """The graph; every node has its layout, for ciphertexts of which a lane has this many
-    slots. costs: of operations."""
+    """The graph; every node has its layout, for ciphertexts of which a lane has this many slots.
+
+    costs: of operations.
+    """
     return laid_out(graph, _Search(graph, slots, costs).best())
 
 
@@ -76,8 +78,8 @@ def check_seen(graph: Graph) -> Graph:
 
 @dataclass(frozen=True)
 class _State:
-    """cost: of all nodes that were passed, in the unit of the costs. chosen: the layout of every
-    group, by its root."""
+    """cost: of all nodes that were passed, in the unit of the costs.
+    chosen: the layout of every group, by its root."""
 
     cost: float
     chosen: dict[str, Layout]
@@ -88,7 +90,9 @@ class _Structure:
     """What matrices have in common whose entries lie in different places, or are multiplied
     otherwise.
 
-    single: one of them. sample: some of its entries. uniform: whether all of its entries are equal.
+    single: one of them.
+    sample: some of its entries.
+    uniform: whether all of its entries are equal.
     free: whether they are a small whole number, too, so that without diagonals, no level is taken.
     """
 
@@ -220,8 +224,11 @@ class _Search:
     def _inputs(
         self, source: Node, node: Node, single: SparseMap, given: Layout | None
     ) -> Iterator[tuple[Layout, Layout]]:
-        """Layouts of an input and of its only matrix's result. given: that of the result, if an
-        array that lies alike has chosen it. It may be of another shape with as many numbers."""
+        """Layouts of an input and of its only matrix's result.
+
+        given: that of the result, if an array that lies alike has chosen it. It may be of another
+            shape with as many numbers.
+        """
         plain = fitted(source.shape, self._slots)
         targets = list(self._targets(node, [plain])) if given is None else [given]
         for target in targets:
@@ -321,8 +328,10 @@ class _Search:
         return len(self._structures) - 1
 
     def _cost(self, number: int, source: Layout, target: Layout, empty: bool) -> tuple[float, bool]:
-        """What a matrix costs between two layouts, and whether it takes no level. empty: whether
-        the source holds zeros between its numbers."""
+        """What a matrix costs between two layouts, and whether it takes no level.
+
+        empty: whether the source holds zeros between its numbers.
+        """
         key = (number, source, target, empty)
         if key not in self._costs:
             found, costs = self._structures[number], self._layout_costs

@@ -22,9 +22,13 @@ __all__ = ["Placed", "gathered", "phased", "placed", "sent", "steps"]
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """Products. block: ciphertext of the result times ciphertexts of the source + that of the
-    source. diagonal: by how many slots the source is rotated. slot: of the result, before the sums
-    of windows. entry: of the matrix."""
+    """Products.
+
+    block: ciphertext of the result times ciphertexts of the source + that of the source.
+    diagonal: by how many slots the source is rotated.
+    slot: of the result, before the sums of windows.
+    entry: of the matrix.
+    """
 
     block: Indices
     diagonal: Indices

@@ -36,7 +36,10 @@ __all__ = ["lower"]
 
 def lower(graph: Graph, costs: LayoutCosts) -> Graph:
     """The graph on ciphertexts: Transform in the place of Affine, and LoweredProducts in that of
-    Products. costs: by which overlays and copies are chosen."""
+    Products.
+
+    costs: by which overlays and copies are chosen.
+    """
     layouts = {node.name: node.layout for node in graph}
     nodes: list[Node] = []
     shared, full = _Shared(), filled(graph)

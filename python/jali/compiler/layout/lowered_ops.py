@@ -29,8 +29,8 @@ class Transform(MatrixSum):
     """The sum of terms, one for each source, and a bias (ciphertexts, slots).
 
     gains: for each source, by how much its noise grows, and whether the result holds a multiple of
-    it, number by number; see jali.compiler.noise.array_noise. shared: for each source, whether its
-    overlay is that of the transform before.
+        it, number by number; see jali.compiler.noise.array_noise.
+    shared: for each source, whether its overlay is that of the transform before.
     """
 
     name = "transform"
@@ -46,9 +46,9 @@ class Transform(MatrixSum):
 class LoweredProducts(MatrixProduct):
     """A product of encrypted matrices as a sum of products of copies.
 
-    terms: of all left factors, then of all right ones. sums: rotations, in slots of a lane, that
-    add the windows of the result. sampled: how many of the products are computed, in a dry run;
-    None for all.
+    terms: of all left factors, then of all right ones.
+    sums: rotations, in slots of a lane, that add the windows of the result.
+    sampled: how many of the products are computed, in a dry run; None for all.
     """
 
     terms: tuple[Term, ...]

@@ -45,8 +45,11 @@ _CANDIDATES = 24  # turns that are tried for each step
 
 
 def price(counts: Sequence[int], copies: int, costs: LayoutCosts) -> float:
-    """About what products cost with the best number of turns. counts: of diagonals, for each pair
-    of ciphertexts. copies: S/Q, or 0 if the source has no overlays."""
+    """About what products cost with the best number of turns.
+
+    counts: of diagonals, for each pair of ciphertexts.
+    copies: S/Q, or 0 if the source has no overlays.
+    """
     return min(
         costs.matrix([math.ceil(n / 2**turns) for n in counts], turns)
         for turns in range(_most(copies) + 1)
@@ -65,7 +68,8 @@ def overlaid(
     turns if that is cheapest. Turns that save less than a rotation in a matrix are left out: each
     adds up to half a bit of noise, by which the scales of all levels grow.
 
-    diagonals: rotations modulo the period of the source, by pair of ciphertexts. copies: S/Q.
+    diagonals: rotations modulo the period of the source, by pair of ciphertexts.
+    copies: S/Q.
     """
     turns: tuple[int, ...] = ()
     left = {pair: np.sort(np.asarray(d)) for pair, d in diagonals.items()}
@@ -125,7 +129,10 @@ def _paired(diagonals: Indices, turn: int, period: int) -> Indices:
 
 
 def exponents(turns: Sequence[int], half: int) -> list[int]:
-    """e_1 .. e_t. half: N/2."""
+    """e_1 .. e_t.
+
+    half: N/2.
+    """
     copies = 1 << max(0, len(turns) - 1)
     return [half, *(copies >> k for k in range(1, len(turns)))] if turns else []
 
@@ -174,8 +181,11 @@ def joined(
     slots: int,
     lanes: int,
 ) -> Iterator[tuple[int, Complex]]:
-    """p_e for every e that is left, in all slots. diagonals: v_d by d, over any period that divides
-    the slots of a lane; period: of the source."""
+    """p_e for every e that is left, in all slots.
+
+    diagonals: v_d by d, over any period that divides the slots of a lane.
+    period: of the source.
+    """
     distance, units = _units(turns, lanes, slots)
     missing = dict(diagonals)
     for e in map(int, left):

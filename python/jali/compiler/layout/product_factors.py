@@ -54,7 +54,10 @@ def windowed(target: Layout) -> tuple[Layout, int]:
 def factors(
     products: Products, sizes: Sequence[int], windows: int
 ) -> Iterator[tuple[SparseMap, SparseMap]]:
-    """The maps from both arrays to the factors of every product. sizes: of the arrays."""
+    """The maps from both arrays to the factors of every product.
+
+    sizes: of the arrays.
+    """
     tables = copy_tables(*products.shapes)
     count, size = len(tables[0]), len(products.order)
     each = -(-count // windows)
@@ -73,7 +76,10 @@ def factors(
 @dataclass(frozen=True, eq=False)
 class Spread:
     """How an array of copies is made: a map to where every number occurs first, and the rotations
-    that spread it from there. cost: of both."""
+    that spread it from there.
+
+    cost: of both.
+    """
 
     first: SparseMap
     steps: tuple[int, ...]

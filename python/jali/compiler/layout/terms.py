@@ -83,8 +83,11 @@ class Term:
     def of(
         cls, single: SparseMap, source: Layout, target: Layout, empty: bool, costs: LayoutCosts
     ) -> Term:
-        """The term of a matrix between two layouts. empty: whether the source holds zeros between
-        its numbers. costs: by which overlays are chosen."""
+        """The term of a matrix between two layouts.
+
+        empty: whether the source holds zeros between its numbers.
+        costs: by which overlays are chosen.
+        """
         if source == target and single.is_diagonal and not np.ptp(single.values):
             return cls(float(single.values[0]))
         picked = copied(single, source, target) or totalled(single, source, target, empty)

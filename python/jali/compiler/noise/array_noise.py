@@ -62,8 +62,9 @@ class Noises:
         """The noise of a node that adds `own` to that of its inputs, which have to be there
         already.
 
-        restored: the parts of `own`, if the node is a bootstrapping. within: if it is a product of
-        encrypted matrices, what is added to its factors, which is part of `own`.
+        restored: the parts of `own`, if the node is a bootstrapping.
+        within: if it is a product of encrypted matrices, what is added to its factors, which is
+            part of `own`.
         """
         total: dict[tuple[str, int], float] = {(node.name, -1): own}
         self._own[node.name] = own

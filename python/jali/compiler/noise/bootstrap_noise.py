@@ -32,9 +32,10 @@ _MEAN, _COMMON, _EARLIER = 0.09, 0.5, 1 / 64  # see the module
 class BootstrapNoise:
     """Standard deviations in the scale of the numbers.
 
-    alone: of each copy by itself. common: of all copies alike, but random in every bootstrapping.
-    mean: what is subtracted from every number in every bootstrapping. cubic: the root mean square
-        of an error in proportion to the cubes of the numbers.
+    alone: of each copy by itself.
+    common: of all copies alike, but random in every bootstrapping.
+    mean: what is subtracted from every number in every bootstrapping.
+    cubic: the root mean square of an error in proportion to the cubes of the numbers.
     """
 
     alone: float = 0.0
@@ -44,7 +45,11 @@ class BootstrapNoise:
 
     @classmethod
     def of(cls, deviation: float, small: float, frequent: float) -> BootstrapNoise:
-        """The parts of a deviation. small: that of numbers near 0. frequent: see frequent_error."""
+        """The parts of a deviation.
+
+        small: that of numbers near 0.
+        frequent: see frequent_error.
+        """
         near_zero = min(small, deviation) ** 2
         mean = min(_MEAN * frequent**2, near_zero / 4)
         common = min((_COMMON - _MEAN) * frequent**2 + _EARLIER * near_zero, near_zero / 4)

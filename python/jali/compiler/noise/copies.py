@@ -35,7 +35,8 @@ __all__ = ["AddedToCopies", "Copies", "sums_slots"]
 class AddedToCopies:
     """What a node adds to its numbers, as standard deviations in its scale.
 
-    common: what all copies of a number have in common. alone: what each copy has by itself.
+    common: what all copies of a number have in common.
+    alone: what each copy has by itself.
     restored: what the bootstrapping behind the node adds.
     repetitions: of how many copies this bootstrapping takes the mean; 1 if it takes no mean.
     within: of a product of encrypted matrices, what it adds to its factors

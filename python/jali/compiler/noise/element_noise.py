@@ -79,12 +79,14 @@ class Samples:
     def noise_bits(self, graph: Graph, low: Graph, added: Mapping[str, Added]) -> tuple[float, ...]:
         """For each output of a graph with layouts, -log2 of the noise in its scale.
 
-        low: the lowered graph. added: by node. The noise is the standard deviation of the number
-        that has most of it, or a SIGMASth part of the largest error, if that is more. Of n normal
-        numbers, the largest is about sqrt(2 ln n) deviations. So all noise is drawn SIGMAS / sqrt(2
-        ln n) times as large as it is, which makes such events of those that have to be within the
-        promise: for some examples noise is larger than for others, and squares of noise are not
-            normal.
+        The noise is the standard deviation of the number that has most of it, or a SIGMASth part of
+        the largest error, if that is more. Of n normal numbers, the largest is about sqrt(2 ln n)
+        deviations. The promise has to hold for events that are rarer: for some examples noise is
+        larger than for others, and squares of noise are not normal. So all noise is drawn SIGMAS /
+        sqrt(2 ln n) times as large as it is.
+
+        low: the lowered graph.
+        added: what every node adds.
         """
         numbers = max(2, max(graph[name].size for name in graph.outputs) * len(self._inputs[0]))
         larger = max(1.0, SIGMAS / math.sqrt(2 * math.log(numbers)))
@@ -125,8 +127,9 @@ class Samples:
         its numbers, in its scale. If there are few outputs, several sets of examples are drawn,
         because some have more noise than others.
 
-        added: what every node adds. Raises RangeExceeded if an output has more noise than its
-            numbers have size.
+        added: what every node adds.
+
+        Raises RangeExceeded if an output has more noise than its numbers have size.
         """
         rng = np.random.default_rng(_SEED)
 
@@ -251,10 +254,11 @@ class Samples:
 def by_rows(own: float, floor: float, maps: Sequence[SparseMap], ciphertexts: Indices) -> Array:
     """What a transform adds to each number.
 
-    own: what it adds, as the mean over the numbers of the ciphertext that gets most. floor: the
-    part of it that does not depend on the entries of the matrices, which every number gets. What
-    rotations add to the source is multiplied by the row of a number, so that the variance of the
-    rest is proportional to the sum of its squares. ciphertexts: in which one every number lies.
+    own: what it adds, as the mean over the numbers of the ciphertext that gets most.
+    floor: the part of it that does not depend on the entries of the matrices, which every number
+        gets. What rotations add to the source is multiplied by the row of a number, so that the
+        variance of the rest is proportional to the sum of its squares.
+    ciphertexts: in which one every number lies.
     """
     ratio = np.zeros(len(ciphertexts))
     for single in maps:

@@ -44,16 +44,19 @@ _AT_ONCE = 1 << 18  # products of a slot and a diagonal whose variances are in m
 class EmptySlotNoise:
     """What a term adds to the variances of numbers beyond what its matrix makes of its source's.
 
-    empty: by number of the result, how many times the variance of a slot without a number. overlay:
-        the term, if it has an overlay.
+    empty: by number of the result, how many times the variance of a slot without a number.
+    overlay: the term, if it has an overlay.
     """
 
     empty: Array | float
     overlay: Term | None = None
 
     def __call__(self, real: Array, imaginary: Array, between: float, count: int) -> Array:
-        """The variances that are added to `count` numbers. real, imaginary: those of the source's
-        numbers; between: of a slot without a number."""
+        """The variances that are added to `count` numbers.
+
+        real, imaginary: those of the source's numbers.
+        between: of a slot without a number.
+        """
         found = np.zeros(count) + self.empty * between
         if self.overlay is not None:
             parts = (np.r_[real, between], np.r_[imaginary, between])
@@ -78,8 +81,11 @@ def empty_slot_noise(term: Term) -> EmptySlotNoise:
 
 
 def _of_overlay(term: Term, real: Array, imaginary: Array, count: int) -> Array:
-    """What an overlay adds to `count` numbers. real, imaginary: variances of the source's numbers,
-    and behind them that of a slot without a number."""
+    """What an overlay adds to `count` numbers.
+
+    real, imaginary: variances of the source's numbers, and behind them that of a slot without a
+        number.
+    """
     assert term.source is not None
     distance, period = np.zeros(1, np.int64), term.source.period
     for turn in term.turns:

@@ -32,8 +32,10 @@ def factor_noise(
 ) -> tuple[float, float]:
     """The standard deviations of what is added to both factors, in their scales.
 
-    sizes: the root mean squares of the factors. own: what the product adds. alone: what it adds if
-    the other factor has its size, and this one is 0. floor: what it adds if both are 0.
+    sizes: the root mean squares of the factors.
+    own: what the product adds.
+    alone: what it adds if the other factor has its size, and this one is 0.
+    floor: what it adds if both are 0.
     """
     gain = gain_of_products(node)
     behind = [math.sqrt(max(min(part, own) ** 2 - floor**2, 0.0)) for part in alone]

@@ -71,12 +71,13 @@ def approximate(
     error.
 
     precision_bits: on the examples, no output is off by more than 7/8 of 2^-precision_bits of the
-    output's largest number. The rest is left to the noise, of which a bit costs less. Every
-    function has the same error in units of its largest value; only the compositions of
-    scalar.COMPOSITIONS have their own.
-    traced: the graph before folding, which computes the same in less time. exact: the value of its
-    outputs for the examples, if they are known. Raises InvalidArgument, which names the function,
-    where no approximation is found.
+        output's largest number. The rest is left to the noise, of which a bit costs less. Every
+        function has the same error in units of its largest value; only the compositions of
+        scalar.COMPOSITIONS have their own.
+    traced: the graph before folding, which computes the same in less time.
+    exact: the value of its outputs for the examples, if they are known.
+
+    Raises InvalidArgument, which names the function, where no approximation is found.
     """
     exact = every_value(graph, examples) if exact is None else exact
     traced = traced or graph
@@ -190,7 +191,10 @@ def approximated(graph: Graph, error: float) -> Graph:
 
 def _with_fewest_products(graph: Graph, error: float, *, sums: bool) -> Graph:
     """The graph whose loops have radii with which the fewest states are multiplied: they are chosen
-    again as long as that changes anything. sums: see loop_scales.better_radii."""
+    again as long as that changes anything.
+
+    sums: see loop_scales.better_radii.
+    """
     radii: dict[str, LoopRadii] = {}
     made = _approximated(graph, error, radii)
     for _ in range(_MOST_CHOICES):
@@ -209,8 +213,8 @@ def _approximated(
     given: Mapping[str, tuple[Array | float, Array | float]] | None = None,
     path: str = "",
 ) -> Graph:
-    """fixed: radii of some nodes, with centre 0. given: (centre, radius) of the inputs of a
-    body."""
+    """fixed: radii of some nodes, with centre 0.
+    given: (centre, radius) of the inputs of a body."""
     nodes: dict[str, Node] = {}
     fixed = dict(fixed or {})
     if has_loops(graph):
@@ -269,8 +273,10 @@ def _approximated(
 
 
 def _in_scale(node: Node, centre: Array | float, radius: Array | float, free: bool = False) -> Node:
-    """The node with its scale, and its range and root mean square in that scale. free: whether the
-    radius may be chosen larger."""
+    """The node with its scale, and its range and root mean square in that scale.
+
+    free: whether the radius may be chosen larger.
+    """
     known = node.range
     square = known.square - 2 * centre * known.mean + np.square(centre)
     moved = np.mean(square / np.square(radius))

@@ -73,6 +73,7 @@ def calibrate(
     input_ranges: for each input, (low, high) that the user knows, of one number for all or one for
         each; None for examples.
     exact: the value of every node, if the traced graph has computed them, which takes less time.
+
     Raises InvalidArgument, which names the node, for numbers that are not finite, and for ranges
     that proofs do not bound.
     """
@@ -112,7 +113,10 @@ def _within_functions(
 ) -> list[_Known]:
     """The ranges of inputs without those numbers that would lead a function of them out of its
     interval, as log(1 + x) for an x whose margin is larger than that of 1 + x. Clients then refuse
-    them. free: which inputs have no range that was declared."""
+    them.
+
+    free: which inputs have no range that was declared.
+    """
     known, found, narrower = relied(made), list[_Known](), False
     for node, seen, (low, high, _), is_free in zip(
         made.inputs, examples, ranges, free, strict=True
@@ -136,10 +140,13 @@ def _calibrated(
     margin: float,
     touching: set[str],
 ) -> Graph:
-    """The graph for inputs with these ranges. exact: values of its nodes; what is not there is
-    computed. margin: infinite if only proofs count. touching: takes the functions that are not
-    defined in the whole range of their argument, and need a copy of it, see
-    jali.compiler.passes.function_domains."""
+    """The graph for inputs with these ranges.
+
+    exact: values of its nodes; what is not there is computed.
+    margin: infinite if only proofs count.
+    touching: takes the functions that are not defined in the whole range of their argument, and
+        need a copy of it, see jali.compiler.passes.function_domains.
+    """
     given, values = iter(ranges), dict(exact)
     nodes: dict[str, Node] = {}
     for node in graph:

@@ -32,8 +32,7 @@ _LEAST = 2.0**-40
 class Composite:
     """stages: the Chebyshev coefficients of odd polynomials on [-1, 1], which are applied one after
     the other. The values of all but the last lie in [-1, 1]. For gap <= |x| <= 1 the result is
-    within `error` of the sign of x; nearer to 0 its modulus is at most 1 + error.
-    """
+    within `error` of the sign of x; nearer to 0 its modulus is at most 1 + error."""
 
     stages: tuple[Array, ...]
     gap: float

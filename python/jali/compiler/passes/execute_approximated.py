@@ -47,9 +47,13 @@ def computed(
     inputs: Sequence[Array],
     override: Callable[[Node, Array], Array],
 ) -> list[Array]:
-    """The same. approximated: also a graph with layouts. override: called with every node of it, and
-    its values in its scale; what it returns is taken for the values. Polynomials far outside of
-    their intervals may give numbers that are not finite."""
+    """The same.
+
+    approximated: also a graph with layouts.
+    override: called with every node of it, and its values in its scale; what it returns is taken
+        for the values. Polynomials far outside of their intervals may give numbers that are not
+        finite.
+    """
     given = iter(inputs)
     # Copies of the bodies of loops are nodes that the model does not name. Their matrices are
     # computed as such.

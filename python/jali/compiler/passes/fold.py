@@ -59,16 +59,20 @@ def fold(graph: Graph, *, body: bool = False) -> Graph:
     disappears: what uses it takes the same numbers in the same order.
 
     body: whether it is the body of a loop. The arrays that a loop takes, and the states that its
-    body returns, are nodes of their own, so that they can have the same scale and the same layout.
-    They cost nothing where nothing has to change.
+        body returns, are nodes of their own, so that they can have the same scale and the same
+        layout. They cost nothing where nothing has to change.
     """
     return _Folding(graph, body).graph()
 
 
 class _Folding:
-    """forms: what every node of the old graph is made of. sums: in a body, copies and sums of
-    arrays times numbers that are kept as nodes; another such sum may take them apart, and then
-    costs one level as they do.
+    """One folding of a graph, or of the body of a loop.
+
+    nodes: of the new graph.
+    forms: what every node of the old graph is made of.
+    pinned: arrays that are nodes of their own, because a product of matrices takes them.
+    sums: in a body, copies and sums of multiples of arrays that are kept as nodes. Another such sum
+        may be made of what they are made of, and then takes one level as they do.
     """
 
     def __init__(self, old: Graph, body: bool) -> None:
@@ -76,9 +80,7 @@ class _Folding:
         self.nodes: list[Node] = []
         self.names = {node.name for node in old}
         self.forms: dict[str, _Form] = {}
-        self.pinned = (
-            self._pinned()
-        )  # arrays that are nodes of their own, because a product of matrices takes them
+        self.pinned = self._pinned()
         self.sums: dict[str, _Form] = {}
 
     def graph(self) -> Graph:

@@ -62,8 +62,10 @@ def functions_with_own(names: Collection[str], folded: Graph) -> set[str]:
 
 
 def shared_arguments(graph: Graph, *, body: bool = False) -> set[str]:
-    """The functions of a folded graph whose argument would be scaled around 0. body: whether it is
-    the body of a loop, which is given the scales of its inputs."""
+    """The functions of a folded graph whose argument would be scaled around 0.
+
+    body: whether it is the body of a loop, which is given the scales of its inputs.
+    """
     free = _SCALED_FREELY[body:]
     return {
         node.name
@@ -75,8 +77,10 @@ def shared_arguments(graph: Graph, *, body: bool = False) -> set[str]:
 def is_around_zero(
     graph: Graph, source: Node, free: tuple[type[Operation], ...] = _SCALED_FREELY
 ) -> bool:
-    """Whether an array is scaled around 0, for what it is or for its users. free: operations whose
-    results may be scaled otherwise."""
+    """Whether an array is scaled around 0, for what it is or for its users.
+
+    free: operations whose results may be scaled otherwise.
+    """
     users = graph.users(source.name)
     shared = any(not isinstance(user.operation, Function | PowerSeries) for user in users)
     corners = any(function_of(one) in HOMOGENEOUS for one in (source, *users))

@@ -62,8 +62,10 @@ _MOST_ENTRIES = (
 
 
 def intervals(graph: Graph, known: Mapping[str, Interval] | None = None) -> dict[str, Interval]:
-    """The interval of every node of a calibrated graph. known: intervals in which arrays lie
-    besides, see ``relied``."""
+    """The interval of every node of a calibrated graph.
+
+    known: intervals in which arrays lie besides, see ``relied``.
+    """
     found: dict[str, Interval] = {}
     with np.errstate(all="ignore"):
         for node in graph:
@@ -80,8 +82,9 @@ def intervals(graph: Graph, known: Mapping[str, Interval] | None = None) -> dict
 
 
 def relied(graph: Graph, without: Collection[str] = ()) -> dict[str, Interval]:
-    """Where arrays lie if the arguments of functions lie where these are approximated. without:
-    functions that do not count.
+    """Where arrays lie if the arguments of functions lie where these are approximated.
+
+    without: functions that do not count.
 
     What that says of an argument is carried back to what it is made of, number by number, through
     functions, squares, and those rows of matrices that take a single number.

@@ -41,9 +41,10 @@ _EQUAL = 1e-9
 
 @dataclass(frozen=True)
 class LoopRadii:
-    """The radius of each output of the body, states first, and of each sequence. kept: of nodes in
-    the body that a state repeats. given: of nodes around the loop, of which the first states are
-    made.
+    """The radius of each output of the body, states first, and of each sequence.
+
+    kept: of nodes in the body that a state repeats.
+    given: of nodes around the loop, of which the first states are made.
     """
 
     outputs: tuple[float, ...]
@@ -98,7 +99,9 @@ def better_radii(
     made: Graph, radii: Mapping[str, LoopRadii], path: str = "", *, sums: bool = True
 ) -> dict[str, LoopRadii]:
     """Radii with which fewer states have to be multiplied, for a graph that was made with `radii`.
-    sums: also fewer arrays of sums in bodies."""
+
+    sums: also fewer arrays of sums in bodies.
+    """
     found = dict(radii)
     for node in made:
         loop = node.operation
@@ -143,7 +146,10 @@ def _with_larger_radii(
     body: Graph, name: str, factor: float, states: Collection[str] = ()
 ) -> dict[str, float]:
     """Radii of nodes that make the radius of a node larger by a factor; none if it cannot be
-    chosen. states: ports of the body whose radius can be."""
+    chosen.
+
+    states: ports of the body whose radius can be.
+    """
     node = body[name]
     if name in states or isinstance(node.operation, Affine) or node.scaling.free:
         return {name: float(node.scaling.radius) * factor}
@@ -243,8 +249,11 @@ def _equalled(
     rigid: Collection[str],
 ) -> tuple[dict[str, float], list[float]]:
     """Radii of nodes and of outputs of a body, with which sums of the same arrays multiply them by
-    whole numbers. They are as they were if some array cannot be given its radius. free: states
-    whose radius can be chosen. rigid: sums, whose radius other arrays follow."""
+    whole numbers. They are as they were if some array cannot be given its radius.
+
+    free: states whose radius can be chosen.
+    rigid: sums, whose radius other arrays follow.
+    """
     found, states = dict(kept), list(outputs)
     ports = {port.name: k for k, port in enumerate(body.inputs) if port.name in free}
     now = {**kept, **{name: states[k] for name, k in ports.items()}}

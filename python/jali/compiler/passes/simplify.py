@@ -45,8 +45,8 @@ def simplified(
 ) -> tuple[Changes, dict[str, Graph]]:
     """What can be changed in a traced graph, and the stages simplify, fold and calibrate.
 
-    exact: the value of every node for the examples. calibrated: what calibrates a folded graph of
-        which it is given these values.
+    exact: the value of every node for the examples.
+    calibrated: what calibrates a folded graph of which it is given these values.
     """
     changes, stages = _without_roots(graph, {})
 

@@ -87,8 +87,10 @@ class _Unrolling:
     def _copied(
         self, graph: Graph, names: dict[str, str], path: str, like: str, extra: dict[str, Any]
     ) -> None:
-        """Adds the nodes of a graph. names: what its nodes are called in the new one; the inputs of
-        a body are there already."""
+        """Adds the nodes of a graph.
+
+        names: what its nodes are called in the new one; the inputs of a body are there already.
+        """
         alike: dict[str, str] = {}
         for node in graph:
             if isinstance(node.operation, Loop):

@@ -28,8 +28,9 @@ _LARGEST = (
 
 
 def refusal(node: Node, most: float) -> str:
-    """Why an array must not be bootstrapped; "" if it may. most: bootstrap_max_magnitude of the
-    parameters.
+    """Why an array must not be bootstrapped; "" if it may.
+
+    most: bootstrap_max_magnitude of the parameters.
 
     Bootstrapping is as precise as its parameters promise for numbers of modulus up to 1. Slots
     between the numbers lose precision, which nobody needs, but must not leave the range in which
@@ -78,8 +79,10 @@ def _work(node: Node) -> tuple[object, ...]:
 def problem_of(
     graph: Graph, params: Params, costs: Costs, packings: Sequence[int] = (0,)
 ) -> Problem:
-    """The abstract problem of a lowered graph. packings: with how many slots there are keys to
-    bootstrap, 0 for all."""
+    """The abstract problem of a lowered graph.
+
+    packings: with how many slots there are keys to bootstrap, 0 for all.
+    """
     stages, most = [], params.bootstrap_max_magnitude
     known: dict[tuple[object, ...], tuple[int, ...]] = {}
     of_restored = cache(costs.bootstrap)
@@ -119,8 +122,13 @@ def best_levels(
     packings: Sequence[int] = (0,),
     below: int = NEVER,
 ) -> tuple[Levels, Placement]:
-    """The cheapest levels and bootstraps. packings: see problem_of. Raises Unsupported, which names
-    what is too deep, if there are none, or none that cost less than `below`."""
+    """The cheapest levels and bootstraps.
+
+    packings: see problem_of.
+
+    Raises Unsupported, which names what is too deep, if there are none, or none that cost less than
+    `below`.
+    """
     plan = placed(problem_of(graph, params, costs, packings), below=below)
     if plan is not None:
         ways = {

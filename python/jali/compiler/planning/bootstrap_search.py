@@ -35,9 +35,10 @@ class Undecided(Unsupported):
 class Stage:
     """One array of a problem.
 
-    inputs: (array, levels that the operation takes of it). costs: of its computation by the level
-    of the result, NEVER where it is not possible. restored: for each way to bootstrap it, what that
-    costs by the level to which it leads; empty if it must not be bootstrapped.
+    inputs: (array, levels that the operation takes of it).
+    costs: of its computation by the level of the result, NEVER where it is not possible.
+    restored: for each way to bootstrap it, what that costs by the level to which it leads; empty if
+        it must not be bootstrapped.
     """
 
     name: str
@@ -92,7 +93,9 @@ def _tables(problem: Problem, fresh: Collection[str]) -> list[Table]:
     such as the tables of a loop's iterations.
 
     Arrays that take the same inputs share a variable: the highest level at which these can be used
-    together. fresh: inputs that lie at the top, and have no variables.
+    together.
+
+    fresh: inputs that lie at the top, and have no variables.
     """
     size = problem.depth + 1
     levels = np.arange(size)
@@ -191,8 +194,8 @@ def placed(problem: Problem, limit: int = LIMIT, below: int = NEVER) -> Placemen
     the same on every machine.
 
     limit: entries of the largest table; smaller ones make plans that may not be the cheapest, with
-    a bound. The plan then costs no more than one that bootstraps only arrays of which a
-    bootstrapping costs least, such as the single ciphertexts of a loop.
+        a bound. The plan then costs no more than one that bootstraps only arrays of which a
+        bootstrapping costs least, such as the single ciphertexts of a loop.
 
     Raises Undecided if it found none, and cannot tell that there is none.
     """

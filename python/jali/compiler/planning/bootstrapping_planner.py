@@ -131,11 +131,14 @@ class BootstrappingPlanner:
         both: bool = False,
         below: int = NEVER,
     ) -> tuple[Levels, int, bool]:
-        """The levels of the cheapest plan, its cost, and whether sums are inlined in it. both:
-        whether that is compared with a plan in which they are not. It may be better, because the
-        parts of a sum may have to be bootstrapped in its place. Otherwise that is done if there is
-        no plan with sums inlined. Raises Unsupported if there is none that costs less than
-        `below`."""
+        """The levels of the cheapest plan, its cost, and whether sums are inlined in it.
+
+        both: whether that is compared with a plan in which they are not. It may be better, because
+            the parts of a sum may have to be bootstrapped in its place. Otherwise that is done if
+            there is no plan with sums inlined.
+
+        Raises Unsupported if there is none that costs less than `below`.
+        """
         found: list[tuple[int, bool, Levels]] = []
         refused: Unsupported | None = None
         for inline in (True, False):

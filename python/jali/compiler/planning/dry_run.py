@@ -145,9 +145,9 @@ class DryRun:
     def added(self, graph: Graph, sizes: Mapping[str, float]) -> dict[str, Added]:
         """What every node of a program without bootstrapping adds.
 
-        graph: the same after the stage layout, which has the matrices. sizes: see Samples. Products
-        and functions add more beside larger numbers, and count as if all were as large as the
-        largest.
+        graph: the same after the stage layout, which has the matrices.
+        sizes: see Samples. Products and functions add more beside larger numbers, and count as if
+            all were as large as the largest.
         """
         self._done.clear()
         found: dict[str, Added] = {}
@@ -198,8 +198,11 @@ class DryRun:
         sizes: Mapping[str, float] | None = None,
         interpreter: Interpreter | None = None,
     ) -> tuple[Encrypted, float]:
-        """The result of a node for fresh inputs, and the noise that it adds. sizes: root mean
-        squares of its inputs, instead of those that they have. interpreter: what runs it."""
+        """The result of a node for fresh inputs, and the noise that it adds.
+
+        sizes: root mean squares of its inputs, instead of those that they have.
+        interpreter: what runs it.
+        """
         sources = [self.interpreter.graph[name] for name in node.inputs]
         sources = [
             source.with_scaling(rms=(sizes or {}).get(source.name, source.scaling.rms))
@@ -377,9 +380,10 @@ def demanded(
     """What a program needs of its keys, and the noise that it leaves; and the precision of nodes,
     as Interpreter takes it. Arguments as of Demand and DryRun.
 
-    laid_out: the graph after the stage layout. samples: with both, the noise of a program without
-    bootstrapping is that of the number which has most, and that of a program with bootstrapping is
-    the mean that examples have if every node adds its noise to them.
+    laid_out: the graph after the stage layout.
+    samples: with both, the noise of a program without bootstrapping is that of the number which has
+        most, and that of a program with bootstrapping is the mean that examples have if every node
+        adds its noise to them.
     """
     dry_run = DryRun(interpreter, DRY, 1, restored_bits)
     outputs = dry_run.run()

@@ -62,10 +62,11 @@ def nearest(
     encrypts, and layouts differ, and with them the noise. That is warned of.
 
     within: what `at` makes for another margin than this one. It is tried if `at` raises
-    InvalidArgument, because a function has no approximation on the interval of its argument, on
-    which the number of examples has no influence. Raises the error of `at`, which names the
-    precision or the margin nearest to this one that compiles, with its cost, or those that were
-    tried.
+        InvalidArgument, because a function has no approximation on the interval of its argument, on
+        which the number of examples has no influence.
+
+    Raises the error of `at`, which names the precision or the margin nearest to this one that
+    compiles, with its cost, or those that were tried.
     """
     refused: Unsupported | InvalidArgument
     try:

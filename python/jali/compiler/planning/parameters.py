@@ -80,7 +80,9 @@ def smallest(
     integer_bits: float = LEAST_INTEGER_BITS,
 ) -> Params:
     """The smallest secure parameters of this depth with a slot for each lane and a ring of at least
-    2^log_n, with the word that is fast on a kind of device. integer_bits: see integer_bits_of.
+    2^log_n, with the word that is fast on a kind of device.
+
+    integer_bits: see integer_bits_of.
 
     Raises Unsupported, which names what takes the levels, if there are none.
     """
@@ -121,8 +123,8 @@ class Bootstrapping:
     for, and kept.
 
     more: by how many bits their bootstrappings may be more precise, if they have words of 32 bits
-    for it. Whether a scale has enough primes of 32 bits changes with every tenth of a bit and with
-    every level, without a rule.
+        for it. Whether a scale has enough primes of 32 bits changes with every tenth of a bit and
+        with every level, without a rule.
     """
 
     log_n: int
@@ -227,10 +229,12 @@ def needed_bits(graph: Graph, precision_bits: float, *, average: bool = False) -
     """For each output of a graph without loops, the bits that its noise must leave in its scale.
 
     Six standard deviations of it are then NOISE_SHARE of 2^-precision_bits, in units of the largest
-    output of the calibration, or nearly all of it if no function is approximated. average: whether
-    the noise is an average over numbers, of which some have more. It then has NOISE_SHARE in any
-    case. So numbers with eight times the average keep the promise if no function is approximated,
-    and if approximations leave as much of the error as they may, those with the average.
+    output of the calibration, or nearly all of it if no function is approximated.
+
+    average: whether the noise is an average over numbers, of which some have more. It then has
+        NOISE_SHARE in any case. So numbers with eight times the average keep the promise if no
+        function is approximated, and if approximations leave as much of the error as they may,
+        those with the average.
     """
     exact = not any(node.operation.error for node in graph)
     share = _EXACT_SHARE if exact and not average else NOISE_SHARE

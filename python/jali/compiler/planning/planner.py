@@ -113,9 +113,10 @@ def _within(
     room: float = 0.0,
 ) -> Plan:
     """The plan without bootstrapping with the smallest scale, in a ring of at least 2^log_n.
-    bootstrapping: has the stages and the numbers that plans share. room: bits of level 0 beyond
-    what the numbers there take, for the bounds on their errors, which are proven and may be
-    hundreds of times the errors.
+
+    bootstrapping: has the stages and the numbers that plans share.
+    room: bits of level 0 beyond what the numbers there take, for the bounds on their errors, which
+        are proven and may be hundreds of times the errors.
 
     Raises Unsupported if there are no such parameters, or if the bounds on the noise of a deep
     program outgrow all numbers. They square with every product; a program that bootstraps has the

@@ -63,8 +63,11 @@ class Deployment(metaclass=Answering):
         return f"Deployment({self._manifest.params!r}, device='{self._engine.device}')"
 
     def prepare(self, progress: Counted | None = None) -> None:
-        """Encodes the weights; Program.deploy has done so. progress: called after each matrix, with
-        how many are done and how many there are. If it raises, the work ends."""
+        """Encodes the weights; Program.deploy has done so.
+
+        progress: called after each matrix, with how many are done and how many there are. If it
+            raises, the work ends.
+        """
         self._interpreter.prepare(self._engine.with_keys(), checked_progress(progress))
 
     def keys(self, data: bytes | bytearray | memoryview) -> ckks.EvaluationKeys:
@@ -84,6 +87,7 @@ class Deployment(metaclass=Answering):
 
     def server(self, keys: ckks.EvaluationKeys, *, capture: bool | None = None) -> Server:
         """The server of a client. It takes the time and the memory of the client's keys alone.
+
         capture: as of Server.
 
         Raises the errors of ``evaluator``, and InvalidArgument for capture=True if runs are traced.

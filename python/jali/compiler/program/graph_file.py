@@ -150,7 +150,10 @@ def graph_of(content: Any, arrays: list[Array]) -> Graph:
 
 
 def _checks(arrays: list[Array], depth: int) -> dict[str, schema.Check]:
-    """The checks of arguments by what they are. depth: how many loops are around the graph."""
+    """The checks of arguments by what they are.
+
+    depth: how many loops are around the graph.
+    """
     array = container.array(arrays)
     tensors = {
         "array": array,

@@ -21,7 +21,10 @@ __all__ = ["client_layout", "manifest_of"]
 def manifest_of(
     graph: Graph, shapes: Sequence[Shape], params: Params, lanes: int, demand: Demand
 ) -> Manifest:
-    """The manifest of a graph with levels. shapes: of the outputs."""
+    """The manifest of a graph with levels.
+
+    shapes: of the outputs.
+    """
     inputs = tuple(_port(node, node.shape) for node in graph.inputs)
     outputs = tuple(_port(graph[name], s) for name, s in zip(graph.outputs, shapes, strict=True))
     return Manifest(params, lanes, inputs, outputs, demand)

@@ -64,10 +64,15 @@ _OTHER = "the program was compiled by another version of Jali, which planned it 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes. keys: as the client makes them. keys_sent: in a message. keys_expanded: in the
-    server's memory. matrices: of those that stay in the memory of its device. kinds: of the
-    matrices of every kind of jali.compiler.runtime.storage; those of "streamed" lie in the memory
-    of the host."""
+    """Bytes.
+
+    keys: as the client makes them.
+    keys_sent: in a message.
+    keys_expanded: in the server's memory.
+    matrices: of those that stay in the memory of its device.
+    kinds: of the matrices of every kind of jali.compiler.runtime.storage; those of "streamed" lie
+        in the memory of the host.
+    """
 
     keys: int
     keys_sent: int
@@ -80,12 +85,17 @@ class Sizes:
 class Program(metaclass=Answering):
     """What jali.compile returns.
 
-    stages: the graph after every stage. memory: bytes for matrices. device: "cpu" or "cuda", for
-    which it was planned. precision_bits: what was asked for. error: of every function, in units of
-    its largest value. costs: of operations and bootstrappings, by which levels were chosen.
-    weights: by which layouts were. claims: see Interpreter. changes: to the traced graph, operations
-        that became cheaper ones. answers: if the precision followed from the answers of a
-        classifier in the calibration, how many of them may change, and how many there are.
+    stages: the graph after every stage.
+    memory: bytes for matrices.
+    device: "cpu" or "cuda", for which it was planned.
+    precision_bits: what was asked for.
+    error: of every function, in units of its largest value.
+    costs: of operations and bootstrappings, by which levels were chosen.
+    layout_costs: of operations, by which layouts were chosen.
+    claims: see Interpreter.
+    changes: to the traced graph, operations that became cheaper ones.
+    answers: if the precision followed from the answers of a classifier in the calibration, how many
+        of them may change, and how many there are.
 
     >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
     >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
@@ -312,8 +322,10 @@ class Program(metaclass=Answering):
 
     def _interpreter(self, device: str | None = None) -> Interpreter:
         """One for each deployment, because encoded matrices lie in the memory of its device.
+
         device: None stands for the kind for which it was planned. Only a GPU has memory apart from
-            the host's."""
+            the host's.
+        """
         streams = (self.device if device is None else devices.resolved(device)).startswith("cuda")
         return Interpreter(
             self.stages["levels"],
@@ -429,7 +441,10 @@ def _generator(rng: object) -> np.random.Generator:
 
 
 def _warn_of_ranges(what: str, examples: npt.NDArray[np.bool_], output: str) -> None:
-    """Warns of examples that led out of ranges on the way. what: what becomes of their results."""
+    """Warns of examples that led out of ranges on the way.
+
+    what: what becomes of their results.
+    """
     warnings.warn(
         f"{what} {counted_text(int(examples.sum()), 'example')} of {len(examples)} ({output}), first of example {int(examples.argmax())}, and of those in the "
         "same request: numbers left the ranges of the calibration on the way, and these results mean nothing. Compile with examples like these in "

@@ -44,8 +44,10 @@ _NUMBERS = ("low", "high", "mean", "square")  # for each number of an input, or 
 
 @dataclass(frozen=True, eq=False)
 class ProgramFile:
-    """What a file of a program holds. ranges: a calibrated graph, or the ranges of its nodes by
-    name."""
+    """What a file of a program holds.
+
+    ranges: a calibrated graph, or the ranges of its nodes by name.
+    """
 
     graph: Graph
     ranges: Graph | dict[str, dict[str, Any]]
@@ -130,8 +132,11 @@ def from_bytes(
     max_entries: int | None = None,
     log2_p_fail: float = 0.0,
 ) -> ProgramFile:
-    """What to_bytes wrote. Raises CorruptData, VersionError and LimitExceeded. security,
-    log2_p_fail: see Manifest.from_bytes. max_entries: see Program.from_bytes."""
+    """What to_bytes wrote. Raises CorruptData, VersionError and LimitExceeded.
+
+    security, log2_p_fail: see Manifest.from_bytes.
+    max_entries: see Program.from_bytes.
+    """
     content, arrays = container.read(_KIND, data)
     if type(content) is dict and not content.keys() >= _NEW:
         raise VersionError(_EARLIER)

@@ -36,13 +36,15 @@ _RUNS = 3
 class Layer:
     """One node of the lowered graph.
 
-    level: of its result. seconds: the least of three trial runs, for all examples of one
-    ciphertext. If a server captures its runs, the time of a captured run is divided among the layers
-    in proportion to these. diagonals: products with encoded diagonals.
-    diagonal_bytes: of those that stay in the memory of the device. stored: the kinds of
-    jali.compiler.runtime.storage in which they are. noise: the standard deviation of the noise of
-    its numbers, in the model's units. low, high: the range that was assumed for it; proven says
-    whether it follows from the inputs' ranges.
+    level: of its result.
+    seconds: the least of three trial runs, for all examples of one ciphertext. If a server captures
+        its runs, the time of a captured run is divided among the layers in proportion to these.
+    diagonals: products with encoded diagonals.
+    diagonal_bytes: of those that stay in the memory of the device.
+    stored: the kinds of jali.compiler.runtime.storage in which they are.
+    noise: the standard deviation of the noise of its numbers, in the model's units.
+    low, high: the range that was assumed for it; proven says whether it follows from the inputs'
+        ranges.
     """
 
     name: str
@@ -63,28 +65,34 @@ class Layer:
 class Summary:
     """What Program.summary gives. Times are in seconds, and for all `examples` of one ciphertext.
 
-    key_bytes: what the client makes, in memory. key_bytes_sent: in a message. key_bytes_expanded:
-        in the server's memory.
-    diagonal_bytes: of all matrices in the memory of the device. stored_bytes: of those of every
-    kind of jali.compiler.runtime.storage; streamed ones lie in the memory of the host.
+    key_bytes: what the client makes, in memory.
+    key_bytes_sent: in a message.
+    key_bytes_expanded: in the server's memory.
+    diagonal_bytes: of all matrices in the memory of the device.
+    stored_bytes: of those of every kind of jali.compiler.runtime.storage; streamed ones lie in the
+        memory of the host.
     request_bytes, reply_bytes: of the messages of one run.
     precision_bits: what was asked for: results are off by at most 2^-precision_bits of the largest
-    output of the calibration. averaged: whether this is promised for the average of the noise over
-    numbers, not for the number that has most of it, as in all programs that bootstrap. answers: see
-    Program.
-    constant_bytes: of the encoded biases. workspace_bytes: of the arrays that are in memory at
-    once, and of what an operation takes for itself, at most. Both were measured in the trial runs.
+        output of the calibration.
+    averaged: whether this is promised for the average of the noise over numbers, not for the number
+        that has most of it, as in all programs that bootstrap.
+    answers: see Program.
+    constant_bytes: of the encoded biases.
+    workspace_bytes: of the arrays that are in memory at once, and of what an operation takes for
+        itself, at most. Both were measured in the trial runs.
     first_seconds: what the first call of a server takes: `seconds`, and beside them what is made
-    once: the matrices of every kind of bootstrapping, tables and pools of memory, and on a GPU the
-    recording of the run. Each was measured in the trial runs. prepare_seconds come before it, when
-    the server is made. What it leaves out is what the operating system does for keys that no call
-    has read yet.
-    bootstraps: bootstrappings of one ciphertext, or of two at once. sparse_bootstraps: those of
-    them with fewer slots than all, of numbers that repeat. bootstrap_seconds: their part of the
-    time. bootstrap_key_bytes: what their keys take in the server's memory, as a part of
-    key_bytes_expanded. bootstrap_matrix_bytes: what the matrices of bootstrapping take on the
-    device: there are some for every level to which, and every number of slots with which, the
-        program bootstraps. They were measured in the trial runs.
+        once: the matrices of every kind of bootstrapping, tables and pools of memory, and on a GPU
+        the recording of the run. Each was measured in the trial runs. prepare_seconds come before
+        it, when the server is made. What it leaves out is what the operating system does for keys
+        that no call has read yet.
+    bootstraps: bootstrappings of one ciphertext, or of two at once.
+    sparse_bootstraps: those of them with fewer slots than all, of numbers that repeat.
+    bootstrap_seconds: their part of the time.
+    bootstrap_key_bytes: what their keys take in the server's memory, as a part of
+        key_bytes_expanded.
+    bootstrap_matrix_bytes: what the matrices of bootstrapping take on the device: there are some
+        for every level to which, and every number of slots with which, the program bootstraps. They
+        were measured in the trial runs.
     """
 
     device: str
@@ -266,8 +274,10 @@ def summarised(
     threads: int | None,
     progress: Counted | None = None,
 ) -> Summary:
-    """The price list on a device of this machine, by trial runs there. progress: as of
-    Program.summary."""
+    """The price list on a device of this machine, by trial runs there.
+
+    progress: as of Program.summary.
+    """
     demand = manifest.demand
     dry_run = DryRun(interpreter, device, threads, demand.restored_bits, timed=True)
     before = dry_run.server.counters()["bytes_in_use"]

@@ -82,8 +82,10 @@ def report_text(interpreter: Interpreter, costs: Costs) -> str:
 def program_text(
     manifest: Manifest, interpreter: Interpreter, precision_bits: float, answers: Kept | None = None
 ) -> str:
-    """The stage "program": what client and server exchange, and what the server holds. answers: see
-    Program."""
+    """The stage "program": what client and server exchange, and what the server holds.
+
+    answers: see Program.
+    """
     graph, memory = interpreter.graph, interpreter.memory
     lines = ["after 'program'", f"  fingerprint {manifest.fingerprint}"]
     for kind, ports in (("input", manifest.inputs), ("output", manifest.outputs)):

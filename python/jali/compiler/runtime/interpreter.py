@@ -56,9 +56,10 @@ class Interpreter:
 
     memory: bytes for matrices; see jali.compiler.runtime.matrices, also for costs and streams.
     claims: for the nodes of a program that bootstraps, the precision in bits that their results are
-    known to have. Ciphertexts carry estimates that grow with every polynomial, far beyond the
-    noise; a program that bootstraps would come to refuse its own results.
-    numbers: diagonals that interpreters of the same graph share; see jali.compiler.runtime.matrices.
+        known to have. Ciphertexts carry estimates that grow with every polynomial, far beyond the
+        noise; a program that bootstraps would come to refuse its own results.
+    numbers: diagonals that interpreters of the same graph share; see
+        jali.compiler.runtime.matrices.
     """
 
     def __init__(
@@ -139,8 +140,11 @@ class Interpreter:
     def prepare(
         self, server: Evaluator, progress: Callable[[int, int], object] | None = None
     ) -> None:
-        """Encode the biases, and the matrices that memory allows for. The interpreter then serves all
-        evaluators of this one's engine. progress: as of Deployment.prepare."""
+        """Encode the biases, and the matrices that memory allows for. The interpreter then serves
+        all evaluators of this one's engine.
+
+        progress: as of Deployment.prepare.
+        """
         self._matrices.prepare(server, progress)
         for node in self.graph:
             transform = node.operation
@@ -163,9 +167,12 @@ class Interpreter:
         watch: Callable[[Node, Encrypted], object] | None = None,
         override: Callable[[Node, Sequence[Encrypted]], Encrypted | None] | None = None,
     ) -> list[Encrypted]:
-        """The outputs of the graph. watch: called with every node and its result, as soon as there
-        is one. override: called with every node and its inputs; what it returns, if it is not None,
-        is taken for the result."""
+        """The outputs of the graph.
+
+        watch: called with every node and its result, as soon as there is one.
+        override: called with every node and its inputs; what it returns, if it is not None, is
+            taken for the result.
+        """
         given = iter(inputs)
         values: dict[str, Encrypted] = {}
         self._last = None
@@ -191,8 +198,9 @@ class Interpreter:
         sources: Sequence[Encrypted],
         only: Sequence[int] | None = None,
     ) -> Encrypted:
-        """The result of a node for its inputs. only: which of its ciphertexts; None stands for all
-        of them.
+        """The result of a node for its inputs.
+
+        only: which of its ciphertexts; None stands for all of them.
 
         Products that are only added are not relinearised unless `only` asks for them, so that their
         sum is, once.
@@ -328,8 +336,10 @@ class Interpreter:
     def known(
         self, node: Node, found: Sequence[EncryptedArray], bits: float | None = None
     ) -> Encrypted:
-        """The ciphertexts of a node with what is known of its numbers and their noise. bits: their
-        precision, instead of the claim's."""
+        """The ciphertexts of a node with what is known of its numbers and their noise.
+
+        bits: their precision, instead of the claim's.
+        """
         most = max(peak(node), node.scaling.most or 0.0)  # slots between the numbers may hold more
         bits = self.claims.get(node.name) if bits is None else bits
         made: dict[int, EncryptedArray] = {}  # copies of one ciphertext stay one
@@ -414,8 +424,10 @@ class Interpreter:
         part: Sequence[int],
         side: int | None = None,
     ) -> EncryptedArray | None:
-        """What a term adds to some ciphertexts, of overlays before the sums that follow. side: the
-        number of its source, if it is not that of the term."""
+        """What a term adds to some ciphertexts, of overlays before the sums that follow.
+
+        side: the number of its source, if it is not that of the term.
+        """
 
         def column(*which: int) -> EncryptedArray:
             return stacked(server, [source[c] for c in which])

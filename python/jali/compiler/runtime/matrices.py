@@ -68,8 +68,11 @@ _Key = tuple[bytes, int]
 
 @dataclass
 class _Matrix:
-    """What is known of a matrix. uses: how many times a run multiplies by it. owner: the node that
-    has it first."""
+    """What is known of a matrix.
+
+    uses: how many times a run multiplies by it.
+    owner: the node that has it first.
+    """
 
     owner: str
     level: int
@@ -91,9 +94,10 @@ class _Matrix:
 
 
 class Matrices:
-    """memory: bytes of the device that all matrices may take together. numbers: what plans share;
-    None for a plan that is alone. costs: by which matrices get their kinds; None stands for those
-    that are counted. streams: whether there is a device with memory apart from the host's."""
+    """memory: bytes of the device that all matrices may take together.
+    numbers: what plans share; None for a plan that is alone.
+    costs: by which matrices get their kinds; None stands for those that are counted.
+    streams: whether there is a device with memory apart from the host's."""
 
     def __init__(
         self,
@@ -276,8 +280,10 @@ class Matrices:
         self, server: Evaluator, progress: Callable[[int, int], object] | None = None
     ) -> None:
         """Encode every matrix that is stored; numbers in the clear are given up. The matrices then
-        belong to this evaluator. progress: called after each, with how many are done and how many
-        there are."""
+        belong to this evaluator.
+
+        progress: called after each, with how many are done and how many there are.
+        """
         total = sum(kind != "made" for kind in self._kinds.values())
         ready, self._plans, self._numbers = self._plans, {}, None
         for term, level in self._terms.values():

@@ -38,8 +38,9 @@ class Item:
     """A matrix: the bytes of its kinds, and what a run takes longer with them than with a resident
     one.
 
-    resident, integers: bytes. period: whether its integers are those of one period. expanded,
-    streamed, made: costs of a run, in that order from the least to the most.
+    resident, integers: bytes.
+    period: whether its integers are those of one period.
+    expanded, streamed, made: costs of a run, in that order from the least to the most.
     """
 
     resident: int
