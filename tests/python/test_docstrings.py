@@ -101,6 +101,21 @@ def test_the_compiler_has_a_line_for_each_field() -> None:
     assert not found, "\n".join(found)
 
 
+def test_docstrings_of_the_compiler_have_a_hundred_columns() -> None:
+    """As the code has, but for tables and examples."""
+    found = []
+    for path in sorted((PACKAGE / "compiler").rglob("*.py")):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for node in ast.walk(ast.parse("\n".join(lines))):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(
+                node
+            ):
+                text = lines[node.body[0].lineno - 1 : node.body[0].end_lineno]
+                long = [one for one in text if len(one) > 100]
+                found += [one for one in long if not one.lstrip().startswith((">>>", "|"))]
+    assert not found, "\n".join(found)
+
+
 def test_fields_within_a_paragraph_are_found() -> None:
     (node,) = ast.parse('def f(x, y):\n    """The sum. x: one. y: other."""').body
     assert isinstance(node, ast.FunctionDef) and in_paragraphs(node) == ["x", "y"]

@@ -58,14 +58,15 @@ class Progress:
             raise _Stopped from None
 
     def some(self, stage: str, part: float) -> None:
-        """One of nobody knows how many stages begins. By its end, such a part of what was left is
-        done."""
+        """A stage begins, of which nobody knows how many there are. At its end, this part of what
+        was left to do is done."""
         self.at(stage, self._done)
         self._done += part * (1.0 - self._done)
 
     @contextmanager
     def raised(self) -> Iterator[None]:
-        """What the function raises ends what is inside, whatever catches errors there."""
+        """Lets what the caller's function raises end the work inside, whatever catches errors
+        there."""
         try:
             yield
         except _Stopped:

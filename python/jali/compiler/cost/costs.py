@@ -1,5 +1,5 @@
-"""What the operations cost, by level: of one ciphertext, in nanoseconds that were measured on this
-device or on another GPU or, without a measurement, in bytes that are read.
+"""The costs of operations on one ciphertext, by level: nanoseconds, if they were measured on this
+device or on another GPU, otherwise the bytes that are read.
 
 Whole numbers, pinned in a program, so that a plan that is made again is the same one.
 """
@@ -207,9 +207,12 @@ def _tables(device: str) -> dict[tuple[str, int], Table]:
 
 
 def _priced(found: Costs, of: Params, table: Table) -> Costs:
-    """Bytes in nanoseconds, by what an operation of the same kind that reads as many takes with
-    other parameters. The price of a byte at the top alone would be too low for few bytes, for which
-    a GPU takes as long as for more."""
+    """Counted bytes as nanoseconds: each operation at the price of one of its kind that reads as
+    many bytes with parameters that were measured.
+
+    The price of a byte at the top level alone would be too low for operations that read few bytes,
+    for which a GPU takes as long as for more.
+    """
     bytes_of = counted(of)
 
     def prices(kind: str) -> Points:
@@ -274,8 +277,11 @@ def _of_rows(
 
 
 def _points(table: Table, kind: str) -> Points:
-    """What was measured of a row of costs. Of TOGETHER products that are added, one is relinearised
-    and rescaled, and the others are what `added` is of."""
+    """The measured points (primes, nanoseconds) of a row of costs.
+
+    Of TOGETHER products that are added, one is relinearised and rescaled; each of the others costs
+    what the row `added` says.
+    """
     if kind != "added":
         return table[kind]
     if SUM not in table:  # in a file of before

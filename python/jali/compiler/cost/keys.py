@@ -38,8 +38,8 @@ _MADE_A_SECOND = 200e6  # bytes, by one thread of a server's CPU: measured were 
 
 @dataclass(frozen=True)
 class KeySizes:
-    """How many keys there are, their bytes as the client makes them, in a message, and in a
-    server's memory, and how many of the latter there would be without bootstrapping."""
+    """The number of a program's keys and their bytes: as the client makes them, in a message, in a
+    server's memory, and there without those of bootstrapping."""
 
     count: int
     made: int

@@ -1,5 +1,5 @@
-"""The weights by which layouts are chosen: what operations cost in the middle of the levels that a
-program works on.
+"""The costs by which layouts are chosen: one for each operation, that in the middle of the levels
+that a program works on.
 
 Layouts are chosen before levels and parameters are, and serve all parameters of a ring. So they see
 one number for each operation instead of one for each level.
@@ -79,8 +79,8 @@ class LayoutCosts:
 
 
 def layout_costs_of(costs: Costs, params: Params) -> LayoutCosts:
-    """The weights of costs with these parameters, in the middle of the levels from which they
-    bootstrap, or of all.
+    """The layout costs for parameters: those in the middle of the levels from which they bootstrap,
+    or of all.
 
     A level costs its part of the bootstrapping that restores all of them. Without bootstrapping it
     costs what a rotation takes longer a level higher, which is the least: one operation that comes

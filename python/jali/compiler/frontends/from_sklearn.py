@@ -104,7 +104,11 @@ def trace_estimator(model: Any, features: int, output: str = "logits") -> Graph:
 def _traced(
     builder: Builder, x: Node, model: Any, name: str, output: str, *, last: bool = True
 ) -> Node:
-    """last: whether it is the last step of pipelines, of which others are what they transform to."""
+    """The node of an estimator.
+
+    last: whether it is the last step of its pipelines. Of the others, the node is what they
+        transform to.
+    """
     kind = type(model).__name__
     if kind == "Pipeline":
         steps = [s for s in model.steps if s[1] is not None and s[1] != "passthrough"]

@@ -1,5 +1,5 @@
-"""Which frontend takes a model. Packages are told apart by the modules of a model's classes, so that
-none is imported that the model does not come from, and no frontend but the model's own."""
+"""Which frontend takes a model. The modules of its classes tell the package, so that no other
+package is imported, and no other frontend."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """What to write in the place of functions of NumPy, and of methods of its arrays, that are not
 compiled.
 
-The sentences are in refusals.toml, and speak of arrays x, a and b. tests/python/test_nn_replacements.py
-compiles what they say.
+The sentences are in refusals.toml, and speak of arrays x, a and b.
+tests/python/test_nn_replacements.py compiles what they say.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Convolutions and average pools over any number of axes: a window slides over (channels, *sizes)."""
+"""Convolutions and average pools: windows that slide over (channels, *sizes), with any axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums along axes and copies, without matrices: what rotations, additions and a mask do.
+"""Sums along axes, and copies, by rotations and additions instead of matrices.
 
 The sum of w neighbouring slots appears in the first of them after log2(w) rotations, each added to
 what it rotates. A mask keeps it, and log2(w) rotations back spread it over the w slots (Han et al.

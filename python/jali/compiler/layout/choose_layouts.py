@@ -117,12 +117,12 @@ class _Search:
         self._members = members
 
     def best(self) -> dict[str, Layout]:
-        """The layout of every node."""
+        """The cheapest layout of every node."""
         chosen = self.cheapest().chosen
         return {node.name: chosen[self._roots[node.name]] for node in self._graph}
 
     def cheapest(self) -> _State:
-        """The state behind the last node."""
+        """The cheapest state behind the last node."""
         states = [_State(0.0, {})]
         last = {}  # the last node that needs to know how a group lies
         for k, node in enumerate(self._graph):
@@ -141,7 +141,7 @@ class _Search:
         return states[0]
 
     def _states_after(self, node: Node, state: _State) -> Iterator[_State]:
-        """The states behind a node."""
+        """The states that a state leads to by choosing the layout of one more node."""
         root, operation = self._roots[node.name], node.operation
         if isinstance(operation, Input):
             if self._feeds_one_matrix(node.name) or root in state.chosen:
@@ -207,8 +207,8 @@ class _Search:
         return self._product_costs[key]
 
     def _feeds_one_matrix(self, name: str) -> bool:
-        """Whether it is an input of which a single matrix is the only use, and which may therefore
-        lie as that takes it."""
+        """Whether a node is an input that is used by one matrix alone. Such an input may lie in
+        whatever layout suits the matrix."""
         users = self._graph.users(name)
         return (
             (
@@ -312,7 +312,7 @@ class _Search:
                             )
 
     def _structure(self, single: SparseMap) -> int:
-        """The number of a matrix among those that differ."""
+        """The number of the structure of a matrix; see _Structure."""
         if id(single) not in self._numbers:  # the graph keeps the matrices alive, and their ids
             self._numbers[id(single)] = self._number(single)
         return self._numbers[id(single)]
@@ -348,8 +348,8 @@ class _Search:
     def _moved(
         self, matrix: _Structure, source: Layout, target: Layout, empty: bool
     ) -> float | None:
-        """The rotations of a matrix that is nothing but these, sums and a factor; None for another
-        one."""
+        """How many rotations a matrix is, if it consists of rotations, sums and a factor alone;
+        None for others."""
         single = matrix.single
         if not matrix.uniform:
             return None
@@ -398,7 +398,7 @@ def _powers(first: int, last: int) -> Iterator[int]:
 
 
 def _groups(graph: Graph) -> dict[str, str]:
-    """For each node, one of those that must lie as it does."""
+    """For each node, the representative of its group: the nodes that must have one layout."""
     parent = {node.name: node.name for node in graph}
 
     def root(name: str) -> str:

@@ -113,15 +113,16 @@ def _bias(bias: Array, layout: Layout) -> Array:
 
 
 def _reach(node: Node) -> float:
-    """What no number of an array exceeds in its scale: 1, or more if the array is amplified."""
+    """No number of an array is larger in modulus, in its scale: 1, or more if the array is
+    amplified."""
     return max(1.0, -node.scaling.low, node.scaling.high) + node.scaling.beyond
 
 
 def _most(
     terms: Sequence[Term], peaks: Sequence[float], sources: Sequence[float], bias: Array
 ) -> float:
-    """What no slot of a result exceeds, for numbers up to `peaks` in the sources and anything up to
-    `sources` between them."""
+    """No slot of a result is larger in modulus, for numbers up to `peaks` in the sources and
+    anything up to `sources` in the slots between them."""
     total = float(np.abs(bias).max())
     for term, peak, source in zip(terms, peaks, sources, strict=True):
         if term.factor is not None and not term.bounds:

@@ -96,8 +96,8 @@ def equal_work(node: Node, which: Sequence[int]) -> list[list[int]]:
 
 
 def first_copies(node: Node, which: Sequence[int]) -> dict[int, int]:
-    """For each of these ciphertexts of a transform, the first one that is the same: copies of an array,
-    which something multiplies."""
+    """For each of these ciphertexts of a transform, the first one that is the same, as
+    copies of an array are."""
     transform = Transform.of(node)
     first: dict[tuple[object, ...], int] = {}
     found = {}

@@ -1,4 +1,4 @@
-"""Overlays: several diagonals of a matrix in the place of one.
+"""Overlays: one product with a diagonal computes several diagonals of a matrix.
 
 Let x be real and repeat after Q of all S = N/2 slots. An overlay of t turns h_1 .. h_t is the
 ciphertext that

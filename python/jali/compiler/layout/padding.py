@@ -34,7 +34,10 @@ def filled(graph: Graph) -> Set[str]:
 
 
 def _fills(node: Node, inputs: list[bool]) -> bool:
-    """inputs: whether those of the node do."""
+    """Whether a node may hold other numbers than 0 between its numbers.
+
+    inputs: whether each of its inputs may.
+    """
     match node.operation:
         case Input() | Products():
             return False

@@ -36,7 +36,7 @@ class Windows(Layout):
 
     @cached_property
     def addresses(self) -> Indices:
-        """For each number of the first array, then of the second .., its slot."""
+        """The slots of the numbers of several arrays, one array after the other."""
         starts = np.arange(self.windows)[:, None] * self.pitch
         return np.asarray((starts + super().addresses).ravel())
 

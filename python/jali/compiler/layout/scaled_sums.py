@@ -1,11 +1,12 @@
-"""Two rewrites after layout: a sum of multiples becomes part of its only user, and what several
-users add of an array is added once.
+"""Two rewrites after layout. A sum of multiples is inlined into its only user, which saves a level.
+A sum that several users multiply is computed once.
 
 In training with momentum, w = v + c g is used by the next iteration alone, in v' = a w' + b w. If
 v' takes b v + b c g instead, the multiplications by b and by c are one, and v' lies a level higher.
 The sum g takes rotations and no level, so that it is computed once for all who multiply it.
 
-In: a graph with layouts (`inlined_sums`), or a lowered graph (`shared_sums`). Out: one of the same stage.
+In: a graph with layouts (`inlined_sums`), or a lowered graph (`shared_sums`). Out: a graph
+of the same stage.
 
 >>> graph = lay_out(fold(nn.trace(lambda x: x * x, np.ones(3))), 8, WEIGHTS)
 >>> has_inlined_sums(graph)
@@ -32,9 +33,12 @@ __all__ = ["has_inlined_sums", "inlined_sums", "shared_sums"]
 
 
 def inlined_sums(graph: Graph) -> Graph:
-    """The same graph after the stage layout, in which sums of multiples of arrays that lie as the
-    only node does that uses them, which multiplies them by a number, are part of that node. What
-    has parts is none itself, so that sums do not grow with the iterations of a loop."""
+    """The graph after the stage layout, with sums of multiples inlined into their only user.
+
+    That is done if the user multiplies the sum by a number and lies in the same layout. A node into
+    which a sum was inlined is not inlined itself, so that sums do not grow with the iterations of a
+    loop.
+    """
     nodes, parts = [], _parts(graph)
     for node in graph:
         if node.name not in parts:
@@ -97,8 +101,8 @@ def _with_parts(node: Node, parts: dict[str, Node]) -> Node:
 
 
 def shared_sums(graph: Graph) -> Graph:
-    """The same lowered graph, in which the sums of an array that several transforms take, each
-    times its own number, are computed once, by nodes of their own."""
+    """The lowered graph in which sums that several transforms multiply, each by its own number, are
+    nodes of their own, computed once."""
     found: dict[tuple[object, ...], list[str]] = {}
     for node in graph:
         for name, term in _summed(node):
@@ -134,8 +138,8 @@ def shared_sums(graph: Graph) -> Graph:
 
 
 def _summed(node: Node) -> Iterator[tuple[str, Term]]:
-    """The inputs of a transform of which it takes a multiple of a sum in one ciphertext, with their
-    terms."""
+    """The inputs of a transform that are summed into one ciphertext and multiplied by a number,
+    with their terms."""
     transform = node.operation
     if not isinstance(transform, Transform) or node.layout.partial:
         return
@@ -150,8 +154,8 @@ def _kind(term: Term) -> tuple[object, ...]:
 
 
 def _sum_of(source: Node, node: Node, user: Transform, term: Term, names: set[str]) -> Node:
-    """The node of a sum for a transform that takes a multiple of it. Its numbers have the scale of
-    those that are added."""
+    """The node of a shared sum, made from the term of one of its users. Its numbers have the scale
+    of those that are added."""
     assert term.factor is not None and term.single is not None
     count = int(term.single.row_counts.max())
     name = f"{source.name} summed"

@@ -136,7 +136,7 @@ class Term:
         return made._counted()
 
     def _counted(self) -> Term:
-        """The same, knowing its diagonals and bounds."""
+        """The term with its diagonals, their digests and its bounds."""
         assert self.target is not None
         diagonals, digests, slots, period = {}, {}, self.target.slots, self.period
         sums: dict[int, Array] = {}  # of absolute values, by ciphertext of the result
@@ -161,7 +161,7 @@ class Term:
         return replace(self, diagonals=diagonals, bounds=bounds, digests=digests, own=diagonals)
 
     def _overlaid(self, costs: LayoutCosts) -> Term:
-        """The same with fewer diagonals, if copies of the source may lie on each other; see
+        """The term with fewer diagonals, if copies of the source may lie on each other; see
         jali.compiler.layout.overlay."""
         assert self.source is not None and self.target is not None
         turns: tuple[int, ...] = ()
@@ -209,8 +209,8 @@ class Term:
 
     @property
     def around(self) -> int:
-        """Key switchings for the overlay of one ciphertext, before and behind the diagonals
-        alike."""
+        """How many key switchings the overlay of one ciphertext takes: as many before the diagonals
+        as behind them."""
         return len(self.turns)
 
     @property
@@ -221,7 +221,8 @@ class Term:
 
     @property
     def moved(self) -> int:
-        """Rotations of whole ciphertexts, of turned copies and before ciphertexts are added."""
+        """How many rotations of whole ciphertexts it takes: of copies, and before ciphertexts are
+        added."""
         return sum(step != 0 for step in (*self.copy_rotations, *self.joined))
 
     @property
@@ -333,8 +334,8 @@ def _digest(diagonal: Indices, slot: Indices, values: Array) -> bytes:
 
 
 def gain_of(single: SparseMap) -> tuple[float, bool]:
-    """By how much the noise of a source grows behind a map, and whether the result holds a multiple
-    of it, number by number."""
+    """The gain of a map: by how much the noise of a source grows behind it, and whether the result
+    is a multiple of the source, number by number."""
     factor = factor_of(single)
     if factor is not None:
         return factor, True

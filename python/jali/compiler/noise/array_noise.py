@@ -40,9 +40,9 @@ _Mask = npt.NDArray[np.bool_]
 
 
 class Noises:
-    """The standard deviations of the noise of the nodes of a graph with levels, one after the
-    other. The gains of a Transform say for each input by how much its noise grows, and
-    whether the result holds a multiple of it, number by number."""
+    """The noise of the nodes of a graph with levels, as standard deviations, one node after the
+    other. The gains of a Transform say for each input by how much its noise grows, and whether the
+    result is a multiple of it, number by number."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -134,8 +134,8 @@ class Noises:
         return [node for node in self._graph if name in node.inputs]
 
     def _chain(self, node: Node) -> list[Node]:
-        """Of a product x s(x) with a composition s of fixed polynomials: its polynomials, and the
-        bootstraps behind them, from the last. Empty for other nodes."""
+        """For a product x s(x) with a composition s of fixed polynomials: the polynomials of s and
+        the bootstraps behind them, from the last. Empty for other nodes."""
         found: list[Node] = []
         if not isinstance(node.operation, Multiply) or node.inputs[0] == node.inputs[1]:
             return found
@@ -150,9 +150,11 @@ class Noises:
         return found
 
     def _of_composition(self, node: Node, chain: Sequence[Node]) -> dict[tuple[str, int], float]:
-        """What reaches x s(x) from the noise of x, and from that of every step of s. The slope of s
-        is large where x is small, so that their root mean squares must not be multiplied. They are
-        taken over normal numbers of x's size."""
+        """The noise of x s(x) from that of x, and from that of every step of s.
+
+        The slope of s is large where x is small, so that the root mean squares of slope and x must
+        not be multiplied. They are taken over normal numbers of x's size.
+        """
         x = np.linspace(-1, 1, _SAMPLES)
         rms = float(self._graph[node.inputs[0]].scaling.rms)
         weights = np.exp(-0.5 * (x / max(rms, 2.0**-10)) ** 2)
@@ -203,8 +205,8 @@ class Noises:
         return [(_slope(Approximated.of(node).by), False)]
 
     def _behind(self, node: Node, transform: Transform, k: int) -> tuple[float, bool]:
-        """The gain of input k of a transform, if the noise of its source and of its result are
-        means over the numbers that may be other than zero."""
+        """The gain of input k of a transform, between noises that are means over the numbers that
+        may be other than zero."""
         gain: float
         gain, alike = transform.gains[k]
         source, result = self._filled[node.inputs[k]], self._filled[node.name]

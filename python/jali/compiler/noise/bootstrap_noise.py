@@ -30,7 +30,8 @@ _MEAN, _COMMON, _EARLIER = 0.09, 0.5, 1 / 64  # see the module
 
 @dataclass(frozen=True)
 class BootstrapNoise:
-    """Standard deviations in the scale of the numbers.
+    """The parts of the noise of a bootstrapping, as standard deviations in the scale of the
+    numbers.
 
     alone: of each copy by itself.
     common: of all copies alike, but random in every bootstrapping.

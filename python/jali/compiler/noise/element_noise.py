@@ -69,9 +69,8 @@ class Samples:
         return has_loops(self._traced)
 
     def sizes(self, graph: Graph) -> dict[str, float]:
-        """For every node of a graph with layouts, the root mean square of that of its numbers which
-        has the largest, in its scale; of numbers that are all 0 in the samples, the least that is
-        declared."""
+        """For each node of a graph with layouts, the largest root mean square of any of its
+        numbers, in its scale; at least LEAST_RMS."""
         values = self._exact(graph)[1]
         found = {name: math.sqrt(float(np.square(x).mean(0).max())) for name, x in values.items()}
         return {name: max(size, LEAST_RMS) for name, size in found.items()}
@@ -199,8 +198,11 @@ class Samples:
         strength: Mapping[str, Array],
     ) -> Array:
         """For every example, the variances of a transform's numbers beyond what its matrices make
-        of its sources', and what it adds: leaks, and the noise of sums that it shares with others,
-        which are nodes of the lowered graph alone. Notes what lies between its numbers."""
+        of its sources' and what it adds: from empty slots, and from sums that it shares with other
+        nodes.
+
+        It also notes the variance of the slots between its numbers.
+        """
         found = np.zeros(node.size)
         for name, term in zip(node.inputs, terms_of(node), strict=True):
             if name in real:

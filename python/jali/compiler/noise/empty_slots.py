@@ -1,4 +1,5 @@
-"""Noise that reaches a number from slots in which its row has no entry.
+"""Noise from empty slots: what reaches a number from slots in which its row of the matrix has no
+entry.
 
 Numbers are exact there: zeros that are added, or copies that cancel. Their noise is not. Two kinds
 of terms have such slots:
@@ -65,7 +66,7 @@ class EmptySlotNoise:
 
 
 def empty_slot_noise(term: Term) -> EmptySlotNoise:
-    """The leaks of a term."""
+    """The noise that a term takes from empty slots."""
     if term.turns and not isinstance(term.source, Gathered):
         return EmptySlotNoise(0.0, term)
     single = term.single
@@ -107,9 +108,11 @@ def _of_overlay(term: Term, real: Array, imaginary: Array, count: int) -> Array:
 
 
 def _variances(squares: Array, a: Array, b: Array) -> tuple[Array, Array]:
-    """What the results of (F, ...) products of an overlay have beside sum_l v_l^2 a_l, if all
-    copies have the same noise and if each has its own. The axis of the F products is the second
-    one; the variances are of the shape without it."""
+    """The variances that an overlay adds beside sum_l v_l^2 a_l: if all copies of the source have
+    the same noise, and if each has its own.
+
+    The axis of the F products is the second one; the variances are of the shape without it.
+    """
     turns = squares.shape[1]
     usual = (squares * a).sum(1)
     other = (squares[:, np.arange(turns) ^ 1] * b).sum(1)

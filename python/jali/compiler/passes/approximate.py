@@ -1,7 +1,7 @@
 """Approximation: functions become polynomials on [-1, 1], and every array is scaled into [-1, 1].
 
-An array of the new graph holds (true - centre) / radius, where centre and radius are in the
-Scaling of its node. The matrices and polynomials absorb the factors, so they cost nothing. A polynomial on
+An array of the new graph holds (true - centre) / radius, where centre and radius are in the Scaling
+of its node. The matrices and polynomials absorb the factors, so they cost nothing. A polynomial on
 [-1, 1] takes one level less than on another interval, and numbers of size 1 lose the least to
 noise.
 

@@ -1,5 +1,5 @@
-"""Arguments of functions that are not defined everywhere: each has an interval of its own, which
-does not touch 0.
+"""Functions that are not defined at 0, such as the logarithm: the interval of their argument must
+not touch 0, so some get a copy of the argument with a scale of its own.
 
 A function is approximated on the interval that its argument has, centre +- radius. An array that
 products, loops or outputs take, too, is scaled around 0, so that this interval would hold 0: x

@@ -8,7 +8,8 @@ jali.compiler.passes.intervals: those follow from the ranges that clients keep t
 functions rely on, so that wherever a clamp that was left out would have acted, a client or a
 function's interval says so as before.
 
-In: a calibrated graph. Out: what becomes of its clamps, by their names; `passes.simplify` changes them.
+In: a calibrated graph. Out: what becomes of its clamps, by their names; `passes.simplify`
+changes them.
 
 >>> examples = np.linspace(-1, 1, 20).reshape(10, 2)
 >>> inactive_clamps(calibrate(fold(nn.trace(lambda x: np.abs(x * x), examples[0])), [examples]))

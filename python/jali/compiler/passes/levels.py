@@ -1,8 +1,8 @@
 """Levels: how many multiplications still follow every array, until the end or until a
 bootstrapping.
 
-In: a lowered graph. Out: the graph, whose nodes have a level, with a Bootstrap behind every array that
-is restored.
+In: a lowered graph. Out: the graph, whose nodes have a level, with a Bootstrap behind every array
+that is restored.
 
 >>> graph = fold(nn.trace(lambda x: x * x * x, np.ones(2)))
 >>> [(node.op, node.level) for node in assign_levels(graph)]

@@ -175,7 +175,7 @@ def _base(body: Graph, name: str) -> str:
 
 
 def multiplies(made: Graph) -> bool:
-    """Whether a sum in a loop multiplies an array, which takes a level."""
+    """Whether a sum in a loop multiplies one of its arrays, which takes a level."""
     bodies = [loop.body for node in made if isinstance(loop := node.operation, Loop)]
     return any(
         multiplies(body)
@@ -300,7 +300,7 @@ def _is_square(body: Graph, name: str) -> bool:
 
 
 def _is_near(node: Node, radius: float) -> bool:
-    """Whether it has the radius that was chosen for it."""
+    """Whether a node has the radius that was chosen for it."""
     return abs(float(np.max(node.scaling.radius)) / radius - 1) < _EQUAL
 
 

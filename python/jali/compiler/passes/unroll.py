@@ -4,8 +4,8 @@ polynomials and layouts.
 A copy is a few nodes that refer to the same objects. Their matrices become diagonals once, and
 diagonals are encoded once for each level at which some iteration uses them.
 
-In: an approximated graph. Out: the graph without loops, whose nodes have an Origin: which node of the
-body they copy, and in which iteration.
+In: an approximated graph. Out: the graph without loops, whose nodes have an Origin: which node of
+the body they copy, and in which iteration.
 
 >>> examples = np.linspace(-1, 1, 20).reshape(10, 2)
 >>> graph = nn.trace(lambda x: nn.loop(lambda h: 0.5 * h * h, x, count=3), examples[0])

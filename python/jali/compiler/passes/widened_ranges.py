@@ -38,7 +38,8 @@ Range = tuple[Array | float, Array | float]
 
 
 class TooCoarse(InvalidArgument):
-    """With errors of this size, a function of numbers above 0 may be given others."""
+    """The errors of approximations may lead the argument of a function of positive numbers to 0 or
+    below."""
 
 
 def widened(graph: Graph, error: float) -> Graph:
@@ -81,8 +82,8 @@ def _ends(source: Range) -> tuple[float, float]:
 
 
 def _affine(node: Node, graph: Graph, sources: Sequence[Range]) -> tuple[float, float]:
-    """The range of a matrix's result: where it was what is proven of the exact sources, it becomes
-    what is proven of these."""
+    """The range of a matrix's result. Where its end is what is proven of the exact sources, it
+    becomes what is proven of the approximated ones."""
     low, high = float(node.range.low), float(node.range.high)
     exact = [(n.range.low, n.range.high) for n in (graph[name] for name in node.inputs)]
     was, now = (affine_bounds(node, of) for of in (exact, sources))

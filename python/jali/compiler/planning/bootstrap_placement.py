@@ -67,8 +67,7 @@ def _ways(layout: Layout, slots: int, packings: Sequence[int]) -> list[int]:
 
 
 def _work(node: Node) -> tuple[object, ...]:
-    """What nodes have in common that cost the same, as the iterations of a loop do, which share
-    objects."""
+    """What tells nodes of equal cost: the iterations of a loop share these objects."""
     operation = node.operation
     objects = (node.layout, approximation_of(node), *terms_of(node))
     shared = operation.shared if isinstance(operation, Transform) else ()

@@ -28,7 +28,7 @@ __all__ = ["Placement", "Problem", "Stage", "Undecided", "passage", "placed"]
 
 
 class Undecided(Unsupported):
-    """No plan was found, and there may be one all the same."""
+    """The search found no plan and did not prove that there is none."""
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,7 @@ def _own(stage: Stage, problem: Problem) -> Costs:
 
 
 def _fresh(problem: Problem) -> set[str]:
-    """The arrays that may lie at the top, because they cost the same at every level: the client's
-    inputs."""
+    """The client's inputs, which may lie at the top because they cost the same at every level."""
     return {
         stage.name
         for stage in problem.stages
@@ -240,8 +239,7 @@ def _undecided(problem: Problem, found: Found, limit: int) -> Undecided:
 
 
 def _with_few(problem: Problem) -> Problem:
-    """The same problem, in which only those arrays may be bootstrapped of which a bootstrapping
-    costs least."""
+    """The problem in which only the arrays that are cheapest to bootstrap may be bootstrapped."""
     least = {s.name: int(s.cheapest.min()) for s in problem.stages if s.restored}
     lowest = min(least.values(), default=0)
     dear = {name for name, cost in least.items() if cost > lowest}

@@ -49,8 +49,7 @@ _PRICED = 1 / 40  # part of what is left to do that the levels of one of many pa
 
 
 def _likelier(one: Unsupported | None, other: Unsupported) -> Unsupported:
-    """Of the reasons why there is no plan with some parameters and with others, the one with which
-    there may be a plan; else the last."""
+    """The error to report of two: one that leaves hope (Undecided), otherwise the newer one."""
     return one if isinstance(one, Undecided) else other
 
 
@@ -69,8 +68,11 @@ class _Found:
 
 @dataclass
 class BootstrappingPlanner:
-    """Planning with bootstrapping. Lowered graphs are kept by the number of slots and by whether
-    they may be bootstrapped, and numbers of diagonals for all plans."""
+    """Planning with bootstrapping.
+
+    It keeps lowered graphs by the number of slots and by whether they may be bootstrapped, and the
+    numbers of diagonals, which all plans share.
+    """
 
     graph: Graph
     precision_bits: float
@@ -94,8 +96,8 @@ class BootstrappingPlanner:
         self._needed = needed_bits(self.flat, self.precision_bits, average=True)
 
     def layout_costs(self, params: Params) -> LayoutCosts:
-        """Those of the ring of these parameters: of its preset or, where there is none, of the
-        first parameters that are tried in it."""
+        """The layout costs of the ring of these parameters: those of the ring's preset or, where
+        there is none, of the first parameters that were tried in it."""
         if params.slots not in self._layout_costs:
             if params.log_n in PRESETS:
                 params = params_of(params.log_n, params.word)
@@ -160,8 +162,11 @@ class BootstrappingPlanner:
         return levels, cost, inline
 
     def _kept_keys(self, params: Params, packings: Sequence[int] = (0,)) -> tuple[str | int, float]:
-        """As kept_keys, for the memory of keys. If they share it with the matrices, these are
-        integers, the smallest kind that needs no work of the host."""
+        """The keys of bootstrapping that fit, as kept_keys gives them.
+
+        If keys share the memory with the matrices, these count as integers, the smallest kind that
+        needs no work of the host.
+        """
         if self.key_memory is not None:
             return kept_keys(params, self.key_memory, packings)
         if params.slots not in self._integers:
@@ -176,8 +181,8 @@ class BootstrappingPlanner:
         return kept_keys(params, room, packings)
 
     def _rings(self, bits: float) -> list[Bootstrapping]:
-        """The rings in which bootstrappings have so many bits of precision. Those of before have
-        made some parameters, which takes time."""
+        """The rings in which bootstrappings have so many bits of precision. They are kept, because
+        making their parameters takes time."""
         if bits not in self._made_rings:
             self._made_rings[bits] = rings(bits, self.lanes, self.device)
         return self._made_rings[bits]
@@ -315,7 +320,7 @@ class BootstrappingPlanner:
         return same and found.cost < WORTH * without.cost
 
     def _tried(self, found: _Found) -> Plan:
-        """The plan after its trial run."""
+        """The plan with what a dry run says of it."""
         self.progress.some("parameters", STAGE)
         stages = dict(self.stages(found.params, found.inline))
         layout_costs = self.layout_costs(found.params)

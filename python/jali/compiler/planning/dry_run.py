@@ -1,5 +1,5 @@
-"""A run without keys: it computes meaningless numbers, at the levels and with the noise of right
-ones.
+"""Dry runs: a program is run without keys, to find the keys that it uses, the noise of its results
+and, on a device, its time. The numbers mean nothing; levels and noise are those of a real run.
 
 It says which keys a program uses, how much noise its results have and how long it takes, before any
 key exists. If nobody asks for times, the run is a dry one: its engine does no arithmetic, and what
@@ -62,7 +62,7 @@ _TINY = 2.0**-40
 
 
 class DryRun:
-    """A server of a program that has zeros in the place of keys, and inputs for it.
+    """Runs of a program with zeros in the place of keys and of inputs.
 
     restored_bits: the precision that was asked of a bootstrapping of these parameters; 0 for a
         program that does not bootstrap.
@@ -119,7 +119,8 @@ class DryRun:
         return self._given[key]
 
     def _override(self, node: Node, sources: Sequence[Encrypted]) -> Encrypted | None:
-        """The result of a node of a program that bootstraps: see the module."""
+        """The result of a node of a program that bootstraps, which the interpreter takes instead of
+        computing it: see the module."""
         if self.noises is None:
             return None
         if isinstance(node.operation, Input):
@@ -186,8 +187,8 @@ class DryRun:
         return total
 
     def _floor(self, node: Node, sizes: Mapping[str, float] | None = None) -> float:
-        """The noise that a transform adds whatever its matrices hold. Arguments as of
-        _run_alone."""
+        """The noise that a transform adds even if the entries of its matrices are nearly 0.
+        Arguments as of _run_alone."""
         if self._flat is None:
             self._flat = self.interpreter.with_flat_matrices()
         return self._run_alone(node, sizes, self._flat)[1]
@@ -310,8 +311,9 @@ def _adds_windows(node: Node) -> bool:
 
 
 def _share_of_copies(node: Node) -> float:
-    """Estimates let each of the sums behind a transform's products double the variance. This is the
-    part of that growth which is real.
+    """The part of the noise that the sums behind a transform's products really add.
+
+    Estimates let each of these sums double the variance.
 
     A matrix that keeps one slot of a window leaves noise in this slot alone, and the sums copy it
     to the others. Estimates of ciphertexts are those of slots that hold a number, and a sum adds
@@ -377,8 +379,8 @@ def demanded(
     laid_out: Graph | None = None,
     samples: Samples | None = None,
 ) -> tuple[Demand, dict[str, float]]:
-    """What a program needs of its keys, and the noise that it leaves; and the precision of nodes,
-    as Interpreter takes it. Arguments as of Demand and DryRun.
+    """The demand of a program: the keys that it needs, and the noise that it leaves; and the
+    precision of its nodes, as Interpreter takes it. Arguments as of Demand and DryRun.
 
     laid_out: the graph after the stage layout.
     samples: with both, the noise of a program without bootstrapping is that of the number which has

@@ -37,8 +37,8 @@ _DRIFT = 1.0  # bits by which the primes of a level may have less than the scale
 
 
 def bounds_overflow(graph: Graph, scale_bits: float) -> bool:
-    """Whether a trial run of an approximated graph without loops is certain to raise RangeExceeded
-    at this scale, or at any below."""
+    """Whether a dry run of an approximated graph without loops is certain to raise RangeExceeded at
+    this scale, and at all below, because a bound on its noise is no number."""
     least = _LEAST - scale_bits
     found: dict[str, float] = {}  # log2 of the bound, in the scale of the numbers
     for node in graph:

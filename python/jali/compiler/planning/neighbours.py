@@ -1,5 +1,5 @@
-"""What is tried before a model is refused: more examples in a ciphertext, and then less precision
-or a smaller margin, which a refusal names if it compiles."""
+"""Settings near to those that were asked for, tried before a model is refused: more examples in a
+ciphertext, and then less precision or a smaller margin, which a refusal names if it compiles."""
 
 from __future__ import annotations
 

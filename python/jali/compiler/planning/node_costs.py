@@ -36,7 +36,7 @@ def cost_at_level(costs: Costs, node: Node) -> int:
 
 
 def _nothing(costs: Costs, operation: Operation, count: int, levels: range) -> list[int]:
-    """Inputs are encrypted by the client. A bootstrap is priced by Costs.restored."""
+    """Inputs are encrypted by the client. A bootstrap is priced by Costs.bootstrap."""
     return [0 for _ in levels]
 
 

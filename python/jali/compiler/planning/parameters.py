@@ -52,7 +52,8 @@ _EXACT_SHARE = 7 / 8
 
 
 def integer_bits_of(graph: Graph) -> float:
-    """The room that level 0 needs for what is computed there; of a graph with levels.
+    """The bits that level 0 needs above the scale for the numbers that are computed there, of a
+    graph with levels.
 
     It holds numbers below 2^(integer_bits - 1). Those of a matrix are bounded by sums of moduli,
     which may be far beyond the range of the calibration.
@@ -138,7 +139,8 @@ class Bootstrapping:
         self._made: dict[int, tuple[float, Params | None]] = {}
 
     def at(self, levels: int) -> Params | None:
-        """Those with so many levels between two bootstrappings; None if they are not secure."""
+        """The parameters with so many levels between two bootstrappings; None if they are not
+        secure."""
         return self._best(levels)[1]
 
     def bits(self, levels: int) -> float:
@@ -210,8 +212,8 @@ def rings(precision: float, lanes: int, device: str) -> list[Bootstrapping]:
 
 
 def _narrower(params: Params, how: Mapping[str, Any]) -> Params:
-    """The same in words of 32 bits, if there are primes for it: half the bytes, and 1.3 (with
-    AVX512-IFMA) to 3.5 times (without) as fast."""
+    """The same parameters with words of 32 bits, if there are primes for them: half the bytes, and
+    1.3 times (with AVX512-IFMA) to 3.5 times (without) as fast."""
     try:
         return Params.create(log_n=params.log_n, word="w32", **how)
     except Error:

@@ -1,5 +1,5 @@
-"""A plan with its parameters, what it reads and computes, and the search for one that is precise
-enough."""
+"""The plan of a program, the work of a run, and the search for the smallest precision of the plan
+that leaves little enough noise."""
 
 from __future__ import annotations
 
@@ -29,9 +29,8 @@ WORTH = 0.75  # part of the bytes that are read; a larger ring also doubles the 
 
 @dataclass(frozen=True)
 class Plan:
-    """The graphs after layout, lower and levels, ready to run with parameters, the keys that a run
-    needs, the costs of which levels and bootstraps were chosen, and the weights of which layouts
-    were."""
+    """The graphs after layout, lower and levels, ready to run with parameters; the keys that a run
+    needs; the costs by which levels and bootstraps were chosen, and those by which layouts were."""
 
     stages: Mapping[str, Graph]
     interpreter: Interpreter

@@ -1,4 +1,4 @@
-"""Planning: the stages that need parameters, and the parameters that need the stages.
+"""The plan of a program: its parameters and levels and, if it is deep, where it bootstraps.
 
 A layout depends on the number of slots, the noise on the layout, and the scale on the noise. So the
 scale grows until a trial run has little enough noise. Without bootstrapping, the smallest secure

@@ -34,7 +34,7 @@ def in_place(evaluator: ckks.Evaluator, ciphertext: ckks.Ciphertext) -> ckks.Enc
 
 
 class CapturedRuns:
-    """The runs of a interpreter that belongs to an evaluator. It may be used from several threads."""
+    """The captured runs of an interpreter on an evaluator. Several threads may use them."""
 
     def __init__(
         self, interpreter: Interpreter, evaluator: ckks.Evaluator, manifest: Manifest

@@ -64,7 +64,7 @@ _OTHER = "the program was compiled by another version of Jali, which planned it 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes.
+    """The bytes of a program's keys and matrices.
 
     keys: as the client makes them.
     keys_sent: in a message.

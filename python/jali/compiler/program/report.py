@@ -227,7 +227,7 @@ def _cells(layer: Layer) -> tuple[str, ...]:
 
 
 class _Memory:
-    """What work takes of a server's memory beside what is in use before and behind it."""
+    """The memory of a server that work takes beyond what is in use before and after it."""
 
     def __init__(self, server: Evaluator) -> None:
         self._server = server
@@ -374,9 +374,12 @@ def summarised(
 
 
 def _captured_seconds(dry_run: DryRun, manifest: Manifest) -> tuple[float, float]:
-    """The time of a whole request to a server that captures its runs: the least of three, with the
-    transfer of its ciphertexts to the device. A captured run has no gaps between the launches of
-    small operations. And what the first one takes beyond it, in which it is captured."""
+    """The time of a whole request to a server that captures its runs, and what the first request
+    takes beyond it, in which the run is captured.
+
+    The time is the least of three, with the transfer of the request to the device. A captured run
+    has no gaps between the launches of small operations.
+    """
     runs, server = CapturedRuns(dry_run.interpreter, dry_run.server, manifest), dry_run.server
     spent = []
     for _ in range(1 + _RUNS):

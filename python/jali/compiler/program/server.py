@@ -1,4 +1,4 @@
-"""The owner of the model, who has the program and public keys."""
+"""The server of a compiled program: the model, and the public keys of a client."""
 
 from __future__ import annotations
 

@@ -352,7 +352,7 @@ class Interpreter:
     def _sum(
         self, server: Evaluator, node: Node, sources: Sequence[Encrypted], part: Sequence[int]
     ) -> EncryptedArray:
-        """Some ciphertexts of the result of matrices, which are alike."""
+        """Some ciphertexts of a transform, whose matrices are alike, without the bias."""
         transform = Transform.of(node)
         total: EncryptedArray | None = None
         # By the sums that follow overlays: products whose sum takes them once, and its bounds.
@@ -464,9 +464,11 @@ class Interpreter:
         return y if y is None or term.turns else self._summed(server, term, y, bounds)
 
     def _bounds(self, node: Node, term: Term, source: str, part: Sequence[int]) -> list[float]:
-        """What no number of a term is larger than, before its sums and after each. Every bound is
-        proven for sources within their peak. What lies between the numbers of a source has no
-        weight."""
+        """No number of a term is larger in modulus: before its sums, and after each of them.
+
+        Every bound is proven for sources within their peak. What lies between the numbers of a
+        source has no weight.
+        """
         largest = max(1.0, peak(self.graph[source]))
         return [max(largest * b, 2.0**-20) for b in term.bounds.get(part[0], ())]
 
@@ -491,7 +493,7 @@ class Interpreter:
         level: int,
         peak: float,
     ) -> EncryptedArray:
-        """What a term with a factor multiplies, for some ciphertexts: copies of ciphertexts of the
+        """The ciphertexts that a term multiplies by its factor: copies of ciphertexts of the
         source, of which no number is larger than `peak`, or sums of them."""
         if term.joined:
             return self._joined(server, term, source, level, peak)
@@ -517,9 +519,12 @@ class Interpreter:
         sources: Sequence[EncryptedArray],
         peak: float,
     ) -> EncryptedArray:
-        """What the diagonals of a term take in the place of ciphertexts of its source, of which no
-        number is larger than `peak`. The gates of a recurrent cell have matrices of the same state,
-        one after the other, so that the last overlay is kept."""
+        """The overlay of ciphertexts of a source, of which no number is larger than `peak`: what
+        the diagonals of a term multiply.
+
+        The last overlay is kept, because the gates of a recurrent cell have matrices of the same
+        state, one after the other.
+        """
         level = node.level + 1
         same = self._last
         if same is not None and same.serves(sources, level, term.turns, peak):
@@ -574,14 +579,14 @@ class _Overlay:
     def serves(
         self, sources: Sequence[EncryptedArray], level: int, turns: tuple[int, ...], peak: float
     ) -> bool:
-        """Whether it is the same overlay of these very ciphertexts, at this level or above."""
+        """Whether this is the overlay of these ciphertexts, at this level or above."""
         same = [id(x) for x in self.sources] == [id(x) for x in sources]
         return same and self.level >= level and (self.turns, self.peak) == (turns, peak)
 
 
 def _only_added(graph: Graph) -> set[str]:
-    """The products of which nothing but the sum of all ciphertexts is used, as they are and
-    once."""
+    """The products whose only use is the sum of all their ciphertexts, without rotations. They need
+    not be relinearised one by one."""
     found = set()
     for node in graph:
         for name, term in zip(node.inputs, terms_of(node), strict=False):

@@ -319,8 +319,8 @@ class Matrices:
 
 
 class FlatMatrices(Matrices):
-    """Matrices with as many diagonals as others have, all of whose numbers are nearly 0: what they
-    add to a result is what does not depend on the numbers of the matrices."""
+    """Matrices with as many diagonals as others, whose numbers are nearly 0. What they add to the
+    noise of a result is the part that does not depend on the numbers of the matrices."""
 
     def __init__(self, like: Matrices) -> None:
         super().__init__(like._params, like._lanes, 0.0)
