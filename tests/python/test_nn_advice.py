@@ -123,7 +123,7 @@ def test_what_onnx_writes_otherwise() -> None:
 def test_diagonals_in_functions_that_are_compiled(
     name: str, function: Any, code: str, example: Any
 ) -> None:
-    assert code in (numpy_refusals.instead(name) or "")
+    assert code in (numpy_refusals.replacement(name) or "")
     with pytest.raises(jali.Unsupported) as refused:
         jali.nn.trace(function, example)
     assert code in str(refused.value)
