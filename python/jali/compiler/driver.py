@@ -45,35 +45,39 @@ def compiled(
     told = progress or Progress()
     told.at("fold", 0.02)
     ranging: dict[str, Any] = {"proven": proven, "input_ranges": input_ranges}
-    known = Calibrated.of(graph, examples, told, margin=margin, **ranging)
+    calibrated = Calibrated.of(graph, examples, told, margin=margin, **ranging)
     told.at("approximate", 0.2)
 
-    def at(bits: float, wide: int, known: Calibrated = known) -> tuple[Graph, float, Plan]:
-        functions, error = known.approximated(bits)
-        how: dict[str, Any] = {"key_memory": key_memory, "insecure_ring": insecure_ring}
-        how |= {"samples": known.samples, "progress": told}
-        return functions, error, plan(functions, bits, wide, memory, device, **how)
+    def planned(
+        bits: float, lanes: int, calibrated: Calibrated = calibrated
+    ) -> tuple[Graph, float, Plan]:
+        """The approximated graph for so many bits of precision, the error of its functions, and its
+        plan."""
+        approximated, error = calibrated.approximated(bits)
+        limits: dict[str, Any] = {"key_memory": key_memory, "insecure_ring": insecure_ring}
+        limits |= {"samples": calibrated.samples, "progress": told}
+        return approximated, error, plan(approximated, bits, lanes, memory, device, **limits)
 
-    def within(margin: float) -> tuple[Graph, float, Plan]:
+    def planned_within(margin: float) -> tuple[Graph, float, Plan]:
         narrower = Calibrated.of(graph, examples, told, margin=margin, **ranging)
-        return at(precision_bits, lanes, narrower)
+        return planned(precision_bits, lanes, narrower)
 
     def plan_of(made: tuple[Graph, float, Plan]) -> Plan:
         return made[2]
 
-    counted = None
+    kept = None
     if answers is None:
-        made = nearest(at, plan_of, precision_bits, lanes, within, margin)
+        made = nearest(planned, plan_of, precision_bits, lanes, planned_within, margin)
     else:
-        bits = answers.bits(known.results, graph)
-        precision_bits, made = by_default(at, plan_of, bits, lanes, within, margin)
-        counted = answers.counted(known.results, precision_bits)
-        _warn_of_near(counted, precision_bits)
-    functions, error, found = made
+        bits = answers.bits(calibrated.results, graph)
+        precision_bits, made = by_default(planned, plan_of, bits, lanes, planned_within, margin)
+        kept = answers.counted(calibrated.results, precision_bits)
+        _warn_of_near(kept, precision_bits)
+    approximated, error, found = made
     told.at("program", 1.0)
     _warn_of_made(found.interpreter, memory)
-    stages = {**known.stages, "approximate": functions}
-    return Program.of(stages, found, precision_bits, error, device, known.changes, counted)
+    stages = {**calibrated.stages, "approximate": approximated}
+    return Program.of(stages, found, precision_bits, error, device, calibrated.changes, kept)
 
 
 def _warn_of_near(answers: Kept, bits: float) -> None:

@@ -77,9 +77,9 @@ class Calibrated:
         told: Progress,
         **how: Any,
     ) -> Calibrated:
-        """That of a traced graph.
+        """Simplifies, folds and calibrates a traced graph.
 
-        how: as calibrate takes it.
+        how: further arguments of calibrate.
         """
         exact = every_value(graph, examples)
         check_outputs(graph, exact)

@@ -43,9 +43,8 @@ __all__ = ["LIMIT", "NEVER", "Costs", "Eliminated", "Found", "Table", "eliminate
 NEVER = 1 << 50
 LIMIT = 1 << 26  #: Entries of a sum of tables beyond which it is split.
 _AT_ONCE = 1 << 20  # entries of a sum that are in memory
-_LARGE = (
-    1 << 17
-)  # entries of a sum up to which variables with many neighbours are eliminated like others
+#: Entries of a sum up to which variables with many neighbours are eliminated like others.
+_LARGE = 1 << 17
 _MANY = 24  # neighbours, more than an array has that is not used by many iterations
 _MOST = 200  # intervals of the values of variables that have many
 

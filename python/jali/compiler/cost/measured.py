@@ -398,10 +398,10 @@ def _points(rows: Sequence[Sequence[int]]) -> Points:
 
 # --- tables of other devices ---------------------------------------------------------------------
 
-#: Tables that ``jali tune --costs`` made, with their sources, for plans of devices on which Jali did
-#: not run. On a GPU, the time of an operation is that of its launches as well as that of its bytes:
-#: by the bytes that it reads, a bootstrapping to level 19 with three digits would take 1.7 times as
-#: long as one to level 13 with two, and on an H100 it takes 1.25 times as long.
+#: Tables that ``jali tune --costs`` made, with their sources, for plans of devices on which Jali
+#: did not run. On a GPU, the time of an operation is that of its launches as well as that of its
+#: bytes: by the bytes that it reads, a bootstrapping to level 19 with three digits would take 1.7
+#: times as long as one to level 13 with two, and on an H100 it takes 1.25 times as long.
 OTHER_DEVICES = Path(__file__).with_name("other_devices.toml")
 
 

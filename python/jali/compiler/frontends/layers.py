@@ -48,9 +48,8 @@ __all__ = [
     "variance",
 ]
 
-MINUS_INFINITY = (
-    -1e30
-)  # masks have minus infinity or the least number of a type, which are at most this
+#: Masks have minus infinity or the least number of a type, which are at most this.
+MINUS_INFINITY = -1e30
 
 
 #: Why an array with minus infinity is refused.

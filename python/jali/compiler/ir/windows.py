@@ -18,9 +18,8 @@ from jali.errors import InvalidArgument
 
 __all__ = ["AveragePool", "Convolution"]
 
-_TOGETHER = (
-    1 << 21
-)  # numbers under windows that are copied at once; of more, each copy gets new pages from the system
+#: Numbers under windows that are copied at once; of more, each copy gets new pages from the system.
+_TOGETHER = 1 << 21
 
 _Pairs = tuple[tuple[int, int], ...]
 

@@ -57,7 +57,7 @@ class LoweredProducts(MatrixProduct):
 
 
 #: The operations of lowered graphs. Each has a cost in planning.node_costs.COSTS and a rule for the
-#: noise of its inputs in noise.array_noise.GAINS, and is computed by runtime.interpreter.EVALUATIONS.
+#: noise of its inputs in noise.array_noise.GAINS, and runtime.interpreter.EVALUATIONS computes it.
 LOWERED: tuple[type[Operation], ...] = (
     Input,
     Transform,

@@ -51,7 +51,9 @@ MARGIN = 0.5
 _EQUAL = 2.0**-20
 _ROUNDED = 2.0**-40  # part of a bound by which roundings do not carry it over another one
 _LEAST = 2.0**-50  # of outputs
-_SAMPLES = 4097  # of a function, to find its range; named functions have at most one turning point between them
+#: Samples of a function that find its range: between two of them, named functions have at most
+#: one turning point.
+_SAMPLES = 4097
 
 Ends = tuple[float, float]  # the least and the largest number of an array
 

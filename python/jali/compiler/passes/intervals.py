@@ -56,9 +56,8 @@ _BACK: dict[str, Callable[[Array], Array]] = {
     "log": np.exp,
 }
 _OF_ALL = ("exp",)  # the others are undone for numbers above 0
-_MOST_ENTRIES = (
-    1 << 22
-)  # of a matrix for which the numbers of its argument have intervals of their own
+#: The most entries of a matrix for which the numbers of its argument have intervals of their own.
+_MOST_ENTRIES = 1 << 22
 
 
 def intervals(graph: Graph, known: Mapping[str, Interval] | None = None) -> dict[str, Interval]:

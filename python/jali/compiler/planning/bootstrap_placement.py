@@ -22,9 +22,9 @@ from jali.errors import InvalidArgument, Unsupported
 
 __all__ = ["best_levels", "problem_of", "refusal", "repeated_after", "verify"]
 
-_LARGEST = (
-    1 + 2.0**-6
-)  # the modulus of a number that is bootstrapped; approximations leave [-1, 1] by their error
+#: The largest modulus of a number that is bootstrapped; approximations leave [-1, 1] by their
+#: error.
+_LARGEST = 1 + 2.0**-6
 
 
 def refusal(node: Node, most: float) -> str:

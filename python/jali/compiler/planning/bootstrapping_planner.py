@@ -40,7 +40,9 @@ from jali.errors import InvalidArgument, RangeExceeded, Unsupported
 
 __all__ = ["BootstrappingPlanner"]
 
-_SPARE = 0.25  # bits beyond FINE that a plan with bootstrapping may leave before one with less precise bootstrappings is tried
+#: Bits beyond FINE that a plan with bootstrapping may leave before one with less precise
+#: bootstrappings is tried.
+_SPARE = 0.25
 _CLOSER = 3  # such plans that are tried, each more precise than the one before
 _NEAR = 1  # levels by which the best number differs for other bits of precision
 _STEP = 3  # of the levels between two bootstrappings in the search for the best number

@@ -34,7 +34,9 @@ __all__ = [
     "switch_work",
 ]
 
-_LARGEST_LOG_N = 16  # a ciphertext of the next ring, with as many levels as it has, takes 230 MB, and each key some GB
+#: The largest ring that is tried. A ciphertext of the next one, with as many levels as it has,
+#: takes 230 MB, and each key some GB.
+_LARGEST_LOG_N = 16
 _BOOTSTRAPPING_LOG_N = (15, 16)
 _MOST_LEVELS = 40  # between two bootstrappings
 #: Bits of precision that a single bootstrapping may be asked for at most (Params.create).

@@ -41,9 +41,13 @@ __all__ = ["plan"]
 
 _MANY_DIGITS = 4  # with fewer, a larger ring has no smaller keys
 _LARGE_LOG_N = 16  # in smaller rings, no bootstrapping is cheaper than the levels that it saves
-_PATIENCE = 2  # scales at which bounds on the noise may outgrow all numbers, before a large ring bootstraps instead
+#: Scales at which bounds on the noise may outgrow all numbers, before a large ring bootstraps
+#: instead.
+_PATIENCE = 2
 _OVERFLOW = "the model takes {}, on which the bounds of its noise outgrow all numbers."
-_ROOM = 8.0  # bits of level 0 beside those that a first search gives it, and as many scales, before a program is refused
+#: Bits of level 0 beside those that a first search gives it, and as many scales, before a program
+#: is refused.
+_ROOM = 8.0
 _PARTS = 64  # of a bit: scales of programs that do not bootstrap are multiples of one
 
 
