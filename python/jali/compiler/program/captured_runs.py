@@ -43,6 +43,12 @@ class CapturedRuns:
         self._lock = threading.Lock()
         self._programs: dict[tuple[int, ...], ckks.Captured] = {}  # by the batch of the ciphertexts
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the device's memory that all captured runs keep."""
+        with self._lock:
+            return sum(program.nbytes for program in self._programs.values())
+
     def has(self, inputs: Sequence[Encrypted]) -> bool:
         """Whether the run for this batch is captured."""
         return inputs[0][0].shape[:-1] in self._programs

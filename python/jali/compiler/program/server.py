@@ -63,12 +63,13 @@ class Server(metaclass=Answering):
 
     @property
     def nbytes(self) -> int:
-        """The bytes that this client takes of the device's memory between two runs: its keys. A
-        closed server has none.
-
-        Runs that are captured on a GPU keep their arrays besides.
+        """The bytes that this client takes of the device's memory between two runs: its keys, and
+        the arrays that its captured runs keep. A closed server has none.
         """
-        return 0 if self._evaluator is None else self._evaluator.key_bytes
+        evaluator, runs = self._evaluator, self._captured_runs
+        if evaluator is None:
+            return 0
+        return evaluator.key_bytes + (0 if runs is None else runs.nbytes)
 
     def close(self) -> None:
         """Lets go of the client's keys and captured runs. Their memory is free as soon as no run
