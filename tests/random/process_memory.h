@@ -12,6 +12,7 @@
 #include <memory>
 #include <semaphore>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -56,7 +57,10 @@ class Needle {
 /// Secrets to look for. A child process computes them, because its memory is not searched.
 class Secrets {
  public:
+  static constexpr std::size_t kLongest = 4 * 255;  // masked() has one byte for the length
+  /// bytes: a multiple of 4, at most kLongest.
   void add(const std::string& name, const void* data, std::size_t bytes) {
+    if (bytes == 0 || bytes % 4 != 0 || bytes > kLongest) throw std::length_error(name);
     const auto* from = static_cast<const std::uint8_t*>(data);
     names_.push_back(name);
     values_.emplace_back(from, from + bytes);
