@@ -5,6 +5,7 @@
 #pragma once
 
 #include "jali/random/chacha.h"
+#include "jali/random/clear_registers.h"
 
 namespace jali::random {
 namespace {
@@ -50,6 +51,7 @@ inline void chacha20(std::uint32_t* state, std::size_t groups, std::uint8_t* out
     }
     state[12] += W;
   }
+  clear_vector_registers();
 }
 
 }  // namespace
