@@ -40,6 +40,8 @@ step "clang-format" clang_format
 step "ruff" ruff check -q "${python_sources[@]}"
 step "ruff format" ruff format -q --check "${python_sources[@]}"
 step "mypy" mypy python/jali
+# A test that imports a name that is no more fails here, before any test runs.
+step "collection" python -m pytest -q --collect-only tests/python tests/tools
 [ "$without" = without-clang-tidy ] || step "clang-tidy" clang_tidy
 if [ $failed = 0 ]; then echo "lint: ok"; else echo "lint: FAILED"; fi
 exit $failed

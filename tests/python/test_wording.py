@@ -12,7 +12,7 @@ from jali.compiler.frontends.loops import _check_count
 from jali.compiler.ir.linear_ops import Dense
 from jali.compiler.ir.operation import Input
 from jali.compiler.ir.traced_ops import Multiply, made
-from jali.compiler.planning.planner import _OUTGROWN
+from jali.compiler.planning.planner import _OVERFLOW
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_refusals_of_the_compiler_count_one() -> None:
         _check_count([x], 2, None)
     with pytest.raises(jali.InvalidArgument, match=r"2 arrays, and has 1 state$"):
         _check_count([x, x], 1, None)
-    assert "takes 1 level, on which" in _OUTGROWN.format(counted_text(1, "level"))
+    assert "takes 1 level, on which" in _OVERFLOW.format(counted_text(1, "level"))
 
 
 def test_one_number_lies_outside() -> None:
