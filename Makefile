@@ -10,13 +10,16 @@ RELEASE := build/release
 LOGS := build/logs
 
 # What `make test` and `make check` run, in this order.
-CHECKS := lint cpp-test py-test docs-test cuda sanitize tsan fuzz
+CHECKS := lint cpp-test py-test docs-test
+# What needs builds of its own, which take longer than the tests: `make instrumented` runs it, and so does `make check`.
+INSTRUMENTED := cuda sanitize tsan fuzz
 # What `make check` runs besides.
 ONLY_CHECK := timing rtl torch-test wasm
-# `make test` takes a share of a check where the whole takes long; `make check`, and a check run alone, all of it.
+# `make test` and `make instrumented` take a share of a check where the whole takes long; `make check`, and a check run
+# alone, all of it.
 SHARE := whole
-test: SHARE := brief
-test: FUZZ_SECONDS := 5
+test instrumented: SHARE := brief
+test instrumented: FUZZ_SECONDS := 5
 # $(call share,BRIEF,WHOLE)
 share = $(if $(filter brief,$(SHARE)),$(1),$(2))
 
@@ -24,7 +27,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test check summary install build $(CHECKS) $(ONLY_CHECK) gpu-check gpu-sanitize wheel wheel-cuda aarch64 docs format clean
+.PHONY: help demo test instrumented check summary install build $(CHECKS) $(INSTRUMENTED) $(ONLY_CHECK) gpu-check gpu-sanitize wheel wheel-cuda aarch64 docs format clean
 export PATH := $(BIN):$(PATH)
 # One compiler by one name in every build: ccache takes c++ and g++ for two.
 ifeq ($(origin CXX),default)
@@ -54,11 +57,15 @@ help: ## this list
 demo: install ## install, then classify handwritten digits that the server never sees
 	$(BIN)/jali demo digits $(call or_say,run '.venv/bin/jali doctor' and read its advice)
 
-test: $(CHECKS) summary ## install, then a share of every check, about an hour on 2 cores: what CI runs on every change
-check: $(CHECKS) $(ONLY_CHECK) summary ## install, then all of every check: before a release
+test: $(CHECKS) summary ## install, then lint, the tests and the documents, about half an hour on 2 cores: on every change
+instrumented: $(INSTRUMENTED) summary ## a share of the checks with builds of their own: CUDA, sanitizers, fuzzers; on every change
+check: $(CHECKS) $(INSTRUMENTED) $(ONLY_CHECK) summary ## install, then all of every check: before a release
+test: RUN := $(CHECKS)
+instrumented: RUN := $(INSTRUMENTED)
+check: RUN := $(CHECKS) $(INSTRUMENTED) $(ONLY_CHECK)
 summary:
 	@echo; echo "== $(SHARE) share of every check"
-	@for log in $(CHECKS) $(call share,,$(ONLY_CHECK)); do printf '%-10s ' $$log; tail -1 $(LOGS)/$$log.txt; done
+	@for log in $(RUN); do printf '%-10s ' $$log; tail -1 $(LOGS)/$$log.txt; done
 
 # --- installing and building ---------------------------------------------------------------------
 .venv/tools: pyproject.toml

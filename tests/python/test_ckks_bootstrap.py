@@ -138,7 +138,9 @@ def test_magnitudes_up_to_the_limit(pair: tuple[ckks.Client, ckks.Evaluator]) ->
         server.bind(loud).bootstrap()
 
 
-@pytest.mark.parametrize("order", ["raise_first", "slots_first"])
+@pytest.mark.parametrize(
+    "order", ["raise_first", pytest.param("slots_first", marks=pytest.mark.long)]
+)
 def test_equal_numbers_are_no_less_precise_than_is_claimed(order: str) -> None:
     """With raise_first one coefficient holds all of such a message, for which the sine's error is
     largest. 9.4 bits too many were claimed."""
@@ -343,9 +345,11 @@ def test_real_values_alone_and_in_pairs(pair: tuple[ckks.Client, ckks.Evaluator]
         c.bootstrap(real=1)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("word", ["w32", "w52", "w64"])
+@pytest.mark.parametrize(
+    "word", [pytest.param(word, marks=pytest.mark.long) for word in ("w32", "w64")] + ["w52"]
+)
 @pytest.mark.parametrize("order", ["raise_first", "slots_first"])
-@pytest.mark.parametrize("slots", [2, 8, None])
+@pytest.mark.parametrize("slots", [2, pytest.param(8, marks=pytest.mark.long), None])
 @pytest.mark.parametrize("minimum", [False, True])
 def test_every_combination(word: str, order: str, slots: int | None, minimum: bool) -> None:
     """Combines targets, several applications, pairs, real and complex data, few slots and the

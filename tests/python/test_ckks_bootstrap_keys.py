@@ -63,7 +63,9 @@ def test_fewest_keys(order: str) -> None:
     assert np.max(np.abs(client.decrypt(sparse.bootstrap()) - v[:8])) < 1e-4
 
 
-@pytest.mark.parametrize("order", ["raise_first", "slots_first"])
+@pytest.mark.parametrize(
+    "order", ["raise_first", pytest.param("slots_first", marks=pytest.mark.long)]
+)
 def test_fewest_keys_for_few_slots(order: str) -> None:
     """They took up to 1.48 times the bytes of those for all slots."""
     params = make(order, log_n=11, word="w32", precision_bits=20)
@@ -125,7 +127,9 @@ def test_keys_for_more_slots_serve_fewer_and_not_the_other_way() -> None:
                 x.bootstrap()
 
 
-@pytest.mark.parametrize("order", ["raise_first", "slots_first"])
+@pytest.mark.parametrize(
+    "order", ["raise_first", pytest.param("slots_first", marks=pytest.mark.long)]
+)
 def test_keys_within_a_budget_of_bytes(order: str) -> None:
     params = make(order)
     client = ckks.Client(params)

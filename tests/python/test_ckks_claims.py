@@ -381,9 +381,13 @@ CASES: dict[str, Case] = {
 }
 
 
-#: Each of 40 products with a matrix of 512 rows takes a third of a second. Two of these cases are
-#: in every run.
+#: They take seconds: 40 products with a matrix of 512 rows, or 8 bootstrappings. `make test` runs other
+#: cases of both kinds.
 LONG = {
+    "a mean by a matrix",
+    "a power of what a matrix gathered",
+    "bootstrapped 8 times",
+    "two slots, bootstrapped 8 times",
     "products with a matrix that gathers its input",
     "a matrix of equal columns",
     "covariances of a random walk",

@@ -203,6 +203,7 @@ def test_sums_of_vectors_that_repeat(room: Room, v: Any) -> None:
     assert room.close((x + 1).sum(), (v + 1).sum())
 
 
+@pytest.mark.long
 def test_arrange_brings_vectors_into_a_plan_s_layout_at_the_cost_it_tells(
     room: Room, rng: np.random.Generator
 ) -> None:

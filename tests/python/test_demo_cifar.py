@@ -371,6 +371,7 @@ def test_demo(
     assert "this machine has 1.0 MiB free" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_several_images_in_a_ciphertext(
     files: tuple[Path, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

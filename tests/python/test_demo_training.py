@@ -80,6 +80,7 @@ def test_embeddings_have_the_last_words(name: str) -> None:
 
 
 @needs(DATA)
+@pytest.mark.long
 @pytest.mark.parametrize("name", list(recurrent.CELLS))
 def test_networks_tell_praise_from_blame(name: str) -> None:
     """Of sentences that they were not trained on, which polynomials read within their intervals."""

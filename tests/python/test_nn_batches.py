@@ -62,7 +62,7 @@ def check(network: Network, batch: int, bits: int) -> None:
     assert off <= 2.0**-program.precision_bits and program.manifest.lanes >= batch
 
 
-@pytest.mark.parametrize("network", [perceptron, attention])
+@pytest.mark.parametrize("network", [perceptron, pytest.param(attention, marks=pytest.mark.long)])
 def test_some_networks_compile_or_say_what_does(
     network: Callable[[np.random.Generator], Network], rng: np.random.Generator
 ) -> None:

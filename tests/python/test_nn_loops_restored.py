@@ -17,7 +17,15 @@ from jali.compiler.planning.dry_run import _share_of_copies
 from jali.compiler.planning.parameters import needed_bits
 
 
-@pytest.mark.parametrize("kind", ["recurrent", "lstm", "training", "training on a large set"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "recurrent",
+        pytest.param("lstm", marks=pytest.mark.long),
+        "training",
+        pytest.param("training on a large set", marks=pytest.mark.long),
+    ],
+)
 def test_loops_bootstrap(kind: str, rng: np.random.Generator) -> None:
     """A large set has rows for four ciphertexts."""
     if "training" in kind:

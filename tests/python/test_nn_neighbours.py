@@ -12,6 +12,7 @@ import jali
 from jali.compiler.planning.neighbours import nearest
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Stochastic")
 def test_bounds_on_errors_do_not_refuse_a_network() -> None:
     """Bounds on the errors of the composition of a ReLU are hundreds of times its errors, and level

@@ -103,7 +103,15 @@ NOISY = {
 }
 
 
-@pytest.mark.parametrize("kind", NOISY)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=pytest.mark.long)
+        if kind in ("first", "second", "last", "none")
+        else kind
+        for kind in NOISY
+    ],
+)
 def test_six_deviations_of_every_number_are_within_the_promise(
     kind: str, rng: np.random.Generator
 ) -> None:

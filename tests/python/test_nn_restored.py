@@ -485,6 +485,7 @@ def resnet_20(rng: np.random.Generator, examples: np.ndarray, width: int) -> Gra
     return Graph(tuple(nodes), ("dense",))
 
 
+@pytest.mark.long
 def test_a_residual_network_of_20_layers_takes_two_bootstraps() -> None:
     """39 levels at N = 2^16, with the preset's 16 levels of which 13 lie between two bootstraps."""
     rng = np.random.default_rng()

@@ -206,6 +206,7 @@ def test_training_encrypted(rng: np.random.Generator) -> None:
     assert_precise(program, encrypted(program, x[:1]), train(x[0])[None])
 
 
+@pytest.mark.long
 def test_training_in_batches_encrypted(rng: np.random.Generator) -> None:
     x, y = examples_of(8, 4, 60, rng), examples_of(8, 4, 60, rng)
     train = lambda x, y: workloads.logistic_regression([x, y], 3)  # noqa: E731
@@ -213,6 +214,7 @@ def test_training_in_batches_encrypted(rng: np.random.Generator) -> None:
     assert_precise(program, encrypted(program, x[:1], y[:1]), train(x[0], y[0])[None])
 
 
+@pytest.mark.long
 def test_a_recurrent_network_encrypted(rng: np.random.Generator) -> None:
     weights = cell_of(8, 1, 4, rng)
     f = lambda x: workloads.recurrent(x, *weights)  # noqa: E731

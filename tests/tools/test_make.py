@@ -1,4 +1,5 @@
-"""`make test` and `make check` run what CONTRIBUTING.md says, and CI runs `make test`."""
+"""`make test`, `make instrumented` and `make check` run what CONTRIBUTING.md says, and CI runs
+`make test`."""
 
 import re
 import subprocess
@@ -21,22 +22,33 @@ def commands(target: str) -> dict[str, str]:
 
 
 def documented() -> dict[str, tuple[str, str]]:
-    """For each check in CONTRIBUTING.md's table, its share of `make test` and of `make check`."""
+    """For each check in CONTRIBUTING.md's table, its share on every change and of `make check`."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     table = text.split("| check |")[1].split("\n\n")[0]
     rows = re.findall(r"^\| `([a-z-]+)` \| (.+?) \| (.+?) \|$", table, re.MULTILINE)
     return {name: (brief, whole) for name, brief, whole in rows}
 
 
-@pytest.mark.parametrize("target", ["test", "check"])
+def target_of(on_every_change: str) -> str:
+    """The target that runs a check on every change."""
+    found = re.match(r"by `make ([a-z]+)`: ", on_every_change)
+    return found[1] if found else "only in make check" if on_every_change == "none" else "test"
+
+
+@pytest.mark.parametrize("target", ["test", "instrumented", "check"])
 def test_every_documented_check_runs_and_no_other(target: str) -> None:
     table = documented()
-    expected = [name for name in table if target == "check" or table[name][0] != "none"]
+    expected = [name for name in table if target in ("check", target_of(table[name][0]))]
     assert sorted(commands(target)) == sorted(expected)
 
 
+def test_ci_on_github_runs_both_targets() -> None:
+    jobs = (ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8")
+    assert "target: [test, instrumented]" in jobs and "make ${{ matrix.target }}" in jobs
+
+
 def test_shares_differ_where_the_table_says_so() -> None:
-    brief, whole = commands("test"), commands("check")
+    brief, whole = commands("test") | commands("instrumented"), commands("check")
     for name, (in_test, in_check) in documented().items():
         if in_test == "none":
             continue
@@ -62,7 +74,9 @@ def stubs(folder: Path, **scripts: str) -> None:
     ("arguments", "clang", "runs", "installs"),
     [
         ([], 0, "test", set()),
-        ([], 1, "test", {"clang", "libclang-rt-dev"}),
+        ([], 1, "test", set()),
+        (["instrumented"], 0, "instrumented", set()),
+        (["instrumented"], 1, "instrumented", {"clang", "libclang-rt-dev"}),
         (["check"], 0, "check", {"valgrind"}),
     ],
 )

@@ -264,7 +264,7 @@ def check(steps: Steps, m: Machine) -> Schedule:
     return result
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(programs(), machines)
 def test_bounds_and_conservation(steps: Steps, m: Machine) -> None:
     result = check(steps, m)
@@ -273,7 +273,7 @@ def test_bounds_and_conservation(steps: Steps, m: Machine) -> None:
     assert result.servers == again.servers
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(programs(only_greedy=True), machines, st.sampled_from(["units.ntt.lanes", "units.mac.lanes", "channels.dram.bytes_a_second"]))  # fmt: skip
 def test_faster_parts_are_never_slower(steps: Steps, m: Machine, path: str) -> None:
     """Every time is a maximum of sums of durations, as long as no choice depends on times.
