@@ -67,7 +67,11 @@ Params::Params(const ParamsSpec& spec)
               digit_begin_.end(),
       "the digits of key switching must be runs of the q primes, none of them empty");
   primes_.insert(primes_.end(), spec.p.begin(), spec.p.end());
-  for (std::size_t i = 0; i < primes_.size(); ++i) indices_.push_back(static_cast<PrimeIndex>(i));
+  ring_primes_ = primes_;
+  ring_primes_.insert(ring_primes_.end(), spec.aux.begin(), spec.aux.end());
+  for (std::size_t i = 0; i < ring_primes_.size(); ++i) {
+    indices_.push_back(static_cast<PrimeIndex>(i));
+  }
   for (const auto& primes : spec.levels) append_level(primes);
 
   // Security is decided here, on exact integers. Whatever chose the primes, no insecure parameters
@@ -115,7 +119,7 @@ void Params::refuse_level(int l) const {
 double Params::error_std() const { return std::sqrt(kErrorVariance); }
 
 std::vector<PrimeIndex> Params::key_primes(int level) const {
-  if (level < 0 || level >= top()) return indices_;
+  if (level < 0 || level >= top()) return {all_primes().begin(), all_primes().end()};
   std::set<PrimeIndex> all;
   for (int l = 0; l <= level; ++l)
     all.insert(levels_[static_cast<std::size_t>(l)].primes.begin(),

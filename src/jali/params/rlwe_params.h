@@ -37,6 +37,7 @@ struct ParamsSpec {
   std::vector<std::size_t> digit_begin;  // 0, ..., q.size(): where digits of keys begin
   int sparse_weight = 0;  // see Params::sparse_weight
   std::vector<PrimeIndex> sparse_p;  // see Params::sparse_p_primes
+  std::vector<std::uint64_t> aux;  // see Params::aux_primes; distinct from q and p
   int security = 0;  // bits that the table must grant; 0: any
   ParamsHash hash{};  // see Params::hash
 };
@@ -61,8 +62,17 @@ class Params {
   std::size_t q_count() const { return q_count_; }
   std::size_t p_count() const { return primes_.size() - q_count_; }
   std::span<const PrimeIndex> q_primes() const { return {indices_.data(), q_count_}; }
-  std::span<const PrimeIndex> p_primes() const { return std::span(indices_).subspan(q_count_); }
-  std::span<const PrimeIndex> all_primes() const { return indices_; }
+  std::span<const PrimeIndex> p_primes() const {
+    return std::span(indices_).subspan(q_count_, p_count());
+  }
+  std::span<const PrimeIndex> all_primes() const { return {indices_.data(), primes_.size()}; }
+  /// Further primes of the ring, after those of q and p, which are in no key and in no ciphertext. A
+  /// scheme may compute modulo them. The security table does not count them.
+  std::span<const PrimeIndex> aux_primes() const {
+    return std::span(indices_).subspan(primes_.size());
+  }
+  /// primes(), then those of aux_primes(): the primes of a ring for these parameters.
+  std::span<const std::uint64_t> ring_primes() const { return ring_primes_; }
   double log_q() const { return log_q_; }
   double log_p() const { return log_p_; }
   double log_qp() const { return log_q_ + log_p_; }
@@ -136,8 +146,8 @@ class Params {
   Word word_ = Word::w64;
   int security_ = 0;
   std::size_t q_count_ = 0;
-  std::vector<std::uint64_t> primes_;
-  std::vector<PrimeIndex> indices_;
+  std::vector<std::uint64_t> primes_, ring_primes_;
+  std::vector<PrimeIndex> indices_;  // of ring_primes_
   std::vector<Level> levels_;
   std::vector<std::size_t> digit_begin_;
   int sparse_weight_ = 0;

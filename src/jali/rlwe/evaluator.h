@@ -110,10 +110,16 @@ class Evaluator {
   Ciphertext relinearise(const Ciphertext& a) const;
   /// Divides by Q_level / Q_{level-1}, with rounding: the result lies one level lower.
   Ciphertext rescale(const Ciphertext& a) const;
+  /// Divides by Q_level / Q_to, with rounding: the result lies at the lower level `to`.
+  Ciphertext divide(const Ciphertext& a, int to) const;
   /// relinearise, then rescale, with one division for both.
   Ciphertext relinearise_rescale(const Ciphertext& a) const;
   Ciphertext multiply_relinearise_rescale(const Ciphertext& a, const Ciphertext& b) const;
-  /// The same for a sum over the primes of `level`, of which at least one term is a product.
+  /// The parts of a sum over the primes of `level`, of which at least one term is a product,
+  /// relinearised and divided to level `to`, by one division. `to` is that level or a lower one.
+  std::vector<ring::Poly> combine_relinearise(const Terms& terms, std::size_t batch, int level,
+                                              int to) const;
+  /// The same with the next level as `to`.
   std::vector<ring::Poly> combine_relinearise_rescale(const Terms& terms, std::size_t batch,
                                                       int level) const;
   /// The same phase modulo the primes of a lower level, all of which a has.

@@ -10,7 +10,7 @@ backend::Config engine_config(const Params& params) {
   backend::Config config;
   config.word = params.word();
   config.n = params.n();
-  config.primes.assign(params.primes().begin(), params.primes().end());
+  config.primes.assign(params.ring_primes().begin(), params.ring_primes().end());
   return config;
 }
 

@@ -126,11 +126,16 @@ std::vector<ring::Poly> KeySwitcher::reduce_pair(const ring::Poly& x0, const rin
   return out;
 }
 
-std::vector<ring::Poly> Evaluator::combine_relinearise_rescale(const Terms& terms,
-                                                               std::size_t batch, int level) const {
+std::vector<ring::Poly> Evaluator::combine_relinearise(const Terms& terms, std::size_t batch,
+                                                       int level, int to) const {
   const auto acc =
       switcher_->switch_combination(terms.view(), batch, level, relinearisation_key(level));
-  return switcher_->reduce_pair(acc.c0, acc.c1, level - 1);
+  return switcher_->reduce_pair(acc.c0, acc.c1, to);
+}
+
+std::vector<ring::Poly> Evaluator::combine_relinearise_rescale(const Terms& terms,
+                                                               std::size_t batch, int level) const {
+  return combine_relinearise(terms, batch, level, level - 1);
 }
 
 Ciphertext Evaluator::relinearise(const Ciphertext& a) const {

@@ -36,9 +36,11 @@ std::vector<Poly> Evaluator::combine(const Terms& terms, std::span<const PrimeIn
   return out;
 }
 
-Ciphertext Evaluator::rescale(const Ciphertext& a) const {
+Ciphertext Evaluator::rescale(const Ciphertext& a) const { return divide(a, a.level - 1); }
+
+Ciphertext Evaluator::divide(const Ciphertext& a, int to) const {
   check(a);
-  Ciphertext out{a.key_id, {}, a.level - 1, {}};
+  Ciphertext out{a.key_id, {}, to, {}};
   out.parts = switcher_->reduce_pair(a.parts[0], a.parts[1], out.level);
   if (a.parts.size() == 3) out.parts.push_back(switcher_->reduce(a.parts[2], out.level));
   return out;

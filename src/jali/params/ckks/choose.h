@@ -3,7 +3,7 @@
 #pragma once
 
 #include "jali/base/checkpoint.h"
-#include "jali/params/ckks/gadget.h"
+#include "jali/params/gadget.h"
 #include "jali/params/ckks/level_table.h"
 #include "jali/params/ckks_params.h"
 

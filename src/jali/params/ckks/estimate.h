@@ -9,6 +9,7 @@
 #include <span>
 
 #include "jali/params/ckks/lineage.h"
+#include "jali/params/rlwe_noise.h"
 
 namespace jali::params {
 
@@ -20,9 +21,7 @@ inline constexpr double kPeak = 8;
 /// A bound of this size says that nothing is known. Bounds do not grow beyond it.
 inline constexpr double kUnbounded = 1e300;
 
-/// Each source of noise is beyond its own bound with probability at most 2^-160. So a bound on an
-/// error that comes from 2^32 sources fails with probability at most 2^-128.
-inline constexpr double kSourceBits = 160;
+using rlwe::kSourceBits;
 
 /// What the owner of the numbers declares about them. It is declared beforehand and never computed
 /// from the data.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 
 #include "jali/params/ckks/noise_formulas.h"
 
@@ -15,17 +14,6 @@ using formulas::kDouble;
 using formulas::saturated;
 using formulas::saturated_product;
 using formulas::times;
-
-// A slot is z = sum_i c_i zeta^i with zeta of order 2N. For any direction a, sum_i Re(exp(i a)
-// zeta^i)^2 = N / 2. If the c_i are independent and sub-Gaussian of variance proxy 1, the component
-// of z in this direction is therefore above t with probability at most exp(-t^2 / N). In one of
-// sixteen directions the component is at least cos(pi / 16) |z|, so
-//   P(some |slot| > tail sqrt(N)) <= 16 (N / 2) exp(-tail^2 cos^2(pi / 16)) = 2^-bits.
-// The variance proxy of uniform ternary numbers, of centred binomial ones and of roundings uniform
-// in [-1/2, 1/2) is their variance.
-double slot_tail(int log_n, double bits) {
-  return std::sqrt(std::log(2.0) * (bits + 3 + log_n)) / std::cos(std::numbers::pi / 16);
-}
 
 double range_error(const Estimate& a, std::size_t n) {
   constexpr double kDeviations = 1024;
@@ -51,30 +39,30 @@ bool fits(const Estimate& a, std::size_t n, double scale, double log_q) {
 }
 
 NoiseModel::NoiseModel(const ckks::Params& params)
-    : tail_(slot_tail(params.log_n(), kSourceBits)),
+    : sources_(params),
+      tail_(sources_.tail()),
       n_(params.n()),
-      h_(2.0 * static_cast<double>(params.n()) / 3.0),
       sigma_(params.error_std()),
       params_(&params) {}
+
+static Noise noise_of(const rlwe::NoiseSource& source) { return {source.variance, source.slot}; }
 
 // c0 + c1 s = m + e.
 Estimate NoiseModel::fresh_secret(const Declared& declared, double scale, int log_slots,
                                   const Lineage& lineage, bool real) const {
   Estimate out{0, declared.magnitude + 0.0, declared.peak + 0.0, 0, 0};  // -0 has no bytes
-  out += Noise{sigma_ * sigma_, tail_ * sigma_ * std::sqrt(static_cast<double>(n_))};
+  out += noise_of(sources_.error());
   out += encoding(declared.magnitude, declared.peak, scale, log_slots);
   out.lineage = lineage;
   out.real = real;
   return out;
 }
 
-// c0 + c1 s = m + v e_pk + e0 + e1 s, with v and s uniform ternary. A slot of a product is the
-// product of two slots, each of which is within its own bound.
+// c0 + c1 s = m + v e_pk + e0 + e1 s, with v and s uniform ternary.
 Estimate NoiseModel::fresh_public(const Declared& declared, double scale, int log_slots,
                                   const Lineage& lineage, bool real) const {
   Estimate out = fresh_secret(declared, scale, log_slots, lineage, real);
-  const double both = 2 * sigma_ * sigma_ * h_;
-  out += Noise{both, 2 * tail_ * tail_ * sigma_ * std::sqrt(static_cast<double>(n_) * h_)};
+  out += noise_of(sources_.public_key());
   return out;
 }
 
@@ -99,41 +87,10 @@ Noise NoiseModel::constant(double size, double scale) const {
           false, static_cast<double>(n_) / 2};
 }
 
-// The error is (sum_j lift_j e_j) / P with lift_j uniform in [-D_j / 2, D_j / 2). For given lifts,
-// a slot is a sum of the slots of e_j, weighted with the slots of lift_j. A weight is at most tail
-// sqrt(N / 12) D_j, and the sum is within tail times its standard deviation for these weights.
-Noise NoiseModel::key_product(int level) const {
-  const rlwe::Level& l = params_->level(level);
-  double sum = 0;
-  std::size_t i = 0;
-  for (std::uint32_t limbs : l.digit_limbs) {
-    double log_digit = 0;
-    for (std::uint32_t k = 0; k < limbs; ++k, ++i) {
-      log_digit += std::log2(static_cast<double>(params_->primes()[l.primes[i]]));
-    }
-    sum += std::exp2(2 * (log_digit - params_->log_p()));
-  }
-  const double n = static_cast<double>(n_), variance = sum * n * sigma_ * sigma_ / 12;
-  return {variance, tail_ * tail_ * std::sqrt(n * variance)};
-}
-
-Noise NoiseModel::key_switch(int level) const {
-  const Noise product = key_product(level), rounded = rounding();
-  return {product.variance + rounded.variance, product.bound + rounded.bound};
-}
-
-// The error is r0 + r1 s, with r0 and r1 uniform in [-1/2, 1/2).
-Noise NoiseModel::rounding() const {
-  const double one = tail_ * std::sqrt(static_cast<double>(n_) / 12);
-  return {(1 + h_) / 12, one * (1 + tail_ * std::sqrt(h_))};
-}
-
-// The error is r2 s^2. Coefficient k of s^2 is a sum of N/2 products 2 s_i s_j, each of variance 4
-// (2/3)^2, so its variance is 8N/9 = 4h/3. A slot of s^2 is the square of a slot of s.
-Noise NoiseModel::square_rounding() const {
-  const double n = static_cast<double>(n_);
-  return {n * (4 * h_ / 3) / 12, tail_ * std::sqrt(n / 12) * tail_ * tail_ * h_};
-}
+Noise NoiseModel::key_product(int level) const { return noise_of(sources_.key_product(level)); }
+Noise NoiseModel::key_switch(int level) const { return noise_of(sources_.key_switch(level)); }
+Noise NoiseModel::rounding() const { return noise_of(sources_.rounding()); }
+Noise NoiseModel::square_rounding() const { return noise_of(sources_.square_rounding()); }
 
 // Every slot has an error of `difference` times the message. The variance of a coefficient is that
 // of a slot over N. The error of real numbers is real, and precision_bits takes half of a variance

@@ -9,6 +9,7 @@
 
 #include "jali/params/ckks/estimate.h"
 #include "jali/params/ckks_params.h"
+#include "jali/params/rlwe_noise.h"
 
 namespace jali::params {
 
@@ -24,9 +25,7 @@ bool fits(const Estimate& a, std::size_t n, double scale, double log_q);
 /// says little. kUnbounded stays kUnbounded.
 double range_error(const Estimate& a, std::size_t n);
 
-/// A factor t such that every slot of a polynomial whose coefficients are independent and
-/// sub-Gaussian of variance proxy 1 is at most t sqrt(N), except with probability 2^-bits.
-double slot_tail(int log_n, double bits);
+using rlwe::slot_tail;
 
 /// What is known of a vector that a matrix is multiplied by: a diagonal, as it is encoded.
 struct DiagonalFacts {
@@ -43,8 +42,8 @@ struct DiagonalFacts {
 
 /// The averages and bounds of the operations. docs/noise.md has the derivations. noise.cpp has the
 /// sources of noise, noise_sums.cpp, noise_products.cpp, noise_functions.cpp and
-/// noise_bootstrap.cpp what operations make of them. n is the ring degree. h is the expected number
-/// of non-zero coefficients of the secret, 2N/3 because it is uniform ternary.
+/// noise_bootstrap.cpp what operations make of them. n is the ring degree. The sources themselves are
+/// those of every scheme of RLWE (params/rlwe_noise.h).
 class NoiseModel {
  public:
   explicit NoiseModel(const ckks::Params& params);
@@ -122,9 +121,9 @@ class NoiseModel {
   double allowed_error(const Estimate& a, double scale, int level) const;
 
  private:
+  rlwe::NoiseSources sources_;
   double tail_ = 0;  // slot_tail for kSourceBits
   std::size_t n_ = 0;
-  double h_ = 0;
   double sigma_ = 0;
   const ckks::Params* params_ = nullptr;
 };

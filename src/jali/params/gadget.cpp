@@ -1,10 +1,10 @@
-#include "jali/params/ckks/gadget.h"
+#include "jali/params/gadget.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "jali/params/ckks_params.h"
+#include "jali/params/rlwe_params.h"
 #include "jali/params/real.h"
 #include "jali/params/security.h"
 

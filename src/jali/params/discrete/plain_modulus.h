@@ -1,0 +1,75 @@
+// Arithmetic modulo T, the modulus of the numbers that are encrypted.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "jali/arith/modulus.h"
+
+namespace jali::discrete {
+
+/// A modulus T: any number from 2 to 2^61 - 1, or a power of two up to 2^64. Operands and results
+/// are in [0, T) unless said otherwise. No branch and no address depends on them, except in
+/// inverse().
+class PlainModulus {
+ public:
+  /// value: T; 0 stands for 2^64.
+  explicit PlainModulus(std::uint64_t value)
+      : value_(value), power_of_two_((value & (value - 1)) == 0), general_(any(value)) {}
+
+  /// T; 0 stands for 2^64.
+  std::uint64_t value() const { return value_; }
+  bool is_power_of_two() const { return power_of_two_; }
+  double as_double() const { return value_ == 0 ? 0x1p64 : static_cast<double>(value_); }
+  /// T - 1.
+  std::uint64_t largest() const { return value_ - 1; }
+  /// The numbers from low() to high() are those nearest to 0 that T numbers are: for an odd T, from
+  /// -(T - 1) / 2 to (T - 1) / 2; for an even one, from -T / 2 to T / 2 - 1.
+  std::int64_t low() const { return -static_cast<std::int64_t>(largest() / 2) - (odd() ? 0 : 1); }
+  std::int64_t high() const { return static_cast<std::int64_t>(largest() / 2); }
+
+  std::uint64_t reduce(std::uint64_t x) const {
+    return power_of_two_ ? x & largest() : general_.reduce(x);
+  }
+  std::uint64_t reduce_signed(std::int64_t x) const {
+    return power_of_two_ ? static_cast<std::uint64_t>(x) & largest() : general_.reduce_signed(x);
+  }
+  std::uint64_t mul(std::uint64_t a, std::uint64_t b) const {
+    return power_of_two_ ? (a * b) & largest() : general_.mul(a, b);
+  }
+  std::uint64_t sub(std::uint64_t a, std::uint64_t b) const {
+    return power_of_two_ ? (a - b) & largest() : general_.sub(a, b);
+  }
+  std::uint64_t neg(std::uint64_t a) const { return sub(0, a); }
+  /// (a 2^64 + word) mod T.
+  std::uint64_t shift_in(std::uint64_t a, std::uint64_t word) const {
+    return power_of_two_ ? word & largest()
+                         : general_.reduce(static_cast<arith::uint128>(a) << 64 | word);
+  }
+  /// The number from low() to high() that is a modulo T.
+  std::int64_t centred(std::uint64_t a) const {
+    const auto above = static_cast<std::uint64_t>(a > largest() / 2);
+    return static_cast<std::int64_t>(a - (value_ & (0 - above)));
+  }
+  /// a^-1 modulo T, or 0 if a has no inverse.
+  std::uint64_t inverse(std::uint64_t a) const {
+    if (!power_of_two_) return general_.inverse(a);
+    if (a % 2 == 0) return 0;
+    std::uint64_t x = a;  // right modulo 2^3; each step doubles the bits
+    for (int i = 0; i < 5; ++i) x *= 2 - a * x;
+    return x & largest();
+  }
+
+ private:
+  bool odd() const { return value_ % 2 == 1; }
+  // A power of two needs none; arith::Modulus takes no modulus of 2^61 and more.
+  static std::uint64_t any(std::uint64_t value) {
+    return (value & (value - 1)) == 0 ? std::uint64_t{3} : value;
+  }
+  std::uint64_t value_;
+  bool power_of_two_;
+  arith::Modulus general_;
+};
+
+}  // namespace jali::discrete
