@@ -41,9 +41,8 @@ void check_ranges(const Literal& l) {
     return "depth must be 0 to 200, not " + std::to_string(l.depth);
   });
   require<InvalidArgument>(
-      l.log_n == 0 || (l.log_n >= params::kMinLogN && l.log_n <= params::kMaxLogN), [&] {
-        return "log_n must be 10 to 17, or left out, not " + std::to_string(l.log_n);
-      });
+      l.log_n == 0 || (l.log_n >= params::kMinLogN && l.log_n <= params::kMaxLogN),
+      [&] { return "log_n must be 10 to 17, or left out, not " + std::to_string(l.log_n); });
   require<InvalidArgument>(l.dnum >= 0, "dnum must be positive, or left out");
   require<InvalidArgument>(
       l.multiplication == Multiplication::bgv || l.multiplication == Multiplication::bfv,
@@ -94,13 +93,15 @@ void check_modulus(const Literal& l) {
                "2^61, and " +
                (t == kTwoTo64 ? std::string("2^64") : std::to_string(t)) +
                " is none: use modulus=65537, integers=" +
-               std::to_string(std::clamp(t == kTwoTo64 ? 64 : static_cast<int>(std::bit_width(t)), 2,
-                                         kMostIntegers)) +
-               " for a prime of such a size, or packing=\"coefficients\" for sums modulo any number";
+               std::to_string(std::clamp(t == kTwoTo64 ? 64 : static_cast<int>(std::bit_width(t)),
+                                         2, kMostIntegers)) +
+               " for a prime of such a size, or packing=\"coefficients\" for sums modulo any "
+               "number";
       });
   require<InvalidArgument>(l.log_n <= largest_ring(t), [&] {
     return "modulus " + std::to_string(t) + " has slots in rings up to log_n " +
-           std::to_string(largest_ring(t)) + ": leave log_n out, or use modulus=786433, which has "
+           std::to_string(largest_ring(t)) +
+           ": leave log_n out, or use modulus=786433, which has "
            "them in every ring";
   });
 }
@@ -124,7 +125,8 @@ std::optional<PlainPrimes> plain_primes(const Literal& l, int log_n, Word word) 
   const std::uint64_t m = std::uint64_t{2} << log_n;
   const int most_bits = word_prime_bits(word);
   if (l.integers == 0) {
-    const std::uint64_t t = l.modulus.value_or(log_n <= largest_ring(kFermat) ? kFermat : kEveryRing);
+    const std::uint64_t t =
+        l.modulus.value_or(log_n <= largest_ring(kFermat) ? kFermat : kEveryRing);
     if (log_n > largest_ring(t) || t >> most_bits != 0) return std::nullopt;
     return PlainPrimes{t, {t}};
   }
@@ -311,9 +313,7 @@ Outcome search(const Literal& l, const Checkpoint& checkpoint) {
   const int high = l.log_n != 0 ? l.log_n : params::kMaxLogN;
   for (int log_n = low; log_n <= high; ++log_n) {
     // The size of T does not depend on the word, but for some bits.
-    const double log_t = l.integers != 0 ? l.integers
-                         : l.modulus     ? log2_modulus(*l.modulus)
-                                         : 16;
+    const double log_t = l.integers != 0 ? l.integers : l.modulus ? log2_modulus(*l.modulus) : 16;
     for (const Word word : words(l, level_bits(log_t, log_n))) {
       const auto plain = plain_primes(l, log_n, word);
       if (!plain) continue;
@@ -343,9 +343,7 @@ std::string shown(const Literal& l) {
 /// Throws the error that says why nothing serves `l`, and what would.
 [[noreturn]] void refuse(const Literal& l, const Outcome& outcome, const Checkpoint& checkpoint) {
   std::vector<std::string> ways;
-  const auto serve = [&](const Literal& other) {
-    return search(other, checkpoint).params;
-  };
+  const auto serve = [&](const Literal& other) { return search(other, checkpoint).params; };
   const auto consider = [&](Literal other, const std::string& way) {
     if (const auto found = serve(other)) {
       ways.push_back(way + (l.log_n != 0 && other.log_n == 0
@@ -387,8 +385,8 @@ std::string shown(const Literal& l) {
     message = "the circuit needs more than is secure: " + shown(l);
     if (l.modulus && l.packing == Packing::slots && l.log_n == 0 &&
         largest_ring(*l.modulus) < params::kMaxLogN) {
-      message += ", which has slots in rings up to log_n " +
-                 std::to_string(largest_ring(*l.modulus));
+      message +=
+          ", which has slots in rings up to log_n " + std::to_string(largest_ring(*l.modulus));
     }
     message += l.log_n != 0 ? ", at log_n " + std::to_string(l.log_n) : std::string();
     message += ", at security " + std::to_string(l.security) + ": ";

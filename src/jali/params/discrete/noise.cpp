@@ -168,8 +168,7 @@ Estimate NoiseModel::cover(const Estimate& a, const Estimate& b) const {
 // its slots, and the sum of the moduli of its coefficients, are at most N T / 2.
 Estimate NoiseModel::multiply_plain(const Estimate& a, const Range& b, Overflow overflow) const {
   const double norm = n_ * t_ * kHalf;
-  return {times(a.slot, norm), times(a.coefficient, norm),
-          product(a.range, b, false, overflow)};
+  return {times(a.slot, norm), times(a.coefficient, norm), product(a.range, b, false, overflow)};
 }
 
 Estimate NoiseModel::multiply_integer(const Estimate& a, std::int64_t b, Overflow overflow) const {
@@ -206,8 +205,8 @@ Estimate NoiseModel::multiply_bfv(const Estimate& a, const Estimate& b, bool sam
                      times(3 * t_ * terms / q, times(e1, e2)));
   };
   const double slot = bound(x.slot, a.slot, b.slot, 1) + x.slot + square.slot;
-  const double coefficient = bound(x.coefficient, a.coefficient, b.coefficient, n_) +
-                             x.coefficient + square.coefficient;
+  const double coefficient =
+      bound(x.coefficient, a.coefficient, b.coefficient, n_) + x.coefficient + square.coefficient;
   return {saturated(slot), saturated(std::min(slot, coefficient)),
           product(a.range, b.range, same, overflow)};
 }
@@ -233,8 +232,7 @@ Estimate NoiseModel::key_switch(const Estimate& a, int level) const {
 std::int64_t NoiseModel::correction(int from, std::uint64_t from_factor, int to,
                                     std::uint64_t factor) const {
   const PlainModulus& t = params_->modulus();
-  return t.centred(
-      t.mul(t.mul(factor, params_->quotient(from, to)), t.inverse(from_factor)));
+  return t.centred(t.mul(t.mul(factor, params_->quotient(from, to)), t.inverse(from_factor)));
 }
 
 Known NoiseModel::brought(const Known& a, int level) const {
@@ -302,9 +300,8 @@ Known NoiseModel::plain_product(const Known& a, const Range& b, int level,
 }
 
 int NoiseModel::plain_level(const Known& a, const Range& b, Overflow overflow) const {
-  return lowest_good(a.level, 0, [&](int l) {
-    return budget(plain_product(a, b, l, overflow).estimate, l);
-  });
+  return lowest_good(a.level, 0,
+                     [&](int l) { return budget(plain_product(a, b, l, overflow).estimate, l); });
 }
 
 // --- what is left -------------------------------------------------------------------------------
@@ -323,21 +320,20 @@ void NoiseModel::require_budget(const Estimate& a, int level) const {
     const double per_level = params_->level(params_->top()).log_q / (params_->depth() + 1);
     const double lacking = std::min(-budget(a, level), 200 * per_level);
     const int more = std::max(1, static_cast<int>(std::ceil(lacking / per_level)));
-    return "the noise of the result would be " + one_decimal(lacking) +
-           " bits above what level " + std::to_string(level) +
+    return "the noise of the result would be " + one_decimal(lacking) + " bits above what level " +
+           std::to_string(level) +
            " holds, and the numbers would be wrong: make the parameters with depth=" +
            std::to_string(params_->depth() + more) + ", or add up and multiply less";
   });
 }
 
 void NoiseModel::require_level(int level) const {
-  require<DepthExhausted>(
-      level >= 1 || params_->multiplication() == Multiplication::bfv, [&] {
-        return "no level is left for a product: these parameters have depth " +
-               std::to_string(params_->depth()) + ". Make them with depth=" +
-               std::to_string(params_->depth() + 1) +
-               ", or encrypt the operands at a higher level";
-      });
+  require<DepthExhausted>(level >= 1 || params_->multiplication() == Multiplication::bfv, [&] {
+    return "no level is left for a product: these parameters have depth " +
+           std::to_string(params_->depth()) +
+           ". Make them with depth=" + std::to_string(params_->depth() + 1) +
+           ", or encrypt the operands at a higher level";
+  });
 }
 
 }  // namespace jali::discrete

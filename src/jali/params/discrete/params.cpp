@@ -48,10 +48,7 @@ std::size_t basis_of_products(std::span<const std::uint64_t> primes, double bits
 
 Params::Params(const rlwe::ParamsSpec& spec, const Literal& literal, std::uint64_t modulus,
                std::size_t modulus_primes)
-    : rlwe::Params(spec),
-      literal_(literal),
-      modulus_(modulus),
-      modulus_primes_(modulus_primes) {
+    : rlwe::Params(spec), literal_(literal), modulus_(modulus), modulus_primes_(modulus_primes) {
   for (int l = 0; l <= top(); ++l) {
     LevelFactor& out = factors_.emplace_back();
     out.q = modulus_.reduce(1);
@@ -59,7 +56,8 @@ Params::Params(const rlwe::ParamsSpec& spec, const Literal& literal, std::uint64
       out.q = modulus_.mul(out.q, modulus_.reduce(primes()[i]));
     }
     if (multiplication() == Multiplication::bfv) {
-      const double bits = params::portable_log2(modulus_.as_double()) + level(l).log_q + log_n() + 2;
+      const double bits =
+          params::portable_log2(modulus_.as_double()) + level(l).log_q + log_n() + 2;
       out.product_primes =
           basis_of_products(ring_primes().subspan(primes().size() + modulus_primes_), bits + 1e-6);
     }
@@ -68,10 +66,10 @@ Params::Params(const rlwe::ParamsSpec& spec, const Literal& literal, std::uint64
   for (int l = top() - 1; l >= 0; --l) {
     LevelFactor& here = factors_[static_cast<std::size_t>(l)];
     const std::uint64_t above = factors_[static_cast<std::size_t>(l) + 1].factor;
-    here.factor = multiplication() == Multiplication::bfv
-                      ? modulus_.neg(here.q)
-                      : modulus_.mul(modulus_.mul(above, above),
-                                     modulus_.inverse(quotient(l + 1, l)));
+    here.factor =
+        multiplication() == Multiplication::bfv
+            ? modulus_.neg(here.q)
+            : modulus_.mul(modulus_.mul(above, above), modulus_.inverse(quotient(l + 1, l)));
   }
 }
 

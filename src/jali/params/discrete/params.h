@@ -54,10 +54,10 @@ struct Literal {
 
 /// Adds to the parameters of RLWE the modulus T and the factors of the levels.
 ///
-/// A ciphertext (c0, c1) of level l has the phase x = c0 + c1 s modulo Q_l. The centred residue w of
-/// T x modulo Q_l is a small polynomial, and w = f m modulo T, where m is the message and f the
-/// ciphertext's factor, a unit modulo T. Decryption is right if no coefficient of w exceeds Q_l / 2.
-/// T is the product of modulus_primes(), which the ring has beside those of Q and P, or, for
+/// A ciphertext (c0, c1) of level l has the phase x = c0 + c1 s modulo Q_l. The centred residue w
+/// of T x modulo Q_l is a small polynomial, and w = f m modulo T, where m is the message and f the
+/// ciphertext's factor, a unit modulo T. Decryption is right if no coefficient of w exceeds Q_l
+/// / 2. T is the product of modulus_primes(), which the ring has beside those of Q and P, or, for
 /// coefficients, any number. No key depends on it.
 class Params : public rlwe::Params {
  public:
@@ -78,9 +78,7 @@ class Params : public rlwe::Params {
   std::size_t slots() const { return n(); }  // numbers in a ciphertext
 
   /// The primes of T; none for coefficients.
-  std::span<const PrimeIndex> modulus_primes() const {
-    return aux_primes().first(modulus_primes_);
-  }
+  std::span<const PrimeIndex> modulus_primes() const { return aux_primes().first(modulus_primes_); }
   /// The basis B of BFV's product at a level: the first primes of those that the ring has for it.
   /// Their product exceeds 4 N T Q_l. None for BGV.
   std::span<const PrimeIndex> product_primes(int level) const;
