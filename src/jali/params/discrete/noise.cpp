@@ -91,6 +91,15 @@ Range NoiseModel::range(std::int64_t low, std::int64_t high, Overflow overflow) 
   return bounded(low, high, false, overflow);
 }
 
+Range NoiseModel::sum(const Range& addend, std::size_t count, Overflow overflow) const {
+  const auto many = static_cast<Wide>(count);
+  return bounded(many * addend.low, many * addend.high, addend.wraps, overflow);
+}
+
+Estimate NoiseModel::as_residues(const Estimate& a) const {
+  return {a.slot, a.coefficient, residues()};
+}
+
 Range NoiseModel::cover(const Range& a, const Range& b) const {
   return bounded(std::min(a.low, b.low), std::max(a.high, b.high), a.wraps || b.wraps,
                  Overflow::refuse);
@@ -148,13 +157,6 @@ Estimate NoiseModel::add_plain(const Estimate& a, const Range& b, Overflow overf
 Estimate NoiseModel::sub_plain(const Estimate& a, const Range& b, Overflow overflow,
                                bool constant) const {
   return sub(a, {constant ? kHalf : n_ * kHalf, kHalf, b}, overflow);
-}
-
-Estimate NoiseModel::sum_of_slots(const Estimate& sum, const Range& addend, std::size_t count,
-                                  Overflow overflow) const {
-  const auto times_count = static_cast<Wide>(count);
-  return {sum.slot, sum.coefficient,
-          bounded(times_count * addend.low, times_count * addend.high, addend.wraps, overflow)};
 }
 
 Estimate NoiseModel::cover(const Estimate& a, const Estimate& b) const {

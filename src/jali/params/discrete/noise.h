@@ -33,6 +33,10 @@ class NoiseModel {
   Range range(std::int64_t low, std::int64_t high, Overflow overflow = Overflow::refuse) const;
   /// All residues.
   Range residues() const;
+  /// The range of sums of `count` numbers.
+  Range sum(const Range& addend, std::size_t count, Overflow overflow) const;
+  /// The same numbers, taken for residues.
+  Estimate as_residues(const Estimate& a) const;
   /// The smallest range that has both.
   Range cover(const Range& a, const Range& b) const;
 
@@ -57,9 +61,6 @@ class NoiseModel {
   Estimate multiply_bgv(const Estimate& a, const Estimate& b, bool same, Overflow overflow) const;
   /// BFV's product at a level, before relinearisation.
   Estimate multiply_bfv(const Estimate& a, const Estimate& b, bool same, int level,
-                        Overflow overflow) const;
-  /// The sum of `count` numbers of a at other places, of which every addend has this noise.
-  Estimate sum_of_slots(const Estimate& sum, const Range& addend, std::size_t count,
                         Overflow overflow) const;
   /// The worst of both: of a batch that holds vectors of either.
   Estimate cover(const Estimate& a, const Estimate& b) const;

@@ -28,8 +28,10 @@ class Encoder {
   /// range that wraps, may be any.
   Plaintext encode(std::span<const std::int64_t> values, std::size_t batch,
                    const Range& range) const;
-  /// The same for numbers that are no secret: the range is that of the numbers.
-  Plaintext encode_clear(std::span<const std::int64_t> values, std::size_t batch) const;
+  /// The same for numbers that are no secret: the range is that of the numbers. Throws
+  /// RangeExceeded if T does not tell them apart, unless overflow is wrap.
+  Plaintext encode_clear(std::span<const std::int64_t> values, std::size_t batch,
+                         Overflow overflow = Overflow::refuse) const;
 
   /// The polynomial over the primes of a level whose w is the centred factor * m modulo T
   /// (discrete::Params): what is added to a ciphertext of this level and factor.

@@ -11,6 +11,9 @@
 
 namespace jali::discrete {
 
+/// Throws ParamsMismatch unless a plaintext and a key have the same parameters.
+void check_same(const Plaintext& plaintext, const rlwe::Params& key);
+
 /// What a plaintext of `encoder` becomes at a level, before it is encrypted.
 rlwe::Plaintext for_encryption(const Encoder& encoder, const Plaintext& plaintext, int level);
 
