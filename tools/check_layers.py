@@ -50,8 +50,10 @@ ROOMS = {
     "lwe": 5,
     "circuits/common": 6,
     "schemes/ckks": 6,
+    "schemes/discrete": 6,
     "schemes/tfhe": 6,
     "circuits/ckks": 7,
+    "circuits/discrete": 7,
     "integers": 7,
     "bootstrap": 8,
     "switching": 8,
@@ -63,7 +65,7 @@ ROOMS = {
 NEUTRAL = (
     "ring/", "rlwe/", "circuits/common/", "integers/", "device/", "wire/", "params/rlwe_params.",
 )  # fmt: skip
-SCHEMES = re.compile("ckks|tfhe", re.IGNORECASE)
+SCHEMES = re.compile("ckks|discrete|tfhe", re.IGNORECASE)
 # The header and the library that contain everything, also the code that touches secret keys.
 EVERYTHING = ("src/jali/api/jali.h", "api")
 # Folders inside a room that may not include each other: the engines, and the devices on which they

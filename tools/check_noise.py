@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Refuses code that writes the estimate of a ciphertext past the noise model.
+"""Refuses code that writes the estimate of a ciphertext past the noise model of its scheme.
 
-Only the model, src/jali/params/ckks/estimate.*, lineage.*, noise.* and noise_*.*, writes fields of
-an Estimate, a Claim or a Lineage, builds one from numbers, or sets a claim. Everything else calls
-a rule of the model, which has its formula beside it. So a room may not
+CKKS: only the model, src/jali/params/ckks/estimate.*, lineage.*, noise.* and noise_*.*, writes
+fields of an Estimate, a Claim or a Lineage, builds one from numbers, or sets a claim. Exact
+integers: only src/jali/params/discrete/estimate.* and noise.* write fields of an Estimate or a
+Range, or build one. Everything else calls a rule of the model, which has its formula beside it. So
+a room may not
 
 - assign to a member that has the name of such a field, also through a reference or a pointer;
 - take a reference or a pointer to such a field that it could write through, or swap it;
-- build one of the three from numbers in braces or parentheses;
+- build one of these types from numbers in braces or parentheses;
 - call what belongs to the rules themselves (set_claim, claim_sum).
 
 The names of the fields are read from the headers, so that a new field is covered at once. Other
@@ -21,17 +23,40 @@ there are any.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import checking
 
-MODEL = re.compile(r"src/jali/params/ckks/(?:estimate|lineage|noise|noise_\w+)\.(?:h|cpp)")
-TYPES = {
-    "Estimate": "src/jali/params/ckks/estimate.h",
-    "Claim": "src/jali/params/ckks/estimate.h",
-    "Lineage": "src/jali/params/ckks/lineage.h",
-}
+class Scheme(NamedTuple):
+    """One scheme: which files are its model, where its types are, and which files it looks at."""
+
+    model: re.Pattern[str]
+    types: dict[str, str]
+    looks_at: re.Pattern[str]
+
+
+DISCRETE = r"(?:src/jali|python/src|bench)/(?:\w+/)*discrete"
+SCHEMES = (
+    Scheme(
+        re.compile(r"src/jali/params/ckks/(?:estimate|lineage|noise|noise_\w+)\.(?:h|cpp)"),
+        {
+            "Estimate": "src/jali/params/ckks/estimate.h",
+            "Claim": "src/jali/params/ckks/estimate.h",
+            "Lineage": "src/jali/params/ckks/lineage.h",
+        },
+        re.compile(rf"(?!{DISCRETE})"),
+    ),
+    Scheme(
+        re.compile(r"src/jali/params/discrete/(?:estimate|noise)\.(?:h|cpp)"),
+        {
+            "Estimate": "src/jali/params/discrete/estimate.h",
+            "Range": "src/jali/params/discrete/estimate.h",
+        },
+        re.compile(rf"{DISCRETE}(?!/choose)"),  # a search makes the estimates that it tries
+    ),
+)
 FOLDERS = ("src/jali", "python/src", "bench")
 # These rooms and files know no Estimate. Their objects may have such names.
 ELSEWHERE = (
@@ -60,11 +85,13 @@ OTHERS = {
           ("variance", "message", "peak", "error", "noise", "real", "principal", "lineage")),  # Received
     },
     "src/jali/wire/ckks_params.cpp": {"b.degree"},  # BootstrapLiteral
+    "src/jali/schemes/discrete/encoder.cpp": {"out.range"},  # Plaintext
+    "src/jali/schemes/discrete/secret/decryptor.cpp": {"out.coefficient", "out.slot"},  # Noise
 }  # fmt: skip
 
 COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.DOTALL)
 MEMBER = re.compile(
-    r"^  (?:double|bool|Lineage|std::u?int\d+_t) (\w+(?:\{\})?(?: = [\w.+-]+)?"
+    r"^  (?:double|bool|Lineage|Range|std::u?int\d+_t) (\w+(?:\{\})?(?: = [\w.+-]+)?"
     r"(?:, \w+(?: = [\w.+-]+)?)*);",
     re.MULTILINE,
 )
@@ -72,10 +99,10 @@ MEMBER = re.compile(
 OBJECT = r"(?P<object>(?:[\w:]+(?:\([^()]*\)|\[[^\[\]]*\])*(?:\.|->)|\)(?:\.|->))*[\w:]*(?:\([^()]*\)|\[[^\[\]]*\])*)"
 
 
-def fields_of(root: Path) -> set[str]:
-    """The names of the fields of the three types."""
+def fields_of(root: Path, types: dict[str, str]) -> set[str]:
+    """The names of the fields of these types."""
     out: set[str] = set()
-    for name, header in TYPES.items():
+    for name, header in types.items():
         text = COMMENT_OR_STRING.sub("", (root / header).read_text(encoding="utf-8"))
         body = re.search(rf"^struct {name} \{{(.*?)^\}};", text, re.MULTILINE | re.DOTALL)
         if body is None:
@@ -87,10 +114,10 @@ def fields_of(root: Path) -> set[str]:
     return out
 
 
-def patterns(fields: set[str]) -> list[tuple[re.Pattern[str], str]]:
+def patterns(fields: set[str], names_of_types: Iterable[str]) -> list[tuple[re.Pattern[str], str]]:
     names = "|".join(sorted(fields))
     place = rf"{OBJECT}(?P<dot>\.|->)\s*(?P<field>{names})\b"
-    types = "|".join(TYPES)
+    types = "|".join(names_of_types)
     return [
         (re.compile(rf"{place}\s*(?:=(?!=)|[-+*/|&^%]=|\+\+|--)"), "assigns to"),
         (re.compile(rf"(?:\+\+|--)\s*{place}"), "assigns to"),
@@ -122,13 +149,20 @@ def patterns(fields: set[str]) -> list[tuple[re.Pattern[str], str]]:
 
 
 def check(root: Path) -> Iterator[str]:
-    rules = patterns(fields_of(root))
+    for scheme in SCHEMES:
+        yield from check_scheme(root, scheme)
+
+
+def check_scheme(root: Path, scheme: Scheme) -> Iterator[str]:
+    rules = patterns(fields_of(root, scheme.types), scheme.types)
     for folder in FOLDERS:
         for file in sorted((root / folder).rglob("*")):
             name = file.relative_to(root).as_posix()
             if file.suffix not in (".h", ".cpp", ".cu", ".cuh", ".inc"):
                 continue
-            if MODEL.fullmatch(name) or name.startswith(ELSEWHERE):
+            own = scheme.looks_at.match(name)
+            other = name.startswith(ELSEWHERE) and not re.match(DISCRETE, name)
+            if not own or other or scheme.model.fullmatch(name):
                 continue
             text = COMMENT_OR_STRING.sub(
                 lambda m: re.sub(r"[^\n]", " ", m.group()), file.read_text(encoding="utf-8")
@@ -142,8 +176,8 @@ def check(root: Path) -> Iterator[str]:
                     line = text.count("\n", 0, match.start() + len(match.group()) - 1) + 1
                     shown = member or " ".join(match.group().split())
                     yield (
-                        f"{name}:{line}: {what} {shown}: only params/ckks/estimate* and noise* write "
-                        "an estimate; call one of their rules, or add one beside its formula"
+                        f"{name}:{line}: {what} {shown}: only the scheme's noise model writes "
+                        "an estimate; call one of its rules, or add one beside its formula"
                     )
 
 

@@ -26,7 +26,7 @@ using Numbers = std::vector<std::int64_t>;
 inline constexpr int kLogN = 10;
 inline constexpr std::size_t kN = std::size_t{1} << kLogN;
 
-struct Setup {
+struct Case {
   std::string label;
   Word word = Word::w52;
   std::optional<std::uint64_t> modulus{};
@@ -38,9 +38,9 @@ struct Setup {
   std::string device = "cpu";
 };
 
-inline void PrintTo(const Setup& s, std::ostream* out) { *out << s.label; }
+inline void PrintTo(const Case& s, std::ostream* out) { *out << s.label; }
 
-inline Literal insecure_literal(const Setup& s) {
+inline Literal insecure_literal(const Case& s) {
   Literal l;
   l.name = "insecure_test";
   l.security = 0;
@@ -56,7 +56,7 @@ inline Literal insecure_literal(const Setup& s) {
 }
 
 /// Every word, one and several primes of T and of a level, both products, one digit and many.
-inline std::vector<Setup> slot_setups() {
+inline std::vector<Case> slot_setups() {
   const auto bfv = Multiplication::bfv;
   const auto slots = Packing::slots;
   return {
@@ -77,7 +77,7 @@ inline std::vector<Setup> slot_setups() {
   };
 }
 
-inline std::vector<Setup> coefficient_setups() {
+inline std::vector<Case> coefficient_setups() {
   const auto bgv = Multiplication::bgv;
   const auto packing = Packing::coefficients;
   return {
@@ -91,7 +91,7 @@ inline std::vector<Setup> coefficient_setups() {
 
 /// Keys of one client.
 struct World {
-  explicit World(const Setup& s)
+  explicit World(const Case& s)
       : setup(s),
         params(Params::create(insecure_literal(s))),
         ring(make_ring(*params, s.device)),
@@ -104,10 +104,13 @@ struct World {
         secret_encryptor(secret, ring, params),
         decryptor(secret, host, params) {}
 
-  /// An evaluator with keys for these rotations and all else.
+  /// Keys for these rotations and all else.
+  std::shared_ptr<const rlwe::EvaluationKeys> keys(const std::vector<int>& rotations = {}) {
+    return std::make_shared<const rlwe::EvaluationKeys>(
+        generator.evaluation_keys(*secret, rotations, true, true));
+  }
   Evaluator evaluator(const std::vector<int>& rotations = {}) {
-    return Evaluator(engine, std::make_shared<const rlwe::EvaluationKeys>(
-                                 generator.evaluation_keys(*secret, rotations, true, true)));
+    return Evaluator(engine, keys(rotations));
   }
   const Encoder& encoder() const { return engine->encoder(); }
   const NoiseModel& noise() const { return engine->noise(); }
@@ -132,7 +135,7 @@ struct World {
     return {out.begin(), out.end()};
   }
 
-  const Setup setup;
+  const Case setup;
   const ParamsPtr params;
   const std::shared_ptr<const ring::Ring> ring, host;
   rlwe::KeyGenerator generator;

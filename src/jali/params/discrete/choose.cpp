@@ -246,8 +246,8 @@ Attempt attempt(const Literal& l, int log_n, Word word, const PlainPrimes& plain
     // The largest primes of a word are a little below its bound.
     const int k = static_cast<int>(std::ceil((least + extra) / (pool.max_bits() - 0.25)));
     const double bits = std::max((least + extra) / k, pool.min_bits());
-    if (bits <= tried) continue;  // the smallest primes of the word are larger
-    tried = bits;
+    if (k * bits <= tried) continue;  // the smallest primes of the word are larger
+    tried = k * bits;
     Choice choice;
     choice.modulus = plain.modulus;
     choice.modulus_primes = plain.primes;

@@ -147,16 +147,18 @@ Estimate NoiseModel::negate(const Estimate& a, Overflow overflow) const {
           bounded(-Wide{a.range.high}, -Wide{a.range.low}, a.range.wraps, overflow)};
 }
 
-// A plaintext is added as an encryption without an error. If it is one number in every slot, its
-// polynomial is a constant.
-Estimate NoiseModel::add_plain(const Estimate& a, const Range& b, Overflow overflow,
-                               bool constant) const {
-  return add(a, {constant ? kHalf : n_ * kHalf, kHalf, b}, overflow);
+// A plaintext is added as an encryption without an error.
+Estimate NoiseModel::add_plain(const Estimate& a, const Range& b, Overflow overflow) const {
+  return add(a, {n_ * kHalf, kHalf, b}, overflow);
 }
 
-Estimate NoiseModel::sub_plain(const Estimate& a, const Range& b, Overflow overflow,
-                               bool constant) const {
-  return sub(a, {constant ? kHalf : n_ * kHalf, kHalf, b}, overflow);
+Estimate NoiseModel::sub_plain(const Estimate& a, const Range& b, Overflow overflow) const {
+  return sub(a, {n_ * kHalf, kHalf, b}, overflow);
+}
+
+// Its polynomial is a constant.
+Estimate NoiseModel::add_constant(const Estimate& a, std::int64_t b, Overflow overflow) const {
+  return add(a, {kHalf, kHalf, {b, b, false}}, overflow);
 }
 
 Estimate NoiseModel::cover(const Estimate& a, const Estimate& b) const {

@@ -49,11 +49,10 @@ class NoiseModel {
   Estimate add(const Estimate& a, const Estimate& b, Overflow overflow) const;
   Estimate sub(const Estimate& a, const Estimate& b, Overflow overflow) const;
   Estimate negate(const Estimate& a, Overflow overflow) const;
-  /// The sum with a plaintext of these numbers. constant: with one number in every slot.
-  Estimate add_plain(const Estimate& a, const Range& b, Overflow overflow,
-                     bool constant = false) const;
-  Estimate sub_plain(const Estimate& a, const Range& b, Overflow overflow,
-                     bool constant = false) const;
+  /// The sum with a plaintext of these numbers, and with one number in every slot.
+  Estimate add_plain(const Estimate& a, const Range& b, Overflow overflow) const;
+  Estimate sub_plain(const Estimate& a, const Range& b, Overflow overflow) const;
+  Estimate add_constant(const Estimate& a, std::int64_t b, Overflow overflow) const;
   /// The product with a plaintext of these numbers, in slots.
   Estimate multiply_plain(const Estimate& a, const Range& b, Overflow overflow) const;
   Estimate multiply_integer(const Estimate& a, std::int64_t b, Overflow overflow) const;

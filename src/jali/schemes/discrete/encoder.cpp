@@ -120,14 +120,13 @@ Plaintext Encoder::encode(std::span<const std::int64_t> values, std::size_t batc
 
 Plaintext Encoder::encode_clear(std::span<const std::int64_t> values, std::size_t batch,
                                 Overflow overflow) const {
-  Range range;  // of the zeros
-  const bool full = batch > 0 && values.size() == batch * params_->n();
-  if (!values.empty()) {
-    const auto [low, high] = std::ranges::minmax(values);
-    range = {full ? low : std::min<std::int64_t>(low, 0),
-             full ? high : std::max<std::int64_t>(high, 0), false};
+  const bool full = batch > 0 && values.size() == batch * params_->n() && !values.empty();
+  std::int64_t low = full ? values[0] : 0, high = low;  // of the zeros that fill vectors up
+  for (const std::int64_t v : values) {
+    low = std::min(low, v);
+    high = std::max(high, v);
   }
-  return encode(values, batch, NoiseModel(*params_).range(range.low, range.high, overflow));
+  return encode(values, batch, NoiseModel(*params_).range(low, high, overflow));
 }
 
 std::vector<std::uint64_t> Encoder::factors(std::uint64_t factor) const {

@@ -169,8 +169,8 @@ Evaluator::Pair Evaluator::aligned(const Ciphertext& a, const Ciphertext& b) con
   // where their noise is divided by more than such a number. The best for the sum is taken.
   const NoiseModel& model = noise();
   const int level = a.level;
-  const auto sum = [](const Estimate& x, const Estimate& y) {
-    return Estimate{x.slot + y.slot, x.coefficient + y.coefficient, {}};
+  const auto sum = [&](const Estimate& x, const Estimate& y) {
+    return model.add(x, y, Overflow::wrap);
   };
   const auto changed = [&](const Ciphertext& x, std::uint64_t factor) {
     return model.change_factor(x.estimate, model.correction(level, x.factor, level, factor));

@@ -58,14 +58,12 @@ Ciphertext Evaluator::sub_plain(const Ciphertext& a, const Plaintext& b, Overflo
 // Q, where mu is the centred factor * b.
 Ciphertext Evaluator::add_integer(const Ciphertext& a, std::int64_t b, Overflow overflow) const {
   check_here(a);
-  const Range one{b, b, a.estimate.range.wraps};
   if (params()->packing() == Packing::coefficients) {
     const std::vector<std::int64_t> all(params()->n(), b);
     return add_plain(a, encoder().encode_clear(all, 1), overflow);
   }
   Ciphertext out =
-      shell(a.key_id,
-            {a.level, a.factor, noise().add_plain(a.estimate, one, overflow, /*constant=*/true)});
+      shell(a.key_id, {a.level, a.factor, noise().add_constant(a.estimate, b, overflow)});
   const PlainModulus& t = params()->modulus();
   const std::int64_t mu = t.centred(t.mul(a.factor, t.reduce_signed(b)));
   std::vector<std::uint64_t> s;

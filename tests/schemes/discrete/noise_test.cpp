@@ -1,0 +1,186 @@
+// Budgets: refusals come before anything is wrong, and name a depth that would do.
+#include <regex>
+
+#include "world.h"
+
+namespace jali::discrete {
+namespace {
+
+int advised_depth(const std::string& text) {
+  std::smatch depth;
+  EXPECT_TRUE(std::regex_search(text, depth, std::regex("depth=(\\d+)"))) << text;
+  return depth.empty() ? 0 : std::stoi(depth[1]);
+}
+
+template <class F>
+std::optional<std::string> exhausted(F f) {
+  try {
+    f();
+    return std::nullopt;
+  } catch (const DepthExhausted& error) {
+    return error.what();
+  }
+}
+
+const auto kWrap = Overflow::wrap;
+
+class DiscreteDepth : public ::testing::TestWithParam<Case> {};
+
+// `depth` squarings of sums of two, and not one more.
+TEST_P(DiscreteDepth, ParametersAllowTheirDepth) {
+  JALI_SEEDED(rng);
+  World w(GetParam());
+  const Evaluator e = w.evaluator();
+  const PlainModulus& t = w.params->modulus();
+  Numbers x = w.numbers(rng, t.low(), t.high());
+  Ciphertext a = w.encrypt_residues(x);
+  for (int i = 0; i < w.params->depth(); ++i) {
+    a = e.square(e.add(a, a));
+    for (auto& v : x) v = residue(Wide{residue(Wide{v} * 2, t)} * residue(Wide{v} * 2, t), t);
+    EXPECT_EQ(w.decrypt(a), x) << i;
+    EXPECT_GT(e.noise_budget(a), 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DiscreteDepth, ::testing::ValuesIn(slot_setups()),
+                         [](const auto& info) { return info.param.label; });
+
+TEST(DiscreteNoise, AdviceIsTrueOfProducts) {
+  for (const Multiplication m : {Multiplication::bgv, Multiplication::bfv}) {
+    Case setup{"", Word::w52, 65537, 0, 1, m};
+    for (int attempt = 0;; ++attempt) {
+      ASSERT_LT(attempt, 3);
+      World w(setup);
+      const Evaluator e = w.evaluator();
+      const Numbers x(kN, 2);
+      Ciphertext a = w.encrypt(x, 2, 2);
+      const auto refused = exhausted([&] {
+        for (int i = 0; i < 3; ++i) a = e.square(a);
+      });
+      if (!refused) {
+        EXPECT_EQ(w.decrypt(a), Numbers(kN, 256));
+        EXPECT_GT(attempt, 0);
+        break;
+      }
+      setup.depth = advised_depth(*refused);
+    }
+  }
+}
+
+// Doubling a value exhausts the noise of its level sooner or later; a product of sums of very many
+// takes a further level.
+TEST(DiscreteNoise, AdviceIsTrueOfSums) {
+  Case setup{"", Word::w52, 65537, 0, 0};
+  for (int attempt = 0;; ++attempt) {
+    ASSERT_LT(attempt, 4);
+    World w(setup);
+    const Evaluator e = w.evaluator();
+    Ciphertext a = w.encrypt_residues(Numbers(kN, 1));
+    const auto refused = exhausted([&] {
+      for (int i = 0; i < 60; ++i) {
+        a = e.add(a, a);
+        ASSERT_GT(e.noise_budget(a), 0);
+      }
+    });
+    std::int64_t expected = 1;
+    for (int i = 0; i < 60; ++i) expected = residue(Wide{expected} * 2, w.params->modulus());
+    if (!refused) {
+      EXPECT_EQ(w.decrypt(a), Numbers(kN, expected));
+      EXPECT_GT(attempt, 0);
+      break;
+    }
+    setup.depth = advised_depth(*refused);
+  }
+}
+
+// A value with a large noise is brought down before it is multiplied: the product has about the
+// budget that it has for a value that never had it.
+TEST(DiscreteNoise, LevelsAreLeftWhereTheNoiseMakesThemUseless) {
+  World w({"", Word::w52, 65537, 0, 4});
+  const Evaluator e = w.evaluator();
+  Ciphertext a = w.encrypt_residues(Numbers(kN, 3));
+  for (int i = 0; i < 40; ++i) a = e.add(a, a);
+  std::int64_t value = 3;
+  for (int i = 0; i < 40; ++i) value = residue(Wide{value} * 2, w.params->modulus());
+  const Ciphertext product = e.square(a);
+  EXPECT_LT(product.level, 3);
+  const std::int64_t square = residue(Wide{value} * value, w.params->modulus());
+  EXPECT_EQ(w.decrypt(product), Numbers(kN, square));
+  EXPECT_GT(e.noise_budget(product), e.noise_budget(e.square(e.drop_to(a, 1))));
+  // A fresh value is not brought down.
+  EXPECT_EQ(e.square(w.encrypt_residues(Numbers(kN, 3))).level, 3);
+}
+
+// The worst message for the noise: every coefficient of w is T / 2. Its slots add up to N / 2 at
+// most, as the bound says, which is far more than a random message has.
+TEST(DiscreteNoise, TheBoundHoldsForTheWorstMessage) {
+  World w({"", Word::w52, 65537, 0, 3});
+  const Evaluator e = w.evaluator();
+  const PlainModulus& t = w.params->modulus();
+  const int top = w.params->top();
+  // m = f^-1 (T - 1) / 2 (1 + X + .. + X^(N-1)) modulo T, in slots.
+  const std::uint64_t c =
+      t.mul(t.inverse(w.params->factor(top)), static_cast<std::uint64_t>(t.high()));
+  ring::Poly poly = w.host->make(w.params->modulus_primes(), 1, ring::Form::coeff);
+  const std::vector<std::int64_t> coefficients(kN, t.centred(c));
+  w.host->ops().from_int64(poly.view(), coefficients);
+  w.host->to_ntt(poly);
+  const auto residues = Encoder(w.params, w.host).residues(poly);
+  Numbers x;
+  for (const auto r : residues) x.push_back(t.centred(r));
+  Ciphertext a = w.encrypt_residues(x);
+  const auto measured = w.decryptor.measure(a);
+  EXPECT_GT(measured.slot, 0.6 * kN / 2) << "2 / pi of N / 2";
+  EXPECT_LE(measured.slot, a.estimate.slot);
+  EXPECT_LE(measured.coefficient, a.estimate.coefficient);
+  // And of powers of one and the same value.
+  for (int i = 0; i < 3; ++i) {
+    a = e.square(a);
+    expect_noise(w, a, 14, "power");
+    for (auto& v : x) v = residue(Wide{v} * v, t);
+    EXPECT_EQ(w.decrypt(a), x);
+  }
+}
+
+// The budget is as honest as the bound: where it reaches 0, decryption is still right, and beyond
+// by as many bits as the bound is above the noise, it is wrong. So the bound is neither too low nor
+// by more bits too high.
+TEST(DiscreteNoise, NoiseBeyondTheBudgetBecomesWrong) {
+  JALI_SEEDED(rng);
+  World w({"", Word::w52, 65537, 0, 1});
+  const Evaluator e = w.evaluator();
+  const PlainModulus& t = w.params->modulus();
+  Numbers x = w.numbers(rng, t.low(), t.high());
+  Ciphertext a = w.encrypt_residues(x);
+  const auto fresh = w.decryptor.measure(a);
+  const double slack = std::log2(a.estimate.largest() / fresh.coefficient);
+  EXPECT_LT(slack, 4);
+  int beyond = 0;
+  bool wrong = false;
+  for (int i = 0; i < 80 && !wrong; ++i) {
+    // The sum of bodies, past the evaluator's refusal.
+    const double budget = w.noise().budget(a.estimate, a.level);
+    const bool right = w.decrypt(a, Check::no) == x;
+    if (budget > 0) {
+      EXPECT_TRUE(right) << i;
+      EXPECT_EQ(w.decrypt(a), x);
+    } else {
+      EXPECT_THROW(w.decrypt(a), DepthExhausted);
+      EXPECT_THROW(e.add(a, a), DepthExhausted);
+      wrong = !right;
+      if (right) ++beyond;
+    }
+    Ciphertext sum;
+    sum.params = a.params;
+    sum.factor = a.factor;
+    sum.estimate = w.noise().add(a.estimate, a.estimate, kWrap);
+    sum.body() = rlwe::Evaluator(w.params, w.ring, nullptr).add(a, a);
+    a = std::move(sum);
+    for (auto& v : x) v = residue(Wide{v} * 2, t);
+  }
+  EXPECT_TRUE(wrong);
+  EXPECT_LE(beyond, static_cast<int>(slack) + 2);
+}
+
+}  // namespace
+}  // namespace jali::discrete
