@@ -334,6 +334,13 @@ def test_this_project_writes_files_in_one_place() -> None:
         ("src/jali/wire/ckks.cpp", "out.estimate.peak = reader.f64();", 1),
         ("src/jali/wire/ckks.cpp", "out.peak = reader.f64();  // of a plaintext", 0),
         ("src/jali/params/ckks/noise_sums.cpp", "out.peak = 1;", 0),
+        ("src/jali/schemes/discrete/sums.cpp", "out.estimate.slot = 1;", 1),
+        ("src/jali/schemes/discrete/sums.cpp", "out.estimate.range.high += 1;", 1),
+        ("src/jali/schemes/discrete/sums.cpp", "const Range r{0, 5, false};", 1),
+        ("src/jali/circuits/discrete/slot_sum.cpp", "sum.estimate = Estimate{1, 1, {}};", 1),
+        ("python/src/discrete/array.cpp", "out.estimate.coefficient = 0;", 1),
+        ("src/jali/params/discrete/noise.cpp", "out.slot = 1;", 0),
+        ("src/jali/schemes/discrete/sums.cpp", "out.estimate = noise.add(a, b);\nRange r;", 0),
         ("src/jali/schemes/tfhe/evaluator.cpp", "out.noise = 1;", 0),
         (
             "src/jali/schemes/ckks/sums.cpp",
@@ -351,14 +358,18 @@ def test_this_project_writes_files_in_one_place() -> None:
     ],
 )
 def test_noise_has_one_owner(tmp_path: Path, name: str, text: str, bad: int) -> None:
-    headers = {f: (ROOT / f).read_text() for f in check_noise.TYPES.values()}
+    headers = {
+        f: (ROOT / f).read_text() for s in check_noise.SCHEMES for f in s.types.values()
+    }
     violations = list(check_noise.check(plant(tmp_path, {**headers, name: text})))
     assert len(violations) == bad, violations
     assert all(v.startswith(f"{name}:") for v in violations)
 
 
 def test_this_project_writes_estimates_in_one_place() -> None:
-    assert {"message", "variance_shared", "lineage", "term"} < check_noise.fields_of(ROOT)
+    ckks, discrete = (check_noise.fields_of(ROOT, s.types) for s in check_noise.SCHEMES)
+    assert {"message", "variance_shared", "lineage", "term"} < ckks
+    assert {"slot", "coefficient", "range", "low", "high", "wraps"} == discrete
     assert not list(check_noise.check(ROOT))
 
 
