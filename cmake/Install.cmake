@@ -7,7 +7,7 @@ include(GNUInstallDirs)
 
 set(_targets jali_flags jali_base jali_approx jali_arith jali_random jali_device_core jali_device jali_backend_ops
              jali_backend_cpu jali_backend jali_backend_secret jali_ring jali_params jali_rlwe jali_rlwe_secret jali_lwe jali_lwe_secret
-             jali_ckks jali_ckks_secret jali_tfhe jali_tfhe_secret jali_circuits_common jali_circuits_ckks jali_integers jali_bootstrap jali_bootstrap_secret jali_wire jali_wire_secret
+             jali_ckks jali_ckks_secret jali_discrete jali_discrete_secret jali_tfhe jali_tfhe_secret jali_circuits_common jali_circuits_ckks jali_circuits_discrete jali_integers jali_bootstrap jali_bootstrap_secret jali_wire jali_wire_secret
              jali_client jali_client_secret jali_api_server jali_api_secret jali_api)
 if(TARGET jali_backend_cuda)
   list(APPEND _targets jali_device_cuda jali_backend_cuda jali_backend_cuda_secret)

@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 import checking
 
+
 class Scheme(NamedTuple):
     """One scheme: which files are its model, where its types are, and which files it looks at."""
 

@@ -1,7 +1,9 @@
 // Parameters of exact integers: what is chosen, what is refused, and that advice is true.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <regex>
 #include <set>
@@ -173,7 +175,8 @@ TEST(DiscreteParams, BadValuesAreRefused) {
                                 std::uint64_t{65537} * 786433, ~std::uint64_t{0}}) {
     refused([&](Literal& l) { l.modulus = t; });
   }
-  for (const std::uint64_t t : {std::uint64_t{1}, (std::uint64_t{1} << 61) + 1, ~std::uint64_t{0}}) {
+  for (const std::uint64_t t :
+       {std::uint64_t{1}, (std::uint64_t{1} << 61) + 1, ~std::uint64_t{0}}) {
     refused([&](Literal& l) { l.modulus = t, l.packing = Packing::coefficients; });
   }
   Literal insecure;
@@ -241,6 +244,28 @@ TEST(DiscreteParams, CoefficientsTakeAnyModulus) {
   }
 }
 
+// A bound that has outgrown doubles says nothing, and a division does not change that.
+TEST(DiscreteNoiseModel, WhatIsNotKnownStaysUnknown) {
+  Literal l = of_depth(40);
+  const auto p = made(l);
+  const NoiseModel model(*p);
+  const Range range{-1, 1, false};
+  for (const double lost : {kUnbounded, std::numeric_limits<double>::infinity(),
+                            std::numeric_limits<double>::quiet_NaN()}) {
+    const Estimate unknown{lost, lost, range};
+    for (const Estimate& e :
+         {unknown, model.divide(unknown, p->top(), 0),
+          model.add(unknown, unknown, Overflow::refuse),
+          model.multiply_bgv(unknown, model.fresh_secret(range), false, Overflow::refuse),
+          model.multiply_bfv(unknown, model.fresh_secret(range), false, 1, Overflow::refuse),
+          model.key_switch(unknown, 3), model.multiply_integer(unknown, 1, Overflow::refuse)}) {
+      EXPECT_FALSE(model.fits(e, p->top()));
+      EXPECT_THROW(model.require_budget(e, p->top()), DepthExhausted);
+    }
+  }
+  EXPECT_TRUE(model.fits(model.fresh_public(range), 0));
+}
+
 TEST(PlainModulusTest, IsArithmeticOfIntegers) {
   __extension__ using Wide = __int128;
   for (const std::uint64_t t :
@@ -254,8 +279,8 @@ TEST(PlainModulusTest, IsArithmeticOfIntegers) {
       x ^= x << 13, x ^= x >> 7, x ^= x << 17;
       const std::uint64_t a = m.reduce(x), b = m.reduce(x * 31 + 7);
       EXPECT_EQ(static_cast<Wide>(a), static_cast<Wide>(x) % modulus);
-      EXPECT_EQ(m.sub(a, b), static_cast<std::uint64_t>(
-                                 (static_cast<Wide>(a) - b + modulus) % modulus));
+      EXPECT_EQ(m.sub(a, b),
+                static_cast<std::uint64_t>((static_cast<Wide>(a) - b + modulus) % modulus));
       EXPECT_EQ(m.reduce_signed(m.centred(a)), a);
       EXPECT_GE(m.centred(a), m.low());
       EXPECT_LE(m.centred(a), m.high());
@@ -263,10 +288,9 @@ TEST(PlainModulusTest, IsArithmeticOfIntegers) {
                 static_cast<std::uint64_t>(static_cast<Wide>(m.reduce(x % 4096)) *
                                            m.reduce(x >> 52) % modulus));
       EXPECT_EQ(m.shift_in(m.reduce(x >> 40), x),
-                static_cast<std::uint64_t>(
-                    ((static_cast<Wide>(m.reduce(x >> 40)) << 64) % modulus +
-                     static_cast<Wide>(x)) %
-                    modulus));
+                static_cast<std::uint64_t>(((static_cast<Wide>(m.reduce(x >> 40)) << 64) % modulus +
+                                            static_cast<Wide>(x)) %
+                                           modulus));
       const std::uint64_t inverse = m.inverse(a);
       if (inverse != 0) EXPECT_EQ(m.mul(a, inverse), m.reduce(1));
     }

@@ -358,9 +358,7 @@ def test_this_project_writes_files_in_one_place() -> None:
     ],
 )
 def test_noise_has_one_owner(tmp_path: Path, name: str, text: str, bad: int) -> None:
-    headers = {
-        f: (ROOT / f).read_text() for s in check_noise.SCHEMES for f in s.types.values()
-    }
+    headers = {f: (ROOT / f).read_text() for s in check_noise.SCHEMES for f in s.types.values()}
     violations = list(check_noise.check(plant(tmp_path, {**headers, name: text})))
     assert len(violations) == bad, violations
     assert all(v.startswith(f"{name}:") for v in violations)

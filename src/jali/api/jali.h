@@ -14,6 +14,8 @@
 #include "jali/schemes/ckks/secret/decryptor.h"
 #include "jali/schemes/ckks/secret/encryptor.h"
 #include "jali/schemes/ckks/secret/release.h"
+#include "jali/schemes/discrete/secret/decryptor.h"
+#include "jali/schemes/discrete/secret/encryptor.h"
 #include "jali/schemes/tfhe/secret/client.h"
 #include "jali/schemes/tfhe/secret/encryptor.h"
 #include "jali/wire/key_writer.h"

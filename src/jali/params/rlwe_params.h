@@ -66,8 +66,8 @@ class Params {
     return std::span(indices_).subspan(q_count_, p_count());
   }
   std::span<const PrimeIndex> all_primes() const { return {indices_.data(), primes_.size()}; }
-  /// Further primes of the ring, after those of q and p, which are in no key and in no ciphertext. A
-  /// scheme may compute modulo them. The security table does not count them.
+  /// Further primes of the ring, after those of q and p, which are in no key and in no ciphertext.
+  /// A scheme may compute modulo them. The security table does not count them.
   std::span<const PrimeIndex> aux_primes() const {
     return std::span(indices_).subspan(primes_.size());
   }

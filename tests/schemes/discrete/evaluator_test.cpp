@@ -11,7 +11,8 @@ namespace {
 /// source of noise is about 10.6 standard deviations, and the largest of N = 1,024 is about 2.6, so
 /// that 2 bits are lost; twice that for a product of two random polynomials, such as the rounding
 /// of a division with the secret. The message's part is N / 2 for the worst message, and about
-/// sqrt(N / 12) times 2.6 for a random one: 4.4 bits at N = 1,024. A product has the sum of its factors'.
+/// sqrt(N / 12) times 2.6 for a random one: 4.4 bits at N = 1,024. A product has the sum of its
+/// factors'.
 constexpr double kFresh = 7, kRounded = 6, kProduct = 13;
 
 class DiscreteSlots : public ::testing::TestWithParam<Case> {
@@ -166,8 +167,7 @@ TEST_P(DiscreteSlots, OperandsAreBroughtTogether) {
     EXPECT_EQ(w.decrypt(e.multiply(e.drop_to(cx, 1), cy)), times(x, y));
     const Ciphertext zero = e.multiply(e.sub(xy, xy), xy, Overflow::wrap);
     EXPECT_EQ(w.decrypt(zero), times(x, {0}));
-    EXPECT_EQ(w.decrypt(e.multiply(e.rescale(cx), e.drop_to(cy, params().top() - 1))),
-              times(x, y));
+    EXPECT_EQ(w.decrypt(e.multiply(e.rescale(cx), e.drop_to(cy, params().top() - 1))), times(x, y));
   }
 }
 

@@ -51,22 +51,22 @@ TEST_P(DiscreteHostile, AlteredCiphertextsAreFoundOut) {
   };
   // One residue of a part, in NTT form.
   EXPECT_THROW(w.decrypt(altered([&](Ciphertext& c) {
-                 auto* row = static_cast<std::byte*>(c.parts[rng() % 2].row(0, 0));
-                 row[0] ^= std::byte{1};
-               })),
+    auto* row = static_cast<std::byte*>(c.parts[rng() % 2].row(0, 0));
+    row[0] ^= std::byte{1};
+  })),
                WrongDecryption);
   // Another level's factor, range or noise.
   EXPECT_THROW(w.decrypt(altered([](Ciphertext& c) { c.factor = 0; })), InvalidArgument);
   EXPECT_THROW(w.decrypt(altered([](Ciphertext& c) { c.estimate.range = {-3, 3, false}; })),
                WrongDecryption);
-  EXPECT_THROW(w.decrypt(altered([](Ciphertext& c) { c.estimate.slot = c.estimate.coefficient = 1; })),
-               WrongDecryption);
+  EXPECT_THROW(
+      w.decrypt(altered([](Ciphertext& c) { c.estimate.slot = c.estimate.coefficient = 1; })),
+      WrongDecryption);
   for (const double lie : {1e299, 1e300, std::numeric_limits<double>::infinity(),
                            std::numeric_limits<double>::quiet_NaN()}) {
-    EXPECT_THROW(w.decrypt(altered([&](Ciphertext& c) {
-                   c.estimate.slot = c.estimate.coefficient = lie;
-                 })),
-                 DepthExhausted);
+    EXPECT_THROW(
+        w.decrypt(altered([&](Ciphertext& c) { c.estimate.slot = c.estimate.coefficient = lie; })),
+        DepthExhausted);
   }
   EXPECT_THROW(w.decrypt(altered([](Ciphertext& c) { c.params.reset(); })), InvalidArgument);
   EXPECT_THROW(w.decrypt(Ciphertext()), InvalidArgument);

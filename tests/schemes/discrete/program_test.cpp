@@ -1,12 +1,13 @@
 // Recorded functions, batches, keys that are found out before there are any, dry runs, and engines
 // that agree bit by bit.
+#include "jali/schemes/discrete/program.h"
+
 #include <cstring>
 
 #include "jali/backend/engines.h"
 #include "jali/backend/trace/trace.h"
 #include "jali/rlwe/host_ring.h"
 #include "jali/schemes/discrete/batcher.h"
-#include "jali/schemes/discrete/program.h"
 #include "world.h"
 
 namespace jali::discrete {
@@ -111,8 +112,7 @@ TEST_P(DiscretePrograms, ADryRunFindsOutTheKeys) {
   const Numbers weights = w.numbers(rng, -9, 9), x = w.numbers(rng, -99, 99);
   const Ciphertext a = w.encrypt(x, -99, 99);
   const Ciphertext there = dry.bring(a);
-  const Ciphertext known =
-      compute(dry, there, there, dry.encoder().encode_clear(weights, 1));
+  const Ciphertext known = compute(dry, there, there, dry.encoder().encode_clear(weights, 1));
   const Evaluator e(w.engine, std::make_shared<const rlwe::EvaluationKeys>(
                                   w.generator.keys_for(*w.secret, recorder->demand())));
   const Ciphertext real = compute(e, a, a, w.encoder().encode_clear(weights, 1));

@@ -72,7 +72,9 @@ TEST_P(DiscreteRandom, ProgramsAreRightOrRefused) {
           default: return u;
         }
       };
-      const Numbers turned = op == 7 ? rotated(x.clear, steps) : op == 8 ? swapped(x.clear) : x.clear;
+      const Numbers turned = op == 7   ? rotated(x.clear, steps)
+                             : op == 8 ? swapped(x.clear)
+                                       : x.clear;
       try {
         Ciphertext result = compute();
         const Numbers got = w.decrypt(result);
@@ -99,8 +101,8 @@ TEST_P(DiscreteRandom, ProgramsAreRightOrRefused) {
   }
   EXPECT_GT(computed, 50);
   EXPECT_GT(wrapped, 0);
-  RecordProperty("refusals", std::to_string(ranges) + " of range, " + std::to_string(depths) +
-                                 " of depth");
+  RecordProperty("refusals",
+                 std::to_string(ranges) + " of range, " + std::to_string(depths) + " of depth");
 }
 
 std::vector<Case> cases() {
@@ -110,8 +112,8 @@ std::vector<Case> cases() {
   }
   out.push_back({"coefficients_2_32", Word::w32, std::uint64_t{1} << 32, 0, 1, Multiplication::bgv,
                  Packing::coefficients});
-  out.push_back({"coefficients_2_64", Word::w52, kTwoTo64, 0, 2, Multiplication::bgv,
-                 Packing::coefficients});
+  out.push_back(
+      {"coefficients_2_64", Word::w52, kTwoTo64, 0, 2, Multiplication::bgv, Packing::coefficients});
   return out;
 }
 

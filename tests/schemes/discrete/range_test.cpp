@@ -126,8 +126,8 @@ TEST(DiscreteRange, AdviceOfRefusalsIsTrue) {
   EXPECT_EQ(other.decrypt(other.evaluator().square(other.encrypt(x, -1000, 1000))), times(x, x));
   // No modulus is wide enough: none is named.
   const Ciphertext one = w.encrypt({0}, 0, 0);
-  const std::string none = refusal<RangeExceeded>(
-      [&] { e.sub(e.add_integer(one, kMost), e.add_integer(one, -kMost)); });
+  const std::string none =
+      refusal<RangeExceeded>([&] { e.sub(e.add_integer(one, kMost), e.add_integer(one, -kMost)); });
   EXPECT_EQ(none.find("integers="), std::string::npos) << none;
 }
 

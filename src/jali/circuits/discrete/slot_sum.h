@@ -10,8 +10,8 @@
 namespace jali::circuits {
 
 /// y[s] = sum_{t < count} x[s + t stride] in each row, cyclically. With stride 1, the first slot of
-/// a block of `count` slots holds the sum of the block. If count * stride is N/2, all slots of a row
-/// that are `stride` apart hold the same sum.
+/// a block of `count` slots holds the sum of the block. If count * stride is N/2, all slots of a
+/// row that are `stride` apart hold the same sum.
 class IntegerSlotSum {
  public:
   /// level: at which the plan is made; -1: the top. radix and refusals: SlotSumPlan's.

@@ -42,8 +42,8 @@ struct DiagonalFacts {
 
 /// The averages and bounds of the operations. docs/noise.md has the derivations. noise.cpp has the
 /// sources of noise, noise_sums.cpp, noise_products.cpp, noise_functions.cpp and
-/// noise_bootstrap.cpp what operations make of them. n is the ring degree. The sources themselves are
-/// those of every scheme of RLWE (params/rlwe_noise.h).
+/// noise_bootstrap.cpp what operations make of them. n is the ring degree. The sources themselves
+/// are those of every scheme of RLWE (params/rlwe_noise.h).
 class NoiseModel {
  public:
   explicit NoiseModel(const ckks::Params& params);

@@ -221,9 +221,11 @@ Estimate NoiseModel::key_product(const Estimate& a, int level) const {
   return plus(a, sources_.key_product(level));
 }
 
+// A bound that is not known stays so.
 Estimate NoiseModel::divide(const Estimate& a, int from, int to) const {
   const double ratio = std::exp2(params_->level(from).log_q - params_->level(to).log_q);
-  return plus({a.slot / ratio, a.coefficient / ratio, a.range}, sources_.rounding());
+  const auto divided = [&](double bound) { return bound < kUnbounded ? bound / ratio : bound; };
+  return plus({divided(a.slot), divided(a.coefficient), a.range}, sources_.rounding());
 }
 
 Estimate NoiseModel::key_switch(const Estimate& a, int level) const {

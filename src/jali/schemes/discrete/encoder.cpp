@@ -70,8 +70,8 @@ Plaintext Encoder::encode(std::span<const std::int64_t> values, std::size_t batc
   const bool has_zeros = length < n;
   require<InvalidArgument>(
       range.wraps ? range.low == modulus.low() && range.high == modulus.high()
-                  : range.low <= range.high && Wide{range.high} - range.low <=
-                                                   static_cast<Wide>(modulus.largest()),
+                  : range.low <= range.high &&
+                        Wide{range.high} - range.low <= static_cast<Wide>(modulus.largest()),
       "the range of the numbers must come from NoiseModel::range or residues()");
   require<InvalidArgument>(!has_zeros || (range.low <= 0 && range.high >= 0), [&] {
     return "a vector of fewer than " + std::to_string(n) +
@@ -80,7 +80,8 @@ Plaintext Encoder::encode(std::span<const std::int64_t> values, std::size_t batc
   require<InvalidArgument>(range.wraps || all_within(values, range), [&] {
     return "a number is outside the range that was declared, from " + std::to_string(range.low) +
            " to " + std::to_string(range.high) +
-           ": declare the range of this kind of numbers, or pass wrap=True if they are meant modulo "
+           ": declare the range of this kind of numbers, or pass wrap=True if they are meant "
+           "modulo "
            "the modulus";
   });
 
@@ -200,7 +201,8 @@ SecretVector<std::int64_t> Encoder::read(std::span<const std::uint64_t> residues
 
 // By the Chinese remainder theorem, m = sum_j [r_j (T / t_j)^-1]_{t_j} T / t_j modulo T.
 SecretVector<std::uint64_t> Encoder::residues(const ring::Poly& poly) const {
-  const ring::Poly fetched = poly.buffer().host_accessible() ? ring::Poly() : ring_->host_copy(poly);
+  const ring::Poly fetched =
+      poly.buffer().host_accessible() ? ring::Poly() : ring_->host_copy(poly);
   const ring::Poly& x = fetched.empty() ? poly : fetched;
   const PlainModulus& t = params_->modulus();
   const std::size_t n = params_->n();

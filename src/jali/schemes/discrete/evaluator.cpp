@@ -107,9 +107,9 @@ Ciphertext Evaluator::stack(const Ciphertext& a, const Ciphertext& b) const {
   check_here(a);
   check_here(b);
   const Pair pair = aligned(a, b);
-  Ciphertext out = shell(rlwe::common_key(a.key_id, b.key_id),
-                         {pair.a->level, pair.a->factor,
-                          noise().cover(pair.a->estimate, pair.b->estimate)});
+  Ciphertext out =
+      shell(rlwe::common_key(a.key_id, b.key_id),
+            {pair.a->level, pair.a->factor, noise().cover(pair.a->estimate, pair.b->estimate)});
   out.body() = bodies_.stack(*pair.a, *pair.b);
   return out;
 }
@@ -123,11 +123,10 @@ Ciphertext Evaluator::vectors(const Ciphertext& a, std::size_t first, std::size_
 
 Ciphertext Evaluator::adjusted(const Ciphertext& a, int level, std::uint64_t factor) const {
   const std::int64_t c = noise().correction(a.level, a.factor, level, factor);
-  const Estimate estimate =
-      noise().divide(noise().change_factor(a.estimate, c), a.level, level);
+  const Estimate estimate = noise().divide(noise().change_factor(a.estimate, c), a.level, level);
   Ciphertext out = shell(a.key_id, {level, factor, estimate});
-  out.body() = c == 1 ? bodies_.divide(a, level)
-                      : bodies_.divide(bodies_.multiply_integer(a, c), level);
+  out.body() =
+      c == 1 ? bodies_.divide(a, level) : bodies_.divide(bodies_.multiply_integer(a, c), level);
   return out;
 }
 

@@ -42,7 +42,7 @@ Ciphertext Evaluator::multiply(const Ciphertext& a, const Ciphertext& b, Overflo
   const Known result = noise().product(known(a), known(b), same, level, overflow);
   Ciphertext out = shell(rlwe::common_key(a.key_id, b.key_id), result);
   const Operand x = a.level == level ? Operand(a) : Operand(drop_to(a, level));
-  const Operand other = same                 ? Operand(*x)
+  const Operand other = same               ? Operand(*x)
                         : b.level == level ? Operand(b)
                                            : Operand(drop_to(b, level));
   if (params()->multiplication() == Multiplication::bfv) {
@@ -71,7 +71,8 @@ Ciphertext Evaluator::sum_of_products(
   require<InvalidArgument>(!factors.empty(), "a sum of products needs at least one product");
   if (params()->multiplication() == Multiplication::bfv) {
     Ciphertext out = multiply(*factors[0].first, *factors[0].second, overflow);
-    for (const auto& [a, b] : factors.subspan(1)) out = add(out, multiply(*a, *b, overflow), overflow);
+    for (const auto& [a, b] : factors.subspan(1))
+      out = add(out, multiply(*a, *b, overflow), overflow);
     return out;
   }
   check_slots("a product of ciphertexts");
@@ -138,8 +139,8 @@ Ciphertext Evaluator::multiply_plain(const Ciphertext& a, const Plaintext& b,
   const Known result = noise().plain_product(known(a), b.range, level, overflow);
   Ciphertext out = shell(a.key_id, result);
   const Operand x = a.level == level ? Operand(a) : Operand(drop_to(a, level));
-  out.body() = bodies_.multiply_plain(
-      *x, encoder().lifted(b, level, noise().plain_factor(known(*x))));
+  out.body() =
+      bodies_.multiply_plain(*x, encoder().lifted(b, level, noise().plain_factor(known(*x))));
   return out;
 }
 

@@ -50,9 +50,8 @@ Ciphertext Evaluator::rotate_hoisted(const Hoisted& a, int steps) const {
   const Ciphertext& source = source_of(a);
   check_here(source);
   if (ring::galois_element(params()->n(), steps) == 1) return copy(source);
-  Ciphertext out =
-      shell(source.key_id,
-            {source.level, source.factor, noise().key_switch(source.estimate, source.level)});
+  Ciphertext out = shell(source.key_id, {source.level, source.factor,
+                                         noise().key_switch(source.estimate, source.level)});
   out.body() = bodies_.rotate_hoisted(a, steps);
   return out;
 }
@@ -132,7 +131,8 @@ void Evaluator::rotate_accumulate(Extended& acc, std::span<const Extended* const
 }
 
 Ciphertext Evaluator::reduce(const Extended& a) const {
-  Ciphertext out = shell(a.key_id, {a.level, a.factor, noise().divide(a.estimate, a.level, a.level)});
+  Ciphertext out =
+      shell(a.key_id, {a.level, a.factor, noise().divide(a.estimate, a.level, a.level)});
   out.body() = bodies_.reduce(a);
   return out;
 }

@@ -28,8 +28,7 @@ Ciphertext Evaluator::sub(const Ciphertext& a, const Ciphertext& b, Overflow ove
 
 Ciphertext Evaluator::negate(const Ciphertext& a, Overflow overflow) const {
   check_here(a);
-  Ciphertext out =
-      shell(a.key_id, {a.level, a.factor, noise().negate(a.estimate, overflow)});
+  Ciphertext out = shell(a.key_id, {a.level, a.factor, noise().negate(a.estimate, overflow)});
   out.body() = bodies_.negate(a);
   return out;
 }

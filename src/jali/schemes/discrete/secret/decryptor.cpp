@@ -195,8 +195,10 @@ SecretVector<std::int64_t> Decryptor::decrypt(const Ciphertext& ciphertext, Chec
     require<WrongDecryption>(small && within, [&] {
       return "this is not what the ciphertext says it holds, numbers from " +
              std::to_string(known.range.low) + " to " + std::to_string(known.range.high) +
-             " with a noise that its level holds: it was decrypted with another key, altered on its "
-             "way, or encrypted from numbers outside the range that was declared. check=False gives "
+             " with a noise that its level holds: it was decrypted with another key, altered on "
+             "its "
+             "way, or encrypted from numbers outside the range that was declared. check=False "
+             "gives "
              "the numbers all the same. Do not tell an untrusted peer of this error";
     });
   }
