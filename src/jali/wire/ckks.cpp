@@ -6,7 +6,6 @@
 #include <string>
 
 #include "jali/base/error.h"
-#include "jali/random/prng.h"
 #include "jali/rlwe/keys.h"
 #include "jali/schemes/ckks/lineage.h"
 #include "jali/schemes/ckks/packing.h"
@@ -14,6 +13,7 @@
 #include "jali/wire/ckks_body.h"
 #include "jali/wire/poly.h"
 #include "jali/wire/reader.h"
+#include "jali/wire/seed.h"
 #include "jali/wire/writer.h"
 
 namespace jali::wire {
@@ -116,20 +116,6 @@ Plaintext from_bytes(Input bytes, const ParamsPtr& params, const ring::Ring& rin
 // --- ciphertexts ---------------------------------------------------------------------------------
 
 namespace {
-
-// If a ciphertext that is no longer fresh still had its seed, readers would get another second
-// part. So this compares the first row of that part with the row that readers will expand.
-void check_seed(const Ciphertext& x, const ckks::Params& params) {
-  const ring::Poly& a = x.parts[1];
-  const PrimeIndex prime = a.primes()[0];
-  random::Prng prng(*x.seed, prime);  // row (0, 0) of rlwe::expand_uniform
-  std::vector<std::uint64_t> row(params.n());
-  random::sample_uniform(prng, params.primes()[prime], row);
-  std::uint64_t differ = 0;
-  for (std::size_t k = 0; k < row.size(); ++k) differ |= row[k] ^ a.at(0, 0, k);
-  require<InternalError>(differ == 0,
-                         "a ciphertext carries a seed that is not its own: please report");
-}
 
 enum PackingFlag : std::uint8_t {
   kBatched = 1,
@@ -340,9 +326,7 @@ Ciphertext read_ciphertext(Reader& reader, const ParamsPtr& params, const ring::
 }
 
 void expand_ciphertext(Ciphertext& x, const ring::Ring& ring) {
-  if (!x.seed || x.parts.size() != 1) return;
-  x.parts.push_back(
-      rlwe::expand_uniform(ring, *x.seed, 0, x.params->level(x.level).primes, x.batch()));
+  expand_seed(x, *x.params, ring);
 }
 
 template <>

@@ -61,7 +61,7 @@ namespace {
 
 void check_ring(const rlwe::Params& params, const ring::Ring& ring) {
   require<ParamsMismatch>(ring.word() == params.word() && ring.n() == params.n() &&
-                              std::ranges::equal(ring.primes(), params.primes()),
+                              std::ranges::equal(ring.primes(), params.ring_primes()),
                           "the ring was made from other parameters than those that the object is "
                           "read with: make a ring from these parameters");
 }

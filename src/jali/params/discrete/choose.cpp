@@ -230,6 +230,14 @@ struct Attempt {
 Attempt attempt(const Literal& l, int log_n, Word word, const PlainPrimes& plain,
                 const Checkpoint& checkpoint) {
   Attempt out;
+  if (l.dnum != 0) {
+    // If the dnum asked for is the one that would be chosen, the result is the same as without
+    // asking. So a literal with every choice written in makes the same parameters.
+    Literal open = l;
+    open.dnum = 0;
+    Attempt same = attempt(open, log_n, word, plain, checkpoint);
+    if (same.params && same.params->dnum() == static_cast<std::size_t>(l.dnum)) return same;
+  }
   const double log_t = log2_modulus(plain.modulus), max_bits = bound(l, log_n);
   const bool products = l.depth > 0 && l.packing == Packing::slots;
   const double least = products ? level_bits(log_t, log_n) : single_level_bits(log_t, log_n);
@@ -407,6 +415,21 @@ ParamsPtr choose(const Literal& literal, const Checkpoint& checkpoint) {
   check_modulus(literal);
   const Outcome outcome = search(literal, checkpoint);
   if (!outcome.params) refuse(literal, outcome, checkpoint);
+  return outcome.params;
+}
+
+ParamsPtr choose_written(const Literal& literal) {
+  check_ranges(literal);
+  check_modulus(literal);
+  require<InvalidArgument>(literal.log_n != 0 && literal.word && literal.dnum != 0 &&
+                               (literal.modulus || literal.integers != 0),
+                           "log_n, word, dnum or the modulus is not written");
+  const Outcome outcome = search(literal, {});
+  require<InsecureParams>(outcome.params || !outcome.too_large, [&] {
+    return "the moduli are larger than security " + std::to_string(literal.security) +
+           " allows at log_n " + std::to_string(literal.log_n);
+  });
+  require<InvalidArgument>(outcome.params != nullptr, "there are no primes for these levels");
   return outcome.params;
 }
 

@@ -27,4 +27,7 @@ struct ParamsBuilder {
 /// would fit.
 ParamsPtr choose(const Literal& literal, const Checkpoint& checkpoint = {});
 
+/// See Params::create_written.
+ParamsPtr choose_written(const Literal& literal);
+
 }  // namespace jali::discrete

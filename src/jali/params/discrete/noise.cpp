@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "jali/base/error.h"
@@ -111,6 +112,21 @@ Range NoiseModel::product(const Range& a, const Range& b, bool same, Overflow ov
   Wide low = *std::ranges::min_element(products), high = *std::ranges::max_element(products);
   if (same) low = a.low <= 0 && a.high >= 0 ? 0 : std::min(products[0], products[3]);
   return bounded(low, high, a.wraps || b.wraps, overflow);
+}
+
+std::optional<Range> NoiseModel::received(std::int64_t low, std::int64_t high, bool wraps) const {
+  const Range out{low, high, wraps};
+  if (wraps) return out == residues() ? std::optional(out) : std::nullopt;
+  const bool fits =
+      low <= high && Wide{high} - low <= static_cast<Wide>(params_->modulus().largest());
+  return fits ? std::optional(out) : std::nullopt;
+}
+
+std::optional<Estimate> NoiseModel::received(double slot, double coefficient,
+                                             const Range& range) const {
+  const auto possible = [](double x) { return x >= 0 && x <= kUnbounded && !std::signbit(x); };
+  if (!possible(slot) || !possible(coefficient)) return std::nullopt;
+  return Estimate{slot, coefficient, range};
 }
 
 // --- encryptions --------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -39,6 +40,12 @@ class NoiseModel {
   Estimate as_residues(const Estimate& a) const;
   /// The smallest range that has both.
   Range cover(const Range& a, const Range& b) const;
+
+  /// What bytes say, or nothing if no ciphertext can have it.
+  std::optional<Estimate> received(double slot, double coefficient, const Range& range) const;
+  /// A range that bytes say, or nothing if it has more than T numbers, or wraps and is not that of
+  /// all residues.
+  std::optional<Range> received(std::int64_t low, std::int64_t high, bool wraps) const;
 
   // --- encryptions and plaintexts -------------------------------------------------------------
   Estimate fresh_secret(const Range& range) const;

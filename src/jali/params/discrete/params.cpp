@@ -102,4 +102,8 @@ std::shared_ptr<const Params> Params::create(const Literal& literal, const Check
   return choose(literal, checkpoint);
 }
 
+std::shared_ptr<const Params> Params::create_written(const Literal& literal) {
+  return choose_written(literal);
+}
+
 }  // namespace jali::discrete

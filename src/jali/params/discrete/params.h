@@ -67,6 +67,10 @@ class Params : public rlwe::Params {
   static std::shared_ptr<const Params> create(const Literal& literal,
                                               const Checkpoint& checkpoint = {});
 
+  /// Makes again what create() made, from its literal(). It looks for nothing that would fit, so
+  /// that its work is bounded. Throws InvalidArgument or InsecureParams.
+  static std::shared_ptr<const Params> create_written(const Literal& literal);
+
   /// The literal with log_n, word, dnum and the modulus written in, except a modulus that is a
   /// product of primes, which `integers` stands for. create() makes the same parameters from it.
   const Literal& literal() const { return literal_; }
