@@ -16,7 +16,9 @@ class PlainModulus {
  public:
   /// value: T; 0 stands for 2^64.
   explicit PlainModulus(std::uint64_t value)
-      : value_(value), power_of_two_((value & (value - 1)) == 0), general_(any(value)) {}
+      : value_(value), power_of_two_((value & (value - 1)) == 0), general_(any(value)) {
+    offset_ = reduce(kTwoTo63);
+  }
 
   /// T; 0 stands for 2^64.
   std::uint64_t value() const { return value_; }
@@ -32,14 +34,17 @@ class PlainModulus {
   std::uint64_t reduce(std::uint64_t x) const {
     return power_of_two_ ? x & largest() : general_.reduce(x);
   }
+  /// x + 2^63 is not negative, so that the sign of x decides no branch.
   std::uint64_t reduce_signed(std::int64_t x) const {
-    return power_of_two_ ? static_cast<std::uint64_t>(x) & largest() : general_.reduce_signed(x);
+    const std::uint64_t shifted = static_cast<std::uint64_t>(x) + kTwoTo63;
+    return sub(reduce(shifted), offset_);
   }
   std::uint64_t mul(std::uint64_t a, std::uint64_t b) const {
     return power_of_two_ ? (a * b) & largest() : general_.mul(a, b);
   }
   std::uint64_t sub(std::uint64_t a, std::uint64_t b) const {
-    return power_of_two_ ? (a - b) & largest() : general_.sub(a, b);
+    const auto below = static_cast<std::uint64_t>(a < b);
+    return (a - b) + (value_ & (0 - below));
   }
   std::uint64_t neg(std::uint64_t a) const { return sub(0, a); }
   /// (a 2^64 + word) mod T.
@@ -63,6 +68,7 @@ class PlainModulus {
 
  private:
   bool odd() const { return value_ % 2 == 1; }
+  static constexpr std::uint64_t kTwoTo63 = std::uint64_t{1} << 63;
   // A power of two needs none; arith::Modulus takes no modulus of 2^61 and more.
   static std::uint64_t any(std::uint64_t value) {
     return (value & (value - 1)) == 0 ? std::uint64_t{3} : value;
@@ -70,6 +76,7 @@ class PlainModulus {
   std::uint64_t value_;
   bool power_of_two_;
   arith::Modulus general_;
+  std::uint64_t offset_ = 0;  // 2^63 mod T
 };
 
 }  // namespace jali::discrete

@@ -42,7 +42,7 @@ std::vector<std::uint32_t> slot_index(std::size_t n, int log_n) {
 
 template <class T>
 void put_row(T* row, std::span<const std::int64_t> values, std::span<const std::uint32_t> index,
-             const arith::Modulus& t) {
+             const PlainModulus& t) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     row[index[i]] = static_cast<T>(t.reduce_signed(values[i]));
   }
@@ -105,7 +105,7 @@ Plaintext Encoder::encode(std::span<const std::int64_t> values, std::size_t batc
       {primes.begin(), primes.end()}, n, batch, ring_->word(), ring::Form::ntt);
   std::fill_n(static_cast<std::byte*>(host.data()), host.bytes(), std::byte{0});
   for (std::size_t j = 0; j < primes.size(); ++j) {
-    const arith::Modulus t(ring_->prime(primes[j]));
+    const PlainModulus t(ring_->prime(primes[j]));
     for (std::size_t b = 0; b < batch; ++b) {
       const auto vector = values.subspan(b * length, length);
       if (ring_->word() == Word::w32) {
