@@ -292,7 +292,9 @@ TEST(PlainModulusTest, IsArithmeticOfIntegers) {
                                             static_cast<Wide>(x)) %
                                            modulus));
       const std::uint64_t inverse = m.inverse(a);
-      if (inverse != 0) EXPECT_EQ(m.mul(a, inverse), m.reduce(1));
+      if (inverse != 0) {
+        EXPECT_EQ(m.mul(a, inverse), m.reduce(1));
+      }
     }
   }
 }
