@@ -31,8 +31,13 @@ TEST_P(DiscreteRandom, ProgramsAreRightOrRefused) {
     const int bits = static_cast<int>(pick(1, 12));
     const std::int64_t b = std::min((std::int64_t{1} << bits), t.high() / 2);
     for (int i = 0; i < 2; ++i) {
+      const int level = static_cast<int>(pick(0, w.params->top()));
       const Numbers x = w.numbers(rng, -b / (i + 1), b);
-      pool.push_back({w.encrypt(x, -b, b, static_cast<int>(pick(0, w.params->top()))), x});
+      pool.push_back({w.encrypt(x, -b, b, level), x});
+    }
+    if (program % 3 == 0) {
+      const Numbers x = w.numbers(rng, t.low(), t.high());
+      pool.push_back({w.encrypt_residues(x), x});
     }
     for (int step = 0; step < 10; ++step) {
       const Tracked& x = pool[rng() % pool.size()];
