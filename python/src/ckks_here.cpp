@@ -4,17 +4,12 @@
 
 namespace jali::python {
 
-namespace {
-
-/// A copy of x in the host's memory.
-ring::Poly on_host(const ring::Poly& x) {
+ring::Poly host_copy(const ring::Poly& x) {
   ring::Poly out(device::Pool::create()->allocate(x.bytes(), x.buffer().secret()),
                  {x.primes().begin(), x.primes().end()}, x.n(), x.batch(), x.word(), x.form());
   x.buffer().copy_out(out.data());
   return out;
 }
-
-}  // namespace
 
 ckks::Ciphertext bring(const Server& server, const ckks::Ciphertext& x) {
   return server.evaluator->bring(x);
@@ -52,7 +47,7 @@ bool is_on_host(const ckks::Plaintext& x) { return x.poly.buffer().host_accessib
 
 ckks::Ciphertext host_copy(const ckks::Ciphertext& x) {
   std::vector<ring::Poly> parts;
-  for (const auto& part : x.parts) parts.push_back(on_host(part));
+  for (const auto& part : x.parts) parts.push_back(host_copy(part));
   return {{x.key_id, std::move(parts), x.level, x.seed},
           x.params,
           x.scale,
@@ -62,7 +57,7 @@ ckks::Ciphertext host_copy(const ckks::Ciphertext& x) {
 }
 
 ckks::Plaintext host_copy(const ckks::Plaintext& x) {
-  return {{on_host(x.poly), x.level}, x.params, x.scale, x.log_slots, x.message, x.peak, x.real};
+  return {{host_copy(x.poly), x.level}, x.params, x.scale, x.log_slots, x.message, x.peak, x.real};
 }
 
 }  // namespace jali::python

@@ -63,6 +63,7 @@ struct Explicit {
 };
 
 /// A copy in the host's memory.
+ring::Poly host_copy(const ring::Poly& x);
 ckks::Ciphertext host_copy(const ckks::Ciphertext& x);
 ckks::Plaintext host_copy(const ckks::Plaintext& x);
 bool is_on_host(const ckks::Ciphertext& x);
