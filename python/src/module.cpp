@@ -2,6 +2,7 @@
 #include "binding.h"
 #include "checked.h"
 #include "commit.h"
+#include "discrete.h"
 #include "files.h"
 #include "jali/backend/engines.h"
 #include "main_interpreter.h"
@@ -75,6 +76,13 @@ NB_MODULE(jali_bindings, m) {
   bind_engine(ckks);
   bind_evaluator(ckks);
   bind_captured(ckks);
+  nb::module_ discrete =
+      m.def_submodule("discrete", "Encrypted arrays of exact integers modulo a number.");
+  bind_discrete_params(discrete);
+  bind_discrete_values(discrete);
+  bind_discrete_client(discrete);
+  bind_discrete_evaluator(discrete);
+  bind_discrete_captured(discrete);
   nb::module_ program = m.def_submodule("program", "The client of a compiled program.");
   bind_program(program);
   bind_documents(program);

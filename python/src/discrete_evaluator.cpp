@@ -1,0 +1,355 @@
+// The evaluator behind EncryptedArray of exact integers.
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "commit.h"
+#include "discrete.h"
+#include "discrete_evaluator.h"
+#include "interrupts.h"
+#include "jali/schemes/discrete/batcher.h"
+#include "jali/schemes/discrete/make_ring.h"
+#include "log.h"
+#include "trace.h"
+
+namespace jali::python {
+
+using namespace nb::literals;
+using discrete::Ciphertext;
+using discrete::Overflow;
+using discrete::Range;
+
+namespace {
+
+/// (vectors, N) numbers.
+using Numbers = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+Overflow overflow_of(bool wrap) { return wrap ? Overflow::wrap : Overflow::refuse; }
+
+/// The result of an operation, which says nothing of elements.
+DiscreteArray array_of(Ciphertext block) { return {std::move(block), std::nullopt, false}; }
+
+/// The same ciphertext, of which it is known that its numbers lie in a range.
+Ciphertext within(Ciphertext a, const Range& range) {
+  a.estimate = {a.estimate.slot, a.estimate.coefficient, range};
+  return a;
+}
+
+}  // namespace
+
+DiscreteEngine make_discrete_engine(const discrete::ParamsPtr& params, const std::string& device,
+                                    int threads, bool trace, const backend::Variants& variants,
+                                    bool dry) {
+  DiscreteEngine made;
+  made.params = params;
+  made.checkpoints = std::make_shared<Checkpoints>();
+  const Checkpoint checkpoint = [signals = interrupts(), checkpoints = made.checkpoints] {
+    signals();
+    (*checkpoints)();
+  };
+  if (dry && device == "dry") {
+    made.ring = discrete::make_dry_ring(*params, checkpoint);
+  } else {
+    made.ring = discrete::make_ring(*params, device, threads == 0 ? default_threads() : threads,
+                                    variants, checkpoint);
+  }
+  made.engine = made.ring->engine().name();
+  if (trace) {
+    made.trace = std::make_shared<backend::Trace>(commit());
+    made.ring = traced(made.ring, *params, made.trace);
+  }
+  made.shared = discrete::Engine::make(params, made.ring);
+  made.probe = std::make_shared<const device::Buffer>(made.ring->scratch(64));
+  return made;
+}
+
+namespace {
+
+class Evaluator : public DiscreteEvaluator {
+ public:
+  Evaluator(const DiscreteParams& params, std::optional<DiscreteKeys> keys,
+            const std::string& device, int threads, bool trace, const backend::Variants& variants)
+      : Evaluator(make_discrete_engine(params.ptr, device, threads, trace, variants),
+                  std::move(keys)) {}
+
+  /// An evaluator that finds out which keys a computation uses. keys: an empty set of the client's.
+  static Evaluator recording(const DiscreteKeys& keys, const std::string& device, int threads) {
+    const nb::gil_scoped_release release;
+    auto server = std::make_shared<DiscreteServer>(
+        make_discrete_engine(keys.params, device, threads, /*trace=*/false, {}, /*dry=*/true));
+    server->recorder = std::make_shared<rlwe::KeyRecorder>();
+    server->evaluator = std::make_shared<const discrete::Evaluator>(
+        server->shared, keys.ptr->key_id, server->recorder);
+    return Evaluator(std::move(server));
+  }
+  Evaluator with_keys(std::optional<DiscreteKeys> keys) const {
+    return {static_cast<const DiscreteEngine&>(*server), std::move(keys)};
+  }
+
+  std::size_t key_bytes() const { return core().key_bytes(); }
+  nb::object exchange_checkpoint(nb::object function) const {
+    return server->checkpoints->exchange(std::move(function));
+  }
+  DiscreteDemand demand() const {
+    require<InternalError>(server->recorder != nullptr,
+                           "this evaluator does not write down the keys that it uses");
+    return {server->recorder->demand(), server->params};
+  }
+  std::string engine() const { return server->engine; }
+  int threads() const { return server->ring->engine().threads(); }
+  std::optional<Trace> trace() const {
+    if (server->trace == nullptr) return std::nullopt;
+    return Trace{server->trace};
+  }
+  void synchronize() const { server->synchronize(); }
+  nb::dict counters() const {
+    const Counters& n = *server->counters;
+    const device::Pool& pool = *server->ring->engine().pool();
+    nb::dict out;
+    for (const auto& [name, number] : {
+             std::pair{"additions", n.additions.load()},
+             {"products", n.products.load()},
+             {"plain_products", n.plain_products.load()},
+             {"rotations", n.rotations.load()},
+             {"programs", n.programs.load()},
+             {"copies_to_device", n.copies_to_device.load()},
+             {"copies_to_host", n.copies_to_host.load()},
+             {"fallbacks", n.fallbacks.load()},
+             {"bytes_in_use", std::uint64_t{pool.bytes_in_use()}},
+             {"bytes_cached", std::uint64_t{pool.bytes_cached()}},
+             {"bytes_peak", std::uint64_t{pool.peak_bytes()}},
+         }) {
+      out[name] = number;
+    }
+    return out;
+  }
+
+  void check(const DiscreteArray& a) const {
+    require_same(*server->params, *a.block.params, "the ciphertext is");
+    core().check(a.block);
+  }
+  bool on_host() const { return server->on_host(); }
+  bool is_here(const DiscreteArray& a) const { return core().is_here(a.block); }
+  DiscreteArray bring(const DiscreteArray& a) const {
+    count(server->counters->copies_to_device);
+    return {core().bring(a.block), a.view, a.padded};
+  }
+  DiscreteArray send_back(const DiscreteArray& a) const {
+    count(server->counters->copies_to_host);
+    return {core().send_back(a.block), a.view, a.padded};
+  }
+
+  DiscreteArray add(const DiscreteArray& a, const DiscreteArray& b, bool wrap) const {
+    return counted(&Counters::additions, core().add(a.block, b.block, overflow_of(wrap)));
+  }
+  DiscreteArray sub(const DiscreteArray& a, const DiscreteArray& b, bool wrap) const {
+    return counted(&Counters::additions, core().sub(a.block, b.block, overflow_of(wrap)));
+  }
+  DiscreteArray negate(const DiscreteArray& a, bool wrap) const {
+    return array_of(core().negate(a.block, overflow_of(wrap)));
+  }
+  DiscreteArray add_number(const DiscreteArray& a, std::int64_t b, bool wrap) const {
+    return counted(&Counters::additions, core().add_integer(a.block, b, overflow_of(wrap)));
+  }
+  DiscreteArray multiply_number(const DiscreteArray& a, std::int64_t b, bool wrap) const {
+    return counted(&Counters::plain_products,
+                   core().multiply_integer(a.block, b, overflow_of(wrap)));
+  }
+  /// The sum with numbers in the clear or, with subtract, the difference.
+  DiscreteArray add_array(const DiscreteArray& a, const Numbers& values, bool subtract,
+                          bool wrap) const {
+    const std::span<const std::int64_t> numbers(values.data(), values.size());
+    const nb::gil_scoped_release release;
+    const discrete::Plaintext b = encoded(numbers, values.shape(0), a, wrap);
+    return counted(&Counters::additions,
+                   subtract ? core().sub_plain(a.block, b, overflow_of(wrap))
+                            : core().add_plain(a.block, b, overflow_of(wrap)));
+  }
+  DiscreteArray multiply_array(const DiscreteArray& a, const Numbers& values, bool wrap) const {
+    const std::span<const std::int64_t> numbers(values.data(), values.size());
+    const nb::gil_scoped_release release;
+    const discrete::Plaintext b = encoded(numbers, values.shape(0), a, wrap);
+    return counted(&Counters::plain_products,
+                   core().multiply_plain(a.block, b, overflow_of(wrap)));
+  }
+  DiscreteArray multiply(const DiscreteArray& a, const DiscreteArray& b, bool wrap) const {
+    return counted(&Counters::products, core().multiply(a.block, b.block, overflow_of(wrap)));
+  }
+
+  /// The sum of `count` rotated copies of `like`, given as that of two parts. At most `terms` of
+  /// the addends of any slot are not zero, so that the sum has the range of so many.
+  DiscreteArray add_windows(const DiscreteArray& a, const DiscreteArray& b,
+                            const DiscreteArray& like, std::size_t count,
+                            std::size_t terms) const {
+    const discrete::NoiseModel& noise = core().noise();
+    Range of = like.block.estimate.range;
+    if (of.wraps) return add(a, b, true);
+    if (terms < count) of = with_zero(of);
+    const Range range = noise.sum(of, std::min(count, terms), Overflow::refuse);
+    return counted(&Counters::additions,
+                   within(core().add(a.block, b.block, Overflow::wrap), range));
+  }
+  /// The sum of two, in every slot of which one is zero: it has the range of `like`, and zero.
+  DiscreteArray add_disjoint(const DiscreteArray& a, const DiscreteArray& b,
+                             const DiscreteArray& like) const {
+    const Range of = like.block.estimate.range;
+    if (of.wraps) return add(a, b, true);
+    return counted(&Counters::additions,
+                   within(core().add(a.block, b.block, Overflow::wrap), with_zero(of)));
+  }
+  /// The same numbers with a range that the caller knows.
+  DiscreteArray with_range(const DiscreteArray& a, std::int64_t low, std::int64_t high) const {
+    const Range range = core().noise().range(low, high);
+    return {within(core().copy(a.block), range), a.view, a.padded};
+  }
+  /// The same numbers, taken for residues.
+  DiscreteArray as_residues(const DiscreteArray& a) const {
+    Ciphertext out = core().copy(a.block);
+    out.estimate = core().noise().as_residues(a.block.estimate);
+    return {std::move(out), a.view, a.padded};
+  }
+
+  DiscreteArray rotate_rows(const DiscreteArray& a, int steps) const {
+    return counted(&Counters::rotations, core().rotate(a.block, steps));
+  }
+  DiscreteArray swap_rows(const DiscreteArray& a) const {
+    return counted(&Counters::rotations, core().swap_rows(a.block));
+  }
+  DiscreteArray drop_to(const DiscreteArray& a, int level) const {
+    const int at = checked_level(*server->params, level);
+    return {core().drop_to(a.block, at), a.view, a.padded};
+  }
+  /// The vectors with these numbers, of any of which there may be several.
+  DiscreteArray vectors(const DiscreteArray& a, const std::vector<std::uint32_t>& which) const {
+    std::vector<Ciphertext> parts;
+    for (std::size_t i = 0; i < which.size();) {
+      std::size_t n = 1;  // of neighbours
+      while (i + n < which.size() && which[i + n] == which[i] + n) ++n;
+      parts.push_back(core().vectors(a.block, which[i], n));
+      i += n;
+    }
+    return array_of(joined(std::move(parts)));
+  }
+  /// The vectors of all, one after the other. They are brought to the lowest level.
+  DiscreteArray stack(const std::vector<const DiscreteArray*>& inputs) const {
+    std::vector<Ciphertext> parts;
+    for (const DiscreteArray* a : inputs) parts.push_back(core().copy(a->block));
+    return array_of(joined(std::move(parts)));
+  }
+  DiscreteArray with_view(const DiscreteArray& a, const std::optional<ViewTuple>& view,
+                          bool padded) const {
+    return {core().copy(a.block), view, padded};
+  }
+  double noise_budget(const DiscreteArray& a) const { return core().noise_budget(a.block); }
+
+ private:
+  Evaluator(const DiscreteEngine& engine, std::optional<DiscreteKeys> keys)
+      : Evaluator(build(engine, std::move(keys))) {}
+  explicit Evaluator(std::shared_ptr<const DiscreteServer> of) { server = std::move(of); }
+
+  static std::shared_ptr<const DiscreteServer> build(const DiscreteEngine& engine,
+                                                     std::optional<DiscreteKeys> keys) {
+    auto made = std::make_shared<DiscreteServer>(engine);
+    std::shared_ptr<const rlwe::EvaluationKeys> held;
+    if (keys) {
+      require_same(*engine.params, *keys->params, "the evaluation keys are");
+      held = keys->ptr;
+    }
+    made->evaluator = std::make_shared<const discrete::Evaluator>(
+        engine.shared, held, [counters = made->counters](int steps, std::size_t parts) {
+          jali::python::count(counters->fallbacks);
+          const nb::gil_scoped_acquire gil;
+          log_info("rotation of rows by %d has no key of its own: composed of %d rotations", steps,
+                   parts);
+        });
+    return made;
+  }
+
+  const discrete::Evaluator& core() const { return *server->evaluator; }
+  static void count(Counters::Count& of) { jali::python::count(of); }
+  DiscreteArray counted(Counters::Count Counters::* of, Ciphertext block) const {
+    count((*server->counters).*of);
+    return array_of(std::move(block));
+  }
+  discrete::Plaintext encoded(std::span<const std::int64_t> numbers, std::size_t batch,
+                              const DiscreteArray& beside, bool wrap) const {
+    const bool modulo = wrap || beside.block.estimate.range.wraps;
+    return core().encoder().encode_clear(numbers, batch, overflow_of(modulo));
+  }
+  Range with_zero(Range range) const {
+    return core().noise().cover(range, {0, 0, range.wraps});
+  }
+  Ciphertext joined(std::vector<Ciphertext> parts) const {
+    require<InvalidArgument>(!parts.empty(), "give at least one vector");
+    Ciphertext out = std::move(parts[0]);
+    for (std::size_t i = 1; i < parts.size(); ++i) out = core().stack(out, parts[i]);
+    return out;
+  }
+};
+
+}  // namespace
+
+void bind_discrete_evaluator(nb::module_& m) {
+  using nogil = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<DiscreteEvaluator>(m, "EvaluatorBase", "What captured functions need of it.");
+  nb::class_<Evaluator, DiscreteEvaluator>(m, "EvaluatorCore", "See jali.discrete.Evaluator.")
+      .def(nb::init<const DiscreteParams&, std::optional<DiscreteKeys>, const std::string&, int,
+                    bool, const backend::Variants&>(),
+           "params"_a, "keys"_a.none(), "device"_a, "threads"_a, "trace"_a, "variants"_a, nogil())
+      .def("with_keys", &Evaluator::with_keys, "keys"_a.none(), nogil())
+      .def_static("recording", &Evaluator::recording, "keys"_a, "device"_a, "threads"_a)
+      .def_prop_ro("demand", &Evaluator::demand, "The keys that were used so far.")
+      .def_prop_ro("key_bytes", &Evaluator::key_bytes,
+                   "The bytes of its keys in the memory of the device.")
+      .def("exchange_checkpoint", &Evaluator::exchange_checkpoint, "function"_a.none())
+      .def_prop_ro("engine", &Evaluator::engine, "Backend and instruction set.")
+      .def_prop_ro("threads", &Evaluator::threads, "The number of threads that it computes with.")
+      .def_prop_ro("trace", &Evaluator::trace, "The record of operations, or None.")
+      .def("synchronize", &Evaluator::synchronize, nogil())
+      .def("counters", &Evaluator::counters, nb::sig("def counters(self) -> dict[str, int]"),
+           "See jali.discrete.Evaluator.counters.")
+      .def("check", &Evaluator::check, "a"_a)
+      .def_prop_ro("on_host", &Evaluator::on_host, "Whether the device shares the host's memory.")
+      .def("is_here", &Evaluator::is_here, "a"_a)
+      .def("bring", &Evaluator::bring, "a"_a, nogil())
+      .def("send_back", &Evaluator::send_back, "a"_a, nogil())
+      .def("add", &Evaluator::add, "a"_a, "b"_a, "wrap"_a = false, nogil())
+      .def("sub", &Evaluator::sub, "a"_a, "b"_a, "wrap"_a = false, nogil())
+      .def("negate", &Evaluator::negate, "a"_a, "wrap"_a = false, nogil())
+      .def("add_number", &Evaluator::add_number, "a"_a, "b"_a, "wrap"_a = false, nogil())
+      .def("multiply_number", &Evaluator::multiply_number, "a"_a, "b"_a, "wrap"_a = false, nogil())
+      .def("add_array", &Evaluator::add_array, "a"_a, "values"_a, "subtract"_a = false,
+           "wrap"_a = false,
+           nb::sig("def add_array(self, a: Ciphertext, values: numpy.typing.NDArray[numpy.int64], "
+                   "subtract: bool = False, wrap: bool = False) -> Ciphertext"))
+      .def("multiply_array", &Evaluator::multiply_array, "a"_a, "values"_a, "wrap"_a = false,
+           nb::sig("def multiply_array(self, a: Ciphertext, values: "
+                   "numpy.typing.NDArray[numpy.int64], wrap: bool = False) -> Ciphertext"))
+      .def("multiply", &Evaluator::multiply, "a"_a, "b"_a, "wrap"_a = false, nogil())
+      .def("add_windows", &Evaluator::add_windows, "a"_a, "b"_a, "like"_a, "count"_a, "terms"_a,
+           nogil())
+      .def("add_disjoint", &Evaluator::add_disjoint, "a"_a, "b"_a, "like"_a, nogil())
+      .def("with_range", &Evaluator::with_range, "a"_a, "low"_a, "high"_a, nogil())
+      .def("as_residues", &Evaluator::as_residues, "a"_a, nogil())
+      .def("rotate_rows", &Evaluator::rotate_rows, "a"_a, "steps"_a, nogil())
+      .def("swap_rows", &Evaluator::swap_rows, "a"_a, nogil())
+      .def("drop_to", &Evaluator::drop_to, "a"_a, "level"_a, nogil())
+      .def("vectors", &Evaluator::vectors, "a"_a, "which"_a, nogil())
+      .def("stack", &Evaluator::stack, "inputs"_a, nogil())
+      .def("with_view", &Evaluator::with_view, "a"_a, "view"_a.none(), "padded"_a, nogil())
+      .def("noise_budget", &Evaluator::noise_budget, "a"_a);
+}
+
+}  // namespace jali::python
