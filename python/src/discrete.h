@@ -62,6 +62,11 @@ struct DiscreteArray {
 
   std::size_t rows() const { return 2 * block.batch(); }
 };
+}  // namespace jali::python
+template <>
+struct nanobind::detail::is_copy_constructible<jali::python::DiscreteArray> : std::false_type {};
+namespace jali::python {
+
 /// What Evaluator objects of Python hold, except keys: it depends on no key.
 struct DiscreteEngine {
   discrete::ParamsPtr params;

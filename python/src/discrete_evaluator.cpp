@@ -188,26 +188,18 @@ class Evaluator : public DiscreteEvaluator {
     return counted(&Counters::products, core().multiply(a.block, b.block, overflow_of(wrap)));
   }
 
-  /// The sum of `count` rotated copies of `like`, given as that of two parts. At most `terms` of
-  /// the addends of any slot are not zero, so that the sum has the range of so many.
-  DiscreteArray add_windows(const DiscreteArray& a, const DiscreteArray& b,
-                            const DiscreteArray& like, std::size_t count,
-                            std::size_t terms) const {
-    const discrete::NoiseModel& noise = core().noise();
+  /// The same numbers, of which each is a sum of `count` numbers of `like`. At most `terms` of the
+  /// addends are not zero, so that the sum has the range of so many.
+  DiscreteArray bounded(const DiscreteArray& a, const DiscreteArray& like, std::size_t count,
+                        std::size_t terms) const {
     Range of = like.block.estimate.range;
-    if (of.wraps) return add(a, b, true);
-    if (terms < count) of = with_zero(of);
-    const Range range = noise.sum(of, std::min(count, terms), Overflow::refuse);
-    return counted(&Counters::additions,
-                   within(core().add(a.block, b.block, Overflow::wrap), range));
+    if (of.wraps) return array_of(core().copy(a.block));
+    if (terms < count) of = core().noise().cover(of, {0, 0, false});
+    const Range range = core().noise().sum(of, std::min(count, terms), Overflow::refuse);
+    return array_of(within(core().copy(a.block), range));
   }
-  /// The sum of two, in every slot of which one is zero: it has the range of `like`, and zero.
-  DiscreteArray add_disjoint(const DiscreteArray& a, const DiscreteArray& b,
-                             const DiscreteArray& like) const {
-    const Range of = like.block.estimate.range;
-    if (of.wraps) return add(a, b, true);
-    return counted(&Counters::additions,
-                   within(core().add(a.block, b.block, Overflow::wrap), with_zero(of)));
+  void check_sum(const DiscreteArray& a, std::size_t count) const {
+    core().noise().sum(a.block.estimate.range, count, Overflow::refuse);
   }
   /// The same numbers with a range that the caller knows.
   DiscreteArray with_range(const DiscreteArray& a, std::int64_t low, std::int64_t high) const {
@@ -266,6 +258,10 @@ class Evaluator : public DiscreteEvaluator {
     if (keys) {
       require_same(*engine.params, *keys->params, "the evaluation keys are");
       held = keys->ptr;
+    } else {
+      auto none = std::make_shared<rlwe::EvaluationKeys>();
+      none->params = engine.params;
+      held = std::move(none);
     }
     made->evaluator = std::make_shared<const discrete::Evaluator>(
         engine.shared, held, [counters = made->counters](int steps, std::size_t parts) {
@@ -287,9 +283,6 @@ class Evaluator : public DiscreteEvaluator {
                               const DiscreteArray& beside, bool wrap) const {
     const bool modulo = wrap || beside.block.estimate.range.wraps;
     return core().encoder().encode_clear(numbers, batch, overflow_of(modulo));
-  }
-  Range with_zero(Range range) const {
-    return core().noise().cover(range, {0, 0, range.wraps});
   }
   Ciphertext joined(std::vector<Ciphertext> parts) const {
     require<InvalidArgument>(!parts.empty(), "give at least one vector");
@@ -338,9 +331,9 @@ void bind_discrete_evaluator(nb::module_& m) {
            nb::sig("def multiply_array(self, a: Ciphertext, values: "
                    "numpy.typing.NDArray[numpy.int64], wrap: bool = False) -> Ciphertext"))
       .def("multiply", &Evaluator::multiply, "a"_a, "b"_a, "wrap"_a = false, nogil())
-      .def("add_windows", &Evaluator::add_windows, "a"_a, "b"_a, "like"_a, "count"_a, "terms"_a,
-           nogil())
-      .def("add_disjoint", &Evaluator::add_disjoint, "a"_a, "b"_a, "like"_a, nogil())
+      .def("bounded", &Evaluator::bounded, "a"_a, "like"_a, "count"_a, "terms"_a, nogil())
+      .def("check_sum", &Evaluator::check_sum, "a"_a, "count"_a,
+           "Raises RangeExceeded unless a sum of so many of its numbers fits.")
       .def("with_range", &Evaluator::with_range, "a"_a, "low"_a, "high"_a, nogil())
       .def("as_residues", &Evaluator::as_residues, "a"_a, nogil())
       .def("rotate_rows", &Evaluator::rotate_rows, "a"_a, "steps"_a, nogil())

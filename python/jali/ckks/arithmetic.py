@@ -8,7 +8,7 @@ and the view of the result says where its elements lie.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, Union
 
@@ -17,23 +17,17 @@ import numpy.typing as npt
 
 from jali._core import array as arrays
 from jali._core.arrays import as_numbers
+from jali._core.moves import aligned, of_other_evaluators, of_product, of_sum
+from jali._core.shaped import Shaped
+from jali._core.view import View, joint_shape
 from jali._jali.ckks import Ciphertext, ProductSum
-from jali.ckks.operands import checked_shape
-from jali.ckks.view import (
-    Addresses,
-    View,
-    joint_shape,
-    joint_view,
-    masked_moves,
-    place_of_result,
-    spread,
-)
+from jali.ckks.place import place_of
 from jali.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
     from jali.ckks.evaluator import Evaluator
 
-__all__ = ["Arithmetic", "Operand", "of_other_evaluators", "of_sum", "together"]
+__all__ = ["Arithmetic", "Operand", "together"]
 
 #: The other operand of an EncryptedArray's arithmetic.
 Operand = Union[
@@ -41,17 +35,11 @@ Operand = Union[
 ]
 Array = TypeVar("Array", bound="Arithmetic")
 
-#: A move whose elements go more different distances than this is refused: each distance takes a
-#: product with a mask.
-MOST_MOVES = 4096
-#: So many rotations are kept for the masks that may need them again.
-MOST_KEPT = 64
 
-
-class Arithmetic(arrays.Encrypted):
+class Arithmetic(Shaped):
     """An encrypted array with NumPy's operators. What else it has is in shaped.py and array.py."""
 
-    __slots__ = ("_ct", "_made_in", "_server", "_view")
+    __slots__ = ("_made_in",)
 
     def __init__(
         self, server: Evaluator, ciphertext: Ciphertext | ProductSum, view: View | None = None
@@ -130,7 +118,7 @@ class Arithmetic(arrays.Encrypted):
         if isinstance(other, Arithmetic):
             x, y, view = together(self, other, commutes=True, equal_batches=True)
             product = core.product(x._settled(), y._settled())
-            return type(self)(self._server, product, view and _of_product(x, y, view))
+            return type(self)(self._server, product, view and of_product(x, y, view))
         value = arrays.number(other)
         if value is not None:
             x = self._compact()
@@ -247,13 +235,7 @@ class Arithmetic(arrays.Encrypted):
         if self._view is not None:
             return self
         value = self._settled()
-        return self._new(self._server._core.with_view(value, None, False), View.of(value))
-
-    @property
-    def _place(self) -> View:
-        """Its view, which it has."""
-        assert self._view is not None
-        return self._view
+        return self._new(self._server._core.with_view(value, None, False), place_of(value))
 
     def _settled(self) -> Ciphertext:
         """Its ciphertext on the device, relinearised and rescaled."""
@@ -289,247 +271,33 @@ class Arithmetic(arrays.Encrypted):
             self._ct = value
         return value
 
-    def _compact(self) -> Self:
-        """The same array without vectors that hold none of its elements, so that nothing is
-        computed on them."""
-        view = self._view
-        if view is None or len(used := view.used()) == view.vectors:
-            return self
-        value = self._server._core.take(self._settled(), list(used))
-        first = view.first - used[0] * view.slots
-        return self._new(value, replace(view.beside(), first=first, vectors=len(used)))
+    # --- what jali._core.moves asks for -----------------------------------------------------------
 
-    def _wide(self, view: View) -> Self:
-        """The same slots in every vector of the view."""
-        if self._place.vectors == view.vectors:
-            return self
-        return self._new(self._server._core.take(self._settled(), [0] * view.vectors), self._view)
+    def _held(self, value: Ciphertext) -> int:
+        return value.batch
 
-    def _cleaned(self) -> Self:
-        """The same with zeros in all slots that hold no element: a mask, which takes one level,
-        unless they are zero."""
-        view = self._place.changing()
-        if view.zero:
-            return self._seen(view)
-        mask = view.scattered(np.ones(()))
-        return self._new(self._server._core.multiply_array(self._settled(), mask), view.zeroed())
+    def _peak(self) -> float:
+        return self._ct.peak if isinstance(self._ct, Ciphertext) else math.inf
 
-    def _rest_beside(self, result: View) -> float:
-        """A bound on its slots that hold no element of a result with this view."""
-        peak = self._ct.peak if isinstance(self._ct, Ciphertext) else math.inf
-        return self._place.rest_beside(result, peak)
+    def _bounded(self, value: Ciphertext, like: Ciphertext, count: int, terms: int) -> Ciphertext:
+        return self._server._core.with_bounds(value, like, min(count, terms))
 
-    # --- how elements are moved -------------------------------------------------------------------
+    def _masked(self, products: Iterator[Ciphertext], like: Ciphertext) -> Ciphertext:
+        total: Any = None
+        for product in products:
+            one = self._new(product)
+            total = one if total is None else total + one
+        return self._server._core.with_bounds(total._settled(), like, 1)
 
-    def broadcast_to(self, shape: int | tuple[int, ...]) -> Self:
-        """The array repeated to a larger shape, as NumPy does it: rotations and, if other slots are
-        not zero, a mask."""
-        shape = checked_shape(shape)
-        here = self._viewed()
-        if shape == here.shape:
-            return here
-        if joint_shape(here.shape, shape) != shape:
-            raise InvalidArgument(f"an array of the shape {here.shape} cannot become {shape}")
-        view = here._place
-        place = spread(view.expanded(len(shape)), shape) or View.dense(shape, here.slots)
-        x = here._laid(place)
-        known, view = x._place.changing(), joint_view(place, x._place)
-        copies = known.copies or known.extent != view.extent
-        return x._wide(view)._seen(replace(view, rest=known.rest, copies=copies, whole=None))
+    def _gathered_rows(self, parts: list[Ciphertext], rows: list[list[int]]) -> Ciphertext:
+        core = self._server._core
+        return core.take(core.stack(parts), np.argsort(np.concatenate(rows)).tolist())
 
-    def _laid(self, target: View) -> Self:
-        """This, broadcast to the target's shape, such that it can be read at the target's
-        addresses.
-
-        It is rotated, masked if other elements are in the way, and repeated by rotations along new
-        axes.
-        """
-        if self._place.serves(target):
-            return self
-        old = self._place.expanded(len(target.shape))
-        new_axes = tuple(
-            k
-            for k, (c, t) in enumerate(zip(old.shape, target.shape, strict=True))
-            if c == 1 and t > 1
-        )
-        base = target.without(new_axes)
-        if new_axes:
-            base = replace(base, vectors=int(base.addresses().max()) // base.slots + 1)
-        x = self._seen(old)._moved(base, clean=bool(new_axes))
-        for k in sorted(new_axes, key=lambda k: abs(target.strides[k])):
-            x = x._repeated(k, target)
-        if not x._place.serves(target):
-            raise _cannot(old, f"be repeated to {target.shape} where the other operand lies")
-        return x
-
-    def _moved(self, target: View, clean: bool = False, exact: bool = False) -> Self:
-        """This with its elements at the addresses of `target`, which has its shape.
-
-        clean: all other slots are zero then.
-        exact: so they are, in exactly the target's vectors.
-
-        If the elements do not all go the same distance, it takes one level, a product with a mask
-        for every distance, and about 2 sqrt(distances) rotations.
-        """
-        view, core = self._place, self._server._core
-        vectors, steps = view.steps_to(target)
-        moves = np.unique(np.stack([vectors, steps]), axis=1).T
-        if len(moves) == 1:
-            vector, step = (int(m) for m in moves[0])
-            # What repeats is not alone in its slots: a mask has to leave one copy.
-            repeats = clean and view.period
-            new = None if repeats or (exact and vector) else view.rotated(step, target, exact)
-            if new is not None:
-                ready = self._cleaned() if clean or exact else self
-                value = ready._settled()
-                if vector != 0 or value.batch != new.vectors:
-                    # Where there is no such vector, any other stands: nobody reads its slots.
-                    last = value.batch - 1
-                    rows = range(vector, vector + new.vectors)
-                    value = core.take(value, [min(max(v, 0), last) for v in rows])
-                value = core.rotate(value, step) if step else value
-                known, same = ready._place.changing(), vector == 0 and new.vectors == view.vectors
-                rest, copies = (known.rest, known.copies) if same else (math.inf, False)
-                return self._new(value, replace(new, rest=rest, copies=copies, whole=None))
-        if len(moves) > MOST_MOVES:
-            raise _cannot(
-                view,
-                f"move from the strides {view.strides} to {target.strides}: that is by more than {MOST_MOVES} different distances, "
-                "each of which takes a product with a mask",
-            )
-        value = self._gathered(target, vectors, steps)
-        return self._new(value, replace(target.zeroed(), period=0))
-
-    def _gathered(self, target: View, vectors: Addresses, steps: Addresses) -> Ciphertext:
-        """The target's vectors with every element at its place, and zeros elsewhere.
-
-        vectors, steps: of every element, how many vectors and then slots it moves down.
-        """
-        core, source, everywhere = self._server._core, self._settled(), bool(self._place.cycle)
-        turned: dict[tuple[int, ...], Ciphertext] = {}
-
-        def rotated(vector: int, step: int, group: list[int]) -> Ciphertext:
-            last = source.batch - 1
-            held = [0] if everywhere else [min(max(row + vector, 0), last) for row in group]
-            key = (step, *held)
-            if key not in turned:
-                if len(turned) == MOST_KEPT:
-                    turned.clear()
-                value = source if held == [*range(source.batch)] else core.take(source, held)
-                turned[key] = core.rotate(value, step) if step else value
-            value = turned[key]
-            return value if value.batch == len(group) else core.take(value, [0] * len(group))
-
-        groups, parts = [], []
-        for group, moves in masked_moves(self._place, target, vectors, steps):
-            total: Ciphertext | None = None
-            for giant, masks in moves:
-                part: Any = None
-                for vector, baby, mask in masks:
-                    one = self._new(core.multiply_array(rotated(vector, baby, group), mask))
-                    part = one if part is None else part + one
-                # The masks are disjoint, so that no slot of a sum holds more than one number.
-                value = core.with_bounds(part._settled(), source, 1)
-                value = core.rotate(value, giant) if giant else value
-                if total is not None:
-                    value = core.with_bounds(core.add(total, value), source, 1)
-                total = value
-            assert total is not None
-            groups.append(group)
-            parts.append(total)
-        if len(parts) == 1:
-            return parts[0]
-        return core.take(core.stack(parts), np.argsort(np.concatenate(groups)).tolist())
-
-    def _repeated(self, k: int, target: View) -> Self:
-        """This, which is zero elsewhere, with its elements repeated along axis k, as the target has
-        it."""
-        view, stride, count = self._place, target.strides[k], target.shape[k]
-        step = abs(stride)
-        if view.cycle and step % view.cycle == 0:
-            return self  # it is there already, because addresses count modulo the cycle
-        at = view.addresses()
-        if (
-            view.cycle
-            and view.cycle % step == 0
-            and step * count > view.cycle // 2
-            and at.min() // step == at.max() // step
-        ):
-            # Around the whole cycle: every element then repeats with the period `step`.
-            out = self._windows(step, view.cycle // step, 1)
-            return out._seen(replace(view, first=view.first % step, period=step))
-        across = replace(view.stretched(k, target), vectors=target.vectors, period=0, whole=None)
-        apart = stride // view.slots
-        if stride > 0 and stride % view.slots == 0 and view.vectors <= apart:
-            # Whole vectors are repeated.
-            rows = [min(v % apart, view.vectors - 1) for v in range(target.vectors)]
-            value = self._server._core.take(self._settled(), rows)
-            copies = view.copies or view.vectors != apart
-            return self._new(value, replace(across, copies=copies))
-        last = at % view.slots + stride * (count - 1)
-        if last.max() < view.slots and last.min() >= 0:
-            # y[s] = sum_t x[s - t stride] has the element at s in all `count` places, since x is
-            # zero elsewhere.
-            return self._windows(-stride, count, 1)._seen(view.stretched(k, target))
-        # Repetitions go from one vector to the next: each vector takes all its numbers from one,
-        # whose first `stride` slots hold them. That one is filled, and then taken several times.
-        index = np.arange(count).reshape((count,) + (1,) * at.ndim)
-        source, place = np.broadcast_to(at // view.slots, (count, *at.shape)), at + index * stride
-        from_vector = np.zeros(target.vectors, np.int64)
-        from_vector[place // view.slots] = source
-        if (
-            stride <= 0
-            or view.slots % stride
-            or (at % view.slots >= stride).any()
-            or (from_vector[place // view.slots] != source).any()
-        ):
-            raise _cannot(view, f"be repeated {count} times where the other operand lies")
-        filled = self._windows(-stride, view.slots // stride, 1)
-        value = self._server._core.take(filled._settled(), from_vector.tolist())
-        return self._new(value, replace(across, copies=True))
-
-    def _windows(self, stride: int, count: int, terms: int) -> Self:
-        """y[s] = sum_{t < count} x[s + t stride], cyclically over the slots of each vector, by
-        about log2(count) rotations.
-
-        terms: how many of them are not zero, at most.
-        """
-        core, source = self._server._core, self._settled()
-        if stride == 1 and terms == count and count & (count - 1) == 0:
-            return self._new(core.sum(source, count), self._view)
-        power, width = source, 1  # the sum of `width` terms
-        total: Ciphertext | None = None
-        done = 0
-        while True:
-            if count & width:
-                shifted = core.rotate(power, done * stride % self.slots) if done else power
-                done += width
-                total = shifted if total is None else core.add(total, shifted)
-                total = core.with_bounds(total, source, min(done, terms))
-            if 2 * width > count:
-                break
-            power = core.add(power, core.rotate(power, width * stride % self.slots))
-            width *= 2
-            power = core.with_bounds(power, source, min(width, terms))
-        assert total is not None
-        return self._new(total, self._view)
+    def _block_sum(self, source: Ciphertext, count: int) -> Ciphertext | None:
+        return self._server._core.sum(source, count)
 
 
 # --- how operands are brought together ------------------------------------------------------------
-
-
-def _cannot(view: View, move: str) -> Unsupported:
-    return Unsupported(
-        f"an array of the shape {view.shape} cannot {move}: encrypt it in the shape of the result, repeated by "
-        "np.broadcast_to(values, shape).copy(), which each owner of data can do apart"
-    )
-
-
-def of_other_evaluators() -> InvalidArgument:
-    """The error for operands of different evaluators."""
-    return InvalidArgument(
-        "the operands are bound to different evaluators: bind both to the same one"
-    )
 
 
 def together(
@@ -562,37 +330,4 @@ def together(
             )
     elif commutes and x._view is None:
         x, y = y, x
-    a = x._viewed()._compact()
-    b = a if x is y else y._viewed()._compact()
-    first, second = a._place, b._place
-    if first.slots != second.slots:
-        raise InvalidArgument(
-            f"operands are packed in {first.slots} and {second.slots} slots: encrypt both with the same slots="
-        )
-    if first.same_place(second):
-        return a, b, first
-    shape = joint_shape(first.shape, second.shape)
-    if first.shape == shape and second.serves(first):
-        view = joint_view(first, second)
-    elif second.shape == shape and first.serves(second):
-        view = joint_view(second, first)
-    else:
-        target = place_of_result(first, second, shape)
-        a, b = a._laid(target), b._laid(target)
-        view = joint_view(target, a._place, b._place)
-    return a._wide(view), b._wide(view), view
-
-
-def of_sum(x: Arithmetic, y: Arithmetic, view: View) -> View:
-    """The view of a sum, a difference or a maximum of both, which `together` gave."""
-    rest = x._rest_beside(view) + y._rest_beside(view)
-    return replace(view, rest=rest, copies=False, whole=None)
-
-
-def _of_product(x: Arithmetic, y: Arithmetic, view: View) -> View:
-    """The view of a product of both."""
-    first, second = x._rest_beside(view), y._rest_beside(view)
-    a, b = x._place, y._place
-    if 0 in (first, second) or b.clears(a, view) or a.clears(b, view):
-        return view.zeroed()
-    return replace(view, rest=first * second, copies=False, whole=None)
+    return aligned(x, y)

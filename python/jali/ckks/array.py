@@ -13,7 +13,7 @@ from jali._core.log import logger
 from jali._jali.ckks import Layout, MatVec, ProductSum
 from jali.ckks.arguments import checked_iterations, checked_target, refuse_complex_matrix
 from jali.ckks.declared import PEAK
-from jali.ckks.shaped import Shaped
+from jali.ckks.shaped import SummedArray
 from jali.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["EncryptedArray"]
 
 
-class EncryptedArray(Shaped):
+class EncryptedArray(SummedArray):
     """An encrypted array with NumPy's arithmetic: a vector (n,), a batch of vectors (batch, n), or
     an array of any shape.
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from jali._core import capture, checks
 from jali._core.capture import BatchPoint
+from jali._core.view import View
 from jali.ckks.array import EncryptedArray
-from jali.ckks.view import View
 from jali.errors import InvalidArgument
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from jali._core import checks
 from jali._core.arrays import as_numbers
 from jali._core.log import logger
 from jali._core.refusals import Answering
+from jali._core.view import View
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import Ciphertext, EvaluationKeys, Params, PublicKey, ReleasePolicy
 from jali.ckks.arguments import (
@@ -27,7 +28,7 @@ from jali.ckks.array import EncryptedArray
 from jali.ckks.declared import check_magnitude, declared
 from jali.ckks.evaluator import Evaluator
 from jali.ckks.packed import lies
-from jali.ckks.view import View
+from jali.ckks.place import place_of
 from jali.device import checked_threads, resolved
 from jali.errors import InvalidArgument, LimitExceeded, NotPickled
 
@@ -483,7 +484,7 @@ def _elements(ciphertext: Ciphertext, slots: npt.NDArray[Any]) -> npt.NDArray[An
     if ciphertext.view is None:
         return slots
     try:
-        return View.of(ciphertext).gathered(slots)
+        return place_of(ciphertext).gathered(slots)
     finally:
         slots.fill(0)
 

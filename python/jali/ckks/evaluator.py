@@ -11,9 +11,12 @@ from typing import Any
 import numpy.typing as npt
 
 from jali._core import checks
+from jali._core.axes import axes
 from jali._core.log import logger
+from jali._core.moves import of_sum
 from jali._core.refusals import Answering
 from jali._core.run_ends import checked_function
+from jali._core.view import View
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import (
     Ciphertext,
@@ -31,16 +34,15 @@ from jali.ckks.arguments import (
     checked_within,
     refuse_complex,
 )
-from jali.ckks.arithmetic import of_sum, together
+from jali.ckks.arithmetic import together
 from jali.ckks.array import EncryptedArray
 from jali.ckks.captured import Batcher, Captured
 from jali.ckks.domain import filled, mapped
 from jali.ckks.engine_core import Checked, made
 from jali.ckks.joins import FUNCTIONS
 from jali.ckks.largest import argmax
-from jali.ckks.operands import axes
+from jali.ckks.place import place_of
 from jali.ckks.products import matmul
-from jali.ckks.view import View
 from jali.device import checked_threads, resolved
 from jali.errors import InvalidArgument, Unsupported
 
@@ -275,7 +277,7 @@ class Evaluator(metaclass=Answering):
         if not self._core.is_here(ciphertext):
             ciphertext = self._core.bring(ciphertext)
         if ciphertext.view is not None:
-            view = known or View.of(ciphertext)
+            view = known or place_of(ciphertext)
             return EncryptedArray(self, self._core.with_view(ciphertext, None, False), view)
         return EncryptedArray(self, ciphertext)
 

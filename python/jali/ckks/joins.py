@@ -11,11 +11,11 @@ import numpy as np
 
 from jali._core import checks
 from jali._core.array import number
+from jali._core.axes import axes
 from jali._core.console import counted_text
-from jali.ckks.arithmetic import of_other_evaluators
+from jali._core.moves import of_other_evaluators
+from jali._core.view import View
 from jali.ckks.array import EncryptedArray
-from jali.ckks.operands import axes
-from jali.ckks.view import View
 from jali.errors import InvalidArgument, Unsupported
 
 __all__ = ["FUNCTIONS", "concatenate", "split", "stack"]

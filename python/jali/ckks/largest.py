@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from jali._core.axes import axes
+from jali._core.view import View
 from jali._jali import ckks as _ckks
 from jali.ckks.array import EncryptedArray
-from jali.ckks.operands import axes
-from jali.ckks.view import View
 from jali.errors import InvalidArgument
 
 __all__ = ["argmax"]

@@ -11,12 +11,12 @@ import numpy.typing as npt
 from jali._core import checks
 from jali._core.array import plain
 from jali._core.console import counted_text
+from jali._core.view import View, fitting
 from jali._jali.ckks import Layout, LinearTransform, MatVec
 from jali.ckks.arguments import refuse_complex, refuse_complex_matrix
 from jali.ckks.array import EncryptedArray
 from jali.ckks.formulations import multiplied
 from jali.ckks.operands import numbers
-from jali.ckks.view import View, fitting
 from jali.errors import InvalidArgument, Unsupported
 
 __all__ = ["matmul"]

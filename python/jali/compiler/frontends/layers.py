@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from jali._core.axes import axes as axes_of
 from jali._core.console import counted_text
-from jali.ckks.operands import axes as axes_of
 from jali.compiler.frontends.tracing import Traced
 from jali.compiler.ir.graph import Array, Shape
 from jali.compiler.ir.linear_ops import Concat, Pad

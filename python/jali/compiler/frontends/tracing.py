@@ -17,9 +17,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from jali._core import checks
+from jali._core.axes import axes as axes_of
 from jali._core.console import counted_text
 from jali._core.refusals import answer_names
-from jali.ckks.operands import axes as axes_of
 from jali.compiler.frontends.numpy_refusals import called, reason, replacement
 from jali.compiler.ir.builder import Builder, innermost
 from jali.compiler.ir.graph import Array, Graph, Node, Shape

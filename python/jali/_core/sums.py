@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jali._jali.ckks import Ciphertext
-from jali.ckks.view import Addresses, View
+from jali._core.view import Addresses, View
 from jali.errors import Unsupported
 
 if TYPE_CHECKING:
-    from jali.ckks.arithmetic import Array
+    from jali._core.moves import Array
 
 __all__ = ["summed"]
 
@@ -63,20 +62,20 @@ def summed(x: Array, k: int) -> Array:
             length = longest  # what follows its end is zero
         alike.setdefault((shift, length), []).append(int(relative[0][start]))
     core, source = x._server._core, x._settled()
-    total: Ciphertext | None = None
+    total: Any = None
     done = 0
     for (shift, length), offsets in alike.items():
-        value: Ciphertext | None = None
+        value: Any = None
         for offset in offsets:
             part = core.take(source, [int(v) + offset for v in used])
-            value = part if value is None else core.add(value, part)
+            value = part if value is None else x._added(value, part)
         assert value is not None
         part = x._new(value, view)._windows(stride, length, length)._settled()
         part = core.rotate(part, shift % slots) if shift else part
-        total = part if total is None else core.add(total, part)
+        total = part if total is None else x._added(total, part)
         done += length * len(offsets)
     assert total is not None
-    total = core.with_bounds(total, source, count)
+    total = x._bounded(total, source, done, count)
     compact = np.searchsorted(used, at // slots) * slots + at % slots
     new = _affine(compact, bases, len(used))
     only = new.vectors == 1 and len(alike) == 1 and next(iter(alike))[0] == 0

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jali._jali import ckks as _ckks
+from jali._jali.ckks import dense_view
 from jali.errors import InvalidArgument
 
 __all__ = [
@@ -67,30 +67,10 @@ class View:
 
     @staticmethod
     def dense(shape: tuple[int, ...], slots: int) -> View:
-        """The view of a fresh array (ckks::dense_view)."""
-        (axes, first, period), vectors = _ckks.dense_view(list(shape), slots)
+        """The view of a fresh array (ckks::dense_view, which every scheme of packed numbers
+        follows)."""
+        (axes, first, period), vectors = dense_view(list(shape), slots)
         return View(shape, tuple(stride for _, stride in axes), first, slots, vectors, period, 0.0)
-
-    @staticmethod
-    def of(ciphertext: _ckks.Ciphertext) -> View:
-        """The view of a ciphertext. A vector or a batch of vectors has one, too."""
-        slots, vectors = ciphertext.slots, ciphertext.batch
-        known, rest = ciphertext.view, ciphertext.rest
-        if known is not None:
-            axes, first, period = known
-            counts = tuple(count for count, _ in axes)
-            strides = tuple(stride for _, stride in axes)
-            return View(counts, strides, first, slots, vectors, period, rest)
-        shape = ciphertext.shape
-        strides, repeats = (slots, 1)[-len(shape) :], ciphertext.repeats
-        if repeats is None:
-            raise InvalidArgument(
-                f"the vector lies in the windows of a plan, {ciphertext.layout!r}: bring it into order first with natural()"
-            )
-        # A view with a period has one vector. In several, what repeats lies beside the elements.
-        copies = repeats > 0 and vectors > 1
-        period = 0 if copies else repeats
-        return View(shape, strides, 0, slots, vectors, period, rest, copies).beside()
 
     def as_tuple(self) -> tuple[list[tuple[int, int]], int, int]:
         """The view as the binding takes it."""
@@ -295,7 +275,7 @@ class View:
     def scattered(self, values: npt.NDArray[Any], fill: complex = 0) -> npt.NDArray[Any]:
         """The slots (vectors, slots) that hold `values`, broadcast to its shape, at its elements
         and `fill` elsewhere."""
-        kind = np.complex128 if values.dtype.kind == "c" else np.float64
+        kind = {"c": np.complex128, "i": np.int64}.get(values.dtype.kind, np.float64)
         flat = np.full(self.extent, fill, kind)
         flat[self.addresses()] = values
         if self.period:
