@@ -198,6 +198,9 @@ class Evaluator : public DiscreteEvaluator {
     const Range range = core().noise().sum(of, std::min(count, terms), Overflow::refuse);
     return array_of(within(core().copy(a.block), range));
   }
+  void check_range(std::int64_t low, std::int64_t high) const {
+    core().noise().range(low, high);
+  }
   void check_sum(const DiscreteArray& a, std::size_t count) const {
     core().noise().sum(a.block.estimate.range, count, Overflow::refuse);
   }
@@ -332,6 +335,8 @@ void bind_discrete_evaluator(nb::module_& m) {
                    "numpy.typing.NDArray[numpy.int64], wrap: bool = False) -> Ciphertext"))
       .def("multiply", &Evaluator::multiply, "a"_a, "b"_a, "wrap"_a = false, nogil())
       .def("bounded", &Evaluator::bounded, "a"_a, "like"_a, "count"_a, "terms"_a, nogil())
+      .def("check_range", &Evaluator::check_range, "low"_a, "high"_a,
+           "Raises RangeExceeded unless the modulus tells so many numbers apart.")
       .def("check_sum", &Evaluator::check_sum, "a"_a, "count"_a,
            "Raises RangeExceeded unless a sum of so many of its numbers fits.")
       .def("with_range", &Evaluator::with_range, "a"_a, "low"_a, "high"_a, nogil())

@@ -37,7 +37,7 @@ std::size_t bytes_of(const DiscreteArray& a) {
   return total;
 }
 
-nb::tuple shape_of(const DiscreteArray& a) {
+nb::tuple counts_of(const DiscreteArray& a) {
   nb::list counts;
   if (a.view) {
     for (const auto& axis : std::get<0>(*a.view)) counts.append(axis.first);
@@ -182,7 +182,7 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.
           "Numbers in each row.")
       .def_prop_ro("rows", &DiscreteArray::rows,
                    "How many rows it has, two for each vector of params.slots numbers.")
-      .def_prop_ro("shape", &shape_of, nb::sig("def shape(self) -> tuple[int, ...]"),
+      .def_prop_ro("shape", &counts_of, nb::sig("def shape(self) -> tuple[int, ...]"),
                    "The shape that decryption gives.")
       .def_prop_ro(
           "view", [](const DiscreteArray& a) { return a.view; },
@@ -215,7 +215,7 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.
           "key_id", [](const DiscreteArray& a) { return rlwe::to_string(a.block.key_id); },
           "The name of the secret key that decrypts it, 32 hexadecimal digits; see Client.key_id.")
       .def("__repr__", [](const DiscreteArray& a) {
-        const std::string shape = nb::cast<std::string>(nb::str(shape_of(a)));
+        const std::string shape = nb::cast<std::string>(nb::str(counts_of(a)));
         return "Ciphertext(shape=" + shape + ", level=" + std::to_string(a.block.level) + ", " +
                std::to_string(bytes_of(a)) + " bytes)";
       });

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
 
 from jali._core import checks
 from jali.errors import DeadlineExceeded, InvalidArgument
 
-__all__ = ["checked_function", "stop_of"]
+__all__ = ["Checked", "checked_function", "stop_of"]
 
 
 def checked_function(function: Callable[[], object] | None) -> Callable[[], object] | None:
@@ -47,3 +49,18 @@ def stop_of(
             checkpoint()
 
     return stop
+
+
+class Checked(AbstractContextManager[None]):
+    """While it is entered, what this thread computes on an engine calls a function; see
+    Evaluator.checkpoint."""
+
+    def __init__(self, core: Any, function: Callable[[], object] | None) -> None:
+        self._core, self._function = core, function
+        self._before: object = None
+
+    def __enter__(self) -> None:
+        self._before = self._core.exchange_checkpoint(self._function)
+
+    def __exit__(self, *_: object) -> None:
+        self._core.exchange_checkpoint(self._before)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from jali._core import checks
 from jali._core.arrays import as_numbers
+from jali._core.keys import checked_progress, checked_rotations
 from jali._core.log import logger
 from jali._core.refusals import Answering
 from jali._core.view import View
@@ -21,8 +22,6 @@ from jali._jali.ckks import Ciphertext, EvaluationKeys, Params, PublicKey, Relea
 from jali.ckks.arguments import (
     checked_level,
     checked_packings,
-    checked_progress,
-    checked_rotations,
 )
 from jali.ckks.array import EncryptedArray
 from jali.ckks.declared import check_magnitude, declared

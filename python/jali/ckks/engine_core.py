@@ -1,18 +1,16 @@
-"""The engine behind an Engine or an Evaluator: the choice of device and implementations, and
-checkpoints during its work."""
+"""The engine behind an Engine or an Evaluator: the choice of device and implementations."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 
 from jali._core import checks
 from jali._core.console import choices_text
 from jali._core.log import logger
-from jali._jali.ckks import EngineCore, EvaluatorCore, Params
+from jali._jali.ckks import EngineCore, Params
 from jali.device import checked_threads, resolved, tuned
 
-__all__ = ["Checked", "made"]
+__all__ = ["made"]
 
 
 def made(
@@ -37,18 +35,3 @@ def made(
     if threads is not None and core.threads < threads and on_cpu:
         logger.warning("%d threads were asked for and %d work", threads, core.threads)
     return core, dict(variants)
-
-
-class Checked(AbstractContextManager[None]):
-    """While it is entered, what this thread computes on an engine calls a function; see
-    Evaluator.checkpoint."""
-
-    def __init__(self, core: EvaluatorCore, function: Callable[[], object] | None) -> None:
-        self._core, self._function = core, function
-        self._before: object = None
-
-    def __enter__(self) -> None:
-        self._before = self._core.exchange_checkpoint(self._function)
-
-    def __exit__(self, *_: object) -> None:
-        self._core.exchange_checkpoint(self._before)

@@ -15,7 +15,7 @@ from jali._core.axes import axes
 from jali._core.log import logger
 from jali._core.moves import of_sum
 from jali._core.refusals import Answering
-from jali._core.run_ends import checked_function
+from jali._core.run_ends import Checked, checked_function
 from jali._core.view import View
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import (
@@ -38,7 +38,7 @@ from jali.ckks.arithmetic import together
 from jali.ckks.array import EncryptedArray
 from jali.ckks.captured import Batcher, Captured
 from jali.ckks.domain import filled, mapped
-from jali.ckks.engine_core import Checked, made
+from jali.ckks.engine_core import made
 from jali.ckks.joins import FUNCTIONS
 from jali.ckks.largest import argmax
 from jali.ckks.place import place_of

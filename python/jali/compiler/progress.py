@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from jali._core import checks
-from jali.ckks import arguments
+from jali._core import checks, keys
 from jali.errors import InvalidArgument
 
 __all__ = ["Counted", "Progress", "Told", "checked_progress"]
@@ -21,7 +20,7 @@ Counted = Callable[[int, int], object]
 
 def checked_progress(progress: Counted | None) -> Counted | None:
     """The same. Raises InvalidArgument for what cannot be called."""
-    arguments.checked_progress(progress)
+    keys.checked_progress(progress)
     return progress
 
 

@@ -1,0 +1,175 @@
+"""The arithmetic of encrypted arrays of exact integers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Self, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from jali._core import array as arrays
+from jali._core import checks
+from jali._core.moves import aligned, of_other_evaluators, of_product, of_sum
+from jali._core.shaped import Shaped
+from jali._core.view import View, joint_shape
+from jali._jali.discrete import Ciphertext
+from jali.discrete.values import LEAST, MOST, number, numbers
+from jali.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from jali.discrete.evaluator import Evaluator
+
+__all__ = ["Arithmetic", "Operand"]
+
+#: The other operand of an EncryptedArray's arithmetic.
+Operand = Union["Arithmetic", int, npt.NDArray[Any], list[Any], tuple[Any, ...], range]
+
+
+class Arithmetic(Shaped):
+    """An encrypted array with NumPy's operators for sums and products."""
+
+    __slots__ = ()
+    _server: Evaluator
+    _ct: Ciphertext
+
+    def __init__(self, server: Evaluator, ciphertext: Ciphertext, view: View) -> None:
+        self._server, self._ct, self._view = server, ciphertext, view
+
+    # --- operators ------------------------------------------------------------------------------
+
+    def __add__(self, other: Operand) -> Self:
+        if not isinstance(other, Arithmetic):
+            return self._plus(other, subtract=False)
+        x, y, view = self._with(other)
+        return self._new(self._server._core.add(x._ct, y._ct), of_sum(x, y, view))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Operand) -> Self:
+        if not isinstance(other, Arithmetic):
+            return self._plus(other, subtract=True)
+        x, y, view = self._with(other)
+        return self._new(self._server._core.sub(x._ct, y._ct), of_sum(x, y, view))
+
+    def __rsub__(self, other: Operand) -> Self:
+        # x - other fits wherever other - x does, but for one number at the end of the range.
+        return -(self - other)
+
+    def __neg__(self) -> Self:
+        return self._new(self._server._core.negate(self._ct), self._place)
+
+    def __pos__(self) -> Self:
+        return self
+
+    def __mul__(self, other: Operand) -> Self:
+        core = self._server._core
+        if isinstance(other, Arithmetic):
+            x, y, view = self._with(other)
+            return self._new(core.multiply(x._ct, y._ct), of_product(x, y, view))
+        value = number(other)
+        if value is not None:
+            x = self._compact()
+            factor = x._small(value)
+            return x._new(core.multiply_number(x._ct, factor), x._place.scaled(abs(value)))
+        clear = self._with_clear(other)
+        if clear is None:
+            return NotImplemented
+        x, slots = clear
+        return x._new(self._server._rows.multiply_array(x._ct, slots), x._place.zeroed())
+
+    __rmul__ = __mul__
+
+    def __pow__(self, exponent: int, modulo: Any = None) -> Self:
+        if modulo is not None:
+            raise InvalidArgument(
+                "powers are already modulo params.modulus: call pow with two arguments"
+            )
+        if (
+            isinstance(exponent, (bool, np.bool_))
+            or not isinstance(exponent, (int, np.integer))
+            or exponent < 1
+        ):
+            raise InvalidArgument(
+                f"an exponent must be a whole number from 1, not {checks.shown(exponent)}"
+            )
+        result: Self = arrays.power({1: self}, arrays.exponent(exponent))
+        return result
+
+    # --- operands in the clear --------------------------------------------------------------------
+
+    def _plus(self, other: Any, *, subtract: bool) -> Self:
+        """The sum with a number or an array, or the difference."""
+        core, value = self._server._core, number(other)
+        if value is not None and not self._place.zero:
+            x = self._compact()
+            added = x._small(-value if subtract else value)
+            return x._new(core.add_number(x._ct, added), x._place.raised(abs(value)))
+        clear = self._with_clear(np.array([value]) if value is not None else other)
+        if clear is None:
+            return NotImplemented  # type: ignore[no-any-return]
+        x, slots = clear
+        total = core.add_array(x._ct, self._server._rows.paired(slots), subtract)
+        return x._new(total, x._place.added())
+
+    def _small(self, value: int) -> int:
+        """A number of 64 bits that is the same modulo T. Raises InvalidArgument for larger ones,
+        unless these numbers wrap."""
+        if LEAST < value <= MOST:
+            return value
+        if not self._ct.wraps:
+            raise InvalidArgument("an operand has more than 64 bits: use a smaller number")
+        return value % self._server.params.modulus
+
+    def _with_clear(self, other: Any) -> tuple[Self, npt.NDArray[np.int64]] | None:
+        """This array, broadcast to the shape of the result, and numbers in the slots beside it;
+        None if `other` is no array. Raises InvalidArgument for shapes that do not fit."""
+        values = numbers(other)
+        if values is None:
+            return None
+        if values.size == 1 and values.ndim <= self.ndim:
+            x = self._compact()
+            return x, x._place.scattered(values.reshape(()))
+        x = self._compact().broadcast_to(joint_shape(self.shape, values.shape))
+        return x, x._place.scattered(values)
+
+    def _with(self, other: Arithmetic) -> tuple[Arithmetic, Arithmetic, View]:
+        if other._server is not self._server:
+            raise of_other_evaluators()
+        return aligned(self, other)
+
+    # --- what jali._core asks for -----------------------------------------------------------------
+
+    def _new(self, value: Ciphertext, view: View | None = None) -> Self:
+        return type(self)(self._server, value, self._place if view is None else view)
+
+    def _settled(self) -> Ciphertext:
+        return self._ct
+
+    def _held(self, value: Ciphertext) -> int:
+        return value.rows
+
+    def _peak(self) -> float:
+        return max(abs(bound) for bound in self._ct.range)
+
+    def _added(self, a: Ciphertext, b: Ciphertext) -> Ciphertext:
+        return self._server._rows.add(a, b)
+
+    def _bounded(self, value: Ciphertext, like: Ciphertext, count: int, terms: int) -> Ciphertext:
+        return self._server._core.bounded(value, like, count, terms)
+
+    def _masked(self, products: Iterator[Ciphertext], like: Ciphertext) -> Ciphertext:
+        total = next(products)
+        for product in products:
+            total = self._bounded(self._added(total, product), like, 2, 1)
+        return total
+
+    def _gathered_rows(self, parts: list[Ciphertext], rows: list[list[int]]) -> Ciphertext:
+        # Of an odd number of rows, the last pair is half full.
+        at, first = [], 0
+        for part, mine in zip(parts, rows, strict=True):
+            at += range(first, first + len(mine))
+            first += part.rows
+        order = np.argsort(np.concatenate(rows))
+        stacked = self._server._rows.stack(parts)
+        return self._server._rows.take(stacked, np.array(at)[order].tolist())
