@@ -1,7 +1,8 @@
 """Jali: fully homomorphic encryption.
 
-``jali.ckks`` computes on encrypted vectors of real or complex numbers, ``jali.tfhe`` on small
-integers and bits, exactly. ``jali.compile`` makes an encrypted program of a trained model.
+``jali.ckks`` computes on encrypted vectors of real or complex numbers, ``jali.discrete`` on vectors
+of integers, exactly, and ``jali.tfhe`` on small integers and bits one by one, exactly.
+``jali.compile`` makes an encrypted program of a trained model.
 ``jali.simulate`` runs programs on models of accelerators. Every error that Jali raises is a
 ``jali.Error``.
 """
@@ -41,7 +42,7 @@ from jali.errors import (
 )
 
 if TYPE_CHECKING:
-    from jali import nn, simulate
+    from jali import discrete, nn, simulate
     from jali.nn import compile
 
 __version__: str = build_info()["version"]
@@ -73,6 +74,7 @@ __all__ = [
     "build_info",
     "ckks",
     "compile",
+    "discrete",
     "nn",
     "simulate",
     "tfhe",
@@ -80,8 +82,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The compiler and the models of accelerators, which are imported when they are first used."""
-    if name not in ("compile", "nn", "simulate"):
+    """Exact integers, the compiler and the models of accelerators, which are imported when they are
+    first used."""
+    if name not in ("compile", "discrete", "nn", "simulate"):
         raise _of_module(__name__, name)
     from importlib import import_module
 

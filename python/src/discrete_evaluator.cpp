@@ -41,12 +41,6 @@ Overflow overflow_of(bool wrap) { return wrap ? Overflow::wrap : Overflow::refus
 /// The result of an operation, which says nothing of elements.
 DiscreteArray array_of(Ciphertext block) { return {std::move(block), std::nullopt, false}; }
 
-/// The same ciphertext, of which it is known that its numbers lie in a range.
-Ciphertext within(Ciphertext a, const Range& range) {
-  a.estimate = {a.estimate.slot, a.estimate.coefficient, range};
-  return a;
-}
-
 }  // namespace
 
 DiscreteEngine make_discrete_engine(const discrete::ParamsPtr& params, const std::string& device,
@@ -194,9 +188,9 @@ class Evaluator : public DiscreteEvaluator {
                         std::size_t terms) const {
     Range of = like.block.estimate.range;
     if (of.wraps) return array_of(core().copy(a.block));
-    if (terms < count) of = core().noise().cover(of, {0, 0, false});
+    if (terms < count) of = core().noise().cover(of, core().noise().range(0, 0));
     const Range range = core().noise().sum(of, std::min(count, terms), Overflow::refuse);
-    return array_of(within(core().copy(a.block), range));
+    return array_of(within(a.block, range));
   }
   void check_range(std::int64_t low, std::int64_t high) const {
     core().noise().range(low, high);
@@ -207,7 +201,7 @@ class Evaluator : public DiscreteEvaluator {
   /// The same numbers with a range that the caller knows.
   DiscreteArray with_range(const DiscreteArray& a, std::int64_t low, std::int64_t high) const {
     const Range range = core().noise().range(low, high);
-    return {within(core().copy(a.block), range), a.view, a.padded};
+    return {within(a.block, range), a.view, a.padded};
   }
   /// The same numbers, taken for residues.
   DiscreteArray as_residues(const DiscreteArray& a) const {
@@ -286,6 +280,11 @@ class Evaluator : public DiscreteEvaluator {
                               const DiscreteArray& beside, bool wrap) const {
     const bool modulo = wrap || beside.block.estimate.range.wraps;
     return core().encoder().encode_clear(numbers, batch, overflow_of(modulo));
+  }
+  Ciphertext within(const Ciphertext& a, const Range& range) const {
+    Ciphertext out = core().copy(a);
+    out.estimate = core().noise().within(a.estimate, range);
+    return out;
   }
   Ciphertext joined(std::vector<Ciphertext> parts) const {
     require<InvalidArgument>(!parts.empty(), "give at least one vector");

@@ -38,6 +38,10 @@ class NoiseModel {
   Range sum(const Range& addend, std::size_t count, Overflow overflow) const;
   /// The same numbers, taken for residues.
   Estimate as_residues(const Estimate& a) const;
+  /// The same noise, of numbers that are known to lie in a range.
+  Estimate within(const Estimate& a, const Range& range) const {
+    return {a.slot, a.coefficient, range};
+  }
   /// The smallest range that has both.
   Range cover(const Range& a, const Range& b) const;
 
