@@ -102,6 +102,7 @@ PARTS = {
     "device": 2,
     "authenticated": 2,
     "ckks": 3,
+    "discrete": 3,
     "tfhe": 3,
     "program": 4,
     "compiler": 5,

@@ -29,9 +29,7 @@ TYPES = [np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, 
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-def test_every_type_of_integers_comes_back(
-    w: World, dtype: Any, rng: np.random.Generator
-) -> None:
+def test_every_type_of_integers_comes_back(w: World, dtype: Any, rng: np.random.Generator) -> None:
     if dtype is np.bool_:
         values, ends = rng.integers(0, 2, 100).astype(bool), (0, 1)
     else:
@@ -46,7 +44,20 @@ def test_every_type_of_integers_comes_back(
 
 
 @pytest.mark.parametrize(
-    "shape", [(1,), (5,), (512,), (513,), (1024,), (1025,), (3, 7), (2, 600), (4, 3, 5), (1, 1, 1), (1500, 2)]
+    "shape",
+    [
+        (1,),
+        (5,),
+        (512,),
+        (513,),
+        (1024,),
+        (1025,),
+        (3, 7),
+        (2, 600),
+        (4, 3, 5),
+        (1, 1, 1),
+        (1500, 2),
+    ],
 )
 def test_every_shape_comes_back(w: World, shape: Any, rng: np.random.Generator) -> None:
     values = integers(rng, -3, 4, shape)
@@ -123,7 +134,14 @@ def test_others_encrypt_by_the_public_key(w: World, rng: np.random.Generator) ->
 
 # --- sums and products ----------------------------------------------------------------------------
 
-SHAPES = [((6,), (6,)), ((3, 5), (3, 5)), ((3, 5), (5,)), ((4, 1), (1, 3)), ((600,), (600,)), ((2, 3, 4), (4,))]
+SHAPES = [
+    ((6,), (6,)),
+    ((3, 5), (3, 5)),
+    ((3, 5), (5,)),
+    ((4, 1), (1, 3)),
+    ((600,), (600,)),
+    ((2, 3, 4), (4,)),
+]
 
 
 @pytest.mark.parametrize("name", ["add", "sub", "mul"])
@@ -413,7 +431,10 @@ def test_keys_for_a_function(w: World, rng: np.random.Generator) -> None:
     assert keys.nbytes < w.keys.nbytes
     server = discrete.Evaluator(w.params, keys, threads=1)
     a = integers(rng, -9, 9, 4)
-    assert w.client.decrypt(scores(server.bind(w.client.encrypt(a, range=(-9, 9))))) == (matrix @ (a * a)).sum()
+    assert (
+        w.client.decrypt(scores(server.bind(w.client.encrypt(a, range=(-9, 9)))))
+        == (matrix @ (a * a)).sum()
+    )
     with pytest.raises(jali.KeyMissing):
         server.bind(w.client.encrypt(a, range=(-9, 9))).rotate(77)
 

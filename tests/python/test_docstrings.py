@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import jali
-from jali import authenticated, ckks, device, tfhe
+from jali import authenticated, ckks, device, discrete, tfhe
 from jali.tfhe import trees
 
 PACKAGE = Path(jali.__file__).resolve().parent
@@ -21,7 +21,7 @@ FIELD = re.compile(r"^(\w+(?:, \w+)*): ")
 INNER = re.compile(r"[.)] (?:[a-z_]+)(?:, [a-z_]+)*: ")
 #: Sentences with a colon, and what values of a field stand for.
 PROSE = {"View"}
-MODULES = (ckks, ckks.explicit, ckks.functions, tfhe, trees, device, authenticated)
+MODULES = (ckks, ckks.explicit, ckks.functions, discrete, tfhe, trees, device, authenticated)
 
 
 def run_in(text: str) -> list[str]:

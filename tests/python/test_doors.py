@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 import jali
-from jali import authenticated, ckks, device, nn, tfhe
+from jali import authenticated, ckks, device, discrete, nn, tfhe
 
 DOCS = Path(__file__).parents[2] / "docs"
 GUIDES = sorted(path.stem for path in (DOCS / "how-to").glob("*.md"))
@@ -25,6 +25,7 @@ PUBLIC = (
     ckks,
     ckks.explicit,
     ckks.functions,
+    discrete,
     tfhe,
     nn,
     nn.graph_file,
@@ -56,7 +57,7 @@ def test_the_reference_has_every_module_that_docstrings_name() -> None:
     named = {module.__name__ for module in PUBLIC}
     for module in PUBLIC:
         for text in docstrings(module):
-            for path in re.findall(r"\b(?:jali\.)?((?:ckks|tfhe|nn|simulate)(?:\.\w+)+)", text):
+            for path in re.findall(r"\b(?:jali\.)?((?:ckks|discrete|tfhe|nn|simulate)(?:\.\w+)+)", text):
                 parts = path.split(".")
                 while parts:  # ckks.functions of ckks.functions.exp
                     name = ".".join(("jali", *parts))

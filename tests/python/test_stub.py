@@ -53,7 +53,7 @@ def test_the_package_says_that_it_is_typed() -> None:
 
 
 def test_every_public_name_is_documented() -> None:
-    for module in (jali, jali.ckks, jali.tfhe, jali.errors):
+    for module in (jali, jali.ckks, jali.discrete, jali.tfhe, jali.errors):
         for name in module.__all__:
             thing = getattr(module, name)
             if name == "__version__":

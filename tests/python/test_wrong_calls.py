@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import discrete_world
 import tfhe_world
 from conftest import World
 
 import jali
-from jali import ckks, tfhe
+from jali import ckks, discrete, tfhe
 from jali._core import refusals
 from jali.ckks import explicit, functions
 
@@ -42,10 +43,12 @@ MADE = (
     tfhe.EncryptedIntegers,
     tfhe.Captured,
     ckks.BatchPoint,
+    discrete.EncryptedArray,
+    discrete.Captured,
 )
 
 #: Where users find classes and functions.
-MODULES = (ckks, explicit, functions, tfhe)
+MODULES = (ckks, explicit, functions, discrete, tfhe)
 
 
 def ckks_things(world: World) -> list[Any]:
@@ -71,6 +74,17 @@ def ckks_things(world: World) -> list[Any]:
         *(server.capture(lambda v: v + 1, x), server.batcher(lambda v: v + 1)),
         ckks.BatchPoint(1, 1.0, 1),
         ckks.Engine(params, "cpu", threads=1),
+    ]
+
+
+def discrete_things() -> list[Any]:
+    """An object of each public class of exact integers."""
+    w = discrete_world.world()
+    ct, public = w.client.encrypt([1, 2], range=(0, 9)), w.client.public_key()
+    x = w.server.bind(ct)
+    return [
+        *(w.params, w.client, w.keys, w.server, ct, x, public, discrete.Encryptor(public)),
+        w.server.capture(lambda v: v + 1, x),
     ]
 
 
@@ -139,7 +153,7 @@ def told(call: str, error: BaseException | None) -> str:
 
 @pytest.fixture
 def calls(one: World) -> Mapping[str, Callable[..., Any]]:
-    things = [*ckks_things(one), *tfhe_things()]
+    things = [*ckks_things(one), *discrete_things(), *tfhe_things()]
     classes = {
         getattr(module, name)
         for module in MODULES

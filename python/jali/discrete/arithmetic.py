@@ -30,6 +30,7 @@ class Arithmetic(Shaped):
     """An encrypted array with NumPy's operators for sums and products."""
 
     __slots__ = ()
+    _hint = "decrypt them first: what is computed here are sums and products of integers"
     _server: Evaluator
     _ct: Ciphertext
 
@@ -71,7 +72,7 @@ class Arithmetic(Shaped):
         if value is not None:
             x = self._compact()
             factor = x._small(value)
-            return x._new(core.multiply_number(x._ct, factor), x._place.scaled(abs(value)))
+            return x._new(core.multiply_number(x._ct, factor), x._place.scaled(abs(factor)))
         clear = self._with_clear(other)
         if clear is None:
             return NotImplemented
@@ -101,14 +102,18 @@ class Arithmetic(Shaped):
     def _plus(self, other: Any, *, subtract: bool) -> Self:
         """The sum with a number or an array, or the difference."""
         core, value = self._server._core, number(other)
-        if value is not None and not self._place.zero:
+        if value is not None:
             x = self._compact()
             added = x._small(-value if subtract else value)
-            return x._new(core.add_number(x._ct, added), x._place.raised(abs(value)))
-        clear = self._with_clear(np.array([value]) if value is not None else other)
-        if clear is None:
-            return NotImplemented  # type: ignore[no-any-return]
-        x, slots = clear
+            if not x._place.zero:
+                return x._new(core.add_number(x._ct, added), x._place.raised(abs(added)))
+            # Slots that hold no element stay zero.
+            slots, subtract = x._place.scattered(np.array(added)), False
+        else:
+            clear = self._with_clear(other)
+            if clear is None:
+                return NotImplemented  # type: ignore[no-any-return]
+            x, slots = clear
         total = core.add_array(x._ct, self._server._rows.paired(slots), subtract)
         return x._new(total, x._place.added())
 

@@ -235,7 +235,9 @@ class Evaluator(metaclass=Answering):
     # --- what jali._core.capture calls ------------------------------------------------------------
 
     def _array(self, ciphertext: Ciphertext) -> EncryptedArray:
-        return EncryptedArray(self, ciphertext, place_of(ciphertext))
+        view = place_of(ciphertext)
+        # Of a part of a larger array, no vectors without an element are kept.
+        return EncryptedArray(self, self._rows.take(ciphertext, [*range(view.vectors)]), view)
 
     def _captured(
         self,

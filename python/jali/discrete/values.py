@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -47,7 +48,7 @@ def as_integers(values: Any, what: str) -> npt.NDArray[np.int64]:
         )
     if kind == "u" and array.dtype.itemsize == 8 and int(array.max()) > MOST:
         raise InvalidArgument(f"{what} hold a number above 2**63 - 1: use smaller ones")
-    return np.ascontiguousarray(array, dtype=np.int64)
+    return np.asarray(array, np.int64, order="C")
 
 
 def number(value: Any) -> int | None:
@@ -57,7 +58,7 @@ def number(value: Any) -> int | None:
         return int(value)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         return int(as_integers(value, "the operand"))
-    if isinstance(value, (float, complex, np.number, Fraction)):
+    if isinstance(value, (float, complex, np.number, Fraction, Decimal)):
         raise InvalidArgument(
             f"an operand is {type(value).__name__}, and {_QUANTISE}. A whole number is int(number)"
         )
