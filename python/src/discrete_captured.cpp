@@ -29,9 +29,9 @@ struct Place {
   bool padded = false;
 };
 
-class Captured {
+class DiscreteCaptured {
  public:
-  Captured(const DiscreteEvaluator& e, Function function,
+  DiscreteCaptured(const DiscreteEvaluator& e, Function function,
            const std::vector<const DiscreteArray*>& examples)
       : server_(e.server),
         callback_(std::make_shared<Callback>(std::move(function))),
@@ -101,13 +101,13 @@ class Captured {
 
 void bind_discrete_captured(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<Captured>(m, "CapturedCore", nb::type_slots(callback_slots<Captured>),
+  nb::class_<DiscreteCaptured>(m, "CapturedCore", nb::type_slots(callback_slots<DiscreteCaptured>),
                        "See jali.discrete.Captured.")
       .def(nb::init<const DiscreteEvaluator&, Function,
                     const std::vector<const DiscreteArray*>&>(),
            "evaluator"_a, "function"_a, "examples"_a)
-      .def("run", &Captured::run, "inputs"_a, nogil())
-      .def_prop_ro("nbytes", &Captured::bytes, "Bytes of device memory that it keeps.");
+      .def("run", &DiscreteCaptured::run, "inputs"_a, nogil())
+      .def_prop_ro("nbytes", &DiscreteCaptured::bytes, "Bytes of device memory that it keeps.");
 }
 
 }  // namespace jali::python

@@ -71,16 +71,16 @@ nb::object to_numpy(const SecretVector<std::int64_t>& numbers, std::size_t n) {
 }
 
 /// Holds the secret key. Only secret_to_bytes returns it.
-class Client {
+class DiscreteClient {
  public:
-  Client(const DiscreteParams& params, int threads, const std::string& device)
+  DiscreteClient(const DiscreteParams& params, int threads, const std::string& device)
       : params_(params.ptr), host_(cpu_ring(*params_, threads)) {
     rlwe::KeyGenerator generator(params_, host_);
     adopt(std::make_shared<const rlwe::SecretKey>(generator.secret_key()), threads, device);
   }
 
   /// secret: its bytes or, if is_file, anything that load_from takes.
-  Client(nb::handle secret, const DiscreteParams& params, int threads, const std::string& device,
+  DiscreteClient(nb::handle secret, const DiscreteParams& params, int threads, const std::string& device,
          bool is_file)
       : params_(params.ptr), host_(cpu_ring(*params_, threads)) {
     const auto of_bytes = [&](std::span<const std::uint8_t> bytes) {
@@ -203,9 +203,9 @@ class Client {
   std::shared_ptr<const discrete::Decryptor> decryptor_;
 };
 
-class Encryptor {
+class DiscreteEncryptor {
  public:
-  Encryptor(const DiscretePublicKey& key, int threads)
+  DiscreteEncryptor(const DiscretePublicKey& key, int threads)
       : key_id_(rlwe::to_string(key.ptr->key_id)),
         params_(key.params),
         ring_(cpu_ring(*params_, threads)),
@@ -239,32 +239,32 @@ constexpr const char* kEncrypt =
 
 void bind_discrete_client(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<Client>(m, "ClientCore", "See jali.discrete.Client.")
+  nb::class_<DiscreteClient>(m, "ClientCore", "See jali.discrete.Client.")
       .def(nb::init<const DiscreteParams&, int, const std::string&>(), "params"_a,
            "threads"_a = 0, "device"_a = "cpu", nogil())
       .def(nb::init<nb::handle, const DiscreteParams&, int, const std::string&, bool>(),
            "secret"_a.none(), "params"_a, "threads"_a, "device"_a, "is_file"_a)
-      .def("save_secret", &Client::save_secret, "file"_a.none())
-      .def("secret_to_bytes", &Client::secret_to_bytes)
-      .def_prop_ro("engine", &Client::engine, "Backend and instruction set.")
-      .def_prop_ro("params", &Client::params, "Its parameters.")
-      .def_prop_ro("key_id", &Client::key_id, "The name of the secret key.")
-      .def("encrypt", &Client::encrypt, "values"_a, "low"_a, "high"_a, "wraps"_a, "level"_a,
+      .def("save_secret", &DiscreteClient::save_secret, "file"_a.none())
+      .def("secret_to_bytes", &DiscreteClient::secret_to_bytes)
+      .def_prop_ro("engine", &DiscreteClient::engine, "Backend and instruction set.")
+      .def_prop_ro("params", &DiscreteClient::params, "Its parameters.")
+      .def_prop_ro("key_id", &DiscreteClient::key_id, "The name of the secret key.")
+      .def("encrypt", &DiscreteClient::encrypt, "values"_a, "low"_a, "high"_a, "wraps"_a, "level"_a,
            "view"_a.none(), nb::sig(kEncrypt))
-      .def("decrypt", &Client::decrypt, "ciphertext"_a, "check"_a,
+      .def("decrypt", &DiscreteClient::decrypt, "ciphertext"_a, "check"_a,
            nb::sig("def decrypt(self, ciphertext: Ciphertext, check: bool) -> "
                    "numpy.typing.NDArray[numpy.int64]"))
-      .def("noise", &Client::noise, "ciphertext"_a, nogil(),
+      .def("noise", &DiscreteClient::noise, "ciphertext"_a, nogil(),
            "The largest coefficient and the largest slot of the noise. It depends on the key.")
-      .def("evaluation_keys", &Client::evaluation_keys, "rotations"_a, "swap"_a, "relinearise"_a,
+      .def("evaluation_keys", &DiscreteClient::evaluation_keys, "rotations"_a, "swap"_a, "relinearise"_a,
            "progress"_a = nb::none(), nogil())
-      .def("keys_for", &Client::keys_for, "demand"_a, "progress"_a = nb::none(), nogil())
-      .def("public_key", &Client::public_key, nogil());
-  nb::class_<Encryptor>(m, "EncryptorCore", "See jali.discrete.Encryptor.")
+      .def("keys_for", &DiscreteClient::keys_for, "demand"_a, "progress"_a = nb::none(), nogil())
+      .def("public_key", &DiscreteClient::public_key, nogil());
+  nb::class_<DiscreteEncryptor>(m, "EncryptorCore", "See jali.discrete.Encryptor.")
       .def(nb::init<const DiscretePublicKey&, int>(), "key"_a, "threads"_a = 0, nogil())
-      .def_prop_ro("params", &Encryptor::params, "Its parameters.")
-      .def_prop_ro("key_id", &Encryptor::key_id, "The name of the secret key.")
-      .def("encrypt", &Encryptor::encrypt, "values"_a, "low"_a, "high"_a, "wraps"_a, "level"_a,
+      .def_prop_ro("params", &DiscreteEncryptor::params, "Its parameters.")
+      .def_prop_ro("key_id", &DiscreteEncryptor::key_id, "The name of the secret key.")
+      .def("encrypt", &DiscreteEncryptor::encrypt, "values"_a, "low"_a, "high"_a, "wraps"_a, "level"_a,
            "view"_a.none(), nb::sig(kEncrypt));
 }
 

@@ -19,7 +19,7 @@
 #include "discrete.h"
 #include "discrete_evaluator.h"
 #include "interrupts.h"
-#include "jali/schemes/discrete/batcher.h"
+#include "jali/rlwe/composed.h"
 #include "jali/schemes/discrete/make_ring.h"
 #include "log.h"
 #include "trace.h"
@@ -71,24 +71,24 @@ DiscreteEngine make_discrete_engine(const discrete::ParamsPtr& params, const std
 
 namespace {
 
-class Evaluator : public DiscreteEvaluator {
+class DiscreteCore : public DiscreteEvaluator {
  public:
-  Evaluator(const DiscreteParams& params, std::optional<DiscreteKeys> keys,
+  DiscreteCore(const DiscreteParams& params, std::optional<DiscreteKeys> keys,
             const std::string& device, int threads, bool trace, const backend::Variants& variants)
-      : Evaluator(make_discrete_engine(params.ptr, device, threads, trace, variants),
+      : DiscreteCore(make_discrete_engine(params.ptr, device, threads, trace, variants),
                   std::move(keys)) {}
 
   /// An evaluator that finds out which keys a computation uses. keys: an empty set of the client's.
-  static Evaluator recording(const DiscreteKeys& keys, const std::string& device, int threads) {
+  static DiscreteCore recording(const DiscreteKeys& keys, const std::string& device, int threads) {
     const nb::gil_scoped_release release;
     auto server = std::make_shared<DiscreteServer>(
         make_discrete_engine(keys.params, device, threads, /*trace=*/false, {}, /*dry=*/true));
     server->recorder = std::make_shared<rlwe::KeyRecorder>();
     server->evaluator = std::make_shared<const discrete::Evaluator>(
         server->shared, keys.ptr->key_id, server->recorder);
-    return Evaluator(std::move(server));
+    return DiscreteCore(std::move(server));
   }
-  Evaluator with_keys(std::optional<DiscreteKeys> keys) const {
+  DiscreteCore with_keys(std::optional<DiscreteKeys> keys) const {
     return {static_cast<const DiscreteEngine&>(*server), std::move(keys)};
   }
 
@@ -211,7 +211,7 @@ class Evaluator : public DiscreteEvaluator {
   }
 
   DiscreteArray rotate_rows(const DiscreteArray& a, int steps) const {
-    return counted(&Counters::rotations, core().rotate(a.block, steps));
+    return counted(&Counters::rotations, rlwe::composed_rotate(core(), a.block, steps));
   }
   DiscreteArray swap_rows(const DiscreteArray& a) const {
     return counted(&Counters::rotations, core().swap_rows(a.block));
@@ -244,9 +244,9 @@ class Evaluator : public DiscreteEvaluator {
   double noise_budget(const DiscreteArray& a) const { return core().noise_budget(a.block); }
 
  private:
-  Evaluator(const DiscreteEngine& engine, std::optional<DiscreteKeys> keys)
-      : Evaluator(build(engine, std::move(keys))) {}
-  explicit Evaluator(std::shared_ptr<const DiscreteServer> of) { server = std::move(of); }
+  DiscreteCore(const DiscreteEngine& engine, std::optional<DiscreteKeys> keys)
+      : DiscreteCore(build(engine, std::move(keys))) {}
+  explicit DiscreteCore(std::shared_ptr<const DiscreteServer> of) { server = std::move(of); }
 
   static std::shared_ptr<const DiscreteServer> build(const DiscreteEngine& engine,
                                                      std::optional<DiscreteKeys> keys) {
@@ -299,54 +299,54 @@ class Evaluator : public DiscreteEvaluator {
 void bind_discrete_evaluator(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<DiscreteEvaluator>(m, "EvaluatorBase", "What captured functions need of it.");
-  nb::class_<Evaluator, DiscreteEvaluator>(m, "EvaluatorCore", "See jali.discrete.Evaluator.")
+  nb::class_<DiscreteCore, DiscreteEvaluator>(m, "EvaluatorCore", "See jali.discrete.Evaluator.")
       .def(nb::init<const DiscreteParams&, std::optional<DiscreteKeys>, const std::string&, int,
                     bool, const backend::Variants&>(),
            "params"_a, "keys"_a.none(), "device"_a, "threads"_a, "trace"_a, "variants"_a, nogil())
-      .def("with_keys", &Evaluator::with_keys, "keys"_a.none(), nogil())
-      .def_static("recording", &Evaluator::recording, "keys"_a, "device"_a, "threads"_a)
-      .def_prop_ro("demand", &Evaluator::demand, "The keys that were used so far.")
-      .def_prop_ro("key_bytes", &Evaluator::key_bytes,
+      .def("with_keys", &DiscreteCore::with_keys, "keys"_a.none(), nogil())
+      .def_static("recording", &DiscreteCore::recording, "keys"_a, "device"_a, "threads"_a)
+      .def_prop_ro("demand", &DiscreteCore::demand, "The keys that were used so far.")
+      .def_prop_ro("key_bytes", &DiscreteCore::key_bytes,
                    "The bytes of its keys in the memory of the device.")
-      .def("exchange_checkpoint", &Evaluator::exchange_checkpoint, "function"_a.none())
-      .def_prop_ro("engine", &Evaluator::engine, "Backend and instruction set.")
-      .def_prop_ro("threads", &Evaluator::threads, "The number of threads that it computes with.")
-      .def_prop_ro("trace", &Evaluator::trace, "The record of operations, or None.")
-      .def("synchronize", &Evaluator::synchronize, nogil())
-      .def("counters", &Evaluator::counters, nb::sig("def counters(self) -> dict[str, int]"),
+      .def("exchange_checkpoint", &DiscreteCore::exchange_checkpoint, "function"_a.none())
+      .def_prop_ro("engine", &DiscreteCore::engine, "Backend and instruction set.")
+      .def_prop_ro("threads", &DiscreteCore::threads, "The number of threads that it computes with.")
+      .def_prop_ro("trace", &DiscreteCore::trace, "The record of operations, or None.")
+      .def("synchronize", &DiscreteCore::synchronize, nogil())
+      .def("counters", &DiscreteCore::counters, nb::sig("def counters(self) -> dict[str, int]"),
            "See jali.discrete.Evaluator.counters.")
-      .def("check", &Evaluator::check, "a"_a)
-      .def_prop_ro("on_host", &Evaluator::on_host, "Whether the device shares the host's memory.")
-      .def("is_here", &Evaluator::is_here, "a"_a)
-      .def("bring", &Evaluator::bring, "a"_a, nogil())
-      .def("send_back", &Evaluator::send_back, "a"_a, nogil())
-      .def("add", &Evaluator::add, "a"_a, "b"_a, "wrap"_a = false, nogil())
-      .def("sub", &Evaluator::sub, "a"_a, "b"_a, "wrap"_a = false, nogil())
-      .def("negate", &Evaluator::negate, "a"_a, "wrap"_a = false, nogil())
-      .def("add_number", &Evaluator::add_number, "a"_a, "b"_a, "wrap"_a = false, nogil())
-      .def("multiply_number", &Evaluator::multiply_number, "a"_a, "b"_a, "wrap"_a = false, nogil())
-      .def("add_array", &Evaluator::add_array, "a"_a, "values"_a, "subtract"_a = false,
+      .def("check", &DiscreteCore::check, "a"_a)
+      .def_prop_ro("on_host", &DiscreteCore::on_host, "Whether the device shares the host's memory.")
+      .def("is_here", &DiscreteCore::is_here, "a"_a)
+      .def("bring", &DiscreteCore::bring, "a"_a, nogil())
+      .def("send_back", &DiscreteCore::send_back, "a"_a, nogil())
+      .def("add", &DiscreteCore::add, "a"_a, "b"_a, "wrap"_a = false, nogil())
+      .def("sub", &DiscreteCore::sub, "a"_a, "b"_a, "wrap"_a = false, nogil())
+      .def("negate", &DiscreteCore::negate, "a"_a, "wrap"_a = false, nogil())
+      .def("add_number", &DiscreteCore::add_number, "a"_a, "b"_a, "wrap"_a = false, nogil())
+      .def("multiply_number", &DiscreteCore::multiply_number, "a"_a, "b"_a, "wrap"_a = false, nogil())
+      .def("add_array", &DiscreteCore::add_array, "a"_a, "values"_a, "subtract"_a = false,
            "wrap"_a = false,
            nb::sig("def add_array(self, a: Ciphertext, values: numpy.typing.NDArray[numpy.int64], "
                    "subtract: bool = False, wrap: bool = False) -> Ciphertext"))
-      .def("multiply_array", &Evaluator::multiply_array, "a"_a, "values"_a, "wrap"_a = false,
+      .def("multiply_array", &DiscreteCore::multiply_array, "a"_a, "values"_a, "wrap"_a = false,
            nb::sig("def multiply_array(self, a: Ciphertext, values: "
                    "numpy.typing.NDArray[numpy.int64], wrap: bool = False) -> Ciphertext"))
-      .def("multiply", &Evaluator::multiply, "a"_a, "b"_a, "wrap"_a = false, nogil())
-      .def("bounded", &Evaluator::bounded, "a"_a, "like"_a, "count"_a, "terms"_a, nogil())
-      .def("check_range", &Evaluator::check_range, "low"_a, "high"_a,
+      .def("multiply", &DiscreteCore::multiply, "a"_a, "b"_a, "wrap"_a = false, nogil())
+      .def("bounded", &DiscreteCore::bounded, "a"_a, "like"_a, "count"_a, "terms"_a, nogil())
+      .def("check_range", &DiscreteCore::check_range, "low"_a, "high"_a,
            "Raises RangeExceeded unless the modulus tells so many numbers apart.")
-      .def("check_sum", &Evaluator::check_sum, "a"_a, "count"_a,
+      .def("check_sum", &DiscreteCore::check_sum, "a"_a, "count"_a,
            "Raises RangeExceeded unless a sum of so many of its numbers fits.")
-      .def("with_range", &Evaluator::with_range, "a"_a, "low"_a, "high"_a, nogil())
-      .def("as_residues", &Evaluator::as_residues, "a"_a, nogil())
-      .def("rotate_rows", &Evaluator::rotate_rows, "a"_a, "steps"_a, nogil())
-      .def("swap_rows", &Evaluator::swap_rows, "a"_a, nogil())
-      .def("drop_to", &Evaluator::drop_to, "a"_a, "level"_a, nogil())
-      .def("vectors", &Evaluator::vectors, "a"_a, "which"_a, nogil())
-      .def("stack", &Evaluator::stack, "inputs"_a, nogil())
-      .def("with_view", &Evaluator::with_view, "a"_a, "view"_a.none(), "padded"_a, nogil())
-      .def("noise_budget", &Evaluator::noise_budget, "a"_a);
+      .def("with_range", &DiscreteCore::with_range, "a"_a, "low"_a, "high"_a, nogil())
+      .def("as_residues", &DiscreteCore::as_residues, "a"_a, nogil())
+      .def("rotate_rows", &DiscreteCore::rotate_rows, "a"_a, "steps"_a, nogil())
+      .def("swap_rows", &DiscreteCore::swap_rows, "a"_a, nogil())
+      .def("drop_to", &DiscreteCore::drop_to, "a"_a, "level"_a, nogil())
+      .def("vectors", &DiscreteCore::vectors, "a"_a, "which"_a, nogil())
+      .def("stack", &DiscreteCore::stack, "inputs"_a, nogil())
+      .def("with_view", &DiscreteCore::with_view, "a"_a, "view"_a.none(), "padded"_a, nogil())
+      .def("noise_budget", &DiscreteCore::noise_budget, "a"_a);
 }
 
 }  // namespace jali::python

@@ -43,7 +43,7 @@ class Arithmetic(Shaped):
         if not isinstance(other, Arithmetic):
             return self._plus(other, subtract=False)
         x, y, view = self._with(other)
-        return self._new(self._server._core.add(x._ct, y._ct), of_sum(x, y, view))
+        return self._new(self._server._engine.add(x._ct, y._ct), of_sum(x, y, view))
 
     __radd__ = __add__
 
@@ -51,20 +51,20 @@ class Arithmetic(Shaped):
         if not isinstance(other, Arithmetic):
             return self._plus(other, subtract=True)
         x, y, view = self._with(other)
-        return self._new(self._server._core.sub(x._ct, y._ct), of_sum(x, y, view))
+        return self._new(self._server._engine.sub(x._ct, y._ct), of_sum(x, y, view))
 
     def __rsub__(self, other: Operand) -> Self:
         # x - other fits wherever other - x does, but for one number at the end of the range.
         return -(self - other)
 
     def __neg__(self) -> Self:
-        return self._new(self._server._core.negate(self._ct), self._place)
+        return self._new(self._server._engine.negate(self._ct), self._place)
 
     def __pos__(self) -> Self:
         return self
 
     def __mul__(self, other: Operand) -> Self:
-        core = self._server._core
+        core = self._server._engine
         if isinstance(other, Arithmetic):
             x, y, view = self._with(other)
             return self._new(core.multiply(x._ct, y._ct), of_product(x, y, view))
@@ -77,7 +77,7 @@ class Arithmetic(Shaped):
         if clear is None:
             return NotImplemented
         x, slots = clear
-        return x._new(self._server._rows.multiply_array(x._ct, slots), x._place.zeroed())
+        return x._new(self._server._core.multiply_array(x._ct, slots), x._place.zeroed())
 
     __rmul__ = __mul__
 
@@ -101,7 +101,7 @@ class Arithmetic(Shaped):
 
     def _plus(self, other: Any, *, subtract: bool) -> Self:
         """The sum with a number or an array, or the difference."""
-        core, value = self._server._core, number(other)
+        core, value = self._server._engine, number(other)
         if value is not None:
             x = self._compact()
             added = x._small(-value if subtract else value)
@@ -114,7 +114,7 @@ class Arithmetic(Shaped):
             if clear is None:
                 return NotImplemented  # type: ignore[no-any-return]
             x, slots = clear
-        total = core.add_array(x._ct, self._server._rows.paired(slots), subtract)
+        total = core.add_array(x._ct, self._server._core.paired(slots), subtract)
         return x._new(total, x._place.added())
 
     def _small(self, value: int) -> int:
@@ -158,10 +158,10 @@ class Arithmetic(Shaped):
         return max(abs(bound) for bound in self._ct.range)
 
     def _added(self, a: Ciphertext, b: Ciphertext) -> Ciphertext:
-        return self._server._rows.add(a, b)
+        return self._server._core.add(a, b)
 
     def _bounded(self, value: Ciphertext, like: Ciphertext, count: int, terms: int) -> Ciphertext:
-        return self._server._core.bounded(value, like, count, terms)
+        return self._server._engine.bounded(value, like, count, terms)
 
     def _masked(self, products: Iterator[Ciphertext], like: Ciphertext) -> Ciphertext:
         total = next(products)
@@ -176,5 +176,5 @@ class Arithmetic(Shaped):
             at += range(first, first + len(mine))
             first += part.rows
         order = np.argsort(np.concatenate(rows))
-        stacked = self._server._rows.stack(parts)
-        return self._server._rows.take(stacked, np.array(at)[order].tolist())
+        stacked = self._server._core.stack(parts)
+        return self._server._core.take(stacked, np.array(at)[order].tolist())

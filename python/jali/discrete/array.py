@@ -57,7 +57,7 @@ class EncryptedArray(Arithmetic):
     @property
     def ciphertext(self) -> Ciphertext:
         """The ciphertext to decrypt, in the host's memory. It knows where the elements lie."""
-        core, view = self._server._core, self._place.changing()
+        core, view = self._server._engine, self._place.changing()
         value = core.with_view(self._ct, view.as_tuple(), view.zero)
         return value if core.on_host else core.send_back(value)
 
@@ -82,7 +82,7 @@ class EncryptedArray(Arithmetic):
     def noise_budget(self) -> float:
         """Bits by which its noise may still grow until decryption would be wrong, from public facts
         alone. Operations are refused rather than let it become 0."""
-        return self._server._core.noise_budget(self._ct)
+        return self._server._engine.noise_budget(self._ct)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -110,7 +110,7 @@ class EncryptedArray(Arithmetic):
         >>> client.decrypt(x.wrap() + 30000)
         array([-5537, 29999])
         """
-        return self._new(self._server._core.as_residues(self._ct))
+        return self._new(self._server._engine.as_residues(self._ct))
 
     def with_range(self, low: int, high: int) -> Self:
         """The same numbers; from here on, all of them are taken to lie from low to high.
@@ -123,7 +123,7 @@ class EncryptedArray(Arithmetic):
         Raises RangeExceeded if the modulus does not tell so many numbers apart.
         """
         bounds = checked_range((low, high))
-        return self._new(self._server._core.with_range(self._ct, *bounds))
+        return self._new(self._server._engine.with_range(self._ct, *bounds))
 
     # --- sums -------------------------------------------------------------------------------------
 
@@ -139,7 +139,7 @@ class EncryptedArray(Arithmetic):
         keep = checks.flag(keepdims, "keepdims")
         if checks.flag(wrap, "wrap"):
             return self.wrap().sum(which, keep)
-        self._server._core.check_sum(self._ct, math.prod(self.shape[k] for k in which))
+        self._server._engine.check_sum(self._ct, math.prod(self.shape[k] for k in which))
         return self._summed(which, keep)
 
     # --- moves ------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ class EncryptedArray(Arithmetic):
                 "rotate moves the slots of a vector as it was encrypted, of up to params.slots numbers: of another array "
                 "take slices, and put them together with np.concatenate"
             )
-        value = self._server._rows.rotate_all(self._ct, int(steps))
+        value = self._server._core.rotate_all(self._ct, int(steps))
         moved = View(view.shape, view.strides, 0, view.slots, view.vectors)
         return self._new(value, moved)
 

@@ -257,7 +257,7 @@ class Client(metaclass=Answering):
         ]
         for function in functions:
             function(*arguments)
-        return server._core.demand
+        return server._engine.demand
 
     def public_key(self) -> PublicKey:
         """A key with which others can encrypt for this client. See Encryptor."""

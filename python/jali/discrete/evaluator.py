@@ -73,7 +73,7 @@ class Evaluator(metaclass=Answering):
     array([10,  2, 50])
     """
 
-    __slots__ = ("_core", "_params", "_rows", "_variants")
+    __slots__ = ("_core", "_engine", "_params", "_variants")
 
     def __init__(
         self,
@@ -99,8 +99,8 @@ class Evaluator(metaclass=Answering):
         self._start(params, chosen, core)
 
     def _start(self, params: Params, variants: Mapping[str, str], core: EvaluatorCore) -> None:
-        self._params, self._core, self._variants = params, core, dict(variants)
-        self._rows = Rows(core, params.slots // 2)
+        self._params, self._engine, self._variants = params, core, dict(variants)
+        self._core = Rows(core, params.slots // 2)
         logger.info(
             "evaluator made: engine %s, %d bytes of keys, %s",
             core.engine,
@@ -124,7 +124,7 @@ class Evaluator(metaclass=Answering):
         if keys is not None:
             checked(keys, EvaluationKeys, "keys", ": EvaluationKeys.from_bytes reads bytes")
         other = Evaluator.__new__(Evaluator)
-        other._start(self._params, self._variants, self._core.with_keys(keys))
+        other._start(self._params, self._variants, self._engine.with_keys(keys))
         return other
 
     @classmethod
@@ -147,7 +147,7 @@ class Evaluator(metaclass=Answering):
     @property
     def engine(self) -> str:
         """The engine and its instruction set, e.g. "cpu/ifma"."""
-        return self._core.engine
+        return self._engine.engine
 
     @property
     def variants(self) -> dict[str, str]:
@@ -158,12 +158,12 @@ class Evaluator(metaclass=Answering):
     @property
     def threads(self) -> int:
         """How many threads work on one operation."""
-        return self._core.threads
+        return self._engine.threads
 
     @property
     def key_bytes(self) -> int:
         """The bytes that its keys take in the memory of its device."""
-        return self._core.key_bytes
+        return self._engine.key_bytes
 
     def trace(self) -> Trace:
         """The record of every operation since the evaluator was made.
@@ -171,16 +171,16 @@ class Evaluator(metaclass=Answering):
         ``trace().json_lines()`` is the text that ``jali simulate`` reads. Raises InvalidArgument for
         an evaluator that was made without trace=True.
         """
-        if self._core.trace is None:
+        if self._engine.trace is None:
             raise InvalidArgument(
                 "this evaluator does not record its operations: make one with Evaluator(params, keys, trace=True)"
             )
-        return self._core.trace
+        return self._engine.trace
 
     def synchronize(self) -> None:
         """Wait until a GPU has done everything that it was asked to do. Operations return before
         they are done."""
-        self._core.synchronize()
+        self._engine.synchronize()
 
     def counters(self) -> dict[str, int]:
         """How often each operation succeeded, whatever its batch, and the memory of its device.
@@ -188,7 +188,7 @@ class Evaluator(metaclass=Answering):
         rotations also counts exchanges of the rows, and plain_products the masks that moves take.
         The last three numbers are bytes of the device's pool. May be called from any thread.
         """
-        return self._core.counters()
+        return self._engine.counters()
 
     def checkpoint(self, function: Callable[[], object] | None) -> AbstractContextManager[None]:
         """While the block runs, `function` is called ten times a second by what this thread
@@ -198,7 +198,7 @@ class Evaluator(metaclass=Answering):
         >>> with server.checkpoint(lambda: None):
         ...     pass
         """
-        return Checked(self._core, checked_function(function))
+        return Checked(self._engine, checked_function(function))
 
     def bind(self, ciphertext: Ciphertext | EncryptedArray) -> EncryptedArray:
         """An encrypted array that computes with this evaluator.
@@ -212,9 +212,9 @@ class Evaluator(metaclass=Answering):
             raise InvalidArgument(
                 f"bind takes a discrete.Ciphertext, not {type(ciphertext).__name__}: Client.encrypt makes one"
             )
-        self._core.check(ciphertext)
-        if not self._core.is_here(ciphertext):
-            ciphertext = self._core.bring(ciphertext)
+        self._engine.check(ciphertext)
+        if not self._engine.is_here(ciphertext):
+            ciphertext = self._engine.bring(ciphertext)
         return self._array(ciphertext)
 
     def capture(
@@ -237,14 +237,14 @@ class Evaluator(metaclass=Answering):
     def _array(self, ciphertext: Ciphertext) -> EncryptedArray:
         view = place_of(ciphertext)
         # Of a part of a larger array, no vectors without an element are kept.
-        return EncryptedArray(self, self._rows.take(ciphertext, [*range(view.vectors)]), view)
+        return EncryptedArray(self, self._core.take(ciphertext, [*range(view.vectors)]), view)
 
     def _captured(
         self,
         function: Callable[[Sequence[Ciphertext]], list[Ciphertext]],
         examples: Sequence[Ciphertext],
     ) -> CapturedCore:
-        return CapturedCore(self._core, function, examples)
+        return CapturedCore(self._engine, function, examples)
 
     def _batcher(self, function: Any, max_batch: int) -> Any:
         raise NotImplementedError
@@ -258,7 +258,7 @@ class Evaluator(metaclass=Answering):
         if value._server is not self:
             raise InvalidArgument("the value is bound to another evaluator: bind it to this one")
         view = value._place.changing()
-        return self._core.with_view(value._ct, view.as_tuple(), view.zero)
+        return self._engine.with_view(value._ct, view.as_tuple(), view.zero)
 
     _result = _own
 

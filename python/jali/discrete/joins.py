@@ -48,7 +48,7 @@ def stack(values: Iterable[EncryptedArray], axis: int = 0) -> EncryptedArray:
     (k,) = axes((axis,), len(shape) + 1)
     place = replace(first, period=0)
     laid = [one if one._place.same_place(first) else one._moved(place) for one in items]
-    rows = items[0]._server._rows
+    rows = items[0]._server._core
     # Rows come in pairs: of an odd number of them, one stays between the arrays.
     own = [rows.take(one._ct, list(range(first.vectors))) for one in laid]
     apart = own[0].rows
@@ -92,7 +92,7 @@ def concatenate(values: Iterable[EncryptedArray], axis: int | None = 0) -> Encry
     low = min(0, *(one.range[0] for one in items))
     high = max(0, *(one.range[1] for one in items))
     wraps = any(one.wraps for one in items)
-    core, total, done = items[0]._server._core, None, 0
+    core, total, done = items[0]._server._engine, None, 0
     for one in items:
         key = (slice(None),) * k + (slice(done, done + one.shape[k]),)
         part = one._moved(target.changed(lambda a, key=key: a[key]), exact=True)  # type: ignore[misc]

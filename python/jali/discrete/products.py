@@ -58,18 +58,18 @@ def _mapped(x: EncryptedArray, matrix: npt.NDArray[np.int64]) -> EncryptedArray:
     low, high = _range_of_map(x.range, matrix)
     server = x._server
     if not x.wraps:
-        server._core.check_range(low, high)
+        server._engine.check_range(low, high)
     x, view, diagonals = mapped(x, matrix)
     if diagonals is None:  # the outer product of a column and a row
         return x * matrix
-    rows, total = server._rows, None
+    rows, total = server._core, None
     for step, diagonal in diagonals.items():
         turned = rows.rotate(x._ct, step)
-        part = server._core.multiply_array(
+        part = server._engine.multiply_array(
             turned, rows.paired(np.tile(diagonal, (view.vectors, 1))), True
         )
         total = part if total is None else rows.add(total, part)
-    value = total if x.wraps else server._core.with_range(total, low, high)
+    value = total if x.wraps else server._engine.with_range(total, low, high)
     return x._new(value, view)
 
 

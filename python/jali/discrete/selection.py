@@ -55,7 +55,7 @@ def select(mask: Any, a: Any, b: Any) -> EncryptedArray:
         which = which.wrap()
     out: EncryptedArray = which * difference + second
     # Modulo T everything fits, and every number is one of a or of b.
-    return out if wraps else out._new(out._server._core.with_range(out._ct, low, high))
+    return out if wraps else out._new(out._server._engine.with_range(out._ct, low, high))
 
 
 def _clear(value: Any) -> Any:
