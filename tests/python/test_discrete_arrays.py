@@ -201,7 +201,7 @@ def test_operations_that_leave_the_range_are_refused_before_they_compute(w: Worl
         lambda: x - x,
         lambda: x * x,
         lambda: x * 2,
-        lambda: x + np.array([20000, 0]),
+        lambda: x + np.array([30000, 0]),
         lambda: x * np.array([2, 1]),
         lambda: x.sum(),
         lambda: np.full((2, 2), 2) @ x,

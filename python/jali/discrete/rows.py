@@ -63,7 +63,7 @@ class Rows:
             a, steps = self.core.swap_rows(a), steps - self.row
         if steps == 0:
             return a
-        same = self.core.rotate_rows(a, steps)
+        same = self.rotate(a, steps)
         other = self.core.swap_rows(same)
         inside = np.arange(self.row) < self.row - steps
         masks = np.tile(inside, (a.rows, 1))
