@@ -126,13 +126,17 @@ class DiscreteClient {
                          });
   }
 
-  nb::object decrypt(const DiscreteArray& a, bool check) const {
+  /// The residues modulo T of all slots. Which of them are elements, and lie in the array's range,
+  /// is the caller's to check: slots that hold no element may hold any number.
+  nb::object residues(const DiscreteArray& a, bool check) const {
     require_same(*params_, *a.block.params, "the ciphertext is");
     SecretVector<std::int64_t> numbers;
     {
       const nb::gil_scoped_release release;
+      discrete::Ciphertext block = host_copy(a.block);
+      block.estimate = discrete::NoiseModel(*params_).as_residues(a.block.estimate);
       numbers =
-          decryptor_->decrypt(a.block, check ? discrete::Check::yes : discrete::Check::no);
+          decryptor_->decrypt(block, check ? discrete::Check::yes : discrete::Check::no);
     }
     return to_numpy(numbers, params_->n());
   }
@@ -251,8 +255,8 @@ void bind_discrete_client(nb::module_& m) {
       .def_prop_ro("key_id", &DiscreteClient::key_id, "The name of the secret key.")
       .def("encrypt", &DiscreteClient::encrypt, "values"_a, "low"_a, "high"_a, "wraps"_a, "level"_a,
            "view"_a.none(), nb::sig(kEncrypt))
-      .def("decrypt", &DiscreteClient::decrypt, "ciphertext"_a, "check"_a,
-           nb::sig("def decrypt(self, ciphertext: Ciphertext, check: bool) -> "
+      .def("residues", &DiscreteClient::residues, "ciphertext"_a, "check"_a,
+           nb::sig("def residues(self, ciphertext: Ciphertext, check: bool) -> "
                    "numpy.typing.NDArray[numpy.int64]"))
       .def("noise", &DiscreteClient::noise, "ciphertext"_a, nogil(),
            "The largest coefficient and the largest slot of the noise. It depends on the key.")

@@ -183,7 +183,8 @@ class DiscreteCore : public DiscreteEvaluator {
   }
 
   /// The same numbers, of which each is a sum of `count` numbers of `like`. At most `terms` of the
-  /// addends are not zero, so that the sum has the range of so many.
+  /// addends of an element are not zero, so that the sum has the range of so many. Slots that hold
+  /// no element, above all the row behind an odd number of rows, may hold other numbers.
   DiscreteArray bounded(const DiscreteArray& a, const DiscreteArray& like, std::size_t count,
                         std::size_t terms) const {
     Range of = like.block.estimate.range;

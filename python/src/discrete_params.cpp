@@ -11,12 +11,15 @@
 #include <vector>
 
 #include "arguments.h"
+#include "bytes.h"
 #include "ckks_params.h"
 #include "discrete.h"
+#include "files.h"
 #include "interrupts.h"
 #include "jali/params/discrete/noise.h"
 #include "jali/rlwe/key_rotations.h"
 #include "jali/schemes/discrete/make_ring.h"
+#include "jali/wire/discrete.h"
 #include "methods.h"
 #include "refusals.h"
 
@@ -280,6 +283,49 @@ True)");
                word_bytes(p.ptr->word());
       },
       "Bytes of memory of a ciphertext of so many vectors of `slots` numbers.");
+  const auto bytes = [](const DiscreteParams& p) { return wire::to_bytes(*p.ptr); };
+  add_to_bytes(type, bytes,
+               "Bytes from which from_bytes makes the same parameters on any machine.");
+  add_save(type, bytes);
+  const auto limited = [](int security) {
+    wire::Limits limits;
+    limits.min_security = security;
+    return limits;
+  };
+  type.def_static(
+          "from_bytes",
+          checked({"Params.from_bytes", 1, {{"data"}, {"security", nb::int_(128)}}},
+                  [limited](nb::handle data, int security) {
+                    const BytesView view(data);
+                    const nb::gil_scoped_release release;
+                    return DiscreteParams(
+                        wire::discrete_params_from_bytes(view.span(), limited(security)));
+                  }),
+          nb::sig("def from_bytes(data: bytes | bytearray | memoryview, *, security: int = 128) -> "
+                  "Params"),
+          R"(The parameters that to_bytes wrote, on any machine, in milliseconds.
+
+security: the least security that is accepted, 128, 192 or 256 bits. 0 also accepts insecure parameters for experiments.
+
+Raises InsecureParams for less than is demanded, and CorruptData, VersionError, ParamsMismatch or LimitExceeded for anything
+that to_bytes did not make.)")
+      .def_static(
+          "load",
+          checked({"Params.load", 1, {{"file"}, {"security", nb::int_(128)}}},
+                  [limited](nb::handle file, int security) {
+                    const wire::Limits limits = limited(security);
+                    return DiscreteParams(load_from(
+                        file,
+                        [&](auto span) { return wire::discrete_params_from_bytes(span, limits); },
+                        [&](const wire::Source& source) {
+                          return wire::discrete_params_from_bytes(
+                              wire::read_object(source, limits), limits);
+                        }));
+                  }),
+          nb::sig("def load(file: str | os.PathLike[str] | typing.BinaryIO | bytes, *, "
+                  "security: int = 128) -> Params"),
+          "Read what save wrote, from a path, a file opened with \"rb\", or bytes. The other "
+          "arguments and the errors are those of from_bytes, and FileError.");
   share_identity(type);
   type.def(
           "__copy__", [](nb::handle self) { return nb::borrow(self); },

@@ -11,6 +11,7 @@ from discrete_world import World, integers, world
 
 import jali
 from jali import discrete
+from jali.discrete.values import in_range
 
 
 @pytest.fixture
@@ -407,6 +408,32 @@ def test_a_claimed_range_is_compared_at_decryption(w: World) -> None:
     assert w.shown((x * x).with_range(0, 200) * 300).tolist() == [7500, 7500]
     with pytest.raises(jali.WrongDecryption):
         w.shown(x.with_range(-4, 4))
+
+
+def test_slots_beside_the_elements_may_hold_any_number(w: World) -> None:
+    """The row beside these elements is full, and its sums are larger than theirs."""
+    x = w.bind(np.full(700, 9), range=(-9, 9))
+    assert w.shown(x[512:].sum()) == 188 * 9
+    y = w.bind(np.full((4, 400), 9), range=(-9, 9))
+    assert (w.shown(np.concatenate([y[0], y[1][:100]])) == 9).all()
+    assert w.shown(x.sum().with_range(0, 6300)) == 6300
+    assert w.shown((x[:2] * x[2:4]).with_range(81, 81)).tolist() == [81, 81]
+
+
+@pytest.mark.parametrize("modulus", [3, 65537, 10**6, 2**61 - 1, 2**32, 2**62, 2**63, 2**64])
+def test_residues_become_the_numbers_of_a_range(modulus: int, rng: np.random.Generator) -> None:
+    half = modulus // 2
+    for low in (0, -half, -modulus + 1, 1, -(2**63), 2**63 - modulus, 12345):
+        if not -(2**63) <= low <= low + modulus - 1 < 2**63:
+            continue
+        high = low + modulus - 1
+        exact = [low, high, low + half, *(low + int(v * modulus) for v in rng.random(20))]
+        exact = [min(v, high) for v in exact]
+        centred_ = [(v + half) % modulus - half for v in exact]
+        found, within = in_range(np.array(centred_, np.int64), low, high, modulus)
+        assert found.tolist() == exact and within
+        _, within = in_range(np.array(centred_, np.int64), low, high - 1, modulus)
+        assert within == (high not in exact)
 
 
 def test_captured_functions(w: World, rng: np.random.Generator) -> None:

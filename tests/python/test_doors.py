@@ -57,7 +57,9 @@ def test_the_reference_has_every_module_that_docstrings_name() -> None:
     named = {module.__name__ for module in PUBLIC}
     for module in PUBLIC:
         for text in docstrings(module):
-            for path in re.findall(r"\b(?:jali\.)?((?:ckks|discrete|tfhe|nn|simulate)(?:\.\w+)+)", text):
+            for path in re.findall(
+                r"\b(?:jali\.)?((?:ckks|discrete|tfhe|nn|simulate)(?:\.\w+)+)", text
+            ):
                 parts = path.split(".")
                 while parts:  # ckks.functions of ckks.functions.exp
                     name = ".".join(("jali", *parts))

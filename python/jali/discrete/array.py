@@ -116,9 +116,8 @@ class EncryptedArray(Arithmetic):
         """The same numbers; from here on, all of them are taken to lie from low to high.
 
         It is for computed numbers of which you know more than the operations tell: a product of an
-        array and its negative is never above 0. It also counts for the slots beside a slice or a
-        sum. Nobody checks it before decryption, which raises WrongDecryption for a number outside;
-        what is computed from a number outside may be wrong.
+        array and its negative is never above 0. Nobody checks it before decryption, which raises
+        WrongDecryption for a number outside; what is computed from a number outside may be wrong.
 
         Raises RangeExceeded if the modulus does not tell so many numbers apart.
         """

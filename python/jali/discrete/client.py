@@ -20,8 +20,8 @@ from jali._jali.discrete import Ciphertext, EvaluationKeys, Params, PublicKey
 from jali.device import checked_threads, resolved
 from jali.discrete.array import EncryptedArray
 from jali.discrete.evaluator import Evaluator, checked, place_of
-from jali.discrete.values import as_integers, checked_range, range_of
-from jali.errors import InvalidArgument, LimitExceeded, NotPickled
+from jali.discrete.values import as_integers, checked_range, in_range, range_of
+from jali.errors import InvalidArgument, LimitExceeded, NotPickled, WrongDecryption
 
 __all__ = ["MAX_BYTES", "Client", "Encryptor"]
 
@@ -185,11 +185,22 @@ class Client(metaclass=Answering):
             raise InvalidArgument(
                 f"give a Ciphertext or an EncryptedArray, not {type(value).__name__}"
             )
-        slots = self._core.decrypt(ciphertext, checks.flag(check, "check"))
+        compare = checks.flag(check, "check")
+        slots = self._core.residues(ciphertext, compare)
         try:
-            return place_of(ciphertext).gathered(slots)
+            found = place_of(ciphertext).gathered(slots)
         finally:
             slots.fill(0)  # no second copy of the numbers stays in memory
+        if ciphertext.wraps:
+            return found
+        low, high = ciphertext.range
+        numbers, within = in_range(found, low, high, self.params.modulus)
+        if compare and not within:
+            raise WrongDecryption(
+                "a decrypted number lies outside of the range that the ciphertext says of it: the bytes were altered, or a range "
+                "was claimed that does not hold"
+            )
+        return numbers
 
     def evaluation_keys(
         self,

@@ -14,7 +14,16 @@ from jali._core.array import refuse_matrix, refuse_non_numbers
 from jali._jali.discrete import Params
 from jali.errors import InvalidArgument
 
-__all__ = ["LEAST", "MOST", "as_integers", "checked_range", "number", "numbers", "range_of"]
+__all__ = [
+    "LEAST",
+    "MOST",
+    "as_integers",
+    "checked_range",
+    "in_range",
+    "number",
+    "numbers",
+    "range_of",
+]
 
 #: The numbers that a signed integer of 64 bits is.
 LEAST, MOST = -(2**63), 2**63 - 1
@@ -104,3 +113,18 @@ def range_of(dtype: np.dtype[Any], params: Params) -> tuple[int, int]:
         if high - low < params.modulus and high <= MOST:
             return low, high
     return params.low, params.high
+
+
+def in_range(
+    residues: npt.NDArray[np.int64], low: int, high: int, modulus: int
+) -> tuple[npt.NDArray[np.int64], bool]:
+    """The numbers from low to low + modulus - 1 with these residues, which are those nearest to 0,
+    and whether all are at most high. No branch depends on a number."""
+    if modulus & (modulus - 1) == 0:
+        above = (residues.astype(np.uint64) - np.uint64(low % 2**64)) & np.uint64(modulus - 1)
+    else:  # below 2^61, so that nothing here leaves 64 bits
+        nearest = (low + modulus // 2) % modulus - modulus // 2
+        signed = residues - np.int64(nearest)
+        above = (signed + np.int64(modulus) * (signed < 0)).astype(np.uint64)
+    numbers = (above + np.uint64(low % 2**64)).astype(np.int64)
+    return numbers, bool((above <= np.uint64(high - low)).all())
