@@ -3,7 +3,13 @@
 import os
 from typing import Any, BinaryIO
 
-from jali._jali import ckks as ckks, device as device, program as program, tfhe as tfhe
+from jali._jali import (
+    ckks as ckks,
+    device as device,
+    discrete as discrete,
+    program as program,
+    tfhe as tfhe,
+)
 
 def build_info() -> dict[str, Any]:
     """
