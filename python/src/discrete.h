@@ -107,8 +107,7 @@ int checked_level(const discrete::Params& params, int level);
 
 /// The rotations of rows for which keys are made, as Python says it: steps over all N slots, of
 /// which N/2 is an exchange of the rows, or "powers".
-std::vector<int> discrete_key_rotations(const discrete::Params& params,
-                                        const Rotations& rotations);
+std::vector<int> discrete_key_rotations(const discrete::Params& params, const Rotations& rotations);
 
 /// A copy in the host's memory.
 discrete::Ciphertext host_copy(const discrete::Ciphertext& x);

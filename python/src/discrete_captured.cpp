@@ -32,7 +32,7 @@ struct Place {
 class DiscreteCaptured {
  public:
   DiscreteCaptured(const DiscreteEvaluator& e, Function function,
-           const std::vector<const DiscreteArray*>& examples)
+                   const std::vector<const DiscreteArray*>& examples)
       : server_(e.server),
         callback_(std::make_shared<Callback>(std::move(function))),
         results_(std::make_shared<std::vector<Place>>()) {
@@ -102,9 +102,8 @@ class DiscreteCaptured {
 void bind_discrete_captured(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<DiscreteCaptured>(m, "CapturedCore", nb::type_slots(callback_slots<DiscreteCaptured>),
-                       "See jali.discrete.Captured.")
-      .def(nb::init<const DiscreteEvaluator&, Function,
-                    const std::vector<const DiscreteArray*>&>(),
+                               "See jali.discrete.Captured.")
+      .def(nb::init<const DiscreteEvaluator&, Function, const std::vector<const DiscreteArray*>&>(),
            "evaluator"_a, "function"_a, "examples"_a)
       .def("run", &DiscreteCaptured::run, "inputs"_a, nogil())
       .def_prop_ro("nbytes", &DiscreteCaptured::bytes, "Bytes of device memory that it keeps.");

@@ -80,8 +80,8 @@ class DiscreteClient {
   }
 
   /// secret: its bytes or, if is_file, anything that load_from takes.
-  DiscreteClient(nb::handle secret, const DiscreteParams& params, int threads, const std::string& device,
-         bool is_file)
+  DiscreteClient(nb::handle secret, const DiscreteParams& params, int threads,
+                 const std::string& device, bool is_file)
       : params_(params.ptr), host_(cpu_ring(*params_, threads)) {
     const auto of_bytes = [&](std::span<const std::uint8_t> bytes) {
       return std::make_shared<const rlwe::SecretKey>(
@@ -135,8 +135,7 @@ class DiscreteClient {
       const nb::gil_scoped_release release;
       discrete::Ciphertext block = host_copy(a.block);
       block.estimate = discrete::NoiseModel(*params_).as_residues(a.block.estimate);
-      numbers =
-          decryptor_->decrypt(block, check ? discrete::Check::yes : discrete::Check::no);
+      numbers = decryptor_->decrypt(block, check ? discrete::Check::yes : discrete::Check::no);
     }
     return to_numpy(numbers, params_->n());
   }
@@ -244,8 +243,8 @@ constexpr const char* kEncrypt =
 void bind_discrete_client(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<DiscreteClient>(m, "ClientCore", "See jali.discrete.Client.")
-      .def(nb::init<const DiscreteParams&, int, const std::string&>(), "params"_a,
-           "threads"_a = 0, "device"_a = "cpu", nogil())
+      .def(nb::init<const DiscreteParams&, int, const std::string&>(), "params"_a, "threads"_a = 0,
+           "device"_a = "cpu", nogil())
       .def(nb::init<nb::handle, const DiscreteParams&, int, const std::string&, bool>(),
            "secret"_a.none(), "params"_a, "threads"_a, "device"_a, "is_file"_a)
       .def("save_secret", &DiscreteClient::save_secret, "file"_a.none())
@@ -260,16 +259,16 @@ void bind_discrete_client(nb::module_& m) {
                    "numpy.typing.NDArray[numpy.int64]"))
       .def("noise", &DiscreteClient::noise, "ciphertext"_a, nogil(),
            "The largest coefficient and the largest slot of the noise. It depends on the key.")
-      .def("evaluation_keys", &DiscreteClient::evaluation_keys, "rotations"_a, "swap"_a, "relinearise"_a,
-           "progress"_a = nb::none(), nogil())
+      .def("evaluation_keys", &DiscreteClient::evaluation_keys, "rotations"_a, "swap"_a,
+           "relinearise"_a, "progress"_a = nb::none(), nogil())
       .def("keys_for", &DiscreteClient::keys_for, "demand"_a, "progress"_a = nb::none(), nogil())
       .def("public_key", &DiscreteClient::public_key, nogil());
   nb::class_<DiscreteEncryptor>(m, "EncryptorCore", "See jali.discrete.Encryptor.")
       .def(nb::init<const DiscretePublicKey&, int>(), "key"_a, "threads"_a = 0, nogil())
       .def_prop_ro("params", &DiscreteEncryptor::params, "Its parameters.")
       .def_prop_ro("key_id", &DiscreteEncryptor::key_id, "The name of the secret key.")
-      .def("encrypt", &DiscreteEncryptor::encrypt, "values"_a, "low"_a, "high"_a, "wraps"_a, "level"_a,
-           "view"_a.none(), nb::sig(kEncrypt));
+      .def("encrypt", &DiscreteEncryptor::encrypt, "values"_a, "low"_a, "high"_a, "wraps"_a,
+           "level"_a, "view"_a.none(), nb::sig(kEncrypt));
 }
 
 }  // namespace jali::python

@@ -1,4 +1,6 @@
 // The evaluator behind EncryptedArray of exact integers.
+#include "discrete_evaluator.h"
+
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
@@ -17,7 +19,6 @@
 
 #include "commit.h"
 #include "discrete.h"
-#include "discrete_evaluator.h"
 #include "interrupts.h"
 #include "jali/rlwe/composed.h"
 #include "jali/schemes/discrete/make_ring.h"
@@ -74,9 +75,10 @@ namespace {
 class DiscreteCore : public DiscreteEvaluator {
  public:
   DiscreteCore(const DiscreteParams& params, std::optional<DiscreteKeys> keys,
-            const std::string& device, int threads, bool trace, const backend::Variants& variants)
+               const std::string& device, int threads, bool trace,
+               const backend::Variants& variants)
       : DiscreteCore(make_discrete_engine(params.ptr, device, threads, trace, variants),
-                  std::move(keys)) {}
+                     std::move(keys)) {}
 
   /// An evaluator that finds out which keys a computation uses. keys: an empty set of the client's.
   static DiscreteCore recording(const DiscreteKeys& keys, const std::string& device, int threads) {
@@ -167,16 +169,15 @@ class DiscreteCore : public DiscreteEvaluator {
     const std::span<const std::int64_t> numbers(values.data(), values.size());
     const nb::gil_scoped_release release;
     const discrete::Plaintext b = encoded(numbers, values.shape(0), a, wrap);
-    return counted(&Counters::additions,
-                   subtract ? core().sub_plain(a.block, b, overflow_of(wrap))
-                            : core().add_plain(a.block, b, overflow_of(wrap)));
+    return counted(&Counters::additions, subtract
+                                             ? core().sub_plain(a.block, b, overflow_of(wrap))
+                                             : core().add_plain(a.block, b, overflow_of(wrap)));
   }
   DiscreteArray multiply_array(const DiscreteArray& a, const Numbers& values, bool wrap) const {
     const std::span<const std::int64_t> numbers(values.data(), values.size());
     const nb::gil_scoped_release release;
     const discrete::Plaintext b = encoded(numbers, values.shape(0), a, wrap);
-    return counted(&Counters::plain_products,
-                   core().multiply_plain(a.block, b, overflow_of(wrap)));
+    return counted(&Counters::plain_products, core().multiply_plain(a.block, b, overflow_of(wrap)));
   }
   DiscreteArray multiply(const DiscreteArray& a, const DiscreteArray& b, bool wrap) const {
     return counted(&Counters::products, core().multiply(a.block, b.block, overflow_of(wrap)));
@@ -193,9 +194,7 @@ class DiscreteCore : public DiscreteEvaluator {
     const Range range = core().noise().sum(of, std::min(count, terms), Overflow::refuse);
     return array_of(within(a.block, range));
   }
-  void check_range(std::int64_t low, std::int64_t high) const {
-    core().noise().range(low, high);
-  }
+  void check_range(std::int64_t low, std::int64_t high) const { core().noise().range(low, high); }
   void check_sum(const DiscreteArray& a, std::size_t count) const {
     core().noise().sum(a.block.estimate.range, count, Overflow::refuse);
   }
@@ -311,13 +310,15 @@ void bind_discrete_evaluator(nb::module_& m) {
                    "The bytes of its keys in the memory of the device.")
       .def("exchange_checkpoint", &DiscreteCore::exchange_checkpoint, "function"_a.none())
       .def_prop_ro("engine", &DiscreteCore::engine, "Backend and instruction set.")
-      .def_prop_ro("threads", &DiscreteCore::threads, "The number of threads that it computes with.")
+      .def_prop_ro("threads", &DiscreteCore::threads,
+                   "The number of threads that it computes with.")
       .def_prop_ro("trace", &DiscreteCore::trace, "The record of operations, or None.")
       .def("synchronize", &DiscreteCore::synchronize, nogil())
       .def("counters", &DiscreteCore::counters, nb::sig("def counters(self) -> dict[str, int]"),
            "See jali.discrete.Evaluator.counters.")
       .def("check", &DiscreteCore::check, "a"_a)
-      .def_prop_ro("on_host", &DiscreteCore::on_host, "Whether the device shares the host's memory.")
+      .def_prop_ro("on_host", &DiscreteCore::on_host,
+                   "Whether the device shares the host's memory.")
       .def("is_here", &DiscreteCore::is_here, "a"_a)
       .def("bring", &DiscreteCore::bring, "a"_a, nogil())
       .def("send_back", &DiscreteCore::send_back, "a"_a, nogil())
@@ -325,7 +326,8 @@ void bind_discrete_evaluator(nb::module_& m) {
       .def("sub", &DiscreteCore::sub, "a"_a, "b"_a, "wrap"_a = false, nogil())
       .def("negate", &DiscreteCore::negate, "a"_a, "wrap"_a = false, nogil())
       .def("add_number", &DiscreteCore::add_number, "a"_a, "b"_a, "wrap"_a = false, nogil())
-      .def("multiply_number", &DiscreteCore::multiply_number, "a"_a, "b"_a, "wrap"_a = false, nogil())
+      .def("multiply_number", &DiscreteCore::multiply_number, "a"_a, "b"_a, "wrap"_a = false,
+           nogil())
       .def("add_array", &DiscreteCore::add_array, "a"_a, "values"_a, "subtract"_a = false,
            "wrap"_a = false,
            nb::sig("def add_array(self, a: Ciphertext, values: numpy.typing.NDArray[numpy.int64], "

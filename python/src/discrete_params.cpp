@@ -80,8 +80,7 @@ DiscreteParams create(nb::handle modulus, nb::handle integers, nb::handle depth,
   require<InvalidArgument>(lie == "slots" || lie == "coefficients", [&] {
     return "packing is \"slots\" or \"coefficients\", not \"" + lie + "\"";
   });
-  literal.packing =
-      lie == "slots" ? discrete::Packing::slots : discrete::Packing::coefficients;
+  literal.packing = lie == "slots" ? discrete::Packing::slots : discrete::Packing::coefficients;
   literal.log_n = whole(log_n, "log_n").value_or(0);
   const std::string of = text(word, "word");
   if (of != "auto") literal.word = parsed_word(of);
@@ -169,8 +168,9 @@ std::vector<int> discrete_key_rotations(const discrete::Params& params,
 }
 
 void bind_discrete_params(nb::module_& m) {
-  nb::class_<DiscreteParams> type(m, "Params",
-                                  R"(Parameters of exact integers: immutable, validated, and safe to share.
+  nb::class_<DiscreteParams> type(
+      m, "Params",
+      R"(Parameters of exact integers: immutable, validated, and safe to share.
 
 Make them with Params.create. The same arguments give the same parameters everywhere.
 
@@ -318,8 +318,8 @@ that to_bytes did not make.)")
                         file,
                         [&](auto span) { return wire::discrete_params_from_bytes(span, limits); },
                         [&](const wire::Source& source) {
-                          return wire::discrete_params_from_bytes(
-                              wire::read_object(source, limits), limits);
+                          return wire::discrete_params_from_bytes(wire::read_object(source, limits),
+                                                                  limits);
                         }));
                   }),
           nb::sig("def load(file: str | os.PathLike[str] | typing.BinaryIO | bytes, *, "

@@ -1,6 +1,4 @@
 // Ciphertexts and public keys of exact integers for Python: opaque and immutable.
-#include "discrete.h"
-
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -18,6 +16,7 @@
 #include "bytes.h"
 #include "checked.h"
 #include "ckks_here.h"
+#include "discrete.h"
 #include "files.h"
 #include "interrupts.h"
 #include "jali/ring/poly.h"
@@ -186,7 +185,8 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.
                    "The shape that decryption gives.")
       .def_prop_ro(
           "view", [](const DiscreteArray& a) { return a.view; },
-          "Where the elements lie: (count, stride) of every axis, the first address, and the period "
+          "Where the elements lie: (count, stride) of every axis, the first address, and the "
+          "period "
           "(0: none). An address counts the numbers of all rows.")
       .def_ro("is_padded", &DiscreteArray::padded,
               "Whether the slots that hold none of its numbers are known to be zero.")
@@ -239,7 +239,8 @@ True)");
           "key_id", [](const DiscretePublicKey& k) { return rlwe::to_string(k.ptr->key_id); },
           "The name of the secret key; see Client.key_id.")
       .def_prop_ro(
-          "nbytes", [](const DiscretePublicKey& k) { return k.ptr->b.bytes() + sizeof(k.ptr->seed); },
+          "nbytes",
+          [](const DiscretePublicKey& k) { return k.ptr->b.bytes() + sizeof(k.ptr->seed); },
           "Bytes of its stored half and its seed.")
       .def("__repr__", [](const DiscretePublicKey& k) {
         return "PublicKey(" + std::to_string(k.ptr->b.bytes()) + " bytes)";
@@ -258,8 +259,9 @@ True)");
       },
       "The rotations of rows, each with the highest level at which it is used.");
 
-  nb::class_<DiscreteKeys> keys(m, "EvaluationKeys",
-                                R"(The public keys that an evaluator needs: relinearisation, rotations.
+  nb::class_<DiscreteKeys> keys(
+      m, "EvaluationKeys",
+      R"(The public keys that an evaluator needs: relinearisation, rotations.
 
 >>> client = discrete.Client(discrete.Params.create(modulus=65537, depth=1))
 >>> keys = client.evaluation_keys(rotations=[1, 2])
@@ -278,9 +280,9 @@ True)");
                k.ptr->galois.contains(ring::conjugation_element(k.params->n()));
       },
       "Whether a rotation by this many slots is possible, by its own key or composed of others.");
-  add_bytes<rlwe::EvaluationKeys>(
-      keys, "EvaluationKeys",
-      [](const DiscreteKeys& k) { return wire::to_bytes(*k.ptr, interrupts()); });
+  add_bytes<rlwe::EvaluationKeys>(keys, "EvaluationKeys", [](const DiscreteKeys& k) {
+    return wire::to_bytes(*k.ptr, interrupts());
+  });
   keys.def_prop_ro(
           "params", [](const DiscreteKeys& k) { return DiscreteParams{k.params}; },
           "Their parameters.")

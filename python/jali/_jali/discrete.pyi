@@ -7,7 +7,6 @@ import numpy.typing
 
 import jali._jali.ckks
 
-
 class Params:
     """
     Parameters of exact integers: immutable, validated, and safe to share.
@@ -20,9 +19,20 @@ class Params:
     """
 
     def __init__(self, *_: object, **__: object) -> None: ...
-
     @staticmethod
-    def create(*, modulus: int | None = None, integers: int | None = None, depth: int, multiplication: str = 'bgv', packing: str = 'slots', log_n: int | None = None, word: str = 'auto', security: int = 128, dnum: int | None = None, name: str = '') -> Params:
+    def create(
+        *,
+        modulus: int | None = None,
+        integers: int | None = None,
+        depth: int,
+        multiplication: str = "bgv",
+        packing: str = "slots",
+        log_n: int | None = None,
+        word: str = "auto",
+        security: int = 128,
+        dnum: int | None = None,
+        name: str = "",
+    ) -> Params:
         """
         Parameters for a modulus, or for the size of the numbers, and a depth.
 
@@ -153,15 +163,10 @@ class Params:
         """
 
     def __eq__(self, other: object, /) -> bool: ...
-
     def __hash__(self) -> int: ...
-
     def __copy__(self) -> Params: ...
-
     def __deepcopy__(self, memo: object, /) -> Params: ...
-
     def __reduce__(self) -> tuple[Any, ...]: ...
-
     def __repr__(self) -> str: ...
 
 class Ciphertext:
@@ -177,45 +182,25 @@ class Ciphertext:
     """
 
     def __init__(self, *_: object, **__: object) -> None: ...
-
     def __copy__(self) -> Ciphertext: ...
-
     def __deepcopy__(self, memo: object, /) -> Ciphertext: ...
-
     def __reduce__(self, *_: object, **__: object) -> NoReturn: ...
-
     def to_bytes(self, *_: object, **__: object) -> NoReturn: ...
-
     def save(self, *_: object, **__: object) -> NoReturn: ...
-
     def __add__(self, *_: object, **__: object) -> NoReturn: ...
-
     def __radd__(self, *_: object, **__: object) -> NoReturn: ...
-
     def __sub__(self, *_: object, **__: object) -> NoReturn: ...
-
     def __rsub__(self, *_: object, **__: object) -> NoReturn: ...
-
     def __mul__(self, *_: object, **__: object) -> NoReturn: ...
-
     def __rmul__(self, *_: object, **__: object) -> NoReturn: ...
-
     def __truediv__(self, *_: object, **__: object) -> NoReturn: ...
-
     def __rtruediv__(self, *_: object, **__: object) -> NoReturn: ...
-
     def __pow__(self, *_: object, **__: object) -> NoReturn: ...
-
     def __matmul__(self, *_: object, **__: object) -> NoReturn: ...
-
     def __rmatmul__(self, *_: object, **__: object) -> NoReturn: ...
-
     def __neg__(self, *_: object, **__: object) -> NoReturn: ...
-
     def __getitem__(self, *_: object, **__: object) -> NoReturn: ...
-
     def __len__(self, *_: object, **__: object) -> NoReturn: ...
-
     @property
     def level(self) -> int:
         """How many multiplications may follow."""
@@ -285,13 +270,9 @@ class PublicKey:
     """
 
     def __init__(self, *_: object, **__: object) -> None: ...
-
     def __copy__(self) -> PublicKey: ...
-
     def __deepcopy__(self, memo: object, /) -> PublicKey: ...
-
     def __reduce__(self, *_: object, **__: object) -> NoReturn: ...
-
     def to_bytes(self) -> bytes:
         """Bytes for transport or storage. They are not authenticated."""
 
@@ -303,7 +284,9 @@ class PublicKey:
         """
 
     @staticmethod
-    def from_bytes(data: bytes | bytearray | memoryview, params: Params, *, max_bytes: int = ...) -> PublicKey:
+    def from_bytes(
+        data: bytes | bytearray | memoryview, params: Params, *, max_bytes: int = ...
+    ) -> PublicKey:
         """
         Load what to_bytes made. Every byte is checked.
 
@@ -312,7 +295,9 @@ class PublicKey:
         """
 
     @staticmethod
-    def load(file: str | os.PathLike[str] | BinaryIO | bytes, params: Params, *, max_bytes: int = ...) -> PublicKey:
+    def load(
+        file: str | os.PathLike[str] | BinaryIO | bytes, params: Params, *, max_bytes: int = ...
+    ) -> PublicKey:
         """
         Read what save wrote, from a path, a file opened with "rb", or bytes.
 
@@ -338,7 +323,6 @@ class KeyDemand:
     """The keys that functions use."""
 
     def __init__(self, *_: object, **__: object) -> None: ...
-
     @property
     def rotations(self) -> dict[int, int]:
         """
@@ -356,21 +340,13 @@ class EvaluationKeys:
     """
 
     def __init__(self, *_: object, **__: object) -> None: ...
-
     def __copy__(self) -> EvaluationKeys: ...
-
     def __deepcopy__(self, memo: object, /) -> EvaluationKeys: ...
-
     def __reduce__(self, *_: object, **__: object) -> NoReturn: ...
-
     def __add__(self, *_: object, **__: object) -> NoReturn: ...
-
     def __radd__(self, *_: object, **__: object) -> NoReturn: ...
-
     def __or__(self, *_: object, **__: object) -> NoReturn: ...
-
     def __ror__(self, *_: object, **__: object) -> NoReturn: ...
-
     def has_rotation(self, steps: int) -> bool:
         """
         Whether a rotation by this many slots is possible, by its own key or composed of others.
@@ -387,7 +363,9 @@ class EvaluationKeys:
         """
 
     @staticmethod
-    def from_bytes(data: bytes | bytearray | memoryview, params: Params, *, max_bytes: int = ...) -> EvaluationKeys:
+    def from_bytes(
+        data: bytes | bytearray | memoryview, params: Params, *, max_bytes: int = ...
+    ) -> EvaluationKeys:
         """
         Load what to_bytes made. Every byte is checked.
 
@@ -396,7 +374,9 @@ class EvaluationKeys:
         """
 
     @staticmethod
-    def load(file: str | os.PathLike[str] | BinaryIO | bytes, params: Params, *, max_bytes: int = ...) -> EvaluationKeys:
+    def load(
+        file: str | os.PathLike[str] | BinaryIO | bytes, params: Params, *, max_bytes: int = ...
+    ) -> EvaluationKeys:
         """
         Read what save wrote, from a path, a file opened with "rb", or bytes.
 
@@ -438,15 +418,13 @@ class ClientCore:
     """See jali.discrete.Client."""
 
     @overload
-    def __init__(self, params: Params, threads: int = 0, device: str = 'cpu') -> None: ...
-
+    def __init__(self, params: Params, threads: int = 0, device: str = "cpu") -> None: ...
     @overload
-    def __init__(self, secret: object | None, params: Params, threads: int, device: str, is_file: bool) -> None: ...
-
+    def __init__(
+        self, secret: object | None, params: Params, threads: int, device: str, is_file: bool
+    ) -> None: ...
     def save_secret(self, file: object | None) -> None: ...
-
     def secret_to_bytes(self) -> bytes: ...
-
     @property
     def engine(self) -> str:
         """Backend and instruction set."""
@@ -459,26 +437,39 @@ class ClientCore:
     def key_id(self) -> str:
         """The name of the secret key."""
 
-    def encrypt(self, values: numpy.typing.NDArray[numpy.int64], low: int, high: int, wraps: bool, level: int, view: tuple[Sequence[tuple[int, int]], int, int] | None) -> Ciphertext: ...
-
-    def residues(self, ciphertext: Ciphertext, check: bool) -> numpy.typing.NDArray[numpy.int64]: ...
-
+    def encrypt(
+        self,
+        values: numpy.typing.NDArray[numpy.int64],
+        low: int,
+        high: int,
+        wraps: bool,
+        level: int,
+        view: tuple[Sequence[tuple[int, int]], int, int] | None,
+    ) -> Ciphertext: ...
+    def residues(
+        self, ciphertext: Ciphertext, check: bool
+    ) -> numpy.typing.NDArray[numpy.int64]: ...
     def noise(self, ciphertext: Ciphertext) -> tuple[float, float]:
         """
         The largest coefficient and the largest slot of the noise. It depends on the key.
         """
 
-    def evaluation_keys(self, rotations: str | Sequence[int], swap: bool, relinearise: bool, progress: Callable[[int, int], object] | None = None) -> EvaluationKeys: ...
-
-    def keys_for(self, demand: KeyDemand, progress: Callable[[int, int], object] | None = None) -> EvaluationKeys: ...
-
+    def evaluation_keys(
+        self,
+        rotations: str | Sequence[int],
+        swap: bool,
+        relinearise: bool,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> EvaluationKeys: ...
+    def keys_for(
+        self, demand: KeyDemand, progress: Callable[[int, int], object] | None = None
+    ) -> EvaluationKeys: ...
     def public_key(self) -> PublicKey: ...
 
 class EncryptorCore:
     """See jali.discrete.Encryptor."""
 
     def __init__(self, key: PublicKey, threads: int = 0) -> None: ...
-
     @property
     def params(self) -> Params:
         """Its parameters."""
@@ -487,7 +478,15 @@ class EncryptorCore:
     def key_id(self) -> str:
         """The name of the secret key."""
 
-    def encrypt(self, values: numpy.typing.NDArray[numpy.int64], low: int, high: int, wraps: bool, level: int, view: tuple[Sequence[tuple[int, int]], int, int] | None) -> Ciphertext: ...
+    def encrypt(
+        self,
+        values: numpy.typing.NDArray[numpy.int64],
+        low: int,
+        high: int,
+        wraps: bool,
+        level: int,
+        view: tuple[Sequence[tuple[int, int]], int, int] | None,
+    ) -> Ciphertext: ...
 
 class EvaluatorBase:
     """What captured functions need of it."""
@@ -495,13 +494,18 @@ class EvaluatorBase:
 class EvaluatorCore(EvaluatorBase):
     """See jali.discrete.Evaluator."""
 
-    def __init__(self, params: Params, keys: EvaluationKeys | None, device: str, threads: int, trace: bool, variants: Mapping[str, str]) -> None: ...
-
+    def __init__(
+        self,
+        params: Params,
+        keys: EvaluationKeys | None,
+        device: str,
+        threads: int,
+        trace: bool,
+        variants: Mapping[str, str],
+    ) -> None: ...
     def with_keys(self, keys: EvaluationKeys | None) -> EvaluatorCore: ...
-
     @staticmethod
     def recording(keys: EvaluationKeys, device: str, threads: int) -> EvaluatorCore: ...
-
     @property
     def demand(self) -> KeyDemand:
         """The keys that were used so far."""
@@ -511,7 +515,6 @@ class EvaluatorCore(EvaluatorBase):
         """The bytes of its keys in the memory of the device."""
 
     def exchange_checkpoint(self, function: object | None) -> object: ...
-
     @property
     def engine(self) -> str:
         """Backend and instruction set."""
@@ -525,40 +528,34 @@ class EvaluatorCore(EvaluatorBase):
         """The record of operations, or None."""
 
     def synchronize(self) -> None: ...
-
     def counters(self) -> dict[str, int]:
         """See jali.discrete.Evaluator.counters."""
 
     def check(self, a: Ciphertext) -> None: ...
-
     @property
     def on_host(self) -> bool:
         """Whether the device shares the host's memory."""
 
     def is_here(self, a: Ciphertext) -> bool: ...
-
     def bring(self, a: Ciphertext) -> Ciphertext: ...
-
     def send_back(self, a: Ciphertext) -> Ciphertext: ...
-
     def add(self, a: Ciphertext, b: Ciphertext, wrap: bool = False) -> Ciphertext: ...
-
     def sub(self, a: Ciphertext, b: Ciphertext, wrap: bool = False) -> Ciphertext: ...
-
     def negate(self, a: Ciphertext, wrap: bool = False) -> Ciphertext: ...
-
     def add_number(self, a: Ciphertext, b: int, wrap: bool = False) -> Ciphertext: ...
-
     def multiply_number(self, a: Ciphertext, b: int, wrap: bool = False) -> Ciphertext: ...
-
-    def add_array(self, a: Ciphertext, values: numpy.typing.NDArray[numpy.int64], subtract: bool = False, wrap: bool = False) -> Ciphertext: ...
-
-    def multiply_array(self, a: Ciphertext, values: numpy.typing.NDArray[numpy.int64], wrap: bool = False) -> Ciphertext: ...
-
+    def add_array(
+        self,
+        a: Ciphertext,
+        values: numpy.typing.NDArray[numpy.int64],
+        subtract: bool = False,
+        wrap: bool = False,
+    ) -> Ciphertext: ...
+    def multiply_array(
+        self, a: Ciphertext, values: numpy.typing.NDArray[numpy.int64], wrap: bool = False
+    ) -> Ciphertext: ...
     def multiply(self, a: Ciphertext, b: Ciphertext, wrap: bool = False) -> Ciphertext: ...
-
     def bounded(self, a: Ciphertext, like: Ciphertext, count: int, terms: int) -> Ciphertext: ...
-
     def check_range(self, low: int, high: int) -> None:
         """Raises RangeExceeded unless the modulus tells so many numbers apart."""
 
@@ -566,30 +563,27 @@ class EvaluatorCore(EvaluatorBase):
         """Raises RangeExceeded unless a sum of so many of its numbers fits."""
 
     def with_range(self, a: Ciphertext, low: int, high: int) -> Ciphertext: ...
-
     def as_residues(self, a: Ciphertext) -> Ciphertext: ...
-
     def rotate_rows(self, a: Ciphertext, steps: int) -> Ciphertext: ...
-
     def swap_rows(self, a: Ciphertext) -> Ciphertext: ...
-
     def drop_to(self, a: Ciphertext, level: int) -> Ciphertext: ...
-
     def vectors(self, a: Ciphertext, which: Sequence[int]) -> Ciphertext: ...
-
     def stack(self, inputs: Sequence[Ciphertext]) -> Ciphertext: ...
-
-    def with_view(self, a: Ciphertext, view: tuple[Sequence[tuple[int, int]], int, int] | None, padded: bool) -> Ciphertext: ...
-
+    def with_view(
+        self, a: Ciphertext, view: tuple[Sequence[tuple[int, int]], int, int] | None, padded: bool
+    ) -> Ciphertext: ...
     def noise_budget(self, a: Ciphertext) -> float: ...
 
 class CapturedCore:
     """See jali.discrete.Captured."""
 
-    def __init__(self, evaluator: EvaluatorBase, function: Callable[..., object], examples: Sequence[Ciphertext]) -> None: ...
-
+    def __init__(
+        self,
+        evaluator: EvaluatorBase,
+        function: Callable[..., object],
+        examples: Sequence[Ciphertext],
+    ) -> None: ...
     def run(self, inputs: Sequence[Ciphertext]) -> list[Ciphertext]: ...
-
     @property
     def nbytes(self) -> int:
         """Bytes of device memory that it keeps."""
