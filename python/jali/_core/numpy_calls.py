@@ -3,7 +3,8 @@ refused."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from jali._core.refusals import sentence
 from jali.errors import NotOffered, Unsupported
 
-__all__ = ["NumPyCalls"]
+__all__ = ["NumPyCalls", "called"]
 
 #: Operators of ufuncs: the method of the first operand.
 OPERATORS = {
@@ -86,6 +87,33 @@ FACTS: dict[Callable[..., Any], Callable[[Any], Any]] = {
     np.size: lambda x: x.size,
     np.copy: lambda x: x,
 }
+
+
+def called(
+    known: Mapping[Any, Callable[..., Any]],
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """What NumPy's function gives for encrypted arrays.
+
+    known: the functions of a scheme that stand for NumPy's, with the arguments that they take.
+        NotImplemented is returned for a function that is not among them.
+    Raises Unsupported for arguments that the scheme's function does not take.
+    """
+    ours = known.get(function)
+    if ours is None:
+        return NotImplemented
+    takes = inspect.signature(ours)
+    try:
+        bound = takes.bind(*args, **kwargs)
+    except TypeError as error:
+        other = [f'has no argument "{key}"' for key in kwargs if key not in takes.parameters]
+        name = f"numpy.{function.__name__} of encrypted arrays"
+        raise Unsupported(
+            f"{name} {(other or [str(error)])[0]}: it takes {', '.join(takes.parameters)}"
+        ) from None
+    return ours(*bound.args, **bound.kwargs)
 
 
 class NumPyCalls:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -14,6 +13,7 @@ from jali._core import checks
 from jali._core.axes import axes
 from jali._core.log import logger
 from jali._core.moves import of_sum
+from jali._core.numpy_calls import called
 from jali._core.refusals import Answering
 from jali._core.run_ends import Checked, checked_function
 from jali._core.view import View
@@ -44,7 +44,7 @@ from jali.ckks.largest import argmax
 from jali.ckks.place import place_of
 from jali.ckks.products import matmul
 from jali.device import checked_threads, resolved
-from jali.errors import InvalidArgument, Unsupported
+from jali.errors import InvalidArgument
 
 __all__ = ["Evaluator", "sum_rotations"]
 
@@ -571,22 +571,7 @@ class Evaluator(metaclass=Answering):
     def _numpy(
         self, function: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """What NumPy's function gives for encrypted arrays; NotImplemented for functions without an
-        encrypted form."""
-        known = FUNCTIONS.get(function)
-        if known is None:
-            return NotImplemented
-        signature = inspect.signature(known)
-        try:
-            bound = signature.bind(*args, **kwargs)
-        except TypeError as error:
-            takes = ", ".join(signature.parameters)
-            other = [
-                f'has no argument "{key}"' for key in kwargs if key not in signature.parameters
-            ]
-            name = f"numpy.{function.__name__} of encrypted arrays"
-            raise Unsupported(f"{name} {(other or [str(error)])[0]}: it takes {takes}") from None
-        return known(*bound.args, **bound.kwargs)
+        return called(FUNCTIONS, function, args, kwargs)
 
     def _raw(self, value: EncryptedArray) -> Ciphertext:
         """The ciphertext of an array, of which every slot is worked on."""

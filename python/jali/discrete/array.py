@@ -178,14 +178,10 @@ class EncryptedArray(Arithmetic):
         operands take one level for vectors, and up to two more for matrices, whose rows are masked
         and repeated.
         """
-        from jali.discrete.products import matmul
-
-        return matmul(self, other)
+        return self._server._matmul(self, other)
 
     def __rmatmul__(self, other: Any) -> EncryptedArray:
-        from jali.discrete.products import matmul
-
-        return matmul(other, self)
+        return self._server._matmul(other, self)
 
     def dot(self, other: Any) -> EncryptedArray:
         """The same as ``@``, and the product with a number."""
@@ -201,9 +197,7 @@ class EncryptedArray(Arithmetic):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """NumPy's functions that have encrypted results, such as numpy.stack and numpy.sum."""
-        from jali.discrete.joins import called
-
-        result = called(function, args, kwargs)
+        result = self._server._numpy(function, args, kwargs)
         if result is NotImplemented:
             return super().__array_function__(function, types, args, kwargs)
         return result

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from jali._core.capture import Captured as _Captured
-
-if TYPE_CHECKING:
-    pass
+from jali.discrete.array import EncryptedArray
 
 __all__ = ["Captured"]
 
 
-class Captured(_Captured["EncryptedArray"]):
+class Captured(_Captured[EncryptedArray]):
     """A function of encrypted arrays of fixed shapes. Evaluator.capture makes it.
 
     On a GPU it is one CUDA graph with memory of its own: a call costs one launch instead of one for

@@ -8,6 +8,7 @@ from typing import Any
 
 from jali._core.console import choices_text
 from jali._core.log import logger
+from jali._core.numpy_calls import called
 from jali._core.refusals import Answering
 from jali._core.run_ends import Checked, checked_function
 from jali._core.view import View
@@ -22,6 +23,8 @@ from jali._jali.discrete import (
 from jali.device import checked_threads, resolved, tuned
 from jali.discrete.array import EncryptedArray
 from jali.discrete.captured import Captured
+from jali.discrete.joins import FUNCTIONS
+from jali.discrete.products import matmul
 from jali.discrete.rows import Rows
 from jali.errors import InvalidArgument
 
@@ -246,9 +249,6 @@ class Evaluator(metaclass=Answering):
     ) -> CapturedCore:
         return CapturedCore(self._engine, function, examples)
 
-    def _batcher(self, function: Any, max_batch: int) -> Any:
-        raise NotImplementedError
-
     def _own(self, value: EncryptedArray) -> Ciphertext:
         """The ciphertext of an array, on the device."""
         if not isinstance(value, EncryptedArray):
@@ -261,6 +261,16 @@ class Evaluator(metaclass=Answering):
         return self._engine.with_view(value._ct, view.as_tuple(), view.zero)
 
     _result = _own
+
+    # --- what arrays call -------------------------------------------------------------------------
+
+    def _matmul(self, a: Any, b: Any) -> EncryptedArray:
+        return matmul(a, b)
+
+    def _numpy(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        return called(FUNCTIONS, function, args, kwargs)
 
     def __repr__(self) -> str:
         return f"Evaluator({self.params!r}, device='{self.device}', engine='{self.engine}')"

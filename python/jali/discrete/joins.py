@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -17,9 +16,9 @@ from jali._core.moves import of_other_evaluators
 from jali._core.view import View
 from jali.discrete.array import EncryptedArray
 from jali.discrete.selection import select
-from jali.errors import InvalidArgument, Unsupported
+from jali.errors import InvalidArgument
 
-__all__ = ["called", "concatenate", "split", "stack"]
+__all__ = ["FUNCTIONS", "concatenate", "split", "stack"]
 
 
 def _encrypted(values: Any) -> list[EncryptedArray]:
@@ -142,19 +141,3 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.vstack: lambda tup: concatenate([x[None] if x.ndim == 1 else x for x in _encrypted(tup)]),
     np.hstack: lambda tup: concatenate(tup, axis=min(1, _encrypted(tup)[0].ndim - 1)),
 }
-
-
-def called(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What NumPy's function gives for encrypted arrays; NotImplemented for functions without an
-    encrypted form here."""
-    known = FUNCTIONS.get(function)
-    if known is None:
-        return NotImplemented
-    try:
-        bound = inspect.signature(known).bind(*args, **kwargs)
-    except TypeError as error:
-        raise Unsupported(
-            f"numpy.{function.__name__} of encrypted arrays: {error}; it takes "
-            f"{', '.join(inspect.signature(known).parameters)}"
-        ) from None
-    return known(*bound.args, **bound.kwargs)
