@@ -80,8 +80,8 @@ void NoiseModel::refuse_range(Wide low, Wide high) const {
     text += "make the parameters with integers=" + std::to_string(std::max(bits, 2)) + ", ";
   }
   throw RangeExceeded(text +
-                      "declare a smaller range when you encrypt, or pass wrap=True if arithmetic "
-                      "modulo that number is meant");
+                      "declare a smaller range when you encrypt, or, if arithmetic modulo that "
+                      "number is meant, say so by x.wrap(), or by wrap=True at encryption");
 }
 
 Range NoiseModel::range(std::int64_t low, std::int64_t high, Overflow overflow) const {
