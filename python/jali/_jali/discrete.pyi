@@ -1,3 +1,5 @@
+"""Encrypted arrays of exact integers modulo a number."""
+
 from collections.abc import Callable, Mapping, Sequence
 import os
 from typing import Any, BinaryIO, NoReturn, overload

@@ -129,6 +129,7 @@ class EncryptedArray(Arithmetic):
     def sum(self, axis: Any = None, keepdims: bool = False, *, wrap: bool = False) -> Self:
         """The sum along an axis, several, or all, as numpy.sum. It takes no level.
 
+        keepdims: whether the axes that are summed stay, with one element each.
         wrap: whether arithmetic modulo params.modulus is meant, as after ``wrap()``.
 
         It takes about log2(count) rotations by 1, 2, 4 .. times the distance of the elements. Raises
