@@ -12,7 +12,7 @@ from array_world import Small, small
 
 import jali
 from jali import ckks
-from jali.ckks import arithmetic
+from jali._core import moves
 
 Numbers = npt.NDArray[Any]
 
@@ -105,7 +105,7 @@ def test_many_distances_take_few_rotations(
 def test_the_advice_of_a_refusal_can_be_followed_apart(
     s: Small, key: bytes, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arithmetic, "MOST_MOVES", 16)
+    monkeypatch.setattr(moves, "MOST_MOVES", 16)
     a, b = rng.uniform(-1, 1, (30, 4)), rng.uniform(-1, 1, 30)
     x, y = owned(s, key, a), owned(s, key, b)
     with pytest.raises(jali.Unsupported, match=r"np\.broadcast_to\(values, shape\)\.copy\(\)"):

@@ -10,9 +10,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import discrete_world
 import numpy as np
 import pytest
-import discrete_world
 import tfhe_world
 from conftest import World
 

@@ -21,13 +21,12 @@ from jali._core.moves import aligned, of_other_evaluators, of_product, of_sum
 from jali._core.shaped import Shaped
 from jali._core.view import View, joint_shape
 from jali._jali.ckks import Ciphertext, ProductSum
-from jali.ckks.place import place_of
 from jali.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
     from jali.ckks.evaluator import Evaluator
 
-__all__ = ["Arithmetic", "Operand", "together"]
+__all__ = ["Arithmetic", "Operand", "place_of", "together"]
 
 #: The other operand of an EncryptedArray's arithmetic.
 Operand = Union[
@@ -331,3 +330,24 @@ def together(
     elif commutes and x._view is None:
         x, y = y, x
     return aligned(x, y)
+
+
+def place_of(ciphertext: Ciphertext) -> View:
+    """Where the elements of a ciphertext lie, also those of a vector or a batch of vectors."""
+    slots, vectors = ciphertext.slots, ciphertext.batch
+    known, rest = ciphertext.view, ciphertext.rest
+    if known is not None:
+        axes, first, period = known
+        counts = tuple(count for count, _ in axes)
+        strides = tuple(stride for _, stride in axes)
+        return View(counts, strides, first, slots, vectors, period, rest)
+    shape = ciphertext.shape
+    strides, repeats = (slots, 1)[-len(shape) :], ciphertext.repeats
+    if repeats is None:
+        raise InvalidArgument(
+            f"the vector lies in the windows of a plan, {ciphertext.layout!r}: bring it into order first with natural()"
+        )
+    # A view with a period has one vector. In several, what repeats lies beside the elements.
+    copies = repeats > 0 and vectors > 1
+    period = 0 if copies else repeats
+    return View(shape, strides, 0, slots, vectors, period, rest, copies).beside()

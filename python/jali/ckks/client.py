@@ -23,11 +23,11 @@ from jali.ckks.arguments import (
     checked_level,
     checked_packings,
 )
+from jali.ckks.arithmetic import place_of
 from jali.ckks.array import EncryptedArray
 from jali.ckks.declared import check_magnitude, declared
 from jali.ckks.evaluator import Evaluator
 from jali.ckks.packed import lies
-from jali.ckks.place import place_of
 from jali.device import checked_threads, resolved
 from jali.errors import InvalidArgument, LimitExceeded, NotPickled
 

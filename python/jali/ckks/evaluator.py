@@ -34,14 +34,13 @@ from jali.ckks.arguments import (
     checked_within,
     refuse_complex,
 )
-from jali.ckks.arithmetic import together
+from jali.ckks.arithmetic import place_of, together
 from jali.ckks.array import EncryptedArray
 from jali.ckks.captured import Batcher, Captured
 from jali.ckks.domain import filled, mapped
 from jali.ckks.engine_core import made
 from jali.ckks.joins import FUNCTIONS
 from jali.ckks.largest import argmax
-from jali.ckks.place import place_of
 from jali.ckks.products import matmul
 from jali.device import checked_threads, resolved
 from jali.errors import InvalidArgument
