@@ -36,7 +36,9 @@ TEST_P(IntegerPresetsLong, EveryOperationOnBytes) {
   expect({{8, GetParam().size() % 2 == 1}}, nullptr);  // the other sign
 }
 TEST_P(IntegerPresetsLong, AFewOperationsOnWiderIntegers) {
-  expect({{16, true}, {64, true}}, is_one_of_a_few);
+  expect({{16, true}}, is_one_of_a_few);
+  // Sixty-four bits take minutes, and are the same circuits at every preset.
+  if (GetParam() == "message_2_carry_2_block") expect({{64, true}}, is_one_of_a_few);
 }
 
 /// Those whose keys a CPU makes in seconds.
