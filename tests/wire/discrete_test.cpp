@@ -1,10 +1,11 @@
 // Bytes of exact integers: what is written is read back, and anything else is refused.
+#include "jali/wire/discrete.h"
+
 #include <cmath>
 #include <limits>
 #include <random>
 
 #include "../schemes/discrete/world.h"
-#include "jali/wire/discrete.h"
 #include "jali/wire/keys.h"
 #include "tampering.h"
 
@@ -66,10 +67,10 @@ TEST_P(DiscreteWire, WhatIsWrittenIsReadBack) {
 
 // Keys are those of RLWE: T is in none of them.
 TEST_P(DiscreteWire, KeysAreRead) {
-  const auto keys = from_bytes<rlwe::EvaluationKeys>(to_bytes(*w.keys({1})), w.params, *w.ring,
-                                                     kLimits);
-  const discrete::Evaluator e(w.engine, std::make_shared<const rlwe::EvaluationKeys>(
-                                            host_copy(*w.ring, keys)));
+  const auto keys =
+      from_bytes<rlwe::EvaluationKeys>(to_bytes(*w.keys({1})), w.params, *w.ring, kLimits);
+  const discrete::Evaluator e(
+      w.engine, std::make_shared<const rlwe::EvaluationKeys>(host_copy(*w.ring, keys)));
   const Ciphertext a = w.encrypt(Numbers(kN, 3), 3, 3);
   if (w.params->packing() == discrete::Packing::slots) {
     EXPECT_EQ(w.decrypt(e.square(a)), Numbers(kN, 9));
@@ -114,8 +115,8 @@ TEST_P(DiscreteWire, DamagedBytesAreRefused) {
 // Offsets in the payload: level 0, batch 2, key 6, factor 22, slot 30, coefficient 38, low 46, high
 // 54, wraps 62, seed 63.
 TEST_P(DiscreteWire, LiesThatNoCiphertextCanTellAreRefused) {
-  const Bytes valid = to_bytes(w.secret_encryptor.encrypt(
-      w.encoder().encode(Numbers(kN, 1), 1, w.noise().range(0, 1))));
+  const Bytes valid = to_bytes(
+      w.secret_encryptor.encrypt(w.encoder().encode(Numbers(kN, 1), 1, w.noise().range(0, 1))));
   const auto refused = [&](const Bytes& bytes, const char* what) {
     EXPECT_EQ(judged(what, bytes, [&] { return again(bytes); }), Outcome::refused) << what;
   };
