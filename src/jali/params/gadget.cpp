@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "jali/params/rlwe_params.h"
 #include "jali/params/real.h"
+#include "jali/params/rlwe_params.h"
 #include "jali/params/security.h"
 
 namespace jali::params {

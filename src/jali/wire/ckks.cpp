@@ -325,9 +325,7 @@ Ciphertext read_ciphertext(Reader& reader, const ParamsPtr& params, const ring::
   return out;
 }
 
-void expand_ciphertext(Ciphertext& x, const ring::Ring& ring) {
-  expand_seed(x, *x.params, ring);
-}
+void expand_ciphertext(Ciphertext& x, const ring::Ring& ring) { expand_seed(x, *x.params, ring); }
 
 template <>
 Ciphertext from_bytes(Input bytes, const ParamsPtr& params, const ring::Ring& ring,

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "jali/base/checkpoint.h"
-#include "jali/params/gadget.h"
 #include "jali/params/ckks/level_table.h"
 #include "jali/params/ckks_params.h"
+#include "jali/params/gadget.h"
 
 namespace jali::params {
 
