@@ -45,6 +45,7 @@ work=(
   "both test_gpu_variants *"
   "memcheck test_gpu_rows */GpuRows.*:GpuMemory.*:SharedGpu.*"
   "memcheck test_gpu_compact */w32_scale28"
+  "memcheck test_gpu_discrete */GpuDiscrete.*"
   "both test_gpu_evaluator *Hoisted*/w32_scale28"
   "both test_gpu_program */GpuProgram.EveryRun*/w32_scale28:*/GpuProgram.Batches*/w32_scale28:*/GpuClient.*/w32_scale28:*/GpuClient.Enc*/n13_w32:GpuFaults.TwoEvaluators*"
 )

@@ -1,4 +1,6 @@
 // Automorphisms, hoisting, and sums of rotations before their division by P.
+#include <optional>
+
 #include "jali/base/error.h"
 #include "jali/schemes/discrete/evaluator.h"
 
@@ -106,28 +108,25 @@ void Evaluator::rotate_accumulate(Extended& acc, std::span<const Extended* const
   require<InvalidArgument>(!a.empty() && a.size() == steps.size(),
                            "rotate_accumulate needs one rotation for each operand, and at least "
                            "one operand");
-  const bool empty = acc.c0.empty();
-  Extended out = std::move(acc);
+  const Extended& first = acc.c0.empty() ? *a[0] : acc;
+  std::optional<Estimate> sum;
+  if (!acc.c0.empty()) sum = acc.estimate;
   std::vector<const rlwe::Extended*> bodies;
   for (std::size_t k = 0; k < a.size(); ++k) {
-    const Extended& x = a[k] == &acc ? out : *a[k];
-    Estimate turned = x.estimate;
-    if (ring::galois_element(params()->n(), steps[k]) != 1) {
-      turned = noise().key_switch(turned, x.level);
-    }
-    if (empty && k == 0) {
-      out.params = x.params;
-      out.factor = x.factor;
-      out.estimate = turned;
-    } else {
-      require<InvalidArgument>(out.factor == x.factor,
-                               "operands of one sum need one factor: drop_to one level");
-      out.estimate = noise().add(out.estimate, turned, Overflow::refuse);
-    }
+    const Extended& x = *a[k];
+    require<InvalidArgument>(first.factor == x.factor,
+                             "operands of one sum need one factor: drop_to one level");
+    const bool turns = ring::galois_element(params()->n(), steps[k]) != 1;
+    const Estimate turned = turns ? noise().key_switch(x.estimate, x.level) : x.estimate;
+    sum = sum ? noise().add(*sum, turned, Overflow::refuse) : turned;
     bodies.push_back(&x);
   }
-  bodies_.rotate_accumulate(out.body(), bodies, steps);
-  acc = std::move(out);
+  const ParamsPtr params_of_sum = first.params;
+  const std::uint64_t factor = first.factor;
+  bodies_.rotate_accumulate(acc.body(), bodies, steps);
+  acc.params = params_of_sum;
+  acc.factor = factor;
+  acc.estimate = *sum;
 }
 
 Ciphertext Evaluator::reduce(const Extended& a) const {
