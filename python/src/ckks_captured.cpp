@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "batched.h"
 #include "callback.h"
 #include "ckks_here.h"
 #include "log.h"
@@ -72,15 +73,6 @@ class Captured {
   std::unique_ptr<ckks::Program> captured_;
 };
 
-/// If a smaller batch may help against the error, throws it as an error of the core, so that its
-/// Batcher tries one. Otherwise it does nothing.
-void rethrow_too_large(const nb::python_error& error) {
-  const nb::object unsupported = nb::module_::import_("jali.errors").attr("Unsupported");
-  const auto message = [&] { return std::string(nb::str(error.value()).c_str()); };
-  if (error.matches(PyExc_MemoryError)) throw OutOfMemory(message());
-  if (error.matches(unsupported)) throw Unsupported(message());
-}
-
 class Batcher {
  public:
   Batcher(const Explicit& e, Function function, std::size_t max_batch)
@@ -104,13 +96,7 @@ class Batcher {
                                    "a batched function must return one ciphertext");
           return std::move(results[0]);
         },
-        max_batch, 0,
-        [counters = e.server->counters](std::size_t refused, std::size_t largest) {
-          count(counters->fallbacks);
-          const nb::gil_scoped_acquire gil;
-          log_info("a batch of %d has no memory, or is too large: batches of up to %d from now on",
-                   refused, largest);
-        });
+        max_batch, 0, tells_smaller(e.server->counters));
   }
   std::vector<Ciphertext> run(const std::vector<const Ciphertext*>& inputs) const {
     return batcher_->run(inputs);

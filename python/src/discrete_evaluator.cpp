@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "discrete.h"
 #include "interrupts.h"
 #include "jali/rlwe/composed.h"
+#include "jali/schemes/discrete/batcher.h"
 #include "jali/schemes/discrete/make_ring.h"
 #include "log.h"
 #include "trace.h"
@@ -39,10 +41,37 @@ using Numbers = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::d
 
 Overflow overflow_of(bool wrap) { return wrap ? Overflow::wrap : Overflow::refuse; }
 
+bool alike(std::span<const Ciphertext> parts) {
+  return std::ranges::all_of(parts, [&](const Ciphertext& x) {
+    return x.level == parts[0].level && x.factor == parts[0].factor;
+  });
+}
+
 /// The result of an operation, which says nothing of elements.
 DiscreteArray array_of(Ciphertext block) { return {std::move(block), std::nullopt, false}; }
 
 }  // namespace
+
+// Parts that are alike are copied once, and others as often as they are halved.
+Ciphertext joined(const discrete::Evaluator& evaluator, std::span<const Ciphertext> parts) {
+  require<InvalidArgument>(!parts.empty(), "give at least one vector");
+  if (!alike(parts)) {
+    const std::size_t half = parts.size() / 2;
+    return evaluator.stack(joined(evaluator, parts.first(half)),
+                           joined(evaluator, parts.subspan(half)));
+  }
+  std::vector<const Ciphertext*> pointers;
+  for (const Ciphertext& x : parts) pointers.push_back(&x);
+  return discrete::stack(evaluator, pointers);
+}
+
+std::vector<Ciphertext> brought_alike(const discrete::Evaluator& evaluator,
+                                      std::vector<Ciphertext> parts) {
+  if (alike(parts)) return parts;
+  std::vector<std::size_t> batches;
+  for (const Ciphertext& x : parts) batches.push_back(x.batch());
+  return discrete::split(evaluator, joined(evaluator, parts), batches);
+}
 
 DiscreteEngine make_discrete_engine(const discrete::ParamsPtr& params, const std::string& device,
                                     int threads, bool trace, const backend::Variants& variants,
@@ -229,13 +258,13 @@ class DiscreteCore : public DiscreteEvaluator {
       parts.push_back(core().vectors(a.block, which[i], n));
       i += n;
     }
-    return array_of(joined(std::move(parts)));
+    return array_of(joined(core(), parts));
   }
   /// The vectors of all, one after the other. They are brought to the lowest level.
   DiscreteArray stack(const std::vector<const DiscreteArray*>& inputs) const {
     std::vector<Ciphertext> parts;
     for (const DiscreteArray* a : inputs) parts.push_back(core().copy(a->block));
-    return array_of(joined(std::move(parts)));
+    return array_of(joined(core(), parts));
   }
   DiscreteArray with_view(const DiscreteArray& a, const std::optional<ViewTuple>& view,
                           bool padded) const {
@@ -284,12 +313,6 @@ class DiscreteCore : public DiscreteEvaluator {
   Ciphertext within(const Ciphertext& a, const Range& range) const {
     Ciphertext out = core().copy(a);
     out.estimate = core().noise().within(a.estimate, range);
-    return out;
-  }
-  Ciphertext joined(std::vector<Ciphertext> parts) const {
-    require<InvalidArgument>(!parts.empty(), "give at least one vector");
-    Ciphertext out = std::move(parts[0]);
-    for (std::size_t i = 1; i < parts.size(); ++i) out = core().stack(out, parts[i]);
     return out;
   }
 };

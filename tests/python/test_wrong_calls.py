@@ -84,7 +84,7 @@ def discrete_things() -> list[Any]:
     x = w.server.bind(ct)
     return [
         *(w.params, w.client, w.keys, w.server, ct, x, public, discrete.Encryptor(public)),
-        w.server.capture(lambda v: v + 1, x),
+        *(w.server.capture(lambda v: v + 1, x), w.server.batcher(lambda v: v + 1)),
     ]
 
 

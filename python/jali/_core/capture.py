@@ -34,7 +34,7 @@ class Evaluator(Protocol[Array]):
     ) -> Any:
         """The core that records a function of ciphertexts. It has run(ciphertexts) and nbytes."""
 
-    def _batcher(self, function: Callable[[Sequence[Any]], list[Any]], max_batch: int) -> Any:
+    def _batcher(self, function: Callable[[Sequence[Any]], Any], max_batch: int) -> Any:
         """The core that chooses batches. It has run(ciphertexts), batch and curve(). max_batch 0
         sets no limit."""
 

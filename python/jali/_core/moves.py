@@ -58,7 +58,7 @@ class Placed(arrays.Encrypted):
     @property
     def slots(self) -> int:
         """How many slots each vector has, including those past its length."""
-        return self._ct.slots
+        return int(self._ct.slots)
 
     # --- what a scheme has of its own -------------------------------------------------------------
 
@@ -102,6 +102,11 @@ class Placed(arrays.Encrypted):
     def _gathered_rows(self, parts: list[Any], rows: list[list[int]]) -> Any:
         """One ciphertext of all vectors of the parts. rows: where those of each part go."""
         raise NotImplementedError
+
+    def _taken(self, vectors: Any) -> Any:
+        """The vectors to take, in ascending order, if these are needed: others, too, where that
+        costs less."""
+        return vectors
 
     def _block_sum(self, source: Any, count: int) -> Any:
         """Slot i of the result is the sum of the slots i to i + count - 1, a power of two; None if

@@ -53,6 +53,8 @@ def summed(x: Array, k: int) -> Array:
     starts = np.flatnonzero(np.diff(relative[0], prepend=-1))
     ends = np.append(starts[1:], count)
     used = np.unique(vector[:, 0])
+    if not relative[0].any():
+        used = x._taken(used)
     alike: dict[tuple[int, int], list[int]] = {}
     longest = int((ends - starts).max())
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):

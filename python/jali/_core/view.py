@@ -276,7 +276,7 @@ class View:
         """The slots (vectors, slots) that hold `values`, broadcast to its shape, at its elements
         and `fill` elsewhere."""
         kind = {"c": np.complex128, "i": np.int64}.get(values.dtype.kind, np.float64)
-        flat = np.full(self.extent, fill, kind)
+        flat: npt.NDArray[Any] = np.full(self.extent, fill, kind)
         flat[self.addresses()] = values
         if self.period:
             flat = np.tile(flat, self.slots // self.period)

@@ -589,3 +589,17 @@ class CapturedCore:
     @property
     def nbytes(self) -> int:
         """Bytes of device memory that it keeps."""
+
+class BatcherCore:
+    """See jali.discrete.Batcher."""
+
+    def __init__(
+        self, evaluator: EvaluatorBase, function: Callable[..., object], max_batch: int
+    ) -> None: ...
+    def run(self, inputs: Sequence[Ciphertext]) -> list[Ciphertext]: ...
+    @property
+    def batch(self) -> int:
+        """The batch in use; 0 before the first run."""
+
+    def curve(self) -> list[tuple[int, float, int]]:
+        """What was measured: (batch, seconds for each ciphertext, bytes)."""

@@ -39,6 +39,8 @@ class Arithmetic(Shaped):
     """An encrypted array with NumPy's operators. What else it has is in shaped.py and array.py."""
 
     __slots__ = ("_made_in",)
+    _server: Evaluator
+    _ct: Ciphertext | ProductSum
 
     def __init__(
         self, server: Evaluator, ciphertext: Ciphertext | ProductSum, view: View | None = None
@@ -64,16 +66,6 @@ class Arithmetic(Shaped):
             view = self._view.changing()
             done = core.with_view(done, view.as_tuple(), view.zero)
         return done if core.on_host else core.send_back(done)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Its shape, as NumPy's: (length,) of a vector, (batch, length) of a batch of vectors."""
-        return self._ct.shape if self._view is None else self._view.shape
-
-    @property
-    def slots(self) -> int:
-        """How many slots each vector has, including those past its length."""
-        return self._ct.slots
 
     # --- operators ------------------------------------------------------------------------------
 

@@ -98,7 +98,7 @@ def _mapped(x: EncryptedArray, matrix: npt.NDArray[Any]) -> EncryptedArray:
         return x * matrix
     server, slots = x._server, x._place.slots
     explicit = server._core.explicit
-    plan = LinearTransform(server.params, diagonals, level=x.level, slots=slots, streaming=True)
+    plan = LinearTransform(server.params, {**diagonals}, level=x.level, slots=slots, streaming=True)
     if all(explicit.has_rotation(step) for step in plan.rotations):
         value = server._core.linear_transform(plan, x._settled())
         return EncryptedArray(server, server._core.with_view(value, None, False), new)

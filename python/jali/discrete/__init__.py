@@ -26,7 +26,7 @@ import sys as _sys
 from jali._core.refusals import of_module as _of_module
 from jali._jali.discrete import Ciphertext, EvaluationKeys, Params, PublicKey
 from jali.discrete.array import EncryptedArray
-from jali.discrete.captured import Captured
+from jali.discrete.captured import Batcher, BatchPoint, Captured
 from jali.discrete.client import Client, Encryptor
 from jali.discrete.evaluator import Evaluator
 from jali.discrete.refusals import install as _install
@@ -38,6 +38,8 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
+    "BatchPoint",
+    "Batcher",
     "Captured",
     "Ciphertext",
     "Client",

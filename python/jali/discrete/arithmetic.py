@@ -163,6 +163,13 @@ class Arithmetic(Shaped):
     def _bounded(self, value: Ciphertext, like: Ciphertext, count: int, terms: int) -> Ciphertext:
         return self._server._engine.bounded(value, like, count, terms)
 
+    def _taken(self, vectors: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        # Rows of different pairs become a pair by two masks. Whole pairs cost nothing.
+        pairs = np.unique(vectors // 2)
+        whole = np.stack([2 * pairs, 2 * pairs + 1], axis=1).ravel()
+        paired = len(vectors) >= len(whole) - 1 and (vectors == whole[: len(vectors)]).all()
+        return vectors if len(vectors) == 1 or paired else whole
+
     def _masked(self, products: Iterator[Ciphertext], like: Ciphertext) -> Ciphertext:
         total = next(products)
         for product in products:
@@ -171,7 +178,8 @@ class Arithmetic(Shaped):
 
     def _gathered_rows(self, parts: list[Ciphertext], rows: list[list[int]]) -> Ciphertext:
         # Of an odd number of rows, the last pair is half full.
-        at, first = [], 0
+        at: list[int] = []
+        first = 0
         for part, mine in zip(parts, rows, strict=True):
             at += range(first, first + len(mine))
             first += part.rows

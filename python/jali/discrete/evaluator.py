@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -14,6 +14,7 @@ from jali._core.run_ends import Checked, checked_function
 from jali._core.view import View
 from jali._jali.ckks import Trace
 from jali._jali.discrete import (
+    BatcherCore,
     CapturedCore,
     Ciphertext,
     EvaluationKeys,
@@ -22,7 +23,7 @@ from jali._jali.discrete import (
 )
 from jali.device import checked_threads, resolved, tuned
 from jali.discrete.array import EncryptedArray
-from jali.discrete.captured import Captured
+from jali.discrete.captured import Batcher, Captured
 from jali.discrete.joins import FUNCTIONS
 from jali.discrete.products import matmul
 from jali.discrete.rows import Rows
@@ -235,6 +236,29 @@ class Evaluator(metaclass=Answering):
         """
         return Captured(self, function, examples)
 
+    def batcher(
+        self, function: Callable[[EncryptedArray], EncryptedArray], *, max_batch: int | None = None
+    ) -> Batcher:
+        """The function for many arrays, in batches of the fastest measured size. See Batcher.
+
+        max_batch: the largest batch, at least 1; None sets no limit.
+        """
+        return Batcher(self, function, max_batch)
+
+    def map(
+        self,
+        function: Callable[[EncryptedArray], EncryptedArray],
+        values: Iterable[EncryptedArray],
+        *,
+        max_batch: int | None = None,
+    ) -> list[EncryptedArray]:
+        """The function of every array, several at a time: ``batcher(function)(values)``.
+
+        function, max_batch: as of ``batcher``.
+        values: encrypted arrays of one shape.
+        """
+        return self.batcher(function, max_batch=max_batch)(values)
+
     # --- what jali._core.capture calls ------------------------------------------------------------
 
     def _array(self, ciphertext: Ciphertext) -> EncryptedArray:
@@ -248,6 +272,11 @@ class Evaluator(metaclass=Answering):
         examples: Sequence[Ciphertext],
     ) -> CapturedCore:
         return CapturedCore(self._engine, function, examples)
+
+    def _batcher(
+        self, function: Callable[[Sequence[Ciphertext]], Ciphertext], max_batch: int
+    ) -> BatcherCore:
+        return BatcherCore(self._engine, function, max_batch)
 
     def _own(self, value: EncryptedArray) -> Ciphertext:
         """The ciphertext of an array, on the device."""

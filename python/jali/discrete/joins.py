@@ -14,6 +14,7 @@ from jali._core.axes import axes
 from jali._core.console import counted_text
 from jali._core.moves import of_other_evaluators
 from jali._core.view import View
+from jali._jali.discrete import Ciphertext
 from jali.discrete.array import EncryptedArray
 from jali.discrete.selection import select
 from jali.errors import InvalidArgument
@@ -91,12 +92,14 @@ def concatenate(values: Iterable[EncryptedArray], axis: int | None = 0) -> Encry
     low = min(0, *(one.range[0] for one in items))
     high = max(0, *(one.range[1] for one in items))
     wraps = any(one.wraps for one in items)
-    core, total, done = items[0]._server._engine, None, 0
+    core, done = items[0]._server._engine, 0
+    total: Ciphertext | None = None
     for one in items:
         key = (slice(None),) * k + (slice(done, done + one.shape[k]),)
         part = one._moved(target.changed(lambda a, key=key: a[key]), exact=True)  # type: ignore[misc]
         done += one.shape[k]
         total = part._ct if total is None else items[0]._added(total, part._ct)
+    assert total is not None
     # Every slot has a number of one of them, and zeros of the others.
     value = total if wraps else core.with_range(total, low, high)
     return items[0]._new(value, target)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from jali._core import checks
 from jali._core.array import plain
 from jali._core.diagonals import mapped
+from jali._jali.discrete import Ciphertext
 from jali.discrete.array import EncryptedArray
 from jali.discrete.values import numbers
 from jali.errors import InvalidArgument, Unsupported
@@ -34,6 +35,7 @@ def matmul(a: Any, b: Any) -> EncryptedArray:
     if isinstance(right, EncryptedArray):
         # A transpose says where numbers lie, and costs nothing.
         return matmul(right.T, left.T).T if len(right.shape) == 2 else matmul(right, left.T)
+    assert isinstance(left, EncryptedArray)  # one of both is
     if right.ndim == 1:
         return (left * right).sum(-1)
     if len(left.shape) == 1:
@@ -62,13 +64,15 @@ def _mapped(x: EncryptedArray, matrix: npt.NDArray[np.int64]) -> EncryptedArray:
     x, view, diagonals = mapped(x, matrix)
     if diagonals is None:  # the outer product of a column and a row
         return x * matrix
-    rows, total = server._core, None
+    rows = server._core
+    total: Ciphertext | None = None
     for step, diagonal in diagonals.items():
         turned = rows.rotate(x._ct, step)
         part = server._engine.multiply_array(
             turned, rows.paired(np.tile(diagonal, (view.vectors, 1))), True
         )
         total = part if total is None else rows.add(total, part)
+    assert total is not None
     value = total if x.wraps else server._engine.with_range(total, low, high)
     return x._new(value, view)
 
