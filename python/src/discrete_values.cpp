@@ -21,6 +21,7 @@
 #include "interrupts.h"
 #include "jali/ring/poly.h"
 #include "jali/rlwe/composed.h"
+#include "jali/wire/discrete.h"
 #include "jali/wire/keys.h"
 #include "log.h"
 #include "methods.h"
@@ -47,25 +48,45 @@ nb::tuple counts_of(const DiscreteArray& a) {
   return nb::tuple(counts);
 }
 
+/// Of a ciphertext that a program in C++ wrote without a view: (vectors, N) numbers.
+ckks::View view_of_vectors(const discrete::Ciphertext& a) {
+  const auto n = static_cast<std::uint32_t>(a.params->n());
+  ckks::View out;
+  out.axes = {{static_cast<std::uint32_t>(a.batch()), static_cast<std::int32_t>(n)}, {n, 1}};
+  return out;
+}
+
 wire::Limits limited(std::size_t max_bytes) {
   wire::Limits limits;
   limits.max_bytes = max_bytes;
   return limits;
 }
 
-/// from_bytes of keys of type T, as a function of Python.
+using Input = std::span<const std::uint8_t>;
+
+template <class T>
+T read(Input bytes, const DiscreteParams& params, const wire::Limits& limits) {
+  if constexpr (std::is_same_v<T, DiscreteArray>) {
+    wire::DiscreteArray out =
+        wire::discrete_array_from_bytes(bytes, params.ptr, *params.ring(), limits);
+    const ckks::View view = out.view ? *out.view : view_of_vectors(out.block);
+    return {std::move(out.block), tuple_of(view), out.padded};
+  } else {
+    return wire::from_bytes<T>(bytes, params.ptr, *params.ring(), limits);
+  }
+}
+
+/// from_bytes of T, a ciphertext or keys, as a function of Python.
 template <class T>
 T from_bytes(nb::handle data, const DiscreteParams& params, std::size_t max_bytes) {
   const BytesView view(data);
   nb::gil_scoped_release release;
-  return wire::from_bytes<T>(view.span(), params.ptr, *params.ring(), limited(max_bytes));
+  return read<T>(view.span(), params, limited(max_bytes));
 }
 template <class T>
 T load(nb::handle file, const DiscreteParams& params, std::size_t max_bytes) {
   const wire::Limits limits = limited(max_bytes);
-  const auto of_bytes = [&](std::span<const std::uint8_t> bytes) {
-    return wire::from_bytes<T>(bytes, params.ptr, *params.ring(), limits);
-  };
+  const auto of_bytes = [&](Input bytes) { return read<T>(bytes, params, limits); };
   return load_from(file, of_bytes, [&](const wire::Source& source) {
     return of_bytes(wire::read_object(source, limits));
   });
@@ -104,26 +125,27 @@ DiscreteKeys loaded(rlwe::EvaluationKeys keys, const DiscreteParams& params) {
   log_info("evaluation keys loaded: %d bytes", keys.bytes());
   return {std::make_shared<const rlwe::EvaluationKeys>(std::move(keys)), params.ptr};
 }
+DiscreteArray loaded(DiscreteArray array, const DiscreteParams&) { return array; }
 DiscretePublicKey loaded(rlwe::PublicKey key, const DiscreteParams& params) {
   return {std::make_shared<const rlwe::PublicKey>(std::move(key)), params.ptr};
 }
 
-/// Adds to_bytes, save, from_bytes and load to a class that holds keys of the type Keys.
-template <class Keys, class T, class Bytes>
-void add_bytes(nb::class_<T>& type, const char* name, Bytes bytes) {
+/// Adds to_bytes, save, from_bytes and load to a class that is, or holds, a T of the library.
+template <class T, class Held, class Bytes>
+void add_bytes(nb::class_<Held>& type, const char* name, Bytes bytes) {
   add_to_bytes(type, bytes);
   add_save(type, bytes);
   const std::string owner = name;
   type.def_static("from_bytes",
                   checked(of_bytes((owner + ".from_bytes").c_str(), "data"),
                           [](nb::handle data, const DiscreteParams& params, std::size_t most) {
-                            return loaded(from_bytes<Keys>(data, params, most), params);
+                            return loaded(from_bytes<T>(data, params, most), params);
                           }),
                   nb::sig(from_bytes_signature(name).c_str()), kFromBytes)
       .def_static("load",
                   checked(of_bytes((owner + ".load").c_str(), "file"),
                           [](nb::handle file, const DiscreteParams& params, std::size_t most) {
-                            return loaded(load<Keys>(file, params, most), params);
+                            return loaded(load<T>(file, params, most), params);
                           }),
                   nb::sig(load_signature(name).c_str()), kLoad);
 }
@@ -149,23 +171,18 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.
 >>> client = discrete.Client(discrete.Params.create(modulus=65537, depth=1))
 >>> ciphertext = client.encrypt(np.array([3, -1, 7], dtype=np.int8))
 >>> ciphertext.shape, ciphertext.range
-((3,), (-128, 127)))");
-  refuse_constructor(ciphertext, "a Ciphertext is made by Client.encrypt(values)");
-  ciphertext
-      .def(
-          "__copy__", [](nb::handle self) { return nb::borrow(self); },
-          nb::sig("def __copy__(self) -> Ciphertext"))
-      .def(
-          "__deepcopy__", [](nb::handle self, nb::handle) { return nb::borrow(self); },
-          nb::sig("def __deepcopy__(self, memo: object, /) -> Ciphertext"));
-  refuse_methods(ciphertext, {"__reduce__"},
-                 "ciphertexts of exact integers have no form as bytes yet, so that client and "
-                 "evaluator have to be in one process: pass the object itself",
-                 "NotPickled");
-  refuse_methods(
-      ciphertext, {"to_bytes", "save"},
-      "ciphertexts of exact integers have no form as bytes yet, so that client and evaluator have "
-      "to be in one process: pass the object itself");
+((3,), (-128, 127))
+>>> client.decrypt(discrete.Ciphertext.from_bytes(ciphertext.to_bytes(), client.params))
+array([ 3, -1,  7]))");
+  refuse_constructor(ciphertext,
+                     "a Ciphertext is made by Client.encrypt(values) or read by "
+                     "Ciphertext.from_bytes(data, params)");
+  share_copies(ciphertext);
+  add_bytes<DiscreteArray>(ciphertext, "Ciphertext", [](const DiscreteArray& a) {
+    const auto view = a.view ? std::optional(view_of(*a.view)) : std::nullopt;
+    return is_on_host(a.block) ? wire::to_bytes(a.block, view, a.padded)
+                               : wire::to_bytes(host_copy(a.block), view, a.padded);
+  });
   refuse_methods(
       ciphertext,
       {"__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__truediv__",

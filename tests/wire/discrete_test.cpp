@@ -35,7 +35,10 @@ class DiscreteWire : public ::testing::TestWithParam<Case> {
   Ciphertext load(const Bytes& bytes) const {
     return discrete_ciphertext_from_bytes(bytes, w.params, *w.ring, kLimits);
   }
-  Bytes again(const Bytes& bytes) const { return to_bytes(load(bytes)); }
+  DiscreteArray load_array(const Bytes& bytes) const {
+    return discrete_array_from_bytes(bytes, w.params, *w.ring, kLimits);
+  }
+  Bytes again(const Bytes& bytes) const { return to_bytes(load_array(bytes)); }
 };
 
 TEST_P(DiscreteWire, WhatIsWrittenIsReadBack) {
@@ -63,6 +66,87 @@ TEST_P(DiscreteWire, WhatIsWrittenIsReadBack) {
   }
   const Ciphertext residues = w.encrypt_residues(w.numbers(rng, -9, 9));
   EXPECT_EQ(load(to_bytes(residues)).estimate.range, w.noise().residues());
+}
+
+TEST_P(DiscreteWire, ArraysKeepWhereTheirElementsLie) {
+  using ckks::View;
+  const auto fresh = [&] {
+    return w.secret_encryptor.encrypt(
+        w.encoder().encode(Numbers(2 * kN, 3), 2, w.noise().range(0, 3)));
+  };
+  const std::int32_t row = kN / 2;
+  const View views[] = {{{{4, row}, {row, 1}}, 0, 0},  // all slots
+                        {{{2, row}, {3, -1}}, kN + 2, 0},
+                        {{{1, 1}, {30, 16}, {2, 5}}, 7, 0},
+                        {{}, 4 * kN / 2 - 1, 0},  // one number, in the last slot
+                        {std::vector<View::Axis>(View::kMostAxes), 0, 0}};
+  for (const View& view : views) {
+    for (const bool padded : {false, true}) {
+      const DiscreteArray a{fresh(), view, padded};
+      const Bytes bytes = to_bytes(a);
+      const DiscreteArray read = load_array(bytes);
+      EXPECT_EQ(read.view, view);
+      EXPECT_EQ(read.padded, padded);
+      EXPECT_EQ(to_bytes(read), bytes);
+      EXPECT_EQ(w.decrypt(read.block), Numbers(2 * kN, 3));
+      EXPECT_THROW(load(bytes), CorruptData) << "a ciphertext whose range holds for all numbers";
+    }
+  }
+  const DiscreteArray bare = load_array(to_bytes(fresh()));
+  EXPECT_FALSE(bare.view);
+  EXPECT_EQ(to_bytes(bare), to_bytes(bare.block));
+  EXPECT_EQ(bare.rows(), 4u);
+  // A period is one of row 0 of one vector.
+  const auto one = w.encrypt(Numbers(kN, 3), 0, 3);
+  const DiscreteArray repeated{load(to_bytes(one)), View{{{8, 1}}, 0, 16}, false};
+  EXPECT_EQ(load_array(to_bytes(repeated)).view, repeated.view);
+  const auto unwritten = [&](Ciphertext block, View view) {
+    EXPECT_THROW(to_bytes(DiscreteArray{std::move(block), std::move(view), false}),
+                 InvalidArgument);
+  };
+  unwritten(fresh(), {{{8, 1}}, 0, 16});
+  unwritten(fresh(), {{{4, row}, {row, 1}}, 1, 0});
+  unwritten(fresh(), {{{2, 0}}, 0, 0});
+  unwritten(fresh(), {{}, 2 * kN, 0});
+  unwritten(load(to_bytes(one)), {{{17, 1}}, 0, 16});
+  unwritten(load(to_bytes(one)), {{{2, 1}}, 0, kN});
+}
+
+// Offsets in the payload: packing 63, axes 64, count and stride of the first 65 and 69, of the
+// second 73 and 77, first address 81, period 85, seed 89.
+TEST_P(DiscreteWire, ViewsThatDoNotFitAreRefused) {
+  const DiscreteArray a{
+      w.secret_encryptor.encrypt(w.encoder().encode(Numbers(kN, 1), 1, w.noise().range(0, 1))),
+      ckks::View{{{2, kN / 2}, {30, 4}}, 3, 0}, true};
+  const Bytes valid = to_bytes(a);
+  const auto refused = [&](const Bytes& bytes, const char* what) {
+    EXPECT_EQ(judged(what, bytes, [&] { return again(bytes); }), Outcome::refused) << what;
+  };
+  const auto accepted = [&](const Bytes& bytes, const char* what) {
+    EXPECT_EQ(judged(what, bytes, [&] { return again(bytes); }), Outcome::accepted) << what;
+  };
+  for (const std::uint8_t packing : {0, 2, 4, 5, 7, 128, 255}) {
+    refused(patched(valid, 63, packing), "packing");
+  }
+  accepted(patched(valid, 63, std::uint8_t{1}), "other slots may hold anything");
+  for (const std::uint8_t axes : {0, 1, 3, 16, 17, 255}) {
+    refused(patched(valid, 64, axes), "axes");
+  }
+  for (const std::uint32_t count : {0u, 3u, 1u << 31, 0xffffffffu}) {
+    refused(patched(valid, 65, count), "count of rows");
+  }
+  accepted(patched(valid, 73, std::uint32_t{kN / 8}), "count");
+  refused(patched(valid, 73, std::uint32_t{kN / 8 + 1}), "count past the end");
+  for (const std::int32_t stride : {-4, 0, static_cast<int>(kN), 1 << 30, -(1 << 30)}) {
+    refused(patched(valid, 69, stride), "stride");
+  }
+  for (const std::uint32_t first : {static_cast<std::uint32_t>(kN), 1u << 31, 0xffffffffu}) {
+    refused(patched(valid, 81, first), "first");
+  }
+  for (const std::uint32_t period : {1u, 3u, 64u, static_cast<std::uint32_t>(kN), 0xffffffffu}) {
+    refused(patched(valid, 85, period), "period");
+  }
+  refused(patched(valid, 89, std::uint8_t{2}), "no flag");
 }
 
 // Keys are those of RLWE: T is in none of them.
@@ -113,7 +197,7 @@ TEST_P(DiscreteWire, DamagedBytesAreRefused) {
 }
 
 // Offsets in the payload: level 0, batch 2, key 6, factor 22, slot 30, coefficient 38, low 46, high
-// 54, wraps 62, seed 63.
+// 54, wraps 62, packing 63, seed 64.
 TEST_P(DiscreteWire, LiesThatNoCiphertextCanTellAreRefused) {
   const Bytes valid = to_bytes(
       w.secret_encryptor.encrypt(w.encoder().encode(Numbers(kN, 1), 1, w.noise().range(0, 1))));
@@ -136,7 +220,7 @@ TEST_P(DiscreteWire, LiesThatNoCiphertextCanTellAreRefused) {
   refused(patched(valid, 46, std::int64_t{2}), "low above high");
   refused(patched(valid, 62, std::uint8_t{1}), "wraps with another range");
   refused(patched(valid, 62, std::uint8_t{2}), "no flag");
-  refused(patched(valid, 63, std::uint8_t{2}), "no flag");
+  refused(patched(valid, 64, std::uint8_t{2}), "no flag");
   if (t != 0) {
     refused(patched(valid, 46, std::numeric_limits<std::int64_t>::min()), "wider than T");
     refused(patched(valid, 54, static_cast<std::int64_t>(t)), "wider than T by one");

@@ -181,14 +181,46 @@ class Ciphertext:
     >>> ciphertext = client.encrypt(np.array([3, -1, 7], dtype=np.int8))
     >>> ciphertext.shape, ciphertext.range
     ((3,), (-128, 127))
+    >>> client.decrypt(discrete.Ciphertext.from_bytes(ciphertext.to_bytes(), client.params))
+    array([ 3, -1,  7])
     """
 
     def __init__(self, *_: object, **__: object) -> None: ...
     def __copy__(self) -> Ciphertext: ...
     def __deepcopy__(self, memo: object, /) -> Ciphertext: ...
     def __reduce__(self, *_: object, **__: object) -> NoReturn: ...
-    def to_bytes(self, *_: object, **__: object) -> NoReturn: ...
-    def save(self, *_: object, **__: object) -> NoReturn: ...
+    def to_bytes(self) -> bytes:
+        """Bytes for transport or storage. They are not authenticated."""
+
+    def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+        """
+        Write to_bytes() to a path, or to a file opened with "wb".
+
+        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
+        """
+
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, params: Params, *, max_bytes: int = ...
+    ) -> Ciphertext:
+        """
+        Load what to_bytes made. Every byte is checked.
+
+        max_bytes: a bound on the size of the input, and also on the memory of the result.
+        Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.
+        """
+
+    @staticmethod
+    def load(
+        file: str | os.PathLike[str] | BinaryIO | bytes, params: Params, *, max_bytes: int = ...
+    ) -> Ciphertext:
+        """
+        Read what save wrote, from a path, a file opened with "rb", or bytes.
+
+        The other arguments and the errors are those of from_bytes, and FileError for a file that cannot be read. From a file
+        object, one object is read, and no byte after it.
+        """
+
     def __add__(self, *_: object, **__: object) -> NoReturn: ...
     def __radd__(self, *_: object, **__: object) -> NoReturn: ...
     def __sub__(self, *_: object, **__: object) -> NoReturn: ...

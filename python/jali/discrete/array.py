@@ -13,7 +13,7 @@ from jali._core.view import View
 from jali._jali.discrete import Ciphertext
 from jali.discrete.arithmetic import Arithmetic
 from jali.discrete.values import checked_range, number
-from jali.errors import InvalidArgument, NotPickled, Unsupported
+from jali.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
     from jali.discrete.evaluator import Evaluator
@@ -202,8 +202,3 @@ class EncryptedArray(Arithmetic):
         if result is NotImplemented:
             return super().__array_function__(function, types, args, kwargs)
         return result
-
-    def __reduce__(self) -> NoReturn:
-        raise NotPickled(
-            "an encrypted array is not pickled, and ciphertexts of exact integers have no form as bytes yet: pass the object itself"
-        )

@@ -69,6 +69,7 @@
 #include "jali/schemes/tfhe/gates.h"
 #include "jali/schemes/tfhe/program.h"
 #include "jali/wire/ckks.h"
+#include "jali/wire/discrete.h"
 #include "jali/wire/file.h"
 #include "jali/wire/tfhe.h"
 // IWYU pragma: end_exports

@@ -11,6 +11,7 @@
 #include "jali/schemes/ckks/packing.h"
 #include "jali/schemes/ckks/scale.h"
 #include "jali/wire/ckks_body.h"
+#include "jali/wire/ckks_view.h"
 #include "jali/wire/poly.h"
 #include "jali/wire/reader.h"
 #include "jali/wire/seed.h"
@@ -128,33 +129,6 @@ enum PackingFlag : std::uint8_t {
   kLineage = 128
 };
 
-constexpr std::size_t kViewBytes = 9 + 8 * ckks::View::kMostAxes;  // at most
-
-void write_view(Writer& writer, const ckks::View& view) {
-  writer.u8(static_cast<std::uint8_t>(view.axes.size()));
-  for (const auto& axis : view.axes) {
-    writer.u32(axis.count);
-    writer.u32(static_cast<std::uint32_t>(axis.stride));
-  }
-  writer.u32(view.first);
-  writer.u32(view.period);
-}
-
-ckks::View read_view(Reader& reader, std::size_t slots, std::size_t batch) {
-  ckks::View view;
-  const std::size_t axes = reader.u8();
-  reader.check(axes <= ckks::View::kMostAxes, "its array has too many axes");
-  view.axes.resize(axes);
-  for (auto& axis : view.axes) {
-    axis.count = reader.u32();
-    axis.stride = static_cast<std::int32_t>(reader.u32());
-  }
-  view.first = reader.u32();
-  view.period = reader.u32();
-  reader.check(ckks::is_within(view, slots, batch), "its array does not lie in its slots");
-  return view;
-}
-
 // If a ciphertext does not say which numbers it holds: those of its encryption, if it still has the
 // seed, or any.
 params::Lineage unnamed_lineage(const std::optional<random::Seed>& seed) {
@@ -201,8 +175,7 @@ void write_ciphertext(Writer& writer, const Ciphertext& x) {
   require<InvalidArgument>(
       problem(shape, params) == nullptr && (x.parts.size() == 2 || x.parts.size() == 3) &&
           (!x.seed || x.parts.size() == 2) && ckks::is_possible(x.packing, x.log_slots) &&
-          (!x.packing.view ||
-           ckks::is_within(*x.packing.view, std::size_t{1} << x.log_slots, x.batch())),
+          (!x.packing.view || is_within(*x.packing.view, std::size_t{1} << x.log_slots, x.batch())),
       "cannot write this ciphertext: its level, scale, parts, length or layout are out of range");
   const auto& primes = params.level(shape.level).primes;
   require<InvalidArgument>(is_magnitude(x.estimate.variance) && is_magnitude(x.estimate.message) &&
@@ -294,7 +267,9 @@ Ciphertext read_ciphertext(Reader& reader, const ParamsPtr& params, const ring::
   claimed.real = (packing & kReal) != 0;
   if ((packing & kView) != 0) {
     reader.check(out.packing.length == 0 && out.packing.batched, "its array has a length, too");
-    out.packing.view = read_view(reader, std::size_t{1} << out.log_slots, shape.batch);
+    out.packing.view = read_view(reader);
+    reader.check(is_within(*out.packing.view, std::size_t{1} << out.log_slots, shape.batch),
+                 "its array does not lie in its slots");
   }
   if ((packing & kTiled) != 0) {
     ckks::Tiling& tiling = out.packing.tiling;

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "jali/base/error.h"
+#include "jali/random/prng.h"
+#include "jali/wire/ckks_view.h"
 #include "jali/wire/poly.h"
 #include "jali/wire/reader.h"
 #include "jali/wire/seed.h"
@@ -26,9 +28,17 @@ const char* problem(const discrete::Params& params, int level, std::size_t batch
   return nullptr;
 }
 
+/// Whether the elements of a view lie in the rows of `batch` vectors of N numbers.
+bool lies_in_rows(const ckks::View& view, std::size_t n, std::size_t batch) {
+  return view.period == 0 ? is_within(view, n / 2, 2 * batch)
+                          : batch == 1 && is_within(view, n / 2, 1);
+}
+
+enum PackingFlag : std::uint8_t { kView = 1, kPadded = 2 };
+
 }  // namespace
 
-Bytes to_bytes(const Ciphertext& x) {
+Bytes to_bytes(const Ciphertext& x, const std::optional<ckks::View>& view, bool padded) {
   require<InvalidArgument>(x.params != nullptr, "cannot write an object without parameters");
   const discrete::Params& params = *x.params;
   const char* const why = problem(params, x.level, x.batch(), x.factor);
@@ -41,10 +51,13 @@ Bytes to_bytes(const Ciphertext& x) {
   require<InvalidArgument>(model.received(e.range.low, e.range.high, e.range.wraps).has_value() &&
                                model.received(e.slot, e.coefficient, e.range).has_value(),
                            "cannot write this ciphertext: its range or its noise is out of bounds");
+  require<InvalidArgument>(!view || lies_in_rows(*view, params.n(), x.batch()),
+                           "cannot write this array: its elements do not lie in its rows");
   const auto& primes = params.level(x.level).primes;
   const std::size_t sent = x.seed ? 1 : 2;
-  Writer writer(kDiscreteCiphertext, params.hash(),
-                128 + sent * packed_poly_bytes(params, primes, x.batch()));
+  Writer writer(
+      kDiscreteCiphertext, params.hash(),
+      96 + kViewBytes + sizeof(random::Seed) + sent * packed_poly_bytes(params, primes, x.batch()));
   writer.u16(static_cast<std::uint16_t>(x.level));
   writer.u32(static_cast<std::uint32_t>(x.batch()));
   writer.raw(x.key_id.bytes);
@@ -54,6 +67,8 @@ Bytes to_bytes(const Ciphertext& x) {
   writer.u64(static_cast<std::uint64_t>(e.range.low));
   writer.u64(static_cast<std::uint64_t>(e.range.high));
   writer.u8(e.range.wraps ? 1 : 0);
+  writer.u8((view ? kView : 0) | (view && padded ? kPadded : 0));
+  if (view) write_view(writer, *view);
   writer.u8(x.seed ? 1 : 0);
   if (x.seed) {
     check_seed(x, params);
@@ -65,11 +80,14 @@ Bytes to_bytes(const Ciphertext& x) {
   return writer.finish();
 }
 
-Ciphertext discrete_ciphertext_from_bytes(std::span<const std::uint8_t> bytes,
-                                          const discrete::ParamsPtr& params, const ring::Ring& ring,
-                                          const Limits& limits) {
+Bytes to_bytes(const Ciphertext& x) { return to_bytes(x, std::nullopt, false); }
+
+DiscreteArray discrete_array_from_bytes(std::span<const std::uint8_t> bytes,
+                                        const discrete::ParamsPtr& params, const ring::Ring& ring,
+                                        const Limits& limits) {
   Reader reader = open_object(bytes, kDiscreteCiphertext, *params, ring, limits);
-  Ciphertext out;
+  DiscreteArray array;
+  Ciphertext& out = array.block;
   out.params = params;
   out.level = reader.u16();
   const std::size_t batch = reader.u32();
@@ -86,6 +104,14 @@ Ciphertext discrete_ciphertext_from_bytes(std::span<const std::uint8_t> bytes,
   const auto estimate = model.received(slot, coefficient, *range);
   reader.check(estimate.has_value(), "the bound on its noise is out of range");
   out.estimate = *estimate;
+  const std::uint8_t packing = reader.u8();
+  reader.check(packing <= (kView | kPadded) && packing != kPadded, "its packing is unknown");
+  if ((packing & kView) != 0) {
+    array.view = read_view(reader);
+    array.padded = (packing & kPadded) != 0;
+    reader.check(lies_in_rows(*array.view, params->n(), batch),
+                 "its array does not lie in its rows");
+  }
   const bool seeded = reader.flag();
   if (seeded) reader.copy_to(out.seed.emplace());
   const auto& primes = params->level(out.level).primes;
@@ -95,7 +121,17 @@ Ciphertext discrete_ciphertext_from_bytes(std::span<const std::uint8_t> bytes,
   if (seeded) charge_poly(reader, ring, primes.size(), batch);
   reader.finish();
   expand_seed(out, *params, ring);
-  return out;
+  return array;
+}
+
+Ciphertext discrete_ciphertext_from_bytes(std::span<const std::uint8_t> bytes,
+                                          const discrete::ParamsPtr& params, const ring::Ring& ring,
+                                          const Limits& limits) {
+  DiscreteArray array = discrete_array_from_bytes(bytes, params, ring, limits);
+  require<CorruptData>(!array.view,
+                       "cannot read a ciphertext: it holds an array, whose numbers lie in some of "
+                       "its slots; discrete_array_from_bytes reads it");
+  return std::move(array.block);
 }
 
 }  // namespace jali::wire
