@@ -310,6 +310,36 @@ def test_rotations_are_over_all_slots(
     assert (w.shown(moved) == np.roll(all_slots, -steps)[:n]).all()
 
 
+@pytest.mark.parametrize("steps", [1, -1, 2, 511, 512, 513, -600])
+def test_no_number_behind_a_vector_is_rotated_into_it(
+    w: World, steps: int, rng: np.random.Generator
+) -> None:
+    a = integers(rng, 1, 9, (2, 512))
+    x = w.bind(a, range=(1, 9))
+    sums = w.bind(a[0, :8], range=(0, 9))
+    for vector, expected in (
+        (sums + 5, a[0, :8] + 5),  # the slots beside it are 5, too
+        (sums[:3].with_range(1, 9), a[0, :3]),
+        (w.server.bind(x[0].ciphertext), a[0]),  # the other row holds another vector
+        (x[0] + 1, a[0] + 1),
+    ):
+        n = len(expected)
+        all_slots = np.zeros(1024, int)
+        all_slots[:n] = expected
+        moved = vector.rotate(steps)
+        assert moved.range[0] <= 0
+        assert (w.shown(moved) == np.roll(all_slots, -steps)[:n]).all()
+
+
+def test_zeros_that_were_claimed_say_nothing_of_the_slots_beside(w: World) -> None:
+    x = w.bind([0, 0, 0, 7, 8], range=(0, 9))
+    zeros = x[:3].with_range(0, 0)
+    assert w.shown((zeros + zeros).sum()) == 0
+    assert w.shown((zeros * w.bind([1, 2, 3], range=(0, 3))).sum()) == 0
+    other = w.bind([5], range=(0, 1000))
+    assert w.shown((zeros + zeros).sum() + other).tolist() == [5]
+
+
 def test_rotations_of_parts_are_refused_with_what_to_do(w: World) -> None:
     a = np.arange(8)
     x = w.bind(a, range=(0, 8))
@@ -473,3 +503,13 @@ def test_without_keys_there_are_sums_alone(w: World) -> None:
         x * x
     with pytest.raises(jali.KeyMissing):
         x.sum()
+
+
+def test_captured_functions_that_rely_on_zeros_refuse_other_numbers_beside(w: World) -> None:
+    x, other = w.bind([1, 2, 3], range=(0, 9)), w.bind([1, 2, 3, 4], range=(0, 9))
+    total = w.server.capture(lambda v: v.sum(), x)
+    assert w.shown(total(x)) == 6
+    with pytest.raises(jali.InvalidArgument, match="slices"):
+        total(other[:3])
+    of_slices = w.server.capture(lambda v: v.sum(), other[:3])  # what relies on less takes more
+    assert w.shown(of_slices(other[:3])) == w.shown(of_slices(x)) == 6

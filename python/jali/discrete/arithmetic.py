@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self, Union
 
@@ -155,7 +156,7 @@ class Arithmetic(Shaped):
         return value.rows
 
     def _peak(self) -> float:
-        return max(abs(bound) for bound in self._ct.range)
+        return math.inf  # the range is that of the elements
 
     def _added(self, a: Ciphertext, b: Ciphertext) -> Ciphertext:
         return self._server._core.add(a, b)

@@ -148,10 +148,11 @@ class EncryptedArray(Arithmetic):
         """A vector, moved in all slots of its ciphertext: slot i of the result is slot i + steps,
         cyclically over params.slots, like numpy.roll by -steps.
 
-        Slots lie in two rows, so that it takes a level, two rotations and two masks, unless the
-        steps are a multiple of params.slots / 2. A vector shorter than the slots moves into the
-        zeros that follow it. Raises Unsupported for arrays that are no vectors, and for parts of
-        other arrays.
+        A vector shorter than the slots moves into zeros: no number that lies behind it comes in.
+        Slots lie in two rows, so that it takes a level, two rotations and two masks. It takes none
+        of them but an exchange of the rows if the steps are a multiple of params.slots / 2 and the
+        vector fills all slots. Raises Unsupported for arrays that are no vectors, and for those that
+        do not begin in the first slot.
         """
         if isinstance(steps, (bool, np.bool_)) or not isinstance(steps, (int, np.integer)):
             raise InvalidArgument(
@@ -164,7 +165,7 @@ class EncryptedArray(Arithmetic):
                 "rotate moves the slots of a vector as it was encrypted, of up to params.slots numbers: of another array "
                 "take slices, and put them together with np.concatenate"
             )
-        value = self._server._core.rotate_all(self._ct, int(steps))
+        value = self._server._core.rotate_all(self._ct, int(steps), view.size)
         moved = View(view.shape, view.strides, 0, view.slots, view.vectors)
         return self._new(value, moved)
 

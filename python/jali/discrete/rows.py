@@ -51,23 +51,25 @@ class Rows:
         steps %= self.row
         return self.core.rotate_rows(a, steps) if steps else a
 
-    def rotate_all(self, a: Ciphertext, steps: int) -> Ciphertext:
-        """Slot i of every vector of the result is slot i + steps, cyclically over both rows.
+    def rotate_all(self, a: Ciphertext, steps: int, count: int) -> Ciphertext:
+        """Slot i of the result is slot i + steps, cyclically over both rows, of a vector that holds
+        numbers in its first ``count`` slots. The others are taken for zeros.
 
-        Unless the steps are a multiple of N/2, it takes one level, for two masks, which put the ends
-        of the rows together: where place i + steps goes past the end of a row, the other row goes
-        on.
+        It takes one level, for masks, unless the steps are a multiple of N/2 and all slots hold
+        numbers. Two masks put the ends of the rows together: where place i + steps goes past the end
+        of a row, the other row goes on.
         """
         steps %= 2 * self.row
+        held = np.roll(np.arange(2 * self.row) < count, -steps).reshape(2, self.row)
         if steps >= self.row:
             a, steps = self.core.swap_rows(a), steps - self.row
         if steps == 0:
-            return a
+            return a if held.all() else self.multiply_array(a, held)
         same = self.rotate(a, steps)
         other = self.core.swap_rows(same)
         inside = np.arange(self.row) < self.row - steps
-        masks = np.tile(inside, (a.rows, 1))
-        kept, taken = self.multiply_array(same, masks), self.multiply_array(other, ~masks)
+        kept = self.multiply_array(same, held & inside)
+        taken = self.multiply_array(other, held & ~inside)
         return self.core.bounded(self.add(kept, taken), a, 2, 1)
 
     def stack(self, parts: list[Ciphertext]) -> Ciphertext:
