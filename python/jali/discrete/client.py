@@ -196,6 +196,7 @@ class Client(metaclass=Answering):
         low, high = ciphertext.range
         numbers, within = in_range(found, low, high, self.params.modulus)
         if compare and not within:
+            numbers.fill(0)
             raise WrongDecryption(
                 "a decrypted number lies outside of the range that the ciphertext says of it: the bytes were altered, or a range "
                 "was claimed that does not hold"
@@ -377,5 +378,7 @@ def encrypted(
         slots.reshape(-1)[view.addresses()] = array
         numbers = slots.reshape(vectors, params.slots)
         return core.encrypt(numbers, low, high, modulo, at, view.as_tuple())
-    finally:
-        slots.fill(0)  # no copy of the numbers stays in memory
+    finally:  # no copy of the numbers stays in memory
+        slots.fill(0)
+        if isinstance(values, np.ndarray) and not np.may_share_memory(array, values):
+            array.fill(0)

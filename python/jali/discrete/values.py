@@ -119,12 +119,15 @@ def in_range(
     residues: npt.NDArray[np.int64], low: int, high: int, modulus: int
 ) -> tuple[npt.NDArray[np.int64], bool]:
     """The numbers from low to low + modulus - 1 with these residues, which are those nearest to 0,
-    and whether all are at most high. No branch depends on a number."""
+    and whether all are at most high. They take the place of the residues, so that no second copy
+    stays in memory. No branch depends on a number."""
+    above = residues.view(np.uint64)
     if modulus & (modulus - 1) == 0:
-        above = (residues.astype(np.uint64) - np.uint64(low % 2**64)) & np.uint64(modulus - 1)
+        above -= np.uint64(low % 2**64)
+        above &= np.uint64(modulus - 1)
     else:  # below 2^61, so that nothing here leaves 64 bits
-        nearest = (low + modulus // 2) % modulus - modulus // 2
-        signed = residues - np.int64(nearest)
-        above = (signed + np.int64(modulus) * (signed < 0)).astype(np.uint64)
-    numbers = (above + np.uint64(low % 2**64)).astype(np.int64)
-    return numbers, bool((above <= np.uint64(high - low)).all())
+        residues -= np.int64((low + modulus // 2) % modulus - modulus // 2)
+        residues += np.int64(modulus) * (residues < 0)
+    within = bool((above <= np.uint64(high - low)).all())
+    above += np.uint64(low % 2**64)
+    return residues, within
