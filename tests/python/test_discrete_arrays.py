@@ -331,6 +331,23 @@ def test_no_number_behind_a_vector_is_rotated_into_it(
         assert (w.shown(moved) == np.roll(all_slots, -steps)[:n]).all()
 
 
+@pytest.mark.parametrize(
+    ("shape", "axis", "high"),
+    [(600, None, 109), (513, None, 127), (1000, 0, 65), ((3, 600), 1, 109), ((5, 7), None, 1872)],
+)
+def test_sums_are_refused_for_their_own_range_alone(
+    w: World, shape: Any, axis: int | None, high: int, rng: np.random.Generator
+) -> None:
+    a = integers(rng, 0, high, shape)
+    x = w.bind(a, range=(0, high))
+    total = x.sum(axis)
+    count = a.size if axis is None else a.shape[axis]
+    assert total.range == (0, count * high) and count * (high + 1) > 65537
+    assert (w.shown(total) == a.sum(axis)).all()
+    with pytest.raises(jali.RangeExceeded):
+        (x + 1).with_range(0, high + 1).sum(axis)
+
+
 def test_zeros_that_were_claimed_say_nothing_of_the_slots_beside(w: World) -> None:
     x = w.bind([0, 0, 0, 7, 8], range=(0, 9))
     zeros = x[:3].with_range(0, 0)

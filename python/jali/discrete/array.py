@@ -139,8 +139,14 @@ class EncryptedArray(Arithmetic):
         keep = checks.flag(keepdims, "keepdims")
         if checks.flag(wrap, "wrap"):
             return self.wrap().sum(which, keep)
-        self._server._engine.check_sum(self._ct, math.prod(self.shape[k] for k in which))
-        return self._summed(which, keep)
+        engine, count = self._server._engine, math.prod(self.shape[k] for k in which)
+        engine.check_sum(self._ct, count)
+        if self.wraps:
+            return self._summed(which, keep)
+        # On the way zeros are added, too, as if they were numbers: modulo T these sums fit.
+        low, high = self.range
+        total = self.wrap()._summed(which, keep)
+        return total._new(engine.with_range(total._ct, count * low, count * high))
 
     # --- moves ------------------------------------------------------------------------------------
 
