@@ -27,14 +27,50 @@ class Value:
     clear: Any
 
 
+def sent(x: Any) -> Any:
+    """The same after it travelled as bytes."""
+    if not isinstance(x, discrete.EncryptedArray):
+        return x
+    return x.evaluator.bind(
+        discrete.Ciphertext.from_bytes(x.ciphertext.to_bytes(), x.evaluator.params)
+    )
+
+
+def rotated(x: Any, steps: int, slots: int) -> Any:
+    """A vector, moved in all slots."""
+    if isinstance(x, discrete.EncryptedArray):
+        return x.rotate(steps)
+    if x.ndim != 1:
+        raise ValueError("no vector")
+    everywhere = np.zeros(slots, object)
+    everywhere[: len(x)] = x
+    return np.roll(everywhere, -steps)[: len(x)]
+
+
+def flat(x: Any) -> Any:
+    """All numbers as a vector; Unsupported if they would have to move."""
+    try:
+        return x.reshape(-1)
+    except jali.InvalidArgument as error:
+        raise jali.Unsupported(str(error)) from None
+
+
+def selected(mask: Any, x: Any, y: Any) -> Any:
+    if isinstance(x, discrete.EncryptedArray):
+        return discrete.select(mask, x, y)
+    return np.where(mask, x, y)
+
+
 class Program:
     """Steps on arrays that were computed before."""
 
-    def __init__(self, w: World, rng: np.random.Generator, wrap: bool) -> None:
+    def __init__(
+        self, w: World, rng: np.random.Generator, wrap: bool, shape: tuple[int, ...] = ()
+    ) -> None:
         self.w, self.rng, self.wrap = w, rng, wrap
         self.values: list[Value] = []
         self.refused = 0
-        shape = tuple(int(n) for n in rng.integers(1, 6, int(rng.integers(1, 4))))
+        shape = shape or tuple(int(n) for n in rng.integers(1, 6, int(rng.integers(1, 4))))
         for _ in range(3):
             most = int(rng.choice([1, 3, 10, 100, 1000]))
             low = -most if rng.random() < 0.7 else 0
@@ -51,7 +87,7 @@ class Program:
 
     def step(self) -> tuple[Callable[..., Any], list[Value]]:
         """A function of arrays, and its operands."""
-        a, b, kind = self.pick(), self.pick(), int(self.rng.integers(11))
+        a, b, kind = self.pick(), self.pick(), int(self.rng.integers(17))
         sign = [operator.add, operator.sub, operator.mul][kind % 3]
         if kind < 3:
             return lambda x, y: sign(x, y), [a, b]
@@ -78,6 +114,22 @@ class Program:
         if kind == 9:
             power = int(self.rng.integers(1, 4))
             return lambda x: x**power, [a]
+        if kind == 10:
+            joined = np.stack if self.rng.random() < 0.5 else np.concatenate
+            return lambda x, y: joined([x, y]), [a, b]
+        if kind == 11:
+            steps = int(self.rng.choice([1, -1, 3, 511, 512, 700]))
+            return lambda x: rotated(x, steps, self.w.params.slots), [a]
+        if kind == 12:
+            mask = self.rng.integers(0, 2, a.clear.shape)
+            return lambda x, y: selected(mask, x, y), [a, b]
+        if kind == 13:
+            return flat, [a]
+        if kind == 14:
+            shape = (int(self.rng.integers(1, 4)), *a.clear.shape)
+            return lambda x: np.broadcast_to(x, shape), [a]
+        if kind == 15:
+            return sent, [a]
         matrix = self.small((int(self.rng.integers(1, 5)), (a.clear.shape or (1,))[0]))
         return lambda x: matrix @ x, [a]
 
@@ -128,6 +180,16 @@ def test_random_programs(multiplication: str, wrap: bool, rng: np.random.Generat
         program.run(12)
         done += len(program.values) - 3
     assert done > 40  # most steps are computed
+
+
+@pytest.mark.parametrize("wrap", [False, True])
+@pytest.mark.parametrize("shape", [(600,), (512,), (3, 300), (2, 2, 200)])
+def test_random_programs_on_arrays_of_several_rows(
+    shape: tuple[int, ...], wrap: bool, rng: np.random.Generator
+) -> None:
+    w = world()
+    for _ in range(3):
+        Program(w, rng, wrap, shape).run(8)
 
 
 @pytest.mark.parametrize("integers_", [8, 20, 40])
