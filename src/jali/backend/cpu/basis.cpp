@@ -174,13 +174,19 @@ void CpuRlwe::divide(std::span<const Half> halves) const {
   // v rows.
   const std::size_t batch = halves[0].out.batch, blocks = halves.size() * batch;
   const std::size_t count = dropped.size(), y_bytes = blocks * count * row_bytes_;
-  const auto lease = scratch_.lend(y_bytes + blocks * n_ * sizeof(std::uint16_t));
+  // Bases that have no prime in common are those of a message and of a ciphertext, between which
+  // encoding and decryption divide: what is kept of the message on the way is wiped.
+  const bool secret = count == from.size();
+  const auto lend = [&](std::size_t bytes) {
+    return secret ? scratch_.lend_secret(bytes) : scratch_.lend(bytes);
+  };
+  const auto lease = lend(y_bytes + blocks * n_ * sizeof(std::uint16_t));
   const auto y = [&](std::size_t block) { return lease.data() + block * count * row_bytes_; };
   auto* v = reinterpret_cast<std::uint16_t*>(lease.data() + y_bytes);
   pool_.parallel(count * blocks, [&](std::size_t task) {
     const std::size_t i = task / blocks, block = task % blocks;
     const PrimeTables& p = prime(dropped[i]);
-    const auto temporary = scratch_.lend(row_bytes_);
+    const auto temporary = lend(row_bytes_);
     kernels_.intt_packed(y(block), i, count, temporary.data(),
                          row(halves[block / batch].x, find(from, dropped[i]), block % batch), p.ntt,
                          constants->y_scale[i]);
@@ -193,7 +199,7 @@ void CpuRlwe::divide(std::span<const Half> halves) const {
     const std::size_t first = task / blocks * rows, last = std::min(first + rows, to.size());
     const std::size_t block = task % blocks, b = block % batch;
     const Half& half = halves[block / batch];
-    const auto temporary = scratch_.lend((last - first) * row_bytes_);
+    const auto temporary = lend((last - first) * row_bytes_);
     LiftGroup group(last - first);
     for (std::size_t t = first; t < last; ++t) {
       const LiftSource source{y(block), count, v + block * n_, constants->factors[to[t]].data()};
