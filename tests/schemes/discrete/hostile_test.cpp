@@ -110,6 +110,13 @@ TEST_P(DiscreteHostile, ObjectsOfOthersAreRefused) {
   }
 }
 
+TEST_P(DiscreteHostile, VectorsWithoutNumbersAreRefused) {
+  for (const std::size_t batch : {std::size_t{0}, std::size_t{1}, std::size_t{1} << 55}) {
+    EXPECT_THROW(w.encoder().encode({}, batch, w.noise().range(0, 1)), InvalidArgument);
+    EXPECT_THROW(w.encoder().encode_clear({}, batch), InvalidArgument);
+  }
+}
+
 std::vector<Case> setups() {
   return {{"w32", Word::w32, 65537, 0, 1},
           {"w52_integers59", Word::w52, {}, 59, 1},

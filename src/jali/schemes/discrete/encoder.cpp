@@ -59,8 +59,9 @@ Encoder::Encoder(ParamsPtr params, std::shared_ptr<const ring::Ring> ring)
 
 Plaintext Encoder::encode(std::span<const std::int64_t> values, std::size_t batch,
                           const Range& range) const {
-  require<InvalidArgument>(batch > 0 && values.size() % batch == 0,
-                           "encode takes `batch` vectors of equal length, one after the other");
+  require<InvalidArgument>(batch > 0 && batch <= values.size() && values.size() % batch == 0,
+                           "encode takes `batch` vectors of equal length, one after the other, "
+                           "each of at least one number");
   const std::size_t n = params_->n(), length = values.size() / batch;
   require<InvalidArgument>(length <= n, [&] {
     return "a vector of " + std::to_string(length) + " numbers does not fit the " +

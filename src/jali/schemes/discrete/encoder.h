@@ -22,7 +22,7 @@ class Encoder {
  public:
   Encoder(ParamsPtr params, std::shared_ptr<const ring::Ring> ring);
 
-  /// values: `batch` vectors of equal length, at most N, one after the other; zeros fill them up.
+  /// values: `batch` vectors of equal length, 1 to N, one after the other; zeros fill them up.
   /// range: in which they lie, zeros included where vectors are filled up. It is public. Throws
   /// InvalidArgument if a number is outside, which is all that this tells. Numbers modulo T, for a
   /// range that wraps, may be any.
