@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "discrete_objects.h"
 #include "jali/base/error.h"
 #include "jali/client/message.h"
 #include "jali/wire/document.h"
@@ -84,6 +85,13 @@ struct World {
           }
         });
   }
+  explicit World(const discrete::Literal& literal) {
+    const testing::DiscreteObjects objects(literal);
+    hash = objects.params->hash();
+    for (const auto& of : testing::all_loaders(objects)) {
+      add(of.name, of.valid, [load = of.load](auto bytes) { return load(bytes, kLimits); });
+    }
+  }
   explicit World(const tfhe::Literal& literal) {
     const testing::TfheObjects objects(literal);
     hash = objects.params->hash();
@@ -103,6 +111,13 @@ const std::vector<World>& worlds() {
             testing::tfhe_literal(torus, Order::switch_first, Rotation::block_binary));
         out->emplace_back(testing::tfhe_literal(torus, Order::bootstrap_first, Rotation::classic));
       }
+      return out;
+    }
+    if (fuzz::kLoader.starts_with("discrete")) {
+      using discrete::Packing;
+      out->emplace_back(testing::discrete_literal(Word::w32, Packing::slots));
+      out->emplace_back(testing::discrete_literal(Word::w52, Packing::slots));
+      out->emplace_back(testing::discrete_literal(Word::w64, Packing::coefficients));
       return out;
     }
     out->emplace_back(testing::small_literal(Word::w32, 40, 1));

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Refuses public methods of the evaluators that no file of their fuzz target calls:
-fuzz/ckks, or fuzz/tfhe.
+fuzz/ckks, fuzz/discrete or fuzz/tfhe.
 
 A target passes objects that a loader accepts to every operation. An operation that it does not call
 is not fuzzed.
@@ -114,9 +114,36 @@ TFHE_RECEIVERS = {
     "PublicEncryptor": "owner",
     "Arithmetic": r"\ba",
 }
+DISCRETE_CLASSES = {
+    "Evaluator": "src/jali/schemes/discrete/evaluator.h",
+    "Encoder": "src/jali/schemes/discrete/encoder.h",
+    "SecretEncryptor": "src/jali/schemes/discrete/secret/encryptor.h",
+    "PublicEncryptor": "src/jali/schemes/discrete/encryptor.h",
+    "Decryptor": "src/jali/schemes/discrete/secret/decryptor.h",
+    "Program": "src/jali/schemes/discrete/program.h",
+    "Batcher": "src/jali/schemes/discrete/batcher.h",
+    "IntegerSlotSum": "src/jali/circuits/discrete/slot_sum.h",
+}
+# rotated_sums takes views in the engine's memory.
+DISCRETE_EXEMPT = {
+    "Evaluator": {"params", "ring", "key_bytes", "rotated_sums"},
+    "Program": {"arity", "bytes"},
+    "Batcher": {"batch", "curve"},
+}
+DISCRETE_RECEIVERS = {
+    "Evaluator": r"ev\(\)",
+    "Encoder": "encoder",
+    "SecretEncryptor": r"\bown",
+    "PublicEncryptor": "others",
+    "Decryptor": "decryptor",
+    "Program": "program",
+    "Batcher": "batcher",
+    "IntegerSlotSum": r"\bsum",
+}
 TARGETS = [
     Target("fuzz/ckks", CLASSES, EXEMPT, RECEIVERS),
     Target("fuzz/tfhe", TFHE_CLASSES, TFHE_EXEMPT, TFHE_RECEIVERS),
+    Target("fuzz/discrete", DISCRETE_CLASSES, DISCRETE_EXEMPT, DISCRETE_RECEIVERS),
 ]
 
 

@@ -1,16 +1,8 @@
 #include "run.h"
 
 #include <cmath>
-#include <cstdio>
 
 namespace jali::fuzz {
-
-const char* operation = "loading";
-
-[[noreturn]] void stop(const std::string& why) {
-  std::fprintf(stderr, "%s: %s\n", operation, why.c_str());
-  __builtin_trap();
-}
 
 Run::Run(const World& w, Stream& stream) : world(w), in(stream), evaluator(w.evaluator) {
   if (in.once_in(6)) {
@@ -23,10 +15,10 @@ Run::Run(const World& w, Stream& stream) : world(w), in(stream), evaluator(w.eva
   automatic.emplace(evaluator);
   arrays.emplace(evaluator);
   for (std::size_t k = 1 + in.below(3); k > 0; --k) {
-    if (auto x = w.forger.ciphertext(in)) pool.push_back(std::move(*x));
+    if (auto x = w.forger.ciphertext(in)) pool.start(std::move(*x));
   }
   // Scales and levels are alike often enough only where one is the other.
-  if (pool.empty() || in.once_in(2)) pool.push_back(w.o.ciphertext(w.o.params->depth()));
+  if (pool.empty() || in.once_in(2)) pool.start(w.o.ciphertext(w.o.params->depth()));
 }
 
 std::vector<Complex> Run::vector(const Ciphertext& x) {
@@ -49,18 +41,7 @@ ckks::Plaintext Run::plaintext(const Ciphertext& x) {
 
 void Run::keep(Ciphertext x) {
   examine(x);
-  if (x.batch() <= kMaxBatch && x.level <= world.o.params->depth()) made.push_back(std::move(x));
-}
-
-void Run::settle() {
-  for (Ciphertext& x : made) {
-    if (pool.size() < kObjects) {
-      pool.push_back(std::move(x));
-    } else {
-      pool[in.below(kObjects)] = std::move(x);
-    }
-  }
-  made.clear();
+  if (x.batch() <= kMaxBatch && x.level <= world.o.params->depth()) pool.add(std::move(x));
 }
 
 void Run::examine(const Ciphertext& x) const {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "../runner.h"
 #include "world.h"
 
 namespace jali::fuzz {
@@ -14,14 +15,7 @@ namespace jali::fuzz {
 using ckks::Ciphertext;
 using Complex = std::complex<double>;
 
-// Bounds of the work on one input.
-constexpr std::size_t kObjects = 6;
-constexpr std::size_t kMaxBatch = 8;
-
-/// Names the operation that runs, for the report.
-extern const char* operation;
-
-[[noreturn]] void stop(const std::string& why);
+constexpr std::size_t kMaxBatch = 8;  // bounds the work on one input
 
 /// One input on its way through the operations.
 class Run {
@@ -33,9 +27,9 @@ class Run {
   std::shared_ptr<const ckks::Evaluator> evaluator;
   std::optional<ckks::AutoEvaluator> automatic;
   std::optional<ckks::ArrayEvaluator> arrays;
-  std::vector<Ciphertext> pool, made;
+  Pool<Ciphertext> pool;
 
-  const Ciphertext& any() { return pool[in.below(pool.size())]; }
+  const Ciphertext& any() { return pool.any(in); }
   const ckks::Evaluator& ev() const { return *evaluator; }
   int level() { return in.once_in(8) ? in.integer() : static_cast<int>(in.below(5)); }
   int steps() { return in.once_in(4) ? in.integer() : 1 << in.below(10); }
@@ -50,9 +44,8 @@ class Run {
   /// Of the shape of x where the input does not say otherwise.
   ckks::Plaintext plaintext(const Ciphertext& x);
 
-  /// Looks at a result. Operands stay where they are until it is settled.
+  /// Looks at a result.
   void keep(Ciphertext x);
-  void settle();
   void keep(std::vector<Ciphertext> all) {
     for (Ciphertext& x : all) keep(std::move(x));
   }

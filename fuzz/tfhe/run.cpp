@@ -2,22 +2,13 @@
 
 #include <array>
 #include <cmath>
-#include <cstdio>
 
 #include "../../tests/tfhe_literals.h"
 
 namespace jali::fuzz {
 
-const char* operation = "loading";
-
-[[noreturn]] void stop(const std::string& why) {
-  std::fprintf(stderr, "%s: %s\n", operation, why.c_str());
-  __builtin_trap();
-}
-
 namespace {
 
-constexpr std::size_t kObjects = 6;
 constexpr std::size_t kMostElements = 8;
 
 random::Seed seed_of(std::uint8_t k) {
@@ -65,12 +56,12 @@ const TfheWorld& tfhe_world(std::size_t k) {
 TfheRun::TfheRun(const TfheWorld& of, Stream& stream) : world(of), in(stream) {
   for (std::size_t k = 1 + in.below(3); k > 0; --k) {
     if (!in.once_in(3)) {
-      pool.push_back(honest());
+      pool.start(honest());
     } else if (auto x = hostile()) {
-      pool.push_back(std::move(*x));
+      pool.start(std::move(*x));
     }
   }
-  if (pool.empty()) pool.push_back(honest());
+  if (pool.empty()) pool.start(honest());
 }
 
 std::uint64_t TfheRun::number() {
@@ -160,7 +151,7 @@ void TfheRun::keep(tfhe::Ciphertext x, std::optional<Values> expected, std::uint
       }
     }
   }
-  if (x.size() <= 4 * kMostElements) made_.push_back({std::move(x), std::move(values)});
+  if (x.size() <= 4 * kMostElements) pool.add({std::move(x), std::move(values)});
 }
 
 Values TfheRun::decrypted(const tfhe::Ciphertext& x) const {
@@ -169,17 +160,6 @@ Values TfheRun::decrypted(const tfhe::Ciphertext& x) const {
   } catch (const WrongDecryption& error) {
     stop(error.what());
   }
-}
-
-void TfheRun::settle() {
-  for (Known& x : made_) {
-    if (pool.size() < kObjects) {
-      pool.push_back(std::move(x));
-    } else {
-      pool[in.below(kObjects)] = std::move(x);
-    }
-  }
-  made_.clear();
 }
 
 }  // namespace jali::fuzz

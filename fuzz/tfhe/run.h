@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "../hostile.h"
+#include "../runner.h"
 #include "jali/api/jali.h"
 #include "jali/integers/arithmetic.h"
 #include "jali/integers/tfhe_machine.h"
@@ -16,10 +16,6 @@
 namespace jali::fuzz {
 
 using Values = std::vector<std::uint64_t>;
-
-/// Names the operation that runs, for the report.
-extern const char* operation;
-[[noreturn]] void stop(const std::string& why);
 
 /// Small parameters with honest keys. They have no security, but noise for which results are right.
 struct TfheWorld {
@@ -48,11 +44,11 @@ class TfheRun {
 
   const TfheWorld& world;
   Stream& in;
-  std::vector<Known> pool;
+  Pool<Known> pool;
 
   const tfhe::Evaluator& ev() const { return *world.evaluator; }
   const tfhe::Params& params() const { return *world.params; }
-  const Known& any() { return pool[in.below(pool.size())]; }
+  const Known& any() { return pool.any(in); }
   /// A number that is small, or one at which something changes.
   std::uint64_t number();
   std::size_t index(std::size_t size);
@@ -66,12 +62,8 @@ class TfheRun {
   /// Looks at a result: its figures, its bytes, and its values. expected: modulo `modulus`, if all
   /// operands were known.
   void keep(tfhe::Ciphertext x, std::optional<Values> expected, std::uint64_t modulus = 0);
-  void settle();
   /// Of what honest operands gave: its check passes.
   Values decrypted(const tfhe::Ciphertext& x) const;
-
- private:
-  std::vector<Known> made_;
 };
 
 /// Its name is that of a report.
