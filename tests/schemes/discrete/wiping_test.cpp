@@ -47,7 +47,7 @@ class DiscreteWiping : public ::testing::TestWithParam<Case> {
     wipe(residues.data(), residues.size() * sizeof(residues[0]));
   }
   static void learn(MemoryScan& scan, const ring::Poly& x) { scan.learn(x.data(), x.bytes()); }
-  /// What decryption computes on its way: the phase, and T times it, in both forms.
+  /// What decryption computes on its way: the phase, and T times it, in both forms; and the noise.
   void learn_phase(MemoryScan& scan, const Ciphertext& c) const {
     const rlwe::Plaintext phase = rlwe::Decryptor(w.secret, w.host).decrypt(c);
     std::vector<std::uint64_t> t;
@@ -61,6 +61,11 @@ class DiscreteWiping : public ::testing::TestWithParam<Case> {
       learn(scan, x);
       w.host->to_coeff(x);
       learn(scan, x);
+      if (scaled) {  // the noise, with which a ciphertext gives the key
+        auto noise = ring::to_doubles(*w.host, x, w.params->modulus().as_double());
+        scan.learn(noise.data(), noise.size() * sizeof(noise[0]));
+        wipe(noise.data(), noise.size() * sizeof(noise[0]));
+      }
     }
   }
   World w{GetParam()};
@@ -88,6 +93,7 @@ TEST_P(DiscreteWiping, DecryptionLeavesNothing) {
     } else {
       w.decryptor.decrypt(c);
     }
+    (void)w.decryptor.measure(c);
     EXPECT_EQ(scan.found(), 0u) << altered;
   }
 }

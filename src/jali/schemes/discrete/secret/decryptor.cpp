@@ -208,7 +208,7 @@ SecretVector<std::int64_t> Decryptor::decrypt(const Ciphertext& ciphertext, Chec
 Decryptor::Noise Decryptor::measure(const Ciphertext& ciphertext) const {
   check_origin(ciphertext);
   const ring::Poly w = scaled_phase(bodies_.decrypt(ciphertext));
-  const auto eps = ring::to_doubles(*ring_, w, params_->modulus().as_double());
+  auto eps = ring::to_doubles(*ring_, w, params_->modulus().as_double());
   const std::size_t n = params_->n();
   Noise out;
   for (const double e : eps) out.coefficient = std::max(out.coefficient, std::fabs(e));
@@ -216,6 +216,8 @@ Decryptor::Noise Decryptor::measure(const Ciphertext& ciphertext) const {
   std::vector<std::complex<double>> slots(w.batch() * n / 2);
   backend::unembed(embedding, eps, w.batch(), n, params_->log_n() - 1, slots);
   for (const auto z : slots) out.slot = std::max(out.slot, std::abs(z));
+  wipe(eps.data(), eps.size() * sizeof(eps[0]));  // noise and ciphertext give the key
+  wipe(slots.data(), slots.size() * sizeof(slots[0]));
   return out;
 }
 
