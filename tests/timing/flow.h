@@ -44,7 +44,8 @@ void check(const std::string& what, const Case& run) {
   failures += reports != 0 || !followed;
 }
 
-/// Every case of TFHE.
+/// Every case of exact integers, and of TFHE.
+void discrete_cases();
 void tfhe_cases();
 
 }  // namespace jali::timing

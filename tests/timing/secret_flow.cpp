@@ -242,6 +242,7 @@ int main(int argc, char** argv) {
   }
   samplers();
   for (const Scheme& scheme : schemes()) Cases(scheme).run();
+  discrete_cases();
   tfhe_cases();
   std::printf("%d cases failed\n", failures);
   return failures == 0 ? 0 : 1;

@@ -11,12 +11,18 @@ namespace jali::discrete {
 
 /// A modulus T: any number from 2 to 2^61 - 1, or a power of two up to 2^64. Operands and results
 /// are in [0, T) unless said otherwise. No branch and no address depends on them, except in
-/// inverse().
+/// inverse(): what arith::Modulus writes as a choice, which a compiler may make a branch of, is a
+/// mask here (tests/timing).
 class PlainModulus {
  public:
   /// value: T; 0 stands for 2^64.
   explicit PlainModulus(std::uint64_t value)
-      : value_(value), power_of_two_((value & (value - 1)) == 0), general_(any(value)) {
+      : value_(value),
+        power_of_two_((value & (value - 1)) == 0),
+        general_(any(value)),
+        barrett_(any(value)),
+        one_(general_.shoup(1)),
+        beta_(general_.shoup(general_.reduce(static_cast<arith::uint128>(1) << 64))) {
     offset_ = reduce(kTwoTo63);
   }
 
@@ -32,7 +38,7 @@ class PlainModulus {
   std::int64_t high() const { return static_cast<std::int64_t>(largest() / 2); }
 
   std::uint64_t reduce(std::uint64_t x) const {
-    return power_of_two_ ? x & largest() : general_.reduce(x);
+    return power_of_two_ ? x & largest() : below(arith::mul_shoup_lazy(x, one_, value_), value_);
   }
   /// x + 2^63 is not negative, so that the sign of x decides no branch.
   std::uint64_t reduce_signed(std::int64_t x) const {
@@ -40,17 +46,21 @@ class PlainModulus {
     return sub(reduce(shifted), offset_);
   }
   std::uint64_t mul(std::uint64_t a, std::uint64_t b) const {
-    return power_of_two_ ? (a * b) & largest() : general_.mul(a, b);
+    if (power_of_two_) return (a * b) & largest();
+    const std::uint64_t r = barrett_.reduce_lazy(static_cast<arith::uint128>(a) * b);  // < 3 T
+    return below(below(r, 2 * value_), value_);
   }
   std::uint64_t sub(std::uint64_t a, std::uint64_t b) const {
-    const auto below = static_cast<std::uint64_t>(a < b);
-    return (a - b) + (value_ & (0 - below));
+    const auto borrow = static_cast<std::uint64_t>(a < b);
+    return (a - b) + (value_ & (0 - borrow));
   }
   std::uint64_t neg(std::uint64_t a) const { return sub(0, a); }
   /// (a 2^64 + word) mod T.
   std::uint64_t shift_in(std::uint64_t a, std::uint64_t word) const {
-    return power_of_two_ ? word & largest()
-                         : general_.reduce(static_cast<arith::uint128>(a) << 64 | word);
+    if (power_of_two_) return word & largest();
+    const std::uint64_t r = arith::mul_shoup_lazy(a, beta_, value_) +
+                            arith::mul_shoup_lazy(word, one_, value_);  // < 4 T
+    return below(below(r, 2 * value_), value_);
   }
   /// The number from low() to high() that is a modulo T.
   std::int64_t centred(std::uint64_t a) const {
@@ -68,6 +78,10 @@ class PlainModulus {
 
  private:
   bool odd() const { return value_ % 2 == 1; }
+  /// x modulo `bound`, for x < 2 bound.
+  static std::uint64_t below(std::uint64_t x, std::uint64_t bound) {
+    return x - (bound & (0 - static_cast<std::uint64_t>(x >= bound)));
+  }
   static constexpr std::uint64_t kTwoTo63 = std::uint64_t{1} << 63;
   // A power of two needs none; arith::Modulus takes no modulus of 2^61 and more.
   static std::uint64_t any(std::uint64_t value) {
@@ -76,6 +90,8 @@ class PlainModulus {
   std::uint64_t value_;
   bool power_of_two_;
   arith::Modulus general_;
+  arith::Barrett barrett_;
+  arith::ShoupConstant one_, beta_;  // 1 and 2^64 modulo T
   std::uint64_t offset_ = 0;  // 2^63 mod T
 };
 
