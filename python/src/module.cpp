@@ -3,6 +3,7 @@
 #include "checked.h"
 #include "commit.h"
 #include "discrete.h"
+#include "discrete_matrix.h"
 #include "files.h"
 #include "jali/backend/engines.h"
 #include "main_interpreter.h"
@@ -83,6 +84,7 @@ NB_MODULE(jali_bindings, m) {
   bind_discrete_client(discrete);
   bind_discrete_evaluator(discrete);
   bind_discrete_captured(discrete);
+  bind_discrete_matrix(discrete);
   nb::module_ program = m.def_submodule("program", "The client of a compiled program.");
   bind_program(program);
   bind_documents(program);

@@ -85,6 +85,7 @@ def discrete_things() -> list[Any]:
     return [
         *(w.params, w.client, w.keys, w.server, ct, x, public, discrete.Encryptor(public)),
         *(w.server.capture(lambda v: v + 1, x), w.server.batcher(lambda v: v + 1)),
+        discrete.Matrix(w.server, [[1, 2], [3, 4]]),
     ]
 
 

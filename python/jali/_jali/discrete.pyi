@@ -635,3 +635,19 @@ class BatcherCore:
 
     def curve(self) -> list[tuple[int, float, int]]:
         """What was measured: (batch, seconds for each ciphertext, bytes)."""
+
+class MatrixCore:
+    """See jali.discrete.Matrix."""
+
+    def __init__(self, evaluator: EvaluatorBase, columns: int, level: int, wrap: bool) -> None: ...
+    @staticmethod
+    def nbytes_of(params: Params, rows: int, columns: int, level: int) -> int: ...
+    def append(self, rows: numpy.typing.NDArray[numpy.int64]) -> None: ...
+    def multiply(self, evaluator: EvaluatorBase, x: Ciphertext) -> Ciphertext: ...
+    @property
+    def level(self) -> int:
+        """The level of its products' operands."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes in the memory of the device."""

@@ -29,6 +29,7 @@ from jali.discrete.array import EncryptedArray
 from jali.discrete.captured import Batcher, BatchPoint, Captured
 from jali.discrete.client import Client, Encryptor
 from jali.discrete.evaluator import Evaluator
+from jali.discrete.matrix import Matrix
 from jali.discrete.refusals import install as _install
 from jali.discrete.selection import select
 
@@ -47,6 +48,7 @@ __all__ = [
     "Encryptor",
     "EvaluationKeys",
     "Evaluator",
+    "Matrix",
     "Params",
     "PublicKey",
     "select",

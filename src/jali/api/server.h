@@ -25,6 +25,7 @@
 #include "jali/circuits/ckks/polynomial.h"
 #include "jali/circuits/ckks/slot_sum.h"
 #include "jali/circuits/common/shared.h"
+#include "jali/circuits/discrete/integer_matrix.h"
 #include "jali/circuits/discrete/slot_sum.h"
 #include "jali/device/device.h"
 #include "jali/device/gpu.h"
