@@ -19,10 +19,13 @@ import numpy.typing as npt
 from jali import ckks, device, nn
 from jali._core.console import bytes_text, progress, seconds_text, table
 from jali.cli import (
+    demo_aggregate,
     demo_cifar,
     demo_deep_nn,
     demo_encoder,
     demo_helr,
+    demo_lookup,
+    demo_nearest,
     demo_rnn,
     demo_trees,
 )
@@ -44,6 +47,9 @@ _OTHERS = {
     "rnn": demo_rnn.main,
     "encoder": demo_encoder.main,
     "cifar": demo_cifar.main,
+    "lookup": demo_lookup.main,
+    "nearest": demo_nearest.main,
+    "aggregate": demo_aggregate.main,
 }
 
 
@@ -90,14 +96,15 @@ def _parser() -> Parser:
         prog="jali demo",
         description="Encrypted inference on handwritten digits, end to end. 'jali demo trees --help' describes boosted trees "
         "on rows of numbers, 'jali demo deep-nn --help' deep networks of TFHE, 'jali demo helr --help' training on encrypted data, "
-        "'jali demo rnn --help' recurrent networks on sentences, 'jali demo encoder --help' the encoder of a transformer, and "
-        "'jali demo cifar --help' ResNet-20 on colour images.",
+        "'jali demo rnn --help' recurrent networks on sentences, 'jali demo encoder --help' the encoder of a transformer, "
+        "'jali demo cifar --help' ResNet-20 on colour images, 'jali demo lookup --help' private look-up by key, "
+        "'jali demo nearest --help' scores of a private query, and 'jali demo aggregate --help' sums of many owners' numbers.",
     )
     parser.add_argument(
         "name",
         choices=["digits", "mnist", *_OTHERS],
-        help="scikit-learn's 8x8 digits, 28x28 digits, trees, deep networks on 28x28 digits, training, recurrent networks, an encoder, or a "
-        "residual network",
+        help="scikit-learn's 8x8 digits, 28x28 digits, trees, deep networks on 28x28 digits, training, recurrent networks, an encoder, a "
+        "residual network, or exact integers: a look-up, a search, sums",
     )
     parser.add_argument(
         "--images",

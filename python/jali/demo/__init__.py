@@ -9,4 +9,7 @@ deep-nn`` is for digits again, by deep networks of look-ups: `deep_nn`.
 
 ``jali demo helr`` and ``jali demo rnn`` are for programs that jali.compile makes: `helr` has the
 rows of a training, `recurrent` the networks, and `sentences` what they read.
+
+``jali demo lookup``, ``jali demo nearest`` and ``jali demo aggregate`` compute with exact integers
+(jali.discrete): `lookup`, `nearest` and `aggregate` have the parties of each.
 """

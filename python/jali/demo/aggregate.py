@@ -1,0 +1,86 @@
+"""Sums of many owners' numbers: each encrypts a vector under a public key, a server adds the
+ciphertexts, and whoever has the secret key decrypts the sum alone.
+
+Numbers lie in coefficients, where sums are all that there is, modulo a power of two that holds the
+largest possible sum. The server and the holder of the secret key must not be one party, nor work
+together against the owners: with the key, every single vector can be read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from jali import discrete
+
+__all__ = ["BITS", "Collector", "Owner", "Server", "made", "params"]
+
+Numbers = npt.NDArray[np.uint16]
+Sums = npt.NDArray[np.int64]
+
+BITS = 16
+#: So many encryptions have a sum in parameters without levels (Params.create). One level more is
+#: room for more owners than there are.
+FEW = 16
+
+
+def params(owners: int) -> discrete.Params:
+    """Parameters for the sum of so many owners' numbers of 16 bits."""
+    largest = owners * (2**BITS - 1)
+    return discrete.Params.create(
+        modulus=1 << largest.bit_length(),
+        packing="coefficients",
+        depth=0 if owners <= FEW else 1,
+    )
+
+
+class Collector:
+    """Whoever is to learn the sums, and nothing else. It has the secret key."""
+
+    def __init__(self, agreed: discrete.Params, *, threads: int | None = None) -> None:
+        self._client = discrete.Client(agreed, threads=threads)
+
+    def public_bytes(self) -> bytes:
+        """The key with which owners encrypt."""
+        return self._client.public_key().to_bytes()
+
+    def sums(self, reply: discrete.Ciphertext) -> Sums:
+        """The sums, which are exact."""
+        return self._client.decrypt(reply)
+
+
+class Owner:
+    """One of many who have numbers. It has no secret key, and cannot read what others send."""
+
+    def __init__(self, agreed: discrete.Params, key: bytes, *, threads: int | None = None) -> None:
+        public = discrete.PublicKey.from_bytes(key, agreed)
+        self._encryptor = discrete.Encryptor(public, threads=threads)
+
+    def send(self, numbers: Numbers) -> discrete.Ciphertext:
+        """The encryption of a vector."""
+        return self._encryptor.encrypt(numbers, range=(0, 2**BITS - 1), max_bytes=1 << 32)
+
+
+class Server:
+    """Whoever adds. It has no key at all."""
+
+    def __init__(
+        self, agreed: discrete.Params, *, device: str = "auto", threads: int | None = None
+    ) -> None:
+        self.evaluator = discrete.Evaluator(agreed, None, device, threads=threads)
+        self._total: discrete.EncryptedArray | None = None
+
+    def add(self, sent: discrete.Ciphertext) -> None:
+        """Adds an owner's vector to the sum."""
+        part = self.evaluator.bind(sent)
+        self._total = part if self._total is None else self._total + part
+
+    def reply(self) -> discrete.Ciphertext:
+        """The sum so far, of at least one vector."""
+        assert self._total is not None
+        return self._total.ciphertext
+
+
+def made(count: int, owner: int, seed: int) -> Numbers:
+    """The numbers of an owner, the same for the same seed."""
+    return np.random.default_rng([seed, owner]).integers(0, 2**BITS, count, dtype=np.uint16)
