@@ -26,9 +26,10 @@ using Numbers = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::d
 
 class DiscreteMatrix {
  public:
-  DiscreteMatrix(const DiscreteEvaluator& e, std::size_t columns, int level, bool wrap)
+  DiscreteMatrix(const DiscreteEvaluator& e, std::size_t columns, int level, bool wrap,
+                 std::size_t babies)
       : matrix_(e.server->shared, columns, checked_level(*e.server->params, level),
-                wrap ? discrete::Overflow::wrap : discrete::Overflow::refuse) {}
+                wrap ? discrete::Overflow::wrap : discrete::Overflow::refuse, babies) {}
 
   void append(const Numbers& rows) {
     require<InvalidArgument>(rows.shape(1) == matrix_.columns(),
@@ -53,8 +54,8 @@ class DiscreteMatrix {
 void bind_discrete_matrix(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<DiscreteMatrix>(m, "MatrixCore", "See jali.discrete.Matrix.")
-      .def(nb::init<const DiscreteEvaluator&, std::size_t, int, bool>(), "evaluator"_a, "columns"_a,
-           "level"_a, "wrap"_a)
+      .def(nb::init<const DiscreteEvaluator&, std::size_t, int, bool, std::size_t>(), "evaluator"_a,
+           "columns"_a, "level"_a, "wrap"_a, "babies"_a)
       .def_static(
           "nbytes_of",
           [](const DiscreteParams& params, std::size_t rows, std::size_t columns, int level) {

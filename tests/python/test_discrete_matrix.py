@@ -13,6 +13,7 @@ from discrete_world import RING, integers, world
 
 import jali
 from jali import discrete
+from jali.discrete.matrix import babies_for
 from jali.errors import NotPickled
 
 
@@ -59,6 +60,24 @@ def test_rows_come_in_parts_and_modulo_the_modulus(rng: np.random.Generator) -> 
     # Residues stay residues in a matrix that does not wrap.
     small = discrete.Matrix(w.server, [[1, 2, 3]])
     assert (small @ w.bind(repeated(chosen, w.params), wrap=True)).wraps
+
+
+@pytest.mark.parametrize("count", [None, 1, 1100, 10**6])
+def test_however_many_rows_are_announced_the_product_is_the_same(
+    rng: np.random.Generator, count: int | None
+) -> None:
+    """What is announced decides how the rotations are divided, and nothing else."""
+    w = world(depth=1)
+    clear, vector = integers(rng, -9, 9, (1100, 64)), integers(rng, -2, 2, 64)
+    matrix = discrete.Matrix(w.server, iter([clear[:9], clear[9:]]), count=count)
+    y = matrix @ w.bind(repeated(vector, w.params), range=(-2, 2))
+    assert (w.shown(y) == clear @ vector).all()
+
+
+def test_rotations_are_divided_so_that_they_are_few() -> None:
+    slots = 8192
+    for shape, babies in [((8192, 64), 8), ((10**6, 128), 128), ((90_000, 4096), 256), ((1, 1), 1)]:
+        assert babies_for(shape, slots) == babies
 
 
 def test_one_matrix_serves_several_clients(rng: np.random.Generator) -> None:

@@ -17,6 +17,7 @@ from jali._core.console import bytes_text, counted_text, seconds_text
 from jali.cli.demo_compiled import free_bytes, report
 from jali.cli.demo_options import add_common
 from jali.cli.parser import Parser
+from jali.discrete.matrix import babies_for
 from jali.errors import LimitExceeded
 
 __all__ = [
@@ -88,10 +89,10 @@ def plan_of_products(params: discrete.Params, rows: int, columns: int, **known: 
     """The plan of a server that multiplies a matrix by encrypted vectors."""
     keys = params.key_bytes(discrete.Matrix.rotations_of(columns), relinearise=False)
     vectors = -(-rows // params.slots)
-    # The query's rotations, which are made in steps: half of them, what the key switch of these
-    # takes, and all. Then products of two levels, joined, and of one.
-    rotated = columns * params.ciphertext_bytes(1)
-    replies = 2 * params.ciphertext_bytes(vectors) + params.ciphertext_bytes(vectors, level=0)
+    # The query's rotations are made in steps: half of them, what the key switch of these takes, and
+    # all. Then there are sums: the last ones, their rotation with its key switch, and new ones twice.
+    rotated = babies_for((rows, columns), params.slots) * params.ciphertext_bytes(1)
+    sums = 6 * params.ciphertext_bytes(vectors)
     matrix = discrete.Matrix.nbytes_of(params, (rows, columns))
     return Plan(
         params=str(params),
@@ -100,7 +101,7 @@ def plan_of_products(params: discrete.Params, rows: int, columns: int, **known: 
         query_bytes=params.ciphertext_bytes(1),
         reply_bytes=params.ciphertext_bytes(vectors, level=0),
         # Evaluators expand the half of their keys that is kept as a seed.
-        server_bytes=matrix + 2 * keys + max(3 * rotated, rotated + replies),
+        server_bytes=matrix + 2 * keys + max(3 * rotated, rotated + sums),
         **known,
     )
 

@@ -37,10 +37,10 @@ def params() -> discrete.Params:
 
 
 def buckets_for(table_bytes: int, agreed: discrete.Params) -> int:
-    """A power of two of buckets. More of them make shorter replies, and more rotations of the query:
-    8 sqrt(n) for a table of n ciphertexts balances the two."""
+    """A power of two of buckets, of about eight ciphertexts each, as the reply is. More buckets would
+    make it shorter, and be filled less evenly."""
     ciphertexts = table_bytes / (NUMBER_BYTES * agreed.slots)
-    wanted = round(np.log2(8 * max(ciphertexts, 1) ** 0.5))
+    wanted = max(round(np.log2(ciphertexts / 8)), 4)
     return int(min(1 << wanted, agreed.slots // 2))
 
 
@@ -132,9 +132,9 @@ class Server:
         agreed = table.agreed.params
         public = discrete.EvaluationKeys.from_bytes(keys, agreed)
         self.evaluator = discrete.Evaluator(agreed, public, device, threads=threads)
-        rows = table.rows(agreed.slots)
+        rows, count = table.rows(agreed.slots), table.agreed.numbers
         # Numbers of three bytes are residues: a sum in which one weight is 1 has no carry.
-        self.matrix = discrete.Matrix(self.evaluator, rows, wrap=True)
+        self.matrix = discrete.Matrix(self.evaluator, rows, count=count, wrap=True)
 
     def __call__(self, query: discrete.Ciphertext) -> discrete.Ciphertext:
         """The reply to a query."""

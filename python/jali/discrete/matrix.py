@@ -17,7 +17,7 @@ from jali.discrete.evaluator import Evaluator, checked
 from jali.discrete.values import as_integers
 from jali.errors import InvalidArgument, NotPickled
 
-__all__ = ["Matrix"]
+__all__ = ["Matrix", "babies_for"]
 
 
 class Matrix(metaclass=Answering):
@@ -28,6 +28,8 @@ class Matrix(metaclass=Answering):
     server: the evaluator that multiplies by it.
     rows: integers of the shape (rows, columns), or an iterator of such arrays, one below the other,
         which need not be in memory together. It has at most params.slots / 2 columns.
+    count: how many rows an iterator will give. Fewer rotations then do for a matrix whose rows are
+        few beside its columns times params.slots.
     level: of the vectors that it is multiplied by, 0 to params.depth; those above it are brought
         down. None stands for params.depth. Products lie one level lower.
     wrap: whether the matrix and its products are meant modulo params.modulus.
@@ -57,24 +59,31 @@ class Matrix(metaclass=Answering):
         server: Evaluator,
         rows: npt.ArrayLike | Iterator[npt.ArrayLike],
         *,
+        count: int | None = None,
         level: int | None = None,
         wrap: bool = False,
     ) -> None:
         checked(server, Evaluator, "server")
         parts = rows if isinstance(rows, Iterator) else iter([rows])
         first = _rows(next(parts, np.zeros((0, 1), np.int8)))
-        columns = first.shape[1]
+        columns, slots = first.shape[1], server.params.slots
+        if not isinstance(rows, Iterator):
+            count = len(first)
+        elif count is not None:
+            count = checks.whole(count, 1, "count must be a whole number of rows")
+        width = width_of(columns)
+        babies = width if count is None else babies_for((count, columns), slots)
         self._server = server
         self._core = MatrixCore(
-            server._engine, width_of(columns), _level(level), checks.flag(wrap, "wrap")
+            server._engine, width, _level(level), checks.flag(wrap, "wrap"), babies
         )
-        count = 0
-        for block in _blocks(first, parts, server.params.slots):
-            padded = np.zeros((len(block), width_of(columns)), np.int64)
+        total = 0
+        for block in _blocks(first, parts, slots):
+            padded = np.zeros((len(block), width), np.int64)
             padded[:, :columns] = as_integers(block, "the rows of a matrix")
             self._core.append(padded)
-            count += len(block)
-        self._shape = (count, columns)
+            total += len(block)
+        self._shape = (total, columns)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -156,6 +165,15 @@ class Matrix(metaclass=Answering):
 def width_of(columns: int) -> int:
     """The power of two to which rows are filled up with zeros."""
     return 1 << (columns - 1).bit_length()
+
+
+def babies_for(shape: tuple[int, int], slots: int) -> int:
+    """How many rotations of a vector are made: so many that they, and those of the sums of every
+    block of rows, are fewest (circuits/discrete/integer_matrix.h)."""
+    rows, width = shape[0], width_of(shape[1])
+    blocks = -(-rows // slots)
+    choices = [1 << k for k in range(width.bit_length())]
+    return min(choices, key=lambda babies: babies + blocks * (width // babies - 1))
 
 
 def _level(level: int | None) -> int:

@@ -42,16 +42,20 @@ void append(IntegerMatrix& matrix, const Numbers& m) {
 
 class IntegerMatrices : public testing::TestWithParam<Case> {};
 
-// Every word and number of primes, one row, several blocks, the most columns, and residues.
+// Every word and number of primes, one row, several blocks, the most columns, residues, and every
+// way to divide the rotations.
 TEST_P(IntegerMatrices, AreMultipliedExactly) {
   JALI_SEEDED(rng);
   World w(GetParam());
-  for (const auto& [columns, rows, wraps] : {std::tuple{std::size_t{1}, std::size_t{1}, false},
-                                             {4, 2 * kN + 3, false},
-                                             {16, kN, true},
-                                             {kN / 2, 5, false}}) {
+  for (const auto& [columns, rows, babies, wraps] :
+       {std::tuple{std::size_t{1}, std::size_t{1}, std::size_t{0}, false},
+        {4, 2 * kN + 3, 2, false},
+        {16, kN, 0, true},
+        {16, kN / 2 + 1, 4, false},
+        {16, 3, 1, true},
+        {kN / 2, 5, 32, false}}) {
     IntegerMatrix matrix(w.engine, columns, w.params->top(),
-                         wraps ? Overflow::wrap : Overflow::refuse);
+                         wraps ? Overflow::wrap : Overflow::refuse, babies);
     if (GetParam().device != "cpu" && columns > 4) continue;  // other engines are slow
     const std::int64_t most = wraps ? w.params->modulus().high() : columns > 16 ? 1 : 7;
     const Numbers m = w.numbers(rng, -most, most, rows * columns);
@@ -112,6 +116,8 @@ TEST(IntegerMatrix, WhatDoesNotFitIsRefusedBeforeItComputes) {
   EXPECT_THROW(matrix.multiply(e, w.encrypt(repeated(x), 0, 9, 0)), InvalidArgument);  // level 0
   EXPECT_THROW(matrix.multiply(w.evaluator({1}), ct), KeyMissing);
   EXPECT_THROW(IntegerMatrix(w.engine, 3, 1), InvalidArgument);
+  EXPECT_THROW(IntegerMatrix(w.engine, 4, 1, Overflow::refuse, 8), InvalidArgument);
+  EXPECT_THROW(IntegerMatrix(w.engine, 4, 1, Overflow::refuse, 3), InvalidArgument);
   EXPECT_THROW(IntegerMatrix(w.engine, kN, 1), InvalidArgument);
   World other({"other", Word::w52, 65537, 0, 1});
   EXPECT_THROW(matrix.multiply(other.evaluator({1, 2}), other.encrypt(repeated(x), 0, 9)),

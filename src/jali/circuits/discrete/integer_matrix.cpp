@@ -16,8 +16,12 @@ using discrete::Known;
 using discrete::Range;
 
 IntegerMatrix::IntegerMatrix(std::shared_ptr<const discrete::Engine> engine, std::size_t columns,
-                             int level, discrete::Overflow overflow)
-    : engine_(std::move(engine)), columns_(columns), level_(level), overflow_(overflow) {
+                             int level, discrete::Overflow overflow, std::size_t babies)
+    : engine_(std::move(engine)),
+      columns_(columns),
+      babies_(babies == 0 ? columns : babies),
+      level_(level),
+      overflow_(overflow) {
   const discrete::Params& params = *engine_->params();
   require<InvalidArgument>(params.packing() == discrete::Packing::slots,
                            "a product with a matrix is for numbers in slots: make the parameters "
@@ -25,6 +29,10 @@ IntegerMatrix::IntegerMatrix(std::shared_ptr<const discrete::Engine> engine, std
   require<InvalidArgument>(std::has_single_bit(columns) && columns <= params.n() / 2, [&] {
     return "a matrix has a power of two of columns, at most " + std::to_string(params.n() / 2) +
            ", not " + std::to_string(columns) + ": add columns of zeros, or divide it";
+  });
+  require<InvalidArgument>(std::has_single_bit(babies_) && babies_ <= columns, [&] {
+    return "the rotations of a vector are a power of two, at most its " + std::to_string(columns) +
+           " numbers, not " + std::to_string(babies_);
   });
   factor_ = engine_->noise().plain_factor({level, params.factor(level), {}});
 }
@@ -36,7 +44,9 @@ std::size_t IntegerMatrix::block_bytes(const discrete::Params& params, std::size
 
 std::vector<int> IntegerMatrix::rotations() const {
   std::vector<int> out;
-  for (std::size_t step = 1; step < columns_; step *= 2) out.push_back(static_cast<int>(step));
+  for (std::size_t step = 1; step < columns_ && step <= babies_; step *= 2) {
+    out.push_back(static_cast<int>(step));
+  }
   return out;
 }
 
@@ -51,10 +61,12 @@ void IntegerMatrix::append(std::span<const std::int64_t> rows) {
            ", and nothing follows them: add that many at a time, and fewer at the end alone";
   });
   Block block;
-  std::vector<std::int64_t> diagonal(n, 0);
+  std::vector<std::int64_t> diagonal(n);
   for (std::size_t r = 0; r < columns_; ++r) {
+    const std::size_t giant = r / babies_ * babies_, half = n / 2;
+    std::ranges::fill(diagonal, 0);
     for (std::size_t s = 0; s < count; ++s) {
-      diagonal[s] = rows[s * columns_ + (s + r) % columns_];
+      diagonal[s / half * half + (s + giant) % half] = rows[s * columns_ + (s + r) % columns_];
     }
     const auto encoded = engine_->encoder().encode_clear(diagonal, 1, overflow_);
     block.push_back(engine_->encoder().lifted(encoded, level_, factor_));
@@ -96,26 +108,65 @@ Range IntegerMatrix::range(const discrete::NoiseModel& noise, const Range& x) co
                      static_cast<std::int64_t>(cut(high, 62)), overflow_);
 }
 
-Known IntegerMatrix::product(const discrete::NoiseModel& noise, const Ciphertext& x) const {
+IntegerMatrix::Sums IntegerMatrix::known_sums(const discrete::NoiseModel& noise,
+                                              const Ciphertext& x) const {
+  constexpr auto kWrap = discrete::Overflow::wrap;
   Known at = noise.brought(discrete::known(x), level_);
-  for (std::size_t step = 1; step < columns_; step *= 2) {
+  for (std::size_t step = 1; step < babies_; step *= 2) {
     at.estimate = noise.key_switch(at.estimate, level_);
   }
-  discrete::Estimate sum =
-      noise.multiply_plain(at.estimate, noise.residues(), discrete::Overflow::wrap);
-  for (std::size_t terms = 1; terms < columns_; terms *= 2) {
-    sum = noise.add(sum, sum, discrete::Overflow::wrap);
+  discrete::Estimate sum = noise.multiply_plain(at.estimate, noise.residues(), kWrap);
+  for (std::size_t terms = 1; terms < babies_; terms *= 2) sum = noise.add(sum, sum, kWrap);
+  sum = noise.as_residues(sum);
+  const std::uint64_t factor = engine_->params()->modulus().mul(at.factor, factor_);
+  Sums out{{level_, factor, sum}, {level_, factor, sum}};
+  for (std::size_t g = 1; g < columns_ / babies_; ++g) {
+    out.all.estimate = noise.add(noise.key_switch(out.all.estimate, level_), sum, kWrap);
   }
-  return {level_, engine_->params()->modulus().mul(at.factor, factor_),
-          noise.within(sum, range(noise, x.estimate.range))};
+  out.all.estimate = noise.within(out.all.estimate, range(noise, x.estimate.range));
+  return out;
 }
 
 // Vector j of each step is x rotated by j.
 std::vector<discrete::Ciphertext> IntegerMatrix::rotated(const Evaluator& evaluator,
                                                          const Ciphertext& x) const {
   Ciphertext all = evaluator.drop_to(x, level_);
-  for (const int step : rotations()) all = evaluator.stack(all, evaluator.rotate(all, step));
-  return discrete::split(evaluator, all, std::vector<std::size_t>(columns_, 1));
+  for (std::size_t step = 1; step < babies_; step *= 2) {
+    all = evaluator.stack(all, evaluator.rotate(all, static_cast<int>(step)));
+  }
+  return discrete::split(evaluator, all, std::vector<std::size_t>(babies_, 1));
+}
+
+discrete::Ciphertext IntegerMatrix::inner(const Evaluator& evaluator, std::span<const Ciphertext> x,
+                                          std::size_t g, const Known& inner) const {
+  std::vector<backend::ConstView> x0, x1;
+  std::vector<std::uint32_t> operands;
+  for (const Ciphertext& one : x) {
+    operands.push_back(static_cast<std::uint32_t>(operands.size()));
+    x0.push_back(one.parts[0].view());
+    x1.push_back(one.parts[1].view());
+  }
+  const auto& primes = evaluator.params()->level(level_).primes;
+  std::vector<Ciphertext> out(blocks());
+  std::vector<std::vector<backend::ConstView>> weights(blocks());
+  std::vector<backend::WeightedSum> sums;
+  for (std::size_t b = 0; b < blocks(); ++b) {
+    Ciphertext& one = out[b];
+    one.key_id = x[0].key_id;
+    one.level = level_;
+    one.params = evaluator.params();
+    one.factor = inner.factor;
+    one.estimate = inner.estimate;
+    for (int c = 0; c < 2; ++c) one.parts.push_back(evaluator.ring()->make(primes));
+    for (std::size_t i = 0; i < babies_; ++i) {
+      weights[b].push_back(blocks_[b][g * babies_ + i].view());
+    }
+    sums.push_back({one.parts[0].view(), one.parts[1].view(), operands, weights[b]});
+  }
+  evaluator.ring()->engine().rlwe().weighted_sums(x0, x1, sums);
+  std::vector<const Ciphertext*> parts;
+  for (const Ciphertext& one : out) parts.push_back(&one);
+  return discrete::stack(evaluator, parts);
 }
 
 discrete::Ciphertext IntegerMatrix::multiply(const Evaluator& evaluator,
@@ -137,40 +188,21 @@ discrete::Ciphertext IntegerMatrix::multiply(const Evaluator& evaluator,
                            "that multiplies by it");
   require_rotation_keys(evaluator, rotations(), "the product with a matrix", level_);
   const discrete::NoiseModel& noise = evaluator.noise();
-  const Known sum = product(noise, x);
-  noise.require_budget(sum.estimate, level_);
+  const Sums known = known_sums(noise, x);
+  noise.require_budget(known.all.estimate, level_);
   if (level_ > 0) {
-    noise.require_budget(noise.divide(sum.estimate, level_, level_ - 1), level_ - 1);
+    noise.require_budget(noise.divide(known.all.estimate, level_, level_ - 1), level_ - 1);
   }
 
   const std::vector<Ciphertext> turned = rotated(evaluator, x);
-  std::vector<backend::ConstView> x0, x1;
-  std::vector<std::uint32_t> operands;
-  for (const Ciphertext& one : turned) {
-    operands.push_back(static_cast<std::uint32_t>(operands.size()));
-    x0.push_back(one.parts[0].view());
-    x1.push_back(one.parts[1].view());
+  std::size_t g = columns_ / babies_ - 1;
+  Ciphertext sum = inner(evaluator, turned, g, known.inner);
+  while (g-- > 0) {
+    sum = evaluator.add(evaluator.rotate(sum, static_cast<int>(babies_)),
+                        inner(evaluator, turned, g, known.inner), discrete::Overflow::wrap);
   }
-  const auto& primes = evaluator.params()->level(level_).primes;
-  std::vector<Ciphertext> out(blocks());
-  std::vector<std::vector<backend::ConstView>> weights(blocks());
-  std::vector<backend::WeightedSum> sums;
-  for (std::size_t b = 0; b < blocks(); ++b) {
-    Ciphertext& one = out[b];
-    one.key_id = x.key_id;
-    one.level = level_;
-    one.params = evaluator.params();
-    one.factor = sum.factor;
-    one.estimate = sum.estimate;
-    for (int c = 0; c < 2; ++c) one.parts.push_back(evaluator.ring()->make(primes));
-    for (const ring::Poly& diagonal : blocks_[b]) weights[b].push_back(diagonal.view());
-    sums.push_back({one.parts[0].view(), one.parts[1].view(), operands, weights[b]});
-  }
-  evaluator.ring()->engine().rlwe().weighted_sums(x0, x1, sums);
-  std::vector<const Ciphertext*> parts;
-  for (const Ciphertext& one : out) parts.push_back(&one);
-  Ciphertext all = discrete::stack(evaluator, parts);
-  return level_ > 0 ? evaluator.rescale(all) : std::move(all);
+  sum.estimate = known.all.estimate;
+  return level_ > 0 ? evaluator.rescale(sum) : std::move(sum);
 }
 
 }  // namespace jali::circuits
