@@ -74,6 +74,25 @@ def test_however_many_rows_are_announced_the_product_is_the_same(
     assert (w.shown(y) == clear @ vector).all()
 
 
+def test_vectors_of_every_history_are_multiplied(rng: np.random.Generator) -> None:
+    """Fresh, of a higher level, after products of both kinds, and results of another product."""
+    w = world(depth=3)
+    vector = integers(rng, -3, 3, 8)
+    x = w.bind(repeated(vector, w.params), range=(-3, 3))
+    clear = integers(rng, -5, 5, (20, 8))
+    for level in (1, 2, 3):
+        matrix = discrete.Matrix(w.server, clear, level=level)
+        assert (matrix.level, (matrix @ x).level) == (level, level - 1)
+        assert (w.shown(matrix @ x) == clear @ vector).all()
+    low = discrete.Matrix(w.server, clear, level=1)
+    weights = repeated(np.arange(8), w.params)
+    assert (w.shown(low @ (x * x)) == clear @ vector**2).all()
+    assert (w.shown(low @ (x * weights)) == clear @ (vector * np.arange(8))).all()
+    assert (w.shown(low @ (-x + x * 3)) == clear @ (2 * vector)).all()
+    captured = w.server.capture(lambda v: low @ v, x)
+    assert (w.shown(captured(x)) == clear @ vector).all()
+
+
 def test_rotations_are_divided_so_that_they_are_few() -> None:
     slots = 8192
     for shape, babies in [((8192, 64), 8), ((10**6, 128), 128), ((90_000, 4096), 256), ((1, 1), 1)]:

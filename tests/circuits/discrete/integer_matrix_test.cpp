@@ -82,16 +82,15 @@ const Case kSmall{"w52", Word::w52, 65537, 0, 2};
 TEST(IntegerMatrix, RangesAreThoseOfTheWorstRows) {
   World w(kSmall);
   IntegerMatrix matrix(w.engine, 2, 1);
-  matrix.append(Numbers{3, 4, -5, 0, 1, -4, 2, 2, -1, -1});
+  matrix.append(Numbers{3, 4, -5, 0, 1, -4, 5, -6, 2, 2, -1, -1});
   const Evaluator e = w.evaluator(matrix.rotations());
-  const Numbers x = {-10, 20};
-  const Ciphertext y = matrix.multiply(e, w.encrypt(repeated(x), -10, 20));
-  // 3, 4: -70 .. 140. 1, -4: -90 .. 60. -5, 0: -100 .. 50.
-  EXPECT_EQ(y.estimate.range.low, -100);
-  EXPECT_EQ(y.estimate.range.high, 140);
+  const Ciphertext y = matrix.multiply(e, w.encrypt(repeated({-10, 20}), -10, 20));
+  // 3, 4: -70 .. 140. 5, -6: -170 .. 160. 1, -4: -90 .. 60. -5, 0: -100 .. 50.
+  EXPECT_EQ(y.estimate.range.low, -170);
+  EXPECT_EQ(y.estimate.range.high, 160);
   // A range without 0 in it: slots that are no number may hold zeros.
   const Ciphertext z = matrix.multiply(e, w.encrypt(repeated({15, 20}), 10, 20));
-  EXPECT_EQ(z.estimate.range.low, -100);
+  EXPECT_EQ(z.estimate.range.low, -120);
   EXPECT_EQ(z.estimate.range.high, 140);
   EXPECT_EQ(w.decrypt(z)[0], 125);
 }
