@@ -74,6 +74,7 @@ def test_a_wrong_result_is_an_error(
         (["lookup", "--records", "0"], "--records must be at least 1"),
         (["nearest", "--vectors", "-3"], "--vectors must be at least 1"),
         (["aggregate", "--owners", "0"], "--owners must be at least 1"),
+        (["aggregate", "--seed", "0"], "--seed must be at least 1"),
         (["nearest", "--vectors", "1000000000", "--device", "cpu"], "of memory"),
     ],
 )

@@ -32,7 +32,7 @@ def _parser() -> Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """The command ``jali demo aggregate``. Raises jali.Error, which says what to change."""
     options = _parser().parse_args(argv)
-    check_positive(options, "owners", "numbers")
+    check_positive(options, "owners", "numbers", "seed")
     params = aggregate.params(options.owners)
     sent = params.ciphertext_bytes(-(-options.numbers // params.slots))
     plan = Plan(

@@ -52,7 +52,7 @@ def _parser() -> Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """The command ``jali demo lookup``. Raises jali.Error, which says what to change."""
     options = _parser().parse_args(argv)
-    check_positive(options, "records", "value_bytes", "queries")
+    check_positive(options, "records", "value_bytes", "queries", "seed")
     params = lookup.params()
     plan = _plan(options, params)
     if options.plan:

@@ -42,7 +42,7 @@ def _parser() -> Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """The command ``jali demo nearest``. Raises jali.Error, which says what to change."""
     options = _parser().parse_args(argv)
-    check_positive(options, "vectors", "queries")
+    check_positive(options, "vectors", "queries", "seed")
     params = nearest.params()
     plan = plan_of_products(
         params,

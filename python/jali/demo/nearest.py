@@ -82,6 +82,8 @@ def made(count: int, queries: int, rng: np.random.Generator) -> tuple[Vectors, V
     def near(which: npt.NDArray[np.int64]) -> Vectors:
         points = centres[which] + 0.5 * rng.standard_normal((len(which), DIMENSIONS))
         unit = points / np.linalg.norm(points, axis=1, keepdims=True)
-        return np.clip(np.rint(unit * 400), *BYTES).astype(np.int8)
+        rounded: Vectors = np.clip(np.rint(unit * 400), *BYTES).astype(np.int8)
+        return rounded
 
-    return tuple(near(rng.integers(0, len(centres), n)) for n in (count, queries))  # type: ignore[return-value]
+    vectors = near(rng.integers(0, len(centres), count))
+    return vectors, near(rng.integers(0, len(centres), queries))
