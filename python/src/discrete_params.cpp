@@ -16,7 +16,8 @@
 #include "discrete.h"
 #include "files.h"
 #include "interrupts.h"
-#include "jali/params/discrete/noise.h"
+#include "jali/params/discrete/choose.h"
+#include "jali/params/discrete/presets.h"
 #include "jali/rlwe/key_rotations.h"
 #include "jali/schemes/discrete/make_ring.h"
 #include "jali/wire/discrete.h"
@@ -92,6 +93,14 @@ DiscreteParams create(nb::handle modulus, nb::handle integers, nb::handle depth,
   const Checkpoint checkpoint = interrupts();
   const nb::gil_scoped_release release;
   return {discrete::Params::create(literal, checkpoint)};
+}
+
+DiscreteParams preset(const std::string& name, const std::string& word) {
+  std::optional<Word> wanted;
+  if (word != "auto") wanted = parsed_word(word);
+  const Checkpoint checkpoint = interrupts();
+  const nb::gil_scoped_release release;
+  return {discrete::Params::create(discrete::preset(name, wanted), checkpoint)};
 }
 
 /// The arguments of create that make the same parameters.
@@ -220,6 +229,27 @@ Raises InvalidArgument or InsecureParams, which say what would fit.
 
 >>> discrete.Params.create(integers=32, depth=1).modulus > 2**32
 True)");
+  type.def_static("preset",
+                  checked({"Params.preset", 1, {{"name"}, {"word", nb::str("auto")}}}, &preset),
+                  nb::sig("def preset(name: str, *, word: str = 'auto') -> Params"),
+                  R"(The parameters of a name that presets() lists.
+
+word: see create. Another word gives other parameters.
+
+Raises InvalidArgument for names that presets() does not list, and InsecureParams for words that the preset cannot have.
+
+>>> params = discrete.Params.preset("int16_d4")
+>>> params.depth, params.high - params.low >= 2**16 - 1
+(4, True))")
+      .def_static("presets",
+                  checked({"Params.presets", 0, {}},
+                          [] {
+                            nb::dict names;
+                            add_purposes(names, discrete::presets());
+                            return names;
+                          }),
+                  nb::sig("def presets() -> dict[str, str]"),
+                  "Names of ready parameter sets, and what each is for.");
   type.def_prop_ro(
           "modulus", [](const DiscreteParams& p) { return modulus_of(*p.ptr); },
           nb::sig("def modulus(self) -> int"), "The number modulo which everything is computed.")
@@ -254,6 +284,12 @@ True)");
           "log_qp", [](const DiscreteParams& p) { return p.ptr->log_qp(); },
           "log2 of the largest modulus PQ of a key, on which the security depends.")
       .def_prop_ro(
+          "q_count", [](const DiscreteParams& p) { return p.ptr->q_count(); },
+          "The number of primes of the ciphertext modulus at the top level.")
+      .def_prop_ro(
+          "p_count", [](const DiscreteParams& p) { return p.ptr->p_count(); },
+          "The number of special primes of key switching.")
+      .def_prop_ro(
           "security", [](const DiscreteParams& p) { return p.ptr->security(); },
           "Bits of security by the table of eprint 2024/463: 128, 192, 256, or 0.")
       .def_prop_ro(
@@ -283,6 +319,23 @@ True)");
                word_bytes(p.ptr->word());
       },
       "Bytes of memory of a ciphertext of so many vectors of `slots` numbers.");
+  method(
+      type, "log_q_at", 1, {{"level"}},
+      [](const DiscreteParams& p, int level) {
+        return p.ptr->level(checked_level(*p.ptr, level)).log_q;
+      },
+      "log2 of the ciphertext modulus at a level, of which -1 is the top one.");
+  type.def(
+      "noise_budgets", [](const DiscreteParams& p) { return discrete::circuit_budgets(*p.ptr); },
+      nb::sig("def noise_budgets(self) -> list[float]"),
+      R"(Bits by which noise may still grow in the circuit for which parameters are chosen.
+
+The first is that of an encryption under the public key. Those that follow are after each of `depth` products, one after the
+other, of a sum of two with itself; without products, after sums of 2, 4, 8 and 16 arrays. They hold for any numbers.
+
+>>> params = discrete.Params.create(modulus=65537, depth=3)
+>>> len(params.noise_budgets()), min(params.noise_budgets()) > 0
+(4, True))");
   const auto bytes = [](const DiscreteParams& p) { return wire::to_bytes(*p.ptr); };
   add_to_bytes(type, bytes,
                "Bytes from which from_bytes makes the same parameters on any machine.");

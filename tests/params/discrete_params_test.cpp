@@ -11,9 +11,13 @@
 
 #include "jali/arith/primes.h"
 #include "jali/base/error.h"
+#include "jali/params/ckks/presets.h"
+#include "jali/params/discrete/choose.h"
 #include "jali/params/discrete/noise.h"
 #include "jali/params/discrete/params.h"
+#include "jali/params/discrete/presets.h"
 #include "jali/params/security.h"
+#include "jali/params/tfhe_presets.h"
 
 namespace jali::discrete {
 namespace {
@@ -227,6 +231,59 @@ TEST(DiscreteParams, AdviceIsTrue) {
   EXPECT_EQ(made(small_ring)->log_n(), 16);
 
   EXPECT_NE(refusal<InsecureParams>(of_depth(200)).find("depth <= "), std::string::npos);
+}
+
+// In every word that has its primes, a preset's keys are as secure as the table says, and it is
+// what its file says. The ring is the smallest.
+TEST(DiscretePresets, AreSecureAndAsNamed) {
+  std::set<std::string_view> names;
+  for (const auto& p : params::presets()) names.insert(p.name);
+  for (const auto& p : params::bootstrap_presets()) names.insert(p.name);
+  for (const auto& p : tfhe::presets()) names.insert(p.name);
+  for (const Preset& row : presets()) {
+    SCOPED_TRACE(row.name);
+    EXPECT_TRUE(names.insert(row.name).second) << "jali params knows a preset by its name alone";
+    int words = 0;
+    for (const auto word : {std::optional<Word>{}, std::optional{Word::w32},
+                            std::optional{Word::w52}, std::optional{Word::w64}}) {
+      ParamsPtr p;
+      try {
+        p = made(preset(row.name, word));
+      } catch (const Error&) {
+        ASSERT_TRUE(word) << "the word that is chosen exists";
+        continue;
+      }
+      ++words;
+      EXPECT_TRUE(params::is_secure(p->primes(), row.log_n, 128));
+      EXPECT_GE(p->security(), 128);
+      EXPECT_EQ(p->log_n(), row.log_n);
+      EXPECT_EQ(p->depth(), row.depth);
+      EXPECT_EQ(p->multiplication(), row.multiplication);
+      EXPECT_EQ(p->packing(), row.packing);
+      if (row.modulus) {
+        EXPECT_EQ(p->modulus().value(), *row.modulus);
+      } else {
+        EXPECT_LE(p->modulus().low(), -(std::int64_t{1} << (row.integers - 1)));
+        EXPECT_GE(p->modulus().high(), (std::int64_t{1} << (row.integers - 1)) - 1);
+      }
+      for (const double bits : circuit_budgets(*p)) EXPECT_GT(bits, 0.5);
+      if (row.packing == Packing::coefficients) {
+        EXPECT_GT(circuit_budgets(*p).front(), 50) << "up to 2^50 owners";
+      }
+      EXPECT_EQ(made(p->literal())->hash(), p->hash());
+    }
+    EXPECT_GE(words, 3);
+    Literal smaller = preset(row.name);
+    if (--smaller.log_n >= params::kMinLogN) {
+      EXPECT_THROW(made(smaller), Error);
+    }
+  }
+  try {
+    preset("int64_d9");
+    ADD_FAILURE();
+  } catch (const InvalidArgument& error) {
+    EXPECT_NE(std::string(error.what()).find("int32_d8, "), std::string::npos);
+  }
 }
 
 TEST(DiscreteParams, CoefficientsTakeAnyModulus) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import types
@@ -159,13 +160,77 @@ def test_params_with_bootstrapping() -> None:
 
 def test_presets() -> None:
     names = json.loads(run("params", "--preset", "list", "--json").stdout)
-    assert names == jali.ckks.Params.presets() | jali.tfhe.Params.presets()
-    assert len(names) == len(jali.ckks.Params.presets()) + len(jali.tfhe.Params.presets())
+    schemes = [scheme.Params.presets() for scheme in (jali.ckks, jali.discrete, jali.tfhe)]
+    assert names == schemes[0] | schemes[1] | schemes[2]
+    assert len(names) == sum(len(presets) for presets in schemes)
     listed = run("params", "--preset", "list").stdout
     assert all(name in listed for name in names)
     facts = json.loads(run("params", "--preset", "n14_d7", "--json").stdout)
     assert facts["fingerprint"] == jali.ckks.Params.preset("n14_d7").fingerprint
     assert facts["security"] >= 128 and facts["scheme"] == "ckks"
+
+
+@pytest.mark.parametrize(
+    ("words", "arguments"),
+    [
+        ("--integers 32 --depth 2", {"integers": 32, "depth": 2}),
+        (
+            "--modulus 65537 --depth 3 --multiplication bfv --word w32",
+            {"modulus": 65537, "depth": 3, "multiplication": "bfv", "word": "w32"},
+        ),
+        (
+            "--modulus 18446744073709551616 --depth 0 --packing coefficients --security 192",
+            {"modulus": 2**64, "depth": 0, "packing": "coefficients", "security": 192},
+        ),
+    ],
+)
+def test_params_of_exact_integers(words: str, arguments: dict[str, Any]) -> None:
+    done = run("params", *words.split(), "--rotations", "3", "--json")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    params = jali.discrete.Params.create(**arguments)
+    for name in ("modulus", "low", "high", "multiplication", "packing", "log_n", "slots", "depth"):
+        assert facts[name] == getattr(params, name)
+    assert facts["fingerprint"] == params.fingerprint and facts["scheme"] == "discrete"
+    assert facts["log_qp"] <= facts["log_qp_limit"]
+    assert facts["ciphertext_bytes"] == params.ciphertext_bytes()
+    assert facts["all_key_bytes"] == params.key_bytes([1, 2, 3])
+    assert [level["level"] for level in facts["levels"]] == list(range(params.depth, -1, -1))
+    assert facts["levels"][0]["primes"] == facts["primes"] == params.q_count
+    assert len(facts["noise_budgets"]) == 1 + (params.depth or 4)
+    assert min(facts["noise_budgets"]) > 0
+    text = run("params", *words.split())
+    assert text.returncode == 0 and text.stderr == ""
+    shown = ["log_n", params.word, f"{params.security} bits", str(params.high), "after"]
+    shown += ["What would change", "--depth"] if params.packing == "slots" else ["2^64"]
+    assert all(word in text.stdout for word in shown)
+
+
+def test_what_would_change_of_exact_integers_is_true() -> None:
+    text = run("params", "--modulus", "65537", "--depth", "2").stdout
+    changes = text[text.index("What would change") :]
+    found = dict(re.findall(r"^ *(--\S+ \S+)  (.*)$", changes, re.MULTILINE))
+    (deepest, next_one) = sorted(
+        int(option.split()[1]) for option in found if option.startswith("--depth")
+    )
+    create = jali.discrete.Params.create
+    now = create(modulus=65537, depth=2)
+    assert next_one == deepest + 1
+    assert create(modulus=65537, depth=deepest).log_n == now.log_n
+    assert create(modulus=65537, depth=next_one).log_n > now.log_n
+    wide = create(integers=48, depth=2)
+    assert f"log_n {wide.log_n}, log_qp {wide.log_qp:.0f}" in found["--integers 48"]
+    assert "--multiplication bfv" in found and "--security 256" in found
+
+
+@pytest.mark.parametrize("name", ["int16_d2", "sums_2_64"])
+def test_a_preset_of_exact_integers(name: str) -> None:
+    params = jali.discrete.Params.preset(name)
+    assert params.name == name
+    facts = json.loads(run("params", "--preset", name, "--json").stdout)
+    assert facts["fingerprint"] == params.fingerprint and facts["security"] >= 128
+    text = run("params", "--preset", name)
+    assert text.returncode == 0 and text.stderr == "" and "Noise" in text.stdout
 
 
 @pytest.mark.parametrize("name", ["boolean", "message_2_carry_2_block", "insecure_strix_i"])
@@ -217,6 +282,18 @@ def test_presets_of_tfhe_that_fit() -> None:
         (["params", "--depth", "2", "--carry-bits", "1"], 1, "--carry-bits"),
         (["params", "--message-bits", "2", "--rotations", "1"], 1, "--rotations"),
         (["params", "--message-bits", "0"], 1, "--message-bits"),
+        (["params", "--message-bits", "2", "--integers", "3"], 1, "--integers is for exact"),
+        (["params", "--integers", "32"], 2, "--depth"),
+        (["params", "--integers", "32", "--levels-after", "2"], 1, "--levels-after"),
+        (["params", "--integers", "32", "--modulus", "65537", "--depth", "2"], 2, "--modulus"),
+        (["params", "--integers", "32", "--depth", "2", "--scale-bits", "30"], 1, "--scale-bits"),
+        (["params", "--integers", "60", "--depth", "2"], 1, "2 to 59"),
+        (["params", "--modulus", "1000", "--depth", "2"], 1, "coefficients"),
+        (["params", "--depth", "2", "--packing", "slots"], 1, "--modulus or --integers"),
+        (["params", "--preset", "int16_d2", "--integers", "16"], 1, "leave out --integers"),
+        (["params", "--preset", "int16_d2", "--log2-p-fail", "-64"], 1, "--log2-p-fail"),
+        (["params", "--preset", "n14_d7", "--modulus", "65537"], 1, "--modulus"),
+        (["params", "--preset", "no-such"], 1, "int32_d4"),
         (["params", "--message-bits", "2", "--carry-bits", "-1"], 1, "--carry-bits"),
         (["params", "--message-bits", "7"], 1, "encrypt_uint"),
         (["params", "--message-bits", "2", "--log2-p-fail", "-999"], 1, "--log2-p-fail"),

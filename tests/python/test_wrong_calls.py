@@ -239,6 +239,11 @@ SENTENCES = {
     "params.expanded_bootstrap_key_bytes(memory='1 GB')": "memory of .* must be a whole number",
     "params.log2_bootstrap_beyond()": "needs error: it takes error, slots",
     "ckks.Params.presets('gpu')": r"Params\.presets takes no arguments",
+    "discrete.Params.presets(1)": r"Params\.presets takes no arguments",
+    "discrete.Params.preset()": r"Params\.preset needs name",
+    "discrete.Params.preset(3)": r"name of Params\.preset must be a string",
+    "discrete.Params.preset('int16_d2', word='w8')": "unknown word",
+    "discrete.Params.preset('int16')": "use one of int16_d2",
     "plan.arrangement('natural')": r"layout of MatVec\.arrangement must be a ckks\.Layout, or None",
     "plan.pack()": r"MatVec\.pack needs values",
     "plan.unpack(3)": "outputs must be a sequence of arrays",
@@ -279,7 +284,15 @@ def names(one: World) -> dict[str, Any]:
     params, client, server = one.params, one.client, one.server
     ct, t = client.encrypt([0.5, 0.25]), tfhe_world.World(tfhe_world.make())
     return {
-        **{"ckks": ckks, "tfhe": tfhe, "np": np, "params": params, "client": client, "t": t},
+        **{
+            "ckks": ckks,
+            "discrete": discrete,
+            "tfhe": tfhe,
+            "np": np,
+            "params": params,
+            "client": client,
+            "t": t,
+        },
         **{"server": server, "keys": one.keys, "ct": ct, "x": server.bind(ct)},
         **{"e": server.explicit, "plain": server.explicit.encode([1.0])},
         "public": client.public_key(),

@@ -59,6 +59,24 @@ class Params:
         True
         """
 
+    @staticmethod
+    def preset(name: str, *, word: str = "auto") -> Params:
+        """
+        The parameters of a name that presets() lists.
+
+        word: see create. Another word gives other parameters.
+
+        Raises InvalidArgument for names that presets() does not list, and InsecureParams for words that the preset cannot have.
+
+        >>> params = discrete.Params.preset("int16_d4")
+        >>> params.depth, params.high - params.low >= 2**16 - 1
+        (4, True)
+        """
+
+    @staticmethod
+    def presets() -> dict[str, str]:
+        """Names of ready parameter sets, and what each is for."""
+
     @property
     def modulus(self) -> int:
         """The number modulo which everything is computed."""
@@ -108,6 +126,14 @@ class Params:
         """
 
     @property
+    def q_count(self) -> int:
+        """The number of primes of the ciphertext modulus at the top level."""
+
+    @property
+    def p_count(self) -> int:
+        """The number of special primes of key switching."""
+
+    @property
     def security(self) -> int:
         """Bits of security by the table of eprint 2024/463: 128, 192, 256, or 0."""
 
@@ -130,6 +156,21 @@ class Params:
 
     def ciphertext_bytes(self, vectors: int = 1, *, level: int | None = None) -> int:
         """Bytes of memory of a ciphertext of so many vectors of `slots` numbers."""
+
+    def log_q_at(self, level: int) -> float:
+        """log2 of the ciphertext modulus at a level, of which -1 is the top one."""
+
+    def noise_budgets(self) -> list[float]:
+        """
+        Bits by which noise may still grow in the circuit for which parameters are chosen.
+
+        The first is that of an encryption under the public key. Those that follow are after each of `depth` products, one after the
+        other, of a sum of two with itself; without products, after sums of 2, 4, 8 and 16 arrays. They hold for any numbers.
+
+        >>> params = discrete.Params.create(modulus=65537, depth=3)
+        >>> len(params.noise_budgets()), min(params.noise_budgets()) > 0
+        (4, True)
+        """
 
     def to_bytes(self) -> bytes:
         """Bytes from which from_bytes makes the same parameters on any machine."""

@@ -1,5 +1,5 @@
-"""``jali params``: the parameters for a circuit, what they cost, and what would change them; TFHE's
-are in tfhe_params.py."""
+"""``jali params``: the parameters for a circuit, what they cost, and what would change them. Those of
+exact integers are in discrete_params.py, TFHE's in tfhe_params.py."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import jali
-from jali import ckks, tfhe
+from jali import ckks, discrete, tfhe
 from jali._core.console import bytes_text, table
-from jali.cli import tfhe_params
+from jali.cli import discrete_params, tfhe_params
+from jali.cli.changes import WORDS, changes
 from jali.cli.parser import Parser
 
 __all__ = ["describe", "main"]
@@ -115,41 +116,13 @@ def _changes(options: argparse.Namespace, params: ckks.Params) -> list[tuple[str
         except jali.Error:
             return None
 
-    def outcome(p: ckks.Params | None) -> str:
-        if p is None:
-            return "nothing fits"
-        return (
-            f"log_n {p.log_n}, log_qp {p.log_qp:.0f}, word {p.word}, "
-            f"ciphertext {bytes_text(_ciphertext_bytes(p, p.depth))}, "
-            f"one key {bytes_text(p.key_bytes())}"
-        )
-
-    rows = []
-    deepest = params.depth
-    while (p := ask(depth=deepest + 1, log_n=params.log_n)) is not None:
-        deepest = p.depth
-    if deepest > params.depth:
-        rows.append(
-            (f"--depth {deepest}", f"the deepest at this log_n; {outcome(ask(depth=deepest))}")
-        )
-    rows.append((f"--depth {deepest + 1}", outcome(ask(depth=deepest + 1))))
-    rows.extend(
-        (f"--word {word}", outcome(ask(word=word)))
-        for word in ("w32", "w52", "w64")
-        if word != params.word
-    )
-    rows.extend(
-        (f"--security {bits}", outcome(ask(security=bits)))
-        for bits in (192, 256)
-        if bits > options.security
-    )
-    return rows
+    return changes(params, options.security, ask, lambda p: _ciphertext_bytes(p, p.depth))
 
 
 def _asked(options: argparse.Namespace) -> ckks.Params:
     if options.preset is not None:
         if options.preset not in ckks.Params.presets():
-            names = [*ckks.Params.presets(), *tfhe.Params.presets()]
+            names = [*ckks.Params.presets(), *discrete.Params.presets(), *tfhe.Params.presets()]
             raise jali.InvalidArgument(
                 f"there is no preset {options.preset}: use one of {', '.join(names)}"
             )
@@ -181,8 +154,8 @@ def _asked(options: argparse.Namespace) -> ckks.Params:
 def _parser() -> Parser:
     parser = Parser(
         prog="jali params",
-        description="Parameters for a circuit: of CKKS the ring, levels, key sizes; of TFHE the presets.",
-        epilog="Everything after --levels-after but --json and the options of TFHE is for CKKS.",
+        description="Parameters for a circuit: of CKKS and of exact integers the ring, levels, key sizes; of TFHE the presets.",
+        epilog="--depth alone is for CKKS, --depth with --modulus or --integers for exact integers.",
     )
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--depth", type=int, help="multiplications in a row")
@@ -214,8 +187,29 @@ def _parser() -> Parser:
         help="order of bootstrapping: slots_first, which all presets have, is more precise and cheaper, "
         "but is due three levels before the last; raise_first serves values of every level (slots_first)",
     )
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument(
+        "--integers",
+        type=int,
+        metavar="B",
+        help="exact integers: bits of the signed numbers; with --depth",
+    )
+    size.add_argument(
+        "--modulus",
+        type=int,
+        metavar="T",
+        help="exact integers: the modulus, e.g. 65537; with --depth",
+    )
+    parser.add_argument(
+        "--multiplication", choices=["bgv", "bfv"], help="exact integers: how products work (bgv)"
+    )
+    parser.add_argument(
+        "--packing",
+        choices=["slots", "coefficients"],
+        help="exact integers: coefficients for sums alone, with any modulus (slots)",
+    )
     parser.add_argument("--log-n", type=int, help="log2 of the ring degree (smallest secure)")
-    parser.add_argument("--word", choices=["auto", "w32", "w52", "w64"], default="auto")
+    parser.add_argument("--word", choices=["auto", *WORDS], default="auto")
     parser.add_argument(
         "--device", choices=["cpu", "cuda"], default="cpu", help="the kind that will compute (cpu)"
     )
@@ -230,6 +224,10 @@ def _parser() -> Parser:
 
 
 TFHE_OPTIONS = {"message_bits", "carry_bits", "log2_p_fail"}
+#: What says that exact integers are meant; the two that follow need one of the first.
+DISCRETE_SIZES = {"modulus", "integers"}
+DISCRETE_OPTIONS = DISCRETE_SIZES | {"multiplication", "packing"}
+EXACT = "exact integers, with --modulus or --integers"
 
 
 def _refuse_options(
@@ -238,16 +236,16 @@ def _refuse_options(
     """Raises InvalidArgument for an option outside of `allowed` that was given."""
     for name, value in vars(options).items():
         if name not in allowed and value != parser.get_default(name):
-            raise jali.InvalidArgument(
-                f"--{name.replace('_', '-')} is for {whose}: leave it out here"
-            )
+            of = EXACT if name in DISCRETE_OPTIONS else whose
+            raise jali.InvalidArgument(f"--{name.replace('_', '-')} is for {of}: leave it out here")
 
 
 def _list_presets(as_json: bool) -> None:
     if as_json:
-        print(json.dumps(ckks.Params.presets() | tfhe.Params.presets()))
+        print(json.dumps(ckks.Params.presets() | discrete.Params.presets() | tfhe.Params.presets()))
         return
     table("Presets of CKKS: approximate numbers", ("name", "for"), ckks.Params.presets().items())
+    discrete_params.print_presets()
     tfhe_params.print_presets()
 
 
@@ -267,6 +265,17 @@ def main(argv: Sequence[str]) -> int:
     if options.message_bits is not None or options.preset in tfhe.Params.presets():
         _refuse_options(parser, options, "CKKS", {"preset", "json", *TFHE_OPTIONS})
         return tfhe_params.run(options)
+    if options.preset in discrete.Params.presets() or any(
+        getattr(options, name) is not None for name in DISCRETE_SIZES
+    ):
+        _refuse_options(parser, options, "CKKS", discrete_params.OPTIONS)
+        return discrete_params.run(options)
+    _refuse_options(
+        parser,
+        options,
+        EXACT,
+        set(vars(options)) - DISCRETE_OPTIONS,
+    )
     params = _asked(options)
     facts = describe(params, options.rotations)
     if options.json:

@@ -1,5 +1,6 @@
-# Turns the presets of presets/ into rows of C++, so that the library reads no file. presets.cpp includes the results,
-# preset_rows.inc and bootstrap_preset_rows.inc in the build folder, and tfhe_presets.cpp tfhe_preset_rows.inc.
+# Turns the presets of presets/ into rows of C++, so that the library reads no file. The results are in the build folder:
+# ckks/presets.cpp includes preset_rows.inc and bootstrap_preset_rows.inc, tfhe_presets.cpp tfhe_preset_rows.inc, and
+# discrete/presets.cpp discrete_preset_rows.inc.
 
 # jali_read_toml(PREFIX FILE): sets PREFIX_tables, the names of the file's tables, and PREFIX_TABLE_KEY for each line
 # KEY = VALUE whose value is a string (with its quotes) or a number. Reads no other values.
@@ -29,10 +30,12 @@ function(jali_row out prefix file)
     endif()
     if(DEFINED ${prefix}_${key})
       set(value "${${prefix}_${key}}")
-      if(key MATCHES "_(word|order)$")  # names of enumerators
+      if(key MATCHES "_(word|order|multiplication|packing)$")  # names of enumerators
         string(REPLACE "\"" "" value "${value}")
         string(REPLACE "_word" "Word::" scope "${CMAKE_MATCH_0}")
         string(REPLACE "_order" "BootstrapOrder::" scope "${scope}")
+        string(REPLACE "_multiplication" "Multiplication::" scope "${scope}")
+        string(REPLACE "_packing" "Packing::" scope "${scope}")
         set(value ${scope}${value})
       endif()
     elseif(NOT default STREQUAL "")
@@ -82,3 +85,12 @@ foreach(name ${tfhe_tables})
   string(APPEND _rows "{\"${name}\", ${row}},\n")
 endforeach()
 file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/tfhe_preset_rows.inc CONTENT "${_rows}" @ONLY)
+
+set(_rows)
+jali_read_toml(discrete ${_folder}/discrete.toml)
+foreach(name ${discrete_tables})
+  jali_row(row discrete ${_folder}/discrete.toml ${name}_purpose ${name}_log_n ${name}_depth ${name}_integers=0
+           "${name}_modulus={}" ${name}_multiplication=Multiplication::bgv ${name}_packing=Packing::slots)
+  string(APPEND _rows "{\"${name}\", ${row}},\n")
+endforeach()
+file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/discrete_preset_rows.inc CONTENT "${_rows}" @ONLY)

@@ -158,23 +158,13 @@ TEST(DiscreteNoise, LevelsAreLeftWhereTheNoiseMakesThemUseless) {
   EXPECT_EQ(e.square(w.encrypt_residues(Numbers(kN, 3))).level, 3);
 }
 
-// The worst message for the noise: every coefficient of w is T / 2. Its slots add up to N / 2 at
-// most, as the bound says, which is far more than a random message has.
+// The slots of the worst message add up to N / 2 at most, as the bound says, which is far more than
+// a random message has.
 TEST(DiscreteNoise, TheBoundHoldsForTheWorstMessage) {
   World w({"", Word::w52, 65537, 0, 3});
   const Evaluator e = w.evaluator();
   const PlainModulus& t = w.params->modulus();
-  const int top = w.params->top();
-  // m = f^-1 (T - 1) / 2 (1 + X + .. + X^(N-1)) modulo T, in slots.
-  const std::uint64_t c =
-      t.mul(t.inverse(w.params->factor(top)), static_cast<std::uint64_t>(t.high()));
-  ring::Poly poly = w.host->make(w.params->modulus_primes(), 1, ring::Form::coeff);
-  const std::vector<std::int64_t> coefficients(kN, t.centred(c));
-  w.host->ops().from_int64(poly.view(), coefficients);
-  w.host->to_ntt(poly);
-  const auto residues = Encoder(w.params, w.host).residues(poly);
-  Numbers x;
-  for (const auto r : residues) x.push_back(t.centred(r));
+  Numbers x = worst_message(w);
   Ciphertext a = w.encrypt_residues(x);
   const auto measured = w.decryptor.measure(a);
   EXPECT_GT(measured.slot, 0.6 * kN / 2) << "2 / pi of N / 2";

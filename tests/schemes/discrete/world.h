@@ -91,9 +91,11 @@ inline std::vector<Case> coefficient_setups() {
 
 /// Keys of one client.
 struct World {
-  explicit World(const Case& s)
+  explicit World(const Case& s) : World(s, Params::create(insecure_literal(s))) {}
+  explicit World(ParamsPtr p) : World(Case{}, std::move(p)) {}
+  World(const Case& s, ParamsPtr p)
       : setup(s),
-        params(Params::create(insecure_literal(s))),
+        params(std::move(p)),
         ring(make_ring(*params, s.device)),
         host(make_ring(*params, "cpu")),
         generator(params, ring),
@@ -146,6 +148,22 @@ struct World {
   SecretEncryptor secret_encryptor;
   Decryptor decryptor;
 };
+
+/// The worst message for the noise of a fresh encryption: every coefficient of w is T / 2.
+inline Numbers worst_message(const World& w) {
+  const PlainModulus& t = w.params->modulus();
+  // m = f^-1 (T - 1) / 2 (1 + X + .. + X^(N-1)) modulo T.
+  const std::uint64_t c =
+      t.mul(t.inverse(w.params->factor(w.params->top())), static_cast<std::uint64_t>(t.high()));
+  const std::vector<std::int64_t> coefficients(w.params->n(), t.centred(c));
+  if (w.params->packing() == Packing::coefficients) return coefficients;
+  ring::Poly poly = w.host->make(w.params->modulus_primes(), 1, ring::Form::coeff);
+  w.host->ops().from_int64(poly.view(), coefficients);
+  w.host->to_ntt(poly);
+  Numbers out;
+  for (const auto r : Encoder(w.params, w.host).residues(poly)) out.push_back(t.centred(r));
+  return out;
+}
 
 __extension__ using Wide = __int128;
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "jali/arith/primes.h"
 #include "jali/base/error.h"
@@ -172,22 +173,14 @@ double single_level_bits(double log_t, int log_n) {
   return log_t + params::portable_log2(fresh) + 5;
 }
 
-/// What the parameters must be able to do: `depth` products of sums of two, one after the other,
-/// of encryptions under the public key; without products, a sum of 16 encryptions.
+bool has_products(const Params& p) { return p.packing() == Packing::slots && p.depth() > 0; }
+
+/// Whether the parameters can do the circuit to its end.
 bool serves(const Params& p) {
-  const NoiseModel model(p);
-  Known x{p.top(), p.factor(p.top()), model.fresh_public({0, 0, false})};
-  if (p.packing() == Packing::coefficients || p.depth() == 0) {
-    for (int i = 0; i < 4; ++i) x.estimate = model.add(x.estimate, x.estimate, Overflow::wrap);
-    return model.budget(x.estimate, p.top()) > 0.5;
-  }
-  for (int i = 0; i < p.depth(); ++i) {
-    if (x.level == 0 && p.multiplication() == Multiplication::bgv) return false;
-    x.estimate = model.add(x.estimate, x.estimate, Overflow::wrap);
-    x = model.product(x, x, true, model.product_level(x, x, true, Overflow::wrap), Overflow::wrap);
-    if (model.budget(x.estimate, x.level) <= 0.5) return false;
-  }
-  return true;
+  const auto steps = static_cast<std::size_t>(has_products(p) ? p.depth() : 4);
+  const std::vector<double> budgets = circuit_budgets(p);
+  return budgets.size() == steps + 1 &&
+         std::all_of(budgets.begin() + 1, budgets.end(), [](double bits) { return bits > 0.5; });
 }
 
 /// The digits and P, as for CKKS: the fewest digits for which P fits without much noise. If there
@@ -431,6 +424,23 @@ ParamsPtr choose_written(const Literal& literal) {
   });
   require<InvalidArgument>(outcome.params != nullptr, "there are no primes for these levels");
   return outcome.params;
+}
+
+std::vector<double> circuit_budgets(const Params& params) {
+  const NoiseModel model(params);
+  const bool products = has_products(params);
+  Known x{params.top(), params.factor(params.top()), model.fresh_public({0, 0, false})};
+  std::vector<double> out{model.budget(x.estimate, x.level)};
+  for (int i = 0; i < (products ? params.depth() : 4); ++i) {
+    x.estimate = model.add(x.estimate, x.estimate, Overflow::wrap);
+    if (products) {
+      if (x.level == 0 && params.multiplication() == Multiplication::bgv) break;
+      const int level = model.product_level(x, x, true, Overflow::wrap);
+      x = model.product(x, x, true, level, Overflow::wrap);
+    }
+    out.push_back(model.budget(x.estimate, x.level));
+  }
+  return out;
 }
 
 }  // namespace jali::discrete

@@ -30,4 +30,10 @@ ParamsPtr choose(const Literal& literal, const Checkpoint& checkpoint = {});
 /// See Params::create_written.
 ParamsPtr choose_written(const Literal& literal);
 
+/// The budgets (NoiseModel::budget) of the circuit that parameters are chosen for, whatever its
+/// numbers are: of an encryption under the public key, and after each of depth() products, one
+/// after the other, of a sum of two with itself; without products, after sums of 2, 4, 8 and 16
+/// encryptions. It is shorter if the levels end before the circuit.
+std::vector<double> circuit_budgets(const Params& params);
+
 }  // namespace jali::discrete
