@@ -103,6 +103,13 @@ def test_trees_are_timed_at_every_batch(capsys: pytest.CaptureFixture[str]) -> N
         assert row["params"]["look_ups"] > 1 and row["params"]["bytes_up"] > 1000
 
 
+def test_rows_name_the_commit_of_a_checkout() -> None:
+    checkout = Path(__file__).resolve().parents[2]
+    if not ((checkout / ".git").exists() and Path(jali.__file__).is_relative_to(checkout)):
+        pytest.skip("the package is not in a checkout of its sources")
+    assert measure.commit() != jali.__version__
+
+
 def test_decoding_at_a_modulus_beyond_doubles(capsys: pytest.CaptureFixture[str]) -> None:
     rows = lines(capsys, "unembed", "--log-n", "11", "--limbs", "41")
     assert len(rows) == 3

@@ -184,7 +184,7 @@ def commit() -> str:
 
     try:
         # The package may be installed inside the checkout of another project.
-        if (Path(git("rev-parse", "--show-toplevel")) / "src" / "jali" / "ckks").is_dir():
+        if (Path(git("rev-parse", "--show-toplevel")) / "src" / "jali" / "schemes").is_dir():
             return git("describe", "--always", "--dirty", "--abbrev=12")
     except (OSError, subprocess.SubprocessError):
         pass

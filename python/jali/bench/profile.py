@@ -7,14 +7,16 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
-from jali import ckks
+from jali import ckks, discrete
 
 __all__ = ["kernels", "operations"]
 
 REPEATS = 20
 
 
-def operations(title: str, recorder: ckks.Evaluator, body: Callable[[], object]) -> None:
+def operations(
+    title: str, recorder: ckks.Evaluator | discrete.Evaluator, body: Callable[[], object]
+) -> None:
     """Prints, to standard error, the mean time of each engine operation in one call of body.
 
     recorder: an evaluator with a trace. On a GPU it waits for every engine operation.

@@ -32,6 +32,7 @@ MODULES = (
     "words",
     "switch",
     "tfhe",
+    "discrete",
 )
 
 
@@ -53,7 +54,7 @@ def _parser() -> Parser:
         action="append",
         default=[],
         metavar="SET",
-        help="only this parameter set: a preset, or log_n=16,depth=30,scale_bits=40,word=w32",
+        help="only this parameter set: a preset, or log_n=16,depth=30,scale_bits=40,word=w32; for exact integers modulus=65537,depth=6",
     )
     for name, metavar, about in (
         ("batch", "B", "ciphertexts an operation works on at once"),
