@@ -53,9 +53,14 @@ def test_doctor() -> None:
     assert found["cpu"]["passed"] is True and found["cpu"]["engine"].startswith("cpu/")
     assert found["cpu"]["transform"] == "fft"
     assert report["tfhe_advice"].startswith("jali.tfhe computes")
+    exact = report["discrete"]
+    assert list(exact) == report["devices"][:2]
+    assert exact["cpu"]["passed"] is True and exact["cpu"]["wrong"] == 0
+    assert exact["cpu"]["engine"].startswith("cpu/") and exact["cpu"]["noise_budget"] > 0
     text = run("doctor")
     assert text.returncode == 0 and text.stderr == ""
-    for word in (report["jali"], report["isa_chosen"], "passed", "demo", "threads"):
+    shown = (report["jali"], report["isa_chosen"], "passed", "demo", "threads", "exact integers")
+    for word in shown:
         assert word in text.stdout
 
 
@@ -68,6 +73,32 @@ def test_doctor_fails_when_the_self_test_does(
     monkeypatch.setattr(doctor, "self_test", broken)
     assert cli.main(["doctor"]) == 1
     assert "broken" in capsys.readouterr().out
+
+
+def _exact(where: str) -> dict[str, Any]:
+    return {"passed": True, "engine": where, "params": "", "seconds": {"compute": 0.1}}
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_doctor_finds_wrong_exact_integers(
+    works: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = jali.discrete.Client.decrypt
+
+    def decrypted(self: Any, value: Any) -> Any:
+        numbers = real(self, value)
+        numbers[-1] += 0 if works else 1
+        return numbers
+
+    fine = {"passed": True, "max_error": 0.0, "params": "", "seconds": {}}
+    monkeypatch.setattr(doctor, "self_test", lambda: fine)
+    monkeypatch.setattr(
+        doctor, "tfhe_test", lambda where: {**_exact(where), "transform": "fft", "look_ups": 8}
+    )
+    monkeypatch.setattr(jali.device, "available", lambda: ["cpu"])
+    monkeypatch.setattr(jali.discrete.Client, "decrypt", decrypted)
+    assert cli.main(["doctor"]) == (0 if works else 1)
+    assert ("FAILED: please report this" in capsys.readouterr().out) is not works
 
 
 @pytest.mark.parametrize(
@@ -103,6 +134,7 @@ def test_doctor_on_tfhe(
         }
 
     monkeypatch.setattr(doctor, "tfhe_test", tested)
+    monkeypatch.setattr(doctor, "discrete_test", _exact)
     monkeypatch.setattr(
         doctor, "self_test", lambda: {"passed": True, "max_error": 0.0, "params": "", "seconds": {}}
     )

@@ -50,6 +50,27 @@ def test_bootstrap(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert steps.moved()[Entity.KEY] > steps.moved()[Entity.PLAINTEXT] > 0
 
 
+@pytest.mark.parametrize("multiplication", ["bgv", "bfv"])
+def test_exact_integers(
+    multiplication: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The table of operations is that of CKKS: polynomials over primes."""
+    words = ("discrete", "--log-n", "11", "--multiplication", multiplication, "--batch", "2")
+    trace, steps = recorded(tmp_path / "discrete.jsonl", *words)
+    assert (trace.header.scheme, trace.header["N"]) == ("ckks", 2048)
+    names = {record.op for record in trace.records}
+    # A factor T, the array in the clear lifted from T, and the division to the next level or by P.
+    assert {"mul_scalar", "mod_up", "mul", "scale_down_pair", "rotate"} <= names
+    assert ("tensor" in names) == (multiplication == "bfv")
+    assert ("combine_key_switch" in names) == (multiplication == "bgv")
+    assert all(record["batch"] in (1, 2) for record in trace.records)
+    assert steps.moved()[Entity.KEY] > 0
+    for machine in ("h100", "mv_set_a"):
+        capsys.readouterr()
+        assert cli.main(["simulate", str(tmp_path / "discrete.jsonl"), "--machine", machine]) == 0
+        assert "KEY" in capsys.readouterr().out.upper()
+
+
 def test_tfhe(tmp_path: Path) -> None:
     trace, steps = recorded(tmp_path / "tfhe.jsonl", "tfhe", "--batch", "2")
     params = tfhe.Params.preset("message_2_carry_2")
@@ -76,6 +97,9 @@ def test_refusals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["tfhe", "--batch", "0"], "--batch"),
         (["tfhe", "--threads", "0"], "--threads"),
         (["tfhe", "--set", "nothing"], "nothing"),
+        (["discrete", "--log-n", "15"], "10 to 14"),
+        (["discrete", "--set", "sums_2_32"], "another --set"),
+        (["discrete", "--set", "nothing"], "int16_d2"),
         (["tfhe", "-o", str(tmp_path)], str(tmp_path)),
     ):
         assert cli.main(["trace", *words]) == 1

@@ -7,14 +7,14 @@ import json
 import platform
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import jali
-from jali import ckks, device, tfhe
+from jali import ckks, device, discrete, tfhe
 from jali._core import packages
 from jali._core.console import choices_text, seconds_text, table
 from jali._jali import device as _device
@@ -39,9 +39,8 @@ def _extras() -> dict[str, list[str]]:
     return found
 
 
-def self_test() -> dict[str, Any]:
-    """Encrypts, computes and decrypts fresh random numbers. Returns the result, its error, and
-    times in seconds."""
+def _laps() -> Callable[[], float]:
+    """A function that returns the seconds since its last call, or since now."""
     start = time.perf_counter()
 
     def lap() -> float:
@@ -49,6 +48,13 @@ def self_test() -> dict[str, Any]:
         before, start = start, time.perf_counter()
         return start - before
 
+    return lap
+
+
+def self_test() -> dict[str, Any]:
+    """Encrypts, computes and decrypts fresh random numbers. Returns the result, its error, and
+    times in seconds."""
+    lap = _laps()
     params = ckks.Params.create(depth=2, scale_bits=40)
     times = {"params": lap()}
     client = ckks.Client(params)
@@ -81,13 +87,7 @@ def tfhe_test(where: str) -> dict[str, Any]:
 
     where: "cpu" or "cuda:K".
     """
-    start = time.perf_counter()
-
-    def lap() -> float:
-        nonlocal start
-        before, start = start, time.perf_counter()
-        return start - before
-
+    lap = _laps()
     params = tfhe.Params.preset("boolean")
     client = tfhe.Client(params)
     keys = client.evaluation_keys()
@@ -111,12 +111,46 @@ def tfhe_test(where: str) -> dict[str, Any]:
     }
 
 
-def _tfhe_report(devices: list[str]) -> dict[str, dict[str, Any]]:
-    """What TFHE does on each device; one that cannot compute it has an "error"."""
+def discrete_test(where: str) -> dict[str, Any]:
+    """Encrypts random residues in every slot, multiplies, adds and rotates them on a device, and
+    compares every decrypted number. Times are in seconds.
+
+    where: "cpu" or "cuda:K".
+    """
+    lap = _laps()
+    params = discrete.Params.create(modulus=65537, depth=2)
+    times = {"params": lap()}
+    client = discrete.Client(params)
+    keys = client.evaluation_keys(rotations=[1])
+    times["keys"] = lap()
+    server = discrete.Evaluator(params, keys, where)
+    times["evaluator"] = lap()
+    values = np.random.default_rng().integers(params.low, params.high, params.slots, endpoint=True)
+    x = server.bind(client.encrypt(values, wrap=True))
+    times["encrypt"] = lap()
+    y = (x * x + 1).rotate(1).ciphertext
+    times["compute"] = lap()
+    decrypted = client.decrypt(y)
+    times["decrypt"] = lap()
+    wrong = int(np.count_nonzero((decrypted - np.roll(values * values + 1, -1)) % params.modulus))
+    return {
+        "passed": wrong == 0,
+        "wrong": wrong,
+        "engine": server.engine,
+        "params": repr(params),
+        "noise_budget": y.noise_budget,
+        "seconds": times,
+    }
+
+
+def _on_each(
+    devices: list[str], test: Callable[[str], dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """What a test says of each device; one on which it cannot run has an "error"."""
     report: dict[str, dict[str, Any]] = {}
     for where in devices:
         try:
-            report[where] = tfhe_test(where)
+            report[where] = test(where)
         except jali.Error as error:
             report[where] = {"passed": False, "error": " ".join(str(error).split())}
     return report
@@ -154,7 +188,9 @@ def examine() -> dict[str, Any]:
         report["self_test"] = self_test()
     except jali.Error as error:
         report["self_test"] = {"passed": False, "error": str(error)}
-    report["tfhe"] = _tfhe_report(["cpu", *report["devices"][1:2]])
+    tested = ["cpu", *report["devices"][1:2]]
+    report["discrete"] = _on_each(tested, discrete_test)
+    report["tfhe"] = _on_each(tested, tfhe_test)
     report["tfhe_advice"] = _tfhe_advice(report["tfhe"])
     return report
 
@@ -215,9 +251,13 @@ def main(argv: Sequence[str]) -> int:
     test = report["self_test"]
     # A GPU that cannot compute TFHE at all is no fault of the installation; one that computes it
     # wrongly is.
-    passed = test["passed"] and all(
-        one["passed"] or (where != "cpu" and "error" in one)
-        for where, one in report["tfhe"].items()
+    passed = (
+        test["passed"]
+        and all(one["passed"] for one in report["discrete"].values())
+        and all(
+            one["passed"] or (where != "cpu" and "error" in one)
+            for where, one in report["tfhe"].items()
+        )
     )
     if options.json:
         print(json.dumps(report))
@@ -245,7 +285,7 @@ def main(argv: Sequence[str]) -> int:
     table("Extras", ("extra", "state"), rows)
     if "error" in test:
         table("Self-test", ("", ""), [("FAILED", test["error"])])
-        _print_tfhe(report)
+        _print_devices(report)
         return 1
     table(
         "Self-test: encrypt, (x * x + 0.25).rotate(1) * x, decrypt",
@@ -257,24 +297,42 @@ def main(argv: Sequence[str]) -> int:
             *((step, seconds_text(taken)) for step, taken in test["seconds"].items()),
         ],
     )
-    _print_tfhe(report)
+    _print_devices(report)
     return 0 if passed else 1
 
 
-def _print_tfhe(report: dict[str, Any]) -> None:
-    rows = []
-    for where, test in report["tfhe"].items():
-        if "error" in test:
-            rows.append((where, "FAILED" if where == "cpu" else "no", test["error"]))
-            continue
-        spent = ", ".join(f"{step} {seconds_text(s)}" for step, s in test["seconds"].items())
-        result = "passed" if test["passed"] else "FAILED: please report this"
-        rows.append(
-            (
+def _print_devices(report: dict[str, Any]) -> None:
+    """The tests of the schemes that are tested on each device."""
+    table(
+        "Self-test of exact integers: encrypt, (x * x + 1).rotate(1), decrypt",
+        ("", "", ""),
+        [
+            _tested(where, test, "FAILED", lambda t: f"{t['engine']}, {t['params']}")
+            for where, test in report["discrete"].items()
+        ],
+    )
+    table(
+        "Self-test of TFHE: encrypt, x & y and x ^ y, decrypt",
+        ("", "", ""),
+        [
+            _tested(
                 where,
-                result,
-                f"{test['engine']} by {test['transform']}, {test['look_ups']} gates; {spent}",
+                test,
+                "FAILED" if where == "cpu" else "no",
+                lambda t: f"{t['engine']} by {t['transform']}, {t['look_ups']} gates",
             )
-        )
-    table("Self-test of TFHE: encrypt, x & y and x ^ y, decrypt", ("", "", ""), rows)
+            for where, test in report["tfhe"].items()
+        ],
+    )
     print(f"  {report['tfhe_advice']}")
+
+
+def _tested(
+    where: str, test: dict[str, Any], failed: str, about: Callable[[dict[str, Any]], str]
+) -> tuple[str, str, str]:
+    """A row of a table. failed: what it says if the test could not run."""
+    if "error" in test:
+        return where, failed, test["error"]
+    spent = ", ".join(f"{step} {seconds_text(s)}" for step, s in test["seconds"].items())
+    result = "passed" if test["passed"] else "FAILED: please report this"
+    return where, result, f"{about(test)}; {spent}"

@@ -7,10 +7,11 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from jali import ckks, tfhe
+from jali import ckks, discrete, tfhe
 from jali._core import files
 from jali._jali.ckks import Trace
 from jali.cli.parser import Parser
@@ -40,7 +41,18 @@ def _parser() -> Parser:
         "--set", default="message_2_carry_2", metavar="SET", help="a preset (message_2_carry_2)"
     )
     exact.add_argument("--batch", type=int, default=1, metavar="B", help="elements (1)")
-    for one in (demo, boot, exact):
+    integers = programs.add_parser(
+        "discrete", help="a product of exact integers, the product with an array, and a rotation"
+    )
+    integers.add_argument("--set", default="f65537_d6", metavar="SET", help="a preset (f65537_d6)")
+    integers.add_argument(
+        "--multiplication", choices=["bgv", "bfv"], help="instead of the preset's"
+    )
+    integers.add_argument(
+        "--log-n", type=int, metavar="K", help="a small ring instead, which is not secure: 10 to 14"
+    )
+    integers.add_argument("--batch", type=int, default=1, metavar="B", help="ciphertexts (1)")
+    for one in (demo, boot, exact, integers):
         one.add_argument("-o", "--output", type=Path, metavar="FILE", help="(standard output)")
         one.add_argument("--device", default="cpu", help="cpu, cuda .. (cpu)")
         one.add_argument("--threads", type=int, metavar="T", help="(one)")
@@ -93,6 +105,37 @@ def _tfhe(options: Namespace) -> Trace:
     return _recorded(server.trace(), lambda: server.apply(lambda v: v, x))
 
 
+def _discrete(options: Namespace) -> Trace:
+    params = discrete.Params.preset(options.set)
+    if params.packing != "slots" or params.depth < 2:
+        raise InvalidArgument(f"{options.set} has no two products in a row: choose another --set")
+    changed: dict[str, Any] = {
+        "modulus": params.modulus,
+        "depth": params.depth,
+        "multiplication": options.multiplication or params.multiplication,
+    }
+    if options.log_n is not None:
+        if not 10 <= options.log_n <= 14:
+            raise InvalidArgument("--log-n must be 10 to 14; leave it out for a preset")
+        changed |= {"log_n": options.log_n, "security": 0, "name": "insecure_trace"}
+    if options.multiplication or options.log_n is not None:
+        params = discrete.Params.create(**changed)
+    client = discrete.Client(params, threads=options.threads)
+    keys = client.evaluation_keys([1])
+    server = discrete.Evaluator(params, keys, options.device, threads=options.threads, trace=True)
+    zeros = np.zeros((options.batch, params.slots), dtype=np.int64)
+    x = server.bind(client.encrypt(zeros, range=(0, 1)))
+    row = np.ones(params.slots // 2, dtype=np.int64)
+    weights = np.concatenate([row, -row])
+    core = server._engine
+
+    def body() -> None:
+        y = (x * x) * weights
+        core.rotate_rows(y._ct, 1)
+
+    return _recorded(server.trace(), body)
+
+
 def _recorded(trace: Trace, body: Callable[[], object]) -> Trace:
     """The trace of the body alone, without the operations that prepared it."""
     trace.clear()
@@ -100,7 +143,7 @@ def _recorded(trace: Trace, body: Callable[[], object]) -> Trace:
     return trace
 
 
-PROGRAMS = {"demo": _demo, "bootstrap": _bootstrap, "tfhe": _tfhe}
+PROGRAMS = {"demo": _demo, "bootstrap": _bootstrap, "discrete": _discrete, "tfhe": _tfhe}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
