@@ -26,7 +26,7 @@ from jali.bench.primitives import Shape, measure
 from jali.bench.registry import BENCHMARKS, Options
 from jali.errors import Error
 
-for _module in ("primitives", "operations", "overhead"):
+for _module in ("primitives", "operations", "overhead", "discrete"):
     importlib.import_module(f"jali.bench.{_module}")
 
 Line = dict[str, Any]
@@ -144,6 +144,19 @@ def gif_fhe(options: Options) -> Iterator[Line]:
             yield line(row, about, row.median_s, "s", published / 3 if published else None)
 
 
+def exact_integers(options: Options) -> Iterator[Line]:
+    """The products of BGV and BFV at N = 2^15, modulo 65537, 24 limbs of w32: as multiples of CKKS's
+    product of equal sizes in the same run."""
+    targets = {"bgv": 1.15, "bfv": 4.0}
+    for row in BENCHMARKS["discrete_beside_ckks"].run(options):
+        by = row.params.get("multiplication")
+        if by is None:  # CKKS's own
+            yield line(row, "HMult beside exact integers", row.median_s, "s", None)
+            continue
+        about = f"{by.upper()} product over HMult, {row.params['limbs']} limbs"
+        yield line(row, about, row.params["times_ckks"], "times", targets[by])
+
+
 def overhead(options: Options) -> Iterator[Line]:
     """The time that Python adds to a call."""
     for row in BENCHMARKS["overhead"].run(options):
@@ -176,7 +189,7 @@ def demo(images: Path, device: str) -> Iterator[Line]:
 
 def everything(options: Options, images: Path | None) -> Iterator[Line]:
     """All rows."""
-    for part in (transforms, ciphertexts, tensorfhe, gif_fhe, overhead):
+    for part in (transforms, ciphertexts, exact_integers, tensorfhe, gif_fhe, overhead):
         yield from part(options)
     if images is not None:
         yield from demo(images, options.device)
@@ -184,6 +197,8 @@ def everything(options: Options, images: Path | None) -> Iterator[Line]:
 
 def shown(value: float, unit: str) -> str:
     """A value and its unit as people write them."""
+    if unit == "times":
+        return f"{value:.2f} {unit}"
     return f"{value * 1e6:,.1f} us" if unit == "s" else f"{value:,.0f} {unit}"
 
 

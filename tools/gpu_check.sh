@@ -75,7 +75,7 @@ fi
 mkdir -p bench/results
 results=bench/results/gpu-$(date +%F).jsonl
 "$python" bench/gpu_table.py --out "$results" ${IMAGES:+--images "$IMAGES"}
-for bench in words switch; do
+for bench in words switch discrete; do
   "$python" -m jali bench $bench --device cuda --seconds 0.05 --json >>"$results"
 done
 capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -1)
