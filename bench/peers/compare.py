@@ -1,10 +1,12 @@
 """Measures Jali and its peers in one run, in turn, on one thread each, and prints the ratios.
 
-    python bench/peers/compare.py [lattigo] [seal] [matvec] [bootstrap] [tfhe] --work FOLDER
+    python bench/peers/compare.py [lattigo] [seal] [matvec] [discrete] [bootstrap] [tfhe] --work FOLDER
 
-bootstrap compares Lattigo's default set with 2^15 slots and Jali's preset that is at least as
+discrete compares products and rotations of exact integers modulo 65537 with Lattigo, by BGV and by
+BFV, and with SEAL by BFV. In the same run all of them compute a known circuit, whose decrypted numbers must be
+equal in every slot. bootstrap compares Lattigo's default set with 2^15 slots and Jali's preset that is at least as
 precise. It takes some minutes and 40 GB of memory. tfhe compares a NAND and a look-up with tfhe-rs,
-which takes a quarter of an hour to compile. Both run only if they are named.
+which takes a quarter of an hour to compile. The last three run only if they are named.
 
 Run it with a Python that has Jali. The peers are installed from their own registries into FOLDER,
 which is made and
@@ -34,10 +36,12 @@ from typing import Any
 
 import numpy as np
 
-from jali import ckks, tfhe
+from jali import ckks, discrete, tfhe
 from jali import device as devices
 from jali.bench import matvec, sets
+from jali.bench.discrete import expected
 from jali.bench.measure import accept, commit
+from jali.bench.registry import WORDS
 
 HERE = Path(__file__).resolve().parent
 TENSEAL = "tenseal==0.3.18"
@@ -48,6 +52,8 @@ TFHE = (
     ("nand", "boolean_2m64", "boolean"),
     ("look_up", "message_2_carry_2", "message_2_carry_2"),
 )
+#: Of Jali, with the ring and about the moduli of the peers' programs.
+DISCRETE = {"modulus": 65537, "depth": 6, "log_n": 14}
 MATVEC = {"matvec_rnnt_fc0": "RNNT-FC0", "matvec_rnnt_lstm": "RNNT-LSTM"}
 
 
@@ -67,6 +73,7 @@ class Peer:
         )
         self.about = self._read()
         self.mean_bits: float | None = None
+        self.values: list[int] | None = None
 
     def _read(self) -> dict[str, Any]:
         assert self._process.stdout is not None
@@ -84,6 +91,7 @@ class Peer:
         if "seconds" not in answer or not answer["error"] < 1e-4:
             raise SystemExit(f"the peer's {operation} is wrong: {answer}")
         self.mean_bits = answer.get("mean_bits")
+        self.values = answer.get("values")
         return answer["seconds"], answer["cpu_seconds"]
 
     def close(self) -> None:
@@ -99,7 +107,7 @@ def lattigo(work: Path, modulus: str) -> Peer:
         raise SystemExit("Lattigo needs Go: put go on the PATH, or leave lattigo out")
     folder = work / "lattigo"
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("main.go", "bootstrap.go", "go.mod"):
+    for name in ("main.go", "bootstrap.go", "discrete.go", "go.mod"):
         shutil.copy(HERE / "lattigo" / name, folder / name)
     environment = {"GOPATH": str(work / "gopath"), "GOFLAGS": "-modcacherw", "GOMAXPROCS": "1"}
     for command in (["go", "mod", "tidy"], ["go", "build", "-o", "peer", "."]):
@@ -127,13 +135,13 @@ def tfhe_rs(work: Path, parameters: str) -> Peer:
     return Peer([str(folder / "target" / "release" / "tfhe_rs_peer"), parameters], environment)
 
 
-def seal(work: Path) -> Peer:
-    """Installs TenSEAL in a virtual environment in `work` and starts its program."""
+def seal(work: Path, program: str = "seal_peer.py") -> Peer:
+    """Installs TenSEAL in a virtual environment in `work` and starts a program."""
     python = work / "tenseal" / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(work / "tenseal")], check=True)
     subprocess.run([str(python), "-m", "pip", "install", "-q", TENSEAL, "numpy"], check=True)
-    return Peer([str(python), str(HERE / "seal_peer.py")], {"OMP_NUM_THREADS": "1"})
+    return Peer([str(python), str(HERE / program)], {"OMP_NUM_THREADS": "1"})
 
 
 def primitives(name: str) -> tuple[ckks.Params, dict[str, Callable[[], object]]]:
@@ -216,6 +224,88 @@ def programmable(operation: str, preset: str) -> tuple[tfhe.Params, Callable[[],
     return params, body
 
 
+def fastest_word(multiplication: str) -> str:
+    """The word with which a product takes least processor time here. It depends on the instruction
+    set: w52 with AVX-512, w32 with AVX2."""
+    spent = {}
+    for word in WORDS:
+        params = discrete.Params.create(**DISCRETE, multiplication=multiplication, word=word)
+        client = discrete.Client(params, threads=1)
+        server = discrete.Evaluator(params, client.evaluation_keys(), "cpu", threads=1)
+        x = server.bind(client.encrypt(np.arange(params.slots), wrap=True))
+        spent[word] = min(timed(lambda x=x: x * x, 5)[1])
+    return min(spent, key=lambda word: spent[word])
+
+
+def exact_integers(
+    multiplication: str,
+) -> tuple[discrete.Params, dict[str, Callable[[], object]], np.ndarray[Any, Any]]:
+    """Jali's side of a product and of both automorphisms, and the numbers of the known circuit
+    rotate(a b, 3) b + swap(a), all on the operands that the peers have. Every result is checked
+    first against integers."""
+    word = fastest_word(multiplication)
+    params = discrete.Params.create(**DISCRETE, multiplication=multiplication, word=word)
+    client = discrete.Client(params, threads=1)
+    server = discrete.Evaluator(params, client.evaluation_keys([1, 3]), "cpu", threads=1)
+    core, i = server._engine, np.arange(params.slots)
+    va, vb = (i * i + 1) % params.modulus, (7 * i + 3) % params.modulus
+    x, y = (server.bind(client.encrypt(v, wrap=True)) for v in (va, vb))
+    a, b = x._ct, y._ct
+
+    def turned(v: np.ndarray[Any, Any], steps: int) -> np.ndarray[Any, Any]:
+        return np.roll(v.reshape(2, -1), -steps, axis=1).reshape(-1)
+
+    def known() -> discrete.Ciphertext:
+        product = core.multiply(core.rotate_rows(core.multiply(a, b), 3), b)
+        return core.add(product, core.swap_rows(a))
+
+    swapped = va.reshape(2, -1)[::-1].reshape(-1)
+    operations: dict[str, tuple[Callable[[], discrete.Ciphertext], np.ndarray[Any, Any]]] = {
+        "multiply": (lambda: core.multiply(a, b), va * vb),
+        "rotate": (lambda: core.rotate_rows(a, 1), turned(va, 1)),
+        "swap_rows": (lambda: core.swap_rows(a), swapped),
+        "known": (known, turned(va * vb % params.modulus, 3) * vb + swapped),
+    }
+    shown = {}
+    for name, (body, want) in operations.items():
+        shown[name] = client.decrypt(x._new(body()))
+        if not np.array_equal(shown[name], expected(want, params)):
+            raise SystemExit(f"Jali's {name} is wrong")
+    bodies: dict[str, Callable[[], object]] = {
+        name: body for name, (body, _) in operations.items() if name != "known"
+    }
+    return params, bodies, shown["known"]
+
+
+def discrete_comparisons(work: Path, rounds: int) -> Iterator[dict[str, Any]]:
+    """Products and automorphisms, by both ways to multiply, beside Lattigo and, for BFV, SEAL."""
+    for multiplication in ("bgv", "bfv"):
+        params, operations, known = exact_integers(multiplication)
+        about: dict[str, object] = {
+            "multiplication": multiplication,
+            "modulus": params.modulus,
+            "log_n": params.log_n,
+            "log_q": round(params.log_q, 1),
+            "log_p": round(params.log_p, 1),
+            "limbs": params.q_count,
+            "special": params.p_count,
+            "dnum": params.dnum,
+            "word": params.word,
+        }
+        peers = [lattigo(work, multiplication)]
+        if multiplication == "bfv":
+            peers.append(seal(work, "seal_discrete_peer.py"))
+        for peer in peers:
+            peer.times("known", 1)
+            theirs = np.array(peer.values or [])
+            if theirs.shape != known.shape or np.any((theirs - known) % params.modulus):
+                raise SystemExit(f"the numbers of {peer.about} and of Jali differ")
+            for operation, ours in operations.items():
+                result = beside(operation, peer, about, ours, rounds, 5)
+                yield {**result, "name": f"discrete_{operation}", "known_answers": known.size}
+            peer.close()
+
+
 def timed(body: Callable[[], object], reps: int) -> tuple[list[float], list[float]]:
     """Wall and processor seconds of `reps` runs."""
     wall, cpu = [], []
@@ -294,6 +384,8 @@ def comparisons(chosen: list[str], work: Path, rounds: int) -> Iterator[dict[str
             about = {"preset": preset, "n": set_of.n, "log2_p_fail": set_of.log2_p_fail}
             yield beside(operation, peer, about, ours, rounds, 10)
             peer.close()
+    if "discrete" in chosen:
+        yield from discrete_comparisons(work, rounds)
     if {"seal", "matvec"} & set(chosen):
         peer = seal(work)
         if "seal" in chosen:
@@ -316,7 +408,7 @@ def main() -> None:
     parser.add_argument(
         "what",
         nargs="*",
-        help="lattigo, seal, matvec, bootstrap, tfhe; if none is named, the first three",
+        help="lattigo, seal, matvec, discrete, bootstrap, tfhe; if none is named, the first three",
     )
     parser.add_argument(
         "--work", type=Path, help="where the peers are installed; if left out, a temporary folder"
@@ -324,7 +416,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     chosen = options.what or ["lattigo", "seal", "matvec"]
-    unknown = set(chosen) - {"lattigo", "seal", "matvec", "bootstrap", "tfhe"}
+    unknown = set(chosen) - {"lattigo", "seal", "matvec", "discrete", "bootstrap", "tfhe"}
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     if hasattr(os, "sched_setaffinity"):

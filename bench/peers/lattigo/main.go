@@ -1,4 +1,4 @@
-// Times CKKS operations of Lattigo on one thread. Reads lines "OPERATION REPS" and answers each with
+// Times CKKS, BGV and BFV operations of Lattigo on one thread. Reads lines "OPERATION REPS" and answers each with
 // one line of JSON: {"op", "seconds": [...], "cpu_seconds": [...], "error": largest slot error of the
 // operation's result, "mean_bits": mean precision of its real and imaginary parts}.
 package main
@@ -25,11 +25,13 @@ type answer struct {
 	CPU     []float64 `json:"cpu_seconds"`
 	Error   float64   `json:"error"`
 	Mean    float64   `json:"mean_bits"`
+	Values  []int64   `json:"values,omitempty"` // the decrypted numbers, of a known circuit
 }
 
 type operation struct {
 	run    func()
 	errors func() []complex128 // the errors of the last run's result, slot by slot
+	values func() []int64      // the last run's result, if the reader compares it
 }
 
 // Processor time of the whole process, in seconds.
@@ -62,6 +64,8 @@ func main() {
 	}
 	if which == "bootstrap" {
 		answerLines(bootstrapOperations())
+	} else if which == "bgv" || which == "bfv" {
+		answerLines(discreteOperations(which == "bfv"))
 	} else {
 		answerLines(primitiveOperations(which))
 	}
@@ -157,7 +161,12 @@ func answerLines(operations map[string]operation, about string) {
 			out.Seconds = append(out.Seconds, time.Since(start).Seconds())
 		}
 		errors := operation.errors()
-		out.Mean = meanPrecision(errors)
+		if mean := meanPrecision(errors); !math.IsInf(mean, 0) {
+			out.Mean = mean
+		}
+		if operation.values != nil {
+			out.Values = operation.values()
+		}
 		for _, e := range errors {
 			out.Error = math.Max(out.Error, cmplx.Abs(e))
 		}
