@@ -160,20 +160,20 @@ std::vector<ring::Poly> Evaluator::product_bfv(const Body& a, const Body& b) con
     ops.mod_up(out.view(), x.view(), {&digit, 1});
     return out;
   };
+  // T goes into one operand, which has two polynomials where the product has three.
+  const auto t = t_modulo(*ring(), all, params()->modulus().value());
   const bool same = &a == &b;
   std::vector<ring::Poly> x, y, d;
-  for (const ring::Poly& part : a.parts) x.push_back(lift(part));
-  if (!same) {
-    for (const ring::Poly& part : b.parts) y.push_back(lift(part));
+  for (std::size_t i = 0; i < 2; ++i) {
+    x.push_back(lift(a.parts[i]));
+    y.push_back(same ? ring()->make(all, a.batch()) : lift(b.parts[i]));
+    ring()->ops().mul_scalar(y[i].view(), (same ? x : y)[i].view(), t);
   }
-  const std::vector<ring::Poly>& second = same ? x : y;
   for (int i = 0; i < 3; ++i) d.push_back(ring()->make(all, a.batch()));
-  ops.tensor(d[0].view(), d[1].view(), d[2].view(), x[0].view(), x[1].view(), second[0].view(),
-             second[1].view());
-  const auto t = t_modulo(*ring(), all, params()->modulus().value());
+  ops.tensor(d[0].view(), d[1].view(), d[2].view(), x[0].view(), x[1].view(), y[0].view(),
+             y[1].view());
   std::vector<ring::Poly> out;
-  for (ring::Poly& part : d) {
-    ring()->ops().mul_scalar(part.view(), part.view(), t);
+  for (const ring::Poly& part : d) {
     ring::Poly quotient = ring()->make(basis, a.batch());
     ops.scale_down(quotient.view(), part.view(), nullptr);
     out.push_back(ring()->select(lift(quotient), q));
