@@ -130,6 +130,7 @@ COMPILER = {
     "planning": 7,
     "program": 8,
     "driver": 9,
+    "integers": 9,
     "compile": 10,
 }
 COMPILER_PACKAGE = "jali.compiler"

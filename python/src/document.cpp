@@ -1,5 +1,6 @@
-// Compiled programs, recorded graphs, and what programs of trees have, as bytes.
-// jali.compiler.program.container and jali.tfhe.trees give them their meaning.
+// Compiled programs, recorded graphs, and what programs of trees and of exact integers have, as
+// bytes. jali.compiler.program.container, jali.tfhe.trees and jali.program.integers give them their
+// meaning.
 #include "jali/wire/document.h"
 
 #include <nanobind/ndarray.h>
@@ -15,6 +16,7 @@
 #include "binding.h"
 #include "bytes.h"
 #include "jali/base/checked.h"
+#include "jali/wire/discrete.h"
 #include "jali/wire/tfhe.h"
 #include "jali/wire/writer.h"
 
@@ -27,9 +29,11 @@ namespace {
 using Doubles = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 
 wire::Kind document_kind(const std::string& name) {
-  require<InvalidArgument>(name == "graph" || name == "program",
-                           "kind is \"graph\" or \"program\"");
-  return name == "graph" ? wire::kGraph : wire::kProgram;
+  if (name == "graph") return wire::kGraph;
+  if (name == "program") return wire::kProgram;
+  require<InvalidArgument>(name == "program of exact integers",
+                           "kind is \"graph\", \"program\" or \"program of exact integers\"");
+  return {wire::kDiscrete, wire::Object::program};
 }
 
 /// A document, and the Python object whose bytes it refers to.
@@ -43,45 +47,50 @@ struct ReadDocument {
   }
 };
 
-/// What programs of trees have: their payloads are those of jali.tfhe.trees.
-wire::Kind trees_kind(const std::string& name) {
+/// What programs of a scheme have whose payloads Python defines: those of trees (jali.tfhe.trees)
+/// and of exact integers (jali.program.integers).
+wire::Kind payload_kind(const std::string& scheme, const std::string& name) {
   using wire::Object;
-  require<InvalidArgument>(name == "manifest" || name == "program" || name == "message",
-                           "kind is \"manifest\", \"program\" or \"message\"");
-  return {wire::kTfhe, name == "manifest"  ? Object::manifest
-                       : name == "program" ? Object::program
-                                           : Object::message};
+  require<InvalidArgument>(scheme == "tfhe" || scheme == "discrete",
+                           "scheme is \"tfhe\" or \"discrete\"");
+  const wire::Scheme of = scheme == "tfhe" ? wire::kTfhe : wire::kDiscrete;
+  if (name == "manifest") return {of, Object::manifest};
+  if (name == "message") return {of, Object::message};
+  require<InvalidArgument>(name == "program", "kind is \"manifest\", \"program\" or \"message\"");
+  return {of, Object::program};
 }
 
 }  // namespace
 
 void bind_documents(nb::module_& m) {
   m.def(
-      "trees_to_bytes",
-      [](const std::string& kind, const std::vector<nb::bytes>& parts) {
+      "payload_to_bytes",
+      [](const std::string& scheme, const std::string& kind, const std::vector<nb::bytes>& parts) {
         std::uint64_t count = 0;
         for (const nb::bytes& part : parts) count += part.size();
-        wire::Writer writer(trees_kind(kind), {}, count);
+        wire::Writer writer(payload_kind(scheme, kind), {}, count);
         for (const nb::bytes& part : parts) {
           writer.raw({static_cast<const std::uint8_t*>(part.data()), part.size()});
         }
         return to_python_bytes([&] { return writer.finish(); });
       },
-      "kind"_a, "parts"_a, "The frame around a payload.");
+      "scheme"_a, "kind"_a, "parts"_a, "The frame around a payload.");
   m.def(
-      "trees_payload",
-      [](nb::handle data, const std::string& kind, std::uint64_t max_bytes) {
+      "payload_of",
+      [](nb::handle data, const std::string& scheme, const std::string& kind,
+         std::uint64_t max_bytes) {
         const BytesView bytes(data);
         wire::Limits limits;
         limits.max_bytes = max_bytes;
-        const wire::Frame frame = wire::open_frame(bytes.span(), trees_kind(kind), limits);
+        const wire::Frame frame =
+            wire::open_frame(bytes.span(), payload_kind(scheme, kind), limits);
         require<CorruptData>(frame.params_hash == wire::ParamsHash{}, [&] {
           return "cannot read a " + kind + ": it names parameters outside of its payload";
         });
         return std::pair(static_cast<std::size_t>(frame.payload.data() - bytes.span().data()),
                          frame.payload.size());
       },
-      "data"_a, "kind"_a, "max_bytes"_a,
+      "data"_a, "scheme"_a, "kind"_a, "max_bytes"_a,
       "Where a payload begins in its frame, and how many bytes it has. The frame is checked.");
   m.def(
       "document_to_bytes",
@@ -100,7 +109,8 @@ void bind_documents(nb::module_& m) {
         return to_python_bytes([&] { return wire::to_bytes(document_kind(kind), document); });
       },
       "kind"_a, "text"_a, "arrays"_a,
-      "The bytes of a compiled program (kind \"program\") or a recorded graph (\"graph\").");
+      "The bytes of a compiled program (kind \"program\" or \"program of exact integers\") or a "
+      "recorded graph (\"graph\").");
   nb::class_<ReadDocument>(m, "Document", "See jali.compiler.program.container.read.")
       .def_static(
           "from_bytes",

@@ -414,7 +414,7 @@ def test_bytes_from_elsewhere_never_give_a_foreign_error(rng: np.random.Generato
                 inside = changed if len(path) == 1 else changed[path[0]]
                 inside[path[-1]] = value
                 text = json.dumps(changed).encode()
-                raw = _program.trees_to_bytes(kind, [text])
+                raw = _program.payload_to_bytes("tfhe", kind, [text])
                 try:
                     if kind == "program":
                         made = trees.Program.from_bytes(raw, security=0)
@@ -431,7 +431,7 @@ def test_bytes_from_elsewhere_never_give_a_foreign_error(rng: np.random.Generato
                     assert "\x1b" not in str(error)
             del inside[path[-1]]
             text = json.dumps(changed).encode()
-            raw = _program.trees_to_bytes(kind, [text])
+            raw = _program.payload_to_bytes("tfhe", kind, [text])
             with pytest.raises(jali.CorruptData):
                 (trees.Program if kind == "program" else trees.Manifest).from_bytes(raw, security=0)
         for _ in range(200):

@@ -226,10 +226,10 @@ class ProgramClient:
     ) -> list[NDArray[numpy.float64]]:
         """The numbers of every output."""
 
-def trees_to_bytes(kind: str, parts: Sequence[bytes]) -> bytes:
+def payload_to_bytes(scheme: str, kind: str, parts: Sequence[bytes]) -> bytes:
     """The frame around a payload."""
 
-def trees_payload(data: object, kind: str, max_bytes: int) -> tuple[int, int]:
+def payload_of(data: object, scheme: str, kind: str, max_bytes: int) -> tuple[int, int]:
     """
     Where a payload begins in its frame, and how many bytes it has. The frame is checked.
     """
@@ -242,7 +242,7 @@ def document_to_bytes(
     ],
 ) -> bytes:
     """
-    The bytes of a compiled program (kind "program") or a recorded graph ("graph").
+    The bytes of a compiled program (kind "program" or "program of exact integers") or a recorded graph ("graph").
     """
 
 class Document:

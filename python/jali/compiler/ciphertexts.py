@@ -1,7 +1,7 @@
-"""What the compiler asks of jali.ckks beyond what its users see: ciphertexts whose work is done,
-what is known of their noise, and evaluators that note which keys a run uses.
+"""What the compiler asks of jali.ckks and jali.discrete beyond what their users see: ciphertexts
+whose work is done, what is known of their noise, and evaluators that note which keys a run uses.
 
-No other file of the compiler uses private members of jali.ckks (tools/check_layers.py).
+No other file of the compiler uses private members of these (tools/check_layers.py).
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from jali import ckks
+from jali import ckks, discrete
+from jali._core.view import View
 from jali._jali import ckks as _ckks
 from jali.ckks import Ciphertext, EncryptedArray, Evaluator
 from jali.device import checked_threads
 
 __all__ = [
+    "KeylessIntegers",
     "KeylessParty",
     "check_here",
     "ciphertext_of",
@@ -107,3 +109,31 @@ def noted_rotations(evaluator: Evaluator) -> Mapping[int, int]:
     """Of an evaluator that notes keys: the rotations that were used, each with its highest
     level."""
     return evaluator._core.demand.rotations
+
+
+class KeylessIntegers:
+    """Both parties of a dry run of exact integers, which makes no evaluation keys: it has the
+    levels, the noise and the keys of every other, and does no arithmetic."""
+
+    def __init__(self, params: discrete.Params) -> None:
+        self._client = discrete.Client(params, threads=1)
+
+    def server(self) -> discrete.Evaluator:
+        """An evaluator that notes which keys are used."""
+        none = self._client._core.evaluation_keys([], False, False)
+        return discrete.Evaluator._noting_keys(self._client.params, none, "dry")
+
+    def zeros(
+        self, server: discrete.Evaluator, shape: tuple[int, ...], ends: tuple[int, int]
+    ) -> discrete.EncryptedArray:
+        """Zeros that pass for a fresh array of this shape and range. One vector is encrypted, and
+        stands for all."""
+        slots = self._client.params.slots
+        view = View.dense(shape, slots // 2)
+        one = server.bind(self._client.encrypt(np.zeros(slots, np.int64), range=ends))
+        value = server._engine.vectors(one._ct, [0] * ((view.vectors + 1) // 2))
+        return discrete.EncryptedArray(server, value, view)
+
+    def rotations(self, server: discrete.Evaluator) -> tuple[int, ...]:
+        """The rotations that the server used."""
+        return tuple(sorted(server._engine.demand.rotations))

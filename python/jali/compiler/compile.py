@@ -17,6 +17,8 @@ from jali.compiler.driver import compiled
 from jali.compiler.frontends.answers import DEFAULT_BITS, answers_of
 from jali.compiler.frontends.model_source import is_estimator, is_module, is_onnx, may_be_trees
 from jali.compiler.frontends.tracing import trace_function
+from jali.compiler.integers.choose import Dtypes, cheaper, exact_if_possible, exact_program
+from jali.compiler.integers.quantised import Quantised
 from jali.compiler.ir.execute import checked_examples
 from jali.compiler.ir.graph import Array, Graph
 from jali.compiler.ir.traced_ops import verify
@@ -49,6 +51,7 @@ def compile(
     ranges: str = "seen",
     input_range: Any = None,
     output: str = "logits",
+    scheme: str | None = None,
     progress: Told | None = None,
 ) -> Program:
     """The program of a trained model for encrypted inputs.
@@ -77,6 +80,10 @@ def compile(
     input_range: (low, high) of the input's numbers, if you know it: one pair for all numbers, or
         one for each. A list of these, or None, for several inputs.
     output: "logits" or "probability", for classifiers of scikit-learn.
+    scheme: "ckks", which approximates, or "discrete", exact integers, for models that compute whole
+        numbers of whole numbers; it gives an nn.integers.Program. None takes exact integers for
+        such a model if the examples are integers, no precision_bits are given, and neither a run
+        nor the messages cost more than with CKKS.
     progress: called as progress(stage, fraction) when a stage begins. If it raises, the work ends.
 
     Models of trees are computed exactly by TFHE, without an example or a calibration:
@@ -93,7 +100,11 @@ def compile(
     True
     """
     columns = Columns(module)
+    if scheme not in (None, "ckks", "discrete"):
+        raise InvalidArgument(f'scheme is "ckks", "discrete" or None, not {checks.shown(scheme)}')
     if may_be_trees(module) and _is_trees(module):
+        if scheme is not None:
+            raise InvalidArgument("models of trees are computed by TFHE: leave out scheme=")
         columns.check((example[0] if isinstance(example, tuple) and example else example,))
         columns.check((calibration,))
         return cast(Any, _trees(module, example, precision_bits, output, progress))  # type: ignore[no-any-return]
@@ -121,12 +132,23 @@ def compile(
         graph = trace(module, example, output=output)
         given = example if isinstance(example, tuple) else (example,)
         columns.see(given)
-        examples = _examples(graph, example, calibration, columns)
+        dtypes = Dtypes()
+        dtypes.see(given)
+        examples = _examples(graph, example, calibration, columns, dtypes)
         columns.check(given)
         _warn_of_unused(graph)
         declared = [input_range] if len(graph.inputs) == 1 else input_range
         _check_ranges(declared, len(graph.inputs))
         columns.see_ranges(declared)
+        names = columns.of([node.shape for node in graph.inputs])
+        exact = None
+        if scheme == "discrete" or (scheme is None and isinstance(module, Quantised)):
+            scale = module.scale if isinstance(module, Quantised) else 1
+            whole = exact_program(graph, examples, dtypes, declared, float(margin), lanes, scale)
+            told.at("program", 1.0)
+            return cast(Any, whole.named(names))  # type: ignore[no-any-return]
+        if scheme is None and precision_bits is None:
+            exact = exact_if_possible(graph, dtypes, examples, declared, float(margin), lanes)
         how: dict[str, Any] = {
             "precision_bits": precision,
             "lanes": lanes,
@@ -138,10 +160,17 @@ def compile(
             "device": device,
         }
         answers = answers_of(module, output) if by_answers else None
-        program = compiled(graph, examples, **how, progress=told, answers=answers)
+        try:
+            program = compiled(graph, examples, **how, progress=told, answers=answers)
+        except (InvalidArgument, Unsupported):
+            if exact is None:
+                raise
+            return cast(Any, exact.named(names))  # type: ignore[no-any-return]
+        if exact is not None and (chosen := cheaper(exact, program)) is not None:
+            return cast(Any, chosen.named(names))  # type: ignore[no-any-return]
         if output == "probability":
             _warn_of_dear(program, lambda: compiled(trace(module, example), examples, **how))
-        return _named(program, columns.of([node.shape for node in graph.inputs]))
+        return _named(program, names)
 
 
 def _named(program: Program, names: Sequence[Sequence[str]]) -> Program:
@@ -307,7 +336,9 @@ def _inner(array: Array) -> tuple[int, ...]:
     return array.shape[1:]
 
 
-def _examples(graph: Graph, example: Any, calibration: Any, columns: Columns) -> list[Array]:
+def _examples(
+    graph: Graph, example: Any, calibration: Any, columns: Columns, dtypes: Dtypes
+) -> list[Array]:
     """Examples (n, *shape) for every input."""
     inputs, calibration = graph.inputs, checks.dense(calibration)
     if calibration is None:
@@ -335,6 +366,7 @@ def _examples(graph: Graph, example: Any, calibration: Any, columns: Columns) ->
                 f"the model takes {counted_text(len(inputs), 'array')}, and a batch of the calibration has {len(arrays)}"
             )
         columns.see(arrays[: len(inputs)])
+        dtypes.see(arrays[: len(inputs)])
         for node, values, into in zip(inputs, arrays, found, strict=False):
             array = _numbers(values)
             if array.ndim and not len(array):

@@ -21,7 +21,7 @@ from jali.compiler.program.batcher import Batcher
 from jali.compiler.program.deployment import Deployment
 from jali.compiler.program.program import Program
 from jali.compiler.program.server import Server
-from jali.nn import graph_file, scalar
+from jali.nn import graph_file, integers, scalar
 from jali.nn.compile import compile, trace
 from jali.program.client import Client
 from jali.program.manifest import Manifest
@@ -44,6 +44,7 @@ __all__ = [
     "Server",
     "compile",
     "graph_file",
+    "integers",
     "loop",
     "scalar",
     "scan",

@@ -44,7 +44,15 @@ from jali.compiler.passes.intervals import products_range, relied
 from jali.compiler.passes.limits import LARGEST, LEAST_WIDTH, MOST_WEIGHT, too_large
 from jali.errors import InvalidArgument
 
-__all__ = ["MARGIN", "Ends", "affine_bounds", "calibrate", "check_outputs", "function_range"]
+__all__ = [
+    "MARGIN",
+    "Ends",
+    "affine_bounds",
+    "calibrate",
+    "check_outputs",
+    "function_range",
+    "input_range",
+]
 
 #: How far a range reaches beyond what was seen, at both ends, in units of the width that was seen.
 MARGIN = 0.5
@@ -92,7 +100,7 @@ def calibrate(
     for node, seen, pair in zip(graph.inputs, examples, declared, strict=True):
         _check_finite(node, seen)
         is_factor = factors.get(node.name, np.zeros(node.size, np.bool_))
-        ranges.append((*_input_range(node, seen, pair, margin, is_factor), True))
+        ranges.append((*input_range(node, seen, pair, margin, is_factor), True))
     graph = with_own(graph, shared_arguments(graph)) if functions else graph
     room = math.inf if proven else margin
     while True:
@@ -304,14 +312,14 @@ def _check_finite(node: Node, seen: Array) -> None:
         )
 
 
-def _input_range(
+def input_range(
     node: Node,
     seen: Array,
     declared: tuple[Any, Any] | None,
     margin: float,
     factors: npt.NDArray[np.bool_],
 ) -> tuple[Array, Array]:
-    """What the client will accept, for each number.
+    """What a client will accept, for each number.
 
     A vector's numbers have ranges of their own, because features come in different units: each may
     lie outside of what was seen by the margin times its width or the median feature's, whichever is

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 
+from jali._core import messages
 from jali._jali import program as _program
 from jali._jali.tfhe import Ciphertext
-from jali.errors import CorruptData, InvalidArgument
+from jali.errors import InvalidArgument
 from jali.tfhe.trees import stored
 from jali.tfhe.trees.manifest import Manifest
 
 __all__ = ["Message"]
 
-_HEADER = struct.Struct("<32sQB")
-_LENGTH = struct.Struct("<Q")
 MAX_BYTES = 1 << 31
 
 
@@ -46,12 +44,9 @@ class Message:
 
     def to_bytes(self) -> bytes:
         """Bytes for transport. They are not authenticated; jali.authenticated seals them."""
-        flags = self.single | self.is_reply << 1
-        parts = [_HEADER.pack(bytes.fromhex(self.program), self.examples, flags)]
-        for ciphertext in (c for chunk in self.chunks for c in chunk):
-            data = ciphertext.to_bytes()
-            parts += [_LENGTH.pack(len(data)), data]
-        return _program.trees_to_bytes("message", parts)
+        ciphertexts = (c.to_bytes() for chunk in self.chunks for c in chunk)
+        fields = self.program, self.examples, self.single, self.is_reply
+        return _program.payload_to_bytes("tfhe", "message", messages.written(*fields, ciphertexts))
 
     @classmethod
     def request(
@@ -84,37 +79,13 @@ class Message:
         reply: bool,
     ) -> Message:
         view = stored.payload("message", data, max_bytes)
-        if len(view) < _HEADER.size:
-            raise CorruptData("the message ends too early")
-        program, examples, flags = _HEADER.unpack_from(view)
-        if flags > 3 or bool(flags & 2) != reply:
-            kind = "a reply" if reply else "a request"
-            raise CorruptData(f"the message is not {kind}")
-        single = bool(flags & 1)
-        if program.hex() != manifest.fingerprint:
-            raise InvalidArgument(
-                "the message belongs to another program: client and server need the same manifest"
-            )
-        least = _LENGTH.size * each  # of a chunk
-        chunks = -(-examples // manifest.rows)
-        if examples < 1 or (single and examples != 1) or chunks * least > len(view):
-            raise CorruptData("the message has another number of rows than it says")
-        found, at = list[tuple[Ciphertext, ...]](), _HEADER.size
-        for _ in range(chunks):
-            chunk = []
-            for _ in range(each):
-                if at + _LENGTH.size > len(view):
-                    raise CorruptData("the message ends too early")
-                (length,) = _LENGTH.unpack_from(view, at)
-                at += _LENGTH.size
-                if length > len(view) - at:
-                    raise CorruptData("the message ends too early")
-                chunk.append(Ciphertext.from_bytes(view[at : at + length], manifest.params))
-                at += length
-            found.append(tuple(chunk))
-        if at != len(view):
-            raise CorruptData("bytes are left over behind the message")
-        message = cls(program.hex(), examples, single, tuple(found), reply)
+        program = manifest.fingerprint
+        found = messages.read(view, program, manifest.rows, each, is_reply=reply)
+        chunks = tuple(
+            tuple(Ciphertext.from_bytes(data, manifest.params) for data in chunk)
+            for chunk in found.chunks
+        )
+        message = cls(program, found.examples, found.single, chunks, reply)
         message.check(manifest, is_reply=reply)
         return message
 
@@ -127,9 +98,7 @@ class Message:
                 f"this is no {kind}: clients make requests and decrypt replies, servers take requests"
             )
         if self.program != manifest.fingerprint:
-            raise InvalidArgument(
-                "the message belongs to another program: client and server need the same manifest"
-            )
+            raise InvalidArgument(messages.OTHER_PROGRAM)
         widths = (len(manifest.outputs),) if is_reply else manifest.parts
         left = self.examples
         if left < 1 or len(self.chunks) != -(-left // manifest.rows):

@@ -65,7 +65,7 @@ Document = dict[str, Any]
 def written(kind: str, content: Document) -> bytes:
     """The bytes of a document. kind: "manifest" or "program"."""
     text = json.dumps(content, sort_keys=True, allow_nan=False).encode()
-    return _program.trees_to_bytes(kind, [text])
+    return _program.payload_to_bytes("tfhe", kind, [text])
 
 
 def read(kind: str, data: bytes | bytearray | memoryview, max_bytes: int = MAX_BYTES) -> Document:
@@ -89,7 +89,7 @@ def payload(kind: str, data: bytes | bytearray | memoryview, max_bytes: int) -> 
     LimitExceeded."""
     view = files.octets(data)
     files.refuse_earlier(view, kind)
-    offset, count = _program.trees_payload(view, kind, max_bytes)
+    offset, count = _program.payload_of(view, "tfhe", kind, max_bytes)
     return view[offset : offset + count]
 
 

@@ -1,0 +1,161 @@
+"""How a graph of exact integers is computed: parameters, where numbers lie, and which keys it takes.
+
+The modulus follows from the ranges of inputs and outputs alone: what lies between may leave it,
+because sums and products modulo T are exact. The depth is the smallest with which a dry run, which
+has the levels and the noise of every other and does no arithmetic, ends with noise to spare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from jali.compiler.ciphertexts import KeylessIntegers
+from jali.compiler.integers.run import run
+from jali.compiler.ir.graph import Graph
+from jali.discrete import Params
+from jali.errors import DepthExhausted, Error, InsecureParams, InvalidArgument, RangeExceeded
+from jali.program.integers.manifest import Manifest
+from jali.program.integers.port import Integers, Port
+
+__all__ = ["MOST_BITS", "Plan", "Ring", "planned", "planned_as"]
+
+MOST_BITS = 59  # of a range of numbers: those of discrete.Params.create(integers=)
+_MOST_COLUMNS = 1 << 12  # of all inputs and outputs together
+_MOST_DEPTH = 48
+
+Ring = dict[str, object]  # arguments of Params.create, for tests in small rings
+
+
+@dataclass(frozen=True)
+class Plan:
+    """See the module.
+
+    cost: the bytes that a run reads, for as many examples as a ciphertext holds.
+    noise_budget: bits that the result with most noise has to spare.
+    """
+
+    manifest: Manifest
+    cost: int
+    noise_budget: float
+
+
+def planned(
+    graph: Graph,
+    inputs: Sequence[Port],
+    outputs: Sequence[Port],
+    lanes: int,
+    ring: Ring | None = None,
+) -> Plan:
+    """The cheapest plan.
+
+    lanes: how many examples a ciphertext holds by rows. By columns there are as many as slots.
+    ring: insecure parameters, for tests.
+
+    Raises RangeExceeded for numbers of more bits than there are, and DepthExhausted for more
+    products after each other.
+    """
+    bits = _bits(inputs, outputs)
+    found, why = list[Plan](), list[Error]()
+    for layout in ("columns", "rows"):
+        try:
+            found.append(_planned(graph, inputs, outputs, layout, lanes, bits, ring or {}))
+        except Error as error:  # numbers that would have to move, or more than fit
+            why.append(error)
+    if not found:
+        raise why[0]
+    return min(found, key=lambda plan: plan.cost)
+
+
+def _bits(inputs: Sequence[Port], outputs: Sequence[Port]) -> int:
+    """How many bits the numbers of all inputs and outputs take."""
+    most = 2
+    for port in (*inputs, *outputs):
+        low, high = port.sent
+        bits = (high - low).bit_length()
+        if bits > MOST_BITS:
+            raise RangeExceeded(
+                f"{port.name} reaches from {low} to {high}, which are numbers of {bits} bits, and exact integers have {MOST_BITS}: give a narrower "
+                "input_range=, or round the weights by a smaller scale"
+            )
+        most = max(most, bits)
+    return most
+
+
+def _planned(
+    graph: Graph,
+    inputs: Sequence[Port],
+    outputs: Sequence[Port],
+    layout: str,
+    lanes: int,
+    bits: int,
+    ring: Ring,
+) -> Plan:
+    if layout == "columns" and sum(port.size for port in (*inputs, *outputs)) > _MOST_COLUMNS:
+        raise InvalidArgument(
+            f"an example has more than {_MOST_COLUMNS} numbers in inputs and results, each of which would take ciphertexts of its own: "
+            "compute on arrays of jali.discrete, which hold thousands of numbers each"
+        )
+    depth = 0
+    while True:
+        try:
+            params = Params.create(integers=bits, depth=depth, **ring)  # type: ignore[arg-type]
+        except (InsecureParams, InvalidArgument) as error:
+            raise DepthExhausted(
+                f"no parameters are secure for numbers of {bits} bits and {depth} products after each other: {error}"
+            ) from None
+        try:
+            return planned_as(graph, inputs, outputs, layout, lanes, params)
+        except DepthExhausted:
+            if depth >= _MOST_DEPTH:
+                raise
+            depth += 1
+
+
+def planned_as(
+    graph: Graph,
+    inputs: Sequence[Port],
+    outputs: Sequence[Port],
+    layout: str,
+    lanes: int,
+    params: Params,
+) -> Plan:
+    """The plan with these parameters. Raises DepthExhausted if they have too few levels, or leave
+    too little for noise, and InvalidArgument for a layout in which some number would have to
+    move."""
+    _bits(inputs, outputs)
+    outputs = [replace(port, low=_words(port.low), high=_words(port.high)) for port in outputs]
+    lanes = params.slots if layout == "columns" else lanes
+    if lanes > params.slots:
+        raise InvalidArgument(f"batch={lanes} is more than the slots of these parameters")
+    first = Manifest(params, layout, lanes, tuple(inputs), tuple(outputs), (), False)
+    party = KeylessIntegers(params)
+    server = party.server()
+    given = [party.zeros(server, first.shape(port), port.sent) for port in inputs]
+    found = run(graph, layout, given, [port.range for port in outputs])
+    budget = min(x.noise_budget for x in found)
+    counts, rotations = server.counters(), party.rotations(server)
+    relinearise = counts["products"] > 0
+    manifest = Manifest(
+        params, layout, lanes, tuple(inputs), tuple(outputs), rotations, relinearise
+    )
+    return Plan(manifest, _cost(counts, first), budget)
+
+
+def _words(numbers: Any) -> Integers:
+    return np.asarray(numbers, np.int64)
+
+
+def _cost(counts: dict[str, int], manifest: Manifest) -> int:
+    """The bytes that a run reads, all operations at the highest level, counted as those of CKKS are
+    (jali.compiler.cost.costs.counted): a key switching reads its key, with both halves, a product
+    with numbers one polynomial, and sums are not counted."""
+    params = manifest.params
+    of_rows = max(map(manifest.vectors, (*manifest.inputs, *manifest.outputs)))
+    vectors = 1 if manifest.layout == "columns" else of_rows
+    plain = counts["plain_products"] * params.ciphertext_bytes() // 2
+    switches = (counts["products"] + counts["rotations"]) * 2 * params.key_bytes([], True)
+    return vectors * (plain + switches)
