@@ -3,8 +3,10 @@ refusals and their advice, files, and several clients."""
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,9 @@ import jali
 from jali import discrete, nn
 from jali.compiler.integers.plan import planned_as
 from jali.compiler.integers.program import Program
+from jali.compiler.program import container
 from jali.nn.integers import Client, Manifest, Message
+from jali.program.integers import stored
 from jali.program.integers.port import Port
 
 WEIGHTS = np.array([[3, -1, 2], [0, 5, -7]])
@@ -417,3 +421,122 @@ def test_messages_cross_the_wire(rng: np.random.Generator) -> None:
             Message.request(sent, client.manifest, max_bytes=1000)
         with pytest.raises(jali.InvalidArgument, match="another program"):
             Message.request(sent, program(lambda x: x, -9, 9, (3,)).manifest)
+
+
+@cache
+def secret(params: discrete.Params) -> discrete.Client:
+    """One client for all manifests of some parameters."""
+    return discrete.Client(params, threads=1)
+
+
+LIES = (
+    None,
+    True,
+    -1,
+    0,
+    7,
+    2**63,
+    2**200,
+    1e308,
+    0.5,
+    "",
+    "00",
+    "x",
+    [],
+    [1],
+    [[]],
+    {},
+    {"array": 9},
+)
+
+
+def lies(document: Any) -> Any:
+    """The same document with one field, anywhere in it, that is another value or is missing."""
+    places = document.items() if isinstance(document, dict) else enumerate(document)
+    for key, value in list(places):
+        if isinstance(key, int) and key > 2:
+            break  # of a long list
+        for lie in LIES:
+            copy = document.copy()
+            copy[key] = lie
+            yield copy
+        if isinstance(value, dict | list):
+            for inner in lies(value):
+                copy = document.copy()
+                copy[key] = inner
+                yield copy
+        copy = document.copy()
+        del copy[key]
+        yield copy
+
+
+def test_lies_in_a_manifest_are_refused_or_harmless() -> None:
+    made = program(lambda x: WEIGHTS @ x, -4, 9, (3,))
+    honest = made.manifest.to_bytes()
+    document = json.loads(bytes(stored.payload("manifest", honest, 1 << 20)))
+    for lie in lies(document):
+        data = stored.written("manifest", [stored.document(lie)])
+        try:
+            manifest = Manifest.from_bytes(data, security=0)
+            str(manifest.key_cost), str(manifest.client_cost)
+            client = Client(manifest, secret=secret(manifest.params), max_bytes=1 << 22)
+            client.encrypt(*(port.low.reshape(port.shape) for port in manifest.inputs))
+        except jali.Error:
+            continue
+        assert manifest.to_bytes() == data  # what was accepted is what was written
+    for data in (b"", honest[:-1], honest[:60], honest + b"x", made.to_bytes()):
+        with pytest.raises(jali.Error):
+            Manifest.from_bytes(data, security=0)
+
+
+def test_lies_in_a_program_are_refused_or_harmless() -> None:
+    made = program(lambda x: x @ x + x**3 - x[0], -4, 9, (2,))
+    honest = made.to_bytes()
+    content, arrays = container.read("program of exact integers", honest)
+    refused = 0
+    for lie in lies(content):
+        data = container.written("program of exact integers", lie, arrays)
+        try:
+            again = Program.from_bytes(data, security=0)
+        except jali.Error:
+            refused += 1
+            continue
+        assert again.manifest.fingerprint == made.manifest.fingerprint
+        assert np.asarray(again.clear([[9, -4]])).shape
+    assert refused > 100
+    for cut in range(0, len(honest), 97):
+        with pytest.raises(jali.Error):
+            Program.from_bytes(honest[:cut], security=0)
+    other = program(lambda x: x @ x + x**3, -4, 9, (2,))
+    assert other.manifest.fingerprint != "" and other.to_bytes() != honest
+    swapped = content | {"manifest": other.manifest.to_bytes().hex()}
+    with pytest.raises(jali.VersionError):
+        Program.from_bytes(
+            container.written("program of exact integers", swapped, arrays), security=0
+        )
+
+
+def test_a_program_that_would_take_long_to_plan_is_refused_at_once() -> None:
+    made = program(lambda x: x * x, -4, 9, (2,))
+    content, arrays = container.read("program of exact integers", made.to_bytes())
+    (x, y) = content["graph"]["nodes"]
+    chain = [x] + [
+        {
+            "name": f"n{k}",
+            "op": "multiply",
+            "inputs": [f"n{k - 1}" if k else x["name"]] * 2,
+            "attrs": {},
+        }
+        for k in range(5000)
+    ]
+    steep = [
+        x,
+        y | {"op": "polynomial", "inputs": [x["name"]], "attrs": {"coefficients": [1.0] * 90000}},
+    ]
+    start = time.monotonic()
+    for nodes in (chain, steep):
+        graph = {"nodes": nodes, "outputs": [nodes[-1]["name"]]}
+        data = container.written("program of exact integers", content | {"graph": graph}, arrays)
+        with pytest.raises(jali.Error):
+            Program.from_bytes(data, security=0)
+    assert time.monotonic() - start < 60  # neither would end
