@@ -1,4 +1,4 @@
-"""Programs of networks and of trees have the same methods for whoever serves them: from bytes to
+"""Programs of networks, of trees and of exact integers have the same methods for whoever serves them: from bytes to
 bytes, several clients, ends of runs."""
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from integer_models import program
 from trees_world import ROOM
 
 import jali
-from jali import nn, tfhe
+from jali import discrete, nn, tfhe
 from jali.tfhe import trees
 
 sklearn_tree = pytest.importorskip("sklearn.tree", reason="scikit-learn is not installed")
@@ -32,11 +33,19 @@ def forest(_: np.random.Generator) -> tuple[trees.Program, Array]:
     return trees.compile(model, ROOM), x[[0, 60]]
 
 
+def counts(rng: np.random.Generator) -> tuple[nn.integers.Program, Any]:
+    return program(lambda v: (v * v).sum() - v[0], -9, 9, (4,)), rng.integers(-9, 10, (2, 4))
+
+
 PROGRAMS = {"network": network, "trees": forest}
+MESSAGES = {nn.Program: nn.Message, trees.Program: trees.Message}
+if hasattr(discrete.Ciphertext, "from_bytes"):  # ciphertexts of exact integers have bytes
+    PROGRAMS["integers"] = counts
+    MESSAGES[nn.integers.Program] = nn.integers.Message
 
 
 class Served:
-    """A deployment, and what crosses the wire, by the methods that both kinds of programs have."""
+    """A deployment, and what crosses the wire, by the methods that all kinds of programs have."""
 
     def __init__(self, program: Any, rows: Array) -> None:
         self.program, self.rows = program, rows
@@ -50,7 +59,7 @@ class Served:
         return self.deployment.request(client.encrypt(self.rows).to_bytes())
 
     def is_right(self, client: Any, reply: Any) -> bool:
-        kind = nn.Message if isinstance(self.program, nn.Program) else trees.Message
+        kind = MESSAGES[type(self.program)]
         found = client.decrypt(kind.reply(reply.to_bytes(), client.manifest))
         return bool(np.abs(found - self.program.clear(self.rows)).max() < 0.01)
 
@@ -131,14 +140,16 @@ def test_a_server_of_trees_takes_the_memory_of_its_keys() -> None:
 
 
 @pytest.mark.parametrize("kind", ["Program", "Deployment", "Server", "Client"])
-def test_both_kinds_have_the_same_methods(kind: str) -> None:
-    """What a program of trees can do, a program of a network can do by the same name, or it is of
-    trees by its nature."""
-    of_trees = {"look_ups", "error", "params", "used", "of", "labels", "read", "run"}
-    of_trees |= {"ensemble", "plan", "bits", "split_sums", "every_question", "secret"}
-    here, there = getattr(trees, kind), getattr(nn, kind)
+@pytest.mark.parametrize("room", [trees, nn.integers], ids=["trees", "integers"])
+def test_all_kinds_have_the_same_methods(room: Any, kind: str) -> None:
+    """What a program of trees or of exact integers can do, a program of a network can do by the same
+    name, or it is of trees or of integers by its nature."""
+    own = {"look_ups", "error", "params", "used", "of", "labels", "read", "run"}
+    own |= {"ensemble", "plan", "bits", "split_sums", "every_question", "secret"}
+    own |= {"graph", "batch", "choice", "named", "decoded"}
+    here, there = getattr(room, kind), getattr(nn, kind)
     public = {name for name in vars(here) if not name.startswith("_")}
-    missing = {name for name in public if not hasattr(there, name)} - of_trees
+    missing = {name for name in public if not hasattr(there, name)} - own
     assert not missing - set(getattr(there, "__annotations__", ())), missing
     for name in public & set(vars(there)):
         mine, theirs = getattr(here, name), getattr(there, name)

@@ -23,6 +23,7 @@ import numpy as np
 
 import jali
 from fuzz_python.hostile import INTEGERS
+from fuzz_python.integer_files import IntegerWorld
 from fuzz_python.manifests import lying
 from jali import nn, tfhe
 from jali.compiler.ir.graph import Graph, Node
@@ -241,6 +242,7 @@ class World:
             reply = p.server(k, device="cpu", threads=1)(request)
             self.messages.append((request.to_bytes(), reply.to_bytes()))
         self.trees = _some_trees(rng)
+        self.integers = IntegerWorld()
         self.tfhe = tfhe.Client(tfhe.Params.preset("message_2_carry_2"), threads=1)
 
 
@@ -335,7 +337,7 @@ class FileCase:
     def run(self) -> None:
         """One of the kinds of files."""
         kind = self.random.choice(
-            [*["manifest"] * 8, *["program"] * 5, *["graph"] * 4, "trees", "message"]
+            [*["manifest"] * 8, *["program"] * 5, *["graph"] * 4, "trees", "integers", "message"]
         )
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -495,6 +497,19 @@ class FileCase:
         )
         if results is not None:
             self.attempt("labels", lambda: client.labels(results))
+
+    def integers(self) -> None:
+        """Load a manifest or a program of exact integers, and use it."""
+        world, kind = self.world.integers, self.random.choice(["manifest", "program"])
+        program = world.program
+        if self.random.random() < 0.3:
+            honest = program.manifest.to_bytes() if kind == "manifest" else program.to_bytes()
+            data = self.bytes(honest)
+        else:
+            lie = functools.partial(changed_document, self.random)
+            data = world.file(self.random, lie, kind)
+        self.size = len(data)
+        world.use(data, kind, self.attempt)
 
     def message(self) -> None:
         """Load and decrypt."""

@@ -153,7 +153,7 @@ class Program(metaclass=Answering):
         """A stage as text: "trace", the graph, with the range of every array; or "program", what
         client and server have."""
         if stage == "program":
-            return str(self.summary_without_time())
+            return str(self._untimed())
         if stage != "trace":
             raise InvalidArgument(f"the stages are trace, program, not {checks.shown(stage)}")
         known = bounds(self.graph, [_bounds_of(port) for port in self.manifest.inputs])
@@ -162,6 +162,10 @@ class Program(metaclass=Answering):
             ends = known[node.name]
             lines[k] += f"  # from {min(ends.low.flat)} to {max(ends.high.flat)}"
         return "\n".join(lines)
+
+    def _untimed(self) -> Summary:
+        """The summary without a measurement."""
+        return summarised(self.plan, self.choice, "no device", None)
 
     def verify(self) -> None:
         """Raises InternalError if the plan is not the one that this build makes of the graph."""
@@ -193,10 +197,6 @@ class Program(metaclass=Answering):
         server = self.server(keys, device=device, threads=threads)
         some = client.encrypt(*(port.low.reshape(port.shape) for port in self.manifest.inputs))
         return summarised(self.plan, self.choice, server.evaluator.engine, lambda: server(some))
-
-    def summary_without_time(self) -> Summary:
-        """The same without a measurement."""
-        return summarised(self.plan, self.choice, "no device", None)
 
     def client(
         self,
