@@ -155,6 +155,23 @@ def test_integers_move_only_where_that_costs_no_more(rng: np.random.Generator) -
     assert answered(asked, x[:3]).tolist() == (x[:3] @ weights).tolist()
 
 
+def test_lists_have_no_type_and_stay_with_ckks_unless_asked(rng: np.random.Generator) -> None:
+    rows = rng.integers(0, 9, (12, 3)).tolist()
+    made = jali.compile(lambda v: v[0] + v[1], rows[0], calibration=rows, batch=4096)
+    assert type(made) is nn.Program
+    asked = jali.compile(lambda v: v[0] + v[1], rows[0], calibration=rows, scheme="discrete")
+    assert type(asked) is nn.integers.Program
+
+
+def test_long_examples_lie_in_rows_and_short_ones_in_columns(rng: np.random.Generator) -> None:
+    long = rng.integers(0, 2, (12, 2000), dtype=np.int8)
+    made = compiled(lambda v: v.sum(), long, scheme="discrete")
+    assert made.manifest.layout == "rows" and made.manifest.client_cost.request < 1 << 20
+    assert answered(made, long[:1]).tolist() == [int(long[0].sum(dtype=int))]
+    short = compiled(lambda v: v.sum(), long[:, :4], scheme="discrete")
+    assert short.manifest.layout == "columns" and short.manifest.key_cost.count == 0
+
+
 @pytest.mark.parametrize(
     ("model", "options"),
     [

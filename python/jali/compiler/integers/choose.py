@@ -33,11 +33,14 @@ class Dtypes:
     def __init__(self) -> None:
         self._ends: dict[int, tuple[int, int]] = {}
         self._floats = False
+        #: Whether all came with a type. Lists have none, and [1, 2] may stand for real numbers.
+        self.declared = True
 
     def see(self, arrays: Sequence[Any]) -> None:
         """The arrays for the inputs, of an example or of a batch of the calibration."""
         for k, values in enumerate(arrays):
             dtype = _dtype(values)
+            self.declared &= any(hasattr(values, name) for name in ("dtype", "dtypes", "schema"))
             if dtype is None or dtype.kind not in "biu":
                 self._floats = True
                 continue
@@ -111,8 +114,9 @@ def exact_program(
 
 
 def exact_if_possible(graph: Graph, dtypes: Dtypes, *arguments: Any) -> Program | None:
-    """The same, or None where exact_program raises an error."""
-    if dtypes.of(len(graph.inputs)) is None or why_not(graph) is not None:
+    """The same, or None where exact_program raises an error, and for lists, which have no type."""
+    possible = dtypes.declared and dtypes.of(len(graph.inputs)) is not None
+    if not possible or why_not(graph) is not None:
         return None
     try:
         return exact_program(graph, arguments[0], dtypes, *arguments[1:])

@@ -13,18 +13,27 @@ from typing import Any
 
 import numpy as np
 
+from jali._core.console import bytes_text
 from jali.compiler.ciphertexts import KeylessIntegers
+from jali.compiler.integers.intervals import work
 from jali.compiler.integers.run import run
 from jali.compiler.ir.graph import Graph
 from jali.discrete import Params
-from jali.errors import DepthExhausted, Error, InsecureParams, InvalidArgument, RangeExceeded
+from jali.errors import (
+    DepthExhausted,
+    Error,
+    InsecureParams,
+    InvalidArgument,
+    LimitExceeded,
+    RangeExceeded,
+)
 from jali.program.integers.manifest import Manifest
 from jali.program.integers.port import Integers, Port
 
 __all__ = ["MOST_BITS", "Plan", "Ring", "planned", "planned_as"]
 
 MOST_BITS = 59  # of a range of numbers: those of discrete.Params.create(integers=)
-_MOST_COLUMNS = 1 << 12  # of all inputs and outputs together
+_MOST_MEMORY = 1 << 31  # bytes of ciphertexts of an array
 _MOST_DEPTH = 48
 
 Ring = dict[str, object]  # arguments of Params.create, for tests in small rings
@@ -41,6 +50,12 @@ class Plan:
     manifest: Manifest
     cost: int
     noise_budget: float
+
+    @property
+    def total(self) -> int:
+        """The bytes that a run reads, and those of its messages, by which layouts are chosen."""
+        cost = self.manifest.client_cost
+        return self.cost + cost.request + cost.reply
 
 
 def planned(
@@ -59,15 +74,19 @@ def planned(
     products after each other.
     """
     bits = _bits(inputs, outputs)
+    least = Params.create(integers=bits, depth=0, **ring or {})  # type: ignore[arg-type]
+    sent = sum(port.size for port in (*inputs, *outputs)) * least.ciphertext_bytes()
     found, why = list[Plan](), list[Error]()
-    for layout in ("columns", "rows"):
+    for layout in ("rows", "columns"):
+        if layout == "columns" and found and sent > found[0].total:
+            break  # a vector for each number would be dearer, whatever is computed of them
         try:
             found.append(_planned(graph, inputs, outputs, layout, lanes, bits, ring or {}))
         except Error as error:  # numbers that would have to move, or more than fit
             why.append(error)
     if not found:
-        raise why[0]
-    return min(found, key=lambda plan: plan.cost)
+        raise why[-1]
+    return min(found, key=lambda plan: plan.total)
 
 
 def _bits(inputs: Sequence[Port], outputs: Sequence[Port]) -> int:
@@ -94,11 +113,6 @@ def _planned(
     bits: int,
     ring: Ring,
 ) -> Plan:
-    if layout == "columns" and sum(port.size for port in (*inputs, *outputs)) > _MOST_COLUMNS:
-        raise InvalidArgument(
-            f"an example has more than {_MOST_COLUMNS} numbers in inputs and results, each of which would take ciphertexts of its own: "
-            "compute on arrays of jali.discrete, which hold thousands of numbers each"
-        )
     depth = 0
     while True:
         try:
@@ -131,6 +145,7 @@ def planned_as(
     lanes = params.slots if layout == "columns" else lanes
     if lanes > params.slots:
         raise InvalidArgument(f"batch={lanes} is more than the slots of these parameters")
+    _check_memory(graph, layout, lanes, params)
     first = Manifest(params, layout, lanes, tuple(inputs), tuple(outputs), (), False)
     party = KeylessIntegers(params)
     server = party.server()
@@ -143,6 +158,21 @@ def planned_as(
         params, layout, lanes, tuple(inputs), tuple(outputs), rotations, relinearise
     )
     return Plan(manifest, _cost(counts, first), budget)
+
+
+def _check_memory(graph: Graph, layout: str, lanes: int, params: Params) -> None:
+    """Raises LimitExceeded if the ciphertexts of some array would take too much memory."""
+    if layout == "columns":
+        vectors = max(node.size for node in graph)
+    else:
+        vectors = lanes * max(node.size for node in graph) // params.slots
+        # A matrix repeats its operand for each of its rows.
+        vectors += lanes * work(graph) // params.slots
+    if vectors * params.ciphertext_bytes() > _MOST_MEMORY:
+        raise LimitExceeded(
+            f"an array of this model would take {bytes_text(vectors * params.ciphertext_bytes())} of ciphertexts: compute on arrays of jali.discrete, "
+            "which hold thousands of numbers each"
+        )
 
 
 def _words(numbers: Any) -> Integers:

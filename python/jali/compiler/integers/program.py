@@ -40,7 +40,7 @@ from jali.program.integers.port import Integers, Port, whole_numbers
 
 __all__ = ["Program"]
 
-_MOST_WORK = 1 << 20  # sums and products of single numbers
+_MOST_WORK = 1 << 17  # sums and products of single numbers
 _OTHER = "the program was compiled by another version of Jali, which planned it otherwise: compile the model again"
 
 

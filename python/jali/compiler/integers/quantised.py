@@ -37,6 +37,7 @@ class Quantised:
             raise InvalidArgument(
                 f"weight is a matrix (m, n) and offset a vector (m,), not arrays of {found.shape} and {added.shape}"
             )
+        self.feature_names_in_: Any = None
         self.weight, self.offset = found, added
         self.scale = checks.whole(scale, 1, "scale must be a whole number from 1")
 
@@ -91,4 +92,8 @@ def quantised(model: Any, scale: int, feature_scale: int = 1) -> Quantised:
     weight = np.atleast_2d(np.asarray(weights, np.float64))
     offset = np.broadcast_to(np.asarray(intercept, np.float64), weight.shape[:1])
     whole = by * of_features
-    return Quantised(np.rint(by * weight), np.rint(whole * offset), whole)
+    made = Quantised(np.rint(by * weight), np.rint(whole * offset), whole)
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:  # which jali.compile compares with those of tables
+        made.feature_names_in_ = names
+    return made

@@ -138,26 +138,30 @@ class Client(metaclass=Answering):
         if len({len(a) for a in arrays}) > 1 or len(singles) > 1:
             raise InvalidArgument("give every input the same number of examples")
         count, lanes = len(arrays[0]), manifest.lanes
-        chunks = [
-            tuple(
-                self._encrypted(port, array[start : start + lanes])
-                for port, array in zip(ports, arrays, strict=True)
-            )
-            for start in range(0, count, lanes)
-        ]
+        try:
+            chunks = [
+                tuple(
+                    self._encrypted(port, array[start : start + lanes])
+                    for port, array in zip(ports, arrays, strict=True)
+                )
+                for start in range(0, count, lanes)
+            ]
+        finally:
+            for array in arrays:
+                array.fill(0)
         return Message(manifest.fingerprint, count, singles == {True}, tuple(chunks))
 
     def _encrypted(self, port: Port, some: Integers) -> discrete.Ciphertext:
         """Up to manifest.lanes examples (n, size). The others are numbers of the range, so that
         results have theirs."""
         manifest = self._manifest
-        whole = np.tile(port.low, (manifest.lanes, 1))
-        whole[: len(some)] = some
+        whole = np.empty(manifest.shape(port), np.int64)
+        laid = whole if manifest.layout == "columns" else whole.reshape(len(whole), -1).T
         try:
-            laid = whole.T if manifest.layout == "columns" else whole
-            shaped = np.ascontiguousarray(laid).reshape(manifest.shape(port))
+            laid[:] = port.low[:, None]
+            laid[:, : len(some)] = some.T
             most = manifest.client_cost.request
-            return self._client.encrypt(shaped, range=port.sent, max_bytes=most)
+            return self._client.encrypt(whole, range=port.sent, max_bytes=most)
         finally:
             whole.fill(0)  # no copy of the numbers stays in memory
 

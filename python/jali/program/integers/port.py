@@ -76,11 +76,11 @@ def whole_numbers(name: str, shape: tuple[int, ...], values: npt.ArrayLike) -> I
 
     Raises InvalidArgument for other shapes and for fractions.
     """
+    floats = checks.examples(name, shape, values)  # which checks everything but fractions
     exact = np.asarray(checks.dense(values))
-    floats = checks.examples(name, shape, exact)  # which checks everything but fractions
-    if exact.dtype.kind == "f" and not (
-        np.array_equal(floats, np.rint(floats)) and np.all(np.abs(floats) < _EXACT)
-    ):
+    fractions = not np.array_equal(floats, np.rint(floats)) or not np.all(np.abs(floats) < _EXACT)
+    floats.fill(0)  # no copy of the numbers stays in memory
+    if exact.dtype.kind == "f" and fractions:
         raise InvalidArgument(
             f"{name} holds fractions, and the program computes with exact integers: round them, for example by "
             "np.rint(scale * x).astype(np.int64), with the scale of the calibration, or compile with fractions in calibration="
