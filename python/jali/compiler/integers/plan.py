@@ -92,8 +92,8 @@ def planned(
 def _bits(inputs: Sequence[Port], outputs: Sequence[Port]) -> int:
     """How many bits the numbers of all inputs and outputs take."""
     most = 2
-    for port in (*inputs, *outputs):
-        low, high = port.sent
+    ranges = [(port, port.sent) for port in inputs] + [(port, port.range) for port in outputs]
+    for port, (low, high) in ranges:
         bits = (high - low).bit_length()
         if bits > MOST_BITS:
             raise RangeExceeded(

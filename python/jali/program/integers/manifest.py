@@ -157,10 +157,11 @@ class Manifest(metaclass=Answering):
     def check(self) -> None:
         """Raises CorruptData for ranges that the modulus does not tell apart, for more examples than
         a ciphertext holds, and for rotations that there are not."""
-        params, ports = self.params, (*self.inputs, *self.outputs)
+        params = self.params
+        ranges = [port.sent for port in self.inputs] + [port.range for port in self.outputs]
         if params.packing != "slots":
             raise CorruptData("the bytes are no manifest: its parameters have no slots")
-        if any(high - low >= params.modulus for low, high in (port.sent for port in ports)):
+        if any(high - low >= params.modulus for low, high in ranges):
             raise CorruptData("the bytes are no manifest: a range is wider than the modulus")
         whole = self.layout == "columns"
         if self.lanes > params.slots or (whole and self.lanes != params.slots):
