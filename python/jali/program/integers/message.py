@@ -4,6 +4,7 @@ examples."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, cast
 
 from jali._core import checks, messages
 from jali._core.refusals import Answering
@@ -84,11 +85,11 @@ class Message(metaclass=Answering):
         each = len(manifest.outputs if is_reply else manifest.inputs)
         fingerprint = manifest.fingerprint
         found = messages.read(view, fingerprint, manifest.lanes, each, is_reply=is_reply)
-        chunks = []
+        chunks, ciphertexts = [], cast(Any, Ciphertext)
         for chunk in found.chunks:
             made = []
             for part in chunk:
-                one = Ciphertext.from_bytes(part, manifest.params, max_bytes=max(1, left))
+                one = ciphertexts.from_bytes(part, manifest.params, max_bytes=max(1, left))
                 left -= one.nbytes
                 made.append(one)
             chunks.append(tuple(made))
