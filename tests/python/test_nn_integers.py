@@ -428,7 +428,6 @@ def test_a_saved_program_is_the_same_one(tmp_path: Path, rng: np.random.Generato
         nn.Program.load(tmp_path / "model.jali")
 
 
-@pytest.mark.skipif(not hasattr(discrete.Ciphertext, "from_bytes"), reason="no bytes yet")
 def test_messages_cross_the_wire(rng: np.random.Generator) -> None:
     for layout in ("columns", "rows"):
         made = by(program(lambda x: (x * x).sum(), -9, 9, (3,)), layout)

@@ -13,7 +13,7 @@ from integer_models import program
 from trees_world import ROOM
 
 import jali
-from jali import discrete, nn, tfhe
+from jali import nn, tfhe
 from jali.tfhe import trees
 
 sklearn_tree = pytest.importorskip("sklearn.tree", reason="scikit-learn is not installed")
@@ -37,11 +37,12 @@ def counts(rng: np.random.Generator) -> tuple[nn.integers.Program, Any]:
     return program(lambda v: (v * v).sum() - v[0], -9, 9, (4,)), rng.integers(-9, 10, (2, 4))
 
 
-PROGRAMS = {"network": network, "trees": forest}
-MESSAGES = {nn.Program: nn.Message, trees.Program: trees.Message}
-if hasattr(discrete.Ciphertext, "from_bytes"):  # ciphertexts of exact integers have bytes
-    PROGRAMS["integers"] = counts
-    MESSAGES[nn.integers.Program] = nn.integers.Message
+PROGRAMS = {"network": network, "trees": forest, "integers": counts}
+MESSAGES = {
+    nn.Program: nn.Message,
+    trees.Program: trees.Message,
+    nn.integers.Program: nn.integers.Message,
+}
 
 
 class Served:

@@ -4,7 +4,6 @@ examples."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
 
 from jali._core import checks, messages
 from jali._core.refusals import Answering
@@ -85,11 +84,11 @@ class Message(metaclass=Answering):
         each = len(manifest.outputs if is_reply else manifest.inputs)
         fingerprint = manifest.fingerprint
         found = messages.read(view, fingerprint, manifest.lanes, each, is_reply=is_reply)
-        chunks, ciphertexts = [], cast(Any, Ciphertext)
+        chunks = []
         for chunk in found.chunks:
             made = []
             for part in chunk:
-                one = ciphertexts.from_bytes(part, manifest.params, max_bytes=max(1, left))
+                one = Ciphertext.from_bytes(part, manifest.params, max_bytes=max(1, left))
                 left -= one.nbytes
                 made.append(one)
             chunks.append(tuple(made))
