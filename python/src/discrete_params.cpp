@@ -325,9 +325,9 @@ Raises InvalidArgument for names that presets() does not list, and InsecureParam
         return p.ptr->level(checked_level(*p.ptr, level)).log_q;
       },
       "log2 of the ciphertext modulus at a level, of which -1 is the top one.");
-  type.def(
-      "noise_budgets", [](const DiscreteParams& p) { return discrete::circuit_budgets(*p.ptr); },
-      nb::sig("def noise_budgets(self) -> list[float]"),
+  method(
+      type, "noise_budgets", 0, {},
+      [](const DiscreteParams& p) { return discrete::circuit_budgets(*p.ptr); },
       R"(Bits by which noise may still grow in the circuit for which parameters are chosen.
 
 The first is that of an encryption under the public key. Those that follow are after each of `depth` products, one after the

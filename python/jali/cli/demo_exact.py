@@ -40,7 +40,9 @@ class Plan:
 
     elements: encrypted results that are compared with the clear ones, each of them.
     clear_bytes: of the data in the clear.
-    key_bytes: of public keys, sent once. query_bytes, reply_bytes: of each ciphertext that is sent.
+    key_bytes: of public keys, sent once.
+    query_bytes: of each ciphertext that a client sends.
+    reply_bytes: of each that the server sends.
     All are bytes of memory; as bytes to send, fresh queries are half as large.
     server_bytes: the most memory of the device that the server uses.
     """

@@ -1,4 +1,5 @@
-"""How a graph of exact integers is computed: parameters, where numbers lie, and which keys it takes.
+"""How a graph of exact integers is computed: parameters, where numbers lie, and which keys it
+takes.
 
 The modulus follows from the ranges of inputs and outputs alone: what lies between may leave it,
 because sums and products modulo T are exact. The depth is the smallest with which a dry run, which
