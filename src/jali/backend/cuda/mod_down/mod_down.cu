@@ -140,12 +140,14 @@ void KeySwitcher<W>::mod_down(std::span<const View> out, std::span<const ConstVi
   }
   for (std::size_t i = 0; i < to.size(); ++i) d.source.prime[i] = find(from, to[i]);
   const auto rows = static_cast<unsigned>(out.size()) * d.batch;
-  auto y = scratch_.allocate(std::max<std::size_t>(dropped.size(), 1) * limb_bytes(rows));
+  // Bases that have no prime in common are those of a message and of a ciphertext (cpu/basis.cpp).
+  const bool secret = dropped.size() == from.size();
+  auto y = scratch_.allocate(std::max<std::size_t>(dropped.size(), 1) * limb_bytes(rows), secret);
   decompose<W>(context(), p, source, rows, y.data());
   if (mod_down_takes_one_pass<W>(context(), p)) {
     return mod_down_in_one_pass<W>(context(), p, targets, rows, y.data(), d);
   }
-  auto converted = scratch_.allocate(p.at_use(rows) ? 1 : to.size() * limb_bytes(rows));
+  auto converted = scratch_.allocate(p.at_use(rows) ? 1 : to.size() * limb_bytes(rows), secret);
   if (mod_down_has_few_rows<W>(context(), p, rows)) {
     convert_base<W>(context(), p, targets, rows, converted.data(), y.data(), /*stay=*/false,
                     /*begin=*/false);
