@@ -38,6 +38,8 @@ def test_every_result_is_right_and_the_plan_was_true(
     run = printed(capsys, name)
     assert {key: run[key] for key in plan} == plan
     assert run["wrong"] == 0 and run["noise_budget"] > 0 and plan["security"] == 128
+    assert 0 < run["query_sent"] <= plan["query_bytes"] * 1.01 + 4096
+    assert 0 < run["reply_sent"] <= plan["reply_bytes"] * 1.01 + 4096
     assert run["elements"] >= {"lookup": 3, "nearest": 9000, "aggregate": 9000}[name]
     assert run["device_bytes"] <= plan["server_bytes"] <= 2 * run["device_bytes"]
 
@@ -58,7 +60,7 @@ def test_a_wrong_result_is_an_error(
     """The command compares every number: a server that changes one is found out."""
     sums = aggregate.Collector.sums
 
-    def off_by_one(self: aggregate.Collector, reply: discrete.Ciphertext) -> aggregate.Sums:
+    def off_by_one(self: aggregate.Collector, reply: bytes) -> aggregate.Sums:
         out = sums(self, reply)
         out[-1] += 1
         return out
@@ -136,8 +138,9 @@ def test_a_look_up_tells_the_server_nothing_and_others_cannot_read_it(
     server = lookup.Server(table, client.public_bytes(), device="cpu", threads=1)
     queries = [client.ask(int(key)) for key in keys[:2]]
     # All that the server sees beside the encryption is the same for every key.
-    one, other = ((q.shape, q.level, q.range, q.noise_budget, q.nbytes) for q in queries)
-    assert one == other
+    seen = [discrete.Ciphertext.from_bytes(q, table.agreed.params) for q in queries]
+    one, other = ((q.shape, q.level, q.range, q.noise_budget, q.nbytes) for q in seen)
+    assert one == other and len(queries[0]) == len(queries[1])
     reply = server(queries[0])
     assert client.answer(int(keys[0]), reply) == values[0].tobytes()
     with pytest.raises(jali.KeyMismatch):

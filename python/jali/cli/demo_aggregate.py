@@ -7,7 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from jali._core.console import counted_text, progress
-from jali.cli.demo_exact import Plan, Run, add_options, check_memory, show, timed, wrong
+from jali.cli.demo_exact import (
+    Plan,
+    Run,
+    add_options,
+    budget_of,
+    check_memory,
+    show,
+    timed,
+    wrong,
+)
 from jali.cli.demo_options import check_positive
 from jali.cli.parser import Parser
 from jali.demo import aggregate
@@ -70,12 +79,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     added = float(seconds[1]) + last
     run = Run(
         wrong=wrong(sums, clear),
+        query_sent=len(ciphertext),
+        reply_sent=len(reply),
         ready_seconds=ready,
         client_seconds=float(seconds[0]) / options.owners,
         server_seconds=added,
         decrypt_seconds=decryption,
         bytes_per_second=plan.clear_bytes / added,
-        noise_budget=reply.noise_budget,
+        noise_budget=budget_of(reply, params),
         device_bytes=server.evaluator.counters()["bytes_peak"],
         device=server.evaluator.engine,
     )

@@ -24,6 +24,7 @@ __all__ = [
     "Plan",
     "Run",
     "add_options",
+    "budget_of",
     "check_memory",
     "plan_of_products",
     "show",
@@ -41,9 +42,9 @@ class Plan:
     elements: encrypted results that are compared with the clear ones, each of them.
     clear_bytes: of the data in the clear.
     key_bytes: of public keys, sent once.
-    query_bytes: of each ciphertext that a client sends.
-    reply_bytes: of each that the server sends.
-    All are bytes of memory; as bytes to send, fresh queries are half as large.
+    query_bytes: of each ciphertext that a client sends, in memory. As bytes to send, those of
+        clients with a secret key are half as large.
+    reply_bytes: of each ciphertext that the server sends, in memory.
     server_bytes: the most memory of the device that the server uses.
     """
 
@@ -64,10 +65,14 @@ class Run:
     """What a run found. Times are in seconds of wall time, and those of steps are for one of them.
 
     wrong: how many elements differ from the clear result.
+    query_sent: bytes of a ciphertext that a client sent.
+    reply_sent: bytes of a ciphertext that the server sent.
     bytes_per_second: of the clear data that the server works through, in its time.
     """
 
     wrong: int
+    query_sent: int
+    reply_sent: int
     ready_seconds: float
     client_seconds: float
     server_seconds: float
@@ -126,6 +131,11 @@ def timed(work: Callable[..., Result], *arguments: Any) -> tuple[Result, float]:
     return result, time.perf_counter() - start
 
 
+def budget_of(reply: bytes, params: discrete.Params) -> float:
+    """Bits by which the noise of a reply may still grow."""
+    return discrete.Ciphertext.from_bytes(reply, params, max_bytes=1 << 32).noise_budget
+
+
 def wrong(found: npt.NDArray[np.int64], expected: npt.NDArray[np.int64]) -> int:
     """How many elements differ."""
     if found.shape != expected.shape:
@@ -142,13 +152,17 @@ def show(plan: Plan, run: Run | None, options: Namespace, **more: Any) -> int:
         ("parameters", f"{plan.params}"),
         ("data in the clear", bytes_text(plan.clear_bytes)),
         ("public keys, sent once", bytes_text(plan.key_bytes)),
-        ("client to server", bytes_text(plan.query_bytes)),
-        ("server to client", bytes_text(plan.reply_bytes)),
+        ("client to server, in memory", bytes_text(plan.query_bytes)),
+        ("server to client, in memory", bytes_text(plan.reply_bytes)),
         ("memory of the server's device", f"{bytes_text(plan.server_bytes)}, predicted"),
     ]
     if run is not None:
         lines += [
             ("memory that was used", bytes_text(run.device_bytes)),
+            (
+                "sent to the server, and back",
+                f"{bytes_text(run.query_sent)}, {bytes_text(run.reply_sent)}",
+            ),
             ("time to get ready", seconds_text(run.ready_seconds)),
             ("time of a client's encryption", seconds_text(run.client_seconds)),
             (

@@ -13,6 +13,7 @@ from jali.cli.demo_exact import (
     Plan,
     Run,
     add_options,
+    budget_of,
     check_memory,
     plan_of_products,
     show,
@@ -74,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         reply, answer = timed(server, query)
         numbers, decryption = timed(client.numbers, reply)
         seconds += np.array([encryption, answer, decryption]) / len(asked)
-        budget = reply.noise_budget
+        budget = budget_of(reply, params)
         bucket = int(table.agreed.bucket_of(np.array([key], np.uint64))[0])
         different += wrong(numbers, table.numbers(bucket))
         at = np.flatnonzero(keys == np.uint64(key))
@@ -82,6 +83,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         different += client.found(key, numbers) != expected
     run = Run(
         wrong=different,
+        query_sent=len(query),
+        reply_sent=len(reply),
         ready_seconds=ready,
         client_seconds=float(seconds[0]),
         server_seconds=float(seconds[1]),

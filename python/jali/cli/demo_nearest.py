@@ -10,6 +10,7 @@ from jali._core.console import counted_text, progress, table
 from jali.cli.demo_exact import (
     Run,
     add_options,
+    budget_of,
     check_memory,
     plan_of_products,
     show,
@@ -73,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         reply, answer = timed(server, query)
         scores, decryption = timed(client.scores, reply)
         seconds += np.array([encryption, answer, decryption]) / len(queries)
-        budget = reply.noise_budget
+        budget = budget_of(reply, params)
         clear = _scores(vectors, vector)
         different += wrong(scores, clear)
         best += [
@@ -84,6 +85,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         table("the nearest vectors", ["query", "vector", "score", "clear score"], best)
     run = Run(
         wrong=different,
+        query_sent=len(query),
+        reply_sent=len(reply),
         ready_seconds=ready,
         client_seconds=float(seconds[0]),
         server_seconds=float(seconds[1]),

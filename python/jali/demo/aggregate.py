@@ -19,6 +19,7 @@ Numbers = npt.NDArray[np.uint16]
 Sums = npt.NDArray[np.int64]
 
 BITS = 16
+MAX_BYTES = 1 << 32  # of a ciphertext: vectors of millions of numbers
 #: So many encryptions have a sum in parameters without levels (Params.create). One level more is
 #: room for more owners than there are.
 FEW = 16
@@ -44,9 +45,12 @@ class Collector:
         """The key with which owners encrypt."""
         return self._client.public_key().to_bytes()
 
-    def sums(self, reply: discrete.Ciphertext) -> Sums:
+    def sums(self, reply: bytes) -> Sums:
         """The sums, which are exact."""
-        return self._client.decrypt(reply)
+        params = self._client.params
+        return self._client.decrypt(
+            discrete.Ciphertext.from_bytes(reply, params, max_bytes=MAX_BYTES)
+        )
 
 
 class Owner:
@@ -56,9 +60,10 @@ class Owner:
         public = discrete.PublicKey.from_bytes(key, agreed)
         self._encryptor = discrete.Encryptor(public, threads=threads)
 
-    def send(self, numbers: Numbers) -> discrete.Ciphertext:
+    def send(self, numbers: Numbers) -> bytes:
         """The encryption of a vector."""
-        return self._encryptor.encrypt(numbers, range=(0, 2**BITS - 1), max_bytes=1 << 32)
+        whole = (0, 2**BITS - 1)
+        return self._encryptor.encrypt(numbers, range=whole, max_bytes=MAX_BYTES).to_bytes()
 
 
 class Server:
@@ -70,15 +75,16 @@ class Server:
         self.evaluator = discrete.Evaluator(agreed, None, device, threads=threads)
         self._total: discrete.EncryptedArray | None = None
 
-    def add(self, sent: discrete.Ciphertext) -> None:
+    def add(self, sent: bytes) -> None:
         """Adds an owner's vector to the sum."""
-        part = self.evaluator.bind(sent)
+        read = discrete.Ciphertext.from_bytes(sent, self.evaluator.params, max_bytes=MAX_BYTES)
+        part = self.evaluator.bind(read)
         self._total = part if self._total is None else self._total + part
 
-    def reply(self) -> discrete.Ciphertext:
+    def reply(self) -> bytes:
         """The sum so far, of at least one vector."""
         assert self._total is not None
-        return self._total.ciphertext
+        return self._total.ciphertext.to_bytes()
 
 
 def made(count: int, owner: int, seed: int) -> Numbers:

@@ -137,9 +137,10 @@ class Server:
         # Numbers of three bytes are residues: a sum in which one weight is 1 has no carry.
         self.matrix = discrete.Matrix(self.evaluator, rows, count=count, wrap=True)
 
-    def __call__(self, query: discrete.Ciphertext) -> discrete.Ciphertext:
+    def __call__(self, query: bytes) -> bytes:
         """The reply to a query."""
-        return (self.matrix @ self.evaluator.bind(query)).ciphertext
+        asked = discrete.Ciphertext.from_bytes(query, self.evaluator.params)
+        return (self.matrix @ self.evaluator.bind(asked)).ciphertext.to_bytes()
 
 
 # --- the client's side ----------------------------------------------------------------------------
@@ -157,18 +158,19 @@ class Client:
         keys = self._client.evaluation_keys(self.agreed.rotations, relinearise=False)
         return keys.to_bytes()
 
-    def ask(self, key: int) -> discrete.Ciphertext:
+    def ask(self, key: int) -> bytes:
         """The query for a key: a 1 at its bucket, as many times as it fits a ciphertext."""
         chosen = np.zeros(self.agreed.buckets, np.int64)
         chosen[self.agreed.bucket_of(np.array([key], np.uint64))[0]] = 1
         copies = self.agreed.params.slots // self.agreed.buckets
-        return self._client.encrypt(np.tile(chosen, (copies, 1)), range=(0, 1))
+        return self._client.encrypt(np.tile(chosen, (copies, 1)), range=(0, 1)).to_bytes()
 
-    def numbers(self, reply: discrete.Ciphertext) -> npt.NDArray[np.int64]:
+    def numbers(self, reply: bytes) -> npt.NDArray[np.int64]:
         """The numbers of a bucket in a reply."""
-        return self._client.decrypt(reply) % self.agreed.params.modulus
+        params = self.agreed.params
+        return self._client.decrypt(discrete.Ciphertext.from_bytes(reply, params)) % params.modulus
 
-    def answer(self, key: int, reply: discrete.Ciphertext) -> bytes | None:
+    def answer(self, key: int, reply: bytes) -> bytes | None:
         """The value of the record with this key, or None if the table has none.
 
         Raises WrongDecryption for a reply that is no bucket.

@@ -39,14 +39,14 @@ class Client:
         rotations = discrete.Matrix.rotations_of(DIMENSIONS)
         return self._client.evaluation_keys(rotations, relinearise=False).to_bytes()
 
-    def ask(self, vector: Vectors) -> discrete.Ciphertext:
+    def ask(self, vector: Vectors) -> bytes:
         """The query for a vector: its encryption, as many times as it fits a ciphertext."""
         copies = self._client.params.slots // DIMENSIONS
-        return self._client.encrypt(np.tile(vector, (copies, 1)), range=BYTES)
+        return self._client.encrypt(np.tile(vector, (copies, 1)), range=BYTES).to_bytes()
 
-    def scores(self, reply: discrete.Ciphertext) -> Scores:
+    def scores(self, reply: bytes) -> Scores:
         """The score of every vector of the server."""
-        return self._client.decrypt(reply)
+        return self._client.decrypt(discrete.Ciphertext.from_bytes(reply, self._client.params))
 
 
 class Server:
@@ -70,9 +70,10 @@ class Server:
         self.evaluator = discrete.Evaluator(agreed, public, device, threads=threads)
         self.matrix = discrete.Matrix(self.evaluator, vectors)
 
-    def __call__(self, query: discrete.Ciphertext) -> discrete.Ciphertext:
+    def __call__(self, query: bytes) -> bytes:
         """The encrypted scores."""
-        return (self.matrix @ self.evaluator.bind(query)).ciphertext
+        asked = discrete.Ciphertext.from_bytes(query, self.evaluator.params)
+        return (self.matrix @ self.evaluator.bind(asked)).ciphertext.to_bytes()
 
 
 def made(count: int, queries: int, rng: np.random.Generator) -> tuple[Vectors, Vectors]:
