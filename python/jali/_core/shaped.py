@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from jali._core import checks
 from jali._core.axes import axes as numbered
+from jali._core.console import counted_text
 from jali._core.moves import Placed
 from jali._core.sums import summed
 from jali.errors import IndexOutOfRange, InvalidArgument, Unsupported
 
-__all__ = ["Shaped"]
+__all__ = ["Shaped", "split"]
+
+Array = TypeVar("Array", bound="Shaped")
 
 
 class Shaped(Placed):
@@ -114,3 +118,26 @@ class Shaped(Placed):
 
     def _count(self, axis: Any) -> int:
         return math.prod(self.shape[k] for k in numbered(axis, len(self.shape)))
+
+
+def split(x: Array, sections: Any, axis: int = 0) -> list[Array]:
+    """Equal parts along an axis, or the parts between these indices, as numpy.split. It costs
+    nothing."""
+    (k,) = numbered((axis,), len(x.shape))
+    count = x.shape[k]
+    if isinstance(sections, (int, np.integer)) and not isinstance(sections, bool):
+        sections = int(sections)
+        if not 1 <= sections <= count or count % sections:
+            raise InvalidArgument(
+                f"{counted_text(count, 'element')} cannot be split into {checks.shown(sections)} equal parts"
+            )
+        cuts: Sequence[int] = range(0, count + 1, count // sections)
+    else:
+        try:
+            cuts = [0, *sections, count]
+        except TypeError:
+            raise InvalidArgument(
+                f"split takes a number of parts, or the indices between them, not {checks.shown(sections)}"
+            ) from None
+    key = (slice(None),) * k
+    return [x[(*key, slice(a, b))] for a, b in itertools.pairwise(cuts)]

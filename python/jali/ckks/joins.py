@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from jali._core import checks
 from jali._core.array import number
 from jali._core.axes import axes
-from jali._core.console import counted_text
 from jali._core.moves import of_other_evaluators
+from jali._core.shaped import split
 from jali._core.view import View
 from jali.ckks.array import EncryptedArray
 from jali.errors import InvalidArgument, Unsupported
@@ -109,29 +107,6 @@ def concatenate(values: Iterable[EncryptedArray], axis: int | None = 0) -> Encry
         total = flat if total is None else total + flat
     assert total is not None
     return items[0]._new(total._ct, target)
-
-
-def split(x: EncryptedArray, sections: Any, axis: int = 0) -> list[EncryptedArray]:
-    """Equal parts along an axis, or the parts between these indices, as numpy.split. It costs
-    nothing."""
-    (k,) = axes((axis,), len(x.shape))
-    count = x.shape[k]
-    if isinstance(sections, (int, np.integer)) and not isinstance(sections, bool):
-        sections = int(sections)
-        if not 1 <= sections <= count or count % sections:
-            raise InvalidArgument(
-                f"{counted_text(count, 'element')} cannot be split into {checks.shown(sections)} equal parts"
-            )
-        cuts: Sequence[int] = range(0, count + 1, count // sections)
-    else:
-        try:
-            cuts = [0, *sections, count]
-        except TypeError:
-            raise InvalidArgument(
-                f"split takes a number of parts, or the indices between them, not {checks.shown(sections)}"
-            ) from None
-    key = (slice(None),) * k
-    return [x[(*key, slice(a, b))] for a, b in itertools.pairwise(cuts)]
 
 
 def dot(a: Any, b: Any) -> EncryptedArray:
