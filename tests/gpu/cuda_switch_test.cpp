@@ -136,6 +136,44 @@ TEST_P(GpuSwitch, KeySwitching) {
   }
 }
 
+// A division between bases that share no prime encodes or decrypts a message. What it keeps on the
+// way lies in blocks that are wiped, so blocks of the same sizes that are not wiped stay as they
+// were.
+TEST_P(GpuSwitch, DivisionsOfMessagesTakeBlocksThatAreWiped) {
+  const Primes ciphertext{0, 1, 2}, message{9}, both{0, 1, 2, 9};
+  const auto& blocks = gpu->pool();
+  const auto untouched = [&](const Primes& from, const Primes& to) {
+    auto x = fresh(from), out = poison(to);
+    const auto divide = [&] {
+      cpu->rlwe().scale_down(out.cpu(), x.cpu(), nullptr);
+      gpu->rlwe().scale_down(out.gpu(), x.gpu(), nullptr);
+      same(out, "scale_down");
+    };
+    divide();  // makes the tables
+    const auto dropped = std::ranges::count_if(
+        from, [&](PrimeIndex p) { return std::ranges::find(to, p) == to.end(); });
+    const std::size_t sizes[] = {bytes(static_cast<std::size_t>(dropped), batch),
+                                 bytes(to.size(), batch)};
+    {
+      device::Buffer first = blocks->allocate(sizes[0]), second = blocks->allocate(sizes[1]);
+      gpu->memory()->fill(first.data(), 0x5a, sizes[0]);
+      gpu->memory()->fill(second.data(), 0x5a, sizes[1]);
+    }
+    divide();
+    const device::Buffer first = blocks->allocate(sizes[0]), second = blocks->allocate(sizes[1]);
+    bool same_as_before = true;
+    for (const device::Buffer* block : {&first, &second}) {
+      std::vector<std::uint8_t> got(block->bytes());
+      gpu->memory()->copy_out(got.data(), block->data(), got.size());
+      same_as_before &= std::ranges::all_of(got, [](auto byte) { return byte == 0x5a; });
+    }
+    return same_as_before;
+  };
+  EXPECT_FALSE(untouched(both, ciphertext)) << "a division of a ciphertext takes other blocks";
+  EXPECT_TRUE(untouched(message, ciphertext)) << "encoding";
+  EXPECT_TRUE(untouched(ciphertext, message)) << "decryption";
+}
+
 TEST_P(GpuSwitch, RefusesKeysThatLackAPrime) {
   const Primes level{0, 1}, ext{0, 1, 9}, lacking{0, 1, 2};
   auto x = fresh(level), key = fresh_key(1), lifted = fresh(ext), acc0 = poison(ext),
