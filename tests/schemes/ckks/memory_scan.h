@@ -36,9 +36,17 @@ class MemoryScan {
 
   /// Counts the words that follow another of the words anywhere in writable memory; a single one
   /// may be chance. The stack below this frame, to which finished functions saved registers, is
-  /// cleared first and so not searched.
-  std::size_t found() const {
+  /// cleared first and so not searched. So are vector registers, which the system's dynamic linker
+  /// saves to the stack when a library calls another for the first time.
+  [[gnu::noinline]] std::size_t found() const {
+    clear_registers();
     clear_stack();
+    return search();
+  }
+
+ private:
+  /// Called right after clear_stack, so that its frame lies in what was cleared.
+  [[gnu::noinline]] std::size_t search() const {
     std::vector<std::uint64_t> chunk(std::size_t{1} << 13);
     const auto* const own = reinterpret_cast<const std::byte*>(chunk.data());
     std::size_t count = 0;
@@ -68,7 +76,22 @@ class MemoryScan {
     return count;
   }
 
- private:
+  /// Compilers clear registers 0 to 15 alone when AVX code ends.
+  static void clear_registers() {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f")) clear_upper_registers();
+#endif
+  }
+#if defined(__x86_64__)
+  [[gnu::noinline, gnu::target("avx512f")]] static void clear_upper_registers() {
+    asm volatile(
+        ".irp i, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31\n"
+        "vpxorq %%zmm\\i, %%zmm\\i, %%zmm\\i\n"
+        ".endr\n" ::
+            : "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24",
+              "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31");
+  }
+#endif
   /// Clears the stack below this frame.
   [[gnu::noinline]] static void clear_stack() {
     volatile std::uint8_t below[1 << 16];
