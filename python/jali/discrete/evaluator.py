@@ -132,7 +132,7 @@ class Evaluator(metaclass=Answering):
         return other
 
     @classmethod
-    def _noting_keys(cls, params: Params, keys: EvaluationKeys, device: str = "cpu") -> Evaluator:
+    def _noting_keys(cls, params: Params, keys: EvaluationKeys, device: str = "dry") -> Evaluator:
         """One that finds out which keys a computation uses. keys: an empty set of the client's."""
         server = cls.__new__(cls)
         server._start(params, {}, EvaluatorCore.recording(keys, device, checked_threads(None)))
@@ -230,7 +230,8 @@ class Evaluator(metaclass=Answering):
 
         function: takes as many encrypted arrays as there are examples, and returns one or several.
             It must do the same at every call. On a GPU it must not use arrays in the clear, nor
-            moves that take masks.
+            what takes masks: some moves, and sums of a number with an array that does not fill its
+            ciphertexts.
 
         Raises InvalidArgument for a function that cannot be recorded.
         """
