@@ -85,6 +85,44 @@ TEST_P(GpuOps, WeightedSums) {
   same(q0, "weighted_sums 0"), same(q1, "weighted_sums 1");
 }
 
+// More than a thread computes, over the same operands, more than a launch takes.
+TEST_P(GpuOps, ManyWeightedSums) {
+  if (n * batch > (1u << 14))
+    GTEST_SKIP() << "several launches of a kernel that small rows run too";
+  const Primes primes{0, 9};
+  std::vector<Pair> a0, a1, b;
+  std::vector<ConstView> c0, c1, g0, g1;
+  std::vector<std::uint32_t> operands;
+  for (std::uint32_t k = 0; k < 35; ++k) {
+    a0.push_back(fresh(primes)), a1.push_back(fresh(primes)), operands.push_back(34 - k);
+  }
+  for (std::size_t k = 0; k < 7; ++k) b.push_back(fresh(primes, k % 2 == 0 ? 1 : 0));
+  for (std::size_t k = 0; k < a0.size(); ++k) {
+    c0.push_back(a0[k].cpu()), c1.push_back(a1[k].cpu());
+    g0.push_back(a0[k].gpu()), g1.push_back(a1[k].gpu());
+  }
+  for (const std::size_t count : {9, 64, 67}) {
+    std::vector<Pair> outs;
+    std::vector<std::vector<ConstView>> cb(count), gb(count);
+    for (std::size_t g = 0; g < count; ++g) {
+      for (int half = 0; half < 2; ++half)
+        outs.push_back(g % 3 == 0 ? fresh(primes) : poison(primes));
+      for (std::size_t k = 0; k < operands.size(); ++k) {
+        Pair& weight = b[(3 * g + 5 * k) % b.size()];
+        cb[g].push_back(weight.cpu()), gb[g].push_back(weight.gpu());
+      }
+    }
+    std::vector<backend::WeightedSum> on_cpu, on_gpu;
+    for (std::size_t g = 0; g < count; ++g) {
+      Pair &x = outs[2 * g], &y = outs[2 * g + 1];
+      on_cpu.push_back({x.cpu(), y.cpu(), operands, cb[g], g % 3 == 0});
+      on_gpu.push_back({x.gpu(), y.gpu(), operands, gb[g], g % 3 == 0});
+    }
+    cpu->rlwe().weighted_sums(c0, c1, on_cpu), gpu->rlwe().weighted_sums(g0, g1, on_gpu);
+    for (Pair& out : outs) same(out, "weighted_sums");
+  }
+}
+
 TEST_P(GpuOps, Combinations) {
   const Primes primes{0, 2, 3, 9}, wide{0, 1, 2, 3, 5, 9};
   std::vector<Pair> pool;

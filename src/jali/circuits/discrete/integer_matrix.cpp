@@ -137,8 +137,9 @@ std::vector<discrete::Ciphertext> IntegerMatrix::rotated(const Evaluator& evalua
   return discrete::split(evaluator, all, std::vector<std::size_t>(babies_, 1));
 }
 
-discrete::Ciphertext IntegerMatrix::inner(const Evaluator& evaluator, std::span<const Ciphertext> x,
-                                          std::size_t g, const Known& inner) const {
+std::vector<discrete::Ciphertext> IntegerMatrix::inner(const Evaluator& evaluator,
+                                                       std::span<const Ciphertext> x,
+                                                       const Known& inner) const {
   std::vector<backend::ConstView> x0, x1;
   std::vector<std::uint32_t> operands;
   for (const Ciphertext& one : x) {
@@ -147,11 +148,13 @@ discrete::Ciphertext IntegerMatrix::inner(const Evaluator& evaluator, std::span<
     x1.push_back(one.parts[1].view());
   }
   const auto& primes = evaluator.params()->level(level_).primes;
-  std::vector<Ciphertext> out(blocks());
-  std::vector<std::vector<backend::ConstView>> weights(blocks());
-  std::vector<backend::WeightedSum> sums;
-  for (std::size_t b = 0; b < blocks(); ++b) {
-    Ciphertext& one = out[b];
+  const std::size_t giants = columns_ / babies_;
+  std::vector<Ciphertext> sums(giants * blocks());
+  std::vector<std::vector<backend::ConstView>> weights(sums.size());
+  std::vector<backend::WeightedSum> work;
+  for (std::size_t k = 0; k < sums.size(); ++k) {
+    const std::size_t g = k / blocks(), b = k % blocks();
+    Ciphertext& one = sums[k];
     one.key_id = x[0].key_id;
     one.level = level_;
     one.params = evaluator.params();
@@ -159,14 +162,19 @@ discrete::Ciphertext IntegerMatrix::inner(const Evaluator& evaluator, std::span<
     one.estimate = inner.estimate;
     for (int c = 0; c < 2; ++c) one.parts.push_back(evaluator.ring()->make(primes));
     for (std::size_t i = 0; i < babies_; ++i) {
-      weights[b].push_back(blocks_[b][g * babies_ + i].view());
+      weights[k].push_back(blocks_[b][g * babies_ + i].view());
     }
-    sums.push_back({one.parts[0].view(), one.parts[1].view(), operands, weights[b]});
+    work.push_back({one.parts[0].view(), one.parts[1].view(), operands, weights[k]});
   }
-  evaluator.ring()->engine().rlwe().weighted_sums(x0, x1, sums);
-  std::vector<const Ciphertext*> parts;
-  for (const Ciphertext& one : out) parts.push_back(&one);
-  return discrete::stack(evaluator, parts);
+  evaluator.ring()->engine().rlwe().weighted_sums(x0, x1, work);
+  std::vector<Ciphertext> out;
+  for (std::size_t g = 0; g < giants; ++g) {
+    std::vector<const Ciphertext*> parts;
+    for (std::size_t b = 0; b < blocks(); ++b) parts.push_back(&sums[g * blocks() + b]);
+    out.push_back(discrete::stack(evaluator, parts));
+    for (std::size_t b = 0; b < blocks(); ++b) sums[g * blocks() + b] = {};
+  }
+  return out;
 }
 
 discrete::Ciphertext IntegerMatrix::multiply(const Evaluator& evaluator,
@@ -194,12 +202,12 @@ discrete::Ciphertext IntegerMatrix::multiply(const Evaluator& evaluator,
     noise.require_budget(noise.divide(known.all.estimate, level_, level_ - 1), level_ - 1);
   }
 
-  const std::vector<Ciphertext> turned = rotated(evaluator, x);
-  std::size_t g = columns_ / babies_ - 1;
-  Ciphertext sum = inner(evaluator, turned, g, known.inner);
-  while (g-- > 0) {
-    sum = evaluator.add(evaluator.rotate(sum, static_cast<int>(babies_)),
-                        inner(evaluator, turned, g, known.inner), discrete::Overflow::wrap);
+  std::vector<Ciphertext> inner_sums = inner(evaluator, rotated(evaluator, x), known.inner);
+  Ciphertext sum = std::move(inner_sums.back());
+  inner_sums.pop_back();
+  for (; !inner_sums.empty(); inner_sums.pop_back()) {
+    sum = evaluator.add(evaluator.rotate(sum, static_cast<int>(babies_)), inner_sums.back(),
+                        discrete::Overflow::wrap);
   }
   sum.estimate = known.all.estimate;
   return level_ > 0 ? evaluator.rescale(sum) : std::move(sum);

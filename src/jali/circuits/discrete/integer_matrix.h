@@ -72,9 +72,10 @@ class IntegerMatrix {
   Sums known_sums(const discrete::NoiseModel& noise, const Ciphertext& x) const;
   /// x rotated by every baby.
   std::vector<Ciphertext> rotated(const Evaluator& evaluator, const Ciphertext& x) const;
-  /// sum_i P'_{g, i} x[i] for one g: block b in vector b. inner: what is known of it.
-  Ciphertext inner(const Evaluator& evaluator, std::span<const Ciphertext> x, std::size_t g,
-                   const discrete::Known& inner) const;
+  /// sum_i P'_{g, i} x[i] for every g, block b in vector b: all in one call, which reads the matrix
+  /// at the rate of memory. inner: what is known of each.
+  std::vector<Ciphertext> inner(const Evaluator& evaluator, std::span<const Ciphertext> x,
+                                const discrete::Known& inner) const;
 
   std::shared_ptr<const discrete::Engine> engine_;
   std::size_t columns_, babies_, rows_ = 0;

@@ -52,6 +52,12 @@ int place_terms(std::span<const WeightedSum> sums, std::vector<std::size_t>& nex
   return columns;
 }
 
+bool have_equal_operands(std::span<const WeightedSum> sums) {
+  return std::ranges::all_of(sums, [&](const WeightedSum& sum) {
+    return std::ranges::equal(sum.operands, sums[0].operands);
+  });
+}
+
 }  // namespace
 
 template <class W>
@@ -72,9 +78,41 @@ void Sums<W>::products(View out, std::span<const ConstView> a, std::span<const C
 template <class W>
 void Sums<W>::weighted(std::span<const ConstView> a0, std::span<const ConstView> a1,
                        std::span<const WeightedSum> sums) const {
+  if (sums.size() > kMaxSums && have_equal_operands(sums)) return weighted_many(a0, a1, sums);
   for (std::size_t first = 0; first < sums.size(); first += kMaxSums) {
     weighted_together(a0, a1,
                       sums.subspan(first, std::min<std::size_t>(kMaxSums, sums.size() - first)));
+  }
+}
+
+// Operand k is column k of every sum.
+template <class W>
+void Sums<W>::weighted_many(std::span<const ConstView> a0, std::span<const ConstView> a1,
+                            std::span<const WeightedSum> sums) const {
+  const View& like = sums[0].out0;
+  const auto operands = sums[0].operands;
+  for (std::size_t first = 0; first < sums.size(); first += kManySums) {
+    const auto now = sums.subspan(first, std::min<std::size_t>(kManySums, sums.size() - first));
+    for (std::size_t begin = 0; begin < operands.size(); begin += kMaxColumns) {
+      ManyColumns c{};
+      c.sums = static_cast<int>(now.size());
+      c.columns = static_cast<int>(std::min<std::size_t>(kMaxColumns, operands.size() - begin));
+      for (int i = 0; i < c.columns; ++i) {
+        const std::uint32_t operand = operands[begin + i];
+        c.a0[i] = a0[operand].data, c.a1[i] = a1[operand].data;
+      }
+      for (std::size_t g = 0; g < now.size(); ++g) {
+        const std::uint64_t bit = std::uint64_t{1} << g;
+        c.out0[g] = now[g].out0.data, c.out1[g] = now[g].out1.data;
+        if (now[g].accumulate || begin > 0) c.accumulate |= bit;
+        for (int i = 0; i < c.columns; ++i) {
+          const ConstView& b = now[g].b[begin + i];
+          c.b[i][g] = b.data;
+          if (b.batch == 1) c.broadcast[i] |= bit;
+        }
+      }
+      cuda::weighted_sums<W>(stream_, tables_, shape(like, log_n_), limbs_of(like.primes), c);
+    }
   }
 }
 

@@ -27,6 +27,8 @@ class Sums {
   void combine(View d0, View d1, View d2, const Combination& c) const;
 
  private:
+  void weighted_many(std::span<const ConstView> a0, std::span<const ConstView> a1,
+                     std::span<const WeightedSum> sums) const;
   void weighted_together(std::span<const ConstView> a0, std::span<const ConstView> a1,
                          std::span<const WeightedSum> sums) const;
   void rotated_together(std::span<const Rotated> operands, std::span<const std::uint32_t> digit_ids,

@@ -1,4 +1,4 @@
-// A thread computes one residue of every sum of a launch.
+// A thread computes one residue of up to kMaxSums sums of a launch.
 #include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/common/launch_choices.cuh"
 #include "jali/backend/cuda/linear_transform/weighted_sums.cuh"
@@ -7,11 +7,13 @@ namespace jali::backend::cuda {
 
 namespace {
 
-template <class W, int kSums>
+template <class W, int kSums, class C>
 __global__ void __launch_bounds__(kBlockThreads)
     weighted_sums_kernel(Shape s, Limbs limbs, const typename W::Prime* primes,
-                         const __grid_constant__ Columns c) {
+                         const __grid_constant__ C c) {
   using Stored = typename W::Stored;
+  constexpr bool kMany = C::kMost > kSums;
+  const int first = kMany ? blockIdx.z * kSums : 0;
   const unsigned limb = blockIdx.y / s.batch, k = blockIdx.x * blockDim.x + threadIdx.x;
   const std::size_t at = (static_cast<std::size_t>(blockIdx.y) << s.log_n) + k;
   const std::size_t shared = (static_cast<std::size_t>(limb) << s.log_n) + k;
@@ -20,9 +22,9 @@ __global__ void __launch_bounds__(kBlockThreads)
   typename W::Sum s0[kSums], s1[kSums];
 #pragma unroll
   for (int g = 0; g < kSums; ++g) {
-    if (g < c.sums && (c.accumulate >> g & 1)) {
-      s0[g] = W::sum_of(W::load(static_cast<const Stored*>(c.out0[g])[at]));
-      s1[g] = W::sum_of(W::load(static_cast<const Stored*>(c.out1[g])[at]));
+    if (first + g < c.sums && (c.accumulate >> (first + g) & 1)) {
+      s0[g] = W::sum_of(W::load(static_cast<const Stored*>(c.out0[first + g])[at]));
+      s1[g] = W::sum_of(W::load(static_cast<const Stored*>(c.out1[first + g])[at]));
     }
   }
   int room = W::kTerms - 1;
@@ -32,8 +34,10 @@ __global__ void __launch_bounds__(kBlockThreads)
     typename W::R y[kSums];
 #pragma unroll
     for (int g = 0; g < kSums; ++g) {
-      const auto* b = static_cast<const Stored*>(c.b[i][g]);
-      y[g] = b ? W::load(b[c.broadcast[i] >> g & 1 ? shared : at]) : 0;
+      const auto* b = static_cast<const Stored*>(c.b[i][first + g]);
+      const std::size_t from = c.broadcast[i] >> (first + g) & 1 ? shared : at;
+      // Weights of many sums are read once, and must not push the operands out of L2.
+      y[g] = b ? W::load(kMany ? __ldcs(b + from) : b[from]) : 0;
     }
     if (room == 0) {
 #pragma unroll
@@ -52,9 +56,9 @@ __global__ void __launch_bounds__(kBlockThreads)
   }
 #pragma unroll
   for (int g = 0; g < kSums; ++g) {
-    if (g < c.sums) {
-      static_cast<Stored*>(c.out0[g])[at] = W::canonical(W::total(s0[g], prime));
-      static_cast<Stored*>(c.out1[g])[at] = W::canonical(W::total(s1[g], prime));
+    if (first + g < c.sums) {
+      static_cast<Stored*>(c.out0[first + g])[at] = W::canonical(W::total(s0[g], prime));
+      static_cast<Stored*>(c.out1[first + g])[at] = W::canonical(W::total(s1[g], prime));
     }
   }
 }
@@ -71,19 +75,30 @@ void weighted_sums(const Stream& stream, const Tables<W>& t, const Shape& s, con
                  t.primes.template as<typename W::Prime>(), columns);
   };
   if (columns.sums == 1) {
-    launch(weighted_sums_kernel<W, 1>);
+    launch(weighted_sums_kernel<W, 1, Columns>);
   } else if (columns.sums == 2) {
-    launch(weighted_sums_kernel<W, 2>);
+    launch(weighted_sums_kernel<W, 2, Columns>);
   } else if (columns.sums <= 4) {
-    launch(weighted_sums_kernel<W, 4>);
+    launch(weighted_sums_kernel<W, 4, Columns>);
   } else {
-    launch(weighted_sums_kernel<W, 8>);
+    launch(weighted_sums_kernel<W, 8, Columns>);
   }
+}
+
+template <class W>
+void weighted_sums(const Stream& stream, const Tables<W>& t, const Shape& s, const Limbs& limbs,
+                   const ManyColumns& columns) {
+  const unsigned n = 1u << s.log_n, threads = n < kBlockThreads ? n : kBlockThreads;
+  const dim3 grid(n / threads, s.limb_count * s.batch, (columns.sums + kMaxSums - 1) / kMaxSums);
+  cuda::launch(stream, "weighted_sums", weighted_sums_kernel<W, kMaxSums, ManyColumns>, grid,
+               threads, 0, 1, s, limbs, t.primes.template as<typename W::Prime>(), columns);
 }
 
 #define JALI_INSTANTIATE(W)                                                                   \
   template void weighted_sums<W>(const Stream&, const Tables<W>&, const Shape&, const Limbs&, \
-                                 const Columns&);
+                                 const Columns&);                                             \
+  template void weighted_sums<W>(const Stream&, const Tables<W>&, const Shape&, const Limbs&, \
+                                 const ManyColumns&);
 JALI_INSTANTIATE(W32)
 JALI_INSTANTIATE(W52)
 JALI_INSTANTIATE(W64)

@@ -9,21 +9,31 @@
 
 namespace jali::backend::cuda {
 
-constexpr int kMaxSums = 8, kMaxColumns = 32;
+/// Sums that a thread computes, columns of a launch, and the most sums of a launch.
+constexpr int kMaxSums = 8, kMaxColumns = 32, kManySums = 64;
 
-/// One launch. A column is an operand; b is null if a sum has no term with it.
-struct Columns {
+/// One launch. A column is an operand; b is null if a sum has no term with it. Bits: one a sum.
+template <int kSums, class Bits>
+struct ColumnsOf {
+  static constexpr int kMost = kSums;
   const void* a0[kMaxColumns];
   const void* a1[kMaxColumns];
-  const void* b[kMaxColumns][kMaxSums];
-  std::uint8_t broadcast[kMaxColumns];  // bit g: b[.][g] has one row for the whole batch
-  void* out0[kMaxSums];
-  void* out1[kMaxSums];
+  const void* b[kMaxColumns][kSums];
+  Bits broadcast[kMaxColumns];  // bit g: b[.][g] has one row for the whole batch
+  void* out0[kSums];
+  void* out1[kSums];
   int columns, sums;
-  std::uint8_t accumulate;  // bit g
+  Bits accumulate;
 };
+using Columns = ColumnsOf<kMaxSums, std::uint8_t>;
+/// 18 KB of parameters. Blocks of the grid's third axis share the sums, kMaxSums each, so that the
+/// weights of many sums are read at the rate of memory whatever N is: 8 sums of 2 limbs with
+/// N = 2^13 are 64 blocks, and an H200 has 132 processors.
+using ManyColumns = ColumnsOf<kManySums, std::uint64_t>;
 
 template <class W>
 void weighted_sums(const Stream&, const Tables<W>&, const Shape&, const Limbs&, const Columns&);
+template <class W>
+void weighted_sums(const Stream&, const Tables<W>&, const Shape&, const Limbs&, const ManyColumns&);
 
 }  // namespace jali::backend::cuda
