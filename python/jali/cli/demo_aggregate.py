@@ -84,6 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         ready_seconds=ready,
         client_seconds=float(seconds[0]) / options.owners,
         server_seconds=added,
+        product_seconds=None,
         decrypt_seconds=decryption,
         bytes_per_second=plan.clear_bytes / added,
         noise_budget=budget_of(reply, params),

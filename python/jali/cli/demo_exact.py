@@ -24,6 +24,7 @@ __all__ = [
     "Plan",
     "Run",
     "add_options",
+    "answered",
     "budget_of",
     "check_memory",
     "plan_of_products",
@@ -62,11 +63,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run found. Times are in seconds of wall time, and those of steps are for one of them.
+    """What a run found. Times are in seconds of wall time. Those of steps are for one of them, the
+    median of all.
 
     wrong: how many elements differ from the clear result.
     query_sent: bytes of a ciphertext that a client sent.
     reply_sent: bytes of a ciphertext that the server sent.
+    server_seconds: from the bytes of a query to those of the reply.
+    product_seconds: of these, those of the product with the matrix; None if there is none.
     bytes_per_second: of the clear data that the server works through, in its time.
     """
 
@@ -76,6 +80,7 @@ class Run:
     ready_seconds: float
     client_seconds: float
     server_seconds: float
+    product_seconds: float | None
     decrypt_seconds: float
     bytes_per_second: float
     noise_budget: float
@@ -131,6 +136,15 @@ def timed(work: Callable[..., Result], *arguments: Any) -> tuple[Result, float]:
     return result, time.perf_counter() - start
 
 
+def answered(server: Any, query: bytes) -> tuple[bytes, float, float]:
+    """The reply of a server that multiplies, its seconds, and those of the product alone."""
+    start = time.perf_counter()
+    asked = server.read(query)
+    product, seconds = timed(server.product, asked)
+    reply = product.ciphertext.to_bytes()
+    return reply, time.perf_counter() - start, seconds
+
+
 def budget_of(reply: bytes, params: discrete.Params) -> float:
     """Bits by which the noise of a reply may still grow."""
     return discrete.Ciphertext.from_bytes(reply, params, max_bytes=1 << 32).noise_budget
@@ -168,6 +182,11 @@ def show(plan: Plan, run: Run | None, options: Namespace, **more: Any) -> int:
             (
                 "time of the server",
                 f"{seconds_text(run.server_seconds)} on {run.device}: {bytes_text(run.bytes_per_second)} of data a second",
+            ),
+            *(
+                []
+                if run.product_seconds is None
+                else [("of which the product", seconds_text(run.product_seconds))]
             ),
             ("time of decryption", seconds_text(run.decrypt_seconds)),
             ("noise budget of the reply", f"{run.noise_budget:.1f} bits"),

@@ -13,6 +13,7 @@ from jali.cli.demo_exact import (
     Plan,
     Run,
     add_options,
+    answered,
     budget_of,
     check_memory,
     plan_of_products,
@@ -69,27 +70,29 @@ def main(argv: Sequence[str] | None = None) -> int:
         lambda: lookup.Server(table, public, device=options.device, threads=options.threads)
     )
     asked = [*rng.choice(keys, options.queries - 1), np.uint64(2**64 - 1)]
-    different, seconds, budget = 0, np.zeros(3), 0.0
+    different, times, budget = 0, [], 0.0
     for key in progress([int(k) for k in asked], "private look-ups", len(asked)):
         query, encryption = timed(client.ask, key)
-        reply, answer = timed(server, query)
+        reply, answer, product = answered(server, query)
         numbers, decryption = timed(client.numbers, reply)
-        seconds += np.array([encryption, answer, decryption]) / len(asked)
+        times.append([encryption, answer, product, decryption])
         budget = budget_of(reply, params)
         bucket = int(table.agreed.bucket_of(np.array([key], np.uint64))[0])
         different += wrong(numbers, table.numbers(bucket))
         at = np.flatnonzero(keys == np.uint64(key))
         expected = values[at[0]].tobytes() if len(at) else None
         different += client.found(key, numbers) != expected
+    seconds = [float(t) for t in np.median(times, axis=0)]
     run = Run(
         wrong=different,
         query_sent=len(query),
         reply_sent=len(reply),
         ready_seconds=ready,
-        client_seconds=float(seconds[0]),
-        server_seconds=float(seconds[1]),
-        decrypt_seconds=float(seconds[2]),
-        bytes_per_second=table.bytes.size / float(seconds[1]),
+        client_seconds=seconds[0],
+        server_seconds=seconds[1],
+        product_seconds=seconds[2],
+        decrypt_seconds=seconds[3],
+        bytes_per_second=table.bytes.size / seconds[1],
         noise_budget=budget,
         device_bytes=server.evaluator.counters()["bytes_peak"],
         device=server.evaluator.engine,

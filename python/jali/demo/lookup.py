@@ -137,10 +137,19 @@ class Server:
         # Numbers of three bytes are residues: a sum in which one weight is 1 has no carry.
         self.matrix = discrete.Matrix(self.evaluator, rows, count=count, wrap=True)
 
+    def read(self, query: bytes) -> discrete.EncryptedArray:
+        """A query on the device."""
+        return self.evaluator.bind(discrete.Ciphertext.from_bytes(query, self.evaluator.params))
+
+    def product(self, asked: discrete.EncryptedArray) -> discrete.EncryptedArray:
+        """The product with the matrix, once it is computed."""
+        made = self.matrix @ asked
+        self.evaluator.synchronize()
+        return made
+
     def __call__(self, query: bytes) -> bytes:
         """The reply to a query."""
-        asked = discrete.Ciphertext.from_bytes(query, self.evaluator.params)
-        return (self.matrix @ self.evaluator.bind(asked)).ciphertext.to_bytes()
+        return self.product(self.read(query)).ciphertext.to_bytes()
 
 
 # --- the client's side ----------------------------------------------------------------------------

@@ -70,10 +70,19 @@ class Server:
         self.evaluator = discrete.Evaluator(agreed, public, device, threads=threads)
         self.matrix = discrete.Matrix(self.evaluator, vectors)
 
+    def read(self, query: bytes) -> discrete.EncryptedArray:
+        """A query on the device."""
+        return self.evaluator.bind(discrete.Ciphertext.from_bytes(query, self.evaluator.params))
+
+    def product(self, asked: discrete.EncryptedArray) -> discrete.EncryptedArray:
+        """The product with the matrix, once it is computed."""
+        made = self.matrix @ asked
+        self.evaluator.synchronize()
+        return made
+
     def __call__(self, query: bytes) -> bytes:
         """The encrypted scores."""
-        asked = discrete.Ciphertext.from_bytes(query, self.evaluator.params)
-        return (self.matrix @ self.evaluator.bind(asked)).ciphertext.to_bytes()
+        return self.product(self.read(query)).ciphertext.to_bytes()
 
 
 def made(count: int, queries: int, rng: np.random.Generator) -> tuple[Vectors, Vectors]:
