@@ -18,7 +18,7 @@ from jali.bench.operations import Case as CkksCase
 from jali.bench.registry import Options, benchmark
 from jali.errors import Error, InternalError, InvalidArgument
 
-__all__ = ["Case", "Sides", "ckks_set", "expected", "load"]
+__all__ = ["Case", "Sides", "ckks_set", "every_operation", "expected", "load"]
 
 _PARTS: dict[str, Callable[[str], Any]] = {
     "modulus": int,
@@ -228,7 +228,7 @@ class Sides:
         return row(name, engine, about, times, batch=case.batch, floor=floor, power=power)
 
 
-def _operations(case: Case) -> dict[str, tuple[Body, Numbers]]:
+def every_operation(case: Case) -> dict[str, tuple[Body, Numbers]]:
     """Every operation by name, and its right result."""
     by, clear = case.params.multiplication, case.b
     a, b = case.a.astype(object), case.b.astype(object)
@@ -259,7 +259,7 @@ def operations(options: Options) -> Iterator[Row]:
         if not case.has_products:
             raise InvalidArgument(f"the set {case.name} has no products: use one with a depth")
         s = Sides(case)
-        for name, (body, want) in _operations(case).items():
+        for name, (body, want) in every_operation(case).items():
             yield s.measure(f"discrete_{name}", body, want)
 
 
