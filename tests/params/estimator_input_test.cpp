@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "jali/params/ckks/presets.h"
+#include "jali/params/discrete/presets.h"
 
 namespace jali::params {
 namespace {
@@ -37,9 +38,12 @@ std::vector<std::uint64_t> primes_at(const ckks::Params& p, std::span<const Prim
 std::string describe() {
   std::string out = "[\n";
   std::vector<std::string> entries;
+  const auto labelled = [](std::string name, std::optional<Word> word) {
+    return word ? name.append(" ").append(word_name(*word)) : name;
+  };
   const auto add = [&](std::string name, std::optional<Word> word = {}) {
     const auto p = ckks::Params::create(preset(name, word));
-    if (word) name.append(" ").append(word_name(*word));
+    name = labelled(name, word);
     entries.push_back(entry(name, p->n(), "uniform ternary", p->primes().first(p->q_count()),
                             p->primes().subspan(p->q_count())));
     if (!p->bootstrap()) return;
@@ -52,6 +56,15 @@ std::string describe() {
   for (const BootstrapPreset& p : bootstrap_presets()) {
     add(std::string(p.name));
     add(std::string(p.name), Word::w32);
+  }
+  for (const discrete::Preset& preset : discrete::presets()) {
+    for (const std::optional<Word> word : {std::optional<Word>{}, std::optional(Word::w32)}) {
+      const auto p = discrete::Params::create(discrete::preset(preset.name, word));
+      const auto primes = p->primes();  // those of T and of the conversions are in no key
+      entries.push_back(entry(labelled(std::string(preset.name), word), p->n(), "uniform ternary",
+                              primes.first(p->q_count()),
+                              primes.subspan(p->q_count(), p->p_count())));
+    }
   }
   for (std::size_t i = 0; i < entries.size(); ++i) {
     out += entries[i] + (i + 1 < entries.size() ? ",\n" : "\n");

@@ -153,7 +153,7 @@ def test_replies_that_are_no_bucket_are_refused(rng: np.random.Generator) -> Non
     keys, _, table = small_table(rng, 50, 4)
     client = lookup.Client(table.agreed, threads=1)
     good = table.numbers(0)
-    for bad in (good[:-1], np.where(np.arange(len(good)) == 3, 1 << 24, good)):
+    for bad in (good[:-1], np.where(np.arange(len(good)) == 3, 1 << 8 * lookup.NUMBER_BYTES, good)):
         with pytest.raises(jali.WrongDecryption):
             client.found(int(keys[0]), bad)
     many = good.copy()

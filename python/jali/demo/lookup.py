@@ -2,7 +2,7 @@
 does not learn which one it was.
 
 A public hash of the keys puts the records into buckets. Records whose keys collide lie in one
-bucket, behind each other, each with its key. The bytes of a bucket, three to a number, are a column
+bucket, behind each other, each with its key. The bytes of a bucket, four to a number, are a column
 of a matrix. The client encrypts a vector with a 1 at its bucket and zeros elsewhere. The product of
 the matrix with this vector is that bucket, encrypted, in which the client finds the key or does not.
 
@@ -26,14 +26,18 @@ __all__ = ["Agreed", "Client", "Server", "Table", "buckets_for", "layout", "made
 Bytes = npt.NDArray[np.uint8]
 Keys = npt.NDArray[np.uint64]
 
-NUMBER_BYTES = 3  # of the table in one encrypted number
+NUMBER_BYTES = 4  # of the table in one encrypted number
 KEY_BYTES = 8
 MULTIPLIER = 0x9E3779B97F4A7C15  # odd; 2^64 divided by the golden ratio
 
 
 def params() -> discrete.Params:
-    """A modulus above 2^24, and one level for the product with the table."""
-    return discrete.Params.create(integers=8 * NUMBER_BYTES, depth=1)
+    """A modulus above 2^32, and one level for the product with the table.
+
+    In memory the table takes four times its bytes: words of 32 bits in four limbs for a number. By
+    numbers of three bytes, it would take 5.3 times.
+    """
+    return discrete.Params.create(integers=8 * NUMBER_BYTES, depth=1, word="w32")
 
 
 def buckets_for(table_bytes: int, agreed: discrete.Params) -> int:
@@ -134,7 +138,7 @@ class Server:
         public = discrete.EvaluationKeys.from_bytes(keys, agreed)
         self.evaluator = discrete.Evaluator(agreed, public, device, threads=threads)
         rows, count = table.rows(agreed.slots), table.agreed.numbers
-        # Numbers of three bytes are residues: a sum in which one weight is 1 has no carry.
+        # Numbers of four bytes are residues: a sum in which one weight is 1 has no carry.
         self.matrix = discrete.Matrix(self.evaluator, rows, count=count, wrap=True)
 
     def read(self, query: bytes) -> discrete.EncryptedArray:
@@ -216,7 +220,7 @@ def _records(buckets: Bytes, record: int) -> Bytes:
 
 
 def _numbers(octets: Bytes) -> npt.NDArray[np.int64]:
-    """The numbers of three bytes each along the last axis, little end first."""
+    """The numbers of four bytes each along the last axis, little end first."""
     parts = octets.reshape(*octets.shape[:-1], -1, NUMBER_BYTES)
     out = parts[..., 0].astype(np.int64)
     for i in range(1, NUMBER_BYTES):
