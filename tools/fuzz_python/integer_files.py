@@ -11,6 +11,7 @@ import numpy as np
 
 import jali
 from jali import discrete, nn
+from jali._jali.program import document_to_bytes
 from jali.compiler.program import container
 from jali.program.integers import stored
 
@@ -43,10 +44,10 @@ class IntegerWorld:
                 content["manifest"] = self.file(chosen, changed, "manifest").hex()
             else:
                 content = changed(content)
-            return container.written(KIND, content, arrays)
+            return document_to_bytes(KIND, _document(content), arrays)
         honest = self.program.manifest.to_bytes()
         fields = json.loads(bytes(stored.payload(kind, honest, MOST_BYTES)))
-        return stored.written(kind, [stored.document(changed(fields))])
+        return stored.written(kind, [_document(changed(fields))])
 
     def use(self, data: bytes, kind: str, attempt: Attempt) -> None:
         """Load, and what clients do with what was accepted."""
@@ -72,3 +73,9 @@ class IntegerWorld:
         if client is not None:
             rows = [port.low.reshape(port.shape) for port in found.inputs]
             attempt("encrypt", lambda: client.encrypt(*rows))
+
+
+def _document(content: Any) -> bytes:
+    """A document as honest writers make it. They refuse infinities and NaN, which are written
+    here."""
+    return json.dumps(content, sort_keys=True).encode()
