@@ -59,6 +59,7 @@ std::string describe() {
   }
   for (const discrete::Preset& preset : discrete::presets()) {
     for (const std::optional<Word> word : {std::optional<Word>{}, std::optional(Word::w32)}) {
+      if (word && preset.name == "f65537_d18") continue;  // too deep for that word
       const auto p = discrete::Params::create(discrete::preset(preset.name, word));
       const auto primes = p->primes();  // those of T and of the conversions are in no key
       entries.push_back(entry(labelled(std::string(preset.name), word), p->n(), "uniform ternary",
