@@ -30,6 +30,8 @@ RECORDS = (
     "integers-h100-2026-11-26",
     "compiled-h200-2026-11-28-fourth",
     "compiled-h200-2026-11-29",
+    "discrete-peers-xeon-2026-11-30",
+    "discrete-h200-2026-11-30",
 )
 
 Record = dict[str, Any]
@@ -254,9 +256,63 @@ def compiled(records: list[Record]) -> Iterator[Figure]:
         yield Figure(what, figure, f"{command} --device cuda --json", r)
 
 
+def exact(records: list[Record]) -> Iterator[Figure]:
+    """Exact integers: on a CPU beside other libraries, on a GPU beside CKKS and Phantom, and the
+    workloads on a GPU."""
+    named = {"discrete_multiply": "product", "discrete_rotate": "rotation"}
+    on_cpu: dict[tuple[str, str], list[Record]] = {}
+    for r in records:
+        if r.get("name") in named and isinstance(r.get("peer"), dict):
+            key = r["name"], r["params"]["multiplication"]
+            on_cpu.setdefault(key, []).append(r)
+    for (name, way), runs in on_cpu.items():
+        p, ours = runs[0]["params"], max(r["jali_s"] for r in runs)
+        theirs = ", ".join(
+            f"{PEERS[r['peer']['ready']]} {ms(r['peer_s'])} ({r['peer_s'] / ours:.3g} times)"
+            for r in runs
+        )
+        about = (
+            f"exact integers: {named[name]} by {way.upper()}, N = 2^{p['log_n']}, "
+            f"log Q {p['log_q']:.0f}, one thread of a Xeon with IFMA"
+        )
+        command = "bench/peers/compare.py discrete"
+        yield Figure(about, f"{ms(ours)}; {theirs}", command, runs[0])
+    for r in records:
+        p = r.get("params", {})
+        if "times_ckks" in p:
+            about = (
+                f"exact integers: product by {p['multiplication'].upper()}, N = 2^{p['log_n']}, "
+                f"{p['limbs']} limbs, {device_of(r)}"
+            )
+            figure = f"{r['median_s'] * 1e6:.0f} us, {p['times_ckks']:.2f} times CKKS's"
+            command = "jali bench discrete_beside_ckks --device cuda"
+            yield Figure(about, figure, command, r)
+    for r in records:
+        if r.get("name") in named and str(r.get("peer")).startswith("Phantom"):
+            about = (
+                f"exact integers: {named[r['name']]} by {r['multiplication'].upper()}, "
+                f"N = 2^{r['log_n']}, log QP {r['peer_params']['log_qp']}, {device_of(r)}"
+            )
+            figure = (
+                f"{r['jali_s'] * 1e6:.0f} us; Phantom {r['peer_s'] * 1e6:.0f} us "
+                f"({r['ratio']:.1f} times)"
+            )
+            yield Figure(about, figure, "bench/peers/phantom.py --source FOLDER --build FOLDER", r)
+    for r in records:
+        if r.get("demo") in ("lookup", "nearest"):
+            about = f"`jali demo {r['demo']}`: {r['work']}; the product and all of a reply, {device_of(r)}"
+            figure = f"{ms(r['product_seconds'])}, {ms(r['server_seconds'])}, all numbers right"
+            yield Figure(about, figure, f"jali demo {r['demo']} --device cuda", r)
+        if r.get("demo") == "aggregate":
+            about = f"`jali demo aggregate`: {r['work']}, {device_of(r)}"
+            rate = r["ciphertext_bytes_per_second"] / 1e9
+            figure = f"{rate:.2f} GB of ciphertexts a second, all sums right"
+            yield Figure(about, figure, "jali demo aggregate --device cuda", r)
+
+
 def long_table(records: list[Record]) -> str:
     """The table of docs/performance.md."""
-    kinds = (demos, peers, tree_rows, gpu, look_ups, integers, compiled)
+    kinds = (demos, peers, tree_rows, gpu, look_ups, integers, compiled, exact)
     rows = [figure.markdown() for kind in kinds for figure in kind(records)]
     return (
         "\n".join(["| what | figure | repeat with | measured |", "|---|---|---|---|", *rows]) + "\n"
