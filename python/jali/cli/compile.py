@@ -1,0 +1,239 @@
+"""The command ``jali compile``: a model in ONNX in, a compiled program out."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from jali import device as devices
+from jali import nn
+from jali._core import files
+from jali._core.console import bytes_text, counted_text, seconds_text, stages
+from jali.cli.array_files import Array, Wanted, check_unused, read
+from jali.cli.option_words import in_options, said_in_options
+from jali.cli.parser import Parser
+from jali.cli.program_files import Program, check_memory, kind_of, scheme_of, summary_of
+from jali.compiler.frontends.from_onnx import loaded
+from jali.compiler.program.container import MAX_BYTES
+from jali.errors import FileError, InvalidArgument, LimitExceeded
+from jali.nn.compile import compile as compile_model
+
+__all__ = ["main"]
+
+_ELSEWHERE = (
+    "a model of PyTorch is exported by torch.onnx.export, and jali.compile takes it, and those of "
+    "scikit-learn, in Python"
+)
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="jali compile",
+        description="Compiles a trained model to a program on encrypted inputs: it chooses parameters, keys and the layout of the data, "
+        "writes the program, and prints its price list, for which it is run on zeros. 'jali explain P.jali' prints the list again, and "
+        "'jali run P.jali --inputs FILE' tries the program.",
+        epilog="Example: jali compile model.onnx --calibration examples.npy -o model.jali",
+    )
+    parser.add_argument(
+        "model",
+        type=Path,
+        metavar="MODEL",
+        help="a file that ends in .onnx (needs the package onnx), or a graph that nn.graph_file.save wrote",
+    )
+    parser.add_argument(
+        "--calibration",
+        type=Path,
+        action="append",
+        metavar="FILE",
+        help="examples like those that will be encrypted, a few hundred, one behind the other along the first axis: an .npy for each input of "
+        "the model, in its order (give the option once for each), or one .npz with arrays of the names of the inputs",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="P.jali",
+        help="the program's file (the model's name with .jali, in this folder)",
+    )
+    parser.add_argument("--force", action="store_true", help="replace the program's file")
+    parser.add_argument(
+        "--precision-bits",
+        type=float,
+        metavar="B",
+        help="results differ from the model's by at most 2^-B of the largest result of the calibration (10)",
+    )
+    parser.add_argument(
+        "--batch",
+        type=int,
+        metavar="K",
+        help="examples in one ciphertext, a power of two (1)",
+    )
+    parser.add_argument(
+        "--device", choices=["cpu", "cuda"], help="the kind of device that the plan is for (cpu)"
+    )
+    parser.add_argument(
+        "--memory",
+        metavar="BYTES",
+        help="of the server's device, for matrices and keys of bootstrapping, as '1.5 GB'",
+    )
+    parser.add_argument(
+        "--margin",
+        type=float,
+        metavar="M",
+        help="how far ranges reach beyond the calibration's at both ends, in units of their width",
+    )
+    parser.add_argument(
+        "--ranges",
+        choices=["seen", "proven"],
+        help="whether ranges are those of the calibration, or none that an accepted input leaves, which costs levels (seen)",
+    )
+    parser.add_argument(
+        "--input-range",
+        type=float,
+        nargs=2,
+        action="append",
+        metavar=("LOW", "HIGH"),
+        help="of the input's numbers, if you know it; once for each input",
+    )
+    parser.add_argument(
+        "--scheme",
+        choices=["ckks", "discrete"],
+        help="approximate numbers, or exact integers for models of whole numbers (what costs less)",
+    )
+    parser.add_argument(
+        "--no-summary",
+        action="store_true",
+        help="no trial runs and no price list",
+    )
+    parser.add_argument(
+        "--threads", type=int, metavar="T", help="of the trial runs on the CPU (every core)"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object and nothing else"
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command ``jali compile``. Raises jali.Error, which says what to change."""
+    options = _parser().parse_args(sys.argv[2:] if argv is None else argv)
+    if options.threads is not None and options.threads < 1:
+        raise InvalidArgument("--threads must be at least 1")
+    output = options.output or Path(options.model.name).with_suffix(".jali")
+    check_unused(output, options.force, [options.model, *(options.calibration or ())])
+    model, wanted = _model(options.model)
+    if not options.calibration:
+        raise InvalidArgument(
+            f"{options.model} takes {', '.join(map(str, wanted))}: give examples of this shape, a few hundred, as --calibration FILE.npy"
+        )
+    examples = read(options.calibration, wanted, str(options.model), "--calibration")
+    begin = time.perf_counter()
+    with said_in_options(str(options.model)) as said:
+        program = _compiled(model, examples, options)
+    seconds = time.perf_counter() - begin
+    data = program.to_bytes()
+    files.replace(output, data)
+    if not options.json:
+        names, count = ", ".join(map(str, wanted)), counted_text(len(examples[0]), "example")
+        print(f"{options.model}: takes {names}; {count} in the calibration")
+        print(f"compiled in {seconds_text(seconds)}: {program.params!r}")
+        print(f"wrote {output}: {bytes_text(len(data))}", flush=True)
+    summary = None if options.no_summary else _summary(program, options)
+    if options.json:
+        about = {
+            "model": str(options.model),
+            "program": str(output),
+            "program_bytes": len(data),
+            "scheme": scheme_of(program),
+            "calibration_examples": len(examples[0]),
+            "compile_seconds": seconds,
+            "warnings": said,
+        }
+        print(json.dumps(({} if summary is None else asdict(summary)) | about))
+    elif summary is not None:
+        print(in_options(str(summary)))
+    return 0
+
+
+def _model(path: Path) -> tuple[Any, list[Wanted]]:
+    """The model of a file, and the arrays that it takes."""
+    if path.suffix == ".onnx":
+        if not path.is_file():
+            raise FileError(f"{path} cannot be read: there is no such file")
+        model = loaded(path)
+        return model, _ports(model)
+    data = files.load(path, MAX_BYTES)
+    kind = kind_of(data)
+    if kind == "program":
+        raise InvalidArgument(
+            f"{path} is compiled already: 'jali explain {path}' prints what it costs"
+        )
+    if kind != "recorded graph":
+        raise InvalidArgument(
+            f"{path} is no model in ONNX, whose name ends in .onnx, and no recorded graph: {_ELSEWHERE}"
+        )
+    graph = nn.graph_file.from_bytes(data)
+    return graph, [Wanted(node.name, node.shape) for node in graph.inputs]
+
+
+def _ports(model: Any) -> list[Wanted]:
+    """The inputs of a model in ONNX, with the lengths that it fixes. The first axis is the batch."""
+    constants = {tensor.name for tensor in model.graph.initializer}
+    ports = [port for port in model.graph.input if port.name not in constants]
+    wanted = []
+    for port in ports:
+        of = port.type.tensor_type
+        lengths = [n.dim_value if n.dim_value > 0 else None for n in of.shape.dim]
+        known = of.HasField("shape") and len(lengths) > 0
+        wanted.append(Wanted(port.name, tuple(lengths[1:]) if known else None))
+    return wanted
+
+
+def _compiled(model: Any, examples: list[Array], options: Namespace) -> Program:
+    ranges = options.input_range
+    if ranges is not None and len(ranges) != len(examples):
+        raise InvalidArgument(
+            f"give --input-range once for each of the {counted_text(len(examples), 'input')} of the model"
+        )
+    given: dict[str, Any] = {
+        "precision_bits": options.precision_bits,
+        "batch": options.batch,
+        "device": options.device,
+        "memory": options.memory,
+        "margin": options.margin,
+        "ranges": options.ranges,
+        "scheme": options.scheme,
+        "input_range": None if ranges is None else [tuple(pair) for pair in ranges],
+    }
+    if ranges is not None and len(ranges) == 1:
+        given["input_range"] = tuple(ranges[0])
+    return compile_model(
+        model,
+        tuple(x[:1] for x in examples),
+        calibration=tuple(examples),
+        progress=stages("compiling"),
+        **{name: value for name, value in given.items() if value is not None},
+    )
+
+
+def _summary(program: Program, options: Namespace) -> Any:
+    """The price list on a device of the kind that the plan is for; None, and a sentence on standard
+    error, if this machine cannot measure it."""
+    device = options.device or "cpu"
+    if not any(name.startswith(device) for name in devices.available()):
+        reason = f"there is no {device} device here, for which it was planned"
+    else:
+        try:
+            check_memory(program, device, keys=False)
+        except LimitExceeded as error:
+            reason = in_options(str(error))
+        else:
+            return summary_of(program, device, options.threads)
+    print(f"no trial runs: {reason}", file=sys.stderr)
+    return None

@@ -1,0 +1,56 @@
+"""Small models in ONNX as files, and what ONNX's own evaluator gives for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+WEIGHTS = np.array([[0.5, -0.25, 1.0], [-0.75, 0.5, 0.25]])
+BIAS = np.array([0.25, -0.5, 0.125])
+
+
+def save(
+    path: Path, nodes: list[Any], shapes: dict[str, tuple[int, ...]], outputs: tuple[str, ...]
+) -> Path:
+    """A model of operators, whose inputs have a batch before these shapes, with WEIGHTS and BIAS as
+    the constants w and b."""
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    double = TensorProto.DOUBLE
+    ports = [helper.make_tensor_value_info(n, double, ("n", *s)) for n, s in shapes.items()]
+    graph = helper.make_graph(
+        nodes,
+        "model",
+        ports,
+        [helper.make_tensor_value_info(name, double, None) for name in outputs],
+        [numpy_helper.from_array(WEIGHTS, "w"), numpy_helper.from_array(BIAS, "b")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    onnx.save(model, str(path))
+    return path
+
+
+def squares(path: Path) -> Path:
+    """x (n, 2) to the squares of x w + b (n, 3)."""
+    from onnx.helper import make_node
+
+    nodes = [make_node("Gemm", ["x", "w", "b"], ["u"]), make_node("Mul", ["u", "u"], ["y"])]
+    return save(path, nodes, {"x": (2,)}, ("y",))
+
+
+def pairs(path: Path) -> Path:
+    """a, b (n, 3) to their sums and differences."""
+    from onnx.helper import make_node
+
+    nodes = [make_node("Add", ["left", "right"], ["s"]), make_node("Sub", ["left", "right"], ["d"])]
+    return save(path, nodes, {"left": (3,), "right": (3,)}, ("s", "d"))
+
+
+def evaluated(path: Path, **inputs: np.ndarray) -> list[np.ndarray]:
+    """What the model gives by ONNX's own evaluator."""
+    from onnx.reference import ReferenceEvaluator
+
+    return list(ReferenceEvaluator(str(path)).run(None, inputs))
