@@ -52,7 +52,8 @@ def read(paths: Sequence[Path], wanted: Sequence[Wanted], whose: str, option: st
     their names. An array of one example gets the axis of the batch if its shape says that it is
     one.
 
-    whose: the file of the model. option: what named the files.
+    whose: the file of the model.
+    option: what named the files.
 
     Raises FileError and InvalidArgument, which name the file.
     """
@@ -170,13 +171,19 @@ def check_results(path: Path, outputs: int) -> None:
 
 def write(path: Path, results: dict[str, Array]) -> None:
     """Writes results, by name, to an .npy or an .npz, which is replaced at once or not at all."""
-    stream = io.BytesIO()
     if path.suffix == ".npy":
         (array,) = results.values()
-        np.save(stream, array, allow_pickle=False)
-    else:
-        with zipfile.ZipFile(stream, "w") as archive:  # numpy.savez takes no result named "file"
-            for name, array in results.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                    np.lib.format.write_array(member, array, allow_pickle=False)
+        files.replace(path, _bytes(array))
+        return
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "a") as archive:  # numpy.savez takes no result named "file"
+        for name, array in results.items():
+            archive.writestr(f"{name}.npy", _bytes(array))
     files.replace(path, stream.getvalue())
+
+
+def _bytes(array: Array) -> bytes:
+    """The array as an .npy."""
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, array, allow_pickle=False)
+    return stream.getvalue()
