@@ -1,9 +1,20 @@
 // Random programs against integers of 128 bits: every result is right, or it is refused for a
 // reason that holds.
+#include <cstdlib>
+
 #include "world.h"
 
 namespace jali::discrete {
 namespace {
+
+constexpr int kBrief = 12;  // programs of each set of parameters
+/// Of each set. JALI_PROGRAMS sets their number over all sets; `make check` runs 40,000.
+int programs(std::size_t sets) {
+  const char* text = std::getenv("JALI_PROGRAMS");
+  return text == nullptr ? kBrief : std::max(kBrief, std::atoi(text) / static_cast<int>(sets) + 1);
+}
+
+std::vector<Case> cases();
 
 class DiscreteRandom : public ::testing::TestWithParam<Case> {
  protected:
@@ -25,7 +36,8 @@ TEST_P(DiscreteRandom, ProgramsAreRightOrRefused) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(rng);
   };
   int computed = 0, ranges = 0, depths = 0, wrapped = 0;
-  for (int program = 0; program < 12; ++program) {
+  const int count = programs(cases().size());
+  for (int program = 0; program < count; ++program) {
     std::vector<Tracked> pool;
     // Numbers that tests may hold exactly: sums and products are taken modulo T where they wrap.
     const int bits = static_cast<int>(pick(1, 12));

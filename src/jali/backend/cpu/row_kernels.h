@@ -54,6 +54,9 @@ struct LiftSource {
   const std::uint64_t* factors = nullptr;
 };
 
+/// The most bytes of a row that weighted_dot takes: a page of memory.
+constexpr std::size_t kWeightedBytes = 4096;
+
 /// Added to a row of both accumulators of a key switch, c = 0, 1: s a_c or, if there is a b, s (a0
 /// b0, a0 b1 + a1 b0); without an a, nothing. If there is an x, also x_scalar x_c. The constant is
 /// added to the first accumulator. All < q.
@@ -164,6 +167,10 @@ struct RowKernels {
   void (*key_dot)(void* out0, void* out1, const void* const* ext, const void* const* key0,
                   const void* const* key1, std::size_t count, bool accumulate, std::uint64_t g,
                   const std::uint32_t* rev, std::size_t n, const PrimeRow& p) = nullptr;
+  /// The same with g = 1, for at most kWeightedBytes of each row.
+  void (*weighted_dot)(void* out0, void* out1, const void* const* x, const void* const* y0,
+                       const void* const* y1, std::size_t count, bool accumulate, std::size_t n,
+                       const PrimeRow& p) = nullptr;
   /// Constants of sigma_g in turn_bytes at `turn`, 64-byte aligned; rev as above and alive as long.
   void (*make_turn)(void* turn, std::uint64_t g, const std::uint32_t* rev, std::size_t n) = nullptr;
   std::size_t turn_bytes = 0;

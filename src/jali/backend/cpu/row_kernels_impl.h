@@ -37,6 +37,7 @@ constexpr RowKernels row_kernels() {
   k.lift_combine = Lifts::lift_combine;
   k.lift_key_dot = Lifts::lift_key_dot;
   k.key_dot = Rotations::key_dot;
+  k.weighted_dot = Rotations::weighted_dot;
   k.automorphism = Rotations::automorphism;
   k.make_turn = Rotations::make_turn;
   k.turn_bytes = (sizeof(typename Rotations::Automorphism) + 63) / 64 * 64;

@@ -130,6 +130,58 @@ struct RotationRows : RowBase<V> {
     }
   }
 
+  // A few rows at a time, each a run of whole cache lines that the hardware fetches ahead; the sums
+  // stay in the first-level cache.
+  static void weighted_dot(void* out0, void* out1, const void* const* x, const void* const* y0,
+                           const void* const* y1, std::size_t count, bool accumulate, std::size_t n,
+                           const PrimeRow& prime) {
+    const Prime p(prime);
+    constexpr std::size_t kVectors = kWeightedBytes / (W * sizeof(T)), kRows = 4;
+    static_assert(kMaxProducts >= kRows);
+    const std::size_t vectors = n / W;
+    Acc r0[kVectors], r1[kVectors];
+    for (std::size_t u = 0; u < vectors; ++u) {
+      r0[u] = V::acc_set(accumulate ? V::load(row(out0) + u * W) : V::set1(0));
+      r1[u] = V::acc_set(accumulate ? V::load(row(out1) + u * W) : V::set1(0));
+    }
+    std::size_t left = kMaxProducts;
+    for (std::size_t i = 0; i < count; i += kRows) {
+      const std::size_t rows = std::min(kRows, count - i);
+      if (left < rows) {
+        for (std::size_t u = 0; u < vectors; ++u) {
+          r0[u] = V::acc_set(acc_reduce(r0[u], p));
+          r1[u] = V::acc_set(acc_reduce(r1[u], p));
+        }
+        left = kMaxProducts;
+      }
+      left -= rows;
+      const auto add = [&](std::size_t u, std::size_t j, Acc& s0, Acc& s1) {
+        const R v = V::load(row(x[i + j]) + u * W);
+        V::acc_mul(s0, v, V::load(row(y0[i + j]) + u * W));
+        V::acc_mul(s1, v, V::load(row(y1[i + j]) + u * W));
+      };
+      if (rows < kRows) {
+        for (std::size_t j = 0; j < rows; ++j) {
+          for (std::size_t u = 0; u < vectors; ++u) add(u, j, r0[u], r1[u]);
+        }
+        continue;
+      }
+      const bool more = i + 2 * kRows <= count;
+      for (std::size_t u = 0; u < vectors; ++u) {
+        Acc s0 = r0[u], s1 = r1[u];
+        for (std::size_t j = 0; j < kRows; ++j) {
+          if (more) __builtin_prefetch(row(x[i + kRows + j]) + u * W);
+          add(u, j, s0, s1);
+        }
+        r0[u] = s0, r1[u] = s1;
+      }
+    }
+    for (std::size_t u = 0; u < vectors; ++u) {
+      V::store(row(out0) + u * W, acc_reduce(r0[u], p));
+      V::store(row(out1) + u * W, acc_reduce(r1[u], p));
+    }
+  }
+
   static void key_dot(void* out0, void* out1, const void* const* ext, const void* const* key0,
                       const void* const* key1, std::size_t count, bool accumulate, std::uint64_t g,
                       const std::uint32_t* rev, std::size_t n, const PrimeRow& prime) {

@@ -83,6 +83,38 @@ void CpuRlwe::check_sums(ConstView shape, std::span<const WeightedSum> sums,
   }
 }
 
+namespace {
+
+constexpr std::size_t kTogether = 60;  // operands that are gathered at once
+
+/// The terms of a sum with the operands of a group: positions in its b.
+struct Part {
+  const WeightedSum* sum;
+  std::vector<std::size_t> terms;
+  bool accumulate;
+};
+
+/// For every group of kTogether operands, the sums that have terms with them.
+std::vector<std::vector<Part>> by_operands(std::span<const WeightedSum> sums,
+                                           std::size_t operands) {
+  std::vector<std::vector<Part>> groups((operands + kTogether - 1) / kTogether);
+  for (const WeightedSum& sum : sums) {
+    std::vector<std::vector<std::size_t>> terms(groups.size());
+    for (std::size_t j = 0; j < sum.operands.size(); ++j) {
+      terms[sum.operands[j] / kTogether].push_back(j);
+    }
+    bool accumulate = sum.accumulate;
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      if (terms[g].empty()) continue;
+      groups[g].push_back({&sum, std::move(terms[g]), accumulate});
+      accumulate = true;
+    }
+  }
+  return groups;
+}
+
+}  // namespace
+
 void CpuRlwe::weighted_sums(std::span<const ConstView> a0, std::span<const ConstView> a1,
                             std::span<const WeightedSum> sums) const {
   if (sums.empty()) return;
@@ -92,39 +124,53 @@ void CpuRlwe::weighted_sums(std::span<const ConstView> a0, std::span<const Const
   for (const ConstView& v : a0) check_same(shape, v);
   for (const ConstView& v : a1) check_same(shape, v);
   check_sums(shape, sums, a0.size());
-  // Every weight is read from memory once. The operands are read once too: a piece of all of them
-  // is gathered where the second-level cache holds it (rows lie at multiples of large powers of
-  // two, and would push each other out), and used by all sums.
-  constexpr std::size_t kCacheBytes = std::size_t{1} << 17;
-  const std::size_t word = row_bytes_ / n_;
+  // Every weight is read from memory once, and so are the operands: a piece of a group of them is
+  // gathered where the second-level cache holds it (rows lie at multiples of large powers of two,
+  // and would push each other out), and used by all sums. A piece is a page of memory, because the
+  // row of each weight lies in pages of its own, and their addresses are looked up for each piece.
   const bool gather = sums.size() > 1;
-  std::size_t piece = n_;
-  while (gather && piece > 128 && 2 * a0.size() * piece * word > kCacheBytes) piece /= 2;
+  const std::size_t word = row_bytes_ / n_;
+  const std::size_t together = std::min(kTogether, a0.size());
+  const std::size_t piece = gather ? std::min(n_, kWeightedBytes / word) : n_;
   const std::size_t piece_bytes = piece * word;
+  const auto groups = by_operands(sums, a0.size());
   for_rows(shape, [&](std::size_t i, std::size_t k, const PrimeTables& p) {
-    const auto lease = scratch_.lend(gather ? 2 * a0.size() * piece_bytes : 1);
-    constexpr std::size_t kChunk = 60;
-    std::array<const void*, kChunk> x, y0, y1;
-    for (std::size_t at = 0; at < row_bytes_; at += piece_bytes) {
-      const auto operand = [&](std::size_t c, std::size_t j) -> const std::byte* {
-        return gather ? lease.data() + (2 * j + c) * piece_bytes
-                      : row(c == 0 ? a0[j] : a1[j], i, k) + at;
-      };
-      for (std::size_t j = 0; gather && j < a0.size(); ++j) {
-        std::memcpy(lease.data() + 2 * j * piece_bytes, row(a0[j], i, k) + at, piece_bytes);
-        std::memcpy(lease.data() + (2 * j + 1) * piece_bytes, row(a1[j], i, k) + at, piece_bytes);
-      }
-      for (const WeightedSum& sum : sums) {
-        for (std::size_t done = 0; done < sum.b.size(); done += kChunk) {
-          const std::size_t count = std::min(kChunk, sum.b.size() - done);
-          for (std::size_t j = 0; j < count; ++j) {
-            x[j] = row(sum.b[done + j], i, k) + at;
-            y0[j] = operand(0, sum.operands[done + j]);
-            y1[j] = operand(1, sum.operands[done + j]);
+    const auto lease = scratch_.lend(gather ? 2 * together * piece_bytes : 1);
+    std::array<const void*, kTogether> x, y0, y1;
+    for (std::size_t group = 0; group < groups.size(); ++group) {
+      const std::size_t first = group * kTogether;
+      const std::size_t count = std::min(kTogether, a0.size() - first);
+      for (std::size_t at = 0; at < row_bytes_; at += piece_bytes) {
+        const auto operand = [&](std::size_t c, std::size_t j) -> const std::byte* {
+          return gather ? lease.data() + (2 * (j - first) + c) * piece_bytes
+                        : row(c == 0 ? a0[j] : a1[j], i, k) + at;
+        };
+        for (std::size_t j = 0; gather && j < count; ++j) {
+          std::memcpy(lease.data() + 2 * j * piece_bytes, row(a0[first + j], i, k) + at,
+                      piece_bytes);
+          std::memcpy(lease.data() + (2 * j + 1) * piece_bytes, row(a1[first + j], i, k) + at,
+                      piece_bytes);
+        }
+        for (const auto& [sum, terms, accumulate] : groups[group]) {
+          for (std::size_t done = 0; done < terms.size(); done += kTogether) {
+            const std::size_t now = std::min(kTogether, terms.size() - done);
+            for (std::size_t j = 0; j < now; ++j) {
+              const std::size_t term = terms[done + j];
+              x[j] = row(sum->b[term], i, k) + at;
+              y0[j] = operand(0, sum->operands[term]);
+              y1[j] = operand(1, sum->operands[term]);
+            }
+            auto* const out0 = row(sum->out0, i, k) + at;
+            auto* const out1 = row(sum->out1, i, k) + at;
+            const bool add = accumulate || done > 0;
+            if (gather) {
+              kernels_.weighted_dot(out0, out1, x.data(), y0.data(), y1.data(), now, add, piece,
+                                    p.row);
+            } else {
+              kernels_.key_dot(out0, out1, x.data(), y0.data(), y1.data(), now, add, 1, rev_.data(),
+                               piece, p.row);
+            }
           }
-          kernels_.key_dot(row(sum.out0, i, k) + at, row(sum.out1, i, k) + at, x.data(), y0.data(),
-                           y1.data(), count, sum.accumulate || done > 0, 1, rev_.data(), piece,
-                           p.row);
         }
       }
     }

@@ -15,6 +15,14 @@ namespace jali::circuits {
 using discrete::Known;
 using discrete::Range;
 
+namespace {
+
+/// Bytes between two polynomials of a block. Rows whose distance is a power of two share a few sets
+/// of a cache, which hold fewer lines than a product reads at once.
+constexpr std::size_t kApart = 256;
+
+}  // namespace
+
 IntegerMatrix::IntegerMatrix(std::shared_ptr<const discrete::Engine> engine, std::size_t columns,
                              int level, discrete::Overflow overflow, std::size_t babies)
     : engine_(std::move(engine)),
@@ -39,7 +47,8 @@ IntegerMatrix::IntegerMatrix(std::shared_ptr<const discrete::Engine> engine, std
 
 std::size_t IntegerMatrix::block_bytes(const discrete::Params& params, std::size_t columns,
                                        int level) {
-  return columns * params.level(level).primes.size() * params.n() * word_bytes(params.word());
+  return columns *
+         (params.level(level).primes.size() * params.n() * word_bytes(params.word()) + kApart);
 }
 
 std::vector<int> IntegerMatrix::rotations() const {
@@ -60,7 +69,9 @@ void IntegerMatrix::append(std::span<const std::int64_t> rows) {
     return "the last rows that were added were fewer than " + std::to_string(n) +
            ", and nothing follows them: add that many at a time, and fewer at the end alone";
   });
-  Block block;
+  const ring::Ring& ring = *engine_->ring();
+  const std::size_t bytes = block_bytes(*engine_->params(), columns_, level_) / columns_;
+  device::Buffer block = ring.scratch(columns_ * bytes);
   std::vector<std::int64_t> diagonal(n);
   for (std::size_t r = 0; r < columns_; ++r) {
     const std::size_t giant = r / babies_ * babies_, half = n / 2;
@@ -69,7 +80,8 @@ void IntegerMatrix::append(std::span<const std::int64_t> rows) {
       diagonal[s / half * half + (s + giant) % half] = rows[s * columns_ + (s + r) % columns_];
     }
     const auto encoded = engine_->encoder().encode_clear(diagonal, 1, overflow_);
-    block.push_back(engine_->encoder().lifted(encoded, level_, factor_));
+    ring.place(static_cast<std::byte*>(block.data()) + r * bytes,
+               engine_->encoder().lifted(encoded, level_, factor_));
   }
   std::map<Wide, Wide> extremes = extremes_;
   for (std::size_t s = 0; s < count; ++s) {
@@ -149,6 +161,7 @@ std::vector<discrete::Ciphertext> IntegerMatrix::inner(const Evaluator& evaluato
   }
   const auto& primes = evaluator.params()->level(level_).primes;
   const std::size_t giants = columns_ / babies_;
+  const std::size_t bytes = block_bytes(*engine_->params(), columns_, level_) / columns_;
   std::vector<Ciphertext> sums(giants * blocks());
   std::vector<std::vector<backend::ConstView>> weights(sums.size());
   std::vector<backend::WeightedSum> work;
@@ -162,7 +175,8 @@ std::vector<discrete::Ciphertext> IntegerMatrix::inner(const Evaluator& evaluato
     one.estimate = inner.estimate;
     for (int c = 0; c < 2; ++c) one.parts.push_back(evaluator.ring()->make(primes));
     for (std::size_t i = 0; i < babies_; ++i) {
-      weights[k].push_back(blocks_[b][g * babies_ + i].view());
+      const auto* data = static_cast<const std::byte*>(blocks_[b].data());
+      weights[k].push_back({data + (g * babies_ + i) * bytes, primes, 1});
     }
     work.push_back({one.parts[0].view(), one.parts[1].view(), operands, weights[k]});
   }
@@ -191,7 +205,7 @@ discrete::Ciphertext IntegerMatrix::multiply(const Evaluator& evaluator,
            ": make the matrix with level=" + std::to_string(x.level);
   });
   const bool dry = evaluator.engine() != engine_ && evaluator.ring()->engine().name() == "dry";
-  require<InvalidArgument>(dry || evaluator.ring()->holds(blocks_[0][0]),
+  require<InvalidArgument>(dry || evaluator.ring()->shares_memory(*engine_->ring()),
                            "the matrix is in another device's memory: make it with the evaluator "
                            "that multiplies by it");
   require_rotation_keys(evaluator, rotations(), "the product with a matrix", level_);

@@ -61,7 +61,6 @@ class IntegerMatrix {
 
  private:
   __extension__ using Wide = __int128;
-  using Block = std::vector<ring::Poly>;
 
   /// The range of M x.
   discrete::Range range(const discrete::NoiseModel& noise, const discrete::Range& x) const;
@@ -82,7 +81,9 @@ class IntegerMatrix {
   int level_;
   discrete::Overflow overflow_;
   std::uint64_t factor_;  // of the polynomials
-  std::vector<Block> blocks_;
+  /// Of every block the polynomials P'_0 .. P'_{D - 1}, one after the other. Such a piece of memory
+  /// is large enough for huge pages, without which looking addresses up takes longer than to read.
+  std::vector<device::Buffer> blocks_;
   /// Of the sums of the positive numbers of a row, and of the negative ones: those pairs of which
   /// no other is as far from 0 in both.
   std::map<Wide, Wide> extremes_;
