@@ -1,5 +1,5 @@
 // Compiled programs, recorded graphs, and what programs of trees and of exact integers have, as
-// bytes. jali.compiler.program.container, jali.tfhe.trees and jali.program.integers give them their
+// bytes. jali.program.container, jali.tfhe.trees and jali.program.integers give them their
 // meaning.
 #include "jali/wire/document.h"
 

@@ -21,7 +21,7 @@ import jali
 from jali import nn
 from jali._jali import program as _program
 from jali.compiler.ir.layouts import Layout
-from jali.compiler.program import container
+from jali.program import container
 from jali.nn import graph_file
 from jali.program.demand import Demand
 

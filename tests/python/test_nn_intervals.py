@@ -18,7 +18,7 @@ from jali.compiler.passes.calibrate import calibrate
 from jali.compiler.passes.fold import fold
 from jali.compiler.passes.inactive_clamps import inactive_clamps
 from jali.compiler.passes.intervals import intervals, relied
-from jali.compiler.program import container
+from jali.program import container
 from jali.nn import scalar
 
 Function = Callable[..., Any]

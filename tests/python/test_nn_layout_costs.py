@@ -28,7 +28,7 @@ from jali.compiler.passes.approximate import approximated
 from jali.compiler.passes.calibrate import calibrate
 from jali.compiler.passes.fold import fold
 from jali.compiler.pipeline import lowered
-from jali.compiler.program import container
+from jali.program import container
 from jali.compiler.program.program import Program
 
 #: Of stored matrices, in thousandths of a product with a resident diagonal.

@@ -15,7 +15,7 @@ from test_nn_program import assert_precise, encrypted, perceptron
 import jali
 from jali import ckks, nn
 from jali._jali import program as _program
-from jali.compiler.program import container
+from jali.program import container
 from jali.nn import scalar
 
 

@@ -19,7 +19,7 @@ from jali._jali import program as _program
 from jali.compiler.ir.execute import execute
 from jali.compiler.ir.graph import Graph
 from jali.compiler.passes.fold import fold
-from jali.compiler.program import container
+from jali.program import container
 from jali.nn import graph_file, trace
 
 

@@ -28,7 +28,7 @@ from fuzz_python.manifests import lying
 from jali import nn, tfhe
 from jali.compiler.ir.graph import Graph, Node
 from jali.compiler.ir.traced_ops import OPERATIONS, made
-from jali.compiler.program import container
+from jali.program import container
 from jali.nn import graph_file, scalar
 from jali.tfhe import trees
 from jali.tfhe.trees import stored

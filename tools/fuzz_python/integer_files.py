@@ -12,7 +12,7 @@ import numpy as np
 import jali
 from jali import discrete, nn
 from jali._jali.program import document_to_bytes
-from jali.compiler.program import container
+from jali.program import container
 from jali.program.integers import stored
 
 __all__ = ["IntegerWorld"]

@@ -23,7 +23,7 @@ from jali.compiler.integers.server import Server
 from jali.compiler.integers.summary import Choice, Summary, summarised
 from jali.compiler.ir.execute import check_count
 from jali.compiler.ir.graph import Graph
-from jali.compiler.program import container
+from jali.program import container
 from jali.errors import (
     CorruptData,
     Error,

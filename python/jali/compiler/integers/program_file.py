@@ -9,7 +9,8 @@ from typing import Any
 from jali._core import schema
 from jali.compiler.integers.summary import Choice
 from jali.compiler.ir.graph import Array, Graph
-from jali.compiler.program import container, graph_file
+from jali.compiler.program import graph_file
+from jali.program import container
 from jali.errors import CorruptData
 from jali.program.integers.manifest import Manifest
 

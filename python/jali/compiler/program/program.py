@@ -33,7 +33,8 @@ from jali.compiler.passes.simplify import Changes, changed
 from jali.compiler.pipeline import lowered_as
 from jali.compiler.planning.bootstrap_placement import verify
 from jali.compiler.planning.plan import Plan
-from jali.compiler.program import container, program_file
+from jali.compiler.program import program_file
+from jali.program import container
 from jali.compiler.program.deployment import MADE, Deployment, check_capture
 from jali.compiler.program.plot import plotted
 from jali.compiler.program.ports import manifest_of

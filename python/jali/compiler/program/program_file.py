@@ -23,7 +23,8 @@ from jali.compiler.passes.function_domains import functions_with_own, with_own
 from jali.compiler.passes.levels import Levels
 from jali.compiler.passes.limits import LARGEST, LEAST_WIDTH
 from jali.compiler.passes.simplify import KINDS, Changes, are_changes_of
-from jali.compiler.program import container, graph_file
+from jali.compiler.program import graph_file
+from jali.program import container
 from jali.errors import CorruptData, LimitExceeded, VersionError
 from jali.program.manifest import Manifest
 

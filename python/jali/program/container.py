@@ -1,5 +1,5 @@
-"""Programs and recorded graphs as bytes: a JSON document and arrays of numbers in the frame that
-every object of Jali has (docs/format.md).
+"""Programs, recorded graphs and manifests with parts of the client as bytes: a JSON document and
+arrays of numbers in the frame that every object of Jali has (docs/format.md).
 
 In the document {"array": k} stands for array k. Bytes from elsewhere are checked: lengths before
 memory is taken, numbers before they are used, no byte left over (src/jali/wire/document.h). Nothing
@@ -16,13 +16,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from jali._core import files, schema
 from jali._jali import program as _program
-from jali.compiler.ir.graph import Array
 from jali.errors import CorruptData, LimitExceeded
 
 __all__ = ["MAX_BYTES", "array", "decoded", "encoded", "load", "read", "save", "written"]
+
+Array = npt.NDArray[np.float64]
 
 MAX_BYTES = 1 << 31
 _MAX_DOCUMENT = 1 << 26
