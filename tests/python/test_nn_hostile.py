@@ -21,8 +21,8 @@ import jali
 from jali import nn
 from jali._jali import program as _program
 from jali.compiler.ir.layouts import Layout
-from jali.program import container
 from jali.nn import graph_file
+from jali.program import container
 from jali.program.demand import Demand
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))

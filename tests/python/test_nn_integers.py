@@ -19,8 +19,8 @@ import jali
 from jali import discrete, nn
 from jali.compiler.integers.plan import planned_as
 from jali.compiler.integers.program import Program
-from jali.program import container
 from jali.nn.integers import Client, Manifest, Message
+from jali.program import container
 from jali.program.integers import stored
 from jali.program.integers.port import Port
 

@@ -18,8 +18,8 @@ from jali.compiler.passes.calibrate import calibrate
 from jali.compiler.passes.fold import fold
 from jali.compiler.passes.inactive_clamps import inactive_clamps
 from jali.compiler.passes.intervals import intervals, relied
-from jali.program import container
 from jali.nn import scalar
+from jali.program import container
 
 Function = Callable[..., Any]
 

@@ -28,8 +28,8 @@ from jali.compiler.passes.approximate import approximated
 from jali.compiler.passes.calibrate import calibrate
 from jali.compiler.passes.fold import fold
 from jali.compiler.pipeline import lowered
-from jali.program import container
 from jali.compiler.program.program import Program
+from jali.program import container
 
 #: Of stored matrices, in thousandths of a product with a resident diagonal.
 STORED: dict[str, Any] = {"expanded": 2000, "streamed": 3000, "made": 20_000}

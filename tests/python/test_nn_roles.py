@@ -15,8 +15,8 @@ from test_nn_program import assert_precise, encrypted, perceptron
 import jali
 from jali import ckks, nn
 from jali._jali import program as _program
-from jali.program import container
 from jali.nn import scalar
+from jali.program import container
 
 
 def test_the_server_and_the_client_exchange_bytes(rng: np.random.Generator) -> None:

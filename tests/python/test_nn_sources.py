@@ -19,8 +19,8 @@ from jali._jali import program as _program
 from jali.compiler.ir.execute import execute
 from jali.compiler.ir.graph import Graph
 from jali.compiler.passes.fold import fold
-from jali.program import container
 from jali.nn import graph_file, trace
+from jali.program import container
 
 
 def logits(perceptron: Any, x: np.ndarray) -> np.ndarray:

@@ -28,8 +28,8 @@ from fuzz_python.manifests import lying
 from jali import nn, tfhe
 from jali.compiler.ir.graph import Graph, Node
 from jali.compiler.ir.traced_ops import OPERATIONS, made
-from jali.program import container
 from jali.nn import graph_file, scalar
+from jali.program import container
 from jali.tfhe import trees
 from jali.tfhe.trees import stored
 from jali.tfhe.trees.ensemble import NO, YES, Builder, Head, Question

@@ -28,6 +28,8 @@ from jali.compiler.progress import Progress, Told
 from jali.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
+    from jali.compiler.frontends.cut_models import Ranges
+    from jali.program.clear.parts import Parts
     from jali.tfhe import trees
 
 __all__ = ["compile", "trace"]
@@ -52,6 +54,7 @@ def compile(
     input_range: Any = None,
     output: str = "logits",
     scheme: str | None = None,
+    client_side: bool = True,
     progress: Told | None = None,
 ) -> Program:
     """The program of a trained model for encrypted inputs.
@@ -78,12 +81,18 @@ def compile(
     ranges: "seen" takes the ranges of the calibration, which an unlike input may leave. "proven"
         takes ranges that no input leaves which a client accepts; they cost levels.
     input_range: (low, high) of the input's numbers, if you know it: one pair for all numbers, or
-        one for each. A list of these, or None, for several inputs.
+        one for each. A list of these, or None, for several inputs. If the client computes a part
+        before it encrypts, of the numbers that it encrypts.
     output: "logits" or "probability", for classifiers of scikit-learn.
     scheme: "ckks", which approximates, or "discrete", exact integers, for models that compute whole
         numbers of whole numbers; it gives an nn.integers.Program. None takes exact integers for
         such a model if the examples are integers, no precision_bits are given, and neither a run
         nor the messages cost more than with CKKS.
+    client_side: whether the client of a model in ONNX computes in the clear what comes before its
+        first product with weights and is no arithmetic (look-ups, comparisons and one-hot vectors
+        of whole numbers), and what ends it and would be approximated (argmax, top-k, softmax,
+        thresholds). It gets the model's numbers in these parts, which the summary counts. False
+        keeps all of them at the server, and refuses a model that needs such a part.
     progress: called as progress(stage, fraction) when a stage begins. If it raises, the work ends.
 
     Models of trees are computed exactly by TFHE, without an example or a calibration:
@@ -129,16 +138,21 @@ def compile(
     told = Progress(progress)
     with told.raised():
         told.at("trace", 0.0)
-        graph = trace(module, example, output=output)
+        at_client = checks.flag(client_side, "client_side") and scheme != "discrete"
+        graph, parts, known = _traced(module, example, output, at_client)
         given = example if isinstance(example, tuple) else (example,)
+        sent = None if parts is None or parts.before is None else parts.sent
+        if sent is not None:
+            given = tuple(sent(given)[0])
         columns.see(given)
         dtypes = Dtypes()
         dtypes.see(given)
-        examples = _examples(graph, example, calibration, columns, dtypes)
+        examples = _examples(graph, _batches(example, calibration), columns, dtypes, sent)
         columns.check(given)
         _warn_of_unused(graph)
         declared = [input_range] if len(graph.inputs) == 1 else input_range
         _check_ranges(declared, len(graph.inputs))
+        declared = _known_ranges(declared, known)
         columns.see_ranges(declared)
         names = columns.of([node.shape for node in graph.inputs])
         exact = None
@@ -147,7 +161,7 @@ def compile(
             whole = exact_program(graph, examples, dtypes, declared, float(margin), lanes, scale)
             told.at("program", 1.0)
             return cast(Any, whole.named(names))  # type: ignore[no-any-return]
-        if scheme is None and precision_bits is None:
+        if scheme is None and precision_bits is None and parts is None:
             exact = exact_if_possible(graph, dtypes, examples, declared, float(margin), lanes)
         how: dict[str, Any] = {
             "precision_bits": precision,
@@ -170,7 +184,50 @@ def compile(
             return cast(Any, chosen.named(names))  # type: ignore[no-any-return]
         if output == "probability":
             _warn_of_dear(program, lambda: compiled(trace(module, example), examples, **how))
-        return _named(program, names)
+        return _with_parts(_named(program, names), parts)
+
+
+def _traced(
+    module: Any, example: Any, output: str, client_side: bool
+) -> tuple[Graph, Parts | None, Ranges]:
+    """The graph of what is encrypted of a model, what its client computes, and the ranges of what
+    it encrypts as far as that says them."""
+    if not is_onnx(module) or output != "logits":
+        return trace(module, example, output=output), None, None
+    from jali.compiler.frontends.cut_models import cut_model, is_cut
+
+    if client_side:
+        try:
+            found = cut_model(module, example)
+        except Unsupported as refused:
+            try:
+                return trace(module, example), None, None
+            except Unsupported:
+                raise refused from None
+        return found or (trace(module, example), None, None)
+    try:
+        return trace(module, example), None, None
+    except Unsupported as error:
+        if not is_cut(module, example):
+            raise
+        raise Unsupported(
+            f"{error}. client_side=False keeps the whole model at the server; with client_side=True, the client computes a part of it in the clear"
+        ) from None
+
+
+def _with_parts(program: Program, parts: Parts | None) -> Program:
+    """The program whose client computes these parts."""
+    if parts is None:
+        return program
+    return replace(program, manifest=replace(program.manifest, parts=parts))
+
+
+def _known_ranges(declared: Any, known: Ranges) -> Any:
+    """The ranges that were declared and, of arrays without one, those that the model says."""
+    if known is None:
+        return declared
+    given = [None] * len(known) if declared is None else declared
+    return [ends if mine is None else mine for mine, ends in zip(given, known, strict=True)]
 
 
 def _named(program: Program, names: Sequence[Sequence[str]]) -> Program:
@@ -336,23 +393,32 @@ def _inner(array: Array) -> tuple[int, ...]:
     return array.shape[1:]
 
 
-def _examples(
-    graph: Graph, example: Any, calibration: Any, columns: Columns, dtypes: Dtypes
-) -> list[Array]:
-    """Examples (n, *shape) for every input."""
-    inputs, calibration = graph.inputs, checks.dense(calibration)
+def _batches(example: Any, calibration: Any) -> Iterable[Any]:
+    """The batches of the calibration, or the example if there is none."""
+    calibration = checks.dense(calibration)
     if calibration is None:
-        batches: Iterable[Any] = [example]
-    elif (
-        isinstance(calibration, tuple) or hasattr(calibration, "__array__") or _nested(calibration)
-    ):
-        batches = [calibration if isinstance(calibration, tuple) else (calibration,)]
-    elif isinstance(calibration, Iterable) and not isinstance(calibration, (str, bytes, dict)):
-        batches = calibration
-    else:
-        raise InvalidArgument(
-            f"calibration is an array of examples, a tuple of arrays, or an iterable of batches, not {checks.shown(calibration)}"
-        )
+        return [example]
+    if isinstance(calibration, tuple) or hasattr(calibration, "__array__") or _nested(calibration):
+        return [calibration if isinstance(calibration, tuple) else (calibration,)]
+    if isinstance(calibration, Iterable) and not isinstance(calibration, (str, bytes, dict)):
+        return calibration
+    raise InvalidArgument(
+        f"calibration is an array of examples, a tuple of arrays, or an iterable of batches, not {checks.shown(calibration)}"
+    )
+
+
+def _examples(
+    graph: Graph,
+    batches: Iterable[Any],
+    columns: Columns,
+    dtypes: Dtypes,
+    sent: Callable[[Any], tuple[list[Array], bool]] | None = None,
+) -> list[Array]:
+    """Examples (n, *shape) for every input.
+
+    sent: what is encrypted of a batch, if the client computes a part before.
+    """
+    inputs = graph.inputs
     found: list[list[Array]] = [[] for _ in inputs]
     for batch in batches:
         if isinstance(batch, dict):
@@ -361,6 +427,10 @@ def _examples(
                 "model's inputs"
             )
         arrays = batch if isinstance(batch, (tuple, list)) else (batch,)
+        if sent is not None:
+            if any(hasattr(x, "__len__") and not len(x) for x in arrays):
+                continue  # of a loader, for example
+            arrays = sent(arrays)[0]
         if len(arrays) < len(inputs):
             raise InvalidArgument(
                 f"the model takes {counted_text(len(inputs), 'array')}, and a batch of the calibration has {len(arrays)}"

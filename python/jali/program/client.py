@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -11,11 +11,11 @@ import numpy.typing as npt
 from jali import ckks
 from jali._core import checks
 from jali._core.columns import check_columns
-from jali._core.console import counted_text, one_text
+from jali._core.console import bytes_text, counted_text, one_text
 from jali._core.log import logger
 from jali._core.refusals import Answering
 from jali._jali import program as _program
-from jali.errors import InvalidArgument, ParamsMismatch
+from jali.errors import InvalidArgument, LimitExceeded, ParamsMismatch
 from jali.program.demand import MAX_CLIENT_BYTES, MAX_KEY_BYTES, KeyCost
 from jali.program.manifest import Manifest
 from jali.program.message import Message
@@ -58,6 +58,7 @@ class Client(metaclass=Answering):
             )
         most = checks.whole(max_bytes, 1, "max_bytes must be a number of bytes, at least 1")
         manifest._core.check_cost(most)
+        _check_parts(manifest, most)
         if secret is not None:
             checks.instance(secret, ckks.Client, "secret")
         if secret is not None and secret.params != manifest.params:
@@ -110,13 +111,17 @@ class Client(metaclass=Answering):
         return self._manifest.key_cost
 
     def encrypt(self, *inputs: npt.ArrayLike) -> Message:
-        """One example, or a batch of any size, of every input.
+        """One example, or a batch of any size, of every input of the model. If the manifest has a
+        part that the client computes before, it encrypts the results of that.
 
         Raises InvalidArgument, before anything is encrypted, for other shapes, for numbers outside
         the range for which the program was calibrated, and for tables whose columns are not those
         of the model, in its order: the results would mean nothing.
         """
-        ports = self._manifest.inputs
+        ports, parts = self._manifest.inputs, self._manifest.parts
+        if parts is not None and parts.before is not None:
+            arrays, single = parts.sent(inputs)
+            return self._encrypted(arrays, single)
         if len(inputs) != len(ports):
             raise InvalidArgument(
                 f"the program takes {counted_text(len(ports), 'array')}, and was given {len(inputs)}"
@@ -129,14 +134,17 @@ class Client(metaclass=Answering):
         singles = {np.shape(values) == port.shape for port, values in pairs}
         if len({len(a) for a in arrays}) > 1 or len(singles) > 1:
             raise InvalidArgument("give every input the same number of examples")
-        single = singles == {True}
+        return self._encrypted(arrays, singles == {True})
+
+    def _encrypted(self, arrays: Sequence[Array], single: bool) -> Message:
+        """A request of examples (n, *shape) of every input that is encrypted."""
         request = self._core.encrypt(arrays, [single] * len(arrays))
         examples = len(arrays[0])
         return Message(self._manifest.fingerprint, examples, single, tuple(map(tuple, request)))
 
     def decrypt(self, reply: Message, *, check: bool = True) -> Array | tuple[Array, ...]:
-        """The results for the examples of a request: an array for each output, without the axis of
-        the batch if one example was given without it.
+        """The results for the examples of a request: an array for each output of the model, without
+        the axis of the batch if one example was given without it.
 
         check: True compares the numbers with the range of the calibration. Numbers beyond it mean
         that an example was unlike those, and that the result may be wrong. False returns them all
@@ -152,7 +160,20 @@ class Client(metaclass=Answering):
         checked = checks.flag(check, "check")
         found = reply._with(self._core.decrypt, checked)
         results = [
-            numbers.reshape(port.shape if reply.single else (reply.examples, *port.shape))
+            numbers.reshape(reply.examples, *port.shape)
             for port, numbers in zip(self._manifest.outputs, found, strict=True)
         ]
+        if self._manifest.parts is not None:
+            results = self._manifest.parts.results(results, check=checked)
+        results = [x.reshape(x.shape[1:]) for x in results] if reply.single else results
         return results[0] if len(results) == 1 else tuple(results)
+
+
+def _check_parts(manifest: Manifest, most: int) -> None:
+    """Raises LimitExceeded if the client's parts take more than so many bytes of memory."""
+    needed = 0 if manifest.parts is None else manifest.parts.nbytes
+    if needed > most:
+        raise LimitExceeded(
+            f"what the client computes takes {bytes_text(needed)} of its memory for an example, and it may take {bytes_text(most)}: if the program is "
+            f"worth it, make the client with max_bytes={needed}"
+        )

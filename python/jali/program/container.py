@@ -22,7 +22,17 @@ from jali._core import files, schema
 from jali._jali import program as _program
 from jali.errors import CorruptData, LimitExceeded
 
-__all__ = ["MAX_BYTES", "array", "decoded", "encoded", "load", "read", "save", "written"]
+__all__ = [
+    "MAX_BYTES",
+    "array",
+    "decoded",
+    "encoded",
+    "from_hex",
+    "load",
+    "read",
+    "save",
+    "written",
+]
 
 Array = npt.NDArray[np.float64]
 
@@ -90,6 +100,16 @@ def array(arrays: Sequence[Array], most: int = MAX_BYTES) -> schema.Check:
         return found
 
     return check
+
+
+def from_hex(value: Any) -> bytes:
+    """The bytes of a text of hexadecimal digits. Raises ValueError for anything else."""
+    if type(value) is not str or not value.isascii():
+        raise ValueError("must be bytes in hexadecimal digits")
+    try:
+        return bytes.fromhex(value)
+    except ValueError:
+        raise ValueError("must be bytes in hexadecimal digits") from None
 
 
 def encoded(value: Any, arrays: list[Array]) -> Any:

@@ -1,14 +1,14 @@
 """What the client of a compiled program knows: parameters, how inputs and outputs lie and are
 scaled, which keys are needed.
 
-It holds no weights. The ranges of the inputs, the names of their columns, the scales of the outputs
+It holds no weights, unless the client computes a part of the model in the clear. The ranges of the inputs, the names of their columns, the scales of the outputs
 and the rotations are the model's, and the client sees them.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,9 @@ from jali._core import files
 from jali._core.refusals import Answering
 from jali._jali import program as _program
 from jali.ckks import Params
+from jali.errors import CorruptData
+from jali.program.clear import stored
+from jali.program.clear.parts import Parts
 from jali.program.demand import ClientCost, Demand, KeyCost
 from jali.program.port import Port
 
@@ -26,7 +29,11 @@ _MAX_BYTES = 1 << 31
 
 @dataclass(frozen=True, eq=False)
 class Manifest(metaclass=Answering):
-    """See the module. lanes: how many examples one ciphertext holds.
+    """See the module.
+
+    lanes: how many examples one ciphertext holds.
+    inputs, outputs: what is encrypted, and what is decrypted.
+    parts: what the client computes before it encrypts and after it decrypts; None for nothing.
 
     >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
     >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
@@ -40,9 +47,10 @@ class Manifest(metaclass=Answering):
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     demand: Demand
+    parts: Parts | None = None
 
     @classmethod
-    def _of(cls, core: _program.ManifestCore) -> Manifest:
+    def _of(cls, core: _program.ManifestCore, parts: Parts | None = None) -> Manifest:
         demand = Demand(
             core.rotations,
             core.product,
@@ -53,7 +61,7 @@ class Manifest(metaclass=Answering):
             core.packings,
         )
         inputs, outputs = (tuple(map(Port.of, ports)) for ports in (core.inputs, core.outputs))
-        made = cls(core.params, core.lanes, inputs, outputs, demand)
+        made = cls(core.params, core.lanes, inputs, outputs, demand, parts)
         made.__dict__["_core"] = core
         return made
 
@@ -80,7 +88,8 @@ class Manifest(metaclass=Answering):
 
     @cached_property  # every message is checked against it
     def fingerprint(self) -> str:
-        """A hash of all of it, which the messages of its client and its server carry."""
+        """A hash of all of it but `parts`, which the messages of its client and its server
+        carry."""
         return self._core.fingerprint
 
     @property
@@ -99,7 +108,21 @@ class Manifest(metaclass=Answering):
         >>> manifest.client_cost.request < 1 << 20
         True
         """
-        return ClientCost(*self._core.client_cost(), self.lanes)
+        own, request, reply = self._core.client_cost()
+        own += 0 if self.parts is None else self.parts.nbytes
+        return ClientCost(own, request, reply, self.lanes)
+
+    @property
+    def encrypted_part(self) -> Manifest:
+        """The same manifest without `parts`, as clients in other languages read it. They have to
+        compute the parts by themselves.
+
+        >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
+        >>> manifest = jali.compile(lambda x: 2 * x, examples[0], calibration=examples).manifest
+        >>> manifest.encrypted_part.to_bytes() == manifest.to_bytes()  # which has no parts
+        True
+        """
+        return self if self.parts is None else replace(self, parts=None)
 
     def is_like(self, other: Manifest) -> bool:
         """Whether ciphertexts of one fit the other: everything is equal, numbers up to rounding."""
@@ -107,8 +130,11 @@ class Manifest(metaclass=Answering):
 
     def to_bytes(self) -> bytes:
         """Bytes from which from_bytes makes the same manifest. They are not authenticated.
-        docs/format.md defines them; clients in other languages read them."""
-        return self._core.to_bytes()
+        docs/format.md defines them; clients in other languages read those of manifests without
+        `parts`."""
+        if self.parts is None:
+            return self._core.to_bytes()
+        return stored.written(self._core.to_bytes(), self.parts)
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write to_bytes() to a path, which is replaced at once or not at all."""
@@ -137,8 +163,18 @@ class Manifest(metaclass=Answering):
         security, log2_p_fail: what is demanded of the parameters, see Params.from_bytes.
         """
         files.refuse_earlier(data, "manifest")
-        return cls._of(
-            _program.ManifestCore.from_bytes(
-                files.octets(data), security=security, log2_p_fail=log2_p_fail
-            )
+        inner, parts = stored.read(data) if stored.is_document(data) else (data, None)
+        core = _program.ManifestCore.from_bytes(
+            files.octets(inner), security=security, log2_p_fail=log2_p_fail
         )
+        return cls._of(core, parts).checked()
+
+    def checked(self) -> Manifest:
+        """The manifest itself. Raises CorruptData if its parts do not fit what is encrypted."""
+        if self.parts is not None:
+            shapes = ([port.shape for port in ports] for ports in (self.inputs, self.outputs))
+            try:
+                self.parts.check(*shapes)
+            except ValueError as error:
+                raise CorruptData(f"the bytes are no manifest: client: {error}") from None
+        return self

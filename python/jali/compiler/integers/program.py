@@ -23,7 +23,6 @@ from jali.compiler.integers.server import Server
 from jali.compiler.integers.summary import Choice, Summary, summarised
 from jali.compiler.ir.execute import check_count
 from jali.compiler.ir.graph import Graph
-from jali.program import container
 from jali.errors import (
     CorruptData,
     Error,
@@ -33,6 +32,7 @@ from jali.errors import (
     Unsupported,
     VersionError,
 )
+from jali.program import container
 from jali.program.demand import MAX_CLIENT_BYTES
 from jali.program.integers.client import Client
 from jali.program.integers.manifest import Manifest

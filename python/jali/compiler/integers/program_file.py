@@ -10,8 +10,8 @@ from jali._core import schema
 from jali.compiler.integers.summary import Choice
 from jali.compiler.ir.graph import Array, Graph
 from jali.compiler.program import graph_file
-from jali.program import container
 from jali.errors import CorruptData
+from jali.program import container
 from jali.program.integers.manifest import Manifest
 
 __all__ = ["ProgramFile", "from_bytes", "to_bytes"]

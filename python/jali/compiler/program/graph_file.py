@@ -13,8 +13,8 @@ from jali.compiler.ir.graph import Array, Graph, Node
 from jali.compiler.ir.loop_graph import unrolled_count
 from jali.compiler.ir.operation import Operation
 from jali.compiler.ir.traced_ops import OPERATIONS
-from jali.program import container
 from jali.errors import CorruptData, InvalidArgument, LimitExceeded
+from jali.program import container
 
 __all__ = ["ARGUMENTS", "document", "from_bytes", "graph_of", "load", "save", "to_bytes"]
 

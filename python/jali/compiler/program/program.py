@@ -34,7 +34,6 @@ from jali.compiler.pipeline import lowered_as
 from jali.compiler.planning.bootstrap_placement import verify
 from jali.compiler.planning.plan import Plan
 from jali.compiler.program import program_file
-from jali.program import container
 from jali.compiler.program.deployment import MADE, Deployment, check_capture
 from jali.compiler.program.plot import plotted
 from jali.compiler.program.ports import manifest_of
@@ -52,6 +51,7 @@ from jali.compiler.progress import checked_progress
 from jali.compiler.runtime.interpreter import Interpreter
 from jali.compiler.runtime.storage import Kind
 from jali.errors import CorruptData, InvalidArgument, VersionError
+from jali.program import container
 from jali.program.client import Client
 from jali.program.demand import MAX_CLIENT_BYTES
 from jali.program.manifest import Manifest
@@ -173,8 +173,9 @@ class Program(metaclass=Answering):
     def clear(self, *inputs: npt.ArrayLike) -> Array | tuple[Array, ...]:
         """What the model itself gives for a batch of examples, in the clear. It takes tables as
         Client.encrypt does."""
-        self._check_tables(inputs)
-        results = execute(self.stages["trace"], *inputs)
+        given = self._sent(inputs)
+        self._check_tables(given)
+        results = self._results(execute(self.stages["trace"], *given))
         return results[0] if len(results) == 1 else tuple(results)
 
     def simulate(
@@ -190,10 +191,11 @@ class Program(metaclass=Answering):
         rng: what draws the noise, or a seed for it.
         """
         stages, generator = self.stages, _generator(rng)
+        given = self._sent(inputs)
         graph = stages["approximate"]
-        check_count(graph, inputs)
-        self._check_tables(inputs)
-        arrays = [checked_examples(n, x) for n, x in zip(graph.inputs, inputs, strict=True)]
+        check_count(graph, given)
+        self._check_tables(given)
+        arrays = [checked_examples(n, x) for n, x in zip(graph.inputs, given, strict=True)]
         check_alike(arrays)
         for port, x in zip(self.manifest.inputs, arrays, strict=True):
             outside = port.outside(x.reshape(len(x), -1))
@@ -225,7 +227,18 @@ class Program(metaclass=Answering):
                 if examples.any():
                     _warn_of_ranges(what, examples, port.name)
             results.append((noisy * port.radius + port.centre).reshape(whole.shape))
+        results = self._results(results)
         return results[0] if len(results) == 1 else tuple(results)
+
+    def _sent(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        """What a client encrypts of these inputs of the model."""
+        parts = self.manifest.parts
+        return inputs if parts is None or parts.before is None else parts.sent(inputs)[0]
+
+    def _results(self, outputs: list[Array]) -> list[Any]:
+        """What a client computes of what it decrypts."""
+        parts = self.manifest.parts
+        return outputs if parts is None else parts.results(outputs, check=False)
 
     def _check_tables(self, inputs: Sequence[object]) -> None:
         for k, (port, values) in enumerate(zip(self.manifest.inputs, inputs, strict=False)):
@@ -250,7 +263,8 @@ class Program(metaclass=Answering):
         told = checked_progress(progress)
         interpreter = self._interpreter(device)
         summary = summarised(interpreter, self.manifest, self.precision_bits, device, threads, told)
-        return replace(summary, answers=self.answers)
+        parts = self.manifest.parts
+        return replace(summary, answers=self.answers, client=() if parts is None else parts.texts)
 
     def sizes(self) -> Sizes:
         """The bytes of keys and matrices, which are counted and need no trial run."""

@@ -4,7 +4,7 @@ else follows from these."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,9 @@ from jali.compiler.passes.levels import Levels
 from jali.compiler.passes.limits import LARGEST, LEAST_WIDTH
 from jali.compiler.passes.simplify import KINDS, Changes, are_changes_of
 from jali.compiler.program import graph_file
-from jali.program import container
 from jali.errors import CorruptData, LimitExceeded, VersionError
+from jali.program import container
+from jali.program.clear import stored
 from jali.program.manifest import Manifest
 
 __all__ = ["ProgramFile", "from_bytes", "to_bytes"]
@@ -93,7 +94,7 @@ def to_bytes(program: ProgramFile) -> bytes:
     content = {
         "graph": graph_file.document(program.graph, arrays),
         "ranges": {node.name: _ranges(node, arrays) for node in program.ranges},
-        "manifest": program.manifest.to_bytes().hex(),
+        "manifest": program.manifest.encrypted_part.to_bytes().hex(),
         "precision_bits": float(program.precision_bits),
         "error": program.error,
         "memory": float(program.memory),
@@ -107,6 +108,8 @@ def to_bytes(program: ProgramFile) -> bytes:
         "changes": dict(program.changes),
         "answers": None if program.answers is None else list(program.answers),
     }
+    if program.manifest.parts is not None:
+        content["client"] = stored.document(program.manifest.parts, arrays)
     return container.written(_KIND, content, arrays)
 
 
@@ -146,6 +149,8 @@ def from_bytes(
     except ValueError as error:
         raise CorruptData(f"the bytes are no program: {error}") from None
     manifest = Manifest.from_bytes(found["manifest"], security=security, log2_p_fail=log2_p_fail)
+    if found["client"] is not None:
+        manifest = replace(manifest, parts=found["client"]).checked()
     graph = graph_file.graph_of(content["graph"], arrays)
     costs = found["costs"]
     if type(costs) is not dict or not {"added", *STORAGE} <= costs.keys():
@@ -186,7 +191,7 @@ def _outside(arrays: Sequence[Array]) -> schema.Check:
         {
             "graph": lambda value: value,
             "ranges": schema.mapped(decoded, _MOST_NODES),
-            "manifest": _from_hex,
+            "manifest": container.from_hex,
             "precision_bits": schema.number(1, 40),
             "error": schema.number(_LEAST_ERROR, 1 - _LEAST_ERROR),
             "memory": schema.number(0, 1e30),
@@ -199,8 +204,9 @@ def _outside(arrays: Sequence[Array]) -> schema.Check:
             "device": schema.one_of("cpu", "cuda"),
             "changes": schema.mapped(schema.one_of(*KINDS), _MOST_NODES),
             "answers": schema.optional(schema.pair(schema.whole(), schema.whole())),
+            "client": lambda value: stored.parts_of(value, list(arrays)),
         },
-        {"slots": {}, "device": "cpu", "changes": {}, "answers": None},
+        {"slots": {}, "device": "cpu", "changes": {}, "answers": None, "client": None},
     )
 
 
@@ -225,15 +231,6 @@ def _inside(manifest: Manifest) -> schema.Check:
             "costs": costs,
         }
     )
-
-
-def _from_hex(value: Any) -> bytes:
-    if type(value) is not str or not value.isascii():
-        raise ValueError("must be bytes in hexadecimal digits")
-    try:
-        return bytes.fromhex(value)
-    except ValueError:
-        raise ValueError("must be bytes in hexadecimal digits") from None
 
 
 def _check_size(graph: Graph, most: int) -> None:

@@ -77,6 +77,8 @@ class Summary:
     averaged: whether this is promised for the average of the noise over numbers, not for the number
         that has most of it, as in all programs that bootstrap.
     answers: see Program.
+    client: what the client computes in the clear, and how many of the model's numbers it has for
+        that, a line for each; empty if it computes nothing.
     constant_bytes: of the encoded biases.
     workspace_bytes: of the arrays that are in memory at once, and of what an operation takes for
         itself, at most. Both were measured in the trial runs.
@@ -121,6 +123,7 @@ class Summary:
     first_seconds: float = 0.0
     averaged: bool = False
     answers: Kept | None = None
+    client: tuple[str, ...] = ()
 
     @property
     def device_bytes(self) -> int:
@@ -163,6 +166,7 @@ class Summary:
                 f"matrices: {stored_text(self.stored_bytes)}{self._made()}",
                 f"request {bytes_text(self.request_bytes)}, reply {bytes_text(self.reply_bytes)}; results to "
                 f"{self.precision_bits:g} bits of the largest output{kept_text(self.answers)}{self._averaged()}",
+                *self.client,
                 *self._ranges(),
             ]
         )

@@ -90,6 +90,7 @@ def program_text(
     lines = ["after 'program'", f"  fingerprint {manifest.fingerprint}"]
     for kind, ports in (("input", manifest.inputs), ("output", manifest.outputs)):
         lines += [f"  {kind} {_port(port)}" for port in ports]
+    lines += [] if manifest.parts is None else [f"  {text}" for text in manifest.parts.texts]
     lines.append(
         f"  {counted_text(manifest.lanes, 'example')} in a ciphertext, {counted_text(len(graph), 'operation')}"
     )

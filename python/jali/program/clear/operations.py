@@ -103,7 +103,8 @@ def _slice(values: Sequence[Known], how: Arguments) -> Known:
 
 def _sliced(values: Sequence[Value], how: Arguments) -> Value:
     (x,), axis = values, how["axis"]
-    return x[(slice(None),) * axis + (slice(how["start"], how["stop"], how["step"]),)]
+    part = slice(how["start"], how["stop"], how["step"])
+    return np.asarray(x[(slice(None),) * axis + (part,)])
 
 
 def _joined(values: Sequence[Known], how: Arguments) -> Known:
@@ -165,7 +166,9 @@ def _arithmetic(function: Callable[[Any, Any], Any]) -> Operation:
     def compute(values: Sequence[Value], how: Arguments) -> Value:
         a, b = values
         found = function(a, b)
-        exact = function(a.astype(np.float64), b.astype(np.float64)) if a.dtype == np.int64 else None
+        exact = (
+            function(a.astype(np.float64), b.astype(np.float64)) if a.dtype == np.int64 else None
+        )
         return _bounded(found, exact, how)
 
     return Operation(2, result, compute, {"largest": schema.whole(1, LARGEST)})
@@ -201,6 +204,11 @@ def _pair(compute: Callable[[Any, Any], Any], *kinds: str, gives: str = "") -> O
         return Known(joint([one.shape for one in values]), gives or kind)
 
     return Operation(2, result, lambda values, how: np.asarray(compute(*values)), {})
+
+
+def _negated(values: Sequence[Known], how: Arguments) -> Known:
+    _needs(values[0], "flag")
+    return values[0]
 
 
 def _chosen(values: Sequence[Known], how: Arguments) -> Known:
@@ -368,7 +376,9 @@ _how = {"how": schema.one_of("max", "min")}
 #: Every operation, by its name in files.
 OPERATIONS: Mapping[str, Operation] = {
     # moves
-    "reshape": Operation(1, _reshaped, lambda v, how: v[0].reshape(how["shape"]), {"shape": _sizes}),
+    "reshape": Operation(
+        1, _reshaped, lambda v, how: v[0].reshape(how["shape"]), {"shape": _sizes}
+    ),
     "transpose": Operation(
         1, _transposed, lambda v, how: v[0].transpose(how["axes"]), {"axes": _axes}
     ),
@@ -399,9 +409,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "less_equal": _pair(np.less_equal, "real", "whole", gives="flag"),
     "and": _pair(np.logical_and, "flag"),
     "or": _pair(np.logical_or, "flag"),
-    "not": Operation(
-        1, lambda v, how: (_needs(v[0], "flag"), v[0])[1], lambda v, how: np.logical_not(v[0]), {}
-    ),
+    "not": Operation(1, _negated, lambda v, how: np.logical_not(v[0]), {}),
     "where": Operation(3, _chosen, lambda v, how: np.where(*v), {}),
     "function": Operation(
         1,

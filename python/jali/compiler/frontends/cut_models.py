@@ -1,0 +1,59 @@
+"""Models whose clients compute a part of them in the clear."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jali._core import checks
+from jali.compiler.frontends.client_ranges import Ends
+from jali.compiler.frontends.from_onnx import loaded, trace_onnx
+from jali.compiler.frontends.model_source import is_onnx
+from jali.compiler.frontends.onnx_cut import Cut, cut_of
+from jali.compiler.ir.graph import Graph
+from jali.program.clear.parts import Parts
+
+Ranges = tuple[Ends, ...] | None
+
+__all__ = ["cut_model", "is_cut"]
+
+
+def cut_model(module: Any, example: Any) -> tuple[Graph, Parts, Ranges] | None:
+    """The graph of the part of a model that is encrypted, what its client computes, and (low, high)
+    of the numbers that are encrypted, as far as the model says it; None if the client computes
+    nothing. So far, models in ONNX are cut.
+
+    example: as of jali.compile.
+
+    Raises Unsupported if a part cannot be traced.
+    """
+    cut = _cut(module, example)
+    if cut is None:
+        return None
+    if cut.before is None:
+        shapes = [np.shape(x)[1:] for x in _arrays(example)]
+    else:
+        shapes = [one.shape[1:] for one in cut.before.results]
+    graph = trace_onnx(cut.encrypted, shapes)
+    after = cut.after([graph[name].shape for name in graph.outputs])
+    return graph, Parts(cut.before, after), cut.ranges
+
+
+def is_cut(module: Any, example: Any) -> bool:
+    """Whether a client would compute a part of the model."""
+    return _cut(module, example) is not None
+
+
+def _arrays(example: Any) -> list[Any]:
+    given = example if isinstance(example, tuple) else (example,)
+    return [checks.as_array(checks.dense(x), "an example is an array of numbers") for x in given]
+
+
+def _cut(module: Any, example: Any) -> Cut | None:
+    if not is_onnx(module):
+        return None
+    arrays = _arrays(example)
+    if any(x.ndim < 2 or x.dtype.kind not in "biuf" for x in arrays):
+        return None  # which the tracer refuses
+    return cut_of(loaded(module), arrays)

@@ -1,0 +1,312 @@
+"""Cuts a model in ONNX into what its client computes before encrypting, what its server computes
+on encrypted numbers, and what the client computes after decrypting.
+
+Before: what looks up, compares or counts whole numbers and flags of the inputs, as far as it is
+known without any result of the server; it ends where sums and products with weights begin. After:
+what follows the first operation that a server could not compute, or would approximate, if nothing
+but such operations, moves and arithmetic follows. The server's part is a model of its own, which
+jali.compiler.frontends.from_onnx traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jali.compiler.frontends.client_ranges import ranges_of
+from jali.compiler.frontends.client_values import Clear, argument, steps_of
+from jali.compiler.frontends.onnx_client import MERGES, MOVES, OPERATIONS, is_head, translated
+from jali.compiler.ir.graph import Shape
+from jali.errors import Unsupported
+from jali.program.clear.steps import Steps
+
+__all__ = ["Cut", "cut_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A model that is cut.
+
+    encrypted: the server's part, a model in ONNX.
+    before: what the client computes of its inputs; None for nothing.
+    ranges: for each array that is encrypted, (low, high) of its numbers, as far as they follow from
+        the model; None without a part before.
+    """
+
+    encrypted: Any
+    before: Steps | None
+    ranges: tuple[Any, ...] | None
+    _after: Mapping[str, Any]
+
+    def after(self, shapes: Sequence[Shape]) -> Steps | None:
+        """What the client computes of the decrypted arrays, whose examples have these shapes; None
+        for nothing. Raises Unsupported."""
+        nodes, outputs, opset = (self._after[k] for k in ("nodes", "outputs", "opset"))
+        if not nodes:
+            return None
+        names = [port.name for port in self.encrypted.graph.output]
+        taken = {n: argument(n, s, np.float64) for n, s in zip(names, shapes, strict=True)}
+        values: dict[str, Any] = {**self._after["constants"], **taken}
+        for node in nodes:
+            values |= _found(node, values, opset, {1})
+        return steps_of(list(taken.values()), [values[name] for name in outputs])
+
+
+def cut_of(model: Any, examples: Sequence[Any]) -> Cut | None:
+    """How a loaded model is cut; None if its client would compute nothing, or its server.
+
+    examples: one of each input, as arrays with the axis of the batch.
+    """
+    return _Cutter(model, examples).cut()
+
+
+def _attrs(node: Any, opset: int, batches: set[int]) -> dict[str, Any]:
+    from onnx import helper
+
+    attrs = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    return attrs | {"opset": opset, "outputs": len(node.output), "batches": batches}
+
+
+def _found(node: Any, values: Mapping[str, Any], opset: int, batches: set[int]) -> dict[str, Clear]:
+    """The values of a node's outputs, as steps of the client. Raises Unsupported."""
+    name = node.name or node.output[0]
+    if node.op_type not in OPERATIONS or node.domain not in ("", "ai.onnx"):
+        raise Unsupported(f"{name}: {node.op_type} is no operation of a client")
+    inputs = [values[n] if n else None for n in node.input]
+    try:
+        results = translated(node.op_type, inputs, _attrs(node, opset, batches))
+    except Unsupported as error:
+        raise Unsupported(f"{name}: {error}") from None
+    return dict(zip(node.output, results, strict=False))
+
+
+def _names(node: Any) -> Iterator[str]:
+    """What a node takes, also inside of its bodies."""
+    yield from (name for name in node.input if name)
+    for attribute in node.attribute:
+        for body in (attribute.g, *attribute.graphs):
+            made = {name for inner in body.node for name in inner.output}
+            for inner in body.node:
+                yield from (name for name in _names(inner) if name not in made)
+            yield from (port.name for port in body.output if port.name not in made)
+
+
+class _Cutter:
+    """constants: arrays that are known. clear: values that the client could compute before
+    encrypting. kept: the nodes that are neither."""
+
+    def __init__(self, model: Any, examples: Sequence[Any]) -> None:
+        from onnx import helper, numpy_helper
+
+        self.model = model
+        self.opset = max(
+            (o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=0
+        )
+        self.initial = {tensor.name: tensor for tensor in model.graph.initializer}
+        self.constants = {n: numpy_helper.to_array(t) for n, t in self.initial.items()}
+        self.ports = [port for port in model.graph.input if port.name not in self.constants]
+        dims = [port.type.tensor_type.shape.dim for port in self.ports]
+        self.batches = {int(shape[0].dim_value) for shape in dims if shape} - {0}
+        self.nodes = list(model.graph.node)
+        self.outputs = [port.name for port in model.graph.output]
+        self.of = {name: node for node in self.nodes for name in node.output}
+        self.users: dict[str, list[Any]] = {}
+        for node in self.nodes:
+            for name in _names(node):
+                self.users.setdefault(name, []).append(node)
+        self.clear: dict[str, Clear] = {}
+        self.arguments: list[Clear] = []
+        for port, example in zip(self.ports, examples, strict=False):
+            dtype: Any = helper.tensor_dtype_to_np_dtype(port.type.tensor_type.elem_type)
+            if np.dtype(dtype).kind not in "iubf":
+                dtype = np.float64  # of float16 and its kin, whose numbers are real, too
+            made = argument(port.name, tuple(np.shape(example)[1:]), dtype)
+            self.clear[port.name] = made
+            self.arguments.append(made)
+
+    def cut(self) -> Cut | None:
+        """See cut_of."""
+        if len(self.arguments) != len(self.ports):
+            return None
+        kept = self._forward()
+        before = self._before()
+        after = self._after(kept)
+        ends = self._ends(after)
+        middle = self._middle(ends, before, after)
+        if not middle or not (before or after) or any(name not in self.of for name in ends):
+            return None
+        ports, steps = [port.name for port in self.ports], None
+        if before:
+            taken = {name for node in middle for name in _names(node)}
+            ports = [name for name in [*ports, *before] if name in taken]
+            steps = steps_of(self.arguments, [self.clear[name] for name in ports])
+        ranges = None if steps is None else ranges_of(steps)
+        rest = {"nodes": after, "outputs": self.outputs, "opset": self.opset}
+        rest["constants"] = self.constants
+        return Cut(self._model(ports, middle, ends), steps, ranges, rest)
+
+    # --- what is known, and what the client could compute -----------------------------------------
+
+    def _forward(self) -> list[Any]:
+        """Finds constants and clear values, and gives the other nodes."""
+        from onnx.reference import ReferenceEvaluator
+
+        kept = []
+        for node in self.nodes:
+            names = list(_names(node))
+            shape = node.op_type == "Shape" and node.input[0] in self.clear
+            if shape or all(name in self.constants for name in names):
+                feeds = {n: self.constants[n] for n in names if not shape}
+                if shape:
+                    feeds = {node.input[0]: np.zeros(self.clear[node.input[0]].shape)}
+                try:
+                    found = ReferenceEvaluator(node).run(None, feeds)
+                except Exception:  # of many kinds: the tracer says what is wrong
+                    kept.append(node)
+                    continue
+                self.constants |= dict(zip(node.output, found, strict=False))
+                continue
+            known = {**self.clear, **self.constants} if self._may_be_clear(names) else {}
+            try:
+                self.clear |= _found(node, known, self.opset, self.batches) if known else {}
+            except Unsupported:
+                known = {}
+            if not known:
+                kept.append(node)
+        return kept
+
+    def _may_be_clear(self, names: Sequence[str]) -> bool:
+        return all(name in self.clear or name in self.constants for name in names)
+
+    # --- the part before --------------------------------------------------------------------------
+
+    def _before(self) -> dict[str, Any]:
+        """The names of the values that the client computes before, in order."""
+        chosen: set[int] = set()
+        nodes = [node for node in self.nodes if any(name in self.clear for name in node.output)]
+        for node in nodes:
+            if self._starts(node):
+                self._with_sources(node, chosen)
+        for node in nodes:
+            if id(node) not in chosen and self._goes_on(node, chosen):
+                chosen.add(id(node))
+        return {
+            name: node
+            for node in nodes
+            if id(node) in chosen
+            for name in node.output
+            if name in self.clear
+        }
+
+    def _varying(self, node: Any) -> list[bool]:
+        return [bool(name) and name not in self.constants for name in node.input]
+
+    def _starts(self, node: Any) -> bool:
+        """Whether it is for the client, of inputs: it looks up or compares, or computes with whole
+        numbers what no server does."""
+        takes = [self.clear[n] for n in node.input if n in self.clear]
+        whole = all(x.kind != "real" for x in takes)
+        op = node.op_type
+        head = is_head(op, self._varying(node), _attrs(node, self.opset, self.batches))
+        compares = op in ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "OneHot")
+        chosen = op in ("Gather", "Where") and head
+        return compares or chosen or (whole and (head or op in ("Div", "Mod", "CumSum")))
+
+    def _with_sources(self, node: Any, chosen: set[int]) -> None:
+        pending = [node]
+        while pending:
+            one = pending.pop()
+            if id(one) in chosen:
+                continue
+            chosen.add(id(one))
+            pending += [self.of[n] for n in _names(one) if n in self.clear and n in self.of]
+
+    def _goes_on(self, node: Any, chosen: set[int]) -> bool:
+        """Whether the part before goes on through a node: all that it takes of the inputs is in the
+        part, and it moves numbers, or makes one array of several."""
+        varying = [n for n in node.input if n and n not in self.constants]
+        made = [id(self.of[n]) in chosen for n in varying if n in self.of]
+        rest = [self.clear[n].kind != "real" for n in varying if n not in self.of]
+        if not any(made) or not all(made) or not all(rest):
+            return False
+        sizes = [np.size(self.constants[n]) for n in node.input if n in self.constants]
+        merges = len(set(varying)) > 1 or all(size == 1 for size in sizes)
+        return node.op_type in MOVES or (node.op_type in MERGES and merges)
+
+    # --- the part after ---------------------------------------------------------------------------
+
+    def _after(self, kept: Sequence[Any]) -> list[Any]:
+        """The nodes that the client computes after decrypting, in order."""
+        encrypted = {name for node in kept for name in node.output}
+        last: set[int] = set()
+        for node in reversed(kept):
+            users = [user for name in node.output for user in self.users.get(name, ())]
+            ends = all(id(user) in last for user in users)
+            varying = [n for n in _names(node) if n not in self.constants]
+            if (
+                ends
+                and node.op_type in OPERATIONS
+                and node.domain in ("", "ai.onnx")
+                and varying
+                and all(name in encrypted for name in varying)
+                and (users or any(name in self.outputs for name in node.output))
+            ):
+                last.add(id(node))
+        found, made = list[Any](), set[str]()
+        for node in kept:
+            if id(node) not in last:
+                continue
+            attrs = _attrs(node, self.opset, self.batches)
+            if is_head(node.op_type, self._varying(node), attrs) or made & set(node.input):
+                found.append(node)
+                made |= set(node.output)
+        return found
+
+    def _ends(self, after: Sequence[Any]) -> list[str]:
+        """The names of the values that are decrypted."""
+        made = {name for node in after for name in node.output}
+        taken = [n for node in after for n in _names(node) if n not in self.constants]
+        wanted = [name for name in [*taken, *self.outputs] if name not in made]
+        return list(dict.fromkeys(wanted))
+
+    # --- the part in the middle -------------------------------------------------------------------
+
+    def _middle(
+        self, ends: Sequence[str], before: Mapping[str, Any], after: Sequence[Any]
+    ) -> list[Any]:
+        """The nodes that the server computes, in order."""
+        last = {id(node) for node in after}
+        wanted, found = set(ends), list[Any]()
+        for node in reversed(self.nodes):
+            made = set(node.output)
+            if id(node) in last or not made & wanted:
+                continue
+            if any(name in self.constants or name in before for name in made):
+                continue
+            found.append(node)
+            wanted |= set(_names(node))
+        return found[::-1]
+
+    def _model(self, ports: Sequence[str], middle: Sequence[Any], ends: Sequence[str]) -> Any:
+        """The model of the server's part."""
+        from onnx import TensorProto, helper, numpy_helper
+
+        batch: Any = next(iter(self.batches)) if len(self.batches) == 1 else "batch"
+        inputs = []
+        for name in ports:
+            shape = (batch, *self.clear[name].shape[1:])
+            inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
+        results = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in ends]
+        taken = dict.fromkeys(name for node in middle for name in _names(node))
+        tensors = [
+            self.initial[name]
+            if name in self.initial
+            else numpy_helper.from_array(np.asarray(self.constants[name]), name)
+            for name in taken
+            if name in self.constants
+        ]
+        graph = helper.make_graph(middle, "encrypted", inputs, results, tensors)
+        return helper.make_model(graph, opset_imports=list(self.model.opset_import))
