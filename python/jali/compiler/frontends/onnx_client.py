@@ -318,10 +318,13 @@ def _cast(inputs: Sequence[Given], attrs: Attrs) -> Result:
     if to is None:
         raise Unsupported("a conversion to whole numbers of fewer than 32 bits, or to text")
     largest = (1 << 31) - 1 if attrs["to"] == 6 else 1 << 53
-    if to == x.kind and (to != "whole" or x.largest in (0, largest) or x.largest < largest):
-        # Wider whole numbers hold what narrower ones do.
-        return Clear(x.known, x.source, x.inputs, largest) if to == "whole" else x
-    return step("cast", [x], {"kind": to}, largest=largest)
+    if to == x.kind and (to != "whole" or x.largest == largest):
+        return x
+    return _cast_to(x, to, largest)
+
+
+def _cast_to(x: Clear, kind: str, largest: int = 1 << 53) -> Clear:
+    return step("cast", [x], {"kind": kind, "largest": largest}, largest=largest)
 
 
 # --- along axes -----------------------------------------------------------------------------------
@@ -396,7 +399,7 @@ def _hardmax(inputs: Sequence[Given], attrs: Attrs) -> Result:
         raise Unsupported("a Hardmax along another axis than the last one")
     how = {"how": "max", "axis": axis, "keep": False, "last": False}
     place = step("place_of", [x], how, largest=1 << 53)
-    return step("cast", [step("one_hot", [place], {"depth": x.shape[axis]})], {"kind": "real"})
+    return _cast_to(step("one_hot", [place], {"depth": x.shape[axis]}), "real")
 
 
 def _cumulated(inputs: Sequence[Given], attrs: Attrs) -> Result:
@@ -410,7 +413,7 @@ def _one_hot(inputs: Sequence[Given], attrs: Attrs) -> Result:
     places, depth = _value(inputs[0]), _numbers(inputs[1], "depth")[0]
     off, on = _clear(inputs[2], "values").ravel()
     if places.kind != "whole":
-        places = step("cast", [places], {"kind": "whole"}, largest=1 << 53)
+        places = _cast_to(places, "whole")
     axis = _axis(int(attrs.get("axis", -1)), places.ndim + 1)
     flags = step("one_hot", [places], {"depth": depth})
     order = list(range(places.ndim))

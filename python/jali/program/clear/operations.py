@@ -249,12 +249,12 @@ def _function(values: Sequence[Known], how: Arguments) -> Known:
 
 def _cast(values: Sequence[Value], how: Arguments) -> Value:
     (x,), kind = values, how["kind"]
-    if kind == "whole" and x.dtype == np.float64:
-        if not np.all(np.abs(x) <= LARGEST):  # NaN is no whole number, either
+    if kind == "whole":
+        if not np.all(np.abs(x) <= how["largest"]):  # NaN is no whole number, either
             raise InvalidArgument(
-                "a number of which the model takes the whole part is none, or too large: give it other numbers"
+                f"a number that the model makes a whole one is none, or beyond {how['largest']:,}: give it other numbers"
             )
-        x = np.trunc(x)
+        x = np.trunc(x) if x.dtype == np.float64 else x
     return np.asarray(x.astype(DTYPES[kind]))
 
 
@@ -418,7 +418,10 @@ OPERATIONS: Mapping[str, Operation] = {
         {"function": schema.one_of(*FUNCTIONS)},
     ),
     "cast": Operation(
-        1, lambda v, how: Known(v[0].shape, how["kind"]), _cast, {"kind": schema.one_of(*KINDS)}
+        1,
+        lambda v, how: Known(v[0].shape, how["kind"]),
+        _cast,
+        {"kind": schema.one_of(*KINDS), "largest": schema.whole(1, LARGEST)},
     ),
     # along axes
     "reduce": Operation(
