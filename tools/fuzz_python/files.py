@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 import jali
+from fuzz_python.client_files import ClientWorld
 from fuzz_python.hostile import INTEGERS
 from fuzz_python.integer_files import IntegerWorld
 from fuzz_python.manifests import lying
@@ -243,6 +244,7 @@ class World:
             self.messages.append((request.to_bytes(), reply.to_bytes()))
         self.trees = _some_trees(rng)
         self.integers = IntegerWorld()
+        self.parts = ClientWorld()
         self.tfhe = tfhe.Client(tfhe.Params.preset("message_2_carry_2"), threads=1)
 
 
@@ -337,7 +339,15 @@ class FileCase:
     def run(self) -> None:
         """One of the kinds of files."""
         kind = self.random.choice(
-            [*["manifest"] * 8, *["program"] * 5, *["graph"] * 4, "trees", "integers", "message"]
+            [
+                *["manifest"] * 8,
+                *["program"] * 5,
+                *["graph"] * 4,
+                "trees",
+                "integers",
+                "parts",
+                "message",
+            ]
         )
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -510,6 +520,14 @@ class FileCase:
             data = world.file(self.random, lie, kind)
         self.size = len(data)
         world.use(data, kind, self.attempt)
+
+    def parts(self) -> None:
+        """Load a manifest with parts of the client, and compute them."""
+        lie = functools.partial(changed_document, self.random)
+        honest = self.random.random() < 0.3
+        data = self.bytes(self.world.parts.honest) if honest else self.world.parts.file(lie)
+        self.size = len(data)
+        self.world.parts.use(data, self.attempt)
 
     def message(self) -> None:
         """Load and decrypt."""

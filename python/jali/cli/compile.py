@@ -20,9 +20,9 @@ from jali.cli.option_words import in_options, said_in_options
 from jali.cli.parser import Parser
 from jali.cli.program_files import Program, check_memory, kind_of, scheme_of, summary_of
 from jali.compiler.frontends.from_onnx import loaded
-from jali.compiler.program.container import MAX_BYTES
 from jali.errors import FileError, InvalidArgument, LimitExceeded
 from jali.nn.compile import compile as compile_model
+from jali.program.container import MAX_BYTES
 
 __all__ = ["main"]
 

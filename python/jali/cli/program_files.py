@@ -13,8 +13,8 @@ from jali._core import files
 from jali._core.console import bytes_text, counter
 from jali.cli.array_files import Array, Wanted
 from jali.cli.demo_compiled import free_bytes
-from jali.compiler.program.container import MAX_BYTES
 from jali.errors import InvalidArgument, LimitExceeded
+from jali.program.container import MAX_BYTES
 from jali.tfhe import trees
 
 __all__ = [
@@ -77,9 +77,12 @@ def scheme_of(program: Program) -> str:
 
 
 def wanted_of(program: Program) -> list[Wanted]:
-    """The arrays that its clients encrypt."""
+    """The arrays that its clients take."""
     if isinstance(program, trees.Program):
         return [Wanted("rows", (program.manifest.features,))]
+    parts = program.manifest.parts if isinstance(program, nn.Program) else None
+    if parts is not None and parts.before is not None:
+        return [Wanted(taken.name, taken.shape) for taken in parts.before.arguments]
     return [Wanted(port.name, port.shape) for port in program.manifest.inputs]
 
 
@@ -87,6 +90,10 @@ def outputs_of(program: Program) -> list[str]:
     """The names of its results."""
     if isinstance(program, trees.Program):
         return ["scores"]
+    parts = program.manifest.parts if isinstance(program, nn.Program) else None
+    if parts is not None and parts.after is not None:
+        count = len(parts.after.outputs)
+        return ["result"] if count == 1 else [f"result_{k}" for k in range(count)]
     return [port.name for port in program.manifest.outputs]
 
 
@@ -130,7 +137,9 @@ def check_inputs(program: Program, arrays: list[Array]) -> None:
         for exact, values in zip(program.manifest.inputs, arrays, strict=True):
             exact.examples(values)
         return
-    for port, values in zip(program.manifest.inputs, arrays, strict=True):
+    parts = program.manifest.parts
+    sent = arrays if parts is None or parts.before is None else parts.sent(arrays)[0]
+    for port, values in zip(program.manifest.inputs, sent, strict=True):
         said = port.outside(np.asarray(values, np.float64).reshape(len(values), -1))
         if said is not None:
             raise InvalidArgument(said)
@@ -159,11 +168,15 @@ def summary_of(program: Program, device: str, threads: int | None) -> Any:
     return program.summary(device, threads=threads, progress=told)
 
 
-def promised(program: Program) -> list[float]:
-    """How far each result may be from the model's, as was asked for."""
+def promised(program: Program) -> list[float | None]:
+    """How far each result may be from the model's, as was asked for; None for results that the
+    client computes of decrypted numbers, such as the place of the largest."""
     if isinstance(program, trees.Program):
         return [program.error]
     if isinstance(program, nn.integers.Program):
         return [0.0] * len(program.manifest.outputs)
+    parts = program.manifest.parts
+    if parts is not None and parts.after is not None:
+        return [None] * len(parts.after.outputs)
     graph = program.stages["approximate"]
     return [2.0**-program.precision_bits * graph[k].scaling.largest for k in graph.outputs]

@@ -199,7 +199,7 @@ def _report(
     bounds = promised(program)
     kept = [k for k in range(len(done.results[0])) if k not in set(done.refused)]
     off = [
-        np.abs(found[kept] - want[kept]).reshape(len(kept), -1).max(axis=1)
+        np.abs(np.subtract(found[kept], want[kept], dtype=np.float64)).reshape(len(kept), -1).max(1)
         for found, want in zip(done.results, clear, strict=True)
     ]
     errors = [float(x.max()) for x in off]
@@ -244,11 +244,14 @@ def _report(
     return 1 if done.refused or wrong else 0
 
 
-def _far(off: list[Array], bounds: list[float], clear: list[Array]) -> Array:
+def _far(off: list[Array], bounds: list[float | None], clear: list[Array]) -> Array:
     """Which examples have a result that is off by more than was asked for and than noise explains.
-    Floating-point numbers of exact programs may be rounded otherwise."""
+    Floating-point numbers of exact programs may be rounded otherwise. Nothing was asked for of
+    results whose bound is None."""
     found = np.zeros(len(off[0]), np.bool_)
     for x, most, want in zip(off, bounds, clear, strict=True):
+        if most is None:
+            continue
         rounding = _ROUNDING * float(np.abs(want).max()) if want.dtype.kind == "f" else 0.0
         found |= x > _FAR * most + rounding
     return found
@@ -273,7 +276,7 @@ def _print(
     done: _Run,
     named: dict[str, Array],
     errors: list[float],
-    bounds: list[float],
+    bounds: list[float | None],
     options: Namespace,
 ) -> None:
     count, seconds = len(done.results[0]), done.seconds
