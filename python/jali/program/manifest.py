@@ -10,19 +10,22 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jali._core import files
 from jali._core.refusals import Answering
 from jali._jali import program as _program
 from jali.ckks import Params
 from jali.errors import CorruptData
-from jali.program.clear import stored
-from jali.program.clear.parts import Parts
 from jali.program.demand import ClientCost, Demand, KeyCost
 from jali.program.port import Port
 
+if TYPE_CHECKING:
+    from jali.program.clear.parts import Parts
+
 __all__ = ["Manifest"]
+
+_RECORDED_GRAPH = 11  # the kind of a frame (docs/format.md), also of a manifest with parts
 
 _MAX_BYTES = 1 << 31
 
@@ -134,6 +137,8 @@ class Manifest(metaclass=Answering):
         `parts`."""
         if self.parts is None:
             return self._core.to_bytes()
+        from jali.program.clear import stored
+
         return stored.written(self._core.to_bytes(), self.parts)
 
     def save(self, file: str | os.PathLike[str]) -> None:
@@ -163,10 +168,13 @@ class Manifest(metaclass=Answering):
         security, log2_p_fail: what is demanded of the parameters, see Params.from_bytes.
         """
         files.refuse_earlier(data, "manifest")
-        inner, parts = stored.read(data) if stored.is_document(data) else (data, None)
-        core = _program.ManifestCore.from_bytes(
-            files.octets(inner), security=security, log2_p_fail=log2_p_fail
-        )
+        inner, parts = files.octets(data), None
+        if len(inner) > 8 and inner[7] == _RECORDED_GRAPH:
+            from jali.program.clear import stored
+
+            manifest, parts = stored.read(data)
+            inner = memoryview(manifest)
+        core = _program.ManifestCore.from_bytes(inner, security=security, log2_p_fail=log2_p_fail)
         return cls._of(core, parts).checked()
 
     def checked(self) -> Manifest:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jali._core import files, schema
+from jali._core import schema
 from jali.errors import CorruptData
 from jali.program import container
 from jali.program.clear.operations import LARGEST, MOST_AXES, MOST_SIZE, OPERATIONS
@@ -20,11 +20,10 @@ from jali.program.clear.parts import Parts
 from jali.program.clear.steps import MOST_STEPS, Argument, Constant, Step, Steps
 from jali.program.clear.values import KINDS
 
-__all__ = ["document", "is_document", "parts_of", "read", "written"]
+__all__ = ["document", "parts_of", "read", "written"]
 
 _MOST_VALUES = 1 << 16
 _MOST_ARGUMENTS = 1 << 10
-_RECORDED_GRAPH = 11  # the kind of the frame (docs/format.md)
 
 Array = npt.NDArray[np.float64]
 
@@ -115,12 +114,6 @@ def written(manifest: bytes, parts: Parts) -> bytes:
     arrays: list[Array] = []
     content = {"manifest": manifest.hex(), "client": document(parts, arrays)}
     return container.written("graph", content, arrays)
-
-
-def is_document(data: Any) -> bool:
-    """Whether bytes are those of a manifest with parts, as far as their frame says."""
-    view = files.octets(data)
-    return len(view) > 8 and bytes(view[:4]) == b"JALI" and view[7] == _RECORDED_GRAPH
 
 
 def read(data: bytes | bytearray | memoryview) -> tuple[bytes, Parts]:
