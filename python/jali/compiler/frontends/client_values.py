@@ -24,8 +24,13 @@ _KINDS = {"f": "real", "i": "whole", "u": "whole", "b": "flag"}
 
 @dataclass(frozen=True, eq=False)
 class Clear:
-    """A value. largest: of its whole numbers, by their type in the model; 0 for types whose sums
-    wrap around too early to be computed with."""
+    """A value.
+
+    source: the argument, the array or the operation that it is.
+    inputs: what the operation takes.
+    largest: of its whole numbers, by their type in the model; 0 for types whose sums wrap around
+        too early to be computed with.
+    """
 
     known: Known
     source: Argument | Constant | Step
@@ -54,7 +59,10 @@ class Clear:
 
 
 def argument(name: str, shape: Shape, dtype: Any) -> Clear:
-    """An argument of the graph. shape: of one example."""
+    """An argument of the graph.
+
+    shape: of one example.
+    """
     kind, most = _KINDS[np.dtype(dtype).kind], _largest(dtype)
     low, high = -(1 << 53), 1 << 53
     if kind == "whole" and np.dtype(dtype).itemsize < 8:

@@ -24,8 +24,10 @@ Result = Clear | list[Clear]
 
 
 def translated(op: str, inputs: Sequence[Given], attrs: Attrs) -> list[Clear]:
-    """The results of an operation of ONNX. attrs: as of jali.compiler.frontends.onnx_ops. Raises
-    Unsupported."""
+    """The results of an operation of ONNX. Raises Unsupported.
+
+    attrs: as of jali.compiler.frontends.onnx_ops.
+    """
     found = OPERATIONS[op](inputs, attrs)
     results = found if isinstance(found, list) else [found]
     if any(not x.shape or x.shape[0] != 1 for x in results):
@@ -247,7 +249,10 @@ def _several(function: Callable[[Clear, Clear], Clear]) -> Callable[..., Result]
 
 
 def _extreme(op: str, end: float) -> Callable[..., Result]:
-    """The larger or smaller of several arrays. end: what changes nothing."""
+    """The larger or smaller of several arrays.
+
+    end: what changes nothing.
+    """
 
     def apply(inputs: Sequence[Given], attrs: Attrs) -> Result:
         kept = [x for x in inputs if isinstance(x, Clear) or not np.all(np.asarray(x) == end)]

@@ -95,8 +95,11 @@ def _names(node: Any) -> Iterator[str]:
 
 
 class _Cutter:
-    """constants: arrays that are known. clear: values that the client could compute before
-    encrypting. kept: the nodes that are neither."""
+    """A model, while it is found out where it is cut.
+
+    constants: arrays that are known.
+    clear: values that the client could compute before encrypting.
+    """
 
     def __init__(self, model: Any, examples: Sequence[Any]) -> None:
         from onnx import helper, numpy_helper

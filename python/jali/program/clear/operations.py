@@ -148,8 +148,10 @@ def _gather(values: Sequence[Value], how: Arguments) -> Value:
 
 
 def _bounded(found: Value, exact: Value | None, how: Arguments) -> Value:
-    """The whole numbers, if none is beyond `largest`. exact: the same as floats, of which none has
-    wrapped around."""
+    """The whole numbers, if none is beyond `largest`.
+
+    exact: the same as floats, of which none has wrapped around.
+    """
     beyond = found if exact is None else exact
     if found.dtype == np.int64 and np.abs(beyond).max(initial=0) > how["largest"]:
         raise InvalidArgument(
@@ -196,8 +198,10 @@ def _refuse_zeros(divisors: Value) -> None:
 
 
 def _pair(compute: Callable[[Any, Any], Any], *kinds: str, gives: str = "") -> Operation:
-    """An operation on two arrays that are broadcast. gives: the kind of its result; otherwise, that
-    of what it takes."""
+    """An operation on two arrays that are broadcast.
+
+    gives: the kind of its result; otherwise, that of what it takes.
+    """
 
     def result(values: Sequence[Known], how: Arguments) -> Known:
         kind = _alike(values, *kinds)

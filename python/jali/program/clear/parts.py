@@ -18,8 +18,11 @@ __all__ = ["Parts"]
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """before: what the client computes of its inputs, and encrypts the results of. after: what it
-    computes of the decrypted numbers. None stands for nothing."""
+    """Both parts, of which None stands for nothing.
+
+    before: what the client computes of its inputs, and encrypts the results of.
+    after: what it computes of the decrypted numbers.
+    """
 
     before: Steps | None
     after: Steps | None

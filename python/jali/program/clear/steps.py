@@ -72,7 +72,7 @@ class Argument:
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """An array of the model, as floats, and its kind."""
+    """An array of the model, as floats, and the kind of its numbers."""
 
     array: npt.NDArray[np.float64]
     kind: str
@@ -89,8 +89,12 @@ class Constant:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One operation. inputs: which values it takes: arguments are numbered first, then constants,
-    then the results of the steps."""
+    """One operation.
+
+    inputs: which values it takes: arguments are numbered first, then constants, then the results of
+        the steps.
+    how: the arguments of the operation.
+    """
 
     op: str
     inputs: tuple[int, ...]
@@ -99,7 +103,9 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """A graph. outputs: the numbers of the values that are its results.
+    """A graph.
+
+    outputs: the numbers of the values that are its results.
 
     All arrays have the axis of a batch in front, which is 1, as operations of a model may ask for
     it. Raises ValueError for a graph that does not fit together, or that takes too much work.

@@ -41,8 +41,8 @@ class Operation:
     """An operation that a client may compute.
 
     arity: how many values it takes; None stands for any number from 1.
-    result: what is known of its result, from what is known of what it takes. Raises ValueError for
-        what does not fit.
+    result: what is known of its result, from what is known of what it takes; a ValueError says what
+        does not fit.
     compute: the result of arrays that fit.
     arguments: the check of each of its arguments, by name.
     """
