@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
-FUZZ_SECONDS ?= 60
+FUZZ_SECONDS ?= 20
 WERROR ?= OFF
 BIN := $(CURDIR)/.venv/bin
 RELEASE := build/release
@@ -109,18 +109,18 @@ cpp-test: build ## the C++ tests
 
 # Two processes, as many tests wait for one thread. Threads of scikit-learn's OpenMP would wait for each other in a loop.
 py-test: build ## the Python tests
-	@$(call logged,$(WITH_SEEDS) OMP_NUM_THREADS=1 $(call share,,$(FRESH) JALI_FUZZ_SECONDS=$(FUZZ_SECONDS) JALI_WHOLE_PROGRAMS=20000 )python -m pytest -n 2 --dist loadfile $(call share,-m 'not long')) \
+	@$(call logged,$(WITH_SEEDS) OMP_NUM_THREADS=1 $(call share,,$(FRESH) JALI_FUZZ_SECONDS=$(FUZZ_SECONDS) JALI_WHOLE_PROGRAMS=10000 )python -m pytest -n 2 --dist loadfile $(call share,-m 'not long')) \
 	  $(call or_say,repeat one test with .venv/bin/python -m pytest -k NAME)
 
 docs-test: build ## every code block of the documents and every script of examples/
 	@$(call logged,python tools/run_docs.py README.md CONTRIBUTING.md docs examples/README.md $(wildcard examples/*.py) --build $(RELEASE)) \
 	  $(call or_say,the document and line are named above)
 
-# The whole: machine code for the first generation that Jali runs on and for the one with the most kernels of its own;
-# `make wheel-cuda` compiles for all generations. Host files have the flags of the release, so that ccache has them. The brief
+# The whole: for the first generation that Jali runs on, as far as PTX, and machine code for the one with the most kernels of
+# its own; `make wheel-cuda` compiles for all generations. Host files have the flags of the release, so that ccache has them. The brief
 # share: for the GPUs of this machine, or, if there is none, device code as far as PTX (cmake/cuda_ptx.cmake).
 GPU := $(shell nvidia-smi -L >/dev/null 2>&1 && echo native)
-GPU_ARCHITECTURES = $(call share,$(or $(GPU),none),80-real;90)
+GPU_ARCHITECTURES = $(call share,$(or $(GPU),none),80-virtual;90-real)
 # $(call built_for_gpus,IF SO,ELSE)
 built_for_gpus = $(if $(filter none,$(GPU_ARCHITECTURES)),$(2),$(1))
 cuda: .venv/tools ## compile the CUDA engine and its tests; they skip if there is no GPU
@@ -145,7 +145,7 @@ SANITIZER_CXX = $(shell echo 'int main() {}' | clang++ -fsanitize=address,undefi
 # $(call sanitizing,FOLDER,SANITIZERS,CMAKE DEFINITIONS,TARGETS)
 define sanitizing
 cmake -S . -B $(1) -DCMAKE_CXX_COMPILER=$(SANITIZER_CXX) -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS="-O1 -g1" \
-  "-DJALI_SANITIZE=$(2)" -DJALI_BUILD_TESTS=ON $(3) >/dev/null
+  "-DJALI_SANITIZE=$(2)" -DJALI_BUILD_TESTS=ON -DJALI_UNITY=ON $(3) >/dev/null
 cmake --build $(1) --target $(4)
 endef
 # $(call programs,NAMES): ctest's choice of these test programs.

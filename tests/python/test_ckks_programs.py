@@ -12,7 +12,7 @@ from array_programs import ArrayProgram
 from programs import Program, World
 from slot_programs import KeyedProgram, SlotProgram
 
-#: 400, or as many as the environment says; `make check` runs 20,000.
+#: 400, or as many as the environment says; `make check` runs 10,000.
 COUNT = int(os.environ.get("JALI_WHOLE_PROGRAMS", "400"))
 PROGRAMS_OF_A_WORLD = 40
 KINDS: list[type[Program]] = [

@@ -60,7 +60,7 @@ def test_shares_differ_where_the_table_says_so() -> None:
         assert ("-LE long" in command) == (name in ("sanitize", "tsan")), name
         assert "not long" not in command, name
     assert "without-clang-tidy" in brief["lint"] and "without" not in whole["lint"]
-    assert "ARCHITECTURES=80-real;90" in whole["cuda"]
+    assert "ARCHITECTURES=80-virtual;90-real" in whole["cuda"]
 
 
 def stubs(folder: Path, **scripts: str) -> None:
