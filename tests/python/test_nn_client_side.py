@@ -546,7 +546,8 @@ def test_words_that_no_example_has_are_taken(made: tuple[Any, np.ndarray, nn.Pro
     model, _, _ = made
     few = np.full((12, LENGTH), 2) + np.arange(12)[:, None] % 2
     program = jali.compile(model, few[:1], calibration=few)
-    program.client().encrypt(np.full(LENGTH, 9))
+    every = (np.arange(WORDS)[:, None] + np.arange(LENGTH)) % WORDS
+    program.client().encrypt(every)  # every word in every place, also the largest of the table
 
 
 def test_client_side_false_keeps_everything_at_the_server(rng: np.random.Generator) -> None:

@@ -20,6 +20,8 @@ __all__ = ["ranges_of"]
 _MOVES = {"reshape", "transpose", "slice", "concat", "expand"}
 _RISING = {"ceil", "exp", "floor", "relu", "round", "sigmoid", "softplus", "tanh"}
 
+_ROUNDED = 2.0**-30  # part of a number by which roundings of scales do not carry it beyond its end
+
 Ends = tuple[Array, Array] | None  # of the shape of the value; None if nothing is known
 
 
@@ -84,5 +86,6 @@ def _of_example(ends: Ends) -> Ends:
     if ends is None:
         return None
     low, high = ends[0][0], ends[1][0]
-    room = np.where(high > low, 0.0, np.maximum(1.0, np.abs(high)) / 2)
+    largest = np.maximum(np.abs(low), np.abs(high))
+    room = np.where(high > low, _ROUNDED * largest, np.maximum(1.0, largest) / 2)
     return low - room, high + room
