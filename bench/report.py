@@ -305,8 +305,11 @@ def exact(records: list[Record]) -> Iterator[Figure]:
             yield Figure(about, figure, f"jali demo {r['demo']} --device cuda", r)
         if r.get("demo") == "aggregate":
             about = f"`jali demo aggregate`: {r['work']}, {device_of(r)}"
-            rate = r["ciphertext_bytes_per_second"] / 1e9
-            figure = f"{rate:.2f} GB of ciphertexts a second, all sums right"
+            owners = r["clear_bytes"] // (2 * r["elements"])
+            figure = (
+                f"{ms(r['server_seconds'] / owners)} for each vector of "
+                f"{r['query_sent'] / 1e6:.0f} MB, all sums right"
+            )
             yield Figure(about, figure, "jali demo aggregate --device cuda", r)
 
 

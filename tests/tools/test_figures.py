@@ -68,7 +68,7 @@ def test_figures_follow_their_records() -> None:
     def twice(value: object, name: str = "") -> object:
         if isinstance(value, dict):
             return {key: twice(held, key) for key, held in value.items()}
-        timed = name.endswith("_s") or name.startswith("seconds") or name == "ms"
+        timed = name.endswith(("_s", "_seconds")) or name.startswith("seconds") or name == "ms"
         return value * 2 if timed and isinstance(value, float) else value
 
     slower = [twice(record) for record in RECORDS]
