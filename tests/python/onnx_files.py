@@ -49,6 +49,33 @@ def pairs(path: Path) -> Path:
     return save(path, nodes, {"left": (3,), "right": (3,)}, ("s", "d"))
 
 
+def labels(path: Path) -> Path:
+    """words (n, 2), each from 0 to 2, to the place of the largest of three scores, and their
+    shares."""
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    nodes = [
+        helper.make_node("Gather", ["table", "words"], ["looked_up"]),
+        helper.make_node("Flatten", ["looked_up"], ["vector"]),
+        helper.make_node("MatMul", ["vector", "weights"], ["scores"]),
+        helper.make_node("ArgMax", ["scores"], ["label"], axis=1, keepdims=0),
+        helper.make_node("Softmax", ["scores"], ["shares"]),
+    ]
+    table, weights = WEIGHTS.T, np.concatenate([WEIGHTS, WEIGHTS[::-1, ::-1]])
+    results = (("label", TensorProto.INT64), ("shares", TensorProto.DOUBLE))
+    graph = helper.make_graph(
+        nodes,
+        "model",
+        [helper.make_tensor_value_info("words", TensorProto.INT64, ("n", 2))],
+        [helper.make_tensor_value_info(name, kind, None) for name, kind in results],
+        [numpy_helper.from_array(table, "table"), numpy_helper.from_array(weights, "weights")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    onnx.save(model, str(path))
+    return path
+
+
 def evaluated(path: Path, **inputs: np.ndarray) -> list[np.ndarray]:
     """What the model gives by ONNX's own evaluator."""
     from onnx.reference import ReferenceEvaluator

@@ -106,6 +106,26 @@ def test_objects_of_json(model: Path, tmp_path: Path, examples: np.ndarray, run:
     assert ran["request_bytes"] == pytest.approx(explained["request_bytes"], rel=0.01)
 
 
+def test_words_go_in_and_labels_come_out(tmp_path: Path, run: Run) -> None:
+    """The client computes both ends of the model, of which nothing was promised."""
+    pytest.importorskip("onnx")
+    model, out = onnx_files.labels(tmp_path / "m.onnx"), tmp_path / "p.jali"
+    words = np.array([[a, b] for a in range(3) for b in range(3)] * 2)
+    np.save(tmp_path / "x.npy", words)
+    run("compile", model, "--calibration", tmp_path / "x.npy", "-o", out, "--json")
+    explained = json.loads(run("explain", out, "--json"))
+    assert explained["inputs"] == [{"name": "words", "shape": [2]}]
+    assert "client, after decrypting: place_of, softmax" in run("explain", out)
+    ran = json.loads(run("run", out, "--inputs", tmp_path / "x.npy", "--limit", "9", "--json"))
+    label, shares = onnx_files.evaluated(model, words=words[:9])
+    found_label, found_shares = ran["results"].values()
+    near = np.diff(np.sort(shares, axis=1))[:, -1] < 0.01
+    assert (np.array(found_label) == label)[~near].all() and not near.all()
+    assert np.allclose(found_shares, shares, atol=0.01)
+    assert list(ran["promised_error"].values()) == [None, None] and ran["wrong"] == []
+    assert "largest error of result_1" in run("run", out, "--inputs", tmp_path / "x.npy")
+
+
 @pytest.mark.parametrize("one_file", [True, False])
 def test_several_inputs_and_outputs(tmp_path: Path, one_file: bool, run: Run, fails: Run) -> None:
     pytest.importorskip("onnx")
