@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,20 @@ _ELSEWHERE = (
     "a model of PyTorch is exported by torch.onnx.export, and jali.compile takes it, and those of "
     "scikit-learn, in Python"
 )
+
+
+def _or_auto(kind: type[int] | type[float]) -> Callable[[str], int | float | str]:
+    """The type of an option that is a number, or auto."""
+
+    def read(text: str) -> int | float | str:
+        return text if text == "auto" else kind(text)
+
+    read.__name__ = "number"  # argparse calls it so in errors
+    return read
+
+
+def _answers(text: str) -> float | str:
+    return text if text in ("argmax", "sign") else float(text)
 
 
 def _parser() -> Parser:
@@ -64,15 +78,22 @@ def _parser() -> Parser:
     parser.add_argument("--force", action="store_true", help="replace the program's file")
     parser.add_argument(
         "--precision-bits",
-        type=float,
+        type=_or_auto(float),
         metavar="B",
-        help="results differ from the model's by at most 2^-B of the largest result of the calibration (10)",
+        help="results differ from the model's by at most 2^-B of the largest result of the calibration, or auto: the fewest that keep its "
+        "answers (10)",
+    )
+    parser.add_argument(
+        "--answers",
+        type=_answers,
+        metavar="A",
+        help="what --precision-bits auto keeps: argmax, sign, or a tolerance in the units of the results (argmax)",
     )
     parser.add_argument(
         "--batch",
-        type=int,
+        type=_or_auto(int),
         metavar="K",
-        help="examples in one ciphertext, a power of two (1)",
+        help="examples in one ciphertext, a power of two, or auto: as many as cost next to nothing (1)",
     )
     parser.add_argument(
         "--device", choices=["cpu", "cuda"], help="the kind of device that the plan is for (cpu)"
@@ -105,6 +126,11 @@ def _parser() -> Parser:
         "--scheme",
         choices=["ckks", "discrete"],
         help="approximate numbers, or exact integers for models of whole numbers (what costs less)",
+    )
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="try other settings, too, and print what these plans cost: it takes several times as long",
     )
     parser.add_argument(
         "--no-summary",
@@ -144,9 +170,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{options.model}: takes {names}; {count} in the calibration")
         print(f"compiled in {seconds_text(seconds)}: {program.params!r}")
         print(f"wrote {output}: {bytes_text(len(data))}", flush=True)
+    plans = program.alternatives() if options.explain and isinstance(program, nn.Program) else None
     summary = None if options.no_summary else _summary(program, options)
     if options.json:
-        about = {
+        about: dict[str, Any] = {
             "model": str(options.model),
             "program": str(output),
             "program_bytes": len(data),
@@ -155,9 +182,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             "compile_seconds": seconds,
             "warnings": said,
         }
+        if plans is not None:
+            about["alternatives"] = [
+                {k: v for k, v in vars(one).items() if k != "program"} for one in plans
+            ]
         print(json.dumps(({} if summary is None else asdict(summary)) | about))
-    elif summary is not None:
+        return 0
+    if summary is not None:
         print(in_options(str(summary)))
+    if plans is not None:
+        print(in_options(str(plans)))
     return 0
 
 
@@ -204,11 +238,13 @@ def _compiled(model: Any, examples: list[Array], options: Namespace) -> Program:
     given: dict[str, Any] = {
         "precision_bits": options.precision_bits,
         "batch": options.batch,
+        "answers": options.answers,
         "device": options.device,
         "memory": options.memory,
         "margin": options.margin,
         "ranges": options.ranges,
         "scheme": options.scheme,
+        "explain": options.explain or None,
         "input_range": None if ranges is None else [tuple(pair) for pair in ranges],
     }
     if ranges is not None and len(ranges) == 1:

@@ -12,7 +12,9 @@ from jali.errors import Error
 
 __all__ = ["in_options", "said_in_options"]
 
-_NAMES = "batch|calibration|device|input_range|margin|max_entries|memory|precision_bits|ranges"
+_NAMES = (
+    "answers|batch|calibration|device|input_range|margin|max_entries|memory|precision_bits|ranges"
+)
 #: An argument with its value, if that is given: precision_bits=8, ranges="proven", memory=.
 _ARGUMENT = re.compile(rf'\b(?P<name>{_NAMES}|scheme)=(?P<value>"[^"]*"|\([^)]*\)|[\d.,]*\d)?')
 _SUBJECT = re.compile(rf"^(?P<name>{_NAMES}|scheme)(?= (?:must|is)\b)")

@@ -14,7 +14,7 @@ from jali._core import checks
 from jali._core.columns import Columns
 from jali._core.console import bytes_text, counted_text, one_text
 from jali.compiler.driver import compiled
-from jali.compiler.frontends.answers import DEFAULT_BITS, answers_of
+from jali.compiler.frontends.answers import DEFAULT_BITS, answers_of, asked_answers
 from jali.compiler.frontends.model_source import is_estimator, is_module, is_onnx, may_be_trees
 from jali.compiler.frontends.tracing import trace_function
 from jali.compiler.integers.choose import Dtypes, cheaper, exact_if_possible, exact_program
@@ -23,6 +23,7 @@ from jali.compiler.ir.execute import checked_examples
 from jali.compiler.ir.graph import Array, Graph
 from jali.compiler.ir.traced_ops import verify
 from jali.compiler.passes.calibrate import MARGIN
+from jali.compiler.planning.batches import MOST_LANES
 from jali.compiler.program.program import Program
 from jali.compiler.progress import Progress, Told
 from jali.errors import InvalidArgument, Unsupported
@@ -45,8 +46,9 @@ def compile(
     example: Any = None,
     *,
     calibration: Any = None,
-    precision_bits: float | None = None,
-    batch: int = 1,
+    precision_bits: float | str | None = None,
+    batch: int | str = 1,
+    answers: str | float | None = None,
     device: str = "cpu",
     memory: int | str | None = None,
     margin: float = MARGIN,
@@ -55,6 +57,7 @@ def compile(
     output: str = "logits",
     scheme: str | None = None,
     client_side: bool = True,
+    explain: bool = False,
     progress: Told | None = None,
 ) -> Program:
     """The program of a trained model for encrypted inputs.
@@ -69,11 +72,13 @@ def compile(
     example: arrays as the model takes them: a batch, or for a function, one example. A tuple for
         several arguments.
     calibration: examples like those that will be encrypted, as batches (n, *shape), or an iterable
-        of batches. The ranges of all arrays follow from them.
+        of batches, from which ranges follow.
     precision_bits: results differ from the model's by at most 2^-precision_bits of the largest
         result of the calibration (docs/noise.md). None stands for 10, and for classifiers of
-        scikit-learn for as many as keep the answers of the calibration.
-    batch: examples in one ciphertext, a power of two up to 32,768.
+        scikit-learn, as "auto" does for all models, for the fewest that keep `answers`.
+    batch: examples in one ciphertext, a power of two up to 32,768, or "auto": as many as are free.
+    answers: what "auto" keeps: "argmax" along the last axis, "sign", or a tolerance in the units of
+        the results. None is "argmax" or, of one number, "sign".
     device: "cpu" or "cuda", the kind of device that the plan is for.
     memory: bytes of the server's device for matrices and keys of bootstrapping, as a number or as
         "1.5 GB". None stands for all keys and 4 GiB of matrices, or 16 GiB on "cuda".
@@ -89,14 +94,12 @@ def compile(
         such a model if the examples are integers, no precision_bits are given, and neither a run
         nor the messages cost more than with CKKS.
     client_side: whether the client of a model in ONNX computes in the clear what comes before its
-        first product with weights and is no arithmetic (look-ups, comparisons and one-hot vectors
-        of whole numbers), and what ends it and would be approximated (argmax, top-k, softmax,
-        thresholds). It gets the model's numbers in these parts, which the summary counts. False
-        keeps all of them at the server, and refuses a model that needs such a part.
+        first product and is no arithmetic (look-ups, one-hot vectors), and what ends it and would
+        be approximated (argmax, softmax). It gets the model's numbers in these parts.
+    explain: whether other settings are compiled, too, for program.alternatives().
     progress: called as progress(stage, fraction) when a stage begins. If it raises, the work ends.
 
-    Models of trees are computed exactly by TFHE, without an example or a calibration:
-    jali.tfhe.trees.compile has their arguments.
+    Models of trees are computed by TFHE, without an example: see jali.tfhe.trees.compile.
 
     Raises Unsupported for what cannot be compiled, with what to put in its place, and
     InvalidArgument for shapes that do not fit and for numbers that are not finite.
@@ -116,16 +119,27 @@ def compile(
             raise InvalidArgument("models of trees are computed by TFHE: leave out scheme=")
         columns.check((example[0] if isinstance(example, tuple) and example else example,))
         columns.check((calibration,))
-        return cast(Any, _trees(module, example, precision_bits, output, progress))  # type: ignore[no-any-return]
+        if answers is not None:
+            raise InvalidArgument("models of trees are computed exactly: leave out answers=")
+        if explain:
+            raise InvalidArgument("models of trees have one plan: leave out explain=")
+        bits = None if precision_bits == "auto" else precision_bits
+        return cast(Any, _trees(module, example, cast(Any, bits), output, progress))  # type: ignore[no-any-return]
     if example is None:
         raise InvalidArgument(
             "example is missing: give arrays as the model takes them, such as X[:1]"
         )
-    precision = DEFAULT_BITS if precision_bits is None else _precision(precision_bits)
+    automatic = isinstance(precision_bits, str) and precision_bits == "auto"
+    if answers is not None and not automatic:
+        raise InvalidArgument('answers= decides the precision: give precision_bits="auto", too')
+    read = asked_answers(answers, module, output) if automatic else None
+    precision = DEFAULT_BITS if precision_bits is None or automatic else _precision(precision_bits)
     by_answers = precision_bits is None and is_estimator(module)
-    lanes = checks.whole(batch, 1, "batch must be a power of two")
-    if lanes & (lanes - 1) or lanes > 1 << 15:
-        raise InvalidArgument(f"batch must be a power of two up to 32,768, not {batch}")
+    lanes, explained = _lanes(batch), checks.flag(explain, "explain")
+    if explained and scheme == "discrete":
+        raise InvalidArgument("exact integers have one plan: leave out explain=")
+    if lanes is None and scheme == "discrete":
+        raise InvalidArgument('batch="auto" counts the costs of CKKS: give a number of examples')
     if device not in ("cpu", "cuda"):
         raise InvalidArgument(
             f'device is "cpu" or "cuda", the kind that the plan is for, not {checks.shown(device)}: device= of the server names the one that computes'
@@ -140,6 +154,7 @@ def compile(
         told.at("trace", 0.0)
         at_client = checks.flag(client_side, "client_side") and scheme != "discrete"
         graph, parts, known = _traced(module, example, output, at_client)
+        _check_answers(answers, automatic, parts)
         given = example if isinstance(example, tuple) else (example,)
         sent = None if parts is None or parts.before is None else parts.sent
         if sent is not None:
@@ -158,13 +173,15 @@ def compile(
         exact = None
         if scheme == "discrete" or (scheme is None and isinstance(module, Quantised)):
             scale = module.scale if isinstance(module, Quantised) else 1
-            whole = exact_program(graph, examples, dtypes, declared, float(margin), lanes, scale)
+            whole = exact_program(
+                graph, examples, dtypes, declared, float(margin), lanes or 1, scale
+            )
             told.at("program", 1.0)
             return cast(Any, whole.named(names))  # type: ignore[no-any-return]
-        if scheme is None and precision_bits is None and parts is None:
+        if scheme is None and precision_bits is None and parts is None and lanes is not None:
             exact = exact_if_possible(graph, dtypes, examples, declared, float(margin), lanes)
         how: dict[str, Any] = {
-            "precision_bits": precision,
+            "precision_bits": None if automatic else precision,
             "lanes": lanes,
             "margin": float(margin),
             "proven": ranges == "proven",
@@ -173,9 +190,11 @@ def compile(
             "key_memory": float("inf") if room is None else None,
             "device": device,
         }
-        answers = answers_of(module, output) if by_answers else None
+        read = answers_of(module, output) if by_answers else read
         try:
-            program = compiled(graph, examples, **how, progress=told, answers=answers)
+            program = compiled(
+                graph, examples, **how, progress=told, answers=read, explain=explained
+            )
         except (InvalidArgument, Unsupported):
             if exact is None:
                 raise
@@ -183,6 +202,7 @@ def compile(
         if exact is not None and (chosen := cheaper(exact, program)) is not None:
             return cast(Any, chosen.named(names))  # type: ignore[no-any-return]
         if output == "probability":
+            how |= {"precision_bits": program.precision_bits, "lanes": program.manifest.lanes}
             _warn_of_dear(program, lambda: compiled(trace(module, example), examples, **how))
         return _with_parts(_named(program, names), parts)
 
@@ -215,11 +235,26 @@ def _traced(
         ) from None
 
 
+def _check_answers(answers: Any, automatic: bool, parts: Parts | None) -> None:
+    """Raises InvalidArgument for answers that would be read of results which the client computes of
+    what it decrypts: only of the latter is it known how far they are off."""
+    if not automatic or parts is None or parts.after is None or answers in ("argmax", "sign"):
+        return
+    raise InvalidArgument(
+        'the client computes the end of this model of what it decrypts: say what is to stay of that, answers="argmax" or "sign", or give precision_bits= '
+        "as a number, or client_side=False"
+    )
+
+
 def _with_parts(program: Program, parts: Parts | None) -> Program:
     """The program whose client computes these parts."""
     if parts is None:
         return program
-    return replace(program, manifest=replace(program.manifest, parts=parts))
+    made = replace(program, manifest=replace(program.manifest, parts=parts))
+    if program.others is None:
+        return made
+    plans = tuple(replace(one, program=_with_parts(one.program, parts)) for one in program.others)
+    return replace(made, others=replace(program.others, plans=plans))
 
 
 def _known_ranges(declared: Any, known: Ranges) -> Any:
@@ -234,7 +269,14 @@ def _named(program: Program, names: Sequence[Sequence[str]]) -> Program:
     """The program whose clients know the names of the columns of each input."""
     pairs = zip(program.manifest.inputs, names, strict=True)
     inputs = tuple(replace(port, column_text="\n".join(of)) for port, of in pairs)
-    return replace(program, manifest=replace(program.manifest, inputs=inputs))
+    named = replace(program, manifest=replace(program.manifest, inputs=inputs))
+    if program.others is None:
+        return named
+    rest = tuple(
+        replace(one, program=_named(one.program, names)) for one in program.others.plans[1:]
+    )
+    itself = replace(program.others[0], program=replace(named, others=None))
+    return replace(named, others=replace(program.others, plans=(itself, *rest)))
 
 
 def _warn_of_dear(program: Program, of_logits: Callable[[], Program]) -> None:
@@ -253,6 +295,17 @@ def _warn_of_dear(program: Program, of_logits: Callable[[], Program]) -> None:
             UserWarning,
             stacklevel=3,
         )
+
+
+def _lanes(batch: Any) -> int | None:
+    """Examples in one ciphertext; None for "auto"."""
+    if isinstance(batch, str) and batch == "auto":
+        return None
+    message = 'batch must be a power of two, or "auto"'
+    lanes = checks.whole(batch, 1, message)
+    if lanes & (lanes - 1) or lanes > MOST_LANES:
+        raise InvalidArgument(f"batch must be a power of two up to {MOST_LANES:,}, not {batch}")
+    return lanes
 
 
 def _is_trees(model: Any) -> bool:
@@ -499,6 +552,6 @@ def _is_number(value: Any) -> bool:
 def _precision(value: Any) -> float:
     if not _is_number(value) or not 1 <= value <= 40:
         raise InvalidArgument(
-            f"precision_bits must be a number from 1 to 40, not {checks.shown(value)}"
+            f'precision_bits must be a number from 1 to 40, or "auto", not {checks.shown(value)}'
         )
     return float(value)

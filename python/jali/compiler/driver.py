@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
+from jali import device as devices
 from jali._core.console import bytes_text, counted_text
-from jali.compiler.frontends.answers import Answers, Kept
+from jali.compiler.cost.keys import key_sizes
+from jali.compiler.frontends.answers import DEFAULT_BITS, Answers, Kept
 from jali.compiler.ir.graph import Array, Graph
 from jali.compiler.passes.calibrate import MARGIN
-from jali.compiler.pipeline import Calibrated
-from jali.compiler.planning.neighbours import by_default, nearest
+from jali.compiler.pipeline import STAGE, Calibrated
+from jali.compiler.planning.batches import relative_cost, widest
+from jali.compiler.planning.neighbours import by_default, nearest, smallest
 from jali.compiler.planning.parameters import Ring
 from jali.compiler.planning.plan import Plan
 from jali.compiler.planning.planner import plan
+from jali.compiler.planning.variants import Setting, settings_beside
+from jali.compiler.program.alternatives import Alternative, Alternatives
 from jali.compiler.program.program import Program
+from jali.compiler.program.report import bootstraps_of
 from jali.compiler.progress import Progress
 from jali.compiler.runtime.interpreter import Interpreter
+from jali.errors import InvalidArgument, Unsupported
 
 __all__ = ["compiled"]
+
+_PLANS, _MOST_PLANS = 3, 5  # to choose from
 
 
 def compiled(
     graph: Graph,
     examples: Sequence[Array],
     *,
-    precision_bits: float,
-    lanes: int,
+    precision_bits: float | None,
+    lanes: int | None,
     margin: float = MARGIN,
     proven: bool = False,
     input_ranges: Sequence[tuple[object, object] | None] | None = None,
@@ -37,10 +48,14 @@ def compiled(
     insecure_ring: Ring | None = None,
     progress: Progress | None = None,
     answers: Answers | None = None,
+    explain: bool = False,
 ) -> Program:
-    """The program of a traced graph. Arguments as of jali.compile and plan; lanes: a power of two.
+    """The program of a traced graph. Arguments as of jali.compile and plan.
 
+    lanes: a power of two; None stands for as many as cost next to nothing.
     answers: how they are read from the output, if the precision is to follow from them instead.
+    precision_bits: None stands for the fewest that keep the answers, however many these are.
+    explain: whether other settings are tried, for Program.alternatives.
     """
     told = progress or Progress()
     told.at("fold", 0.02)
@@ -48,42 +63,122 @@ def compiled(
     calibrated = Calibrated.of(graph, examples, told, margin=margin, **ranging)
     told.at("approximate", 0.2)
 
+    fewest = 1 if lanes is None else lanes
+
     def planned(
-        bits: float, lanes: int, calibrated: Calibrated = calibrated
+        bits: float, lanes: int, calibrated: Calibrated = calibrated, room: int | None = None
     ) -> tuple[Graph, float, Plan]:
         """The approximated graph for so many bits of precision, the error of its functions, and its
         plan."""
         approximated, error = calibrated.approximated(bits)
         limits: dict[str, Any] = {"key_memory": key_memory, "insecure_ring": insecure_ring}
+        if room is not None:
+            limits["key_memory"] = None  # keys share it with matrices
         limits |= {"samples": calibrated.samples, "progress": told}
-        return approximated, error, plan(approximated, bits, lanes, memory, device, **limits)
+        most = memory if room is None else room
+        return approximated, error, plan(approximated, bits, lanes, most, device, **limits)
+
+    asked = precision_bits
 
     def planned_within(margin: float) -> tuple[Graph, float, Plan]:
         narrower = Calibrated.of(graph, examples, told, margin=margin, **ranging)
-        return planned(precision_bits, lanes, narrower)
+        return planned(DEFAULT_BITS if asked is None else asked, fewest, narrower)
 
     def plan_of(made: tuple[Graph, float, Plan]) -> Plan:
         return made[2]
 
     kept = None
-    if answers is None:
-        made = nearest(planned, plan_of, precision_bits, lanes, planned_within, margin)
+    search: dict[str, Any] = {"lanes": fewest, "within": planned_within, "margin": margin}
+    if precision_bits is None:
+        assert answers is not None
+        bits = answers.least_bits(calibrated.results)
+        exactly = answers.tolerance is not None
+        precision_bits, made = (
+            (bits, nearest(planned, plan_of, bits, **search))
+            if exactly
+            else smallest(planned, plan_of, bits, **search)
+        )
+        if not exactly:
+            kept = answers.counted(calibrated.results, precision_bits)
+            _warn_of_near(kept, precision_bits, share=0.0)
+    elif answers is None:
+        made = nearest(planned, plan_of, precision_bits, **search)
     else:
         bits = answers.bits(calibrated.results, graph)
-        precision_bits, made = by_default(planned, plan_of, bits, lanes, planned_within, margin)
+        precision_bits, made = by_default(planned, plan_of, bits, **search)
         kept = answers.counted(calibrated.results, precision_bits)
         _warn_of_near(kept, precision_bits)
-    approximated, error, found = made
-    told.at("program", 1.0)
+    if lanes is None:
+        chosen = precision_bits
+        made = widest(lambda wider: planned(chosen, wider), plan_of, made)
+
+    def program_of(made: tuple[Graph, float, Plan], bits: float, kept: Kept | None) -> Program:
+        approximated, error, found = made
+        stages = {**calibrated.stages, "approximate": approximated}
+        return Program.of(stages, found, bits, error, device, calibrated.changes, kept)
+
+    found = made[2]
     _warn_of_made(found.interpreter, memory)
-    stages = {**calibrated.stages, "approximate": approximated}
-    return Program.of(stages, found, precision_bits, error, device, calibrated.changes, kept)
+    program = program_of(made, precision_bits, kept)
+    if explain:
+        asked_for = Setting(precision_bits, found.interpreter.lanes)
+
+        def tried(setting: Setting) -> tuple[Plan, Program]:
+            told.some("alternatives", STAGE)
+            one = planned(setting.bits, setting.lanes, room=setting.memory)
+            return one[2], program_of(one, setting.bits, None)
+
+        program = replace(program, others=_alternatives(asked_for, found, program, tried))
+    told.at("program", 1.0)
+    return program
 
 
-def _warn_of_near(answers: Kept, bits: float) -> None:
-    """Warns if more than a hundredth of a classifier's answers may change."""
+def _alternatives(
+    asked: Setting,
+    plan: Plan,
+    program: Program,
+    tried: Callable[[Setting], tuple[Plan, Program]],
+) -> Alternatives:
+    """The program, and those beside it that compile. Fewer bits that save nothing are left out,
+    unless there would be fewer than three plans."""
+
+    def alternative(setting: Setting, other: Plan, program: Program) -> Alternative:
+        sizes, there = program.sizes(), devices.available()
+        runs = any(name.startswith(program.device) for name in there)
+        return Alternative(
+            settings=setting.beside(asked),
+            program=program,
+            seconds=program.summary(program.device).seconds if runs else None,
+            relative_time=relative_cost(other, plan),
+            examples=setting.lanes,
+            precision_bits=setting.bits,
+            levels=program.params.depth,
+            bootstraps=sum(map(bootstraps_of, program.stages["levels"])),
+            key_bytes=sizes.keys_sent,
+            server_bytes=sizes.keys_expanded + sizes.matrices,
+        )
+
+    sizes = program.sizes()
+    held = sizes.matrices + key_sizes(program.params, program.manifest.demand).bootstrap
+    found = [alternative(asked, plan, program)]
+    idle: list[tuple[Setting, Plan, Program]] = []
+    for setting in settings_beside(asked, plan, held):
+        with contextlib.suppress(Unsupported, InvalidArgument), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            other, made = tried(setting)
+            saves = relative_cost(other, plan) < 1 or made.sizes().keys_sent < sizes.keys_sent
+            if setting.bits < asked.bits and not saves:
+                idle.append((setting, other, made))
+            else:
+                found.append(alternative(setting, other, made))
+    found += [alternative(*one) for one in idle[: max(0, _PLANS - len(found))]]
+    return Alternatives(tuple(found[:_MOST_PLANS]))
+
+
+def _warn_of_near(answers: Kept, bits: float, share: float = 0.01) -> None:
+    """Warns if more than this share of a classifier's answers may change."""
     near, every = answers
-    if 100 * near > every:
+    if near > share * every:
         warnings.warn(
             f"{near:,} of the {every:,} answers of the calibration may change, because they are nearer to another one than 2^-{bits:g} of the largest number: give "
             "precision_bits=, or scale the features so that no number is far larger than the others",

@@ -56,14 +56,14 @@ _NUMBERS = 1 << 23  # and on as many as have so many numbers in all arrays of th
 class Calibrated:
     """A model with ranges for its arrays, and the examples on which errors are measured.
 
-    results: of its first output, for all examples.
+    results: of every output, for all examples.
     """
 
     stages: Mapping[str, Graph]
     changes: Changes
     chosen: Sequence[Array]
     outputs: Mapping[str, Array]
-    results: Array
+    results: Sequence[Array]
     samples: Samples
 
     def __post_init__(self) -> None:
@@ -98,7 +98,8 @@ class Calibrated:
             for name, before in zip(stages["calibrate"].outputs, graph.outputs, strict=True)
         }
         # The values of other arrays, which may take gigabytes, are not kept.
-        results, samples = exact[graph.outputs[0]], Samples(stages["simplify"], chosen)
+        results = [exact[name] for name in graph.outputs]
+        samples = Samples(stages["simplify"], chosen)
         return cls({"trace": graph, **stages}, changes, chosen, outputs, results, samples)
 
     def approximated(self, bits: float) -> tuple[Graph, float]:

@@ -17,6 +17,7 @@ import sys as _sys
 from jali._core import refusals as _refusals
 from jali.compiler.frontends.loops import loop, scan
 from jali.compiler.ir.graph import Graph, Node
+from jali.compiler.program.alternatives import Alternative, Alternatives
 from jali.compiler.program.batcher import Batcher
 from jali.compiler.program.deployment import Deployment
 from jali.compiler.program.program import Program
@@ -33,6 +34,8 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
+    "Alternative",
+    "Alternatives",
     "Batcher",
     "Client",
     "Deployment",

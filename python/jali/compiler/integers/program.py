@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -162,6 +163,12 @@ class Program(metaclass=Answering):
             ends = known[node.name]
             lines[k] += f"  # from {min(ends.low.flat)} to {max(ends.high.flat)}"
         return "\n".join(lines)
+
+    def alternatives(self) -> NoReturn:
+        """Raises Unsupported: there is one plan."""
+        raise Unsupported(
+            'exact integers have one plan: compile with scheme="ckks" and explain=True for those of CKKS'
+        )
 
     def _untimed(self) -> Summary:
         """The summary without a measurement."""

@@ -15,7 +15,7 @@ from jali.compiler.frontends.answers import DEFAULT_BITS
 from jali.compiler.planning.plan import Plan
 from jali.errors import InvalidArgument, Unsupported
 
-__all__ = ["by_default", "nearest"]
+__all__ = ["by_default", "nearest", "smallest"]
 
 _WIDER = (8, 64)  # times the examples that were asked for
 _MOST_LANES = 1 << 12
@@ -47,6 +47,25 @@ def by_default(
             if plan_of(more).interpreter.params.depth <= plan_of(made).interpreter.params.depth:
                 return bits, more
     return DEFAULT_BITS, made
+
+
+def smallest(
+    at: Callable[[float, int], Made],
+    plan_of: Callable[[Made], Plan],
+    bits: float,
+    lanes: int,
+    within: Callable[[float], Made] | None = None,
+    margin: float = 0.0,
+) -> tuple[float, Made]:
+    """What `at` makes with these bits of precision, which keep all answers, and its precision. If
+    more than DEFAULT_BITS do not compile, it is that of the most bits that do, two at a time; who
+    calls tells of the answers that these may change. Other arguments as of nearest."""
+    fewer = bits
+    while fewer > DEFAULT_BITS:
+        with contextlib.suppress(Unsupported, InvalidArgument):
+            return fewer, at(fewer, lanes)
+        fewer = max(DEFAULT_BITS, fewer - 2)
+    return fewer, nearest(at, plan_of, fewer, lanes, within, margin)
 
 
 def nearest(

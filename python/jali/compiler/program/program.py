@@ -34,6 +34,7 @@ from jali.compiler.pipeline import lowered_as
 from jali.compiler.planning.bootstrap_placement import verify
 from jali.compiler.planning.plan import Plan
 from jali.compiler.program import program_file
+from jali.compiler.program.alternatives import Alternatives
 from jali.compiler.program.deployment import MADE, Deployment, check_capture
 from jali.compiler.program.plot import plotted
 from jali.compiler.program.ports import manifest_of
@@ -97,6 +98,7 @@ class Program(metaclass=Answering):
     changes: to the traced graph, operations that became cheaper ones.
     answers: if the precision followed from the answers of a classifier in the calibration, how many
         of them may change, and how many there are.
+    others: what alternatives gives; files do not hold it.
 
     >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
     >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
@@ -115,6 +117,7 @@ class Program(metaclass=Answering):
     device: str = "cpu"
     changes: Changes = field(default_factory=dict)
     answers: Kept | None = None
+    others: Alternatives | None = field(default=None, repr=False)
 
     @classmethod
     def of(
@@ -265,6 +268,25 @@ class Program(metaclass=Answering):
         summary = summarised(interpreter, self.manifest, self.precision_bits, device, threads, told)
         parts = self.manifest.parts
         return replace(summary, answers=self.answers, client=() if parts is None else parts.texts)
+
+    def alternatives(self) -> Alternatives:
+        """Three to five programs of the model, this one first, with time, keys, memory and
+        precision: fewer and more bits of precision, as many examples as a ciphertext has room for,
+        and half of the memory. Each was compiled, and is there to be taken.
+
+        Raises InvalidArgument unless the program was compiled with explain=True.
+
+        >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
+        >>> how = {"calibration": examples, "explain": True}
+        >>> plans = jali.compile(lambda x: 2 * x, examples[0], **how).alternatives()
+        >>> 3 <= len(plans) <= 5, plans[0].examples
+        (True, 1)
+        """
+        if self.others is None:
+            raise InvalidArgument(
+                "this program was compiled alone, or comes from a file: jali.compile(.., explain=True) tries others beside it"
+            )
+        return self.others
 
     def sizes(self) -> Sizes:
         """The bytes of keys and matrices, which are counted and need no trial run."""
