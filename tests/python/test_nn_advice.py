@@ -47,67 +47,32 @@ def onnx_result(op: str, x: Any, constants: list[Any], attrs: dict[str, Any]) ->
     return ReferenceEvaluator(model).run(None, {"x": x})[0]
 
 
-@pytest.mark.parametrize(
-    ("op", "constants", "attrs"),
-    [
-        ("Resize", [None, np.float32([1, 1, 2, 2])], {"mode": "nearest"}),
-        ("Resize", [None, np.float32([1, 1, 2, 2])], {"mode": "linear"}),
-        ("Tile", [np.array([1, 1, 2, 3])], {}),
-        ("CumSum", [np.array(2)], {}),
-        ("SpaceToDepth", [], {"blocksize": 2}),
-        ("Trilu", [], {"upper": 1}),
-    ],
-)
-def test_what_is_linear_in_onnx_is_a_product_with_its_matrix(
-    op: str, constants: list[Any], attrs: dict[str, Any]
-) -> None:
+def test_what_is_linear_in_onnx_is_a_product_with_its_matrix() -> None:
+    """What is said of arrays that are too large gives the same for one that is not."""
     pytest.importorskip("onnx")
     from onnx import helper
     from test_nn_onnx import agrees, model_of
 
-    said = onnx_ops.INSTEAD[op]
-    assert "Reshape(MatMul(Flatten(x), M), shape)" in said
-    wanted = onnx_result(op, IMAGE, constants, attrs)
-    matrix = linear(lambda x: onnx_result(op, x, constants, attrs), IMAGE.shape[1:])
+    sizes = [np.array([4, 4]), np.array([1, 1])]
+    columns = helper.make_node("Col2Im", ["x", "s", "b"], ["y"])
+    large = model_of([columns], {"s": np.array([70, 70]), "b": np.array([1, 1])}, {"x": (1, 4900)})
+    with pytest.raises(jali.Unsupported) as refused:
+        jali.nn.trace(large, np.zeros((1, 1, 4900)))
+    assert "Reshape(MatMul(Flatten(x), M), shape)" in str(refused.value)
+    x = IMAGE.reshape(1, 2, 16)
+    wanted = onnx_result("Col2Im", x, sizes, {})
+    matrix = linear(lambda v: onnx_result("Col2Im", v, sizes, {}), x.shape[1:])
     nodes = [
         helper.make_node("Flatten", ["x"], ["f"]),
         helper.make_node("MatMul", ["f", "m"], ["p"]),
         helper.make_node("Reshape", ["p", "s"], ["y"]),
     ]
     shape = np.array([-1, *wanted.shape[1:]])
-    model = model_of(nodes, {"m": matrix, "s": shape}, {"x": IMAGE.shape[1:]})
-    agrees(model, IMAGE)
-    assert np.allclose(
-        (IMAGE.reshape(1, -1) @ matrix).reshape(wanted.shape), wanted, rtol=0, atol=1e-6
-    )
+    agrees(model_of(nodes, {"m": matrix, "s": shape}, {"x": x.shape[1:]}), x)
+    assert np.allclose((x.reshape(1, -1) @ matrix).reshape(wanted.shape), wanted, rtol=0, atol=1e-6)
 
 
-def test_what_onnx_writes_otherwise() -> None:
-    pytest.importorskip("onnx")
-    from onnx import helper
-    from test_nn_onnx import agrees, model_of
-
-    assert "Reshape, Transpose and Reshape: (n, c, h, b, w, b)" in onnx_ops.INSTEAD["SpaceToDepth"]
-    nodes = [
-        helper.make_node("Reshape", ["x", "s"], ["a"]),
-        helper.make_node("Transpose", ["a"], ["b"], perm=[0, 3, 5, 1, 2, 4]),
-        helper.make_node("Reshape", ["b", "t"], ["y"]),
-    ]
-    shapes = {"s": np.array([-1, 2, 2, 2, 2, 2]), "t": np.array([-1, 8, 2, 2])}
-    agrees(model_of(nodes, shapes, {"x": (2, 4, 4)}), IMAGE)
-    by_hand = IMAGE.reshape(1, 2, 2, 2, 2, 2).transpose(0, 3, 5, 1, 2, 4).reshape(1, 8, 2, 2)
-    assert np.allclose(by_hand, onnx_result("SpaceToDepth", IMAGE, [], {"blocksize": 2}))
-    assert "MatMul(x, T)" in onnx_ops.INSTEAD["CumSum"]
-    assert np.allclose(X @ np.triu(np.ones((4, 4))), np.cumsum(X, axis=-1))
-    agrees(
-        model_of([helper.make_node("MatMul", ["x", "t"], ["y"])], {"t": np.triu(np.ones((4, 4)))}, {"x": (3, 4)}),
-        X[None],
-    )  # fmt: skip
-    assert "Concat([x, x], axis)" in onnx_ops.INSTEAD["Tile"]
-    agrees(
-        model_of([helper.make_node("Concat", ["x", "x"], ["y"], axis=2)], {}, {"x": (3, 4)}),
-        X[None],
-    )
+def test_quantised_models_are_sent_back() -> None:
     assert "before it was quantised" in onnx_ops.INSTEAD["QuantizeLinear"]
 
 

@@ -71,6 +71,16 @@ def test_turning_points_are_where_they_are_said_to_be(name: str) -> None:
     assert abs(least[0] - scalar.FUNCTIONS[name](x).min()) < 1e-9
 
 
+@pytest.mark.parametrize("name", ["sin", "cos", "cosh", "atan", "sinh", "asinh", "softsign"])
+def test_functions_lie_within_their_intervals(name: str) -> None:
+    x = np.linspace(-4, 9, 1001)
+    graph = fold(trace_function(lambda v: v._function(name), [np.zeros(1)]))
+    known = calibrate(graph, [np.array([[-4.0], [9.0]])], margin=0.0)
+    least, most = intervals(known)[graph.outputs[0]]
+    values = scalar.FUNCTIONS[name](x)
+    assert least[0] <= values.min() <= values.max() <= most[0]
+
+
 def test_functions_rely_on_their_arguments(rng: np.random.Generator) -> None:
     """Carried back through shifts, squares and roots, to every number of the input that an argument
     is made of."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,11 @@ DEFINITIONS: dict[str, Callable[[float], float]] = {
     "softplus": lambda x: math.log1p(math.exp(x)),
     "mish": lambda x: x * ((1 + math.exp(x)) ** 2 - 1) / ((1 + math.exp(x)) ** 2 + 1),
     "elu": lambda x: x if x > 0 else math.exp(x) - 1,
+    "sin": math.sin,
+    "cos": math.cos,
+    "atan": math.atan,
+    "asinh": math.asinh,
+    "softsign": lambda x: x / (1 + abs(x)),
 }
 
 
@@ -39,6 +45,14 @@ def test_functions_without_a_proof_are_near_enough(name: str, rng: np.random.Gen
     assert found.max_error <= error
     with pytest.raises(jali.InvalidArgument, match=f"no polynomial .* {name} on"):
         APPROXIMATED[name]((-5000.0, 5000.0), error=2.0**-30)
+
+
+@pytest.mark.parametrize(("name", "exact"), [("sinh", np.sinh), ("cosh", np.cosh)])
+def test_hyperbolic_functions_are_near_enough(name: str, exact: Any) -> None:
+    found = APPROXIMATED[name]((-3.0, 2.0), error=2.0**-9)
+    unit = np.linspace(-1, 1, 999)
+    got = np.polynomial.chebyshev.chebval(unit, np.real(found.polynomial.coefficients))
+    assert np.abs(got - exact(2.5 * unit - 0.5)).max() <= 1.01 * 2.0**-9
 
 
 def test_functions_above_zero_are_approximated_above_zero(rng: np.random.Generator) -> None:

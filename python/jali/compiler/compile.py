@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -58,6 +58,7 @@ def compile(
     scheme: str | None = None,
     client_side: bool = True,
     explain: bool = False,
+    constants: Mapping[str, Any] | None = None,
     progress: Told | None = None,
 ) -> Program:
     """The program of a trained model for encrypted inputs.
@@ -97,6 +98,8 @@ def compile(
         first product and is no arithmetic (look-ups, one-hot vectors), and what ends it and would
         be approximated (argmax, softmax). It gets the model's numbers in these parts.
     explain: whether other settings are compiled, too, for program.alternatives().
+    constants: of a model in ONNX, the values of inputs that are no secret and the same for all
+        examples, by their names: {"sr": 16000}. The example has the other inputs.
     progress: called as progress(stage, fraction) when a stage begins. If it raises, the work ends.
 
     Models of trees are computed by TFHE, without an example: see jali.tfhe.trees.compile.
@@ -112,6 +115,7 @@ def compile(
     True
     """
     columns = Columns(module)
+    _check_constants(module, constants)
     if scheme not in (None, "ckks", "discrete"):
         raise InvalidArgument(f'scheme is "ckks", "discrete" or None, not {checks.shown(scheme)}')
     if may_be_trees(module) and _is_trees(module):
@@ -153,7 +157,7 @@ def compile(
     with told.raised():
         told.at("trace", 0.0)
         at_client = checks.flag(client_side, "client_side") and scheme != "discrete"
-        graph, parts, known = _traced(module, example, output, at_client)
+        graph, parts, known = _traced(module, example, output, at_client, constants)
         _check_answers(answers, automatic, parts)
         given = example if isinstance(example, tuple) else (example,)
         sent = None if parts is None or parts.before is None else parts.sent
@@ -208,12 +212,16 @@ def compile(
 
 
 def _traced(
-    module: Any, example: Any, output: str, client_side: bool
+    module: Any,
+    example: Any,
+    output: str,
+    client_side: bool,
+    constants: Mapping[str, Any] | None,
 ) -> tuple[Graph, Parts | None, Ranges]:
     """The graph of what is encrypted of a model, what its client computes, and the ranges of what
     it encrypts as far as that says them."""
-    if not is_onnx(module) or output != "logits":
-        return trace(module, example, output=output), None, None
+    if not is_onnx(module) or output != "logits" or constants is not None:
+        return trace(module, example, output=output, constants=constants), None, None
     from jali.compiler.frontends.cut_models import cut_model, is_cut
 
     if client_side:
@@ -337,13 +345,20 @@ def _trees(
     return program
 
 
-def trace(module: Any, example: Any, *, output: str = "logits") -> Graph:
+def trace(
+    module: Any,
+    example: Any,
+    *,
+    output: str = "logits",
+    constants: Mapping[str, Any] | None = None,
+) -> Graph:
     """The graph of a model, before anything is done with it. Arguments as of ``compile``.
 
     >>> graph = jali.nn.trace(lambda x: 2 * x, np.ones(3))
     >>> isinstance(graph, jali.nn.Graph)
     True
     """
+    _check_constants(module, constants)
     if isinstance(module, Graph):
         return verify(module)
     if output not in ("logits", "probability"):
@@ -373,7 +388,7 @@ def trace(module: Any, example: Any, *, output: str = "logits") -> Graph:
         from jali.compiler.frontends.from_onnx import loaded, trace_onnx
 
         model = loaded(module)
-        return trace_onnx(model, [_inner(x) for x in arrays])
+        return trace_onnx(model, arrays, constants)
     if is_estimator(module):
         if len(arrays) != 1 or arrays[0].ndim not in (1, 2):
             raise InvalidArgument("an estimator takes a matrix (examples, features)")
@@ -397,6 +412,19 @@ def trace(module: Any, example: Any, *, output: str = "logits") -> Graph:
             raise
         kind = type(error)
         raise kind(f"{error}. {_ONE}") from None
+
+
+def _check_constants(module: Any, constants: Any) -> None:
+    if constants is None:
+        return
+    if not is_onnx(module):
+        raise InvalidArgument(
+            "constants= is for models in ONNX: give a function that has these values, such as functools.partial(f, sr=16000)"
+        )
+    if not isinstance(constants, Mapping):
+        raise InvalidArgument(
+            f'constants= is a dict of values by the names of inputs, such as {{"sr": 16000}}, not {checks.shown(constants)}'
+        )
 
 
 def _check_method(function: Any) -> None:
@@ -436,14 +464,6 @@ def _nested(value: Any) -> bool:
     while isinstance(inner, list) and inner:
         inner = inner[0]
     return inner is not value and isinstance(inner, (int, float, np.number))
-
-
-def _inner(array: Array) -> tuple[int, ...]:
-    if array.ndim < 2:
-        raise InvalidArgument(
-            f"the example of a model in ONNX has the batch as its first axis, as X[:1] has; it has the shape {array.shape}"
-        )
-    return array.shape[1:]
 
 
 def _batches(example: Any, calibration: Any) -> Iterable[Any]:

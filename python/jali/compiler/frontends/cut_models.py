@@ -32,10 +32,10 @@ def cut_model(module: Any, example: Any) -> tuple[Graph, Parts, Ranges] | None:
     if cut is None:
         return None
     if cut.before is None:
-        shapes = [np.shape(x)[1:] for x in _arrays(example)]
+        examples = [np.asarray(x, np.float64)[:1] for x in _arrays(example)]
     else:
-        shapes = [one.shape[1:] for one in cut.before.results]
-    graph = trace_onnx(cut.encrypted, shapes)
+        examples = [np.zeros((1, *one.shape[1:])) for one in cut.before.results]
+    graph = trace_onnx(cut.encrypted, examples)
     after = cut.after([graph[name].shape for name in graph.outputs])
     return graph, Parts(cut.before, after), cut.ranges
 
@@ -55,5 +55,7 @@ def _cut(module: Any, example: Any) -> Cut | None:
         return None
     arrays = _arrays(example)
     if any(x.ndim < 2 or x.dtype.kind not in "biuf" for x in arrays):
-        return None  # which the tracer refuses
+        return None  # without a batch
+    if len({len(x) for x in arrays}) > 1:
+        return None  # whose batch is not the first axis of every input
     return cut_of(loaded(module), arrays)

@@ -1,31 +1,20 @@
-"""ONNX models, read with the package onnx (the extra jali[onnx]). The first axis of every input is
-the batch. Of an output, it may be another one in the model, and is the first one in the program."""
+"""Models in ONNX, read with the package onnx (the extra jali[onnx])."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from jali._core import packages
+from jali._core import checks, packages
 from jali._core.console import counted_text
-from jali.compiler.frontends.layers import MISPLACED, Masked
-from jali.compiler.frontends.onnx_batch_axis import TURNED, Turned
-from jali.compiler.frontends.onnx_layers import LAYERS
-from jali.compiler.frontends.onnx_ops import COMPUTING, INSTEAD, Attrs, Value
-from jali.compiler.frontends.onnx_recurrent import RECURRENT
-from jali.compiler.frontends.onnx_shapes import MOVING
-from jali.compiler.frontends.replacements import OTHER
-from jali.compiler.frontends.tracing import Builder, Traced
-from jali.compiler.ir.graph import Graph, Shape
-from jali.compiler.ir.operation import Input
+from jali.compiler.frontends.onnx_batches import graph_of
+from jali.compiler.ir.graph import Array, Graph
 from jali.errors import FileError, InvalidArgument, Unsupported
 
 __all__ = ["loaded", "trace_onnx"]
-
-OPERATIONS = {**COMPUTING, **LAYERS, **MOVING, **RECURRENT, "Transpose": TURNED["Transpose"]}
 
 
 def loaded(model: Any) -> Any:
@@ -49,103 +38,70 @@ def loaded(model: Any) -> Any:
     return model
 
 
-def trace_onnx(model: Any, shapes: Sequence[Shape]) -> Graph:
-    """The graph of a loaded model, for inputs whose examples have these shapes."""
-    from onnx import helper, numpy_helper
+def trace_onnx(
+    model: Any, examples: Sequence[Array], constants: Mapping[str, Any] | None = None
+) -> Graph:
+    """The graph of a loaded model, for examples of its inputs.
 
-    values: dict[str, Value] = {
-        tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer
-    }
-    builder = Builder()
-    given = [port.name for port in model.graph.input if port.name not in values]
-    if len(given) != len(shapes):
+    constants: the values of other inputs, by their names.
+    """
+    known = {tensor.name for tensor in model.graph.initializer}
+    ports = {port.name: port for port in model.graph.input if port.name not in known}
+    values = dict(constants or {})
+    unknown = [name for name in values if name not in ports]
+    if unknown:
         raise InvalidArgument(
-            f"the model takes {counted_text(len(given), 'array')}, and was given {len(shapes)}"
+            f"the model has no input {checks.shown(unknown[0])} for constants=: it has {', '.join(ports)}"
         )
-    for name, shape in zip(given, shapes, strict=True):
-        values[name] = Traced(builder, builder.add(name, Input(shape=shape), []))
-    version = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=0)
-    batches = _batches(model)
-    for node in model.graph.node:
-        builder.label = node.name or node.output[0]
-        unknown = [name for name in node.input if name and name not in values]
-        if unknown:
-            raise InvalidArgument(
-                f"{builder.label}: nothing in the model computes its input {unknown[0]}: export the model again"
-            )
-        inputs = [values[name] if name else None for name in node.input]
-        if (
-            any(isinstance(value, (Traced, Masked, Turned)) for value in inputs)
-            and node.op_type != "Shape"
-        ):
-            attrs = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-            attrs |= {"opset": version, "outputs": len(node.output), "batches": batches}
-            found = _computed(builder.label, node.op_type, inputs, attrs)
-        else:
-            found = _constants(builder.label, node, inputs)
-        values |= dict(zip(node.output, found, strict=False))
-    builder.label = None
-    missing = [port.name for port in model.graph.output if port.name not in values]
-    if missing:
+    fixed = {name: _constant(ports[name], value) for name, value in values.items()}
+    names = [name for name in ports if name not in fixed]
+    if len(names) != len(examples):
         raise InvalidArgument(
-            f"nothing in the model computes its output {missing[0]}: export the model again"
+            f"the model takes {counted_text(len(names), 'array')}, and was given {len(examples)}"
         )
-    outputs = [values[port.name] for port in model.graph.output]
-    outputs = [value.x if isinstance(value, Turned) else value for value in outputs]
-    for port, value in zip(model.graph.output, outputs, strict=True):
-        if not isinstance(value, Traced):
-            raise InvalidArgument(
-                f"the output {port.name} of the model does not depend on its inputs: leave it out of the model"
-            )
-    return builder.graph([value.node for value in outputs])
+    for name, x in zip(names, examples, strict=True):
+        _check_rank(ports[name], x)
+    declared = {name: _first(ports[name]) for name in names}
+    return graph_of(model, dict(zip(names, examples, strict=True)), fixed, declared)
 
 
-def _constants(name: str, node: Any, inputs: Sequence[Value]) -> list[Value]:
-    """The results of an operation that does not depend on the model's inputs, by ONNX's own
-    evaluator."""
-    shaped = node.op_type == "Shape"  # of one example, as a batch
-    clear = [_one(x) if shaped else x for x in inputs]
-    from onnx.reference import ReferenceEvaluator
+def _dims(port: Any) -> Sequence[Any] | None:
+    """The axes of an input, if the model says them."""
+    kind = port.type.tensor_type
+    return list(kind.shape.dim) if kind.HasField("shape") else None
 
+
+def _first(port: Any) -> int | None:
+    """The size of the first axis, if the model fixes it."""
+    dims = _dims(port)
+    return int(dims[0].dim_value) or None if dims else None
+
+
+def _check_rank(port: Any, x: Array) -> None:
+    dims = _dims(port)
+    if dims is not None and len(dims) != x.ndim:
+        raise InvalidArgument(
+            f"the input {port.name} of the model has {counted_text(len(dims), 'axis', 'axes')}, and its example the shape {x.shape}: "
+            "the example of a model in ONNX has all of its axes, the batch as the first, as X[:1] has"
+        )
+
+
+def _constant(port: Any, value: Any) -> Any:
+    """A value for an input, in the model's type."""
+    from onnx import helper
+
+    kind = port.type.tensor_type.elem_type
     try:
-        feeds = {n: x for n, x in zip(node.input, clear, strict=True) if n}
-        return list(ReferenceEvaluator(node).run(None, feeds))
-    except Exception as error:  # of many kinds
-        raise Unsupported(
-            f"{name}: {node.op_type} of constants could not be computed: fold the constants when you export. onnx says: {error}"
+        array = np.asarray(checks.dense(value)).astype(helper.tensor_dtype_to_np_dtype(kind))
+    except (TypeError, ValueError, KeyError):
+        raise InvalidArgument(
+            f"constants= has for {port.name} {checks.shown(value)}, which is no array of numbers"
         ) from None
-
-
-def _one(x: Value) -> Value:
-    """An array of the shape that a batch of one has."""
-    if isinstance(x, Traced):
-        return np.zeros((1, *x.shape))
-    return np.zeros(x.shape) if isinstance(x, Turned) else x
-
-
-def _batches(model: Any) -> set[int]:
-    """The numbers of examples for which the model was exported, of inputs that say it."""
-    shapes = [port.type.tensor_type.shape.dim for port in model.graph.input]
-    return {int(shape[0].dim_value) for shape in shapes if shape} - {0}
-
-
-def _computed(name: str, op: str, inputs: Sequence[Value], attrs: Attrs) -> list[Value]:
-    if op not in OPERATIONS:
-        raise Unsupported(
-            f"{name}: {op} cannot be compiled: {INSTEAD.get(op, OTHER)}. There are {', '.join(sorted(OPERATIONS))}"
+    dims = _dims(port)
+    if dims is not None and array.size == 1:
+        return array.reshape((1,) * len(dims))
+    if dims is not None and len(dims) != array.ndim:
+        raise InvalidArgument(
+            f"the input {port.name} of the model has {counted_text(len(dims), 'axis', 'axes')}, and constants= has for it the shape {array.shape}"
         )
-    try:
-        if op != "Softmax" and any(isinstance(value, Masked) for value in inputs):
-            raise Unsupported(MISPLACED)
-        table = OPERATIONS
-        if op not in RECURRENT and any(isinstance(value, Turned) for value in inputs):
-            table = TURNED
-            if op not in table:
-                raise Unsupported(
-                    f"{op} of an array whose batch is not its first axis: transpose the batch to the front first"
-                )
-        found = table[op](inputs, attrs)
-    except (Unsupported, InvalidArgument) as error:
-        text = str(error)
-        raise type(error)(text if text.startswith(name) else f"{name}: {text}") from None
-    return list(found) if isinstance(found, (list, tuple)) else [found]
+    return array

@@ -16,7 +16,7 @@ from jali._core.axes import axes as axes_of
 from jali._core.console import counted_text
 from jali.compiler.frontends.tracing import Traced
 from jali.compiler.ir.graph import Array, Shape
-from jali.compiler.ir.linear_ops import Concat, Pad
+from jali.compiler.ir.linear_ops import Concat, Pad, Take
 from jali.compiler.ir.windows import AveragePool, Convolution
 from jali.errors import InvalidArgument, Unsupported
 
@@ -26,6 +26,7 @@ __all__ = [
     "Masked",
     "adaptive_pool",
     "along",
+    "as_traced",
     "attention",
     "average_pool",
     "chosen",
@@ -39,6 +40,7 @@ __all__ = [
     "leaky_relu",
     "masked",
     "matmul",
+    "moved",
     "normalised",
     "padded",
     "softmax",
@@ -80,6 +82,12 @@ def taken(x: Traced, axis: int, indices: Any) -> Traced:
     return along(x, axis, np.eye(x.shape[axis])[places])
 
 
+def moved(x: Traced, places: Any) -> Traced:
+    """The numbers at these places of the flattened array, in the shape of `places`; -1 stands for a
+    zero."""
+    return x._add("take", Take(places=np.asarray(places, np.float64)), x)
+
+
 def matmul(a: Any, b: Any) -> Any:
     """numpy.matmul of arrays of any number of axes, of which at least one is traced."""
     if isinstance(a, Traced) and not isinstance(b, Traced) and np.ndim(b) <= 2:
@@ -105,11 +113,11 @@ def _columns(b: Any) -> Any:
 def concatenated(arrays: Sequence[Any], axis: int) -> Traced:
     """Traced arrays, and clear ones, one after the other."""
     first: Traced = next(x for x in arrays if isinstance(x, Traced))
-    parts = [x if isinstance(x, Traced) else _constant(first, x) for x in arrays]
+    parts = [x if isinstance(x, Traced) else as_traced(first, x) for x in arrays]
     return first._add("concat", Concat(axis=axes_of(axis, first.ndim)[0]), *parts)
 
 
-def _constant(of: Traced, value: Any) -> Traced:
+def as_traced(of: Traced, value: Any) -> Traced:
     """A clear array as a traced one: zero times a number, and the array added."""
     array = np.asarray(value, np.float64)
     one = of.reshape(-1)[:1].reshape((1,) * array.ndim)

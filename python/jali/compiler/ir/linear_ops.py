@@ -29,6 +29,7 @@ __all__ = [
     "Scale",
     "Slice",
     "Sum",
+    "Take",
     "Transpose",
 ]
 
@@ -262,6 +263,28 @@ class Pad(Move):
 
     def moved(self, values: Sequence[Array]) -> Array:
         return np.pad(values[0], ((0, 0), *self.widths))
+
+
+@dataclass(frozen=True, eq=False)
+class Take(Move):
+    """The numbers at some places of the flattened array.
+
+    places: whole numbers in the shape of the result; -1 stands for a zero.
+    """
+
+    name = "take"
+    places: Array
+
+    def result_shape(self, shapes: Sequence[Shape]) -> Shape:
+        size, places = math.prod(shapes[0]), self.places
+        if np.any(places != np.rint(places)) or np.any((places < -1) | (places >= size)):
+            raise InvalidArgument(f"its places are whole numbers from -1 to {size - 1}")
+        return places.shape
+
+    def moved(self, values: Sequence[Array]) -> Array:
+        places = self.places.astype(np.int64)
+        flat = values[0].reshape(len(values[0]), -1)
+        return np.asarray(np.where(places < 0, 0.0, flat[:, places]))
 
 
 @dataclass(frozen=True, eq=False)

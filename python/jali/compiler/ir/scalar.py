@@ -73,6 +73,13 @@ FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "softplus": _softplus,
     "mish": lambda x: x * np.tanh(_softplus(x)),
     "elu": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0.0))),
+    "sin": np.sin,
+    "cos": np.cos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asinh": np.arcsinh,
+    "softsign": lambda x: x / (1 + np.abs(x)),
 }
 
 

@@ -23,6 +23,7 @@ from jali.compiler.ir.linear_ops import (
     Scale,
     Slice,
     Sum,
+    Take,
     Transpose,
 )
 from jali.compiler.ir.loop_graph import ByStep, Loop
@@ -128,6 +129,7 @@ OPERATIONS = by_name(
     Concat,
     Broadcast,
     Pad,
+    Take,
     Sum,
     Multiply,
     Matmul,

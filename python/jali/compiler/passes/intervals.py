@@ -41,11 +41,13 @@ _DECREASING = ("inverse", "inverse_sqrt")
 #: Where functions that fall and then rise have their least value.
 _LEAST_AT = {
     "absolute": 0.0,
+    "cosh": 0.0,
     "silu": -1.2784645427610738,
     "gelu": -0.7517915246935645,
     "gelu_tanh": -0.7524614220710163,
     "mish": -1.1924312145154093,
 }
+_WAVES = ("sin", "cos")
 #: What undoes functions; all but the logarithm have results from 0.
 _BACK: dict[str, Callable[[Array], Array]] = {
     "square": np.sqrt,
@@ -196,6 +198,8 @@ def _of_function(name: str, low: Array, high: Array) -> Interval:
         return np.minimum(f(np.clip(_LEAST_AT[name], low, high)), np.minimum(*ends)), np.maximum(
             *ends
         )
+    if name in _WAVES:
+        return np.full_like(low, -1.0), np.full_like(high, 1.0)
     if name in ABOVE_ZERO:
         lost = (low <= 0) & (high >= 0 if name == "inverse" else True)
         least, most = (f(high), f(low)) if name in _DECREASING else (f(low), f(high))

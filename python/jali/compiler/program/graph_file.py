@@ -53,6 +53,7 @@ ARGUMENTS: dict[str, dict[str, str]] = {
     "concat": {"axis": "whole"},
     "broadcast": {"shape": "sizes"},
     "pad": {"widths": "pairs"},
+    "take": {"places": "array"},
     "sum": {"axes": "sizes", "factor": "number", "keepdims": "flag"},
     "multiply": {},
     "matmul": {},
