@@ -219,10 +219,10 @@ def test_classes_themselves_answer() -> None:
         with pytest.raises(NotOffered, match=meant):
             getattr(kind, typed)
     for kind in in_python():
-        name = next(name for name in refusals._public(kind) if len(name) > 4)
-        assert name in str(refusals.not_offered(kind, name[:-1]))
+        for name in [name for name in refusals._public(kind) if len(name) > 4][:1]:
+            assert name in str(refusals.not_offered(kind, name[:-1]))
         with pytest.raises(NotOffered):
-            getattr(kind, f"{name}_of_nobody")
+            kind.something_of_nobody  # type: ignore[attr-defined]  # noqa: B018
         assert not hasattr(kind, "_private") and not hasattr(kind, "__await__")
         with pytest.raises(AttributeError, match=r"^type object") as caught:
             kind._private  # type: ignore[attr-defined]  # noqa: B018

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from jali.compiler.frontends.client_values import Clear, constant, step
-from jali.compiler.frontends.onnx_ops import ALONG_BATCH, Attrs
+from jali.compiler.frontends.onnx_ops import ALONG_BATCH
+from jali.compiler.frontends.onnx_values import Attrs
 from jali.errors import Unsupported
 
 __all__ = ["MERGES", "MOVES", "OPERATIONS", "Given", "is_head", "translated"]

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from jali._core.console import bytes_text, seconds_text
+from jali._core.refusals import Answering
 
 __all__ = ["Alternative", "Alternatives"]
 
 
 @dataclass(frozen=True, eq=False)
-class Alternative:
+class Alternative(metaclass=Answering):
     """A program of a model, and what it costs.
 
     settings: the arguments of jali.compile in which it differs from what was asked for. Empty for
@@ -51,7 +52,7 @@ class Alternative:
 
 
 @dataclass(frozen=True, eq=False)
-class Alternatives:
+class Alternatives(metaclass=Answering):
     """What Program.alternatives gives: a sequence of Alternative, of which the first is the program
     itself. ``print`` shows a table.
 

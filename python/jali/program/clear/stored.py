@@ -119,6 +119,8 @@ def written(manifest: bytes, parts: Parts) -> bytes:
 def read(data: bytes | bytearray | memoryview) -> tuple[bytes, Parts]:
     """What ``written`` was given. Raises CorruptData, VersionError and LimitExceeded."""
     content, arrays = container.read("graph", data)
+    if not isinstance(content, dict) or "client" not in content:
+        raise CorruptData("cannot read these bytes: they are a recorded graph, not a manifest")
     try:
         found = schema.record(_MANIFEST)(content)
         return container.from_hex(found["manifest"]), parts_of(found["client"], arrays)
