@@ -98,12 +98,10 @@ def compile(
         first product and is no arithmetic (look-ups, one-hot vectors), and what ends it and would
         be approximated (argmax, softmax). It gets the model's numbers in these parts.
     explain: whether other settings are compiled, too, for program.alternatives().
-    constants: of a model in ONNX, the values of inputs that are no secret and the same for all
-        examples, by their names: {"sr": 16000}. The example has the other inputs.
+    constants: values of a model's inputs in ONNX that are no secret, by name: {"sr": 16000}.
     progress: called as progress(stage, fraction) when a stage begins. If it raises, the work ends.
 
     Models of trees are computed by TFHE, without an example: see jali.tfhe.trees.compile.
-
     Raises Unsupported for what cannot be compiled, with what to put in its place, and
     InvalidArgument for shapes that do not fit and for numbers that are not finite.
 
