@@ -111,7 +111,7 @@ void bind_documents(nb::module_& m) {
       "kind"_a, "text"_a, "arrays"_a,
       "The bytes of a compiled program (kind \"program\" or \"program of exact integers\") or a "
       "recorded graph (\"graph\").");
-  nb::class_<ReadDocument>(m, "Document", "See jali.compiler.program.container.read.")
+  nb::class_<ReadDocument>(m, "Document", "See jali.program.container.read.")
       .def_static(
           "from_bytes",
           [](nb::handle data, const std::string& kind, std::uint64_t max_bytes) {

@@ -246,7 +246,7 @@ def document_to_bytes(
     """
 
 class Document:
-    """See jali.compiler.program.container.read."""
+    """See jali.program.container.read."""
 
     @staticmethod
     def from_bytes(data: object, kind: str, max_bytes: int) -> Document: ...

@@ -14,6 +14,7 @@ from jali import nn
 from jali.cli.option_words import in_options, said_in_options
 from jali.cli.parser import Parser
 from jali.cli.program_files import (
+    add_max_entries,
     check_device,
     check_memory,
     load,
@@ -41,12 +42,7 @@ def _parser() -> Parser:
         help="print a stage of the compilation instead, without trial runs: the graph after trace, simplify, fold, calibrate, approximate, "
         "layout, lower or levels; parameters; report, what the plan counts for each operation; or program, what client and server have",
     )
-    parser.add_argument(
-        "--max-entries",
-        type=int,
-        metavar="K",
-        help="numbers that the matrices of the program may have, if you trust who made it",
-    )
+    add_max_entries(parser)
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1")
     parser.add_argument("--threads", type=int, metavar="T", help="on the CPU (every core)")
     parser.add_argument(

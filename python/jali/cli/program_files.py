@@ -13,12 +13,14 @@ from jali._core import files
 from jali._core.console import bytes_text, counter
 from jali.cli.array_files import Array, Wanted
 from jali.cli.demo_compiled import free_bytes
+from jali.cli.parser import Parser
 from jali.errors import InvalidArgument, LimitExceeded
 from jali.program.container import MAX_BYTES
 from jali.tfhe import trees
 
 __all__ = [
     "Program",
+    "add_max_entries",
     "check_device",
     "check_inputs",
     "check_memory",
@@ -45,6 +47,16 @@ _KINDS = {8: "manifest", 9: "program", 10: "message", 11: "recorded graph"}
 def kind_of(data: bytes) -> str | None:
     """What an object of Jali is, by the beginning of its bytes; None if it is none."""
     return _KINDS.get(data[7], "key or ciphertext") if data[:4] == b"JALI" and data[7:8] else None
+
+
+def add_max_entries(parser: Parser) -> None:
+    """Adds --max-entries, which load takes."""
+    parser.add_argument(
+        "--max-entries",
+        type=int,
+        metavar="K",
+        help="numbers that the matrices of the program may have, if you trust who made it",
+    )
 
 
 def load(path: Path, max_entries: int | None = None) -> Program:

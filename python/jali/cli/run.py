@@ -22,6 +22,7 @@ from jali.cli.option_words import said_in_options
 from jali.cli.parser import Parser
 from jali.cli.program_files import (
     Program,
+    add_max_entries,
     check_device,
     check_inputs,
     check_memory,
@@ -73,12 +74,7 @@ def _parser() -> Parser:
         help="where results are written, as .npy or, by name, as .npz; those that decryption refuses are NaN",
     )
     parser.add_argument("--force", action="store_true", help="replace that file")
-    parser.add_argument(
-        "--max-entries",
-        type=int,
-        metavar="K",
-        help="numbers that the matrices of the program may have, if you trust who made it",
-    )
+    add_max_entries(parser)
     parser.add_argument("--device", default="auto", help="the server's: auto, cpu, cuda, cuda:1")
     parser.add_argument("--threads", type=int, metavar="T", help="on the CPU (every core)")
     parser.add_argument(
