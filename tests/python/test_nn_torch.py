@@ -142,6 +142,28 @@ def test_average_pools(data: st.DataObject) -> None:
 
 @MANY
 @given(st.data())
+def test_maxima(data: st.DataObject) -> None:
+    draw = data.draw
+    kernel = draw(st.tuples(st.integers(1, 3), st.integers(1, 3)))
+    pool = nn.MaxPool2d(
+        kernel,
+        stride=draw(st.sampled_from([None, 1, 2, (3, 2)])),
+        padding=tuple(draw(st.integers(0, k // 2)) for k in kernel),
+        dilation=draw(st.sampled_from([1, 2])),
+        ceil_mode=draw(st.booleans()),
+    )
+    sizes = draw(st.tuples(st.integers(1, 6), st.sampled_from([None, 1, 2, 5])))
+    x = batch(draw, 2, draw(st.integers(5, 8)), draw(st.integers(5, 8)))
+    agrees(pool, x)
+    agrees(nn.AdaptiveMaxPool2d(sizes), x)
+    agrees(nn.Sequential(nn.MaxPool1d(2, 1), nn.AdaptiveMaxPool1d(3)), x[:, :, 0])
+    agrees(Plain(lambda m, x: x.max(1)[0] + x.amax(1) + x.min(1).values), x)
+    agrees(Plain(lambda m, x: x.amin((1, 3), keepdim=True)), x)
+    agrees(Plain(lambda m, x: torch.max(x, 2 * x) - torch.min(x, x * x)), x)
+
+
+@MANY
+@given(st.data())
 def test_normalisations(data: st.DataObject) -> None:
     draw = data.draw
     x = batch(draw, 4, 5, 3)
@@ -242,6 +264,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "clear on the left": lambda x: torch.arange(12.0, dtype=x.dtype).reshape(3, 4) @ x,
     "clear, batched": lambda x: torch.arange(48.0, dtype=x.dtype).reshape(2, 4, 6) @ x[:, None].mT,
     "norm": lambda x: x / x.square().sum(-1, keepdim=True).sqrt(),
+    "comparisons": lambda x: torch.where(x > 0.25, x, 0.1 * x) + (x[:, :1] >= x) * 2.0,
+    "logic": lambda x: torch.where((x > 0.1) & ~(x > 0.6) | (x < -0.5), x, x * x).sign(),
+    "counts": lambda x: (x > 0).float() + (x > 0.5).float() + torch.logical_xor(x > 0, x > 1) * 1.0,
     "where": lambda x: (
         torch.where(torch.arange(6) > 2, x, -x) + x.masked_fill(torch.arange(6) < 1, 7.0)
     ),
@@ -410,15 +435,6 @@ class Counter(nn.Module):  # type: ignore[misc, name-defined]
 
 REFUSED: list[tuple[Any, str]] = [
     (
-        nn.Sequential(nn.Conv1d(4, 4, 3), nn.MaxPool1d(2)),
-        r"^1: max_pool1d.*cannot be compiled: a maximum.*AvgPool",
-    ),
-    (Plain(lambda m, x: m.pool(x[:, None]), pool=nn.MaxPool2d(2)), r"^pool: max_pool2d.*AvgPool"),
-    (
-        Plain(lambda m, x: m.pool(x), pool=nn.AdaptiveMaxPool1d(2)),
-        r"^pool: adaptive_max_pool.*AdaptiveAvgPool",
-    ),
-    (
         nn.Sequential(nn.Flatten(), nn.Linear(24, 3), nn.LogSoftmax(1)),
         r"^2: log_softmax.*let the client",
     ),
@@ -428,8 +444,8 @@ REFUSED: list[tuple[Any, str]] = [
     ),
     (Plain(lambda _, x: x.argmax(-1)), r"^argmax: argmax cannot be compiled: .*let the client"),
     (
-        Plain(lambda _, x: torch.where(x > 0, x, -x)),
-        r"^gt: gt cannot be compiled: the server does not see",
+        Plain(lambda _, x: torch.where(x == 0, x, -x)),
+        r"^eq: eq cannot be compiled: whether encrypted numbers are equal",
     ),
     (Plain(branching), r"^Plain: torch.export cannot trace it\. A module has .*no condition"),
     (

@@ -53,6 +53,11 @@ class Sorting(torch.nn.Module):  # type: ignore[misc, name-defined]
         return self.inner(x).sort(dim=-1).values
 
 
+class Places(torch.nn.Module):  # type: ignore[misc, name-defined]
+    def forward(self, x: Any) -> Any:
+        return x.max(1)[1] * 2.0
+
+
 WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "one example without the batch": (
         lambda: compiled(example=X[0]),
@@ -76,10 +81,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: compiled(Sorting().eval()),
         r"^(inner\.1|sort).*: (sort|div|abs).*",
     ),
-    "a maximum under a window": (
-        lambda: compiled(torch.nn.Sequential(torch.nn.Unflatten(1, (1, 6)), torch.nn.MaxPool1d(2)).eval()),
-        r"^1: max_pool1d.*train the model with AvgPool",
-    ),
+    "the places of maxima": (lambda: compiled(Places().eval()), r"^max.*: .*the places of the largest numbers, is not computed"),
     "a function of PyTorch": (lambda: compiled(lambda v: torch.relu(v)), "computes with NumPy and jali.nn.scalar"),
     "probabilities": (lambda: compiled(output="probability"), "end the model with a sigmoid or a softmax"),
     "a device of PyTorch": (lambda: compiled(device=torch.device("cpu")), 'device is "cpu" or "cuda"'),

@@ -12,10 +12,15 @@ from jali import device as devices
 from jali._core.console import bytes_text, counted_text
 from jali.compiler.cost.keys import key_sizes
 from jali.compiler.frontends.answers import DEFAULT_BITS, Answers, Kept
+from jali.compiler.ir.folded_ops import approximation_of
 from jali.compiler.ir.graph import Array, Graph
+from jali.compiler.ir.loop_graph import Loop
+from jali.compiler.ir.scalar import DECIDING
+from jali.compiler.ir.traced_ops import function_of
 from jali.compiler.passes.calibrate import MARGIN
 from jali.compiler.pipeline import STAGE, Calibrated
 from jali.compiler.planning.batches import relative_cost, widest
+from jali.compiler.planning.maxima_share import maxima_share
 from jali.compiler.planning.neighbours import by_default, nearest, smallest
 from jali.compiler.planning.parameters import Ring
 from jali.compiler.planning.plan import Plan
@@ -31,6 +36,7 @@ from jali.errors import InvalidArgument, Unsupported
 __all__ = ["compiled"]
 
 _PLANS, _MOST_PLANS = 3, 5  # to choose from
+_DEAR = 0.5  # the part of a program's work from which maxima are warned of
 
 
 def compiled(
@@ -60,6 +66,8 @@ def compiled(
     told = progress or Progress()
     told.at("fold", 0.02)
     ranging: dict[str, Any] = {"proven": proven, "input_ranges": input_ranges}
+    if proven:
+        _refuse_comparisons(graph)
     calibrated = Calibrated.of(graph, examples, told, margin=margin, **ranging)
     told.at("approximate", 0.2)
 
@@ -119,6 +127,7 @@ def compiled(
 
     found = made[2]
     _warn_of_made(found.interpreter, memory)
+    _warn_of_maxima(found)
     program = program_of(made, precision_bits, kept)
     if explain:
         asked_for = Setting(precision_bits, found.interpreter.lanes)
@@ -175,6 +184,18 @@ def _alternatives(
     return Alternatives(tuple(found[:_MOST_PLANS]))
 
 
+def _refuse_comparisons(graph: Graph) -> None:
+    """Raises InvalidArgument if numbers are compared: of no range does it follow that results are
+    right where these are nearly equal."""
+    for node in graph:
+        if function_of(node) in DECIDING:
+            raise InvalidArgument(
+                f'{node.name} compares encrypted numbers, and gives something between its results where they are nearly equal: leave out ranges="proven"'
+            )
+        if isinstance(node.operation, Loop):
+            _refuse_comparisons(node.operation.body)
+
+
 def _warn_of_near(answers: Kept, bits: float, share: float = 0.01) -> None:
     """Warns if more than this share of a classifier's answers may change."""
     near, every = answers
@@ -200,6 +221,22 @@ def _warn_of_made(interpreter: Interpreter, memory: float) -> None:
     warnings.warn(
         f"memory={bytes_text(memory)}{beside} has no room for the matrices of {counted_text(made, 'operation')}, even as integers: they are made from "
         f"the weights and encoded at every use, which takes long. Compile with memory= of at least {keys + interpreter.least_bytes:,.0f} bytes",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
+def _warn_of_maxima(plan: Plan) -> None:
+    """Warns if most of the work computes maxima, which other models do without."""
+    found = ((n.name, approximation_of(n)) for n in plan.interpreter.graph)
+    names = [name for name, by in found if by is not None and by.name == "maximum"]
+    share = maxima_share(plan, names) if names else 0.0
+    if share < _DEAR:
+        return
+    others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    warnings.warn(
+        f"{share:.0%} of this program's work are maxima ({names[0]}{others}), which take a ReLU for each number but one: means, such as average pools, cost next to "
+        "nothing, and a maximum at the end of a model can be left to the client, which takes it of the decrypted numbers",
         UserWarning,
         stacklevel=4,
     )

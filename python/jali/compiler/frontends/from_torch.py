@@ -286,11 +286,13 @@ class _Reader:
         args, kwargs = self._loaded(node.args), self._loaded(node.kwargs)
         if node.target is operator.getitem:
             whole, place = args
-            return (
-                whole[place]
-                if isinstance(whole, (tuple, list))
-                else (whole if place == 0 else None)
-            )
+            several = isinstance(whole, (tuple, list))
+            part = whole[place] if several else whole if place == 0 else None
+            if part is None and node.users:
+                raise Unsupported(
+                    f"{node.args[0].name}: what it gives beside its numbers, such as the places of the largest numbers, is not computed: use its first result alone"
+                )
+            return part
         if name.startswith("_assert"):
             return None
         if not _any_traced((args, kwargs)):

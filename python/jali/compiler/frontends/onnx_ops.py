@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jali.compiler.frontends import layers
+from jali.compiler.frontends import conditions, layers, maxima
 from jali.compiler.frontends.onnx_values import (
     Attrs,
     Operation,
@@ -22,7 +22,7 @@ from jali.compiler.frontends.onnx_values import (
     numbers,
     whole_numbers,
 )
-from jali.compiler.frontends.replacements import CLIENT, COMPARISON, SINGLE, STEP, WINDOW
+from jali.compiler.frontends.replacements import CLIENT, COMPARISON, STEP
 from jali.compiler.frontends.tracing import Traced
 from jali.errors import Unsupported
 
@@ -35,14 +35,8 @@ _QUANTISED = (
 )
 #: What to put in the place of operators that are not compiled.
 INSTEAD = {
-    "MaxPool": WINDOW.format("AveragePool"),
-    "GlobalMaxPool": WINDOW.format("GlobalAveragePool"),
-    "ReduceMax": SINGLE.format("maximum", "ReduceMean"),
-    "ReduceMin": SINGLE.format("minimum", "ReduceMean"),
     **dict.fromkeys(("ArgMax", "ArgMin", "TopK", "Hardmax", "Unique", "NonMaxSuppression"), CLIENT),
-    **dict.fromkeys(("Round", "Floor", "Ceil", "Mod", "Shrink"), STEP.format("leave it out")),
-    "ThresholdedRelu": STEP.format("use Relu"),
-    "Sign": STEP.format("use Tanh"),
+    **dict.fromkeys(("Round", "Floor", "Ceil", "Mod"), STEP.format("leave it out")),
     **dict.fromkeys(
         (
             "QuantizeLinear",
@@ -53,9 +47,10 @@ INSTEAD = {
         ),
         _QUANTISED,
     ),
-    **dict.fromkeys(("Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal"), COMPARISON),
+    "Equal": COMPARISON,
 }
 _FLOATS = (1, 10, 11, 16)  # TensorProto's numbers of the types of real numbers
+_BOOL = 9
 
 
 # --- arithmetic
@@ -130,11 +125,13 @@ def _single_power(x: Traced, exponent: float) -> Traced:
 
 
 def _cast(inputs: Sequence[Value], attrs: Attrs) -> Value:
+    if attrs["to"] == _BOOL and conditions.is_condition(inputs[0]):
+        return inputs[0]
     if attrs["to"] not in _FLOATS:
         raise Unsupported(
             "a conversion to whole numbers or conditions: programs compute with real numbers, leave it out"
         )
-    return inputs[0]
+    return conditions.number(inputs[0])
 
 
 def _cast_like(inputs: Sequence[Value], attrs: Attrs) -> Value:
@@ -169,10 +166,36 @@ def _gelu(inputs: Sequence[Value], attrs: Attrs) -> Value:
 def _where(inputs: Sequence[Value], attrs: Attrs) -> Value:
     condition, a, b = inputs
     if is_traced(condition):
-        raise Unsupported(
-            "a choice by an encrypted condition: compute both, and mix them by arithmetic"
-        )
+        return conditions.chosen(condition, _real(a), _real(b))
     return layers.chosen(condition, _real(a), _real(b))
+
+
+def _compared(*, turned: bool, negated: bool) -> Operation:
+    """A comparison as `greater` of its two arrays, which are turned round for "less", and negated
+    for those that are true of equal numbers."""
+
+    def apply(inputs: Sequence[Value], attrs: Attrs) -> Value:
+        a, b = map(_real, inputs)
+        found = conditions.greater(b, a) if turned else conditions.greater(a, b)
+        return conditions.inverted(found) if negated else found
+
+    return apply
+
+
+def _logical(of: Callable[..., Any]) -> Operation:
+    return lambda inputs, attrs: of(*inputs)
+
+
+def _thresholded(inputs: Sequence[Value], attrs: Attrs) -> Value:
+    x = inputs[0]
+    return x * conditions.greater(x, attrs.get("alpha", 1.0))
+
+
+def _shrunk(inputs: Sequence[Value], attrs: Attrs) -> Value:
+    """x - bias above lambd, x + bias below -lambd, and 0 between."""
+    x, bias, end = inputs[0], attrs.get("bias", 0.0), attrs.get("lambd", 0.5)
+    above = conditions.greater(x, end) * (x - bias)
+    return above + conditions.greater(-end, x) * (x + bias)
 
 
 def _dropout(inputs: Sequence[Value], attrs: Attrs) -> Value:
@@ -203,6 +226,15 @@ def _reduced(mean: bool, inside: str = "", outside: str = "") -> Operation:
         x = x * x if inside == "square" else x._function(inside) if inside else x
         y = x._summed(along, bool(attrs.get("keepdims", 1)), mean=mean)
         return y._function(outside) if outside else y
+
+    return apply
+
+
+def _extreme(of: Callable[..., Traced]) -> Operation:
+    """The largest or smallest number along axes."""
+
+    def apply(inputs: Sequence[Value], attrs: Attrs) -> Value:
+        return of(inputs[0], reduced_axes(inputs, attrs), bool(attrs.get("keepdims", 1)))
 
     return apply
 
@@ -278,6 +310,7 @@ COMPUTING: dict[str, Operation] = {
     "Acos": _of_one(lambda x: math.pi / 2 - _arc_sine(x)),
     "Acosh": _of_one(lambda x: (x + (x * x - 1)._function("sqrt"))._function("log")),
     "Add": _binary(_add),
+    "And": _logical(conditions.both),
     "Asin": _of_one(lambda x: _arc_sine(x)),
     "Atanh": _of_one(lambda x: ((1 + x)._function("log") - (1 - x)._function("log")) / 2),
     "Cast": _cast,
@@ -290,6 +323,8 @@ COMPUTING: dict[str, Operation] = {
     "Dropout": _dropout,
     "Elu": lambda i, a: layers.elu(i[0], a.get("alpha", 1.0)),
     "Gelu": _gelu,
+    "Greater": _compared(turned=False, negated=False),
+    "GreaterOrEqual": _compared(turned=True, negated=True),
     "HardSigmoid": lambda i, a: layers.hard_sigmoid(i[0], a.get("alpha", 0.2), a.get("beta", 0.5)),
     "HardSwish": _of_one(lambda x: x * layers.hard_sigmoid(x)),
     "Identity": _of_one(lambda x: x),
@@ -297,11 +332,15 @@ COMPUTING: dict[str, Operation] = {
     "IsInf": _never,
     "IsNaN": _never,
     "LeakyRelu": lambda i, a: layers.leaky_relu(i[0], a.get("alpha", 0.01)),
+    "Less": _compared(turned=True, negated=False),
+    "LessOrEqual": _compared(turned=False, negated=True),
     "Max": _several(lambda a, b: np.maximum(a, b)),
     "Mean": _mean,
     "Min": _several(lambda a, b: np.minimum(a, b)),
     "Mul": _binary(lambda a, b: a * b),
     "Neg": _of_one(lambda x: -x),
+    "Not": _logical(conditions.inverted),
+    "Or": _logical(conditions.either),
     "PRelu": _slopes,
     "Pow": _power,
     "Reciprocal": _of_one(lambda x: x._inverse()),
@@ -309,16 +348,22 @@ COMPUTING: dict[str, Operation] = {
     "ReduceL2": _reduced(False, "square", "sqrt"),
     "ReduceLogSum": _reduced(False, "", "log"),
     "ReduceLogSumExp": _reduced(False, "exp", "log"),
+    "ReduceMax": _extreme(maxima.largest),
     "ReduceMean": _reduced(True),
+    "ReduceMin": _extreme(maxima.smallest),
     "ReduceProd": _product,
     "ReduceSum": _reduced(False),
     "ReduceSumSquare": _reduced(False, "square"),
     "Selu": lambda i, a: layers.elu(
         i[0], a.get("alpha", 1.67326319217681884765625), a.get("gamma", 1.05070102214813232421875)
     ),
+    "Shrink": _shrunk,
+    "Sign": _function("sign"),
     "Sub": _binary(lambda a, b: a - b),
     "Sum": _several(lambda a, b: a + b),
     "Tan": _of_one(lambda x: x._function("sin") / x._function("cos")),
     "Swish": lambda i, a: i[0] * (i[0] * a.get("alpha", 1.0))._function("sigmoid"),
+    "ThresholdedRelu": _thresholded,
     "Where": _where,
+    "Xor": _logical(conditions.exactly_one),
 }

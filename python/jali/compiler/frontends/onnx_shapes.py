@@ -27,7 +27,7 @@ from jali.errors import InvalidArgument, Unsupported
 
 __all__ = ["MOVING"]
 
-_FAR = 1 << 30  # ends of slices that are larger mean all
+_FAR = 10**9  # as an end, whatever the size: exporters write 2^31 - 1, 2^63 - 1 or 10^9
 
 
 def _reshape(inputs: Sequence[Value], attrs: Attrs) -> Value:

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from jali.compiler.frontends import layers
+from jali.compiler.frontends import layers, maxima
 from jali.compiler.frontends.onnx_values import Attrs, Operation, Value, numbers, optional, text
 from jali.compiler.frontends.tracing import Traced
 from jali.compiler.ir.graph import Array, Shape
-from jali.errors import InvalidArgument
+from jali.compiler.ir.windows import Places, window_places
+from jali.errors import InvalidArgument, Unsupported
 
 __all__ = ["WINDOWS"]
 
@@ -110,25 +111,13 @@ def _average_pool(inputs: Sequence[Value], attrs: Attrs) -> Value:
     if not attrs.get("ceil_mode") and all(d == 1 for d in dilation):
         return layers.average_pool(x, kernel, stride, padding, count_padding=counted)
     for k, (size, step, by, pad) in enumerate(zip(kernel, stride, dilation, padding, strict=True)):
-        places = _places(x.shape[2 + k], size, step, by, pad, bool(attrs.get("ceil_mode")))
+        ceil = bool(attrs.get("ceil_mode"))
+        places = window_places(x.shape[2 + k], size, step, by, pad, ceil=ceil)
         x = layers.along(x, 2 + k, _means(places, x.shape[2 + k], pad[1], counted))
     return x
 
 
-def _places(
-    n: int, kernel: int, stride: int, dilation: int, pad: tuple[int, int], ceil: bool
-) -> Array:
-    """(windows, kernel): the places under each window. A window that begins behind the array and
-    its padding in front is left out."""
-    span = n + sum(pad) - dilation * (kernel - 1) - 1
-    count = (-(-span // stride) if ceil else span // stride) + 1
-    if ceil and (count - 1) * stride >= n + pad[0]:
-        count -= 1
-    starts = np.arange(count)[:, None] * stride - pad[0]
-    return np.asarray(starts + np.arange(kernel) * dilation)
-
-
-def _means(places: Array, n: int, after: int, counted: bool) -> Array:
+def _means(places: Places, n: int, after: int, counted: bool) -> Array:
     """The matrix (windows, n) of means of the numbers at these places."""
     inside = (places >= 0) & (places < n)
     counts = ((places < n + after) if counted else inside).sum(1)
@@ -140,6 +129,21 @@ def _means(places: Array, n: int, after: int, counted: bool) -> Array:
 
 def _global_pool(inputs: Sequence[Value], attrs: Attrs) -> Value:
     return inputs[0].mean(tuple(range(2, inputs[0].ndim)), keepdims=True)
+
+
+def _max_pool(inputs: Sequence[Value], attrs: Attrs) -> Value:
+    if attrs["outputs"] > 1:
+        raise Unsupported(
+            "the places of the largest numbers, its second output: nobody knows them while they are encrypted, leave that output out"
+        )
+    x, kernel = inputs[0], _sizes(attrs["kernel_shape"], 0)
+    stride, dilation = (_sizes(attrs.get(key), len(kernel)) for key in ("strides", "dilations"))
+    padding = _padding(attrs, x.shape[2:], kernel, dilation, stride)
+    return maxima.pooled(x, kernel, stride, padding, dilation, ceil=bool(attrs.get("ceil_mode")))
+
+
+def _global_max_pool(inputs: Sequence[Value], attrs: Attrs) -> Value:
+    return maxima.largest(inputs[0], tuple(range(2, inputs[0].ndim)), keepdims=True)
 
 
 def _lp_pool(inputs: Sequence[Value], attrs: Attrs) -> Value:
@@ -181,6 +185,8 @@ WINDOWS: dict[str, Operation] = {
     "ConvTranspose": _transposed,
     "GlobalAveragePool": _global_pool,
     "GlobalLpPool": _global_lp_pool,
+    "GlobalMaxPool": _global_max_pool,
     "LRN": _response_norm,
     "LpPool": _lp_pool,
+    "MaxPool": _max_pool,
 }

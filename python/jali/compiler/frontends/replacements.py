@@ -3,16 +3,10 @@ share."""
 
 from __future__ import annotations
 
-__all__ = ["CLIENT", "COMPARISON", "LINEAR", "OTHER", "SINGLE", "STEP", "WINDOW"]
+__all__ = ["CLIENT", "COMPARISON", "LINEAR", "OTHER", "STEP"]
 
 CLIENT = "end the model before it, and let the client take it of the decrypted results"
-COMPARISON = "the server does not see the result of a comparison: use arithmetic, such as a sigmoid of the difference"
-#: Of the largest number under a window; with the name of an average pool.
-WINDOW = (
-    "a maximum costs as much as a ReLU for each number under the window: train the model with {}"
-)
-#: Of the largest or smallest of many numbers; with the name of a mean.
-SINGLE = "a {} of many numbers takes a ReLU for each: use {}, or end the model before it"
+COMPARISON = "whether encrypted numbers are equal cannot be computed: compare the modulus of their difference with the smallest one that counts"
 STEP = "steps are no polynomials: {}"
 #: Of an operator that moves, copies and adds numbers; with how an example becomes a vector, is
 #: multiplied by a matrix, and gets the shape of the result.

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jali.compiler.frontends import layers
+from jali.compiler.frontends import layers, maxima
 from jali.compiler.frontends.torch_ops import Operator, Value, clear, operator_in
 from jali.compiler.frontends.tracing import Traced
 from jali.errors import Unsupported
@@ -125,6 +125,38 @@ for _n in (1, 2, 3):
     LAYERS[f"avg_pool{_n}d"] = _average_pool(_n)
     LAYERS[f"adaptive_avg_pool{_n}d"] = lambda x, output_size, axes=_n: layers.adaptive_pool(
         x, _each(output_size, axes)
+    )
+
+
+def _max_pool(axes: int, *, places: bool) -> Operator:
+    def pool(
+        x: Traced,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+    ) -> Any:
+        kernel = _each(kernel_size, axes)
+        y = maxima.pooled(
+            x,
+            kernel,
+            _each(stride, axes, kernel),
+            [(p, p) for p in _each(padding, axes)],
+            _each(dilation, axes),
+            ceil=ceil_mode,
+        )
+        return (y, None) if places else y
+
+    return pool
+
+
+for _n in (1, 2, 3):
+    LAYERS[f"max_pool{_n}d"] = _max_pool(_n, places=False)
+    LAYERS[f"max_pool{_n}d_with_indices"] = _max_pool(_n, places=True)
+    LAYERS[f"adaptive_max_pool{_n}d"] = lambda x, output_size, axes=_n: (
+        maxima.adaptively_pooled(x, _each(output_size, axes)),
+        None,
     )
 
 

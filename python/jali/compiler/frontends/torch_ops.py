@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jali.compiler.frontends import layers
+from jali.compiler.frontends import conditions, layers, maxima
 from jali.compiler.frontends.tracing import Traced
 from jali.compiler.ir.linear_ops import Dense
 from jali.errors import Unsupported
@@ -180,6 +180,22 @@ def _dropout(x: Value, p: float = 0.5, train: bool = False) -> Value:
     return x
 
 
+# --- comparisons
+# ------------------------------------------------------------------------------------
+
+
+COMPUTING["gt"] = lambda x, other: conditions.greater(x, other)
+COMPUTING["lt"] = lambda x, other: conditions.greater(other, x)
+COMPUTING["ge"] = lambda x, other: conditions.inverted(conditions.greater(other, x))
+COMPUTING["le"] = lambda x, other: conditions.inverted(conditions.greater(x, other))
+COMPUTING["sign"] = COMPUTING["sgn"] = _named("sign")
+for _kind in ("logical", "bitwise"):
+    COMPUTING[f"{_kind}_and"] = lambda x, other: conditions.both(x, other)
+    COMPUTING[f"{_kind}_or"] = lambda x, other: conditions.either(x, other)
+    COMPUTING[f"{_kind}_xor"] = lambda x, other: conditions.exactly_one(x, other)
+    COMPUTING[f"{_kind}_not"] = lambda x: conditions.inverted(x)
+
+
 # --- masks
 # ------------------------------------------------------------------------------------------
 
@@ -192,9 +208,7 @@ def _masked_fill(x: Value, mask: Value, value: Value) -> Value:
 @_operator("where")
 def _where(condition: Value, x: Value, other: Value) -> Value:
     if not isinstance(condition, np.ndarray):
-        raise Unsupported(
-            "a choice by an encrypted condition: compute both, and mix them by arithmetic"
-        )
+        return conditions.chosen(condition, x, other)
     return layers.chosen(condition, x, other)
 
 
@@ -217,6 +231,33 @@ def _mean(x: Traced, dim: Any = None, keepdim: bool = False) -> Traced:
 @_operator("sum")
 def _sum(x: Traced, dim: Any = None, keepdim: bool = False) -> Traced:
     return x.sum(axes_of(x, dim), keepdims=keepdim)
+
+
+def _extreme(of: Callable[..., Traced]) -> Operator:
+    """torch.max and its like: of all numbers, along an axis (with places, which nobody knows), or
+    of two arrays."""
+
+    def operator(x: Value, dim: Any = None, keepdim: bool = False, other: Value = None) -> Value:
+        if other is not None:
+            return maxima.maximum(x, other) if of is maxima.largest else np.minimum(x, other)
+        if dim is None:
+            return of(x, None)
+        return of(x, int(dim), keepdim), None
+
+    return operator
+
+
+COMPUTING["max"], COMPUTING["min"] = _extreme(maxima.largest), _extreme(maxima.smallest)
+
+
+@_operator("amax")
+def _amax(x: Traced, dim: Any = None, keepdim: bool = False) -> Traced:
+    return maxima.largest(x, axes_of(x, dim), keepdim)
+
+
+@_operator("amin")
+def _amin(x: Traced, dim: Any = None, keepdim: bool = False) -> Traced:
+    return maxima.smallest(x, axes_of(x, dim), keepdim)
 
 
 @_operator("var")

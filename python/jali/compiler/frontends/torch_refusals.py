@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jali.compiler.frontends.replacements import CLIENT, COMPARISON, LINEAR, SINGLE, STEP, WINDOW
+from jali.compiler.frontends.replacements import CLIENT, COMPARISON, LINEAR, STEP
 from jali.compiler.frontends.torch_layers import OWN_STATISTICS
 
 __all__ = ["reason"]
@@ -12,13 +12,7 @@ _RANDOM = "random numbers differ in every run: leave them out in eval mode"
 _LINEAR = LINEAR.format("(torch.flatten(x, 1) @ M).reshape(shape)")
 
 _INSTEAD = {
-    "max_pool": WINDOW.format("AvgPool"),
-    "adaptive_max_pool": WINDOW.format("AdaptiveAvgPool"),
-    "fractional_max_pool": WINDOW.format("AvgPool"),
-    "max": SINGLE.format("maximum", "a mean"),
-    "amax": SINGLE.format("maximum", "a mean"),
-    "min": SINGLE.format("minimum", "a mean"),
-    "amin": SINGLE.format("minimum", "a mean"),
+    "fractional_max_pool": "its windows are random: use MaxPool",
     "argmax": CLIENT,
     "argmin": CLIENT,
     "topk": CLIENT,
@@ -51,8 +45,7 @@ _INSTEAD = {
     "round": STEP.format("leave it out"),
     "floor": STEP.format("leave it out"),
     "ceil": STEP.format("leave it out"),
-    "sign": STEP.format("use tanh"),
-    **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne"), COMPARISON),
+    **dict.fromkeys(("eq", "ne"), COMPARISON),
 }
 
 

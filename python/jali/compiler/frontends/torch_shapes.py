@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jali.compiler.frontends import layers
+from jali.compiler.frontends import conditions, layers
 from jali.compiler.frontends.torch_ops import Operator, Value, axes_of, clear, operator_in
 from jali.compiler.frontends.tracing import Traced
 from jali.errors import Unsupported
@@ -22,8 +22,10 @@ __all__ = ["MOVING"]
 MOVING: dict[str, Operator] = {}
 _operator = operator_in(MOVING)
 
-for _name in ("alias", "detach", "clone", "contiguous", "lift_fresh_copy", "to", "_to_copy"):
+for _name in ("alias", "detach", "clone", "contiguous", "lift_fresh_copy"):
     MOVING[_name] = lambda x, other=None: x
+for _name in ("to", "_to_copy"):
+    MOVING[_name] = lambda x, other=None: conditions.number(x)
 for _name in ("type_as", "expand_as"):
     MOVING[_name] = lambda x, other: x._broadcast(tuple(other.shape))
 MOVING["view_as"] = lambda x, other: x.reshape(tuple(other.shape))

@@ -20,6 +20,7 @@ from jali._core import checks
 from jali._core.axes import axes as axes_of
 from jali._core.console import counted_text
 from jali._core.refusals import answer_names
+from jali.compiler.frontends import conditions, maxima
 from jali.compiler.frontends.numpy_refusals import called, reason, replacement
 from jali.compiler.ir.builder import Builder, innermost
 from jali.compiler.ir.graph import Array, Graph, Node, Shape
@@ -28,6 +29,7 @@ from jali.compiler.ir.linear_ops import (
     Combine,
     Concat,
     Dense,
+    Move,
     Reshape,
     Scale,
     Slice,
@@ -73,6 +75,11 @@ class Traced:
         return self.shape[0]
 
     @property
+    def is_condition(self) -> bool:
+        """Whether it is made of comparisons alone, so that its numbers are 0 and 1."""
+        return self.node.name in self.builder.conditions
+
+    @property
     def _name(self) -> str | None:
         """The name of an argument, or of a part of a model. Other names say nothing to the author
         of a function: x[0] is a reshape."""
@@ -84,8 +91,8 @@ class Traced:
 
     def _refused(self, what: str) -> NoReturn:
         self._refuse(
-            f"{what} needs the numbers of an encrypted array, which nobody has while it is computed: use "
-            "arithmetic, for example jali.nn.scalar.sigmoid(k * x) in the place of a comparison of x with 0"
+            f"{what} needs the numbers of an encrypted array, which nobody has while it is computed: compute "
+            "both cases, and choose by numpy.where(x > 0, a, b)"
         )
 
     def __bool__(self) -> bool:
@@ -101,17 +108,49 @@ class Traced:
             "a conversion to an array of NumPy, such as S @ x makes for a sparse S of SciPy (write S.toarray() @ x),"
         )
 
-    def __lt__(self, other: Any) -> NoReturn:
-        self._refused("a comparison")
+    # --- comparisons ------------------------------------------------------------------------------
 
-    __le__ = __gt__ = __ge__ = __lt__
-    __eq__ = __ne__ = __lt__
+    def __gt__(self, other: Any) -> Any:
+        return conditions.greater(self, other)
+
+    def __lt__(self, other: Any) -> Any:
+        return conditions.greater(other, self)
+
+    def __ge__(self, other: Any) -> Any:
+        return conditions.inverted(conditions.greater(other, self))
+
+    def __le__(self, other: Any) -> Any:
+        return conditions.inverted(conditions.greater(self, other))
+
+    def __eq__(self, other: object) -> NoReturn:
+        self._refuse(
+            "whether encrypted numbers are equal cannot be computed: write numpy.abs(a - b) < d with the smallest difference d that counts"
+        )
+
+    __ne__ = __eq__
+
+    def __and__(self, other: Any) -> Any:
+        return conditions.both(self, other)
+
+    def __or__(self, other: Any) -> Any:
+        return conditions.either(self, other)
+
+    def __xor__(self, other: Any) -> Any:
+        return conditions.exactly_one(self, other)
+
+    def __invert__(self) -> Any:
+        return conditions.inverted(self)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     # --- arithmetic -------------------------------------------------------------------------------
 
     def _add(self, name: str, operation: Operation, *inputs: Traced) -> Traced:
         builder = innermost(inputs)
-        return Traced(builder, builder.add(name, operation, [builder.lifted(x) for x in inputs]))
+        node = builder.add(name, operation, [builder.lifted(x) for x in inputs])
+        if isinstance(operation, Move) and all(x.is_condition for x in inputs):
+            builder.conditions.add(node.name)
+        return Traced(builder, node)
 
     def _scaled(self, factor: Any, offset: Any) -> Traced:
         factor, offset = np.asarray(factor, np.float64), np.asarray(offset, np.float64)
@@ -128,6 +167,8 @@ class Traced:
         return self._broadcast(shape), other._broadcast(shape)
 
     def _sum_with(self, other: Any, sign: float) -> Traced:
+        if self.is_condition:
+            conditions.refuse_sums(self, other, "a sum of conditions", "a | b, or a * 1.0 + b")
         if isinstance(other, Traced):
             pair = self._together(other)
             return self._add("add", Combine(weights=(1.0, sign)), *pair)
@@ -164,6 +205,12 @@ class Traced:
     __rfloordiv__ = __floordiv__
 
     def __mul__(self, other: Any) -> Traced:
+        if self.is_condition and conditions.is_condition(other):
+            return conditions.both(self, other)  # type: ignore[no-any-return]
+        return self._times(other)
+
+    def _times(self, other: Any) -> Traced:
+        """The product of numbers."""
         if isinstance(other, Traced):
             return self._add("multiply", Multiply(), *self._together(other))
         if hasattr(other, "times"):  # numbers that differ between the iterations of a loop
@@ -329,6 +376,14 @@ class Traced:
         name = "mean" if mean else "sum"
         return self._add(name, Sum(axes=whole, factor=factor, keepdims=bool(keepdims)), self)
 
+    def max(self, axis: Any = None, keepdims: bool = False) -> Traced:
+        """As NumPy's: a ReLU for each number but one, in as many rounds as its count has bits."""
+        return maxima.largest(self, axis, keepdims)
+
+    def min(self, axis: Any = None, keepdims: bool = False) -> Traced:
+        """As NumPy's, see max."""
+        return maxima.smallest(self, axis, keepdims)
+
     def __getitem__(self, key: Any) -> Traced:
         """Whole numbers, slices, None and ``...``, as in NumPy."""
         keys = list(key) if isinstance(key, tuple) else [key]
@@ -421,14 +476,6 @@ def _named(name: str) -> Callable[[Traced], Traced]:
     return lambda x: x._function(name)
 
 
-def _maximum(a: Any, b: Any) -> Traced:
-    if not isinstance(a, Traced):
-        a, b = b, a
-    zero = not isinstance(b, Traced) and not np.any(b)
-    result: Traced = a._function("relu") if zero else (a - b)._function("relu") + b
-    return result
-
-
 def _concatenate(arrays: Sequence[Any], axis: int = 0) -> Traced:
     if not all(isinstance(x, Traced) for x in arrays):
         raise Unsupported(
@@ -466,19 +513,34 @@ _UFUNCS: dict[str, Callable[..., Any]] = {
     "positive": operator.pos,
     "power": lambda a, b: a**b if isinstance(a, Traced) else b.__rpow__(a),
     "square": lambda x: x * x,
-    "maximum": _maximum,
-    "minimum": lambda a, b: -_maximum(-a, -b),
+    "maximum": maxima.maximum,
+    "minimum": lambda a, b: -maxima.maximum(-a, -b),
     "absolute": _named("absolute"),
     "exp": _named("exp"),
     "log": _named("log"),
     "sqrt": _named("sqrt"),
     "tanh": _named("tanh"),
     "reciprocal": lambda x: x._inverse(),
+    "sign": _named("sign"),
+    "greater": conditions.greater,
+    "less": lambda a, b: conditions.greater(b, a),
+    "greater_equal": lambda a, b: conditions.inverted(conditions.greater(b, a)),
+    "less_equal": lambda a, b: conditions.inverted(conditions.greater(a, b)),
+    "logical_and": conditions.both,
+    "logical_or": conditions.either,
+    "logical_xor": conditions.exactly_one,
+    "logical_not": conditions.inverted,
+    "bitwise_and": conditions.both,
+    "bitwise_or": conditions.either,
+    "bitwise_xor": conditions.exactly_one,
+    "invert": conditions.inverted,
 }
 
 _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.sum: lambda a, axis=None, keepdims=False: a.sum(axis, keepdims),
     np.mean: lambda a, axis=None, keepdims=False: a.mean(axis, keepdims),
+    np.max: lambda a, axis=None, keepdims=False: a.max(axis, keepdims),
+    np.min: lambda a, axis=None, keepdims=False: a.min(axis, keepdims),
     np.reshape: lambda a, shape: a.reshape(shape),
     np.ravel: lambda a: a.ravel(),
     np.transpose: lambda a, axes=None: a.transpose(axes),
@@ -489,6 +551,7 @@ _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.broadcast_to: lambda array, shape: array._broadcast(tuple(shape)),
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,
+    np.where: conditions.chosen,
 }
 
 

@@ -21,7 +21,9 @@ from jali.errors import InvalidArgument
 __all__ = [
     "ABOVE_ZERO",
     "APPROXIMATED",
+    "AROUND_ZERO",
     "COMPOSITIONS",
+    "DECIDING",
     "FUNCTIONS",
     "HOMOGENEOUS",
     "gelu",
@@ -54,10 +56,12 @@ def _softplus(x: Array) -> Array:
     return np.asarray(np.logaddexp(0.0, x))
 
 
-#: The functions by name.
+#: The functions by name. "maximum" is the ReLU of a difference, by which a maximum of two encrypted
+#: numbers is computed.
 FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "relu": lambda x: np.maximum(x, 0.0),
     "relu_15_15_27": lambda x: np.maximum(x, 0.0),
+    "maximum": lambda x: np.maximum(x, 0.0),
     "absolute": np.abs,
     "sigmoid": _sigmoid,
     "tanh": np.tanh,
@@ -80,6 +84,8 @@ FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "cosh": np.cosh,
     "asinh": np.arcsinh,
     "softsign": lambda x: x / (1 + np.abs(x)),
+    "sign": np.sign,
+    "step": lambda x: (x > 0).astype(np.float64),
 }
 
 
@@ -91,7 +97,14 @@ COMPOSITIONS = {"relu_15_15_27": (15, 15, 27)}
 ABOVE_ZERO = ("inverse", "log", "inverse_sqrt", "sqrt")
 
 #: Functions with f(r x) = r f(x) for r > 0.
-HOMOGENEOUS = ("relu", "absolute", *COMPOSITIONS)
+HOMOGENEOUS = ("relu", "maximum", "absolute", *COMPOSITIONS)
+
+
+#: Functions that tell numbers above 0 from those below. No polynomial does that near 0.
+DECIDING = ("sign", "step")
+
+#: Functions whose numbers are scaled around 0.
+AROUND_ZERO = (*HOMOGENEOUS, *DECIDING)
 
 
 def undefined(name: str, low: Array | float, high: Array | float) -> bool:
@@ -137,8 +150,8 @@ def _single(name: str) -> Callable[[float], float]:
 APPROXIMATED: dict[str, Callable[..., functions.Function | Sampled]] = {
     name: getattr(functions, name, None) or sampled(name)
     for name in FUNCTIONS
-    if name not in COMPOSITIONS
-}
+    if name not in (*COMPOSITIONS, "maximum")
+} | {"maximum": functions.relu}
 
 
 def _named(name: str) -> Callable[[Any], Any]:

@@ -16,12 +16,29 @@ from jali.compiler.ir.operation import Linear
 from jali.compiler.ir.sparse import SparseMap
 from jali.errors import InvalidArgument
 
-__all__ = ["AveragePool", "Convolution"]
+__all__ = ["AveragePool", "Convolution", "Places", "window_places"]
 
 #: Numbers under windows that are copied at once; of more, each copy gets new pages from the system.
 _TOGETHER = 1 << 21
 
+Places = npt.NDArray[np.int64]  # of numbers along an axis
 _Pairs = tuple[tuple[int, int], ...]
+
+
+def window_places(
+    n: int, size: int, stride: int, dilation: int, padding: tuple[int, int], *, ceil: bool
+) -> Places:
+    """(windows, size): the places under each window that slides along n numbers, of which some may
+    lie outside.
+
+    ceil: the last window may end behind the array and its padding; it does not begin there.
+    """
+    span = n + sum(padding) - dilation * (size - 1) - 1
+    count = (-(-span // stride) if ceil else span // stride) + 1
+    if ceil and (count - 1) * stride >= n + padding[0]:
+        count -= 1
+    starts = np.arange(count)[:, None] * stride - padding[0]
+    return np.asarray(starts + np.arange(size) * dilation, np.int64)
 
 
 @dataclass(frozen=True, eq=False)

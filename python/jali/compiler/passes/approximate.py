@@ -31,7 +31,14 @@ from jali.compiler.ir.graph import Array, Graph, Node
 from jali.compiler.ir.loop_graph import Loop, StepMap, has_loops, is_whole
 from jali.compiler.ir.operation import Input
 from jali.compiler.ir.products import MatrixProduct
-from jali.compiler.ir.scalar import ABOVE_ZERO, APPROXIMATED, COMPOSITIONS, HOMOGENEOUS
+from jali.compiler.ir.scalar import (
+    ABOVE_ZERO,
+    APPROXIMATED,
+    AROUND_ZERO,
+    COMPOSITIONS,
+    DECIDING,
+    HOMOGENEOUS,
+)
 from jali.compiler.ir.sparse import SparseMap
 from jali.compiler.ir.traced_ops import Function, Multiply, PowerSeries, function_of
 from jali.compiler.passes.composite import sign
@@ -55,6 +62,7 @@ NOISE_SHARE = 1 / 8
 _CORNER_DEGREES = (2, 6, 14, 30, 62, 126, 254)
 LEAST_RMS = 2.0**-20  # a declared root mean square is above 0
 _MOST_CHOICES = 16  # how often the radii of loops are chosen again
+_LEAST_GAP = 2.0**-20  # beside the largest number, that a sign tells from 0
 _ROUNDS = 24  # the errors of the functions are halved at most so many times
 _AT_ONCE = 1 << 22  # numbers in all arrays of the examples whose errors are measured at a time
 
@@ -313,7 +321,7 @@ def _scale(node: Node, graph: Graph) -> tuple[Array | float, Array | float]:
     takes, is_input = [user.operation for user in users], isinstance(node.operation, Input)
     if not (is_input and all(isinstance(one, Affine) for one in takes)):
         low, high = np.min(low), np.max(high)  # all but matrices need one scale for all numbers
-    corners = any(function_of(user) in HOMOGENEOUS for user in users)
+    corners = any(function_of(user) in AROUND_ZERO for user in users)
     only_functions = bool(takes) and all(isinstance(o, Function | PowerSeries) for o in takes)
     centred = any(isinstance(one, Multiply | MatrixProduct | Loop) for one in takes)
     if corners or centred or not (is_input or only_functions):
@@ -421,6 +429,8 @@ def _function(
     middle, radius = map(float, _scale(node, graph))
     if name in HOMOGENEOUS:
         (by, off), middle, radius = _with_a_corner(name, error), 0.0, reach
+    elif name in DECIDING:
+        (by, off), middle, radius = _deciding(node, error), 0.0, 1.0
     else:
         largest = divisible(0.0, _largest(node))
         radius = max(radius, largest * 2.0**-20) + error * largest
@@ -429,7 +439,7 @@ def _function(
         coefficients, off = _chebyshev(node, centre, reach, error * largest)
         coefficients[0] -= middle
         by, off = _on_unit(coefficients / radius), off / radius
-    made = _in_scale(node, middle, radius, free=name not in HOMOGENEOUS)
+    made = _in_scale(node, middle, radius, free=name not in AROUND_ZERO)
     return replace(made, operation=Approximated(Approximation(name, by, off)))
 
 
@@ -503,10 +513,10 @@ def _with_a_corner(
     One minimax polynomial of degree n is off by about 0.14 / n for ReLU. Up to degree 254 it takes
     fewer levels and products than the composition of polynomials that has the same error.
     """
-    least = (0.13 if name == "relu" else 0.26) / error
+    least = (0.26 if name == "absolute" else 0.13) / error
     for degree in filter(lambda n: n >= least, _CORNER_DEGREES):
         single = ckks.Polynomial.approximate(
-            lambda t: max(t, 0.0) if name == "relu" else abs(t), degree, minimax=True
+            lambda t: abs(t) if name == "absolute" else max(t, 0.0), degree, minimax=True
         )
         assert single.measured_error is not None
         if single.measured_error <= error:
@@ -514,6 +524,20 @@ def _with_a_corner(
     composed = APPROXIMATED[name](1.0, error=error)
     assert isinstance(composed, ckks.functions.Function)
     return composed, composed.max_error
+
+
+def _deciding(node: Node, error: float) -> tuple[ckks.functions.Function, float]:
+    """The sign or the step on [-1, 1], and its error for numbers of modulus from `error`. Nearer to
+    0 it is between the values on both sides."""
+    name = function_of(node)
+    if error < _LEAST_GAP:
+        raise InvalidArgument(
+            f"{node.name}: some examples of the calibration compare numbers that are equal, or too near to each other for polynomials to tell: compare "
+            "with another number, such as x > 0.01 instead of x > 0, or leave these examples out"
+        )
+    found = APPROXIMATED[name](1.0, gap=error, error=error)
+    assert isinstance(found, ckks.functions.Function)
+    return found, found.max_error
 
 
 def _on_unit(coefficients: Array) -> ckks.Polynomial:

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
 from jali.compiler.ir.operation import Input, Operation
-from jali.compiler.ir.scalar import ABOVE_ZERO, HOMOGENEOUS
+from jali.compiler.ir.scalar import ABOVE_ZERO, AROUND_ZERO
 from jali.compiler.ir.sparse import SparseMap
 from jali.compiler.ir.traced_ops import Function, Multiply, PowerSeries, function_of
 
@@ -43,7 +43,18 @@ __all__ = [
 #: Operations whose results may be scaled around any centre.
 _SCALED_FREELY = (Input, Affine, Function, PowerSeries)
 #: Functions that are 0 or not defined where their argument is 0, and nowhere else.
-_KEEP_ZERO = ("sqrt", "inverse", "inverse_sqrt", "relu", "absolute", "tanh", "erf")
+_KEEP_ZERO = (
+    "sqrt",
+    "inverse",
+    "inverse_sqrt",
+    "relu",
+    "maximum",
+    "absolute",
+    "tanh",
+    "erf",
+    "sign",
+    "step",
+)
 
 
 _BEHIND = " argument"  # in the name of a copy, behind that of the function
@@ -83,7 +94,7 @@ def is_around_zero(
     """
     users = graph.users(source.name)
     shared = any(not isinstance(user.operation, Function | PowerSeries) for user in users)
-    corners = any(function_of(one) in HOMOGENEOUS for one in (source, *users))
+    corners = any(function_of(one) in AROUND_ZERO for one in (source, *users))
     return (
         not isinstance(source.operation, free) or shared or corners or source.name in graph.outputs
     )

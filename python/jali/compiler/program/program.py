@@ -189,7 +189,8 @@ class Program(metaclass=Answering):
         for a test set, of which it tells the accuracy to expect. Numbers that a client would not
         encrypt, because they lie outside of the calibrated range, are warned of, and so are results
         that decryption would refuse, and results that it would return although they are off by more
-        than was asked for, because numbers within the model left their ranges.
+        than was asked for, because numbers within the model left their ranges, or were compared
+        with others that are nearly equal.
 
         rng: what draws the noise, or a seed for it.
         """
@@ -484,8 +485,8 @@ def _warn_of_ranges(what: str, examples: npt.NDArray[np.bool_], output: str) -> 
     """
     warnings.warn(
         f"{what} {counted_text(int(examples.sum()), 'example')} of {len(examples)} ({output}), first of example {int(examples.argmax())}, and of those in the "
-        "same request: numbers left the ranges of the calibration on the way, and these results mean nothing. Compile with examples like these in "
-        'calibration=, with a larger margin=, or with ranges="proven"',
+        "same request: numbers left the ranges of the calibration on the way, or were compared with others that are nearly equal, and these results mean "
+        'nothing. Compile with examples like these in calibration=, with a larger margin=, or with ranges="proven", which refuses comparisons',
         UserWarning,
         stacklevel=3,
     )

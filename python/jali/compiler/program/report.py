@@ -11,13 +11,15 @@ import numpy as np
 
 from jali import device as devices
 from jali._core.console import bytes_text, counted_text, seconds_text
+from jali.ckks import functions
 from jali.ckks.evaluator import Evaluator
 from jali.compiler.ciphertexts import ciphertext_of, expected_bits, peak_bytes
 from jali.compiler.cost.keys import key_sizes, relative_time
 from jali.compiler.frontends.answers import Kept, kept_text
 from jali.compiler.ir.folded_ops import Bootstrap, approximation_of
-from jali.compiler.ir.graph import Node
+from jali.compiler.ir.graph import Graph, Node
 from jali.compiler.ir.operation import Input
+from jali.compiler.ir.scalar import DECIDING
 from jali.compiler.layout.lowered_ops import terms_of
 from jali.compiler.planning.dry_run import DryRun
 from jali.compiler.program.captured_runs import CapturedRuns, can_capture, in_place
@@ -27,7 +29,15 @@ from jali.compiler.runtime.interpreter import Interpreter
 from jali.compiler.runtime.storage import Kind
 from jali.program.manifest import Manifest
 
-__all__ = ["Layer", "Summary", "bootstraps_of", "kinds_text", "stored_text", "summarised"]
+__all__ = [
+    "Layer",
+    "Summary",
+    "bootstraps_of",
+    "comparisons_of",
+    "kinds_text",
+    "stored_text",
+    "summarised",
+]
 
 _RUNS = 3
 
@@ -79,6 +89,8 @@ class Summary:
     answers: see Program.
     client: what the client computes in the clear, and how many of the model's numbers it has for
         that, a line for each; empty if it computes nothing.
+    comparisons: how near numbers may be to each other that the program compares, a line for each
+        comparison.
     constant_bytes: of the encoded biases.
     workspace_bytes: of the arrays that are in memory at once, and of what an operation takes for
         itself, at most. Both were measured in the trial runs.
@@ -124,6 +136,7 @@ class Summary:
     averaged: bool = False
     answers: Kept | None = None
     client: tuple[str, ...] = ()
+    comparisons: tuple[str, ...] = ()
 
     @property
     def device_bytes(self) -> int:
@@ -167,6 +180,7 @@ class Summary:
                 f"request {bytes_text(self.request_bytes)}, reply {bytes_text(self.reply_bytes)}; results to "
                 f"{self.precision_bits:g} bits of the largest output{kept_text(self.answers)}{self._averaged()}",
                 *self.client,
+                *self.comparisons,
                 *self._ranges(),
             ]
         )
@@ -202,6 +216,21 @@ class Summary:
             f"{times}, {seconds_text(self.bootstrap_seconds)} in all; their keys take "
             f"{bytes_text(self.bootstrap_key_bytes)}, and their matrices {bytes_text(self.bootstrap_matrix_bytes)} in the server"
         ]
+
+
+def comparisons_of(graph: Graph) -> tuple[str, ...]:
+    """How near numbers may be to each other that a lowered graph compares, a line for each
+    comparison."""
+    lines = []
+    for node in graph:
+        by = approximation_of(node)
+        if by is not None and by.name in DECIDING:
+            assert isinstance(by.by, functions.Function)
+            gap = by.by.gap * float(np.max(graph[node.inputs[0]].scaling.radius))
+            lines.append(
+                f"{node.name} compares numbers that differ by at least {gap:.2g}: of nearer ones, it gives something between its results"
+            )
+    return tuple(lines)
 
 
 def stored_text(bytes_of: Mapping[Kind, int]) -> str:
@@ -373,6 +402,7 @@ def summarised(
         bootstrap_key_bytes=sizes.bootstrap,
         bootstrap_matrix_bytes=restoring_bytes,
         averaged=demand.restored_bits > 0,
+        comparisons=comparisons_of(interpreter.graph),
         first_seconds=sum(layer.seconds for layer in layers) + once,
     )
 
