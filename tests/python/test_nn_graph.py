@@ -199,7 +199,7 @@ def test_a_residual_is_added_without_a_matrix(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize(
     ("f", "says"),
     [
-        (lambda x: x if x[0] > 0 else -x, "comparison"),
+        (lambda x: x if x[0] > 0 else -x, "condition"),
         (lambda x: np.sort(x), "numpy.sort"),
         (lambda x: np.arctan(x), "numpy.arctan"),
         (lambda x: float(x), "conversion"),

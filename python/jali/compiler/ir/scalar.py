@@ -108,9 +108,11 @@ AROUND_ZERO = (*HOMOGENEOUS, *DECIDING)
 
 
 def undefined(name: str, low: Array | float, high: Array | float) -> bool:
-    """Whether a function has no value, or as the root no slope, for some number between these."""
+    """Whether a function has no value for some number between these."""
     if name == "inverse":
         return bool(np.any((np.asarray(low) <= 0) & (np.asarray(high) >= 0)))
+    if name == "sqrt":
+        return bool(np.any(np.asarray(low) < 0))
     return name in ABOVE_ZERO and bool(np.any(np.asarray(low) <= 0))
 
 

@@ -62,6 +62,7 @@ NOISE_SHARE = 1 / 8
 _CORNER_DEGREES = (2, 6, 14, 30, 62, 126, 254)
 LEAST_RMS = 2.0**-20  # a declared root mean square is above 0
 _MOST_CHOICES = 16  # how often the radii of loops are chosen again
+_NEAR_ZERO = 2.0**-10  # of an interval's end, below which a root is approximated from 0
 _LEAST_GAP = 2.0**-20  # beside the largest number, that a sign tells from 0
 _ROUNDS = 24  # the errors of the functions are halved at most so many times
 _AT_ONCE = 1 << 22  # numbers in all arrays of the examples whose errors are measured at a time
@@ -485,6 +486,8 @@ def _chebyshev(node: Node, centre: float, reach: float, error: float) -> tuple[A
         mirrored, off = _chebyshev(node, -centre, reach, error)
         return mirrored * -((-1.0) ** np.arange(len(mirrored))), off
     interval = float(centre - reach), float(centre + reach)
+    if name == "sqrt" and interval[0] < _NEAR_ZERO * interval[1]:
+        return _root_from_zero(node, interval, error)
     try:
         found = APPROXIMATED[name](interval, error=error)
     except InvalidArgument as refused:
@@ -524,6 +527,26 @@ def _with_a_corner(
     composed = APPROXIMATED[name](1.0, error=error)
     assert isinstance(composed, ckks.functions.Function)
     return composed, composed.max_error
+
+
+def _root_from_zero(node: Node, interval: tuple[float, float], error: float) -> tuple[Array, float]:
+    """The Chebyshev coefficients of a polynomial near sqrt(max(x, 0)), and how far it is off.
+
+    Its slope has no bound, but a polynomial of degree n is off by about 0.14 / n of the largest
+    root.
+    """
+    least = 0.13 * math.sqrt(interval[1]) / error
+    for degree in filter(lambda n: n >= least, _CORNER_DEGREES):
+        found = ckks.Polynomial.approximate(
+            lambda t: math.sqrt(max(t, 0.0)), degree, interval, minimax=True
+        )
+        assert found.measured_error is not None
+        if found.measured_error <= error:
+            return np.real(np.asarray(found.coefficients)), found.measured_error
+    raise InvalidArgument(
+        f"{node.name}: sqrt on [{interval[0]:.3g}, {interval[1]:.3g}] has no approximation that is exact enough: keep its numbers away from 0, for "
+        "example by adding a constant, or ask for fewer precision_bits"
+    )
 
 
 def _deciding(node: Node, error: float) -> tuple[ckks.functions.Function, float]:

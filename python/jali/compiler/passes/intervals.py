@@ -201,7 +201,9 @@ def _of_function(name: str, low: Array, high: Array) -> Interval:
     if name in _WAVES:
         return np.full_like(low, -1.0), np.full_like(high, 1.0)
     if name in ABOVE_ZERO:
-        lost = (low <= 0) & (high >= 0 if name == "inverse" else True)
+        lost = (low < 0 if name == "sqrt" else low <= 0) & (
+            high >= 0 if name == "inverse" else True
+        )
         least, most = (f(high), f(low)) if name in _DECREASING else (f(low), f(high))
         return np.where(lost, -np.inf, least), np.where(lost, np.inf, most)
     return f(low), f(high)

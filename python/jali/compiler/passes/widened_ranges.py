@@ -101,6 +101,8 @@ def _product(node: Node, sources: Sequence[Range]) -> tuple[float, float]:
 def _function(node: Node, source: Range, error: float) -> tuple[Node, Range]:
     """The node, and the range of what is computed."""
     name, ends = function_of(node), _ends(source)
+    if name == "sqrt":  # near 0, it is approximated as the root of max(x, 0)
+        ends = max(0.0, ends[0]), ends[1]
     if undefined(name, *ends):
         raise TooCoarse(
             f"{node.name}: {name} is computed on an interval above 0, and errors of approximations lead to [{ends[0]:.3g}, {ends[1]:.3g}]: add a "
