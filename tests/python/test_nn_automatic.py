@@ -125,7 +125,7 @@ def test_as_many_examples_as_cost_next_to_nothing(rng: np.random.Generator) -> N
     many = np.tile(x, (2, 1))
     found = decrypted(program, many)
     # Each slot is a number of its own, whose rounding errors are larger where the secret key's
-    # value is: of single numbers, one in 30,000 may be beyond the bound, and none four times.
+    # value is: fewer than one in 20,000 is beyond the bound (test_nn_promise), and none four times.
     off = np.abs(found - (many @ WEIGHTS.T) ** 2) / ((x @ WEIGHTS.T) ** 2).max()
     assert np.sqrt(np.square(off).mean()) < 2**-11 and off.max() < 2**-8
 
