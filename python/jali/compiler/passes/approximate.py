@@ -60,6 +60,8 @@ __all__ = ["NOISE_SHARE", "approximate", "approximated", "promised", "scaled"]
 #: that have more noise than the average.
 NOISE_SHARE = 1 / 8
 _CORNER_DEGREES = (2, 6, 14, 30, 62, 126, 254)
+_ROOT_DEGREES = (*_CORNER_DEGREES, 510, 1022, 2046, 4094)
+_ROOT_POINTS = 8  # for each degree, at which the error of a root is measured
 LEAST_RMS = 2.0**-20  # a declared root mean square is above 0
 _MOST_CHOICES = 16  # how often the radii of loops are chosen again
 _NEAR_ZERO = 2.0**-10  # of an interval's end, below which a root is approximated from 0
@@ -532,21 +534,42 @@ def _with_a_corner(
 def _root_from_zero(node: Node, interval: tuple[float, float], error: float) -> tuple[Array, float]:
     """The Chebyshev coefficients of a polynomial near sqrt(max(x, 0)), and how far it is off.
 
-    Its slope has no bound, but a polynomial of degree n is off by about 0.14 / n of the largest
-    root.
+    Its slope has no bound, but a minimax polynomial of degree n is off by about 0.14 / n of the
+    largest root, and one that interpolates, as those of higher degrees do, by 0.27 / n.
     """
     least = 0.13 * math.sqrt(interval[1]) / error
-    for degree in filter(lambda n: n >= least, _CORNER_DEGREES):
-        found = ckks.Polynomial.approximate(
-            lambda t: math.sqrt(max(t, 0.0)), degree, interval, minimax=True
-        )
-        assert found.measured_error is not None
-        if found.measured_error <= error:
-            return np.real(np.asarray(found.coefficients)), found.measured_error
+    for degree in filter(lambda n: n >= least, _ROOT_DEGREES):
+        if degree > _CORNER_DEGREES[-1]:
+            coefficients, off = _interpolated_root(degree, interval)
+        else:
+            found = ckks.Polynomial.approximate(
+                lambda t: math.sqrt(max(t, 0.0)), degree, interval, minimax=True
+            )
+            assert found.measured_error is not None
+            coefficients, off = np.real(np.asarray(found.coefficients)), found.measured_error
+        if off <= error:
+            return coefficients, off
     raise InvalidArgument(
         f"{node.name}: sqrt on [{interval[0]:.3g}, {interval[1]:.3g}] has no approximation that is exact enough: keep its numbers away from 0, for "
         "example by adding a constant, or ask for fewer precision_bits"
     )
+
+
+def _interpolated_root(degree: int, interval: tuple[float, float]) -> tuple[Array, float]:
+    """The polynomial that is sqrt(max(x, 0)) at Chebyshev's points, less half of the sum of its
+    largest error, which it has at 0, and its least one."""
+    low, high = interval
+
+    def root(t: Array) -> Array:
+        return np.sqrt(np.maximum(low + (t + 1) * (high - low) / 2, 0.0))
+
+    coefficients = np.polynomial.chebyshev.chebinterpolate(root, degree)
+    x = np.sqrt(high) * np.linspace(0, 1, _ROOT_POINTS * degree)  # of which there are most near 0
+    t = np.append((x * x - low) * 2 / (high - low) - 1, np.linspace(-1, 1, degree))
+    off = np.polynomial.chebyshev.chebval(t, coefficients) - root(t)
+    middle = (off.max() + off.min()) / 2
+    coefficients[0] -= middle
+    return np.asarray(coefficients), float(off.max() - middle)
 
 
 def _deciding(node: Node, error: float) -> tuple[ckks.functions.Function, float]:
