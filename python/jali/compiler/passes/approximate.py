@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -560,7 +561,7 @@ def _interpolated_root(degree: int, interval: tuple[float, float]) -> tuple[Arra
     largest error, which it has at 0, and its least one."""
     low, high = interval
 
-    def root(t: Array) -> Array:
+    def root(t: Any) -> Any:
         return np.sqrt(np.maximum(low + (t + 1) * (high - low) / 2, 0.0))
 
     coefficients = np.polynomial.chebyshev.chebinterpolate(root, degree)
