@@ -39,6 +39,7 @@ from jali.compiler.noise.element_noise import Samples
 from jali.compiler.passes.amplify import amplified
 from jali.compiler.passes.approximate import approximate
 from jali.compiler.passes.calibrate import calibrate, check_outputs
+from jali.compiler.passes.function_errors import approximate_each
 from jali.compiler.passes.levels import Levels, levelled, lowest
 from jali.compiler.passes.simplify import Changes, simplified
 from jali.compiler.passes.unroll import two_iterations, unrolled
@@ -106,9 +107,14 @@ class Calibrated:
         """As approximate, for so many bits of precision."""
         if bits not in self._made:
             ranged, simple = self.stages["calibrate"], self.stages["simplify"]
-            self._made[bits] = approximate(
-                ranged, self.chosen, bits, traced=simple, exact=self.outputs
-            )
+            known: dict[str, Any] = {"traced": simple, "exact": self.outputs}
+            try:
+                self._made[bits] = approximate(ranged, self.chosen, bits, **known)
+            except InvalidArgument as refused:
+                try:
+                    self._made[bits] = approximate_each(ranged, self.chosen, bits, **known)
+                except InvalidArgument:
+                    raise refused from None
         return self._made[bits]
 
 

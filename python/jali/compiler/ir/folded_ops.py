@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,8 +20,10 @@ __all__ = [
     "Approximated",
     "Approximation",
     "Bootstrap",
+    "Errors",
     "MatrixSum",
     "approximation_of",
+    "error_of",
 ]
 
 _CACHED = 1 << 14  # numbers of which a polynomial is computed at a time
@@ -71,6 +73,35 @@ class Approximation:
     def __str__(self) -> str:
         degree = f" of degree {self.by.degree}" if isinstance(self.by, ckks.Polynomial) else ""
         return f"{self.name}{degree}, depth {self.depth}, error {self.error:.2g}"
+
+
+class Errors(float):
+    """How far functions may be off, in units of the largest value of each: the number itself, but
+    for those that have an error of their own.
+
+    own: their errors, by the names of their nodes.
+
+    >>> errors = Errors(0.01, {"sqrt": 0.001})
+    >>> errors.of("sqrt"), errors.of("tanh"), errors < 0.02
+    (0.001, 0.01, True)
+    """
+
+    own: Mapping[str, float]
+
+    def __new__(cls, common: float, own: Mapping[str, float] | None = None) -> Errors:
+        """Errors with a common one for all functions that are not named."""
+        made = super().__new__(cls, common)
+        made.own = dict(own or {})
+        return made
+
+    def of(self, name: str) -> float:
+        """The error of the function of this name."""
+        return self.own.get(name, float(self))
+
+
+def error_of(error: float, name: str) -> float:
+    """The error of the function of this name, if all may have the same one or each its own."""
+    return error.of(name) if isinstance(error, Errors) else error
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ import numpy as np
 from jali import ckks
 from jali.compiler.ir.execute import every_value
 from jali.compiler.ir.facts import Facts, Scaling
-from jali.compiler.ir.folded_ops import Affine, Approximated, Approximation
+from jali.compiler.ir.folded_ops import Affine, Approximated, Approximation, error_of
 from jali.compiler.ir.graph import Array, Graph, Node
 from jali.compiler.ir.loop_graph import Loop, StepMap, has_loops, is_whole
 from jali.compiler.ir.operation import Input
@@ -55,7 +55,7 @@ from jali.compiler.passes.loop_scales import (
 from jali.compiler.passes.widened_ranges import TooCoarse, widened
 from jali.errors import InvalidArgument
 
-__all__ = ["NOISE_SHARE", "approximate", "approximated", "promised", "scaled"]
+__all__ = ["NOISE_SHARE", "Measured", "approximate", "approximated", "promised", "scaled"]
 
 #: Which part of the error is left to the noise. The rest is for approximations, and for numbers
 #: that have more noise than the average.
@@ -93,7 +93,7 @@ def approximate(
     """
     exact = every_value(graph, examples) if exact is None else exact
     traced = traced or graph
-    parts = _Parts.of(traced, examples, [exact[name] for name in graph.outputs])
+    parts = Measured.of(traced, examples, [exact[name] for name in graph.outputs])
     limit = error = (1 - NOISE_SHARE) * 2.0**-precision_bits
     for round_ in range(_ROUNDS):
         try:
@@ -146,14 +146,14 @@ def promised(graph: Graph, precision_bits: float) -> Graph:
 
 
 @dataclass
-class _Parts:
+class Measured:
     """Examples on which errors are measured, a few at a time: examples of every input, and the
     exact values of every output."""
 
     parts: list[tuple[list[Array], list[Array]]]
 
     @classmethod
-    def of(cls, graph: Graph, examples: Sequence[Array], exact: Sequence[Array]) -> _Parts:
+    def of(cls, graph: Graph, examples: Sequence[Array], exact: Sequence[Array]) -> Measured:
         """Examples of the graph's inputs, and the values of its outputs for them."""
         step = max(1, _AT_ONCE // sum(node.size for node in graph))
         starts = range(0, len(examples[0]), step)
@@ -182,8 +182,8 @@ class _Parts:
 
 
 def approximated(graph: Graph, error: float) -> Graph:
-    """The graph on [-1, 1] whose functions are off by at most `error` of their largest value.
-    Raises TooCoarse, and InvalidArgument for numbers that are too small or too large beside those
+    """The graph on [-1, 1] whose functions are off by at most `error` of their largest value,
+    which may be Errors. Raises TooCoarse, and InvalidArgument for numbers that are too small or too large beside those
     of which they are made."""
     graph = widened(graph, error)
     if has_loops(graph):
@@ -280,7 +280,8 @@ def _approximated(
         elif function_of(node) in COMPOSITIONS:
             nodes |= {n.name: n for n in _composition(node, inputs[0])}
         else:
-            nodes[node.name] = _function(node, inputs[0], error, graph, fixed.get(node.name))
+            own = error_of(error, path + node.name)
+            nodes[node.name] = _function(node, inputs[0], own, graph, fixed.get(node.name))
     return Graph(tuple(nodes.values()), graph.outputs, "approximate")
 
 

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from jali.compiler.ir.folded_ops import Affine
+from jali.compiler.ir.folded_ops import Affine, error_of
 from jali.compiler.ir.graph import Array, Graph, Node
 from jali.compiler.ir.loop_graph import Loop
 from jali.compiler.ir.products import MatrixProduct
@@ -68,7 +68,7 @@ def widened(graph: Graph, error: float) -> Graph:
             found = products_range(node.operation, [_ends(source) for source in sources])
             made = node.with_range(low=found[0], high=found[1])
         elif isinstance(node.operation, Function | PowerSeries) and not kept:
-            made, found = _function(node, sources[0], error)
+            made, found = _function(node, sources[0], error_of(error, node.name))
         nodes[node.name], ranges[node.name] = made, found
     return Graph(tuple(nodes.values()), graph.outputs, graph.stage)
 

@@ -22,6 +22,7 @@ from jali.compiler.cost.keys import key_sizes
 from jali.compiler.cost.layout_costs import LayoutCosts
 from jali.compiler.frontends.answers import Kept
 from jali.compiler.ir.execute import check_alike, check_count, checked_examples, execute
+from jali.compiler.ir.folded_ops import Errors
 from jali.compiler.ir.graph import Array, Graph, Shape
 from jali.compiler.layout.lowered_ops import conjugated
 from jali.compiler.passes.approximate import approximated, promised
@@ -91,7 +92,7 @@ class Program(metaclass=Answering):
     memory: bytes for matrices.
     device: "cpu" or "cuda", for which it was planned.
     precision_bits: what was asked for.
-    error: of every function, in units of its largest value.
+    error: of every function, in units of its largest value; Errors if some have their own.
     costs: of operations and bootstrappings, by which levels were chosen.
     layout_costs: of operations, by which layouts were chosen.
     claims: see Interpreter.
@@ -434,6 +435,9 @@ class Program(metaclass=Answering):
         if large is not None:
             raise CorruptData(f"the bytes are no program: {large} are above {MOST_WEIGHT:.0e}")
         stages["calibrate"] = was.calibrated(stages["fold"])
+        names = {node.name for node in stages["calibrate"]}
+        if isinstance(was.error, Errors) and not was.error.own.keys() <= names:
+            raise CorruptData("the bytes are no program: errors of functions that it does not have")
         functions = approximated(stages["calibrate"], was.error)
         stages["approximate"] = promised(functions, was.precision_bits)
         params, lanes = was.manifest.params, was.manifest.lanes

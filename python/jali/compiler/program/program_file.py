@@ -15,6 +15,7 @@ from jali.compiler.cost.costs import STORAGE, Costs
 from jali.compiler.cost.layout_costs import LayoutCosts
 from jali.compiler.frontends.answers import Kept
 from jali.compiler.ir.facts import Range
+from jali.compiler.ir.folded_ops import Errors
 from jali.compiler.ir.graph import Array, Graph, Node
 from jali.compiler.ir.loop_graph import Loop, unrolled_count
 from jali.compiler.ir.operation import Input
@@ -96,7 +97,8 @@ def to_bytes(program: ProgramFile) -> bytes:
         "ranges": {node.name: _ranges(node, arrays) for node in program.ranges},
         "manifest": program.manifest.encrypted_part.to_bytes().hex(),
         "precision_bits": float(program.precision_bits),
-        "error": program.error,
+        "error": float(program.error),
+        "errors": dict(program.error.own) if isinstance(program.error, Errors) else {},
         "memory": float(program.memory),
         "levels": dict(program.levels.at),
         "restored": dict(program.levels.restored),
@@ -169,6 +171,8 @@ def from_bytes(
         raise CorruptData("the program's loops have more iterations than it has levels for")
     if not are_changes_of(graph, found["changes"]):
         raise CorruptData("the bytes are no program: it changes operations that it does not have")
+    if found["errors"]:
+        found["error"] = Errors(found["error"], found["errors"])
     kept = {"ranges", "claims", "device", "changes", "precision_bits", "error", "memory"}
     return ProgramFile(
         graph=graph,
@@ -194,6 +198,7 @@ def _outside(arrays: Sequence[Array]) -> schema.Check:
             "manifest": container.from_hex,
             "precision_bits": schema.number(1, 40),
             "error": schema.number(_LEAST_ERROR, 1 - _LEAST_ERROR),
+            "errors": schema.mapped(schema.number(_LEAST_ERROR, 1 - _LEAST_ERROR), _MOST_NODES),
             "memory": schema.number(0, 1e30),
             "levels": lambda value: value,
             "restored": lambda value: value,
@@ -206,7 +211,14 @@ def _outside(arrays: Sequence[Array]) -> schema.Check:
             "answers": schema.optional(schema.pair(schema.whole(), schema.whole())),
             "client": lambda value: stored.parts_of(value, list(arrays)),
         },
-        {"slots": {}, "device": "cpu", "changes": {}, "answers": None, "client": None},
+        {
+            "slots": {},
+            "errors": {},
+            "device": "cpu",
+            "changes": {},
+            "answers": None,
+            "client": None,
+        },
     )
 
 
