@@ -183,8 +183,8 @@ class Measured:
 
 def approximated(graph: Graph, error: float) -> Graph:
     """The graph on [-1, 1] whose functions are off by at most `error` of their largest value,
-    which may be Errors. Raises TooCoarse, and InvalidArgument for numbers that are too small or too large beside those
-    of which they are made."""
+    which may be Errors. Raises TooCoarse, and InvalidArgument for numbers that are too small or too
+    large beside those of which they are made."""
     graph = widened(graph, error)
     if has_loops(graph):
         made = _with_fewest_products(graph, error, sums=True)
