@@ -76,6 +76,44 @@ def labels(path: Path) -> Path:
     return path
 
 
+def rated(path: Path) -> Path:
+    """x (n, 2) and a rate to the shares of three scores, of which 8,000 and other rates take other
+    weights."""
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    double = TensorProto.DOUBLE
+    ends = [helper.make_tensor_value_info("shares", double, None)]
+    scores = helper.make_node("MatMul", ["x", "w"], ["scores"])
+    less = helper.make_node("Sub", ["scores", "slower"], ["less"])
+    shares = [helper.make_node("Softmax", [name], ["shares"]) for name in ("scores", "less")]
+    slower = numpy_helper.from_array(BIAS, "slower")
+    branches = (
+        helper.make_graph([scores, shares[0]], "low", [], ends),
+        helper.make_graph([scores, less, shares[1]], "high", [], ends, [slower]),
+    )
+    nodes = [
+        helper.make_node("Equal", ["rate", "low"], ["is_low"]),
+        helper.make_node("If", ["is_low"], ["y"], then_branch=branches[0], else_branch=branches[1]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "model",
+        [
+            helper.make_tensor_value_info("x", double, ("n", 2)),
+            helper.make_tensor_value_info("rate", TensorProto.INT64, ()),
+        ],
+        [helper.make_tensor_value_info("y", double, None)],
+        [
+            numpy_helper.from_array(WEIGHTS, "w"),
+            numpy_helper.from_array(np.array(8000), "low"),
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    onnx.save(model, str(path))
+    return path
+
+
 def evaluated(path: Path, **inputs: np.ndarray) -> list[np.ndarray]:
     """What the model gives by ONNX's own evaluator."""
     from onnx.reference import ReferenceEvaluator

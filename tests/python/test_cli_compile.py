@@ -126,6 +126,47 @@ def test_words_go_in_and_labels_come_out(tmp_path: Path, run: Run) -> None:
     assert "largest error of result_1" in run("run", out, "--inputs", tmp_path / "x.npy")
 
 
+@pytest.mark.parametrize("rate", ["16000", "rate.npy"])
+def test_inputs_that_are_no_secret(
+    tmp_path: Path, examples: np.ndarray, run: Run, fails: Run, rate: str
+) -> None:
+    """The client computes the softmax of the branch that the rate takes."""
+    pytest.importorskip("onnx")
+    model, out = onnx_files.rated(tmp_path / "rated.onnx"), tmp_path / "p.jali"
+    np.save(tmp_path / "x.npy", examples)
+    np.save(tmp_path / "rate.npy", np.array(16000))
+    value = str(tmp_path / rate) if rate.endswith(".npy") else rate
+    words = ("compile", model, "--calibration", tmp_path / "x.npy", "-o", out, "--no-summary")
+    assert "takes x (examples, 2);" in run(*words, "--constant", f"rate={value}")
+    assert "client, after decrypting: softmax" in run("explain", out)
+    results = tmp_path / "y.npy"
+    run("run", out, "--inputs", tmp_path / "x.npy", "--limit", "3", "-o", results)
+    (want,) = onnx_files.evaluated(model, x=examples[:3], rate=np.array(16000))
+    (other,) = onnx_files.evaluated(model, x=examples[:3], rate=np.array(8000))
+    assert np.abs(np.load(results) - want).max() < 2**-8 < np.abs(other - want).max()
+    assert "the model has no input 'sr' for --constant: it has x, rate" in fails(
+        *words, "--force", "--constant", f"rate={value}", "--constant", "sr=1"
+    )
+
+
+def test_constants_that_do_not_fit(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], fails: Run
+) -> None:
+    rated = onnx_files.rated(tmp_path / "rated.onnx")
+    words = ("compile", rated, "--calibration", tmp_path / "x.npy", "-o", tmp_path / "p.jali")
+    line = fails(*words, "--constant", "rate=0.5")
+    assert "--constant has for rate" in line and "the model takes int64 there" in line
+    line = fails(*words, "--constant", "rate=1", "--constant", "rate=2")
+    assert "--constant gives rate twice" in line
+    assert "is a number, numbers between commas" in fails(*words, "--constant", "rate=fast")
+    nn.graph_file.save(nn.trace(lambda x: x * 2, np.ones(2)), tmp_path / "graph.jali")
+    line = fails("compile", tmp_path / "graph.jali", *words[2:], "--constant", "rate=1")
+    assert "--constant is for these: leave it out" in line
+    with pytest.raises(SystemExit):
+        cli.main([*map(str, words), "--constant", "rate"])
+    assert "is not NAME=VALUE" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("one_file", [True, False])
 def test_several_inputs_and_outputs(tmp_path: Path, one_file: bool, run: Run, fails: Run) -> None:
     pytest.importorskip("onnx")

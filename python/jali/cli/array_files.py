@@ -17,7 +17,7 @@ from jali._core import files
 from jali._core.console import counted_text
 from jali.errors import FileError, InvalidArgument
 
-__all__ = ["Array", "Wanted", "check_results", "check_unused", "read", "write"]
+__all__ = ["Array", "Wanted", "check_results", "check_unused", "read", "single", "write"]
 
 Array = npt.NDArray[Any]
 
@@ -88,16 +88,22 @@ def _found(
             f"{whose} takes {counted_text(len(wanted), 'array')}, {texts}, and there {'is' if len(paths) == 1 else 'are'} "
             f"{counted_text(len(paths), 'file')} of {option}: give {option} once for each, in this order, or one .npz with arrays of these names"
         )
-    single = []
-    for path, content in zip(paths, loaded, strict=True):
-        if isinstance(content, dict):
-            if len(content) != 1:
-                raise InvalidArgument(
-                    f"{path} has {counted_text(len(content), 'array')}: give one .npz for all inputs, or a file for each, with one array"
-                )
-            (content,) = content.values()
-        single.append((str(path), content))
-    return single
+    return [(str(path), _only(path, content)) for path, content in zip(paths, loaded, strict=True)]
+
+
+def single(path: Path) -> Array:
+    """The one array of a file. Raises FileError and InvalidArgument, which name the file."""
+    return _only(path, _loaded(path))
+
+
+def _only(path: Path, content: Array | dict[str, Array]) -> Array:
+    if not isinstance(content, dict):
+        return content
+    if len(content) != 1:
+        raise InvalidArgument(
+            f"{path} has {counted_text(len(content), 'array')}: give one .npz for all inputs, or a file for each, with one array"
+        )
+    return next(iter(content.values()))
 
 
 def _loaded(path: Path) -> Array | dict[str, Array]:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import sys
 import time
-from argparse import Namespace
-from collections.abc import Callable, Sequence
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from jali import device as devices
 from jali import nn
 from jali._core import files
 from jali._core.console import bytes_text, counted_text, seconds_text, stages
-from jali.cli.array_files import Array, Wanted, check_unused, read
+from jali.cli.array_files import Array, Wanted, check_unused, read, single
 from jali.cli.option_words import in_options, said_in_options
 from jali.cli.parser import Parser
 from jali.cli.program_files import Program, check_memory, kind_of, scheme_of, summary_of
@@ -46,6 +48,14 @@ def _answers(text: str) -> float | str:
     return text if text in ("argmax", "sign") else float(text)
 
 
+def _constant(text: str) -> tuple[str, str]:
+    """The name and the value of an input that is no secret, of NAME=VALUE."""
+    name, equal, value = text.partition("=")
+    if not name or not equal or not value:
+        raise ArgumentTypeError(f"{text!r} is not NAME=VALUE, such as sr=16000")
+    return name, value
+
+
 def _parser() -> Parser:
     parser = Parser(
         prog="jali compile",
@@ -67,6 +77,14 @@ def _parser() -> Parser:
         metavar="FILE",
         help="examples like those that will be encrypted, a few hundred, one behind the other along the first axis: an .npy for each input of "
         "the model, in its order (give the option once for each), or one .npz with arrays of the names of the inputs",
+    )
+    parser.add_argument(
+        "--constant",
+        type=_constant,
+        action="append",
+        metavar="NAME=VALUE",
+        help="the value of an input that is no secret, which is no array of the calibration then: a number, numbers between commas, or an .npy "
+        "(sr=16000); once for each",
     )
     parser.add_argument(
         "-o",
@@ -152,8 +170,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.threads is not None and options.threads < 1:
         raise InvalidArgument("--threads must be at least 1")
     output = options.output or Path(options.model.name).with_suffix(".jali")
-    check_unused(output, options.force, [options.model, *(options.calibration or ())])
-    model, wanted = _model(options.model)
+    files_read = [Path(value) for _, value in options.constant or () if value.endswith(".npy")]
+    check_unused(output, options.force, [options.model, *files_read, *(options.calibration or ())])
+    constants = _constants(options.constant or ())
+    model, wanted = _model(options.model, constants)
     if not options.calibration:
         raise InvalidArgument(
             f"{options.model} takes {', '.join(map(str, wanted))}: give examples of this shape, a few hundred, as --calibration FILE.npy"
@@ -161,7 +181,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     examples = read(options.calibration, wanted, str(options.model), "--calibration")
     begin = time.perf_counter()
     with said_in_options(str(options.model)) as said:
-        program = _compiled(model, examples, options)
+        program = _compiled(model, examples, constants, options)
     seconds = time.perf_counter() - begin
     data = program.to_bytes()
     files.replace(output, data)
@@ -195,13 +215,43 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _model(path: Path) -> tuple[Any, list[Wanted]]:
-    """The model of a file, and the arrays that it takes."""
+def _constants(pairs: Sequence[tuple[str, str]]) -> dict[str, Array]:
+    """The values of inputs that are no secret, by name."""
+    found: dict[str, Array] = {}
+    for name, text in pairs:
+        if name in found:
+            raise InvalidArgument(f"--constant gives {name} twice: give it once")
+        if text.endswith(".npy"):
+            found[name] = single(Path(text))
+            continue
+        try:
+            numbers = [_number(part) for part in text.split(",")]
+        except ValueError:
+            raise InvalidArgument(
+                f"--constant {name}={text}: {name} is a number, numbers between commas, or a file that ends in .npy"
+            ) from None
+        found[name] = np.asarray(numbers if "," in text else numbers[0])
+    return found
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def _model(path: Path, constants: Mapping[str, Array]) -> tuple[Any, list[Wanted]]:
+    """The model of a file, and the arrays that it takes beside these."""
     if path.suffix == ".onnx":
         if not path.is_file():
             raise FileError(f"{path} cannot be read: there is no such file")
         model = loaded(path)
-        return model, _ports(model)
+        return model, [port for port in _ports(model) if port.name not in constants]
+    if constants:
+        raise InvalidArgument(
+            f"{path} is no model in ONNX, and --constant is for these: leave it out"
+        )
     data = files.load(path, MAX_BYTES)
     kind = kind_of(data)
     if kind == "program":
@@ -229,7 +279,9 @@ def _ports(model: Any) -> list[Wanted]:
     return wanted
 
 
-def _compiled(model: Any, examples: list[Array], options: Namespace) -> Program:
+def _compiled(
+    model: Any, examples: list[Array], constants: Mapping[str, Array], options: Namespace
+) -> Program:
     ranges = options.input_range
     if ranges is not None and len(ranges) != len(examples):
         raise InvalidArgument(
@@ -245,6 +297,7 @@ def _compiled(model: Any, examples: list[Array], options: Namespace) -> Program:
         "ranges": options.ranges,
         "scheme": options.scheme,
         "explain": options.explain or None,
+        "constants": constants or None,
         "input_range": None if ranges is None else [tuple(pair) for pair in ranges],
     }
     if ranges is not None and len(ranges) == 1:

@@ -12,9 +12,8 @@ from jali.errors import Error
 
 __all__ = ["in_options", "said_in_options"]
 
-_NAMES = (
-    "answers|batch|calibration|device|input_range|margin|max_entries|memory|precision_bits|ranges"
-)
+_NAMES = "answers|batch|calibration|constants|device|input_range|margin|max_entries|memory|precision_bits|ranges"
+_OTHERWISE = {"constants": "constant"}  # which is given once for each
 #: An argument with its value, if that is given: precision_bits=8, ranges="proven", memory=.
 _ARGUMENT = re.compile(rf'\b(?P<name>{_NAMES}|scheme)=(?P<value>"[^"]*"|\([^)]*\)|[\d.,]*\d)?')
 _SUBJECT = re.compile(rf"^(?P<name>{_NAMES}|scheme)(?= (?:must|is)\b)")
@@ -30,7 +29,8 @@ def in_options(text: str) -> str:
             value = value.strip("()").replace(",", "").upper()
         elif value.replace(",", "").isdigit():
             value = value.replace(",", "")
-        return f"--{found['name'].replace('_', '-')}" + (f" {value}" if value else "")
+        name = _OTHERWISE.get(found["name"], found["name"].replace("_", "-"))
+        return f"--{name}" + (f" {value}" if value else "")
 
     text = _SUBJECT.sub(option, _ARGUMENT.sub(option, text))
     return text.replace("jali.compile", "jali compile")

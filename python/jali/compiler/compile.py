@@ -218,23 +218,23 @@ def _traced(
 ) -> tuple[Graph, Parts | None, Ranges]:
     """The graph of what is encrypted of a model, what its client computes, and the ranges of what
     it encrypts as far as that says them."""
-    if not is_onnx(module) or output != "logits" or constants is not None:
+    if not is_onnx(module) or output != "logits":
         return trace(module, example, output=output, constants=constants), None, None
     from jali.compiler.frontends.cut_models import cut_model, is_cut
 
     if client_side:
         try:
-            found = cut_model(module, example)
+            found = cut_model(module, example, constants)
         except Unsupported as refused:
             try:
-                return trace(module, example), None, None
+                return trace(module, example, constants=constants), None, None
             except Unsupported:
                 raise refused from None
-        return found or (trace(module, example), None, None)
+        return found or (trace(module, example, constants=constants), None, None)
     try:
-        return trace(module, example), None, None
+        return trace(module, example, constants=constants), None, None
     except Unsupported as error:
-        if not is_cut(module, example):
+        if not is_cut(module, example, constants):
             raise
         raise Unsupported(
             f"{error}. client_side=False keeps the whole model at the server; with client_side=True, the client computes a part of it in the clear"

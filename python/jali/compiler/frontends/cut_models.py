@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from jali._core import checks
 from jali.compiler.frontends.client_ranges import Ends
-from jali.compiler.frontends.from_onnx import loaded, trace_onnx
+from jali.compiler.frontends.from_onnx import fixed_inputs, loaded, trace_onnx
 from jali.compiler.frontends.model_source import is_onnx
 from jali.compiler.frontends.onnx_cut import Cut, cut_of
 from jali.compiler.ir.graph import Graph
@@ -19,16 +20,18 @@ Ranges = tuple[Ends, ...] | None
 __all__ = ["cut_model", "is_cut"]
 
 
-def cut_model(module: Any, example: Any) -> tuple[Graph, Parts, Ranges] | None:
+def cut_model(
+    module: Any, example: Any, constants: Mapping[str, Any] | None = None
+) -> tuple[Graph, Parts, Ranges] | None:
     """The graph of the part of a model that is encrypted, what its client computes, and (low, high)
     of the numbers that are encrypted, as far as the model says it; None if the client computes
     nothing. So far, models in ONNX are cut.
 
-    example: as of jali.compile.
+    example, constants: as of jali.compile.
 
     Raises Unsupported if a part cannot be traced.
     """
-    cut = _cut(module, example)
+    cut = _cut(module, example, constants)
     if cut is None:
         return None
     if cut.before is None:
@@ -40,9 +43,9 @@ def cut_model(module: Any, example: Any) -> tuple[Graph, Parts, Ranges] | None:
     return graph, Parts(cut.before, after), cut.ranges
 
 
-def is_cut(module: Any, example: Any) -> bool:
+def is_cut(module: Any, example: Any, constants: Mapping[str, Any] | None = None) -> bool:
     """Whether a client would compute a part of the model."""
-    return _cut(module, example) is not None
+    return _cut(module, example, constants) is not None
 
 
 def _arrays(example: Any) -> list[Any]:
@@ -50,7 +53,7 @@ def _arrays(example: Any) -> list[Any]:
     return [checks.as_array(checks.dense(x), "an example is an array of numbers") for x in given]
 
 
-def _cut(module: Any, example: Any) -> Cut | None:
+def _cut(module: Any, example: Any, constants: Mapping[str, Any] | None) -> Cut | None:
     if not is_onnx(module):
         return None
     arrays = _arrays(example)
@@ -58,4 +61,5 @@ def _cut(module: Any, example: Any) -> Cut | None:
         return None  # without a batch
     if len({len(x) for x in arrays}) > 1:
         return None  # whose batch is not the first axis of every input
-    return cut_of(loaded(module), arrays)
+    model = loaded(module)
+    return cut_of(model, arrays, fixed_inputs(model, constants))

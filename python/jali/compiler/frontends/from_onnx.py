@@ -14,7 +14,7 @@ from jali.compiler.frontends.onnx_batches import graph_of
 from jali.compiler.ir.graph import Array, Graph
 from jali.errors import FileError, InvalidArgument, Unsupported
 
-__all__ = ["loaded", "trace_onnx"]
+__all__ = ["fixed_inputs", "loaded", "trace_onnx"]
 
 
 def loaded(model: Any) -> Any:
@@ -45,15 +45,7 @@ def trace_onnx(
 
     constants: the values of other inputs, by their names.
     """
-    known = {tensor.name for tensor in model.graph.initializer}
-    ports = {port.name: port for port in model.graph.input if port.name not in known}
-    values = dict(constants or {})
-    unknown = [name for name in values if name not in ports]
-    if unknown:
-        raise InvalidArgument(
-            f"the model has no input {checks.shown(unknown[0])} for constants=: it has {', '.join(ports)}"
-        )
-    fixed = {name: _constant(ports[name], value) for name, value in values.items()}
+    ports, fixed = _ports(model), fixed_inputs(model, constants)
     names = [name for name in ports if name not in fixed]
     if len(names) != len(examples):
         raise InvalidArgument(
@@ -63,6 +55,24 @@ def trace_onnx(
         _check_rank(ports[name], x)
     declared = {name: _first(ports[name]) for name in names}
     return graph_of(model, dict(zip(names, examples, strict=True)), fixed, declared)
+
+
+def fixed_inputs(model: Any, constants: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The values of inputs that are no secret, in the model's types. Raises InvalidArgument for
+    names that the model does not have, and for values that do not fit."""
+    ports, values = _ports(model), dict(constants or {})
+    unknown = [name for name in values if name not in ports]
+    if unknown:
+        raise InvalidArgument(
+            f"the model has no input {checks.shown(unknown[0])} for constants=: it has {', '.join(ports)}"
+        )
+    return {name: _constant(ports[name], value) for name, value in values.items()}
+
+
+def _ports(model: Any) -> dict[str, Any]:
+    """The inputs of a model by their names."""
+    known = {tensor.name for tensor in model.graph.initializer}
+    return {port.name: port for port in model.graph.input if port.name not in known}
 
 
 def _dims(port: Any) -> Sequence[Any] | None:
@@ -92,11 +102,18 @@ def _constant(port: Any, value: Any) -> Any:
 
     kind = port.type.tensor_type.elem_type
     try:
-        array = np.asarray(checks.dense(value)).astype(helper.tensor_dtype_to_np_dtype(kind))
+        given = np.asarray(checks.dense(value))
+        with np.errstate(invalid="ignore"):  # of NaN, which no whole number is
+            array = given.astype(helper.tensor_dtype_to_np_dtype(kind))
+        whole = array.dtype.kind not in "iub" or np.array_equal(given.astype(np.float64), array)
     except (TypeError, ValueError, KeyError):
         raise InvalidArgument(
             f"constants= has for {port.name} {checks.shown(value)}, which is no array of numbers"
         ) from None
+    if not whole:
+        raise InvalidArgument(
+            f"constants= has for {port.name} {checks.shown(value)}, and the model takes {array.dtype} there: give numbers of this type"
+        )
     dims = _dims(port)
     if dims is not None and array.size == 1:
         return array.reshape((1,) * len(dims))

@@ -18,7 +18,9 @@ import numpy as np
 
 from jali.compiler.frontends.client_ranges import ranges_of
 from jali.compiler.frontends.client_values import Clear, argument, steps_of
+from jali.compiler.frontends.onnx_branches import branch_of
 from jali.compiler.frontends.onnx_client import MERGES, MOVES, OPERATIONS, is_head, translated
+from jali.compiler.frontends.onnx_constants import constants_of
 from jali.compiler.ir.graph import Shape
 from jali.errors import Unsupported
 from jali.program.clear.steps import Steps
@@ -55,12 +57,15 @@ class Cut:
         return steps_of(list(taken.values()), [values[name] for name in outputs])
 
 
-def cut_of(model: Any, examples: Sequence[Any]) -> Cut | None:
+def cut_of(
+    model: Any, examples: Sequence[Any], constants: Mapping[str, Any] | None = None
+) -> Cut | None:
     """How a loaded model is cut; None if its client would compute nothing, or its server.
 
     examples: one of each input, as arrays with the axis of the batch.
+    constants: the values of inputs that are no secret, by their names.
     """
-    return _Cutter(model, examples).cut()
+    return _Cutter(model, examples, constants or {}).cut()
 
 
 def _attrs(node: Any, opset: int, batches: set[int]) -> dict[str, Any]:
@@ -101,25 +106,23 @@ class _Cutter:
     clear: values that the client could compute before encrypting.
     """
 
-    def __init__(self, model: Any, examples: Sequence[Any]) -> None:
+    def __init__(self, model: Any, examples: Sequence[Any], known: Mapping[str, Any]) -> None:
         from onnx import helper, numpy_helper
 
         self.model = model
-        self.opset = max(
-            (o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=0
-        )
+        self.opsets = {o.domain: int(o.version) for o in model.opset_import}
+        self.opset = max((self.opsets.get(domain, 0) for domain in ("", "ai.onnx")), default=0)
+        self.opsets.setdefault("", self.opset or 1)
         self.initial = {tensor.name: tensor for tensor in model.graph.initializer}
         self.constants = {n: numpy_helper.to_array(t) for n, t in self.initial.items()}
+        self.constants |= known
         self.ports = [port for port in model.graph.input if port.name not in self.constants]
         dims = [port.type.tensor_type.shape.dim for port in self.ports]
         self.batches = {int(shape[0].dim_value) for shape in dims if shape} - {0}
         self.nodes = list(model.graph.node)
         self.outputs = [port.name for port in model.graph.output]
-        self.of = {name: node for node in self.nodes for name in node.output}
+        self.of: dict[str, Any] = {}
         self.users: dict[str, list[Any]] = {}
-        for node in self.nodes:
-            for name in _names(node):
-                self.users.setdefault(name, []).append(node)
         self.clear: dict[str, Clear] = {}
         self.arguments: list[Clear] = []
         for port, example in zip(self.ports, examples, strict=False):
@@ -135,6 +138,10 @@ class _Cutter:
         if len(self.arguments) != len(self.ports):
             return None
         kept = self._forward()
+        self.of = {name: node for node in self.nodes for name in node.output}
+        for node in self.nodes:
+            for name in _names(node):
+                self.users.setdefault(name, []).append(node)
         before = self._before()
         after = self._after(kept)
         ends = self._ends(after)
@@ -154,11 +161,16 @@ class _Cutter:
     # --- what is known, and what the client could compute -----------------------------------------
 
     def _forward(self) -> list[Any]:
-        """Finds constants and clear values, and gives the other nodes."""
-        from onnx.reference import ReferenceEvaluator
-
-        kept = []
-        for node in self.nodes:
+        """Finds constants and clear values, and gives the other nodes. Branches whose conditions
+        are constants come into the place of their ``If``."""
+        kept, nodes = list[Any](), list[Any]()
+        pending = self.nodes[::-1]
+        while pending:
+            node = pending.pop()
+            if node.op_type == "If" and node.input[0] in self.constants:
+                pending += self._branch(node)[::-1]
+                continue
+            nodes.append(node)
             names = list(_names(node))
             shape = node.op_type == "Shape" and node.input[0] in self.clear
             if shape or all(name in self.constants for name in names):
@@ -166,11 +178,11 @@ class _Cutter:
                 if shape:
                     feeds = {node.input[0]: np.zeros(self.clear[node.input[0]].shape)}
                 try:
-                    found = ReferenceEvaluator(node).run(None, feeds)
+                    found = constants_of(node, feeds, self.opsets, self.model.functions)
                 except Exception:  # of many kinds: the tracer says what is wrong
                     kept.append(node)
                     continue
-                self.constants |= dict(zip(node.output, found, strict=False))
+                self.constants |= found
                 continue
             known = {**self.clear, **self.constants} if self._may_be_clear(names) else {}
             try:
@@ -179,7 +191,19 @@ class _Cutter:
                 known = {}
             if not known:
                 kept.append(node)
+        self.nodes = nodes
         return kept
+
+    def _branch(self, node: Any) -> list[Any]:
+        """The operations of the branch that an ``If`` takes, whose condition is a constant."""
+        from onnx import numpy_helper
+
+        taken = bool(np.ravel(self.constants[node.input[0]])[0])
+        known = {name for other in self.nodes for name in (*other.input, *other.output)}
+        nodes, tensors = branch_of(node, taken, known | self.constants.keys())
+        self.initial |= tensors
+        self.constants |= {name: numpy_helper.to_array(t) for name, t in tensors.items()}
+        return nodes
 
     def _may_be_clear(self, names: Sequence[str]) -> bool:
         return all(name in self.clear or name in self.constants for name in names)
@@ -295,7 +319,7 @@ class _Cutter:
 
     def _model(self, ports: Sequence[str], middle: Sequence[Any], ends: Sequence[str]) -> Any:
         """The model of the server's part."""
-        from onnx import TensorProto, helper, numpy_helper
+        from onnx import TensorProto, helper
 
         batch: Any = next(iter(self.batches)) if len(self.batches) == 1 else "batch"
         inputs = []
@@ -304,12 +328,18 @@ class _Cutter:
             inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
         results = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in ends]
         taken = dict.fromkeys(name for node in middle for name in _names(node))
-        tensors = [
-            self.initial[name]
-            if name in self.initial
-            else numpy_helper.from_array(np.asarray(self.constants[name]), name)
-            for name in taken
-            if name in self.constants
-        ]
+        tensors = [self._tensor(name) for name in taken if name in self.constants]
         graph = helper.make_graph(middle, "encrypted", inputs, results, tensors)
-        return helper.make_model(graph, opset_imports=list(self.model.opset_import))
+        functions = list(self.model.functions)
+        return helper.make_model(
+            graph, opset_imports=list(self.model.opset_import), functions=functions
+        )
+
+    def _tensor(self, name: str) -> Any:
+        """A constant of the server's part."""
+        from onnx import numpy_helper
+
+        tensor = self.initial.get(name)
+        if tensor is not None and tensor.name == name:
+            return tensor
+        return numpy_helper.from_array(np.asarray(self.constants[name]), name)

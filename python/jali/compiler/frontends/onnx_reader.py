@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from jali.compiler.frontends.layers import MISPLACED, Masked, as_traced
+from jali.compiler.frontends.onnx_constants import constants_of
 from jali.compiler.frontends.onnx_control import CONTROL
 from jali.compiler.frontends.onnx_functions import as_typed, body_of
 from jali.compiler.frontends.onnx_layers import LAYERS
@@ -45,7 +46,6 @@ OPERATIONS = {
 _TAKE_MASKS = ("Softmax", "Identity", "Cast", "CastLike")
 _DOMAINS = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
 _ALIKE = {("com.microsoft", "Gelu")}  # operations of others that mean what ONNX's mean
-_RENAMED = {"Scatter": "ScatterElements"}  # operations that ONNX calls otherwise since
 #: What the operations of malformed models raise.
 _MALFORMED = (
     ValueError,
@@ -186,35 +186,14 @@ class Reader:
 
     def evaluated(self, name: str, node: Any, inputs: Sequence[Value]) -> list[Value]:
         """The results of an operation of constants, by ONNX's own evaluator."""
-        from onnx import TensorProto, helper
-        from onnx.reference import ReferenceEvaluator
-
         feeds = {n: x for n, x in zip(node.input, inputs, strict=True) if n}
-        ports = [helper.make_tensor_value_info(n, TensorProto.UNDEFINED, None) for n in feeds]
-        outputs = [n for n in node.output if n]
-        ends = [helper.make_tensor_value_info(n, TensorProto.UNDEFINED, None) for n in outputs]
-        graph = helper.make_graph([node], "constants", ports, ends)
-        opsets = {**self._opsets, node.domain: self._opsets.get(node.domain, 1)}
-        if node.op_type in _RENAMED:
-            node, opsets[""] = _renamed(node), max(opsets[""], 11)
         try:
-            with np.errstate(all="ignore"):
-                runner = ReferenceEvaluator(
-                    graph, opsets=opsets, functions=list(self._model.functions)
-                )
-                found = dict(zip(outputs, runner.run(None, feeds), strict=True))
+            found = constants_of(node, feeds, self._opsets, self._model.functions)
         except Exception as error:  # of many kinds
             raise Unsupported(
                 f"{name}: {node.op_type} of constants could not be computed: fold the constants when you export. onnx says: {error}"
             ) from None
         return [found.get(n) for n in node.output]
-
-
-def _renamed(node: Any) -> Any:
-    copy = type(node)()
-    copy.CopyFrom(node)
-    copy.op_type = _RENAMED[node.op_type]
-    return copy
 
 
 _LISTS = ("SequenceConstruct", "SequenceInsert", "SplitToSequence", "SequenceErase")
