@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from jali.compiler.ir.arrays import Shape
 from jali.compiler.ir.linear_ops import Take
 from jali.compiler.ir.windows import Places, window_places
 from jali.errors import InvalidArgument
-
-if TYPE_CHECKING:
-    from jali.compiler.frontends.tracing import Traced
 
 __all__ = [
     "adaptively_pooled",
@@ -32,18 +29,16 @@ __all__ = [
 ]
 
 
-def maximum(a: Any, b: Any) -> Traced:
+def maximum(a: Any, b: Any) -> Any:
     """The larger number of two arrays, of which at least one is traced: a ReLU for each number."""
     if not hasattr(a, "_function"):
         a, b = b, a
     if not hasattr(b, "_function"):
-        clamped: Traced = (a - b)._function("relu") + b if np.any(b) else a._function("relu")
-        return clamped
-    larger: Traced = (a - b)._function("maximum") + b
-    return larger
+        return (a - b)._function("relu") + b if np.any(b) else a._function("relu")
+    return (a - b)._function("maximum") + b
 
 
-def largest_under(x: Traced, axis: int, places: Places) -> Traced:
+def largest_under(x: Any, axis: int, places: Places) -> Any:
     """The largest number under each window along an axis.
 
     places: (windows, size), the places of each window's numbers. A window of fewer numbers repeats
@@ -61,14 +56,14 @@ def largest_under(x: Traced, axis: int, places: Places) -> Traced:
 
 
 def pooled(
-    x: Traced,
+    x: Any,
     kernel: Shape,
     stride: Shape,
     padding: Sequence[tuple[int, int]],
     dilation: Shape,
     *,
     ceil: bool = False,
-) -> Traced:
+) -> Any:
     """The largest number under a window over the last axes, one axis after the other. Padding
     counts for nothing.
 
@@ -81,7 +76,7 @@ def pooled(
     return x
 
 
-def adaptively_pooled(x: Traced, sizes: Sequence[int | None]) -> Traced:
+def adaptively_pooled(x: Any, sizes: Sequence[int | None]) -> Any:
     """The largest numbers such that the last axes have these sizes: number i is that of the places
     from floor(i n / m) to ceil((i + 1) n / m)."""
     for k, m in enumerate(sizes):
@@ -107,7 +102,7 @@ def _inside(places: Places, n: int) -> Places:
     return np.asarray(np.where(inside, places, np.where(places < 0, first, last)))
 
 
-def largest(x: Traced, axis: Any = None, keepdims: bool = False) -> Traced:
+def largest(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The largest number along axes: numpy.max."""
     along = axes_of(axis, x.ndim)
     rest = [a for a in range(x.ndim) if a not in along]
@@ -116,15 +111,17 @@ def largest(x: Traced, axis: Any = None, keepdims: bool = False) -> Traced:
     places = np.arange(x.size).reshape(x.shape).transpose(*rest, *along).reshape(-1, count)
     moved = x._add("take", Take(places=places.astype(np.float64)), x)
     found = largest_under(moved, 1, np.arange(count, dtype=np.int64)[None])
-    return found.reshape(kept if keepdims else tuple(x.shape[a] for a in rest))
+    y = found.reshape(kept if keepdims else tuple(x.shape[a] for a in rest))
+    y.builder.maxima[y.node.name] = x.node.name
+    return y
 
 
-def smallest(x: Traced, axis: Any = None, keepdims: bool = False) -> Traced:
+def smallest(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The smallest number along axes: numpy.min."""
     return -largest(-x, axis, keepdims)
 
 
-def _taken(x: Traced, axis: int, indices: Places) -> Traced:
+def _taken(x: Any, axis: int, indices: Places) -> Any:
     """numpy.take with a list of indices."""
     if np.array_equal(indices, np.arange(x.shape[axis])):
         return x

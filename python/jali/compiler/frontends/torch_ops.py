@@ -252,12 +252,14 @@ COMPUTING["max"], COMPUTING["min"] = _extreme(maxima.largest), _extreme(maxima.s
 
 @_operator("amax")
 def _amax(x: Traced, dim: Any = None, keepdim: bool = False) -> Traced:
-    return maxima.largest(x, axes_of(x, dim), keepdim)
+    found: Traced = maxima.largest(x, axes_of(x, dim), keepdim)
+    return found
 
 
 @_operator("amin")
 def _amin(x: Traced, dim: Any = None, keepdim: bool = False) -> Traced:
-    return maxima.smallest(x, axes_of(x, dim), keepdim)
+    found: Traced = maxima.smallest(x, axes_of(x, dim), keepdim)
+    return found
 
 
 @_operator("var")

@@ -20,7 +20,7 @@ from jali._core import checks
 from jali._core.axes import axes as axes_of
 from jali._core.console import counted_text
 from jali._core.refusals import answer_names
-from jali.compiler.frontends import conditions, maxima
+from jali.compiler.frontends import conditions, maxima, written_out
 from jali.compiler.frontends.numpy_refusals import called, reason, replacement
 from jali.compiler.ir.builder import Builder, innermost
 from jali.compiler.ir.graph import Array, Graph, Node, Shape
@@ -225,7 +225,8 @@ class Traced:
 
     def __truediv__(self, other: Any) -> Traced:
         if isinstance(other, Traced):
-            return self * other._inverse()
+            found: Traced | None = written_out.shares(self, other)
+            return self * other._inverse() if found is None else found
         if hasattr(other, "times"):
             quotient: Traced = self * (1 / other)
             return quotient
@@ -378,11 +379,13 @@ class Traced:
 
     def max(self, axis: Any = None, keepdims: bool = False) -> Traced:
         """As NumPy's: a ReLU for each number but one, in as many rounds as its count has bits."""
-        return maxima.largest(self, axis, keepdims)
+        found: Traced = maxima.largest(self, axis, keepdims)
+        return found
 
     def min(self, axis: Any = None, keepdims: bool = False) -> Traced:
         """As NumPy's, see max."""
-        return maxima.smallest(self, axis, keepdims)
+        found: Traced = maxima.smallest(self, axis, keepdims)
+        return found
 
     def __getitem__(self, key: Any) -> Traced:
         """Whole numbers, slices, None and ``...``, as in NumPy."""

@@ -40,6 +40,7 @@ class Builder:
     label: the name of the model's operation that is being traced; its nodes are named after it.
     outer: for the body of a loop, the builder of the graph around it.
     conditions: the names of the nodes that are comparisons, and made of such alone.
+    maxima: of nodes that are the largest numbers of another one, its name by theirs.
     captured: the nodes of that graph which the body uses, by the names of the body's inputs that
         stand for them.
     """
@@ -50,6 +51,7 @@ class Builder:
         self.outer = outer
         self.depth: int = 0 if outer is None else outer.depth + 1
         self.conditions: set[str] = set()
+        self.maxima: dict[str, str] = {}
         self.captured: dict[str, Node] = {}
         self._inside: dict[str, Node] = {}  # inputs of the body by the name outside
         self._closed = False
