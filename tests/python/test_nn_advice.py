@@ -13,7 +13,7 @@ from array_world import small
 
 import jali
 from jali import ckks
-from jali.compiler.frontends import numpy_refusals, onnx_ops
+from jali.compiler.frontends import numpy_refusals
 
 X = np.arange(12.0).reshape(3, 4)  # of a batch of one
 IMAGE = np.arange(32.0).reshape(1, 2, 4, 4) / 10
@@ -70,10 +70,6 @@ def test_what_is_linear_in_onnx_is_a_product_with_its_matrix() -> None:
     shape = np.array([-1, *wanted.shape[1:]])
     agrees(model_of(nodes, {"m": matrix, "s": shape}, {"x": x.shape[1:]}), x)
     assert np.allclose((x.reshape(1, -1) @ matrix).reshape(wanted.shape), wanted, rtol=0, atol=1e-6)
-
-
-def test_quantised_models_are_sent_back() -> None:
-    assert "before it was quantised" in onnx_ops.INSTEAD["QuantizeLinear"]
 
 
 @pytest.mark.parametrize(

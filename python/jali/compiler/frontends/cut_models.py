@@ -34,10 +34,10 @@ def cut_model(
     cut = _cut(module, example, constants)
     if cut is None:
         return None
-    if cut.before is None:
-        examples = [np.asarray(x, np.float64)[:1] for x in _arrays(example)]
-    else:
-        examples = [np.zeros((1, *one.shape[1:])) for one in cut.before.results]
+    arrays = _arrays(example)
+    if cut.before is not None:
+        arrays = Parts(cut.before, None).sent(arrays)[0]
+    examples = [np.asarray(x, np.float64)[:1] for x in arrays]
     graph = trace_onnx(cut.encrypted, examples)
     after = cut.after([graph[name].shape for name in graph.outputs])
     return graph, Parts(cut.before, after), cut.ranges

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from jali.compiler.frontends.onnx_reader import Reader
+from jali.compiler.frontends.quantised_values import KeptEnds, ends_left
 from jali.compiler.frontends.unbatched import unbatched
 from jali.compiler.ir.execute import every_value
 from jali.compiler.ir.graph import Array, Graph, Shape
@@ -52,20 +53,43 @@ def graph_of(
     fixed = set(declared.values())
     exported = next(iter(fixed)) if len(fixed) == 1 else None
 
+    kept: KeptEnds | None = set()
+
     def read(count: int | None) -> Reader:
         """For a batch of so many examples; None stands for the arrays as they are."""
         if count is None:
-            return Reader(model, shapes, constants)
+            return Reader(model, shapes, constants, None, kept)
         sized = {name: (count, *shape[1:]) for name, shape in shapes.items()}
-        return Reader(model, sized, constants, {1: count, exported or 1: count})
+        return Reader(model, sized, constants, {1: count, exported or 1: count}, kept)
 
     counts = {s[0] if len(s) > 1 else 0 for s in shapes.values()}
-    if len(counts) != 1 or 0 in counts:  # no batch, or not as their first axis
+    alone = len(counts) != 1 or 0 in counts  # no batch, or not as their first axis
+    if any(map(_quantises, (model.graph, *model.functions))):
+        kept = None
+        kept = _kept_ends(read, alone, list(examples.values()))
+    if alone:
         return _finished(read(None))
     if exported == 1:
         return _finished(read(1))
     sizes = _sizes(model, shapes) if exported is None else [2]
     return _compared(read, examples, counts.pop(), exported, sizes)
+
+
+def _quantises(body: Any) -> bool:
+    """Whether an operation has ends beyond which it cuts."""
+    inner = (g for node in body.node for a in node.attribute for g in (a.g, *a.graphs))
+    kinds = ("QuantizeLinear", "QLinear", "QGemm")
+    return any(node.op_type.startswith(kinds) for node in body.node) or any(map(_quantises, inner))
+
+
+def _kept_ends(
+    read: Callable[[int | None], Reader], alone: bool, examples: Sequence[Array]
+) -> KeptEnds:
+    """The ends of quantised types that numbers of the examples leave."""
+    one = None if alone else _first_read(read, [1])
+    graph = _whole(one := one or read(None))
+    inputs = [x.reshape(-1, *node.shape) for x, node in zip(examples, graph.inputs, strict=True)]
+    return ends_left(one.limits, graph, inputs)
 
 
 def _compared(

@@ -16,6 +16,7 @@ import numpy as np
 from jali.compiler.frontends.client_values import Clear, constant, step
 from jali.compiler.frontends.onnx_ops import ALONG_BATCH
 from jali.compiler.frontends.onnx_values import Attrs
+from jali.compiler.frontends.quantised_values import TYPE_ENDS
 from jali.errors import Unsupported
 
 __all__ = ["MERGES", "MOVES", "OPERATIONS", "Given", "is_head", "translated"]
@@ -333,6 +334,34 @@ def _cast_to(x: Clear, kind: str, largest: int = 1 << 53) -> Clear:
     return step("cast", [x], {"kind": kind, "largest": largest}, largest=largest)
 
 
+def _by_one_scale(inputs: Sequence[Given]) -> tuple[Clear, Clear, Clear, str]:
+    """Real numbers, their scale and their zero point, which must be single ones, and its type."""
+    x, scale = _value(inputs[0]), _clear(inputs[1], "scale")
+    zero = np.zeros((), np.uint8)
+    if len(inputs) > 2 and inputs[2] is not None:
+        zero = _clear(inputs[2], "zero point")
+    if scale.size > 1 or zero.size > 1:
+        raise Unsupported("quantised numbers of several scales")
+    factor, point = (constant(n.astype(np.float64).reshape(())) for n in (scale, zero))
+    real = x if x.kind == "real" else _cast_to(x, "real")
+    return real, factor, point, zero.dtype.name
+
+
+def _dequantised(inputs: Sequence[Given], attrs: Attrs) -> Result:
+    x, scale, zero, _ = _by_one_scale(inputs)
+    return _multiply(_subtract(x, zero), scale)
+
+
+def _quantised(inputs: Sequence[Given], attrs: Attrs) -> Result:
+    x, scale, zero, kind = _by_one_scale(inputs)
+    if kind not in TYPE_ENDS or attrs.get("output_dtype"):
+        raise Unsupported("quantised numbers of this type")
+    low, high = (constant(np.float64(end)) for end in TYPE_ENDS[kind])
+    rounded = step("function", [_both("divide")(x, scale)], {"function": "round"})
+    cut = step("minimum", [step("maximum", [_add(rounded, zero), low], {}), high], {})
+    return step("cast", [cut], {"kind": "whole", "largest": 1 << 53}, largest=0)
+
+
 # --- along axes -----------------------------------------------------------------------------------
 
 
@@ -440,6 +469,7 @@ OPERATIONS: dict[str, Callable[[Sequence[Given], Attrs], Result]] = {
     "Concat": _concat,
     "Cos": _function("cos"),
     "CumSum": _cumulated,
+    "DequantizeLinear": _dequantised,
     "Div": _pair(_both("divide")),
     "Equal": _pair(_both("equal")),
     "Exp": _function("exp"),
@@ -467,6 +497,7 @@ OPERATIONS: dict[str, Callable[[Sequence[Given], Attrs], Result]] = {
     "Or": _pair(_both("or")),
     "Pow": _power,
     "Reciprocal": _function("reciprocal"),
+    "QuantizeLinear": _quantised,
     "ReduceL1": _reduction("sum", "absolute"),
     "ReduceL2": _reduction("sum", "square", "sqrt"),
     "ReduceLogSumExp": _reduction("sum", "exp", "log"),
@@ -506,12 +537,13 @@ MOVES = {
 }
 #: Sums and products, through which it goes on if they make one array of several, or take single
 #: numbers of the model.
-MERGES = {"Add", "Sub", "Mul", "Div", "Sum", "CumSum", "Mod"}
+MERGES = {"Add", "DequantizeLinear", "Sub", "Mul", "Div", "Sum", "CumSum", "Mod"}
 #: What a server computes as well as a client.
 _SERVERS = {
     *("Add", "Concat", "Expand", "Flatten", "Identity", "Mul", "Neg", "Pow", "ReduceMean"),
     *("ReduceSum", "ReduceSumSquare", "Reshape", "Slice", "Split", "Squeeze", "Sub", "Sum"),
-    *("Transpose", "Unsqueeze", "Cast", "Div", "Where", "Gather", "CumSum"),
+    *("Transpose", "Unsqueeze", "Cast", "Div", "Where", "Gather", "CumSum", "DequantizeLinear"),
+    "QuantizeLinear",
 }
 
 

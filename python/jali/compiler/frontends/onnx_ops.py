@@ -30,23 +30,10 @@ __all__ = ["ALONG_BATCH", "COMPUTING", "INSTEAD", "reduced_axes"]
 
 #: Of what would mix the examples of a batch, or tell them apart.
 ALONG_BATCH = "it works along the axis of the batch, and a program computes every example alone: let it work along another axis"
-_QUANTISED = (
-    "a program computes with real numbers: export the model as it was before it was quantised"
-)
 #: What to put in the place of operators that are not compiled.
 INSTEAD = {
     **dict.fromkeys(("ArgMax", "ArgMin", "TopK", "Hardmax", "Unique", "NonMaxSuppression"), CLIENT),
     **dict.fromkeys(("Round", "Floor", "Ceil", "Mod"), STEP.format("leave it out")),
-    **dict.fromkeys(
-        (
-            "QuantizeLinear",
-            "DequantizeLinear",
-            "DynamicQuantizeLinear",
-            "QLinearConv",
-            "QLinearMatMul",
-        ),
-        _QUANTISED,
-    ),
     "Equal": COMPARISON,
 }
 _FLOATS = (1, 10, 11, 16)  # TensorProto's numbers of the types of real numbers

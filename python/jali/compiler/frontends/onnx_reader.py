@@ -19,12 +19,19 @@ from jali.compiler.frontends.onnx_functions import as_typed, body_of
 from jali.compiler.frontends.onnx_layers import LAYERS
 from jali.compiler.frontends.onnx_linear import LINEAR_OPERATIONS
 from jali.compiler.frontends.onnx_ops import COMPUTING, INSTEAD
+from jali.compiler.frontends.onnx_quantised import (
+    NOT_DEQUANTISED,
+    OF_QUANTISED,
+    QUANTISED,
+    moved_along,
+)
 from jali.compiler.frontends.onnx_recurrent import RECURRENT
 from jali.compiler.frontends.onnx_resize import RESIZING
 from jali.compiler.frontends.onnx_sequences import SEQUENCES
 from jali.compiler.frontends.onnx_shapes import MOVING
 from jali.compiler.frontends.onnx_values import Attrs, Value, is_traced
 from jali.compiler.frontends.onnx_windows import WINDOWS
+from jali.compiler.frontends.quantised_values import BESIDE, KeptEnds, Limits
 from jali.compiler.frontends.replacements import OTHER
 from jali.compiler.frontends.tracing import Builder, Traced
 from jali.compiler.ir.graph import Shape
@@ -38,6 +45,7 @@ OPERATIONS = {
     **LAYERS,
     **LINEAR_OPERATIONS,
     **MOVING,
+    **QUANTISED,
     **RECURRENT,
     **RESIZING,
     **SEQUENCES,
@@ -45,7 +53,15 @@ OPERATIONS = {
 }
 _TAKE_MASKS = ("Softmax", "Identity", "Cast", "CastLike")
 _DOMAINS = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
-_ALIKE = {("com.microsoft", "Gelu")}  # operations of others that mean what ONNX's mean
+_ALIKE = {  # operations of others that mean what ONNX's mean, or that ONNX does not have
+    ("com.microsoft", op)
+    for op in ("Gelu", *(op for op in QUANTISED if op.startswith(("Q", "Dequantize"))))
+}
+#: What moves quantised numbers, or chooses among them.
+_OF_EVERY_NUMBER = {
+    *("DepthToSpace", "Expand", "Flatten", "Gather", "Identity", "MaxPool", "Reshape", "Shape"),
+    *("Size", "Slice", "SpaceToDepth", "Split", "Squeeze", "Transpose", "Unsqueeze"),
+}
 #: What the operations of malformed models raise.
 _MALFORMED = (
     ValueError,
@@ -65,6 +81,7 @@ class Reader:
     labels: after which of the model's operations the nodes are named, by their names.
     outputs: the values of the model's outputs.
     constant: which of them do not depend on the inputs.
+    limits: what operations that quantise keep of the numbers.
     """
 
     def __init__(
@@ -73,17 +90,21 @@ class Reader:
         shapes: Mapping[str, Shape],
         constants: Mapping[str, Any],
         batches: Mapping[int, int] | None = None,
+        kept: KeptEnds | None = frozenset(),
     ) -> None:
         """
         shapes: of the inputs that are traced.
         constants: the values of the others.
         batches: how many examples `shapes` has in the place of those for which the model was
             exported, which it says in reshapes.
+        kept: the ends of quantised types at which numbers are cut; None for none at all.
         """
         from onnx import numpy_helper
 
         self.builder = Builder()
         self.labels: dict[str, str] = {}
+        self.limits: list[Limits] = []
+        self._kept = kept
         self._model, self._batches = model, batches or {}
         self._opsets = {o.domain: int(o.version) for o in model.opset_import}
         self._opsets.setdefault("", self._opsets.get("ai.onnx", 1))
@@ -139,6 +160,9 @@ class Reader:
             "outputs": len(node.output),
             "batches": self._batches,
             "evaluate": lambda given: self.evaluated(name, node, given),
+            "label": name,
+            "limits": self.limits,
+            "kept": self._kept,
         }
         try:
             if control is not None:
@@ -154,12 +178,18 @@ class Reader:
         return list(found) if isinstance(found, (list, tuple)) and op not in _LISTS else [found]
 
     def _computed(self, op: str, node: Any, inputs: list[Value], attrs: Attrs) -> Value:
-        known = OPERATIONS.get(op)
+        known, beside = OPERATIONS.get(op), any(isinstance(value, BESIDE) for value in inputs)
         own = (node.domain, op) in {(f.domain, f.name) for f in self._model.functions}
         if not own and node.domain not in _DOMAINS and (node.domain, op) not in _ALIKE:
             raise Unsupported(
                 f"{op} of {node.domain} cannot be compiled: export the model with ONNX's own operators"
             )
+        if beside and not own:
+            if op in OF_QUANTISED:
+                return OF_QUANTISED[op](inputs, attrs)
+            if op not in _OF_EVERY_NUMBER:
+                raise Unsupported(NOT_DEQUANTISED)
+            return moved_along(OPERATIONS[op])(inputs, attrs)
         if known is None or own:
             body = None
             if own or op not in INSTEAD:
@@ -207,6 +237,8 @@ def _output(name: str, values: Mapping[str, Value]) -> Any:
     value = values[name]
     if isinstance(value, Masked):
         raise Unsupported(f"the output {name} of the model: {MISPLACED}")
+    if isinstance(value, BESIDE):
+        raise Unsupported(f"the output {name} of the model: {NOT_DEQUANTISED}")
     if isinstance(value, list) and is_traced(value):
         raise Unsupported(
             f"the output {name} of the model is a sequence: give its arrays as outputs"

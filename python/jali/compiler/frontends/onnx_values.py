@@ -4,7 +4,10 @@ An operation takes the values of its inputs and its attributes. Arrays have the 
 which one may be the batch: see jali.compiler.frontends.onnx_batches. Beside ONNX's attributes there
 are ``opset``, the version of the model's operations, ``outputs``, how many results the operation
 has, ``batches``, how many examples there are in the place of those for which the model was
-exported, and ``evaluate``, which computes the operation of other inputs in the clear.
+exported, and ``evaluate``, which computes the operation of other inputs in the clear. Operations
+that quantise have ``label``, their name, ``limits``, a list to which they add what they keep of the
+numbers, and ``kept``, which ends of that matter (see jali.compiler.frontends.quantised_values), or
+None as long as that is being found out.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from jali.compiler.frontends.layers import Masked
+from jali.compiler.frontends.quantised_values import BESIDE
 from jali.compiler.frontends.tracing import Traced
 from jali.errors import InvalidArgument, Unsupported
 
@@ -42,7 +46,7 @@ def is_traced(value: Value) -> bool:
     """Whether it depends on the model's inputs."""
     if isinstance(value, (list, tuple)):
         return any(map(is_traced, value))
-    return isinstance(value, (Traced, Masked))
+    return isinstance(value, (Traced, Masked, *BESIDE))
 
 
 def given(inputs: Sequence[Value], place: int) -> Value:

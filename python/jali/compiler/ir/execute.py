@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,15 @@ def checked_examples(node: Node, values: npt.ArrayLike) -> Array:
     return checks.examples(node.name, node.shape, values)
 
 
-def every_value(graph: Graph, inputs: Sequence[Array]) -> dict[str, Array]:
-    """The value (batch, *shape) of every node, for examples (batch, *shape) of every input."""
+def every_value(
+    graph: Graph,
+    inputs: Sequence[Array],
+    changed: Mapping[str, Callable[[Array], Array]] | None = None,
+) -> dict[str, Array]:
+    """The value (batch, *shape) of every node, for examples (batch, *shape) of every input.
+
+    changed: of some nodes, what the others take in the place of their values.
+    """
     given = iter(inputs)
     values: dict[str, Array] = {}
     for node in graph:
@@ -39,6 +46,8 @@ def every_value(graph: Graph, inputs: Sequence[Array]) -> dict[str, Array]:
                 ):  # arrays of one size lie alike behind folding
                     sources = [x.reshape(-1, *node.shape) for x in sources]
                 values[node.name] = operation.compute(sources)
+        if changed is not None and node.name in changed:
+            values[node.name] = changed[node.name](values[node.name])
     return values
 
 
