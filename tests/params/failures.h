@@ -20,11 +20,12 @@ struct Failures {
     least += other.least;
   }
   /// share: the standard deviation of the predicted number over the keys that were drawn, as a
-  /// share of it. At least 200 failures must be seen, and their number must lie within 6.5 standard
-  /// deviations of the predictions: a right formula is refused with a probability below 1e-10.
-  /// Reports carry the interval of 99 % for the rate of failures.
+  /// share of it. At least 200 failures must be predicted, so that few of them by chance tell
+  /// nothing, and their number must lie within 6.5 standard deviations of the predictions: a right
+  /// formula is refused with a probability below 1e-10. Reports carry the interval of 99 % for the
+  /// rate of failures.
   void expect_as_predicted(double share, const std::string& name = "") const {
-    EXPECT_GE(failed, 200) << name;
+    EXPECT_GE(least, 200) << name << ": count more of them";
     const auto deviation = [&](double x) { return std::sqrt(x + std::pow(share * x, 2)); };
     EXPECT_LE(failed, predicted + 6.5 * deviation(predicted)) << name;
     EXPECT_GE(failed, least - 6.5 * deviation(least)) << name;

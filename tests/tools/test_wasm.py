@@ -37,6 +37,15 @@ def test_under_node(node: str, file: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_files_of_the_client_are_where_the_build_takes_them() -> None:
+    """They have moved before, and only `make wasm` saw it."""
+    text = (ROOT / "src/jali/api/wasm/CMakeLists.txt").read_text(encoding="utf-8")
+    rooms = re.findall(r"^jali_of_room\((\S+) ([^)]+)\)", text, re.MULTILINE)
+    files = [f"{room}/{name}.cpp" for room, names in rooms for name in names.split()]
+    assert len(files) > 50
+    assert not [file for file in files if not (ROOT / "src/jali" / file).exists()]
+
+
 def missing() -> list[str]:
     """What the tests need and is not here."""
     return [path for path in NEEDED.values() if not Path(path).exists()] + (

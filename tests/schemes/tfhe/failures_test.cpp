@@ -42,7 +42,7 @@ class TfheFailuresOfPresetsLong : public testing::TestWithParam<const char*> {};
 
 TEST_P(TfheFailuresOfPresetsLong, AreAsManyAsPredicted) {
   JALI_SEEDED(rng);
-  const Amplified x{Params::create(preset(GetParam())), 4, 2048, 1};
+  const Amplified x{Params::create(preset(GetParam())), 4, 4096, 1};
   test::failures_of(backend::make_cpu_tfhe(x.params->config(2)), x, rng)
       .expect_as_predicted(test::share_of_keys(x), x.params->literal().name);
 }

@@ -46,6 +46,7 @@ def approximate_each(
     some = Measured.of(traced, [x[:_EXAMPLES] for x in examples], [y[:_EXAMPLES] for y in outputs])
     limit = (1 - NOISE_SHARE) * 2.0**-precision_bits
     own = {node.name: limit for node in graph if function_of(node)}
+    finest = set[str]()  # functions that have no approximation with half of their error
     for _ in range(_ROUNDS):
         errors = Errors(limit, own)
         try:
@@ -57,14 +58,36 @@ def approximate_each(
             return promised(made, precision_bits), errors
         shares = {
             name: some.largest_error(traced, _exact_but(made, graph, name), np.inf)
-            for name in own
+            for name in own.keys() - finest
             if isinstance(made[name].operation, Approximated)
         }
-        least = max(shares.values(), default=0.0) / 2
-        own |= {name: own[name] / 2 for name, share in shares.items() if share >= least}
+        lost = [
+            name
+            for name in finest
+            if some.largest_error(traced, _exact_but(made, graph, name), np.inf) > limit
+        ]
+        if lost or not shares:
+            break
+        least = max(shares.values()) / 2
+        for name in [name for name, share in shares.items() if share >= least]:
+            halved = own | {name: own[name] / 2}
+            if _has_approximation(graph, Errors(limit, halved)):
+                own = halved
+            else:
+                finest.add(name)
     raise InvalidArgument(
         f"no approximation keeps the outputs within {precision_bits:g} bits: ask for a smaller precision_bits"
     )
+
+
+def _has_approximation(graph: Graph, errors: Errors) -> bool:
+    try:
+        approximated(graph, errors)
+    except TooCoarse:
+        return True
+    except InvalidArgument:
+        return False
+    return True
 
 
 def _exact_but(made: Graph, graph: Graph, kept: str) -> Graph:
