@@ -438,7 +438,7 @@ TEST(TfheNoise, AmplifiedFailuresAreAsPredicted) {
       ++found.count;
     }
   }
-  found.predicted =
+  found.predicted = found.least =
       found.count * std::exp2(model.log2_p_fail(Order::switch_first, norm2, half_box));
   // At 2 to 3 standard deviations a share x more variance gives about 3x more failures. The
   // variance varies with the key's 8 * 1024 errors by sqrt(2 / 8192), which is 1.6 percent.
