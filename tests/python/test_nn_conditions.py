@@ -10,6 +10,7 @@ import pytest
 
 import jali
 from jali import nn
+from jali.compiler.frontends.layers import taken
 from jali.compiler.ir.execute import execute
 from jali.nn import Program
 
@@ -68,6 +69,7 @@ REFUSED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda x: (x > 0).reshape(2, 4) + (x > 0.3).reshape(2, 4), "a sum of conditions"),
     (lambda x: x[:4][::-1] * 0 + (x > 0)[4:] + MASK[4:] + ((x > 0)[4:] + MASK[4:]), "a sum of"),
     (lambda x: (x > 0) * MASK + (x > 0.1), "a sum of conditions"),
+    (lambda x: taken(x > 0, 0, [2, 1]) + taken(x > 0.1, 0, [0, 3]), "a sum of conditions"),
     (lambda x: (x > 0) > (x > 1), "write a & ~b"),
     (lambda x: ~x, "compare the numbers first, such as x > 0.5"),
     (lambda x: x & (x > 0), "compare the numbers first"),

@@ -79,6 +79,8 @@ def along(x: Traced, axis: int, matrix: Array) -> Traced:
 def taken(x: Traced, axis: int, indices: Any) -> Traced:
     """The numbers at these places of an axis, in their order: numpy.take."""
     places = np.asarray(indices).ravel()
+    if x.is_condition:  # a move keeps that, and a product with a matrix does not
+        return moved(x, np.take(np.arange(x.size).reshape(x.shape), places, axis=axis))
     return along(x, axis, np.eye(x.shape[axis])[places])
 
 
