@@ -15,6 +15,8 @@ from jali._core.view import View
 from jali._jali import ckks as _ckks
 from jali.ckks import Ciphertext, EncryptedArray, Evaluator
 from jali.device import checked_threads
+from jali.program.demand import MAX_KEY_BYTES
+from jali.program.manifest import Manifest
 
 __all__ = [
     "KeylessIntegers",
@@ -81,7 +83,7 @@ def peak_bytes(evaluator: Evaluator) -> int:
 
 
 class KeylessParty:
-    """Both parties of a run that makes no evaluation keys: encrypted zeros, and evaluators that
+    """Both parties of a run that needs no evaluation keys: encrypted zeros, and evaluators that
     compute with zeros in the place of keys and note which are used.
 
     device: of the evaluators; also "dry", which does no arithmetic. It has the same levels, scales,
@@ -98,6 +100,12 @@ class KeylessParty:
         """An evaluator, which has made no tables yet."""
         none = self._client.evaluation_keys([], False, False, [])
         return Evaluator._noting_keys(self._params, none, self._device, self._threads)
+
+    def holder(self, server: Evaluator, manifest: Manifest) -> Evaluator:
+        """An evaluator on the engine of one of these, with the keys of a manifest, which are made.
+        It composes the rotations of which there is no key."""
+        demand = manifest._core.key_demand(MAX_KEY_BYTES)
+        return server.with_keys(self._client.keys_for(demand))
 
     def zeros(self, level: int, magnitude: float, peak: float) -> Ciphertext:
         """Zeros in all slots, which pass for numbers of this root mean square, none of which is

@@ -51,6 +51,7 @@ def compile(
     answers: str | float | None = None,
     device: str = "cpu",
     memory: int | str | None = None,
+    upload: int | str | None = None,
     margin: float = MARGIN,
     ranges: str = "seen",
     input_range: Any = None,
@@ -83,6 +84,9 @@ def compile(
     device: "cpu" or "cuda", the kind of device that the plan is for.
     memory: bytes of the server's device for matrices and keys of bootstrapping, as a number or as
         "1.5 GB". None stands for all keys and 4 GiB of matrices, or 16 GiB on "cuda".
+    upload: bytes of keys that a client may send at most, as memory. Rotations without a key are then
+        composed of others, and bootstrappings have fewer keys, which takes longer; see
+        Program.uploads. None stands for all keys.
     margin: how far ranges reach beyond the calibration's, at both ends, in units of their width.
     ranges: "seen" takes the ranges of the calibration, which an unlike input may leave. "proven"
         takes ranges that no input leaves which a client accepts; they cost levels.
@@ -125,6 +129,8 @@ def compile(
             raise InvalidArgument("models of trees are computed exactly: leave out answers=")
         if explain:
             raise InvalidArgument("models of trees have one plan: leave out explain=")
+        if upload is not None:
+            raise InvalidArgument("models of trees have one plan: leave out upload=")
         bits = None if precision_bits == "auto" else precision_bits
         return cast(Any, _trees(module, example, cast(Any, bits), output, progress))  # type: ignore[no-any-return]
     if example is None:
@@ -140,6 +146,9 @@ def compile(
     lanes, explained = _lanes(batch), checks.flag(explain, "explain")
     if explained and scheme == "discrete":
         raise InvalidArgument("exact integers have one plan: leave out explain=")
+    integers = scheme == "discrete" or (scheme is None and isinstance(module, Quantised))
+    if upload is not None and integers:
+        raise InvalidArgument("exact integers have one plan: leave out upload=")
     if lanes is None and scheme == "discrete":
         raise InvalidArgument('batch="auto" counts the costs of CKKS: give a number of examples')
     if device not in ("cpu", "cuda"):
@@ -147,6 +156,9 @@ def compile(
             f'device is "cpu" or "cuda", the kind that the plan is for, not {checks.shown(device)}: device= of the server names the one that computes'
         )
     room = None if memory is None else checks.size(memory, "memory")
+    sending = None if upload is None else checks.size(upload, "upload")
+    if sending == 0:
+        raise InvalidArgument("upload is a number of bytes of at least 1")
     if not _is_number(margin) or not 0 <= margin <= 100:
         raise InvalidArgument(f"margin must be a number from 0 to 100, not {checks.shown(margin)}")
     if ranges not in ("seen", "proven"):
@@ -173,14 +185,15 @@ def compile(
         columns.see_ranges(declared)
         names = columns.of([node.shape for node in graph.inputs])
         exact = None
-        if scheme == "discrete" or (scheme is None and isinstance(module, Quantised)):
+        if integers:
             scale = module.scale if isinstance(module, Quantised) else 1
             whole = exact_program(
                 graph, examples, dtypes, declared, float(margin), lanes or 1, scale
             )
             told.at("program", 1.0)
             return cast(Any, whole.named(names))  # type: ignore[no-any-return]
-        if scheme is None and precision_bits is None and parts is None and lanes is not None:
+        unsaid = scheme is None and precision_bits is None and sending is None
+        if unsaid and parts is None and lanes is not None:
             exact = exact_if_possible(graph, dtypes, examples, declared, float(margin), lanes)
         how: dict[str, Any] = {
             "precision_bits": None if automatic else precision,
@@ -191,6 +204,7 @@ def compile(
             "memory": _MEMORY[device] if room is None else room,
             "key_memory": float("inf") if room is None else None,
             "device": device,
+            "upload": sending,
         }
         read = answers_of(module, output) if by_answers else read
         try:
@@ -205,6 +219,7 @@ def compile(
             return cast(Any, chosen.named(names))  # type: ignore[no-any-return]
         if output == "probability":
             how |= {"precision_bits": program.precision_bits, "lanes": program.manifest.lanes}
+            how |= {"upload": None}
             _warn_of_dear(program, lambda: compiled(trace(module, example), examples, **how))
         return _with_parts(_named(program, names), parts)
 

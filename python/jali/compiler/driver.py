@@ -55,6 +55,7 @@ def compiled(
     progress: Progress | None = None,
     answers: Answers | None = None,
     explain: bool = False,
+    upload: int | None = None,
 ) -> Program:
     """The program of a traced graph. Arguments as of jali.compile and plan.
 
@@ -80,6 +81,7 @@ def compiled(
         plan."""
         approximated, error = calibrated.approximated(bits)
         limits: dict[str, Any] = {"key_memory": key_memory, "insecure_ring": insecure_ring}
+        limits["upload"] = upload
         if room is not None:
             limits["key_memory"] = None  # keys share it with matrices
         limits |= {"samples": calibrated.samples, "progress": told}

@@ -12,6 +12,7 @@ from typing import Any
 
 from jali.ckks import Params
 from jali.program.demand import Demand
+from jali.program.manifest import Manifest
 
 __all__ = [
     "KeySizes",
@@ -24,6 +25,8 @@ __all__ = [
     "plain_bytes",
     "relative_time",
     "sent_bytes",
+    "sent_exactly",
+    "sent_of_expanded",
     "whole_key_bytes",
     "word_bytes",
 ]
@@ -158,6 +161,17 @@ def sent_bytes(params: Params, level: int) -> int:
     used = [params.primes[k] for k in params.level(level).primes] + params.primes[params.q_count :]
     bits = sum(prime.bit_length() for prime in used)
     return params.key_digits(level) * bits * 2 * params.slots // 8 + _SEED
+
+
+def sent_exactly(params: Params, demand: Demand) -> int:
+    """The bytes of all keys of a demand in a message, as the client counts them."""
+    return Manifest(params, 1, (), (), demand).key_cost.sent
+
+
+def sent_of_expanded(params: Params, expanded: float) -> int:
+    """About the bytes in a message of keys that take so many in a server's memory."""
+    bits = sum(prime.bit_length() for prime in params.primes) / len(params.primes)
+    return round(expanded / 2 * bits / (8 * word_bytes(params)))
 
 
 def digits(params: Params, level: int) -> int:

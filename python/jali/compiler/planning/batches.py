@@ -23,11 +23,12 @@ _FACTOR = 4  # by which the examples of the next try are fewer
 Made = TypeVar("Made")
 
 
-def cost_of_run(plan: Plan) -> int:
-    """What a run costs by the costs that the plan was made with, bootstraps and matrices that are
-    not resident among it."""
+def cost_of_run(plan: Plan) -> float:
+    """What a run costs by the costs that the plan was made with: bootstraps, matrices that are not
+    resident and composed rotations among it."""
     graph, extra = plan.interpreter.graph, plan.interpreter.extra
-    return sum(cost_at_level(plan.costs, node) + extra.get(node.name, 0) for node in graph)
+    run = sum(cost_at_level(plan.costs, node) + extra.get(node.name, 0) for node in graph)
+    return run + plan.composing
 
 
 def relative_cost(plan: Plan, other: Plan) -> float:

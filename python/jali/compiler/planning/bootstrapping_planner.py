@@ -10,11 +10,18 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from jali.ckks import Params
 from jali.compiler.cost.costs import Costs, costs_of
 from jali.compiler.cost.elimination import NEVER
-from jali.compiler.cost.keys import integer_bytes, kept_keys, key_curve
+from jali.compiler.cost.keys import (
+    integer_bytes,
+    kept_keys,
+    key_curve,
+    sent_bytes,
+    sent_of_expanded,
+)
 from jali.compiler.cost.layout_costs import LayoutCosts, layout_costs_of
 from jali.compiler.cost.measured import PRESETS, params_of
 from jali.compiler.ir.folded_ops import Bootstrap
@@ -31,12 +38,14 @@ from jali.compiler.pipeline import STAGE, lowered
 from jali.compiler.planning.bootstrap_placement import best_levels, repeated_after
 from jali.compiler.planning.bootstrap_search import Undecided
 from jali.compiler.planning.dry_run import demanded
+from jali.compiler.planning.fewer_keys import FEWEST, TooManyKeys, sending
 from jali.compiler.planning.parameters import MOST_BITS, Bootstrapping, Ring, needed_bits, rings
 from jali.compiler.planning.plan import COARSE, FINE, MARGIN, WORTH, Plan, missing_bits, precise
 from jali.compiler.progress import Progress
 from jali.compiler.runtime.interpreter import Interpreter
 from jali.compiler.runtime.matrices import Numbers
 from jali.errors import InvalidArgument, RangeExceeded, Unsupported
+from jali.program.demand import Demand
 
 __all__ = ["BootstrappingPlanner"]
 
@@ -85,6 +94,7 @@ class BootstrappingPlanner:
     insecure_ring: Ring | None
     samples: Samples | None = None
     progress: Progress = field(default_factory=Progress)
+    upload: float | None = None
 
     def __post_init__(self) -> None:
         self._lowered: dict[tuple[int, bool, bool], dict[str, Graph]] = {}
@@ -93,6 +103,8 @@ class BootstrappingPlanner:
         self._integers: dict[int, int] = {}
         self._made_rings: dict[float, list[Bootstrapping]] = {}  # which keep their parameters
         self.numbers = Numbers()
+        self.log_n = 0  # of the last parameters without bootstrapping that were tried
+        self._own_keys = 0  # of rotations, as many as a plan that sent too much needed at least
         #: The graph without loops.
         self.flat = unrolled(self.graph) if has_loops(self.graph) else self.graph
         self._needed = needed_bits(self.flat, self.precision_bits, average=True)
@@ -164,11 +176,28 @@ class BootstrappingPlanner:
         return levels, cost, inline
 
     def _kept_keys(self, params: Params, packings: Sequence[int] = (0,)) -> tuple[str | int, float]:
-        """The keys of bootstrapping that fit, as kept_keys gives them.
+        """The keys of bootstrapping that fit, as kept_keys gives them. They are the fewest if those
+        are more than a client may send.
 
         If keys share the memory with the matrices, these count as integers, the smallest kind that
         needs no work of the host.
         """
+        which, slower = self._in_memory(params, packings)
+        if self.upload is None:
+            return which, slower
+        curve = key_curve(params, tuple(packings))
+        if self.upload == FEWEST:
+            return curve[0]
+        own = self._own_keys * sent_bytes(params, params.depth)
+        fits = [
+            point
+            for point in curve
+            if point[1] >= slower and sent_of_expanded(params, point[0]) + own <= self.upload
+        ]
+        return fits[-1] if fits else ("fewest", curve[0][1])
+
+    def _in_memory(self, params: Params, packings: Sequence[int]) -> tuple[str | int, float]:
+        """The keys of bootstrapping for which the server has memory, as kept_keys gives them."""
         if self.key_memory is not None:
             return kept_keys(params, self.key_memory, packings)
         if params.slots not in self._integers:
@@ -204,13 +233,20 @@ class BootstrappingPlanner:
             if params is None:
                 return NEVER
             self.progress.some("levels", _PRICED)
-            costs = costs_of(params, self.device).slowed(self._kept_keys(params)[1])
+            which, slower = self._kept_keys(params)
+            if self.upload and which == "fewest":
+                return NEVER
+            costs = costs_of(params, self.device).slowed(slower)
             below = min((plan.cost for plan in found), default=NEVER)
+            if self.upload == FEWEST:
+                below = NEVER
             try:
                 placed, cost, inline = self._placed(params, costs, below=below)
             except Unsupported as error:
                 refused = _likelier(refused, error)
                 return NEVER
+            if self.upload == FEWEST:
+                cost = sent_of_expanded(params, key_curve(params, (0,))[0][0])
             found.append(_Found(cost, ring.bits(levels), params, placed, costs, inline))
             return cost
 
@@ -241,7 +277,8 @@ class BootstrappingPlanner:
         """The best plan of its parameters, with sums inlined or not, and with sparse
         bootstrappings."""
         placed, cost, inline = self._placed(best.params, best.costs, both=True)
-        return self._sparser(_Found(cost, best.bits, best.params, placed, best.costs, inline))
+        full = _Found(cost, best.bits, best.params, placed, best.costs, inline)
+        return full if self.upload == FEWEST else self._sparser(full)
 
     def _sparser(self, full: _Found) -> _Found:
         """The plan, or a cheaper one of the same parameters with keys for n slots, alone or beside
@@ -329,7 +366,7 @@ class BootstrappingPlanner:
         stages["levels"] = levelled(stages["lower"], found.levels)
         bootstraps = any(isinstance(node.operation, Bootstrap) for node in stages["levels"])
         packings, memory = found.levels.packings or (0,), self.memory
-        which, _ = self._kept_keys(found.params, packings)
+        which, slower = self._in_memory(found.params, packings)
         if bootstraps and self.key_memory is None:
             memory = max(0.0, memory - self._key_bytes(found.params, packings))
         interpreter = Interpreter(
@@ -343,18 +380,33 @@ class BootstrappingPlanner:
         )
         if not bootstraps:
             with contextlib.suppress(RangeExceeded):  # bounds on the noise may outgrow all numbers
-                demand = demanded(interpreter, laid_out=stages["layout"], samples=self.samples)[0]
-                return Plan(stages, interpreter, demand, found.costs, layout_costs)
+                def unbounded(keys: Demand | None = None) -> Demand:
+                    how: dict[str, Any] = {"laid_out": stages["layout"], "samples": self.samples}
+                    return demanded(interpreter, keys=keys, **how)[0]
+
+                plan = Plan(stages, interpreter, unbounded(), found.costs, layout_costs)
+                return sending(plan, found.costs, self.upload, unbounded)
             which = "none"
         # A loop multiplies noise by the same matrices in every step, which turns it into the
         # directions that they enlarge most. The noise of a softmax lies in the directions of the
         # values that it weighs. The sums of squares of the rows of matrices do not tell.
         turned = any(isinstance(node.operation, MatrixProduct) for node in stages["levels"])
         samples = self.samples if self.samples and (turned or self.samples.has_loops) else None
-        demand, interpreter.claims = demanded(
-            interpreter, which, found.bits, laid_out=stages["layout"], samples=samples
-        )
-        return Plan(stages, interpreter, demand, found.costs, layout_costs)
+        def noted(keys: Demand | None = None) -> Demand:
+            kept = which if keys is None else keys.bootstrap
+            how: dict[str, Any] = {"laid_out": stages["layout"], "samples": samples, "keys": keys}
+            demand, interpreter.claims = demanded(interpreter, kept, found.bits, **how)
+            return demand
+
+        plan = Plan(stages, interpreter, noted(), found.costs, layout_costs)
+        if self.upload is None:
+            return plan
+        whole = costs_of(found.params, self.device, [n for n in packings if n]).slowed(slower)
+        try:
+            return sending(plan, whole, self.upload, noted)
+        except TooManyKeys as error:
+            self._own_keys = max(self._own_keys, error.rotations)
+            raise
 
     def plan(self) -> Plan:
         """The plan with the least precise bootstrappings that are precise enough."""
@@ -362,6 +414,10 @@ class BootstrappingPlanner:
 
         def at(bits: float) -> Plan:
             last.append(self._cheapest(bits, last[-1] if last else None))
+            if self.upload is not None:
+                with contextlib.suppress(TooManyKeys):
+                    return self._tried(last[-1])
+                last.append(self._cheapest(bits))  # with room for the keys that were too many
             return self._tried(last[-1])
 
         enough = precise(at, max(self._needed) + COARSE, self._needed, self.precision_bits)

@@ -46,6 +46,7 @@ from jali.compiler.runtime.ciphertext_ops import Encrypted
 from jali.compiler.runtime.interpreter import Interpreter
 from jali.errors import RangeExceeded
 from jali.program.demand import Demand
+from jali.program.manifest import Manifest
 
 __all__ = ["DRY", "DryRun", "demanded"]
 
@@ -67,6 +68,8 @@ class DryRun:
     restored_bits: the precision that was asked of a bootstrapping of these parameters; 0 for a
         program that does not bootstrap.
     timed: whether ciphertexts of an array that take the same work are run all the same.
+    keys: of which rotations are composed that have none. They are made. None stands for a key for
+        every rotation, in the place of which are zeros.
     """
 
     def __init__(
@@ -76,8 +79,10 @@ class DryRun:
         threads: int | None = 1,
         restored_bits: float = 0.0,
         timed: bool = False,
+        keys: Demand | None = None,
     ) -> None:
         self._timed = timed
+        self.holds = False  # whether it composes rotations of keys that there are
         self.interpreter, self._restored_bits = interpreter, restored_bits
         self.noises: Noises | None = None
         #: The interpreter with matrices that hold nearly nothing.
@@ -100,6 +105,18 @@ class DryRun:
         self.inputs: list[Encrypted] = [
             tuple(map(self.server.bind, request)) for request in self.requests
         ]
+        if keys is not None:
+            self.hold(keys)
+
+    def hold(self, keys: Demand) -> None:
+        """Runs from now on with these keys, which are made, and composes other rotations of
+        them."""
+        manifest = Manifest(self.interpreter.params, self.interpreter.lanes, (), (), keys)
+        self.server = self._party.holder(self.server, manifest)
+        self.holds = True
+        for known in (self._done, self._fresh, self._given):
+            known.clear()
+        self.inputs = [tuple(map(self.server.bind, request)) for request in self.requests]
 
     def _zeros(self, node: Node, level: int) -> ckks.Ciphertext:
         """Zeros that pass for the numbers of a node."""
@@ -216,8 +233,9 @@ class DryRun:
             return self.fresh(node, node.level), own
         inputs = [self.fresh(*pair) for pair in zip(sources, levels, strict=True)]
         count, share = node.layout.ciphertexts, 1.0
-        if isinstance(node.operation, LoweredProducts) and not self._timed:
-            # The other products add as much noise as the first.
+        whole = self._timed or self.holds
+        if isinstance(node.operation, LoweredProducts) and not whole:
+            # The other products add as much noise as the first, if no rotation is composed.
             share = len(terms_of(node)) / 2
             node = node.with_operation(sampled=1)
         stands = list(range(count)) if self._timed else _alike(node)
@@ -239,6 +257,14 @@ class DryRun:
         run = dict(zip(only, made, strict=True))
         self._done[work] = node.name, own
         return tuple(run[k] for k in stands), own
+
+    def rotations(self) -> dict[int, int]:
+        """The rotations of a run that came before, with a key for each, and their levels."""
+        found, slots = dict(noted_rotations(self.server)), self.interpreter.params.slots
+        for step, level in self.interpreter.steps:
+            folded = (step + slots // 2 - 1) % slots - slots // 2 + 1  # in the shorter direction
+            found[folded] = max(level, found.get(folded, 0))
+        return found
 
     def run(self, **options: object) -> list[Encrypted]:
         """The outputs for its inputs. Options as of Interpreter."""
@@ -378,6 +404,7 @@ def demanded(
     restored_bits: float = 0.0,
     laid_out: Graph | None = None,
     samples: Samples | None = None,
+    keys: Demand | None = None,
 ) -> tuple[Demand, dict[str, float]]:
     """The demand of a program: the keys that it needs, and the noise that it leaves; and the
     precision of its nodes, as Interpreter takes it. Arguments as of Demand and DryRun.
@@ -386,19 +413,16 @@ def demanded(
     samples: with both, the noise of a program without bootstrapping is that of the number which has
         most, and that of a program with bootstrapping is the mean that examples have if every node
         adds its noise to them.
+    keys: of which rotations are composed; the demand is then one for these.
     """
-    dry_run = DryRun(interpreter, DRY, 1, restored_bits)
+    dry_run = DryRun(interpreter, DRY, 1, restored_bits, keys=keys)
     outputs = dry_run.run()
     products = [
         node.level + levels_taken(node)
         for node in interpreter.graph
         if isinstance(node.operation, Multiply | MatrixProduct | Approximated)
     ]
-    rotations = dict(noted_rotations(dry_run.server))
-    slots = interpreter.params.slots
-    for step, level in interpreter.steps:
-        folded = (step + slots // 2 - 1) % slots - slots // 2 + 1  # in the shorter direction
-        rotations[folded] = max(level, rotations.get(folded, 0))
+    rotations = dry_run.rotations() if keys is None else dict(keys.rotations)
     noise_bits = tuple(min(expected_bits(x) for x in output) for output in outputs)
     if samples is not None and laid_out is not None and dry_run.noises is not None:
         noise_bits = samples.mean_noise_bits(laid_out, dry_run.noises.added(laid_out))

@@ -12,6 +12,7 @@ from typing import TypeVar
 from jali._core.console import bytes_text, counted_text
 from jali.compiler.cost.keys import key_sizes
 from jali.compiler.frontends.answers import DEFAULT_BITS
+from jali.compiler.planning.fewer_keys import TooManyKeys
 from jali.compiler.planning.plan import Plan
 from jali.errors import InvalidArgument, Unsupported
 
@@ -90,6 +91,8 @@ def nearest(
     refused: Unsupported | InvalidArgument
     try:
         return at(precision_bits, lanes)
+    except TooManyKeys:  # it names what compiles
+        raise
     except (Unsupported, InvalidArgument) as error:
         refused = error
     is_deep = isinstance(refused, Unsupported)

@@ -30,13 +30,17 @@ WORTH = 0.75  # part of the bytes that are read; a larger ring also doubles the 
 @dataclass(frozen=True)
 class Plan:
     """The graphs after layout, lower and levels, ready to run with parameters; the keys that a run
-    needs; the costs by which levels and bootstraps were chosen, and those by which layouts were."""
+    needs; the costs by which levels and bootstraps were chosen, and those by which layouts were.
+
+    composing: what rotations cost that are composed of others, beyond a rotation each.
+    """
 
     stages: Mapping[str, Graph]
     interpreter: Interpreter
     demand: Demand
     costs: Costs
     layout_costs: LayoutCosts
+    composing: float = 0.0
 
     @property
     def bootstraps(self) -> bool:

@@ -12,17 +12,20 @@ from __future__ import annotations
 import contextlib
 import math
 
-from jali._core.console import counted_text
+from jali._core.console import bytes_text, counted_text
 from jali.ckks import Params
 from jali.compiler.cost.costs import costs_of
+from jali.compiler.cost.keys import sent_exactly
 from jali.compiler.ir.graph import Graph
 from jali.compiler.ir.loop_graph import has_loops
 from jali.compiler.noise.element_noise import Samples
 from jali.compiler.passes.amplify import amplified
 from jali.compiler.passes.levels import depth_of
 from jali.compiler.pipeline import STAGE
+from jali.compiler.planning.batches import relative_cost
 from jali.compiler.planning.bootstrapping_planner import BootstrappingPlanner
 from jali.compiler.planning.dry_run import demanded
+from jali.compiler.planning.fewer_keys import FEWEST, TooManyKeys, sending
 from jali.compiler.planning.needs_bootstrapping import bounds_overflow, least_depth, takes_ring
 from jali.compiler.planning.parameters import (
     LEAST_INTEGER_BITS,
@@ -36,6 +39,7 @@ from jali.compiler.planning.plan import COARSE, MARGIN, WORTH, Plan, missing_bit
 from jali.compiler.progress import Progress
 from jali.compiler.runtime.interpreter import Interpreter
 from jali.errors import Error, InvalidArgument, RangeExceeded, Unsupported
+from jali.program.demand import Demand
 
 __all__ = ["plan"]
 
@@ -62,6 +66,7 @@ def plan(
     insecure_ring: Ring | None = None,
     samples: Samples | None = None,
     progress: Progress | None = None,
+    upload: float | None = None,
 ) -> Plan:
     """The plan of an approximated graph.
 
@@ -72,11 +77,41 @@ def plan(
         fewest if none do. None stands for keys that share `memory` with the matrices: they have
         what these leave as integers, and the matrices have what the keys leave.
     insecure_ring: for tests; the program then bootstraps.
+    upload: bytes that a client may send for keys; None stands for any number. Raises TooManyKeys,
+        which names the fewest that were found, if there is no such plan.
     """
     arguments = (graph, precision_bits, lanes, memory, device)
     told = progress or Progress()
     bootstrapping = BootstrappingPlanner(*arguments, key_memory, insecure_ring, samples, told)
-    if insecure_ring is not None:
+    found = _planned(*arguments, bootstrapping)
+    if upload is None:
+        return found
+    least = sent_exactly(found.interpreter.params, found.demand)
+    for allowed in (upload, FEWEST):
+        if least <= upload:
+            return found
+        bootstrapping.upload = allowed
+        with contextlib.suppress(Unsupported, InvalidArgument):
+            found = _planned_to_send(*arguments, bootstrapping)
+            least = sent_exactly(found.interpreter.params, found.demand)
+    if least <= upload:
+        return found
+    raise TooManyKeys(
+        f"no plan was found whose client sends at most {bytes_text(upload)} of keys. The fewest that were found are {bytes_text(least)}: compile with upload={least}"
+    )
+
+
+def _planned(
+    graph: Graph,
+    precision_bits: float,
+    lanes: int,
+    memory: float,
+    device: str,
+    bootstrapping: BootstrappingPlanner,
+) -> Plan:
+    """The plan; arguments as of plan and _within."""
+    arguments = (graph, precision_bits, lanes, memory, device)
+    if bootstrapping.insecure_ring is not None:
         return bootstrapping.plan()
     try:
         first = _within(*arguments, bootstrapping, 0)
@@ -104,6 +139,45 @@ def plan(
     if device == "cpu":
         return second if second.work < WORTH * first.work else first
     return second if second.read_bytes < WORTH * first.read_bytes else first
+
+
+def _planned_to_send(
+    graph: Graph,
+    precision_bits: float,
+    lanes: int,
+    memory: float,
+    device: str,
+    bootstrapping: BootstrappingPlanner,
+) -> Plan:
+    """The plan whose client may send so many bytes; arguments as of _within.
+
+    Of plans without bootstrapping in the smallest ring and in the next, of which keys may have fewer
+    digits, that with less work is taken, or with fewer bytes if these are to be the fewest. If
+    neither sends little enough, the program bootstraps.
+    """
+    if bootstrapping.insecure_ring is not None:
+        return bootstrapping.plan()
+    arguments = (graph, precision_bits, lanes, memory, device, bootstrapping)
+    fewest = bootstrapping.upload == FEWEST
+    found: list[Plan] = []
+    refused: list[Exception] = []
+    for larger in (0, 1):
+        log_n = bootstrapping.log_n + 1 if larger else 0
+        try:
+            found.append(_within(*arguments, log_n))
+        except (Unsupported, InvalidArgument) as error:
+            refused.append(error)
+        few = found and found[0].interpreter.params.dnum < _MANY_DIGITS
+        if not bootstrapping.log_n or (few and not fewest):
+            break
+    if not found:
+        try:
+            return bootstrapping.plan()
+        except (Unsupported, InvalidArgument) as error:
+            raise Unsupported(f"{refused[0]} With bootstrapping: {error}") from None
+    if fewest:
+        return min(found, key=lambda one: sent_exactly(one.interpreter.params, one.demand))
+    return min(found, key=lambda one: relative_cost(one, found[0]))
 
 
 def _within(
@@ -139,7 +213,9 @@ def _within(
         # Estimates differ in their last digits from one machine to another, which must not have
         # other parameters for it.
         whole = math.ceil(scale_bits * _PARTS) / _PARTS
-        return smallest(flat, depth, whole, lanes, device, log_n, integer_bits)
+        params = smallest(flat, depth, whole, lanes, device, log_n, integer_bits)
+        bootstrapping.log_n = params.log_n
+        return params
 
     if takes_ring(least_depth(computed), bits, _LARGE_LOG_N) and bounds_overflow(computed, last):
         bootstrapping.layout_costs(least(bits))  # a ring's are those of the first parameters in it
@@ -172,16 +248,20 @@ def _within(
             costs=costs,
             streams=device == "cuda",
         )
+
+        def noted(keys: Demand | None = None) -> Demand:
+            samples = bootstrapping.samples
+            return demanded(interpreter, laid_out=stages["layout"], samples=samples, keys=keys)[0]
+
         try:
-            demand = demanded(
-                interpreter, laid_out=stages["layout"], samples=bootstrapping.samples
-            )[0]
+            layout_costs = bootstrapping.layout_costs(params)
+            found = Plan(stages, interpreter, noted(), costs, layout_costs)
+            return sending(found, costs, bootstrapping.upload, noted)
         except RangeExceeded:
             refused += 1
             if params.log_n < _LARGE_LOG_N or refused < patience:
                 raise
             raise Unsupported(_OVERFLOW.format(counted_text(depth, "level"))) from None
-        return Plan(stages, interpreter, demand, costs, bootstrapping.layout_costs(params))
 
     found = precise(at, bits, needed, precision_bits)
     # A smaller scale may leave enough, and its parameters may be cheaper.

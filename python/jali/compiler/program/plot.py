@@ -17,27 +17,37 @@ from jali.compiler.passes.levels import levels_taken
 from jali.compiler.planning.node_costs import cost_at_level
 from jali.errors import InvalidArgument, Unsupported, WrongCall
 
-__all__ = ["plotted"]
+__all__ = ["check_path", "no_matplotlib", "plotted"]
 
 _ENDINGS = (".png", ".svg", ".pdf")
 _SHOWN = 60  # names beyond so many would overlap
 
 
-def plotted(
-    graph: Graph, params: Params, costs: Costs, path: str | os.PathLike[str] | None = None
-) -> Any:
-    """The figure of a graph with levels; see Program.plot."""
+def check_path(path: str | os.PathLike[str] | None) -> None:
+    """Raises InvalidArgument unless a picture can be saved by this name; None is no name."""
     if path is not None and not isinstance(path, (str, os.PathLike)):
         raise WrongCall(f"path is where the picture is saved, or None, not {checks.shown(path)}")
     if path is not None and not os.fspath(path).endswith(_ENDINGS):
         raise InvalidArgument(
             f"{os.fspath(path)}: a picture's name ends with {', '.join(_ENDINGS)}"
         )
+
+
+def no_matplotlib() -> Unsupported:
+    """The error of a picture without matplotlib."""
+    return Unsupported(f"plots need matplotlib: {packages.install('matplotlib')}")
+
+
+def plotted(
+    graph: Graph, params: Params, costs: Costs, path: str | os.PathLike[str] | None = None
+) -> Any:
+    """The figure of a graph with levels; see Program.plot."""
+    check_path(path)
     try:
         from matplotlib.figure import Figure
         from matplotlib.ticker import EngFormatter
     except ImportError:
-        raise Unsupported(f"plots need matplotlib: {packages.install('matplotlib')}") from None
+        raise no_matplotlib() from None
     place = {node.name: k for k, node in enumerate(graph)}
     figure = Figure(figsize=(max(6.0, min(24.0, 0.35 * len(graph))), 6.0), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))

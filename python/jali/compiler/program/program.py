@@ -42,6 +42,7 @@ from jali.compiler.program.ports import manifest_of
 from jali.compiler.program.report import Summary, summarised
 from jali.compiler.program.server import Server
 from jali.compiler.program.stage_texts import parameters_text, program_text, report_text
+from jali.compiler.program.uploads import Uploads, uploads_of
 from jali.compiler.program.verifiers import (
     GRAPHS,
     verify_costs,
@@ -295,6 +296,25 @@ class Program(metaclass=Answering):
         keys, interpreter = key_sizes(self.params, self.manifest.demand), self._interpreter()
         held = sum(interpreter.held_bytes.values())
         return Sizes(keys.made, keys.sent, keys.expanded, held, interpreter.bytes_of)
+
+    def uploads(self) -> Uploads:
+        """What a client sends once and what fewer keys cost in time, as this plan counts both: a
+        few sets of keys, from the fewest bytes to one key for every rotation, with this program's
+        own among them. ``print`` shows a table, and ``plot`` draws the curve.
+
+        compile(.., upload=) plans with the keys of a number of bytes. It may choose other
+        parameters, for the noise that composed rotations add.
+
+        >>> examples = np.linspace(-1, 1, 160).reshape(10, 16)
+        >>> weights = np.cos(np.arange(64).reshape(16, 4))
+        >>> program = jali.compile(lambda x: x @ weights, examples[0], calibration=examples)
+        >>> found = program.uploads()
+        >>> found[0].sent_bytes < found[-1].sent_bytes == program.sizes().keys_sent
+        True
+        >>> found[0].relative_time > found[-1].relative_time == 1.0
+        True
+        """
+        return uploads_of(self._interpreter(), self.manifest.demand, self.costs)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
         """A picture of the plan: the level of every array, where it is bootstrapped, and what each

@@ -102,6 +102,11 @@ class Interpreter:
         return self._matrices.steps
 
     @property
+    def turns(self) -> Mapping[tuple[int, int], int]:
+        """How often a run rotates by a step at a level, in matrices and the sums around them."""
+        return self._matrices.turns
+
+    @property
     def encoded_bytes(self) -> dict[str, int]:
         """The bytes of every transform's matrices, if all were encoded."""
         return self._matrices.encoded_bytes

@@ -8,6 +8,7 @@ in all iterations, and one that is applied to every row of an array for all its 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
@@ -70,13 +71,14 @@ _Key = tuple[bytes, int]
 class _Matrix:
     """What is known of a matrix.
 
+    steps: its rotations.
     uses: how many times a run multiplies by it.
     owner: the node that has it first.
     """
 
     owner: str
     level: int
-    rotations: int
+    steps: tuple[int, ...]
     diagonals: int
     resident: int  # bytes
     integers: int  # bytes; 0 if they are too large for integers
@@ -121,6 +123,8 @@ class Matrices:
         )  # rotations of products of matrices, and their levels
         self.rotations: dict[str, int] = {}  # by node, as are these:
         self.encoded_bytes: dict[str, int] = {}  # of all matrices, if they were resident
+        #: How often a run rotates by a step at a level, in matrices and the sums around them.
+        self.turns: Counter[tuple[int, int]] = Counter()
 
     def add(self, node: Node) -> None:
         """Plan the matrices of a transform, or those of the factors of products."""
@@ -144,13 +148,19 @@ class Matrices:
                     self._hold(key, plan)
                 for _, key in blocks:
                     self._known[key].uses += 1
-                    turned += self._known[key].rotations
+                    turned += len(self._known[key].steps)
+                    self.turns.update((step, level) for step in self._known[key].steps)
             if isinstance(node.operation, LoweredProducts):
                 self.steps |= {(step * self._lanes, level - 1) for step in term.sums}
             turned += len(term.before) * len(term.diagonals) + term.moved
+            for step in term.before:
+                self.turns[step * self._lanes, level] += len(term.diagonals)
             turned += term.around * len(term.diagonals)
             if term.behind not in behind:
                 turned += len(term.sums) * layout.ciphertexts
+                below = level - 1 if isinstance(node.operation, LoweredProducts) else node.level
+                for step in term.sums:
+                    self.turns[step * self._lanes, below] += layout.ciphertexts
                 turned += term.around * len({to for to, _ in term.diagonals})
             behind |= {term.behind} - {()}
         if isinstance(node.operation, LoweredProducts):
@@ -170,7 +180,7 @@ class Matrices:
         return _Matrix(
             owner=node.name,
             level=level,
-            rotations=len(plan.rotations),
+            steps=tuple(plan.rotations),
             diagonals=diagonals,
             resident=plan.plaintext_bytes,
             integers=integers,

@@ -1,0 +1,158 @@
+"""Fewer keys than a program uses: its other rotations are composed of these, and its bootstrappings
+take longer.
+
+A client that sends fewer keys waits longer for every answer, because what has no key takes several
+key switchings. Each adds noise, for which a program may need a larger scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from jali._core.console import bytes_text
+from jali.compiler.cost.composed import key_sets, levels_of
+from jali.compiler.cost.costs import Costs
+from jali.compiler.cost.keys import (
+    key_curve,
+    relative_time,
+    sent_bytes,
+    sent_exactly,
+    sent_of_expanded,
+)
+from jali.compiler.ir.folded_ops import Bootstrap
+from jali.compiler.planning.node_costs import cost_at_level
+from jali.compiler.planning.plan import Plan
+from jali.compiler.runtime.interpreter import Interpreter
+from jali.errors import Unsupported
+from jali.program.demand import Demand
+
+__all__ = ["FEWEST", "Choice", "TooManyKeys", "choices", "restoring_cost", "run_cost", "sending", "weights_of"]
+
+#: A number of bytes to send that stands for as few as are found.
+FEWEST = 0
+
+
+class TooManyKeys(Unsupported):
+    """A program whose client would have to send more bytes of keys than it may.
+
+    rotations: of the fewest keys, how many are those of rotations.
+    """
+
+    rotations = 0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Keys that a program gets along with.
+
+    sent: their bytes in a message; those of a program that bootstraps at most, because the keys of
+        its rotations are counted as if none were among those of bootstrapping.
+    cost: of a run with them, in the unit of the costs.
+    composing: what composed rotations cost of that, beyond a rotation each.
+    """
+
+    demand: Demand
+    sent: int
+    cost: float
+    composing: float = 0.0
+
+
+def choices(interpreter: Interpreter, demand: Demand, costs: Costs) -> list[Choice]:
+    """Keys from the fewest bytes to all, each faster than the one before.
+
+    demand: of all keys: one for every rotation, and of bootstrapping those that the server has
+        memory for.
+    costs: with bootstrappings that take as long as with these.
+    """
+    run = run_cost(interpreter, costs)
+    every = Choice(demand, sent_exactly(interpreter.params, demand), run)
+    found = [every, *_fewer(interpreter, demand, costs, run)]
+    best: list[Choice] = []
+    for one in sorted(found, key=lambda one: (one.sent, one.cost)):
+        if one.sent <= every.sent and (not best or one.cost < best[-1].cost):
+            best.append(one)
+    return best
+
+
+def _chosen(interpreter: Interpreter, demand: Demand, costs: Costs, upload: float) -> Choice:
+    """The fastest keys of at most so many bytes, or the fewest for FEWEST. Arguments as of choices.
+
+    Raises TooManyKeys if there are none.
+    """
+    params, found = interpreter.params, choices(interpreter, demand, costs)
+    fits = [one for one in found if one.sent <= upload] or found[:1]
+    least = 0
+    for one in reversed(fits):  # which are faster the more bytes they have
+        sent = least = sent_exactly(params, one.demand)
+        if upload == FEWEST or sent <= upload:
+            return replace(one, sent=sent)
+    refused = TooManyKeys(f"the fewest keys take {bytes_text(least)} in a message")
+    refused.rotations = len(found[0].demand.rotations)
+    raise refused
+
+
+def sending(
+    plan: Plan, costs: Costs, upload: float | None, again: Callable[[Demand], Demand]
+) -> Plan:
+    """The plan with keys of at most so many bytes, None for any. Arguments as of choices.
+
+    again: a dry run of the plan with other keys, which gives their demand with its noise.
+    """
+    if upload is None:
+        return plan
+    choice = _chosen(plan.interpreter, plan.demand, costs, upload)
+    if choice.demand == plan.demand:
+        return plan
+    if choice.demand.bootstrap != "none":
+        params = plan.interpreter.params
+        share = relative_time(params, choice.demand) / relative_time(params, plan.demand)
+        costs = costs.slowed(share)
+    return replace(plan, demand=again(choice.demand), costs=costs, composing=choice.composing)
+
+
+def _fewer(
+    interpreter: Interpreter, demand: Demand, costs: Costs, run: float
+) -> Iterator[Choice]:
+    """Keys of which rotations are composed, with fewer of bootstrapping or not."""
+    params, slots = interpreter.params, interpreter.params.slots
+    sets = key_sets(slots, weights_of(interpreter, demand, costs))
+    composed = [(levels_of(slots, one.steps, demand.rotations), one.extra) for one in sets]
+    if demand.bootstrap == "none":
+        for rotations, extra in composed:
+            fewer = replace(demand, rotations=rotations)
+            yield Choice(fewer, sent_exactly(params, fewer), run + extra, extra)
+        return
+    restoring = restoring_cost(interpreter, costs)
+    own, each = relative_time(params, demand), sent_bytes(params, params.depth)
+    for size, slower in key_curve(params, tuple(demand.packings)):
+        if slower < own:
+            break  # for these the server has no memory
+        more = run + restoring * (slower / own - 1)
+        for rotations, extra in composed:
+            fewer = replace(demand, rotations=rotations, bootstrap=size)
+            sent = sent_of_expanded(params, size) + each * len(rotations)
+            yield Choice(fewer, sent, more + extra, extra)
+
+
+def run_cost(interpreter: Interpreter, costs: Costs) -> float:
+    """What a run costs with a key for every rotation."""
+    run = sum(cost_at_level(costs, node) for node in interpreter.graph)
+    return float(run + sum(interpreter.extra.values()))
+
+
+def restoring_cost(interpreter: Interpreter, costs: Costs) -> float:
+    """What its bootstraps cost of that."""
+    restored = (node for node in interpreter.graph if isinstance(node.operation, Bootstrap))
+    return float(sum(cost_at_level(costs, node) for node in restored))
+
+
+def weights_of(interpreter: Interpreter, demand: Demand, costs: Costs) -> dict[int, float]:
+    """What the rotations by every step cost in a run; those that are not counted come once."""
+    slots, found = interpreter.params.slots, dict[int, float]()
+    for (step, level), times in interpreter.turns.items():
+        key = step % slots
+        found[key] = found.get(key, 0.0) + times * costs.rotation[level]
+    for step, level in demand.rotations.items():
+        found.setdefault(step % slots, float(costs.rotation[level]))
+    return found
