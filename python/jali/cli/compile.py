@@ -122,6 +122,11 @@ def _parser() -> Parser:
         help="of the server's device, for matrices and keys of bootstrapping, as '1.5 GB'",
     )
     parser.add_argument(
+        "--upload",
+        metavar="BYTES",
+        help="of keys that a client may send at most, as '300 MB'; fewer keys take longer",
+    )
+    parser.add_argument(
         "--margin",
         type=float,
         metavar="M",
@@ -293,6 +298,7 @@ def _compiled(
         "answers": options.answers,
         "device": options.device,
         "memory": options.memory,
+        "upload": options.upload,
         "margin": options.margin,
         "ranges": options.ranges,
         "scheme": options.scheme,

@@ -12,7 +12,10 @@ from jali.errors import Error
 
 __all__ = ["in_options", "said_in_options"]
 
-_NAMES = "answers|batch|calibration|constants|device|input_range|margin|max_entries|memory|precision_bits|ranges"
+_NAMES = (
+    "answers|batch|calibration|constants|device|input_range|margin|max_entries|memory|precision_bits"
+    "|ranges|upload"
+)
 _OTHERWISE = {"constants": "constant"}  # which is given once for each
 #: An argument with its value, if that is given: precision_bits=8, ranges="proven", memory=.
 _ARGUMENT = re.compile(rf'\b(?P<name>{_NAMES}|scheme)=(?P<value>"[^"]*"|\([^)]*\)|[\d.,]*\d)?')

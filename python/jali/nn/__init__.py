@@ -22,6 +22,7 @@ from jali.compiler.program.batcher import Batcher
 from jali.compiler.program.deployment import Deployment
 from jali.compiler.program.program import Program
 from jali.compiler.program.server import Server
+from jali.compiler.program.uploads import Upload, Uploads
 from jali.nn import graph_file, integers, scalar
 from jali.nn.compile import compile, trace
 from jali.program.client import Client
@@ -45,6 +46,8 @@ __all__ = [
     "Node",
     "Program",
     "Server",
+    "Upload",
+    "Uploads",
     "compile",
     "graph_file",
     "integers",

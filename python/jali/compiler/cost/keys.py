@@ -99,8 +99,8 @@ def key_sizes(params: Params, demand: Demand) -> KeySizes:
     if demand.bootstrap == "none":
         counts = Counter(demand.levels)
         made = sum(count * key_bytes(params, level) for level, count in counts.items())
-        sent = sum(count * sent_bytes(params, level) for level, count in counts.items())
-        return KeySizes(counts.total(), made, sent, 2 * (made - counts.total() * _SEED), 0)
+        expanded = 2 * (made - counts.total() * _SEED)
+        return KeySizes(counts.total(), made, sent_exactly(params, demand), expanded, 0)
     fewest, own = demand.bootstrap == "fewest", list(demand.rotations)
     choice, alone = _choice(params, demand), _choice(params, demand, own=False)
     packed = demand.packings
@@ -110,11 +110,10 @@ def key_sizes(params: Params, demand: Demand) -> KeySizes:
         k % params.slots
         for k in (*params.bootstrap_rotations(packed, **choice, rotations=own), *steps)
     }
-    bits = sum(prime.bit_length() for prime in params.primes) / len(params.primes)
     return KeySizes(
         len(rotations) + _OTHER_KEYS,
         made,
-        round(made * bits / (8 * _WORD_BYTES[params.word])),
+        sent_exactly(params, demand),
         params.expanded_bootstrap_key_bytes(own, slots=packed, **choice),
         params.expanded_bootstrap_key_bytes(slots=packed, **alone),
     )

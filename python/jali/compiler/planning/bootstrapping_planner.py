@@ -380,6 +380,7 @@ class BootstrappingPlanner:
         )
         if not bootstraps:
             with contextlib.suppress(RangeExceeded):  # bounds on the noise may outgrow all numbers
+
                 def unbounded(keys: Demand | None = None) -> Demand:
                     how: dict[str, Any] = {"laid_out": stages["layout"], "samples": self.samples}
                     return demanded(interpreter, keys=keys, **how)[0]
@@ -392,6 +393,7 @@ class BootstrappingPlanner:
         # values that it weighs. The sums of squares of the rows of matrices do not tell.
         turned = any(isinstance(node.operation, MatrixProduct) for node in stages["levels"])
         samples = self.samples if self.samples and (turned or self.samples.has_loops) else None
+
         def noted(keys: Demand | None = None) -> Demand:
             kept = which if keys is None else keys.bootstrap
             how: dict[str, Any] = {"laid_out": stages["layout"], "samples": samples, "keys": keys}

@@ -27,7 +27,16 @@ from jali.compiler.runtime.interpreter import Interpreter
 from jali.errors import Unsupported
 from jali.program.demand import Demand
 
-__all__ = ["FEWEST", "Choice", "TooManyKeys", "choices", "restoring_cost", "run_cost", "sending", "weights_of"]
+__all__ = [
+    "FEWEST",
+    "Choice",
+    "TooManyKeys",
+    "choices",
+    "restoring_cost",
+    "run_cost",
+    "sending",
+    "weights_of",
+]
 
 #: A number of bytes to send that stands for as few as are found.
 FEWEST = 0
@@ -111,9 +120,7 @@ def sending(
     return replace(plan, demand=again(choice.demand), costs=costs, composing=choice.composing)
 
 
-def _fewer(
-    interpreter: Interpreter, demand: Demand, costs: Costs, run: float
-) -> Iterator[Choice]:
+def _fewer(interpreter: Interpreter, demand: Demand, costs: Costs, run: float) -> Iterator[Choice]:
     """Keys of which rotations are composed, with fewer of bootstrapping or not."""
     params, slots = interpreter.params, interpreter.params.slots
     sets = key_sets(slots, weights_of(interpreter, demand, costs))

@@ -262,13 +262,15 @@ class Program(metaclass=Answering):
         ``print`` shows it as a table.
 
         device: where the server will compute; it must be one of this machine. Times are those of
-            trial runs there, with zeros in the place of keys. No key is made.
+            trial runs there, with zeros in the place of keys. Keys are made only if rotations are
+            composed of others, as with upload=, to find out what that takes.
         progress: called after each matrix is encoded and after each run, with how many of both are
             done and how many there are. If it raises, the work ends.
         """
         told = checked_progress(progress)
         interpreter = self._interpreter(device)
-        summary = summarised(interpreter, self.manifest, self.precision_bits, device, threads, told)
+        how = (self.precision_bits, device, threads, told, self.costs)
+        summary = summarised(interpreter, self.manifest, *how)
         parts = self.manifest.parts
         return replace(summary, answers=self.answers, client=() if parts is None else parts.texts)
 

@@ -14,6 +14,7 @@ from jali._core.console import bytes_text, counted_text, seconds_text
 from jali.ckks import functions
 from jali.ckks.evaluator import Evaluator
 from jali.compiler.ciphertexts import ciphertext_of, expected_bits, peak_bytes
+from jali.compiler.cost.costs import Costs
 from jali.compiler.cost.keys import key_sizes, relative_time
 from jali.compiler.frontends.answers import Kept, kept_text
 from jali.compiler.ir.folded_ops import Bootstrap, approximation_of
@@ -23,6 +24,13 @@ from jali.compiler.ir.scalar import DECIDING
 from jali.compiler.layout.lowered_ops import terms_of
 from jali.compiler.planning.dry_run import DryRun
 from jali.compiler.program.captured_runs import CapturedRuns, can_capture, in_place
+from jali.compiler.program.uploads import (
+    Uploads,
+    composes,
+    sending_seconds,
+    sending_text,
+    uploads_of,
+)
 from jali.compiler.progress import Counted
 from jali.compiler.runtime.ciphertext_ops import Encrypted, bootstrapped
 from jali.compiler.runtime.interpreter import Interpreter
@@ -91,6 +99,7 @@ class Summary:
         that, a line for each; empty if it computes nothing.
     comparisons: how near numbers may be to each other that the program compares, a line for each
         comparison.
+    uploads: see Program.uploads.
     constant_bytes: of the encoded biases.
     workspace_bytes: of the arrays that are in memory at once, and of what an operation takes for
         itself, at most. Both were measured in the trial runs.
@@ -137,6 +146,12 @@ class Summary:
     answers: Kept | None = None
     client: tuple[str, ...] = ()
     comparisons: tuple[str, ...] = ()
+    uploads: Uploads | None = None
+
+    @property
+    def upload_seconds(self) -> float:
+        """The time in which a client sends its keys at 20 Mbit/s."""
+        return sending_seconds(self.key_bytes_sent)
 
     @property
     def device_bytes(self) -> int:
@@ -176,6 +191,7 @@ class Summary:
                 f"{counted_text(self.keys, 'key')}: {bytes_text(self.key_bytes_sent)} sent once, {bytes_text(self.key_bytes_expanded)} in the "
                 f"server; matrices {bytes_text(self.diagonal_bytes)}; biases {bytes_text(self.constant_bytes)}; arrays at most "
                 f"{bytes_text(self.workspace_bytes)}",
+                *self._uploads(),
                 f"matrices: {stored_text(self.stored_bytes)}{self._made()}",
                 f"request {bytes_text(self.request_bytes)}, reply {bytes_text(self.reply_bytes)}; results to "
                 f"{self.precision_bits:g} bits of the largest output{kept_text(self.answers)}{self._averaged()}",
@@ -194,6 +210,18 @@ class Summary:
             "A range marked ? was seen in the calibration and widened; others follow from the inputs' ranges. Inputs unlike the calibration may lead out of it,",
             'of which decryption does not notice all: see Program.simulate, and ranges="proven" of jali.compile.',
         ]
+
+    def _uploads(self) -> list[str]:
+        """How long the keys take to send, and what fewer of them cost."""
+        told = f"keys take {sending_text(self.upload_seconds)} to send at 20 Mbit/s"
+        fewer = [] if self.uploads is None else self.uploads.fewer
+        if not fewer:
+            return [told]
+        costs = ", ".join(
+            f"{bytes_text(one.sent_bytes)} ({sending_text(one.send_seconds)}) at {one.relative_time / self.uploads.own.relative_time:.2g} x the time"
+            for one in fewer
+        )
+        return [f"{told}; with upload=, fewer do: about {costs}"]
 
     def _averaged(self) -> str:
         if not self.averaged:
@@ -306,10 +334,12 @@ def summarised(
     device: str,
     threads: int | None,
     progress: Counted | None = None,
+    costs: Costs | None = None,
 ) -> Summary:
     """The price list on a device of this machine, by trial runs there.
 
     progress: as of Program.summary.
+    costs: of the program, by which Summary.uploads is counted; None leaves it out.
     """
     demand = manifest.demand
     dry_run = DryRun(interpreter, device, threads, demand.restored_bits, timed=True)
@@ -333,7 +363,12 @@ def summarised(
     dry_run.run()  # makes tables and pools
     dry_run.server.synchronize()
     once = time.perf_counter() - start
-    slower = relative_time(manifest.params, demand)  # the dry_run has all keys
+    rotations, slower = dry_run.rotations(), relative_time(manifest.params, demand)
+    if composes(manifest.params.slots, demand, rotations):
+        dry_run.hold(demand)
+        dry_run.run()  # finds out how rotations are composed
+        slower = 1.0  # the dry run had all keys, and has those of the program now
+    uploads = None if costs is None else uploads_of(interpreter, demand, costs, rotations)
     measured, restoring_bytes, temporary, made = _bootstraps(interpreter, dry_run)
     least = float("inf")
     restoring = {k: slower * s for k, s in measured.items()}
@@ -403,6 +438,7 @@ def summarised(
         bootstrap_matrix_bytes=restoring_bytes,
         averaged=demand.restored_bits > 0,
         comparisons=comparisons_of(interpreter.graph),
+        uploads=uploads,
         first_seconds=sum(layer.seconds for layer in layers) + once,
     )
 

@@ -22,7 +22,15 @@ from jali.compiler.program.plot import check_path, no_matplotlib
 from jali.compiler.runtime.interpreter import Interpreter
 from jali.program.demand import Demand
 
-__all__ = ["BITS_A_SECOND", "Upload", "Uploads", "composes", "sending_seconds", "uploads_of"]
+__all__ = [
+    "BITS_A_SECOND",
+    "Upload",
+    "Uploads",
+    "composes",
+    "sending_seconds",
+    "sending_text",
+    "uploads_of",
+]
 
 #: The rate at which the time of an upload is told.
 BITS_A_SECOND = 20e6
@@ -74,12 +82,17 @@ class Uploads(metaclass=Answering):
         """Of the program."""
         return next(one for one in self.sets if one.is_own)
 
+    @property
+    def fewer(self) -> tuple[Upload, ...]:
+        """Those of fewer bytes than the program's, the most first."""
+        return tuple(o for o in reversed(self.sets) if o.sent_bytes < self.own.sent_bytes)
+
     def __str__(self) -> str:
         rows = [("keys to send", "at 20 Mbit/s", "time of a run")]
         rows += [
             (
                 bytes_text(one.sent_bytes),
-                seconds_text(one.send_seconds),
+                sending_text(one.send_seconds),
                 f"{one.relative_time:.2f} x{'  this program' if one.is_own else ''}",
             )
             for one in self.sets
@@ -122,6 +135,11 @@ class Uploads(metaclass=Answering):
 def sending_seconds(count: int) -> float:
     """The time that so many bytes take at 20 Mbit/s."""
     return count * 8 / BITS_A_SECOND
+
+
+def sending_text(seconds: float) -> str:
+    """A time of an upload as text: in minutes, if it takes one."""
+    return f"{seconds / 60:.1f} min" if seconds >= 60 else seconds_text(seconds)
 
 
 def composes(slots: int, demand: Demand, rotations: Mapping[int, int]) -> bool:
