@@ -171,9 +171,6 @@ def test_the_curve_goes_from_the_fewest_bytes_to_all_keys(
     assert of_whole.own.sent_bytes == whole.sizes().keys_sent == of_whole[-1].sent_bytes
     assert of_small.own.sent_bytes == small.sizes().keys_sent < of_whole[-1].sent_bytes
     assert of_small.own.relative_time > 1 and of_small.fewer[-1] is of_small[0]
-    assert {one.sent_bytes for one in of_whole} <= {one.sent_bytes for one in of_small} | {
-        one.sent_bytes for one in of_whole
-    }
     assert "this program" in str(of_small) and "at 20 Mbit/s" in str(of_small)
     path = tmp_path / "curve.svg"
     figure = of_small.plot(path)

@@ -176,8 +176,8 @@ class BootstrappingPlanner:
         return levels, cost, inline
 
     def _kept_keys(self, params: Params, packings: Sequence[int] = (0,)) -> tuple[str | int, float]:
-        """The keys of bootstrapping that fit, as kept_keys gives them. They are the fewest if those
-        are more than a client may send.
+        """The keys of bootstrapping that fit, as kept_keys gives them. If a client may not send so
+        many bytes, they are "fewest" only if it may not send those either.
 
         If keys share the memory with the matrices, these count as integers, the smallest kind that
         needs no work of the host.

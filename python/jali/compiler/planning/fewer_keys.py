@@ -90,15 +90,24 @@ def _chosen(interpreter: Interpreter, demand: Demand, costs: Costs, upload: floa
     Raises TooManyKeys if there are none.
     """
     params, found = interpreter.params, choices(interpreter, demand, costs)
-    fits = [one for one in found if one.sent <= upload] or found[:1]
-    least = 0
-    for one in reversed(fits):  # which are faster the more bytes they have
-        sent = least = sent_exactly(params, one.demand)
-        if upload == FEWEST or sent <= upload:
-            return replace(one, sent=sent)
-    refused = TooManyKeys(f"the fewest keys take {bytes_text(least)} in a message")
-    refused.rotations = len(found[0].demand.rotations)
-    raise refused
+
+    def exactly(k: int) -> Choice:
+        return replace(found[k], sent=sent_exactly(params, found[k].demand))
+
+    best = exactly(0)
+    if upload != FEWEST and best.sent > upload:
+        refused = TooManyKeys(f"the fewest keys take {bytes_text(best.sent)} in a message")
+        refused.rotations = len(best.demand.rotations)
+        raise refused
+    low, high = 0, 1 if upload == FEWEST else len(found)
+    while high - low > 1:  # keys are faster the more bytes they have, but for those that are shared
+        middle = (low + high) // 2
+        one = exactly(middle)
+        if one.sent <= upload:
+            best, low = one, middle
+        else:
+            high = middle
+    return best
 
 
 def sending(
