@@ -176,8 +176,8 @@ class BootstrappingPlanner:
         return levels, cost, inline
 
     def _kept_keys(self, params: Params, packings: Sequence[int] = (0,)) -> tuple[str | int, float]:
-        """The keys of bootstrapping that fit, as kept_keys gives them. If a client may not send so
-        many bytes, they are "fewest" only if it may not send those either.
+        """The keys of bootstrapping that fit, as kept_keys gives them, and that a client may send. If
+        there are none, they are "fewest".
 
         If keys share the memory with the matrices, these count as integers, the smallest kind that
         needs no work of the host.
@@ -386,6 +386,8 @@ class BootstrappingPlanner:
                     return demanded(interpreter, keys=keys, **how)[0]
 
                 plan = Plan(stages, interpreter, unbounded(), found.costs, layout_costs)
+                if self.upload is None:
+                    return plan
                 return sending(plan, found.costs, self.upload, unbounded)
             which = "none"
         # A loop multiplies noise by the same matrices in every step, which turns it into the

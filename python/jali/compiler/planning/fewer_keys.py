@@ -110,15 +110,11 @@ def _chosen(interpreter: Interpreter, demand: Demand, costs: Costs, upload: floa
     return best
 
 
-def sending(
-    plan: Plan, costs: Costs, upload: float | None, again: Callable[[Demand], Demand]
-) -> Plan:
-    """The plan with keys of at most so many bytes, None for any. Arguments as of choices.
+def sending(plan: Plan, costs: Costs, upload: float, again: Callable[[Demand], Demand]) -> Plan:
+    """The plan with keys of at most so many bytes, or the fewest for FEWEST. Costs as of choices.
 
     again: a dry run of the plan with other keys, which gives their demand with its noise.
     """
-    if upload is None:
-        return plan
     choice = _chosen(plan.interpreter, plan.demand, costs, upload)
     if choice.demand == plan.demand:
         return plan

@@ -256,6 +256,8 @@ def _within(
         try:
             layout_costs = bootstrapping.layout_costs(params)
             found = Plan(stages, interpreter, noted(), costs, layout_costs)
+            if bootstrapping.upload is None:
+                return found
             return sending(found, costs, bootstrapping.upload, noted)
         except RangeExceeded:
             refused += 1
