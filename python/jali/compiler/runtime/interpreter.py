@@ -82,6 +82,7 @@ class Interpreter:
             if isinstance(node.operation, Transform | LoweredProducts):
                 self._matrices.add(node)
         self._matrices.settle()
+        self.turns = self._matrices.turns  # see Matrices
         self._open = _only_added(graph)
 
     def with_flat_matrices(self) -> Interpreter:
@@ -100,11 +101,6 @@ class Interpreter:
     def steps(self) -> set[tuple[int, int]]:
         """The rotations of all products of matrices, each with its level."""
         return self._matrices.steps
-
-    @property
-    def turns(self) -> Mapping[tuple[int, int], int]:
-        """How often a run rotates by a step at a level, in matrices and the sums around them."""
-        return self._matrices.turns
 
     @property
     def encoded_bytes(self) -> dict[str, int]:
