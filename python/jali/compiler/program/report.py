@@ -214,12 +214,12 @@ class Summary:
     def _uploads(self) -> list[str]:
         """How long the keys take to send, and what fewer of them cost."""
         told = f"keys take {sending_text(self.upload_seconds)} to send at 20 Mbit/s"
-        fewer = [] if self.uploads is None else self.uploads.fewer
-        if not fewer:
+        if self.uploads is None or not self.uploads.fewer:
             return [told]
+        mine = self.uploads.own.relative_time
         costs = ", ".join(
-            f"{bytes_text(one.sent_bytes)} ({sending_text(one.send_seconds)}) at {one.relative_time / self.uploads.own.relative_time:.2g} x the time"
-            for one in fewer
+            f"{bytes_text(one.sent_bytes)} ({sending_text(one.send_seconds)}) at {one.relative_time / mine:.2g} x the time"
+            for one in self.uploads.fewer
         )
         return [f"{told}; with upload=, fewer do: about {costs}"]
 
