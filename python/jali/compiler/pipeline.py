@@ -28,7 +28,7 @@ import numpy as np
 
 from jali import ckks
 from jali.compiler.cost.layout_costs import LayoutCosts
-from jali.compiler.ir.execute import every_value
+from jali.compiler.ir.execute import seen_values
 from jali.compiler.ir.graph import Array, Graph
 from jali.compiler.ir.layouts import Layout
 from jali.compiler.ir.loop_graph import has_loops
@@ -82,8 +82,9 @@ class Calibrated:
 
         how: further arguments of calibrate.
         """
-        exact = every_value(graph, examples)
-        check_outputs(graph, exact)
+        exact = seen_values(graph, examples)
+        of_outputs = {name: np.asarray(exact[name]) for name in graph.outputs}
+        check_outputs(graph, of_outputs)
         told.at("calibrate", 0.06)
         changes, stages = simplified(
             graph,
@@ -95,11 +96,11 @@ class Calibrated:
         some = np.linspace(0, len(examples[0]) - 1, min(len(examples[0]), most)).astype(int)
         chosen = [x[some] for x in examples]
         outputs = {
-            name: exact[before][some]  # folding leaves out reshapes, also of outputs
+            name: of_outputs[before][some]  # folding leaves out reshapes, also of outputs
             for name, before in zip(stages["calibrate"].outputs, graph.outputs, strict=True)
         }
         # The values of other arrays, which may take gigabytes, are not kept.
-        results = [exact[name] for name in graph.outputs]
+        results = [of_outputs[name] for name in graph.outputs]
         samples = Samples(stages["simplify"], chosen)
         return cls({"trace": graph, **stages}, changes, chosen, outputs, results, samples)
 

@@ -10,11 +10,23 @@ import numpy.typing as npt
 from jali._core import checks
 from jali._core.console import counted_text
 from jali.compiler.ir.graph import Array, Graph, Node
-from jali.compiler.ir.loop_graph import Loop, at_step, inputs_at
+from jali.compiler.ir.loop_graph import Loop, at_step, has_loops, inputs_at
 from jali.compiler.ir.operation import Elementwise, Input
+from jali.compiler.ir.seen import Seen
 from jali.errors import InvalidArgument
 
-__all__ = ["check_count", "checked_examples", "every_value", "execute", "iterations"]
+__all__ = [
+    "check_count",
+    "checked_examples",
+    "each_value",
+    "every_value",
+    "execute",
+    "iterations",
+    "seen_values",
+]
+
+_MOST = 1 << 27  # numbers of all arrays for all examples that are kept: 1 GB
+_AT_ONCE = 1 << 24  # numbers of all arrays that are computed at a time
 
 
 def checked_examples(node: Node, values: npt.ArrayLike) -> Array:
@@ -34,21 +46,59 @@ def every_value(
     given = iter(inputs)
     values: dict[str, Array] = {}
     for node in graph:
-        sources = [values[name] for name in node.inputs]
-        match node.operation:
-            case Input():
-                values[node.name] = next(given)
-            case Loop():
-                values[node.name] = _looped(node, sources)
-            case operation:
-                if isinstance(
-                    operation, Elementwise
-                ):  # arrays of one size lie alike behind folding
-                    sources = [x.reshape(-1, *node.shape) for x in sources]
-                values[node.name] = operation.compute(sources)
+        values[node.name] = _value(node, [values[name] for name in node.inputs], given)
         if changed is not None and node.name in changed:
             values[node.name] = changed[node.name](values[node.name])
     return values
+
+
+def each_value(graph: Graph, inputs: Sequence[Array]) -> Iterator[tuple[Node, Array]]:
+    """The same, one node after the other. Values that no later node takes are not kept."""
+    given = iter(inputs)
+    last = {name: node.name for node in graph for name in node.inputs}
+    values: dict[str, Array] = {}
+    for node in graph:
+        found = _value(node, [values[name] for name in node.inputs], given)
+        yield node, found
+        if node.name in last:
+            values[node.name] = found
+        for name in set(node.inputs):
+            if last[name] == node.name:
+                del values[name]
+
+
+def seen_values(graph: Graph, examples: Sequence[Array]) -> dict[str, Array | Seen]:
+    """The value (batch, *shape) of every node, for examples (batch, *shape) of every input. If they
+    would take more than a gigabyte, and no node is a loop, what is to be known of those that are
+    neither inputs nor outputs."""
+    each, count = sum(node.size for node in graph), len(examples[0])
+    if has_loops(graph) or each * count <= _MOST:
+        return {**every_value(graph, examples)}
+    whole = {node.name for node in graph.inputs} | set(graph.outputs)
+    parts: dict[str, list[Array]] = {name: [] for name in whole}
+    found: dict[str, Array | Seen] = {}
+    step = max(1, _AT_ONCE // each)
+    for k in range(0, count, step):
+        for node, values in each_value(graph, [x[k : k + step] for x in examples]):
+            if node.name in whole:
+                parts[node.name].append(values)
+                continue
+            seen, before = Seen.of(values), found.get(node.name)
+            found[node.name] = before + seen if isinstance(before, Seen) else seen
+    return found | {name: np.concatenate(arrays) for name, arrays in parts.items()}
+
+
+def _value(node: Node, sources: list[Array], given: Iterator[Array]) -> Array:
+    """The value of a node of these arrays, or the next one that is given for an input."""
+    match node.operation:
+        case Input():
+            return next(given)
+        case Loop():
+            return _looped(node, sources)
+        case operation:
+            if isinstance(operation, Elementwise):  # arrays of one size lie alike behind folding
+                sources = [x.reshape(-1, *node.shape) for x in sources]
+            return operation.compute(sources)
 
 
 def iterations(

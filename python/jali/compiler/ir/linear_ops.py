@@ -15,6 +15,7 @@ import numpy as np
 from jali._core.console import counted_text
 from jali.compiler.ir.arrays import Array, Shape
 from jali.compiler.ir.operation import Linear
+from jali.compiler.ir.shared_map import SHARED, SharedMap
 from jali.compiler.ir.sparse import SparseMap
 from jali.errors import InvalidArgument
 
@@ -70,6 +71,8 @@ class Dense(Linear):
         (m, n), outer = weight.shape, math.prod(shapes[0][:-1])
         if outer == 1:
             return [weight]
+        if outer * weight.count > SHARED:
+            return [SharedMap.along_axis(self.weight, outer)]
         block = np.arange(outer)[:, None]
         rows, cols = (block * m + weight.rows).ravel(), (block * n + weight.cols).ravel()
         return [SparseMap(rows, cols, np.tile(weight.values, outer), (outer * m, outer * n))]

@@ -9,10 +9,10 @@ makes one after the other.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,16 @@ import numpy.typing as npt
 from jali.compiler.ir.arrays import Array
 from jali.errors import InvalidArgument
 
-__all__ = ["MOST_ENTRIES", "DenseMap", "SparseMap", "matrix_sum"]
+__all__ = [
+    "MOST_ENTRIES",
+    "PIECE",
+    "DenseMap",
+    "SparseMap",
+    "are_uniform",
+    "joined",
+    "matrix_sum",
+    "step_between",
+]
 
 MOST_ENTRIES = 1 << 30  #: of one matrix: 26 GB as a list
 
@@ -28,8 +37,10 @@ Indices = npt.NDArray[np.signedinteger[Any]]
 _SMALL = 1 << 20  # entries of a matrix that is kept as one
 _FILLED = 8
 _CHUNK = 1 << 24  # how many products are in memory at a time
-_PIECE = 1 << 18  # entries of a matrix that are listed at a time
+PIECE = 1 << 18  #: Entries of a matrix that are listed at a time.
 _LISTED = 1 << 16  # entries of a matrix up to which it is a list
+_PRODUCTS = 1 << 22  # of two lists, that are in memory at a time
+_FULL_SIZE = 1 << 27  # numbers of matrices that are multiplied as such
 _FULL = 0.5  # part of the entries that are not zero, from which on a matrix is no list
 
 
@@ -42,6 +53,8 @@ class SparseMap:
     cols: Indices
     values: Array
     shape: tuple[int, int]
+
+    in_pieces: ClassVar[bool] = False  #: Whether entries are listed when they are asked for.
 
     @classmethod
     def of(cls, rows: Indices, cols: Indices, values: Array, shape: tuple[int, int]) -> SparseMap:
@@ -86,6 +99,17 @@ class SparseMap:
     def count(self) -> int:
         """How many entries are not zero."""
         return len(self.values)
+
+    @property
+    def held(self) -> int:
+        """How many numbers it takes memory for, each with its place if it is a list."""
+        return self.count
+
+    @property
+    def largest(self) -> float:
+        """The largest modulus of an entry."""
+        pieces = (float(np.abs(p.values).max(initial=0.0)) for p in self.pieces())
+        return max(pieces, default=0.0)
 
     @cached_property
     def used_rows(self) -> int:
@@ -135,7 +159,7 @@ class SparseMap:
     def sample(self, most: int) -> SparseMap:
         """A map of at most so many of the entries, spread evenly: one in a number that few kernels
         and sizes have a factor with."""
-        chosen = slice(None, None, _step(self.count, most))
+        chosen = slice(None, None, step_between(self.count, most))
         return SparseMap(self.rows[chosen], self.cols[chosen], self.values[chosen], self.shape)
 
     def has_places_of(self, other: SparseMap) -> bool:
@@ -149,6 +173,19 @@ class SparseMap:
     def pieces(self) -> Iterator[SparseMap]:
         """Maps that together are this one."""
         yield self
+
+    def listed(self) -> SparseMap:
+        """The same map as a list."""
+        return self
+
+    def part(self, rows: Indices) -> SparseMap:
+        """What the map has in some rows, which rise, as a list."""
+        if self.in_pieces:
+            return joined(self.pieces(rows), self.shape)  # type: ignore[call-arg]
+        starts = np.searchsorted(self.rows, rows)
+        counts = np.searchsorted(self.rows, rows, "right") - starts
+        at = np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        return SparseMap(self.rows[at], self.cols[at], self.values[at], self.shape)
 
     def matrix(self) -> Array:
         """The map as a matrix (m, n)."""
@@ -186,21 +223,27 @@ class SparseMap:
             return self.scaled(1.0, inner.values)
         if self.is_diagonal and np.all(self.values):
             return inner.scaled(self.values)
+        outer, inner = self.listed(), inner.listed()
         starts = np.searchsorted(inner.rows, np.arange(inner.shape[0] + 1))
-        counts = np.diff(starts)[self.cols]
+        counts = np.diff(starts)[outer.cols]
         total, shape = int(counts.sum()), (self.shape[0], inner.shape[1])
         if min(total, shape[0] * shape[1]) > MOST_ENTRIES:
             raise InvalidArgument(
                 f"two matrices that follow each other make one of {shape[0]:,} x {shape[1]:,} numbers, which is too large: put a function "
                 "between them, or take smaller inputs"
             )
-        if total > 2 * shape[0] * shape[1]:  # the result is dense, and a dense product is cheaper
-            return SparseMap.dense(self.matrix() @ inner.matrix())
-        mine = np.repeat(np.arange(self.count), counts)
-        within = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
-        theirs = starts[self.cols[mine]] + within
-        values = self.values[mine] * inner.values[theirs]
-        return SparseMap.of(self.rows[mine], inner.cols[theirs], values, shape)
+        full = shape[0] * shape[1]
+        if total > 2 * full and full + self.shape[1] * sum(shape) <= _FULL_SIZE:
+            return SparseMap.dense(outer.matrix() @ inner.matrix())  # which is cheaper
+        firsts, parts = np.searchsorted(outer.rows, np.arange(shape[0] + 1)), []
+        ends = np.r_[0, np.cumsum(counts)][firsts]  # products before each row
+        row = 0
+        while row < shape[0]:  # some rows after the other
+            last = max(row + 1, int(np.searchsorted(ends, ends[row] + _PRODUCTS, "right")) - 1)
+            mine = slice(firsts[row], firsts[last])
+            parts.append(_products(outer, inner, mine, starts, counts[mine], shape))
+            row = last
+        return joined(parts, shape)
 
     def __call__(self, x: Array) -> Array:
         """y (batch, m) of x (batch, n)."""
@@ -259,6 +302,8 @@ class DenseMap(SparseMap):
     left: (m,) or a number; right: (n,) or a number. None of them is 0.
     """
 
+    in_pieces = True
+
     def __init__(
         self, matrix: Array, left: Array | float = 1.0, right: Array | float = 1.0
     ) -> None:
@@ -291,6 +336,16 @@ class DenseMap(SparseMap):
         """How many entries are not zero."""
         return int(np.count_nonzero(self._matrix))
 
+    @property
+    def held(self) -> int:
+        """See SparseMap."""
+        return int(self._matrix.size)
+
+    def listed(self) -> SparseMap:
+        """See SparseMap."""
+        rows, cols = np.nonzero(self._matrix)
+        return SparseMap(rows, cols, self.matrix()[rows, cols], self.shape)
+
     @cached_property
     def used_rows(self) -> int:
         """See SparseMap."""
@@ -309,12 +364,7 @@ class DenseMap(SparseMap):
     @cached_property
     def is_uniform(self) -> bool:
         """See SparseMap."""
-        first: float | None = None
-        for piece in self.pieces():
-            first = float(piece.values[0]) if first is None and piece.count else first
-            if np.any(piece.values != first):
-                return False
-        return True
+        return are_uniform(self.pieces())
 
     @cached_property
     def row_squares(self) -> Array:
@@ -328,7 +378,7 @@ class DenseMap(SparseMap):
 
     def sample(self, most: int) -> SparseMap:
         """See SparseMap. Zeros count as entries, and are left out of the sample."""
-        step = _step(self._matrix.size, most)
+        step = step_between(self._matrix.size, most)
         rows, cols = np.divmod(np.arange(0, self._matrix.size, step), self.shape[1])
         return self._listed(rows, cols, self._matrix[rows, cols])
 
@@ -338,7 +388,7 @@ class DenseMap(SparseMap):
             return super().has_places_of(other)
         if (self.shape, self.count) != (other.shape, other.count):
             return False
-        step = max(1, _PIECE // self.shape[1])
+        step = max(1, PIECE // self.shape[1])
         return self.count == self._matrix.size or all(
             np.array_equal(self._matrix[k : k + step] != 0, other._matrix[k : k + step] != 0)
             for k in range(0, self.shape[0], step)
@@ -396,7 +446,7 @@ class DenseMap(SparseMap):
         m, n = self.shape
         rows = np.arange(m) if rows is None else rows
         cols = np.arange(n) if cols is None else cols
-        step = max(1, _PIECE // max(1, len(cols)))
+        step = max(1, PIECE // max(1, len(cols)))
         for k in range(0, len(rows), step):
             some = rows[k : k + step]
             plain = self._matrix[np.ix_(some, cols)].ravel()
@@ -413,7 +463,7 @@ class DenseMap(SparseMap):
 
     def _parts(self) -> Iterator[Array]:
         """The scaled matrix, some rows after the other."""
-        step = max(1, _PIECE // self.shape[1])
+        step = max(1, PIECE // self.shape[1])
         for k in range(0, self.shape[0], step):
             yield self._scaled(slice(k, k + step))
 
@@ -422,13 +472,57 @@ class DenseMap(SparseMap):
         return np.asarray(left * self._matrix[rows] * self._right)
 
 
+def _products(
+    outer: SparseMap,
+    inner: SparseMap,
+    mine: slice,
+    starts: Indices,
+    counts: Indices,
+    shape: tuple[int, int],
+) -> SparseMap:
+    """What some entries of a map make of the rows of another one.
+
+    starts: where rows of `inner` begin.
+    counts: how many entries of it each of the entries meets.
+    """
+    rows, cols, factors = outer.rows[mine], outer.cols[mine], outer.values[mine]
+    own = np.repeat(np.arange(len(cols)), counts)
+    within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+    theirs = starts[cols[own]] + within
+    values = factors[own] * inner.values[theirs]
+    return SparseMap.of(rows[own], inner.cols[theirs], values, shape)
+
+
 def _are_equal(x: Array | float) -> bool:
     """Whether there are numbers, and all are equal."""
     flat = np.ravel(x)
     return flat.size > 0 and bool(np.all(flat == flat[0]))
 
 
-def _step(count: int, most: int) -> int:
+def joined(pieces: Iterable[SparseMap], shape: tuple[int, int]) -> SparseMap:
+    """The list of pieces whose rows rise from one to the next."""
+    parts = list(pieces)
+    if len(parts) == 1:
+        return parts[0]
+    none = SparseMap(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0), shape)
+    rows, cols, values = (
+        np.concatenate([getattr(part, name) for part in parts or [none]])
+        for name in ("rows", "cols", "values")
+    )
+    return SparseMap(rows, cols, values, shape)
+
+
+def are_uniform(pieces: Iterable[SparseMap]) -> bool:
+    """Whether all entries of all pieces are equal."""
+    first: float | None = None
+    for piece in pieces:
+        first = float(piece.values[0]) if first is None and piece.count else first
+        if np.any(piece.values != first):
+            return False
+    return True
+
+
+def step_between(count: int, most: int) -> int:
     """The distance of at most so many of `count` entries that few kernels and sizes have a factor
     with."""
     if count <= most:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from jali._core.console import counted_text
 from jali.compiler.ir.arrays import Array, Shape
 from jali.compiler.ir.operation import Linear
+from jali.compiler.ir.shared_map import SHARED, SharedMap
 from jali.compiler.ir.sparse import SparseMap
 from jali.errors import InvalidArgument
 
@@ -98,6 +99,11 @@ class Convolution(Linear):
         (shape,), weight = shapes, self.weight
         kernel, out = weight.shape[2:], self.result_shape(shapes)
         places, window = math.prod(out[1:]), math.prod(kernel)
+        if self.entries(shapes) > SHARED:
+            plane = np.arange(math.prod(shape[1:])).reshape(1, *shape[1:])
+            under = self._windows(plane, -1).reshape(places, window)
+            kept = weight.reshape(self.groups, -1, weight.shape[1], window)
+            return [SharedMap.windows(kept, under, shape[0], plane.size)]
         index = np.arange(math.prod(shape)).reshape(shape)
         seen = self._windows(index, -1).reshape(shape[0], places, window)
         per_group = out[0] // self.groups

@@ -16,7 +16,7 @@ from jali.compiler.cost.layout_costs import LayoutCosts
 from jali.compiler.ir.graph import Array
 from jali.compiler.ir.layouts import Gathered, Layout, Repeated, Skewed
 from jali.compiler.ir.loop_graph import factor_of, is_whole
-from jali.compiler.ir.sparse import DenseMap, Indices, SparseMap
+from jali.compiler.ir.sparse import Indices, SparseMap
 from jali.compiler.layout.axes import copied, powers, rolled, summed, totalled, turned
 from jali.compiler.layout.diagonals import placed, steps
 from jali.compiler.layout.overlay import exponents, joined, overlaid, sums_of
@@ -273,18 +273,19 @@ class Term:
         if isinstance(source, Gathered) and source.like is not None:
             source = source.like
         axis = self.before or self.joined
-        if isinstance(single, DenseMap) and not isinstance(source, Gathered) and not axis:
+        if single.in_pieces and not isinstance(source, Gathered) and not axis:
             tos = self.target.addresses // self.target.slots
             froms = source.addresses // source.slots
             for pair in itertools.product(
                 range(self.target.ciphertexts), range(source.ciphertexts)
             ):
                 if only is None or pair in only:
-                    pieces = single.pieces(
+                    pieces = single.pieces(  # type: ignore[call-arg]
                         *(np.flatnonzero(x == k) for x, k in zip((tos, froms), pair, strict=True))
                     )
                     yield pair, (self._entries_of(piece) for piece in pieces)
             return
+        single = single.listed()
         found = summed(single, source, self.target, True) if axis else None
         found = found or placed(single, source, self.target)
         values, rows = single.values[found.entry], single.rows[found.entry]

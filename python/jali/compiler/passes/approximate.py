@@ -356,7 +356,8 @@ def _affine(
     maps = []
     for source, single in zip(inputs, affine.maps, strict=True):
         theirs = np.broadcast_to(source.scaling.centre, (source.size,))
-        bias = bias + single(theirs[None])[0]
+        if np.any(theirs):
+            bias = bias + single(theirs[None])[0]
         if np.ndim(radius) == np.ndim(source.scaling.radius) == 0:  # equal radii give exactly 1
             maps.append(single.scaled(source.scaling.radius / radius))
         else:
@@ -412,13 +413,20 @@ def _snapped(node: Node) -> Node:
     no level."""
     maps = []
     for single in Affine.of(node).maps:
-        whole = np.rint(single.values[0]) if single.count else 0.0
-        near = np.all(np.abs(single.values - whole) < 2.0**-40 * whole) and is_whole(whole)
-        if near and not isinstance(single, StepMap):
+        first = next((piece.values[0] for piece in single.pieces() if piece.count), 0.0)
+        whole = float(np.rint(first))
+        if is_whole(whole) and not isinstance(single, StepMap) and _near(single, whole):
+            single = single.listed()
             values = np.full(single.count, whole)
             single = SparseMap(single.rows, single.cols, values, single.shape)
         maps.append(single)
     return node.with_operation(maps=tuple(maps))
+
+
+def _near(single: SparseMap, whole: float) -> bool:
+    """Whether all entries are this number, up to rounding."""
+    values = (piece.values for piece in single.pieces())
+    return all(bool(np.all(np.abs(x - whole) < 2.0**-40 * whole)) for x in values)
 
 
 def _function(

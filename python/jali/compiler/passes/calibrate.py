@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jali.compiler.ir.execute import every_value, iterations
+from jali.compiler.ir.execute import iterations, seen_values
 from jali.compiler.ir.facts import Range
 from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
@@ -33,16 +33,18 @@ from jali.compiler.ir.loop_graph import Loop, inputs_at
 from jali.compiler.ir.operation import Input
 from jali.compiler.ir.products import MatrixProduct
 from jali.compiler.ir.scalar import ABOVE_ZERO, FUNCTIONS, undefined
+from jali.compiler.ir.seen import Seen, Values
 from jali.compiler.ir.traced_ops import Function, Multiply, PowerSeries, function_of
 from jali.compiler.passes.function_domains import (
     factors_of_arguments,
     has_own,
     shared_arguments,
+    sources_of_own,
     with_own,
 )
 from jali.compiler.passes.intervals import products_range, relied
 from jali.compiler.passes.limits import LARGEST, LEAST_WIDTH, MOST_WEIGHT, too_large
-from jali.errors import InvalidArgument
+from jali.errors import InternalError, InvalidArgument
 
 __all__ = [
     "MARGIN",
@@ -73,7 +75,7 @@ def calibrate(
     margin: float = MARGIN,
     proven: bool = False,
     input_ranges: Sequence[tuple[Any, Any] | None] | None = None,
-    exact: Mapping[str, Array] | None = None,
+    exact: Values | None = None,
 ) -> Graph:
     """The same graph; every node has its range, for each number of an input or a loop, and for each
     array otherwise.
@@ -82,7 +84,8 @@ def calibrate(
         ranges the inputs have.
     input_ranges: for each input, (low, high) that the user knows, of one number for all or one for
         each; None for examples.
-    exact: the value of every node, if the traced graph has computed them, which takes less time.
+    exact: the value of every node, or what is to be known of it, if the traced graph has computed
+        them, which takes less time.
 
     Raises InvalidArgument, which names the node, for numbers that are not finite, and for ranges
     that proofs do not bound.
@@ -92,7 +95,7 @@ def calibrate(
         raise InvalidArgument(
             f"{large} are above {MOST_WEIGHT:.0e}: divide by a constant before, so that the largest is near 1"
         )
-    values = every_value(graph, examples) if exact is None else exact
+    values = seen_values(graph, examples) if exact is None else dict(exact)
     declared = input_ranges or [None] * len(graph.inputs)
     ranges: list[_Known] = []
     functions = any(map(function_of, graph))
@@ -101,14 +104,22 @@ def calibrate(
         _check_finite(node, seen)
         is_factor = factors.get(node.name, np.zeros(node.size, np.bool_))
         ranges.append((*input_range(node, seen, pair, margin, is_factor), True))
-    graph = with_own(graph, shared_arguments(graph)) if functions else graph
+
+    def copied(names: set[str]) -> Graph:
+        """The graph with copies before these functions."""
+        for copy, source in sources_of_own(graph, names).items():
+            if isinstance(values[source], Seen):  # others are computed
+                values[copy] = values[source]
+        return with_own(graph, names)
+
+    graph = copied(shared_arguments(graph)) if functions else graph
     room = math.inf if proven else margin
     while True:
         touching: set[str] = set()
         made = _calibrated(graph, values, ranges, room, touching)
         if not touching:
             break
-        graph = with_own(graph, touching)
+        graph = copied(touching)
     if not functions:
         return made
     kept = _within_functions(made, ranges, examples, [pair is None for pair in declared])
@@ -145,7 +156,7 @@ def _within_functions(
 
 def _calibrated(
     graph: Graph,
-    exact: Mapping[str, Array],
+    exact: Values,
     ranges: Sequence[_Known],
     margin: float,
     touching: set[str],
@@ -161,13 +172,14 @@ def _calibrated(
     nodes: dict[str, Node] = {}
     for node in graph:
         if node.name not in values:  # nodes that folding adds around loops, and copies of arguments
-            values[node.name] = node.operation.compute([values[name] for name in node.inputs])
+            taken = [_whole(values, name) for name in node.inputs]
+            values[node.name] = node.operation.compute(taken)
         seen, sources = values[node.name], [nodes[name] for name in node.inputs]
         _check_finite(node, seen)
         low: Array | float
         high: Array | float
         if isinstance(node.operation, Loop):
-            given_values = [values[n] for n in node.inputs]
+            given_values = [_whole(values, name) for name in node.inputs]
             nodes[node.name] = _loop(node, sources, given_values, margin)
             continue
         if isinstance(node.operation, Input):
@@ -193,17 +205,36 @@ def _calibrated(
                 f'{node.name}: nothing proves that its numbers stay below {LARGEST:.0e}, whatever the inputs are: take ranges="seen", or smaller ranges '
                 "of the inputs by input_range="
             )
-        flat, axis = seen.reshape(len(seen), -1), 0 if isinstance(node.operation, Input) else None
+        mean, square, largest = _statistics(seen, each=isinstance(node.operation, Input))
         known = Range(
             low=low,
             high=high,
-            mean=flat.mean(axis),
-            square=np.square(flat).mean(axis),
-            largest=max(float(np.abs(seen).max()), 2.0**-40),
+            mean=mean,
+            square=square,
+            largest=max(largest, 2.0**-40),
             proven=proven,
         )
         nodes[node.name] = node.with_facts(range=known)
     return Graph(tuple(nodes.values()), graph.outputs, "calibrate")
+
+
+def _whole(values: Values, name: str) -> Array:
+    """The value of a node that is kept as such."""
+    found = values[name]
+    if isinstance(found, Seen):
+        raise InternalError(f"the values of {name} are needed, and were not kept")
+    return found
+
+
+def _statistics(seen: Array | Seen, *, each: bool) -> tuple[Array | float, Array | float, float]:
+    """The mean, the mean of squares, and the largest modulus.
+
+    each: whether the means are those of every number.
+    """
+    if isinstance(seen, Seen):
+        return seen.total / seen.count, seen.squares / seen.count, seen.largest
+    flat, axis = seen.reshape(len(seen), -1), 0 if each else None
+    return flat.mean(axis), np.square(flat).mean(axis), float(np.abs(seen).max())
 
 
 def _loop(node: Node, sources: Sequence[Node], values: Sequence[Array], margin: float) -> Node:
@@ -298,14 +329,14 @@ def check_outputs(graph: Graph, exact: Mapping[str, Array]) -> None:
             )
 
 
-def _check_finite(node: Node, seen: Array) -> None:
-    if not np.all(np.isfinite(seen)):
+def _check_finite(node: Node, seen: Array | Seen) -> None:
+    if not (seen.is_finite if isinstance(seen, Seen) else np.all(np.isfinite(seen))):
         raise InvalidArgument(
             f"{node.name}: some examples of the calibration give NaN or infinity here: the function is not "
             "defined for them, or its numbers are too large. Leave these examples out, or scale what is computed before it into the interval on which it is "
             "defined"
         )
-    if np.any(np.abs(seen) > LARGEST):
+    if (seen.largest if isinstance(seen, Seen) else np.abs(seen).max()) > LARGEST:
         raise InvalidArgument(
             f"{node.name}: some examples of the calibration give numbers above {LARGEST:.0e} here: divide by a constant before it, so that the largest is "
             "near 1"
@@ -380,7 +411,7 @@ def _towards_0(low: Any, high: Any, margin: float) -> Array:
 
 
 def _affine_range(
-    node: Node, nodes: dict[str, Node], seen: Array, margin: float, away: bool
+    node: Node, nodes: dict[str, Node], seen: Array | Seen, margin: float, away: bool
 ) -> tuple[float, float, bool]:
     """The range of a matrix's result: what was seen, with room at both ends, or what is proven, if
     that is less.
@@ -414,7 +445,7 @@ def affine_bounds(
     return float(least.min()), float(largest.max())
 
 
-def _with_margin(seen: Array, margin: float) -> Ends:
+def _with_margin(seen: Array | Seen, margin: float) -> Ends:
     """What was seen, with room at both ends."""
     low, high = float(seen.min()), float(seen.max())
     # Numbers that differ by roundings alone are one number, and a scale in which they differ would

@@ -57,7 +57,7 @@ def computed(
     given = iter(inputs)
     # Copies of the bodies of loops are nodes that the model does not name. Their matrices are
     # computed as such.
-    flat, model = approximated, None if has_loops(traced) else _Model(traced)
+    flat, model = approximated, None if has_loops(traced) else _Model(traced, approximated)
     if model is None:
         flat = unrolled(approximated)
     inside: dict[str, Array] = {}
@@ -79,7 +79,7 @@ def computed(
                 values = node.operation.compute(sources)
             inside[node.name] = override(node, values)
             if model is not None:
-                model.known[node.name] = unscaled(node, inside[node.name])
+                model.visited(node.name, unscaled(node, inside[node.name]))
             for name in set(node.inputs):
                 if last[name] == node.name and name not in flat.outputs:
                     del inside[name]
@@ -90,12 +90,38 @@ def computed(
 
 
 class _Model:
-    """known: values of nodes that were given, in the place of what the model computes."""
+    """known: values of nodes that were given, in the place of what the model computes, and of
+        others that were computed. Those that nothing takes any more are not kept.
+    later: nodes of the approximated graph that are still to be visited.
+    users: of every node, how many have no value yet.
+    """
 
-    def __init__(self, traced: Graph) -> None:
+    def __init__(self, traced: Graph, approximated: Graph) -> None:
         self.traced = traced
         self.names = {node.name for node in traced}
         self.known: dict[str, Array] = {}
+        self.later = {node.name for node in approximated}
+        self.users = {node.name: len(traced.users(node.name)) for node in traced}
+        self._had: set[str] = set()  # nodes that have had a value
+
+    def visited(self, name: str, values: Array) -> None:
+        """The value of a node of the approximated graph, which comes once."""
+        self.later.discard(name)
+        if name in self.names:
+            self._has(name, values)
+            self._drop(name)
+
+    def _has(self, name: str, values: Array) -> None:
+        self.known[name] = values
+        if name not in self._had:
+            self._had.add(name)
+            for source in set(self.traced[name].inputs):
+                self.users[source] -= 1
+                self._drop(source)
+
+    def _drop(self, name: str) -> None:
+        if not self.users[name] and name not in self.later:
+            self.known.pop(name, None)
 
     def value(self, name: str) -> Array:
         """The value of a node of the traced graph."""
@@ -111,6 +137,6 @@ class _Model:
                 waiting += missing
                 continue
             sources = [self.known[n].reshape(-1, *self.traced[n].shape) for n in node.inputs]
-            self.known[node_name] = node.operation.compute(sources)
+            self._has(node_name, node.operation.compute(sources))
             waiting.pop()
         return self.known[name]

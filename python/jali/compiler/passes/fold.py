@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from jali.compiler.ir.compositions import composed
 from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
 from jali.compiler.ir.loop_graph import ByStep, Loop, StepMap, factor_of, is_light
@@ -25,6 +26,9 @@ from jali.compiler.ir.products import Matmul, Products, operand, ordered
 from jali.compiler.ir.sparse import SparseMap
 
 __all__ = ["fold"]
+
+
+_ANYWAY = 1 << 20  # entries up to which maps are composed, whatever their parts have
 
 
 @dataclass
@@ -55,7 +59,8 @@ def fold(graph: Graph, *, body: bool = False) -> Graph:
     """The same function with nodes ``affine`` in the place of all linear operations.
 
     A linear result that several nodes use is computed once and kept, unless it only moves and
-    scales numbers. A reshape
+    scales numbers. So is one whose composition with what takes it would be larger than both. A
+    reshape
     disappears: what uses it takes the same numbers in the same order.
 
     body: whether it is the body of a loop. The arrays that a loop takes, and the states that its
@@ -201,14 +206,25 @@ class _Folding:
             forms.append(form)
         if _clash(forms):
             forms = [self.forms[self.kept(name)] for name in node.inputs]
+        behind: list[dict[str, SparseMap]] = []
+        for k, (name, outer) in enumerate(zip(node.inputs, outers, strict=True)):
+            parts = _behind(outer, forms[k])
+            if parts is None:
+                forms[k] = self.forms[self.kept(name)]
+                parts = dict.fromkeys(forms[k].maps, outer)
+            behind.append(parts)
+        if _too_large_together(behind):
+            forms = [self.forms[self.kept(name)] for name in node.inputs]
+            pairs = zip(outers, forms, strict=True)
+            behind = [dict.fromkeys(form.maps, outer) for outer, form in pairs]
         bias = linear.constant(shapes)
         maps: dict[str, SparseMap] = {}
         folds: tuple[str, ...] = ()
-        for form, outer in zip(forms, outers, strict=True):
+        for form, outer, parts in zip(forms, outers, behind, strict=True):
             folds += tuple(f for f in form.folds if f not in folds)
-            bias = bias + outer(form.bias[None])[0]
-            for source, single in form.maps.items():
-                both = _after(outer, single)
+            if np.any(form.bias):
+                bias = bias + outer(form.bias[None])[0]
+            for source, both in parts.items():
                 maps[source] = _sum(maps[source], both) if source in maps else both
         return _Form(_used(maps), bias, (*folds, node.name))
 
@@ -242,12 +258,46 @@ def _clash(forms: list[_Form]) -> bool:
     return False
 
 
-def _after(outer: SparseMap, single: SparseMap) -> SparseMap:
+def _behind(outer: SparseMap, form: _Form) -> dict[str, SparseMap] | None:
+    """The maps of a form behind another map; None if they would be larger than what they are made
+    of. Small ones are made whatever their size is, as a matrix of its own would take a level."""
+    most = max(_ANYWAY, outer.held + sum(m.held for m in form.maps.values()))
+    found: dict[str, SparseMap] = {}
+    for source, single in form.maps.items():
+        both = _after(outer, single, most)
+        if both is None or both.held > most:
+            return None
+        found[source] = both
+        most -= both.held
+    return found
+
+
+def _too_large_together(behind: list[dict[str, SparseMap]]) -> bool:
+    """Whether maps of one source would have to be added that are not kept as lists, and are large
+    as such."""
+    found: dict[str, list[SparseMap]] = {}
+    for maps in behind:
+        for source, single in maps.items():
+            found.setdefault(source, []).append(single)
+    return any(
+        len(alike) > 1
+        and any(m.in_pieces for m in alike)
+        and sum(m.count for m in alike) > max(_ANYWAY, sum(m.held for m in alike))
+        for alike in found.values()
+    )
+
+
+def _after(outer: SparseMap, single: SparseMap, most: float) -> SparseMap | None:
     if isinstance(single, StepMap):
         factor = factor_of(outer)
         assert factor is not None
         return single.scaled(factor)
-    return outer if single.is_identity else outer.after(single)
+    if single.is_identity:
+        return outer
+    small = outer.shape[0] * single.shape[1] <= _ANYWAY
+    if small and not (outer.in_pieces or single.in_pieces):
+        return outer.after(single)
+    return composed(outer, single, most)
 
 
 def _sum(a: SparseMap, b: SparseMap) -> SparseMap:

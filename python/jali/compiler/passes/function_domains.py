@@ -37,6 +37,7 @@ __all__ = [
     "has_own",
     "is_around_zero",
     "shared_arguments",
+    "sources_of_own",
     "with_own",
 ]
 
@@ -98,6 +99,15 @@ def is_around_zero(
     return (
         not isinstance(source.operation, free) or shared or corners or source.name in graph.outputs
     )
+
+
+def sources_of_own(graph: Graph, functions: Collection[str]) -> dict[str, str]:
+    """By the names of the copies that with_own makes, the arrays that they are copies of."""
+    return {
+        name + _BEHIND: graph[name].inputs[0]
+        for name in functions
+        if isinstance(graph[name].operation, Function)
+    }
 
 
 def with_own(graph: Graph, functions: Collection[str]) -> Graph:

@@ -53,8 +53,7 @@ def too_large(graph: Graph, most: float) -> str | None:
                 if inside is not None:
                     return inside
             case Affine(maps=maps, bias=bias):
-                pieces = (piece for single in maps for piece in single.pieces())
-                if not all(np.all(np.abs(piece.values) <= most) for piece in pieces):
+                if not all(single.largest <= most for single in maps):
                     return f"the weights of {node.name}"
                 if not np.all(np.abs(bias) <= most):
                     return f"the bias of {node.name}"

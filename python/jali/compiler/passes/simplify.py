@@ -21,10 +21,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from jali.compiler.ir.execute import every_value
+from jali.compiler.ir.execute import seen_values
 from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
 from jali.compiler.ir.linear_ops import Scale
+from jali.compiler.ir.seen import Values
 from jali.compiler.ir.traced_ops import Function, Multiply, function_of, is_clamp
 from jali.compiler.passes.fold import fold
 from jali.compiler.passes.inactive_clamps import inactive_clamps
@@ -40,19 +41,19 @@ KINDS = (*_FACTORS, "inverse_sqrt")  #: What a node can be changed to.
 def simplified(
     graph: Graph,
     examples: Sequence[Array],
-    exact: Mapping[str, Array],
-    calibrated: Callable[[Graph, Mapping[str, Array]], Graph],
+    exact: Values,
+    calibrated: Callable[[Graph, Values], Graph],
 ) -> tuple[Changes, dict[str, Graph]]:
     """What can be changed in a traced graph, and the stages simplify, fold and calibrate.
 
-    exact: the value of every node for the examples.
+    exact: the value of every node for the examples, or what is to be known of it.
     calibrated: what calibrates a folded graph of which it is given these values.
     """
     changes, stages = _without_roots(graph, {})
 
     def ranges() -> Graph:
         others = "inverse_sqrt" in changes.values()  # clamps keep their values
-        values = every_value(stages["simplify"], examples) if others else exact
+        values = seen_values(stages["simplify"], examples) if others else exact
         return calibrated(stages["fold"], values)
 
     stages["calibrate"] = ranges()
