@@ -430,7 +430,7 @@ def _kept(
     0, if all channels hold them in the same places, or none. None for other arrays, and without
     numbers."""
     there = numbers >= 0
-    channels, places = there.any(2), there.any((0, 1))
+    channels, places = np.asarray(there.any(2)), np.asarray(there.any((0, 1)))
     if not there.any() or not np.array_equal(there, channels[..., None] & places):
         return None
     return channels, places
