@@ -280,7 +280,7 @@ class Term:
                 range(self.target.ciphertexts), range(source.ciphertexts)
             ):
                 if only is None or pair in only:
-                    pieces = single.pieces(  # type: ignore[call-arg]
+                    pieces = single.pieces(
                         *(np.flatnonzero(x == k) for x, k in zip((tos, froms), pair, strict=True))
                     )
                     yield pair, (self._entries_of(piece) for piece in pieces)
