@@ -425,8 +425,7 @@ def _snapped(node: Node) -> Node:
 
 def _near(single: SparseMap, whole: float) -> bool:
     """Whether all entries are this number, up to rounding."""
-    values = (piece.values for piece in single.pieces())
-    return all(bool(np.all(np.abs(x - whole) < 2.0**-40 * whole)) for x in values)
+    return all(np.all(np.abs(x.values - whole) < 2.0**-40 * whole) for x in single.pieces())
 
 
 def _function(
