@@ -131,8 +131,8 @@ def test_noise_is_predicted_with_what_composed_rotations_add(small: nn.Program) 
     (port,), (bits,) = small.manifest.outputs, small.manifest.demand.noise_bits
     got = client.decrypt(server(client.encrypt(EXAMPLES[:20])))
     noise = (got - small.clear(EXAMPLES[:20])) / np.reshape(port.radius, port.shape)
-    # Of the number that has most, drawn larger than it is (see Samples.noise_bits).
-    assert 2.0**-bits / 16 < noise.std() < 2.0**-bits
+    # The prediction is that of the number that has most. A deviation of 80 numbers is off by 8%.
+    assert 2.0**-bits / 16 < noise.std() < 1.6 * 2.0**-bits
 
 
 def test_a_large_upload_changes_nothing(whole: nn.Program) -> None:

@@ -84,9 +84,7 @@ def compile(
     device: "cpu" or "cuda", the kind of device that the plan is for.
     memory: bytes of the server's device for matrices and keys of bootstrapping, as a number or as
         "1.5 GB". None stands for all keys and 4 GiB of matrices, or 16 GiB on "cuda".
-    upload: bytes of keys that a client may send at most, as memory. Rotations without a key are then
-        composed of others, and bootstrappings have fewer keys, which takes longer; see
-        Program.uploads. None stands for all keys.
+    upload: bytes of keys that a client sends at most; None stands for all. See Program.uploads.
     margin: how far ranges reach beyond the calibration's, at both ends, in units of their width.
     ranges: "seen" takes the ranges of the calibration, which an unlike input may leave. "proven"
         takes ranges that no input leaves which a client accepts; they cost levels.
@@ -98,9 +96,8 @@ def compile(
         numbers of whole numbers; it gives an nn.integers.Program. None takes exact integers for
         such a model if the examples are integers, no precision_bits are given, and neither a run
         nor the messages cost more than with CKKS.
-    client_side: whether the client of a model in ONNX computes in the clear what comes before its
-        first product and is no arithmetic (look-ups, one-hot vectors), and what ends it and would
-        be approximated (argmax, softmax). It gets the model's numbers in these parts.
+    client_side: whether the client of a model in ONNX computes its look-ups and one-hot vectors
+        before it encrypts, and its softmax or argmax after it decrypts, with the numbers in them.
     explain: whether other settings are compiled, too, for program.alternatives().
     constants: values of a model's inputs in ONNX that are no secret, by name: {"sr": 16000}.
     progress: called as progress(stage, fraction) when a stage begins. If it raises, the work ends.

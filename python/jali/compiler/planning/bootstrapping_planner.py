@@ -176,8 +176,8 @@ class BootstrappingPlanner:
         return levels, cost, inline
 
     def _kept_keys(self, params: Params, packings: Sequence[int] = (0,)) -> tuple[str | int, float]:
-        """The keys of bootstrapping that fit, as kept_keys gives them, and that a client may send. If
-        there are none, they are "fewest".
+        """The keys of bootstrapping that fit and that a client may send, as kept_keys gives them.
+        If there are none, they are "fewest".
 
         If keys share the memory with the matrices, these count as integers, the smallest kind that
         needs no work of the host.

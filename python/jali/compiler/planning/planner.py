@@ -77,8 +77,9 @@ def plan(
         fewest if none do. None stands for keys that share `memory` with the matrices: they have
         what these leave as integers, and the matrices have what the keys leave.
     insecure_ring: for tests; the program then bootstraps.
-    upload: bytes that a client may send for keys; None stands for any number. Raises TooManyKeys,
-        which names the fewest that were found, if there is no such plan.
+    upload: bytes that a client may send for keys; None stands for any number.
+
+    Raises TooManyKeys, which names the fewest bytes that were found, if no plan sends so few.
     """
     arguments = (graph, precision_bits, lanes, memory, device)
     told = progress or Progress()
@@ -151,9 +152,9 @@ def _planned_to_send(
 ) -> Plan:
     """The plan whose client may send so many bytes; arguments as of _within.
 
-    Of plans without bootstrapping in the smallest ring and in the next, of which keys may have fewer
-    digits, that with less work is taken, or with fewer bytes if these are to be the fewest. If
-    neither sends little enough, the program bootstraps.
+    Of plans without bootstrapping in the smallest ring and in the next, of which keys may have
+    fewer digits, that with less work is taken, or with fewer bytes if these are to be the fewest.
+    If neither sends little enough, the program bootstraps.
     """
     if bootstrapping.insecure_ring is not None:
         return bootstrapping.plan()

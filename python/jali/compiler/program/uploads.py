@@ -38,13 +38,19 @@ _SHOWN = 5  # sets beside the program's own
 
 
 @dataclass(frozen=True)
-class Upload:
+class Upload(metaclass=Answering):
     """Keys that a client may send.
 
     sent_bytes: in a message.
     send_seconds: that they take at 20 Mbit/s.
     relative_time: of a run, over that with all keys, as plans count it.
     is_own: whether they are the program's.
+
+    >>> examples = np.linspace(-1, 1, 160).reshape(10, 16)
+    >>> weights = np.cos(np.arange(64).reshape(16, 4))
+    >>> program = jali.compile(lambda x: x @ weights, examples[0], calibration=examples)
+    >>> program.uploads()[-1].sent_bytes == program.sizes().keys_sent
+    True
     """
 
     sent_bytes: int
