@@ -61,7 +61,9 @@ TEST_P(KeySetsOf, AreKnownWithoutMatrices) {
       plans.push_back(plan_of(params, packings[k], set.few.empty() ? std::nullopt : set.few[k]));
     }
     const KeyLevels expected = key_levels(*params, plans, wanted);
-    const KeyLevels found = key_levels(params, packings, rotations, choice);
+    std::map<int, int> levels;
+    for (const int r : rotations) levels[r] = params->depth();
+    const KeyLevels found = key_levels(params, packings, levels, choice);
     EXPECT_EQ(found.rotations, expected.rotations);
     EXPECT_EQ(found.conjugate, expected.conjugate);
     EXPECT_EQ(found.relinearise, expected.relinearise);

@@ -62,15 +62,46 @@ TEST(KeyCost, OfBootstrappingIsThatOfThePlans) {
     EXPECT_TRUE(keys.encapsulation);
     bootstrap::BootstrapperOptions all, sparse;
     sparse.log_slots = 4;
-    std::vector<int> rotations{3, -70};
-    if (kind == BootstrapKeys::fewest) {
-      const int packings[] = {9, 4};
-      rotations = {1, 2, -64, -4, -2};
-      const auto set = bootstrap::key_sets(params, packings, rotations).front();
+    std::map<int, int> rotations{{3, 1}, {-70, 3}};
+    if (kind == BootstrapKeys::fewest) {  // 3 is 1 + 2, and -70 is -64 - 4 - 2
+      const int packings[] = {9, 4}, powers[] = {1, 2, -64, -4, -2};
+      rotations = {{1, 1}, {2, 1}, {-64, 3}, {-4, 3}, {-2, 3}};
+      const auto set = bootstrap::key_sets(params, packings, powers).front();
       all.few = set.few[0], sparse.few = set.few[1];
     }
     const bootstrap::BootstrapPlan plans[] = {{params, all}, {params, sparse}};
-    EXPECT_EQ(cost.made, bootstrap::key_bytes(*params, plans, rotations)) << static_cast<int>(kind);
+    std::size_t expected = bootstrap::key_bytes(*params, plans);
+    const auto of_plans = bootstrap::key_levels(*params, plans).rotations;
+    for (const auto& [step, level] : rotations) {  // a key that both use serves the higher level
+      const auto at = of_plans.find(step);
+      const int other = at == of_plans.end() ? -1 : at->second;
+      if (other < level) expected += params->switch_key_bytes(level);
+      if (other >= 0 && other < level) expected -= params->switch_key_bytes(other);
+    }
+    EXPECT_EQ(cost.made, expected) << static_cast<int>(kind);
+  }
+}
+
+TEST(KeyCost, RotationsBesideBootstrappingHaveKeysForTheirLevels) {
+  const auto params = bootstrapping();
+  Demand demand;
+  demand.noise_bits = {12};
+  demand.bootstrap = BootstrapKeys::all;
+  demand.rotations = {{-70, 1}};
+  const auto element = ring::galois_element(params->n(), -70);
+  EXPECT_EQ(key_demand(params, demand).galois.at(element), 1);
+  demand.rotations = {{-70, 2}, {-70 + static_cast<int>(params->slots()), 0}};
+  EXPECT_EQ(key_demand(params, demand).galois.at(element), 2) << "equal rotations share a key";
+  const auto alone = [&] {
+    demand.rotations = {};
+    return key_demand(params, demand).galois;
+  }();
+  for (const auto& [other, level] : alone) {  // those of bootstrapping keep their levels
+    for (int step = 1; step < static_cast<int>(params->slots()); ++step) {
+      if (ring::galois_element(params->n(), step) != other) continue;
+      demand.rotations = {{step, 0}};
+      EXPECT_EQ(key_demand(params, demand).galois, alone) << step;
+    }
   }
 }
 
@@ -78,7 +109,7 @@ TEST(KeyCost, KeysOfBootstrappingAreThoseOfThePlans) {
   const auto params = bootstrapping();
   const Holder holder = make_holder(params);
   Manifest manifest = small_manifest(params);
-  manifest.demand.rotations = {{3, 1}};
+  manifest.demand.rotations = {{3, params->depth()}};
   manifest.demand.bootstrap = BootstrapKeys::all;
   const Client client(manifest_from_bytes(to_bytes(manifest), kAnySecurity), holder);
   wire::Bytes bytes;

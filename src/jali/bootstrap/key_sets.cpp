@@ -199,24 +199,29 @@ KeySet keys_within(const std::vector<KeySet>& sets, std::size_t memory) {
 }
 
 KeyLevels key_levels(const ckks::ParamsPtr& params, std::span<const int> log_slots,
-                     std::span<const int> rotations, const KeyChoice& choice) {
+                     const std::map<int, int>& rotations, const KeyChoice& choice) {
   const ckks::Params& p = *params;
   const bool fewest = choice.fewest && !choice.memory;
-  const auto wanted = rlwe::key_rotations(
-      rotations, fewest ? rlwe::RotationKeys::minimum : rlwe::RotationKeys::each, p.slots());
-  KeySet set;
-  if (choice.memory) {
-    set = keys_within(key_sets(params, log_slots, wanted), *choice.memory);
-  } else if (fewest) {
-    set = key_sets(params, log_slots, wanted).front();
-  }
   KeyLevels out;
   out.relinearise = p.depth();
   const auto add = [&](int steps, int level) {
     const int r = circuits::signed_rotation(steps, p.slots());
     if (r != 0) out.rotations[r] = std::max(out.rotations[r], level);
   };
-  for (const int r : wanted) add(r, p.depth());
+  for (const auto& [steps, level] : rotations) {
+    if (!fewest) add(steps, level);
+    for (const int part : fewest ? rlwe::binary_steps(steps, p.slots()) : std::vector<int>{}) {
+      add(part, level);
+    }
+  }
+  std::vector<int> wanted;
+  for (const auto& [steps, level] : out.rotations) wanted.push_back(steps);
+  KeySet set;
+  if (choice.memory) {
+    set = keys_within(key_sets(params, log_slots, wanted), *choice.memory);
+  } else if (fewest) {
+    set = key_sets(params, log_slots, wanted).front();
+  }
   for (std::size_t k = 0; k < log_slots.size(); ++k) {
     check_slots(p, log_slots[k]);
     const std::optional<FewKeys> few = set.few.empty() ? std::nullopt : set.few[k];

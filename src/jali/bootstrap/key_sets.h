@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -43,9 +44,10 @@ struct KeyChoice {
 
 /// The keys for bootstrapping these packings and for further rotations, each with the highest level
 /// at which it is used: what key_levels() of the BootstrapPlans with the chosen keys says, without
-/// a matrix. Throws what key_sets and keys_within throw.
+/// a matrix. rotations: each with the highest level at which the caller uses it, at most depth().
+/// Throws what key_sets and keys_within throw.
 KeyLevels key_levels(const ckks::ParamsPtr& params, std::span<const int> log_slots,
-                     std::span<const int> rotations, const KeyChoice& choice);
+                     const std::map<int, int>& rotations, const KeyChoice& choice);
 
 /// The predicted time of one bootstrapping with all keys, counted as in KeySet and in the unit of
 /// circuits::LevelCost. It is for comparisons of packings. real: imaginary parts are dropped.

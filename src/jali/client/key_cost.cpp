@@ -24,24 +24,24 @@ std::uint64_t switch_key_bytes(const rlwe::Params& params, int level) {
          sizeof(random::Seed);
 }
 
-/// For the bootstrapping of these packings and these rotations, which a program uses at any level
-/// up to the depth.
+/// For the bootstrapping of these packings, and for rotations up to the levels at which a program
+/// uses them.
 rlwe::KeyDemand bootstrap_demand(const ckks::ParamsPtr& params, const Demand& demand) {
-  std::vector<int> packings, rotations;
+  std::vector<int> packings;
   for (const std::uint32_t slots : demand.packings) {
     packings.push_back(slots == 0 ? params->log_n() - 1 : std::countr_zero(slots));
   }
-  for (const auto& [step, level] : demand.rotations) rotations.push_back(step);
   bootstrap::KeyChoice choice;
   choice.fewest = demand.bootstrap == BootstrapKeys::fewest;
   if (demand.bootstrap == BootstrapKeys::within) {
-    // Each of the program's rotations has a key for the top level of a computation beside those of
-    // bootstrapping.
+    // The sets of keys are counted as if each of the program's rotations had a key for the top level
+    // beside those of bootstrapping.
     const std::uint64_t each =
         2 * (switch_key_bytes(*params, params->depth()) - sizeof(random::Seed));
-    choice.memory = demand.bootstrap_bytes + each * rotations.size();
+    choice.memory = demand.bootstrap_bytes + each * demand.rotations.size();
   }
-  const bootstrap::KeyLevels levels = bootstrap::key_levels(params, packings, rotations, choice);
+  const bootstrap::KeyLevels levels =
+      bootstrap::key_levels(params, packings, demand.rotations, choice);
   rlwe::KeyDemand keys =
       rlwe::demand_of(params->n(), levels.rotations, levels.conjugate, levels.relinearise);
   keys.encapsulation = true;

@@ -4,7 +4,6 @@ them."""
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -35,8 +34,7 @@ _WORD_BYTES = {"w32": 4, "w52": 8, "w64": 8}
 _INTEGER_BYTES = 8  # of a coefficient of a compact plaintext
 _SEED = 32  # bytes, which stand for the uniform half of a key
 _CURVES = 256  # that are kept, of the parameters among which a plan chooses
-_OTHER_KEYS = 2  # beside rotations: for conjugation and for products
-_MADE_A_SECOND = 200e6  # bytes, by one thread of a server's CPU: measured were 190 to 260 MB
+_OTHER_SEEDS = 2  # of the keys to and from the sparse secret
 
 
 @dataclass(frozen=True)
@@ -49,18 +47,6 @@ class KeySizes:
     sent: int
     expanded: int
     bootstrap: int
-
-
-def _choice(params: Params, demand: Demand, own: bool = True) -> dict[str, Any]:
-    """How a demand says which keys of bootstrapping it has, as an argument of
-    ckks.Client.evaluation_keys.
-
-    own: together with the rotations of the program, which are made for the top level.
-    """
-    if isinstance(demand.bootstrap, str):
-        return {"minimum": demand.bootstrap == "fewest"}
-    each = 2 * (key_bytes(params, params.depth) - _SEED)
-    return {"memory": demand.bootstrap + (each * len(demand.rotations) if own else 0)}
 
 
 def kept_keys(
@@ -96,27 +82,21 @@ def relative_time(params: Params, demand: Demand) -> float:
 
 def key_sizes(params: Params, demand: Demand) -> KeySizes:
     """The sizes of a demand's keys."""
-    if demand.bootstrap == "none":
-        counts = Counter(demand.levels)
-        made = sum(count * key_bytes(params, level) for level, count in counts.items())
-        expanded = 2 * (made - counts.total() * _SEED)
-        return KeySizes(counts.total(), made, sent_exactly(params, demand), expanded, 0)
-    fewest, own = demand.bootstrap == "fewest", list(demand.rotations)
-    choice, alone = _choice(params, demand), _choice(params, demand, own=False)
-    packed = demand.packings
-    made = params.bootstrap_key_bytes(own, slots=packed, **choice)
-    steps = [part for step in own for part in _powers(step, params.slots)] if fewest else own
-    rotations = {
-        k % params.slots
-        for k in (*params.bootstrap_rotations(packed, **choice, rotations=own), *steps)
-    }
-    return KeySizes(
-        len(rotations) + _OTHER_KEYS,
-        made,
-        sent_exactly(params, demand),
-        params.expanded_bootstrap_key_bytes(own, slots=packed, **choice),
-        params.expanded_bootstrap_key_bytes(slots=packed, **alone),
-    )
+    cost = Manifest(params, 1, (), (), demand).key_cost
+    bootstraps = demand.bootstrap != "none"
+    seeds = cost.count + (_OTHER_SEEDS if bootstraps else 0)
+    expanded = 2 * (cost.made - seeds * _SEED)
+    alone = _of_bootstrapping(params, demand) if bootstraps else 0
+    return KeySizes(cost.count, cost.made, cost.sent, expanded, alone)
+
+
+def _of_bootstrapping(params: Params, demand: Demand) -> int:
+    """The bytes in a server of the keys of bootstrapping alone."""
+    if isinstance(demand.bootstrap, str):
+        choice: dict[str, Any] = {"minimum": demand.bootstrap == "fewest"}
+    else:
+        choice = {"memory": demand.bootstrap}
+    return params.expanded_bootstrap_key_bytes(slots=demand.packings, **choice)
 
 
 def word_bytes(params: Params) -> int:
@@ -134,15 +114,6 @@ def key_bytes(params: Params, level: int) -> int:
 def whole_key_bytes(params: Params) -> int:
     """The bytes in memory of one key-switching key for all primes, as the client makes it."""
     return params.dnum * len(params.primes) * 2 * params.slots * _WORD_BYTES[params.word] + _SEED
-
-
-def _powers(step: int, slots: int) -> list[int]:
-    """The powers of two of one sign whose sum is a rotation, taken in the shorter direction."""
-    folded = step % slots
-    if folded > slots // 2:
-        folded -= slots
-    sign = 1 if folded > 0 else -1
-    return [sign << k for k in range(slots.bit_length()) if abs(folded) >> k & 1]
 
 
 def plain_bytes(params: Params, level: int) -> int:

@@ -38,7 +38,7 @@ from jali.compiler.pipeline import STAGE, lowered
 from jali.compiler.planning.bootstrap_placement import best_levels, repeated_after
 from jali.compiler.planning.bootstrap_search import Undecided
 from jali.compiler.planning.dry_run import demanded
-from jali.compiler.planning.fewer_keys import FEWEST, TooManyKeys, sending
+from jali.compiler.planning.fewer_keys import FEWEST, TooManyKeys, run_cost, sending
 from jali.compiler.planning.parameters import MOST_BITS, Bootstrapping, Ring, needed_bits, rings
 from jali.compiler.planning.plan import COARSE, FINE, MARGIN, WORTH, Plan, missing_bits, precise
 from jali.compiler.progress import Progress
@@ -56,6 +56,10 @@ _CLOSER = 3  # such plans that are tried, each more precise than the one before
 _NEAR = 1  # levels by which the best number differs for other bits of precision
 _STEP = 3  # of the levels between two bootstrappings in the search for the best number
 _WORTH_KEYS = 1 / 50  # part of the cost that further keys of bootstrapping must save
+#: Numbers of keys of rotations for which plans leave room beside those of bootstrapping, if a
+#: client may send so many bytes. The more there are, the smaller are the keys that fit: they have
+#: fewer levels.
+_ROOM_FOR = (0, 8, 16, 32, 64)
 _PRICED = 1 / 40  # part of what is left to do that the levels of one of many parameters take
 
 
@@ -104,7 +108,7 @@ class BootstrappingPlanner:
         self._made_rings: dict[float, list[Bootstrapping]] = {}  # which keep their parameters
         self.numbers = Numbers()
         self.log_n = 0  # of the last parameters without bootstrapping that were tried
-        self._own_keys = 0  # of rotations, as many as a plan that sent too much needed at least
+        self._own_keys = 0  # of rotations, for which plans leave room in the bytes that are sent
         #: The graph without loops.
         self.flat = unrolled(self.graph) if has_loops(self.graph) else self.graph
         self._needed = needed_bits(self.flat, self.precision_bits, average=True)
@@ -417,6 +421,10 @@ class BootstrappingPlanner:
         last: list[_Found] = []
 
         def at(bits: float) -> Plan:
+            if self.upload and not last:
+                found, plan = self._to_send(bits)
+                last.append(found)
+                return plan
             last.append(self._cheapest(bits, last[-1] if last else None))
             if self.upload is not None:
                 with contextlib.suppress(TooManyKeys):
@@ -426,6 +434,31 @@ class BootstrappingPlanner:
 
         enough = precise(at, max(self._needed) + COARSE, self._needed, self.precision_bits)
         return self._fewer_bits(last[-1], enough) or enough
+
+    def _to_send(self, bits: float) -> tuple[_Found, Plan]:
+        """Of the cheapest plans that leave room for several numbers of keys, the one that is fastest
+        with the keys that its client may send."""
+        best: tuple[float, int, _Found, Plan] | None = None
+        refused: Exception | None = None
+        tried: set[Params] = set()
+        for self._own_keys in _ROOM_FOR:
+            try:
+                found = self._cheapest(bits)
+                if found.params in tried:
+                    continue
+                tried.add(found.params)
+                plan = self._tried(found)
+            except (Unsupported, InvalidArgument) as error:
+                refused = refused or error
+                continue
+            cost = run_cost(plan.interpreter, plan.costs) + plan.composing
+            if best is None or cost < best[0]:
+                best = cost, self._own_keys, found, plan
+        if best is None:
+            assert refused is not None
+            raise refused
+        self._own_keys = best[1]
+        return best[2], best[3]
 
     def _fewer_bits(self, found: _Found, enough: Plan) -> Plan | None:
         """A cheaper plan with less precise bootstrappings that are precise enough, if the first has

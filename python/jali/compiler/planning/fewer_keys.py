@@ -130,20 +130,22 @@ def _fewer(interpreter: Interpreter, demand: Demand, costs: Costs, run: float) -
     params, slots = interpreter.params, interpreter.params.slots
     sets = key_sets(slots, weights_of(interpreter, demand, costs))
     composed = [(levels_of(slots, one.steps, demand.rotations), one.extra) for one in sets]
+    each = {level: sent_bytes(params, level) for level in {*demand.rotations.values()}}
     if demand.bootstrap == "none":
         for rotations, extra in composed:
             fewer = replace(demand, rotations=rotations)
             yield Choice(fewer, sent_exactly(params, fewer), run + extra, extra)
         return
     restoring = restoring_cost(interpreter, costs)
-    own, each = relative_time(params, demand), sent_bytes(params, params.depth)
+    own = relative_time(params, demand)
+    sizes = [sum(each[level] for level in rotations.values()) for rotations, _ in composed]
     for size, slower in key_curve(params, tuple(demand.packings)):
         if slower < own:
             break  # for these the server has no memory
         more = run + restoring * (slower / own - 1)
-        for rotations, extra in composed:
+        for (rotations, extra), own_bytes in zip(composed, sizes, strict=True):
             fewer = replace(demand, rotations=rotations, bootstrap=size)
-            sent = sent_of_expanded(params, size) + each * len(rotations)
+            sent = sent_of_expanded(params, size) + own_bytes
             yield Choice(fewer, sent, more + extra, extra)
 
 
