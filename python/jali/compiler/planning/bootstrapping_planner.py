@@ -436,8 +436,8 @@ class BootstrappingPlanner:
         return self._fewer_bits(last[-1], enough) or enough
 
     def _to_send(self, bits: float) -> tuple[_Found, Plan]:
-        """Of the cheapest plans that leave room for several numbers of keys, the one that is fastest
-        with the keys that its client may send."""
+        """Of the cheapest plans that leave room for several numbers of keys, the fastest with those
+        that its client may send."""
         best: tuple[float, int, _Found, Plan] | None = None
         refused: Exception | None = None
         tried: set[Params] = set()
