@@ -72,7 +72,7 @@ TEST_P(KeySetsOf, AreKnownWithoutMatrices) {
     compare(packings, {}, {}, rotations);
     const std::vector<int> powers{-64, -4, -2, 1, 2};
     compare(packings, {true, {}}, key_sets(params, packings, powers).front(), powers);
-    const auto sets = key_sets(params, packings, rotations);
+    const auto sets = key_sets(params, packings);  // further rotations do not change the choice
     for (std::size_t k = 0; k < sets.size(); k += 1 + sets.size() / 2) {
       compare(packings, {false, sets[k].bytes}, sets[k], rotations);
     }

@@ -65,6 +65,28 @@ def test_keys_serve_the_levels_of_what_is_composed_of_them(rng: np.random.Genera
             assert fewest_parts(SLOTS, high)[step % SLOTS] == whole[step % SLOTS]
 
 
+def test_keys_of_others_count_as_keys(rng: np.random.Generator) -> None:
+    costs = drawn_rotations(rng)
+    levels = {step: int(rng.integers(0, 4)) for step in costs}
+    shared = next(step for step in costs if step)
+    others = [shared, *(int(step) for step in rng.choice(SLOTS, 5, replace=False) if step)]
+    alone = list(key_sets(SLOTS, costs))
+    sets = list(key_sets(SLOTS, costs, others))
+    assert set(sets[-1].steps) == set(costs) - {0} - set(others) and sets[-1].extra == 0
+    assert len(sets[0].steps) <= len(alone[0].steps)
+    for one in sets:
+        assert not {step % SLOTS for step in one.steps} & {step % SLOTS for step in others}
+        parts = fewest_parts(SLOTS, {step % SLOTS for step in (*one.steps, *others)})
+        extra = sum(cost * (parts[step % SLOTS] - 1) for step, cost in costs.items() if step)
+        assert one.extra == pytest.approx(extra)
+        found = levels_of(SLOTS, one.steps, levels, others)
+        assert set(found) <= set(one.steps)
+        for step, level in levels.items():
+            high = {key % SLOTS for key, most in found.items() if most >= level}
+            high |= {key % SLOTS for key in others}
+            assert fewest_parts(SLOTS, high)[step % SLOTS] == parts[step % SLOTS]
+
+
 def test_a_server_composes_rotations_of_as_many_others() -> None:
     params = ckks.Params.create(depth=1)
     party = KeylessParty(params, "dry", threads=1)

@@ -218,7 +218,7 @@ KeyLevels key_levels(const ckks::ParamsPtr& params, std::span<const int> log_slo
   for (const auto& [steps, level] : out.rotations) wanted.push_back(steps);
   KeySet set;
   if (choice.memory) {
-    set = keys_within(key_sets(params, log_slots, wanted), *choice.memory);
+    set = keys_within(key_sets(params, log_slots), *choice.memory);
   } else if (fewest) {
     set = key_sets(params, log_slots, wanted).front();
   }

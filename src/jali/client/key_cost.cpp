@@ -33,13 +33,7 @@ rlwe::KeyDemand bootstrap_demand(const ckks::ParamsPtr& params, const Demand& de
   }
   bootstrap::KeyChoice choice;
   choice.fewest = demand.bootstrap == BootstrapKeys::fewest;
-  if (demand.bootstrap == BootstrapKeys::within) {
-    // The sets of keys are counted as if each of the program's rotations had a key for the top level
-    // beside those of bootstrapping.
-    const std::uint64_t each =
-        2 * (switch_key_bytes(*params, params->depth()) - sizeof(random::Seed));
-    choice.memory = demand.bootstrap_bytes + each * demand.rotations.size();
-  }
+  if (demand.bootstrap == BootstrapKeys::within) choice.memory = demand.bootstrap_bytes;
   const bootstrap::KeyLevels levels =
       bootstrap::key_levels(params, packings, demand.rotations, choice);
   rlwe::KeyDemand keys =

@@ -34,28 +34,28 @@ class KeySet:
     extra: float
 
 
-def key_sets(slots: int, costs: Mapping[int, float]) -> Iterator[KeySet]:
+def key_sets(
+    slots: int, costs: Mapping[int, float], others: Collection[int] = ()
+) -> Iterator[KeySet]:
     """Sets of keys of which all rotations can be composed, from the fewest that are found to one
     for each rotation. Each has a few keys more than the one before, those that save most.
 
     costs: for every rotation, what a rotation costs, times its number in a run.
+    others: rotations that have keys beside those of the sets, which have none of these.
     """
     steps, weights = _weighted(slots, costs)
-    if not len(steps):
-        yield KeySet((), 0.0)
-        return
     most = slots.bit_length() - 1  # rotations of which an evaluator composes one
     powers = 1 << np.arange(most)
     every = np.unique(np.concatenate([steps, powers, slots - powers]))
     chosen: list[int] = []
-    parts = _parts(slots, chosen, most)
+    there = parts = _parts(slots, others, most)
     while np.any(parts[steps] > most):
         saved = _saved(parts, steps, weights, every, most, most)
         chosen.append(int(every[np.argmax(saved)]))
         parts = _with(parts, chosen[-1], most)
     for one in tuple(chosen):  # one that was chosen before others may be composed of these
         fewer = [c for c in chosen if c != one]
-        if np.all((found := _parts(slots, fewer, most))[steps] <= most):
+        if np.all((found := _parts(slots, fewer, most, there))[steps] <= most):
             chosen, parts = fewer, found
     while True:
         extra = float(weights @ (parts[steps] - 1))
@@ -67,7 +67,8 @@ def key_sets(slots: int, costs: Mapping[int, float]) -> Iterator[KeySet]:
             if saved[k] > 0:
                 chosen.append(int(steps[k]))
                 parts = _with(parts, chosen[-1], most)
-    yield KeySet(_signed(map(int, steps), slots), 0.0)
+    given = {step % slots for step in others}
+    yield KeySet(_signed((int(step) for step in steps if int(step) not in given), slots), 0.0)
 
 
 def extra_of(slots: int, keys: Collection[int], costs: Mapping[int, float]) -> float:
@@ -76,21 +77,28 @@ def extra_of(slots: int, keys: Collection[int], costs: Mapping[int, float]) -> f
     return float(weights @ (_parts(slots, keys, slots.bit_length() - 1)[steps] - 1))
 
 
-def levels_of(slots: int, keys: Collection[int], rotations: Mapping[int, int]) -> dict[int, int]:
+def levels_of(
+    slots: int,
+    keys: Collection[int],
+    rotations: Mapping[int, int],
+    others: Collection[int] = (),
+) -> dict[int, int]:
     """The level of each of these keys, of which rotations are composed, each up to its level. Keys
     of which none is composed are left out.
 
     keys: of a KeySet.
+    others: further rotations that have keys, for all of these levels.
     """
     most = slots.bit_length() - 1
-    parts, found = _parts(slots, keys, most), dict[int, int]()
+    every, found = (*others, *keys), dict[int, int]()
+    parts = _parts(slots, every, most)
     for step, level in rotations.items():
         left = step % slots
         while left:
-            key = next(k for k in keys if parts[(left - k) % slots] == parts[left] - 1)
+            key = next(k for k in every if parts[(left - k) % slots] == parts[left] - 1)
             found[key] = max(level, found.get(key, 0))
             left = (left - key) % slots
-    return found
+    return {key: level for key, level in found.items() if key not in others}
 
 
 def _weighted(
@@ -111,10 +119,14 @@ def _signed(steps: Iterable[int], slots: int) -> tuple[int, ...]:
     return tuple(sorted((step + half - 1) % slots - half + 1 for step in steps))
 
 
-def _parts(slots: int, keys: Collection[int], most: int) -> _Parts:
-    """For every rotation, of how many of these it is composed; more than `most` stands for none."""
-    parts = np.full(slots, 2 * most, np.int64)  # a rotation without any counts as so many
-    parts[0] = 0
+def _parts(slots: int, keys: Collection[int], most: int, parts: _Parts | None = None) -> _Parts:
+    """For every rotation, of how many of these it is composed; more than `most` stands for none.
+
+    parts: the same of other keys, which are there, too.
+    """
+    if parts is None:
+        parts = np.full(slots, 2 * most, np.int64)  # a rotation without any counts as so many
+        parts[0] = 0
     for key in keys:
         parts = _with(parts, key, most)
     return parts

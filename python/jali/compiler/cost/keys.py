@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from jali.ckks import Params
-from jali.program.demand import Demand
+from jali.program.demand import MAX_KEY_BYTES, Demand
 from jali.program.manifest import Manifest
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "sent_bytes",
     "sent_exactly",
     "sent_of_expanded",
+    "serving_rotations",
     "whole_key_bytes",
     "word_bytes",
 ]
@@ -88,6 +89,16 @@ def key_sizes(params: Params, demand: Demand) -> KeySizes:
     expanded = 2 * (cost.made - seeds * _SEED)
     alone = _of_bootstrapping(params, demand) if bootstraps else 0
     return KeySizes(cost.count, cost.made, cost.sent, expanded, alone)
+
+
+def serving_rotations(params: Params, demand: Demand) -> list[int]:
+    """The rotations for which bootstrapping has keys that serve all levels at which a demand's
+    rotations are used."""
+    if demand.bootstrap == "none":
+        return []
+    alone, top = replace(demand, rotations={}), max(demand.rotations.values(), default=0)
+    keys = Manifest(params, 1, (), (), alone)._core.key_demand(MAX_KEY_BYTES).rotations
+    return [step for step, level in keys.items() if level >= top]
 
 
 def _of_bootstrapping(params: Params, demand: Demand) -> int:

@@ -7,7 +7,7 @@ key switchings. Each adds noise, for which a program may need a larger scale.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
 from jali._core.console import bytes_text
@@ -19,6 +19,7 @@ from jali.compiler.cost.keys import (
     sent_bytes,
     sent_exactly,
     sent_of_expanded,
+    serving_rotations,
 )
 from jali.compiler.ir.folded_ops import Bootstrap
 from jali.compiler.planning.node_costs import cost_at_level
@@ -55,8 +56,7 @@ class TooManyKeys(Unsupported):
 class Choice:
     """Keys that a program gets along with.
 
-    sent: their bytes in a message; those of a program that bootstraps at most, because the keys of
-        its rotations are counted as if none were among those of bootstrapping.
+    sent: their bytes in a message; those of a program that bootstraps about.
     cost: of a run with them, in the unit of the costs.
     composing: what composed rotations cost of that, beyond a rotation each.
     """
@@ -128,24 +128,28 @@ def sending(plan: Plan, costs: Costs, upload: float, again: Callable[[Demand], D
 def _fewer(interpreter: Interpreter, demand: Demand, costs: Costs, run: float) -> Iterator[Choice]:
     """Keys of which rotations are composed, with fewer of bootstrapping or not."""
     params, slots = interpreter.params, interpreter.params.slots
-    sets = key_sets(slots, weights_of(interpreter, demand, costs))
-    composed = [(levels_of(slots, one.steps, demand.rotations), one.extra) for one in sets]
-    each = {level: sent_bytes(params, level) for level in {*demand.rotations.values()}}
+    weights = weights_of(interpreter, demand, costs)
+
+    def composed(others: Collection[int] = ()) -> Iterator[tuple[dict[int, int], float]]:
+        for one in key_sets(slots, weights, others):
+            yield levels_of(slots, one.steps, demand.rotations, others), one.extra
+
     if demand.bootstrap == "none":
-        for rotations, extra in composed:
+        for rotations, extra in composed():
             fewer = replace(demand, rotations=rotations)
             yield Choice(fewer, sent_exactly(params, fewer), run + extra, extra)
         return
     restoring = restoring_cost(interpreter, costs)
     own = relative_time(params, demand)
-    sizes = [sum(each[level] for level in rotations.values()) for rotations, _ in composed]
+    each = {level: sent_bytes(params, level) for level in {*demand.rotations.values()}}
     for size, slower in key_curve(params, tuple(demand.packings)):
         if slower < own:
             break  # for these the server has no memory
         more = run + restoring * (slower / own - 1)
-        for (rotations, extra), own_bytes in zip(composed, sizes, strict=True):
+        others = serving_rotations(params, replace(demand, bootstrap=size))
+        for rotations, extra in composed(others):
             fewer = replace(demand, rotations=rotations, bootstrap=size)
-            sent = sent_of_expanded(params, size) + own_bytes
+            sent = sent_of_expanded(params, size) + sum(each[k] for k in rotations.values())
             yield Choice(fewer, sent, more + extra, extra)
 
 

@@ -364,7 +364,7 @@ def summarised(
     dry_run.server.synchronize()
     once = time.perf_counter() - start
     rotations, slower = dry_run.rotations(), relative_time(manifest.params, demand)
-    if composes(manifest.params.slots, demand, rotations):
+    if composes(manifest.params, demand, rotations):
         dry_run.hold(demand)
         dry_run.run()  # finds out how rotations are composed
         slower = 1.0  # the dry run had all keys, and has those of the program now

@@ -13,9 +13,10 @@ import numpy as np
 from jali._core.console import bytes_text, seconds_text
 from jali._core.files import save_figure
 from jali._core.refusals import Answering
+from jali.ckks import Params
 from jali.compiler.cost.composed import extra_of
 from jali.compiler.cost.costs import Costs
-from jali.compiler.cost.keys import relative_time, sent_exactly
+from jali.compiler.cost.keys import relative_time, sent_exactly, serving_rotations
 from jali.compiler.planning.dry_run import DRY, DryRun
 from jali.compiler.planning.fewer_keys import choices, restoring_cost, run_cost, weights_of
 from jali.compiler.program.plot import check_path, no_matplotlib
@@ -148,9 +149,12 @@ def sending_text(seconds: float) -> str:
     return f"{seconds / 60:.1f} min" if seconds >= 60 else seconds_text(seconds)
 
 
-def composes(slots: int, demand: Demand, rotations: Mapping[int, int]) -> bool:
-    """Whether some of these rotations have no key among those of a demand."""
-    return not {step % slots for step in rotations} - {0} <= {k % slots for k in demand.rotations}
+def composes(params: Params, demand: Demand, rotations: Mapping[int, int]) -> bool:
+    """Whether some of these rotations, each with its level, have no key among those of a demand."""
+    left = {step % params.slots for step in rotations} - {0}
+    left -= {step % params.slots for step in demand.rotations}
+    whole = replace(demand, rotations=dict(rotations))
+    return bool(left and left - {k % params.slots for k in serving_rotations(params, whole)})
 
 
 def uploads_of(
@@ -174,7 +178,9 @@ def uploads_of(
     slower = relative_time(params, demand)
     costs = costs.slowed(1 / slower)
     least = run_cost(interpreter, costs)
-    extra = extra_of(params.slots, demand.rotations, weights_of(interpreter, every, costs))
+    serving = serving_rotations(params, replace(every, bootstrap=demand.bootstrap))
+    keys = [*demand.rotations, *serving]
+    extra = extra_of(params.slots, keys, weights_of(interpreter, every, costs))
     mine = least + restoring_cost(interpreter, costs) * (slower - 1) + extra
 
     def upload(sent: int, cost: float, is_own: bool = False) -> Upload:
