@@ -22,7 +22,7 @@ __all__ = ["KeySet", "extra_of", "key_sets", "levels_of"]
 _PARTS = 3  # uses of one more key in a rotation that is composed already
 _MORE = 0.08  # part of the keys of a set that the next has more
 
-_Parts = npt.NDArray[np.int64]
+_Parts = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _parts(slots: int, keys: Collection[int], most: int, parts: _Parts | None = 
     parts: the same of other keys, which are there, too.
     """
     if parts is None:
-        parts = np.full(slots, 2 * most, np.int64)  # a rotation without any counts as so many
+        parts = np.full(slots, 2 * most, np.int8)  # a rotation without any counts as so many
         parts[0] = 0
     for key in keys:
         parts = _with(parts, key, most)
@@ -136,7 +136,9 @@ def _with(parts: _Parts, key: int, most: int) -> _Parts:
     """The same with one more key."""
     best, moved = parts, parts
     for _ in range(most):
-        moved = np.roll(moved, key) + 1
+        moved = np.roll(moved, key) + np.int8(1)
+        if np.all(moved >= best):  # then further uses of the key do not help either
+            break
         best = np.minimum(best, moved)
     return np.where(best > most, 2 * most, best)
 

@@ -59,7 +59,7 @@ _WORTH_KEYS = 1 / 50  # part of the cost that further keys of bootstrapping must
 #: Numbers of keys of rotations for which plans leave room beside those of bootstrapping, if a
 #: client may send so many bytes. The more there are, the smaller are the keys that fit: they have
 #: fewer levels.
-_ROOM_FOR = (0, 8, 16, 32, 64)
+_ROOM_FOR = (0, 12, 32)
 _PRICED = 1 / 40  # part of what is left to do that the levels of one of many parameters take
 
 

@@ -7,8 +7,9 @@ key switchings. Each adds noise, for which a program may need a larger scale.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 
 from jali._core.console import bytes_text
 from jali.compiler.cost.composed import key_sets, levels_of
@@ -41,6 +42,7 @@ __all__ = [
 
 #: A number of bytes to send that stands for as few as are found.
 FEWEST = 0
+_CURVE = 16  # about as many sets of keys of bootstrapping are tried
 
 
 class TooManyKeys(Unsupported):
@@ -130,9 +132,10 @@ def _fewer(interpreter: Interpreter, demand: Demand, costs: Costs, run: float) -
     params, slots = interpreter.params, interpreter.params.slots
     weights = weights_of(interpreter, demand, costs)
 
-    def composed(others: Collection[int] = ()) -> Iterator[tuple[dict[int, int], float]]:
-        for one in key_sets(slots, weights, others):
-            yield levels_of(slots, one.steps, demand.rotations, others), one.extra
+    @cache
+    def composed(others: tuple[int, ...] = ()) -> list[tuple[dict[int, int], float]]:
+        sets = key_sets(slots, weights, others)
+        return [(levels_of(slots, x.steps, demand.rotations, others), x.extra) for x in sets]
 
     if demand.bootstrap == "none":
         for rotations, extra in composed():
@@ -142,12 +145,11 @@ def _fewer(interpreter: Interpreter, demand: Demand, costs: Costs, run: float) -
     restoring = restoring_cost(interpreter, costs)
     own = relative_time(params, demand)
     each = {level: sent_bytes(params, level) for level in {*demand.rotations.values()}}
-    for size, slower in key_curve(params, tuple(demand.packings)):
-        if slower < own:
-            break  # for these the server has no memory
+    curve = [one for one in key_curve(params, tuple(demand.packings)) if one[1] >= own]
+    for size, slower in curve[:: max(1, len(curve) // _CURVE)]:  # the server has memory for these
         more = run + restoring * (slower / own - 1)
         others = serving_rotations(params, replace(demand, bootstrap=size))
-        for rotations, extra in composed(others):
+        for rotations, extra in composed(tuple(others)):
             fewer = replace(demand, rotations=rotations, bootstrap=size)
             sent = sent_of_expanded(params, size) + sum(each[k] for k in rotations.values())
             yield Choice(fewer, sent, more + extra, extra)
