@@ -213,6 +213,7 @@ class Program(metaclass=Answering):
         parts = [[x[k : k + step] for x in arrays] for k in range(0, len(arrays[0]), step)]
         found = [expected(stages["simplify"], graph, part) for part in parts]
         exact = [execute(stages["trace"], *part) for part in parts]
+        proven = all(node.range.proven for node in stages["calibrate"])
         results = []
         for k, (port, noise) in enumerate(
             zip(self.manifest.outputs, self.manifest.demand.noise_bits, strict=True)
@@ -231,7 +232,7 @@ class Program(metaclass=Answering):
                 ),
             ):
                 if examples.any():
-                    _warn_of_ranges(what, examples, port.name)
+                    _warn_of_ranges(what, examples, port.name, proven)
             results.append((noisy * port.radius + port.centre).reshape(whole.shape))
         results = self._results(results)
         return results[0] if len(results) == 1 else tuple(results)
@@ -504,18 +505,25 @@ def _generator(rng: object) -> np.random.Generator:
     return np.random.default_rng(checks.whole(rng, 0, "rng is a generator of NumPy or a seed"))
 
 
-def _warn_of_ranges(what: str, examples: npt.NDArray[np.bool_], output: str) -> None:
+def _warn_of_ranges(what: str, examples: npt.NDArray[np.bool_], output: str, proven: bool) -> None:
     """Warns of examples that led out of ranges on the way.
 
     what: what becomes of their results.
+    proven: whether no input leads out of a range, so that results are imprecise at most.
     """
-    warnings.warn(
-        f"{what} {counted_text(int(examples.sum()), 'example')} of {len(examples)} ({output}), first of example {int(examples.argmax())}, and of those in the "
-        "same request: numbers left the ranges of the calibration on the way, or were compared with others that are nearly equal, and these results mean "
-        'nothing. Compile with examples like these in calibration=, with a larger margin=, or with ranges="proven", which refuses comparisons',
-        UserWarning,
-        stacklevel=3,
-    )
+    text = f"{what} {counted_text(int(examples.sum()), 'example')} of {len(examples)} ({output}), first of example {int(examples.argmax())}"
+    if proven:
+        text += (
+            ": no number left its range, but they are unlike the calibration, of whose results the precision is. Compile with examples like these in "
+            "calibration=, or with more precision_bits"
+        )
+    else:
+        text += (
+            ", and of those in the same request: numbers left the ranges of the calibration on the way, or were compared with others that are nearly "
+            "equal, and these results mean nothing. Compile with examples like these in calibration=, with a larger margin=, or with "
+            'ranges="proven", which refuses comparisons'
+        )
+    warnings.warn(text, UserWarning, stacklevel=3)
 
 
 def _shapes(stages: Mapping[str, Graph]) -> list[Shape]:
