@@ -151,6 +151,12 @@ def _parser() -> Parser:
         help="approximate numbers, or exact integers for models of whole numbers (what costs less)",
     )
     parser.add_argument(
+        "--relu-degree",
+        type=int,
+        metavar="D",
+        help="ReLUs become polynomials of this degree, from 2 to 8, fitted to the calibration; this changes the model, and the summary says how much",
+    )
+    parser.add_argument(
         "--explain",
         action="store_true",
         help="try other settings, too, and print what these plans cost: it takes several times as long",

@@ -14,7 +14,7 @@ __all__ = ["in_options", "said_in_options"]
 
 _NAMES = (
     "answers|batch|calibration|constants|device|input_range|margin|max_entries|memory|precision_bits"
-    "|ranges|upload"
+    "|ranges|relu_degree|upload"
 )
 _OTHERWISE = {"constants": "constant"}  # which is given once for each
 #: An argument with its value, if that is given: precision_bits=8, ranges="proven", memory=.

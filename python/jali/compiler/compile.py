@@ -60,6 +60,7 @@ def compile(
     client_side: bool = True,
     explain: bool = False,
     constants: Mapping[str, Any] | None = None,
+    relu_degree: int | None = None,
     progress: Told | None = None,
 ) -> Program:
     """The program of a trained model for encrypted inputs.
@@ -88,9 +89,8 @@ def compile(
     margin: how far ranges reach beyond the calibration's, at both ends, in units of their width.
     ranges: "seen" takes the ranges of the calibration, which an unlike input may leave. "proven"
         takes ranges that no input leaves which a client accepts; they cost levels.
-    input_range: (low, high) of the input's numbers, if you know it: one pair for all numbers, or
-        one for each. A list of these, or None, for several inputs. If the client computes a part
-        before it encrypts, of the numbers that it encrypts.
+    input_range: (low, high) of the numbers that are encrypted, if you know it: one pair for all,
+        or one for each number. A list of these, or None, for several inputs.
     output: "logits" or "probability", for classifiers of scikit-learn.
     scheme: "ckks", which approximates, or "discrete", exact integers, for models that compute whole
         numbers of whole numbers; it gives an nn.integers.Program. None takes exact integers for
@@ -100,12 +100,13 @@ def compile(
         before it encrypts, and its softmax or argmax after it decrypts, with the numbers in them.
     explain: whether other settings are compiled, too, for program.alternatives().
     constants: values of a model's inputs in ONNX that are no secret, by name: {"sr": 16000}.
+    relu_degree: if given, ReLUs become polynomials of this degree, from 2 to 8, that are fitted to
+        the calibration. This changes the model; Program.fitted and the summary say how much.
     progress: called as progress(stage, fraction) when a stage begins. If it raises, the work ends.
 
     Models of trees are computed by TFHE, without an example: see jali.tfhe.trees.compile.
     Raises Unsupported for what cannot be compiled, with what to put in its place, and
     InvalidArgument for shapes that do not fit and for numbers that are not finite.
-
     docs/how-to/compile-a-model.md explains the arguments and runs an example of each.
 
     >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
@@ -126,8 +127,10 @@ def compile(
             raise InvalidArgument("models of trees are computed exactly: leave out answers=")
         if explain:
             raise InvalidArgument("models of trees have one plan: leave out explain=")
-        if upload is not None:
-            raise InvalidArgument("models of trees have one plan: leave out upload=")
+        if upload is not None or relu_degree is not None:
+            raise InvalidArgument(
+                "models of trees have one plan: leave out upload= and relu_degree="
+            )
         bits = None if precision_bits == "auto" else precision_bits
         return cast(Any, _trees(module, example, cast(Any, bits), output, progress))  # type: ignore[no-any-return]
     if example is None:
@@ -144,8 +147,9 @@ def compile(
     if explained and scheme == "discrete":
         raise InvalidArgument("exact integers have one plan: leave out explain=")
     integers = scheme == "discrete" or (scheme is None and isinstance(module, Quantised))
-    if upload is not None and integers:
-        raise InvalidArgument("exact integers have one plan: leave out upload=")
+    if (upload is not None or relu_degree is not None) and integers:
+        raise InvalidArgument("exact integers have one plan: leave out upload= and relu_degree=")
+    degree = None if relu_degree is None else _relu_degree(relu_degree)
     if lanes is None and scheme == "discrete":
         raise InvalidArgument('batch="auto" counts the costs of CKKS: give a number of examples')
     if device not in ("cpu", "cuda"):
@@ -189,7 +193,7 @@ def compile(
             )
             told.at("program", 1.0)
             return cast(Any, whole.named(names))  # type: ignore[no-any-return]
-        unsaid = scheme is None and precision_bits is None and sending is None
+        unsaid = scheme is None and precision_bits is None and sending is None and degree is None
         if unsaid and parts is None and lanes is not None:
             exact = exact_if_possible(graph, dtypes, examples, declared, float(margin), lanes)
         how: dict[str, Any] = {
@@ -202,6 +206,7 @@ def compile(
             "key_memory": float("inf") if room is None else None,
             "device": device,
             "upload": sending,
+            "relu_degree": degree,
         }
         read = answers_of(module, output) if by_answers else read
         try:
@@ -577,6 +582,14 @@ def _is_number(value: Any) -> bool:
     """Whether it is a real number of Python or NumPy."""
     real = isinstance(value, (int, float, np.integer, np.floating))
     return real and not isinstance(value, bool)
+
+
+def _relu_degree(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 2 <= value <= 8:
+        raise InvalidArgument(
+            f"relu_degree is a whole number from 2 to 8, the degree of polynomials in the place of ReLUs, not {checks.shown(value)}"
+        )
+    return int(value)
 
 
 def _precision(value: Any) -> float:

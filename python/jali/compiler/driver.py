@@ -6,7 +6,7 @@ import contextlib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jali import device as devices
 from jali._core.console import bytes_text, counted_text
@@ -15,7 +15,7 @@ from jali.compiler.frontends.answers import DEFAULT_BITS, Answers, Kept
 from jali.compiler.ir.folded_ops import approximation_of
 from jali.compiler.ir.graph import Array, Graph
 from jali.compiler.ir.loop_graph import Loop
-from jali.compiler.ir.scalar import DECIDING
+from jali.compiler.ir.scalar import DECIDING, RELUS
 from jali.compiler.ir.traced_ops import function_of
 from jali.compiler.passes.calibrate import MARGIN
 from jali.compiler.pipeline import STAGE, Calibrated
@@ -33,9 +33,16 @@ from jali.compiler.progress import Progress
 from jali.compiler.runtime.interpreter import Interpreter
 from jali.errors import InvalidArgument, Unsupported
 
+if TYPE_CHECKING:
+    from jali.compiler.passes.fitted_relus import Fitted
+
 __all__ = ["compiled"]
 
 _PLANS, _MOST_PLANS = 3, 5  # to choose from
+#: Polynomials in the place of ReLUs are listed if they keep so many of the calibration's answers,
+#: and if a run costs less than this part of one with ReLUs.
+_SAME, _WORTH_FITTING = 0.98, 0.8
+_DEGREES = (2, 4, 6, 8)  # that are tried
 _DEAR = 0.5  # the part of a program's work from which maxima are warned of
 
 
@@ -56,6 +63,7 @@ def compiled(
     answers: Answers | None = None,
     explain: bool = False,
     upload: int | None = None,
+    relu_degree: int | None = None,
 ) -> Program:
     """The program of a traced graph. Arguments as of jali.compile and plan.
 
@@ -63,12 +71,18 @@ def compiled(
     answers: how they are read from the output, if the precision is to follow from them instead.
     precision_bits: None stands for the fewest that keep the answers, however many these are.
     explain: whether other settings are tried, for Program.alternatives.
+    relu_degree: of polynomials in the place of ReLUs; None for ReLUs.
     """
     told = progress or Progress()
     told.at("fold", 0.02)
     ranging: dict[str, Any] = {"proven": proven, "input_ranges": input_ranges}
     if proven:
         _refuse_comparisons(graph)
+    fitted = None
+    if relu_degree is not None:
+        from jali.compiler.passes.fitted_relus import fitted_relus
+
+        graph, fitted = fitted_relus(graph, examples, relu_degree)
     calibrated = Calibrated.of(graph, examples, told, margin=margin, **ranging)
     told.at("approximate", 0.2)
 
@@ -122,24 +136,38 @@ def compiled(
         chosen = precision_bits
         made = widest(lambda wider: planned(chosen, wider), plan_of, made)
 
-    def program_of(made: tuple[Graph, float, Plan], bits: float, kept: Kept | None) -> Program:
+    def program_of(
+        made: tuple[Graph, float, Plan],
+        bits: float,
+        kept: Kept | None,
+        calibrated: Calibrated = calibrated,
+        fitted: Fitted | None = fitted,
+    ) -> Program:
         approximated, error, found = made
         stages = {**calibrated.stages, "approximate": approximated}
-        return Program.of(stages, found, bits, error, device, calibrated.changes, kept)
+        of = Program.of(stages, found, bits, error, device, calibrated.changes, kept)
+        return of if fitted is None else replace(of, fitted=fitted)
 
     found = made[2]
     _warn_of_made(found.interpreter, memory)
     _warn_of_maxima(found)
     program = program_of(made, precision_bits, kept)
     if explain:
-        asked_for = Setting(precision_bits, found.interpreter.lanes)
+        asked_for = Setting(precision_bits, found.interpreter.lanes, relu_degree=relu_degree)
+        few = _few_levels(graph, examples) if relu_degree is None else None
 
         def tried(setting: Setting) -> tuple[Plan, Program]:
             told.some("alternatives", STAGE)
-            one = planned(setting.bits, setting.lanes, room=setting.memory)
-            return one[2], program_of(one, setting.bits, None)
+            bits, lanes = setting.bits, setting.lanes
+            if few is None or setting.relu_degree is None:
+                one = planned(bits, lanes, room=setting.memory)
+                return one[2], program_of(one, bits, None)
+            other = Calibrated.of(few[0], examples, told, margin=margin, **ranging)
+            one = planned(bits, lanes, other)
+            return one[2], program_of(one, bits, None, other, few[1])
 
-        program = replace(program, others=_alternatives(asked_for, found, program, tried))
+        degree = None if few is None else few[1].degree
+        program = replace(program, others=_alternatives(asked_for, found, program, tried, degree))
     told.at("program", 1.0)
     return program
 
@@ -149,9 +177,13 @@ def _alternatives(
     plan: Plan,
     program: Program,
     tried: Callable[[Setting], tuple[Plan, Program]],
+    relu_degree: int | None,
 ) -> Alternatives:
     """The program, and those beside it that compile. Fewer bits that save nothing are left out,
-    unless there would be fewer than three plans."""
+    unless there would be fewer than three plans.
+
+    relu_degree: of polynomials that are tried in the place of ReLUs, or None.
+    """
 
     def alternative(setting: Setting, other: Plan, program: Program) -> Alternative:
         sizes, there = program.sizes(), devices.available()
@@ -167,23 +199,42 @@ def _alternatives(
             bootstraps=sum(map(bootstraps_of, program.stages["levels"])),
             key_bytes=sizes.keys_sent,
             server_bytes=sizes.keys_expanded + sizes.matrices,
+            fitted=program.fitted,
         )
 
     sizes = program.sizes()
     held = sizes.matrices + key_sizes(program.params, program.manifest.demand).bootstrap
     found = [alternative(asked, plan, program)]
     idle: list[tuple[Setting, Plan, Program]] = []
-    for setting in settings_beside(asked, plan, held):
+    for setting in settings_beside(asked, plan, held, relu_degree):
         with contextlib.suppress(Unsupported, InvalidArgument), warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             other, made = tried(setting)
-            saves = relative_cost(other, plan) < 1 or made.sizes().keys_sent < sizes.keys_sent
+            cost = relative_cost(other, plan)
+            if setting.relu_degree != asked.relu_degree and cost > _WORTH_FITTING:
+                continue
+            saves = cost < 1 or made.sizes().keys_sent < sizes.keys_sent
             if setting.bits < asked.bits and not saves:
                 idle.append((setting, other, made))
             else:
                 found.append(alternative(setting, other, made))
     found += [alternative(*one) for one in idle[: max(0, _PLANS - len(found))]]
     return Alternatives(tuple(found[:_MOST_PLANS]))
+
+
+def _few_levels(graph: Graph, examples: Sequence[Array]) -> tuple[Graph, Fitted] | None:
+    """The model with polynomials in the place of its ReLUs, of the lowest degree with which nearly
+    all answers of the calibration are the same; None if there is none."""
+    if not any(function_of(node) in RELUS for node in graph):
+        return None
+    from jali.compiler.passes.fitted_relus import fitted_relus
+
+    for degree in _DEGREES:
+        with contextlib.suppress(Unsupported, InvalidArgument):
+            found = fitted_relus(graph, examples, degree)
+            if found[1].same >= _SAME * found[1].every:
+                return found
+    return None
 
 
 def _refuse_comparisons(graph: Graph) -> None:

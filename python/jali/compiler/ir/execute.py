@@ -52,13 +52,21 @@ def every_value(
     return values
 
 
-def each_value(graph: Graph, inputs: Sequence[Array]) -> Iterator[tuple[Node, Array]]:
-    """The same, one node after the other. Values that no later node takes are not kept."""
+def each_value(
+    graph: Graph,
+    inputs: Sequence[Array],
+    replaced: Callable[[Node, Sequence[Array]], Node] | None = None,
+) -> Iterator[tuple[Node, Array]]:
+    """The same, one node after the other. Values that no later node takes are not kept.
+
+    replaced: the node that stands for a node, of the values of whose inputs it is told.
+    """
     given = iter(inputs)
     last = {name: node.name for node in graph for name in node.inputs}
     values: dict[str, Array] = {}
     for node in graph:
-        found = _value(node, [values[name] for name in node.inputs], given)
+        sources = [values[name] for name in node.inputs]
+        found = _value(replaced(node, sources) if replaced else node, sources, given)
         yield node, found
         if node.name in last:
             values[node.name] = found

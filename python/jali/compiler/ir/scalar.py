@@ -26,6 +26,7 @@ __all__ = [
     "DECIDING",
     "FUNCTIONS",
     "HOMOGENEOUS",
+    "RELUS",
     "gelu",
     "inverse",
     "inverse_sqrt",
@@ -92,6 +93,8 @@ FUNCTIONS: dict[str, Callable[[Array], Array]] = {
 #: ReLU as x (1 + sign(x)) / 2 with a sign of polynomials of these degrees, whatever error that
 #: leaves. Each is a node of its own.
 COMPOSITIONS = {"relu_15_15_27": (15, 15, 27)}
+
+RELUS = ("relu", *COMPOSITIONS)
 
 #: Functions of numbers above 0. The inverse is one of numbers below 0, too.
 ABOVE_ZERO = ("inverse", "log", "inverse_sqrt", "sqrt")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jali.compiler.planning.batches import room_for
 from jali.compiler.planning.plan import Plan
@@ -22,11 +22,13 @@ class Setting:
     bits: precision_bits.
     lanes: batch.
     memory: in bytes; None for what was asked for.
+    relu_degree: None for ReLUs as they are, or as was asked for.
     """
 
     bits: float
     lanes: int
     memory: int | None = None
+    relu_degree: int | None = None
 
     def beside(self, other: Setting) -> dict[str, object]:
         """The arguments in which it differs."""
@@ -34,6 +36,7 @@ class Setting:
             "precision_bits": (_whole(self.bits), _whole(other.bits)),
             "batch": (self.lanes, other.lanes),
             "memory": (self.memory, other.memory),
+            "relu_degree": (self.relu_degree, other.relu_degree),
         }
         return {name: mine for name, (mine, theirs) in pairs.items() if mine != theirs}
 
@@ -43,21 +46,26 @@ def _whole(bits: float) -> float:
     return int(bits) if bits == int(bits) else bits
 
 
-def settings_beside(asked: Setting, plan: Plan, held_bytes: int) -> Iterator[Setting]:
-    """Settings to try, those that say most first: less precision, as many examples as the slots
-    have room for, half of the memory, and more precision.
+def settings_beside(
+    asked: Setting, plan: Plan, held_bytes: int, relu_degree: int | None = None
+) -> Iterator[Setting]:
+    """Settings to try, those that say most first: polynomials in the place of ReLUs, less
+    precision, as many examples as the slots have room for, half of the memory, and more precision.
 
     plan: of what was asked for.
     held_bytes: of its matrices and keys of bootstrapping in the server.
+    relu_degree: of the polynomials, or None to leave them out.
     """
+    if relu_degree is not None:
+        yield replace(asked, relu_degree=relu_degree)
     if asked.bits - _FEWER >= _LEAST:
-        yield Setting(asked.bits - _FEWER, asked.lanes, asked.memory)
+        yield replace(asked, bits=asked.bits - _FEWER)
     room = room_for(plan)
     if room > asked.lanes:
-        yield Setting(asked.bits, room, asked.memory)
+        yield replace(asked, lanes=room)
     if held_bytes > _MUCH:
-        yield Setting(asked.bits, asked.lanes, held_bytes // 2)
+        yield replace(asked, memory=held_bytes // 2)
     if asked.bits + _MORE <= _MOST:
-        yield Setting(asked.bits + _MORE, asked.lanes, asked.memory)
+        yield replace(asked, bits=asked.bits + _MORE)
     if asked.bits - _FEWEST >= _LEAST:
-        yield Setting(asked.bits - _FEWEST, asked.lanes, asked.memory)
+        yield replace(asked, bits=asked.bits - _FEWEST)

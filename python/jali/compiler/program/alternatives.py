@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jali._core.console import bytes_text, seconds_text
 from jali._core.refusals import Answering
+
+if TYPE_CHECKING:
+    from jali.compiler.passes.fitted_relus import Fitted
 
 __all__ = ["Alternative", "Alternatives"]
 
@@ -27,6 +30,8 @@ class Alternative(metaclass=Answering):
     levels, bootstraps: that it takes.
     key_bytes: of keys that a client sends, once.
     server_bytes: of keys and matrices in the server's memory.
+    fitted: what polynomials in the place of ReLUs change, with relu_degree among the settings: of
+        how many examples the answers are the same, and by how much results differ.
 
     >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
     >>> how = {"calibration": examples, "explain": True}
@@ -44,6 +49,7 @@ class Alternative(metaclass=Answering):
     bootstraps: int
     key_bytes: int
     server_bytes: int
+    fitted: Fitted | None = None
 
     @property
     def name(self) -> str:
@@ -84,7 +90,8 @@ class Alternatives(metaclass=Answering):
             "  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
             for row in rows
         ]
-        return "\n".join(["plans that were tried", *lines])
+        told = [f"with {one.name}, {one.fitted}" for one in self.plans if one.fitted is not None]
+        return "\n".join(["plans that were tried", *lines, *told])
 
 
 def _cells(one: Alternative) -> tuple[str, ...]:

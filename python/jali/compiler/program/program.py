@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +59,9 @@ from jali.program.client import Client
 from jali.program.demand import MAX_CLIENT_BYTES
 from jali.program.manifest import Manifest
 
+if TYPE_CHECKING:
+    from jali.compiler.passes.fitted_relus import Fitted
+
 __all__ = ["Program", "Sizes"]
 
 STAGES = (*GRAPHS, "parameters", "report", "program")
@@ -100,6 +103,7 @@ class Program(metaclass=Answering):
     changes: to the traced graph, operations that became cheaper ones.
     answers: if the precision followed from the answers of a classifier in the calibration, how many
         of them may change, and how many there are.
+    fitted: what polynomials in the place of ReLUs change; None without them.
     others: what alternatives gives; files do not hold it.
 
     >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
@@ -119,6 +123,7 @@ class Program(metaclass=Answering):
     device: str = "cpu"
     changes: Changes = field(default_factory=dict)
     answers: Kept | None = None
+    fitted: Fitted | None = None
     others: Alternatives | None = field(default=None, repr=False)
 
     @classmethod
@@ -273,7 +278,9 @@ class Program(metaclass=Answering):
         how = (self.precision_bits, device, threads, told, self.costs)
         summary = summarised(interpreter, self.manifest, *how)
         parts = self.manifest.parts
-        return replace(summary, answers=self.answers, client=() if parts is None else parts.texts)
+        fitted = () if self.fitted is None else (f"{self.fitted}",)
+        client = () if parts is None else parts.texts
+        return replace(summary, answers=self.answers, fitted=fitted, client=client)
 
     def alternatives(self) -> Alternatives:
         """Three to five programs of the model, this one first, with time, keys, memory and
@@ -420,6 +427,7 @@ class Program(metaclass=Answering):
                 self.device,
                 self.changes,
                 self.answers,
+                self.fitted,
             )
         )
 
@@ -476,7 +484,7 @@ class Program(metaclass=Answering):
         )
         found = Plan(made, interpreter, was.manifest.demand, was.costs, was.layout_costs)
         again = cls.of(stages, found, was.precision_bits, was.error, was.device, was.changes)
-        return replace(again, answers=was.answers)
+        return replace(again, answers=was.answers, fitted=was.fitted)
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write to_bytes() to a path, which is replaced at once or not at all."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from jali.errors import CorruptData, LimitExceeded, VersionError
 from jali.program import container
 from jali.program.clear import stored
 from jali.program.manifest import Manifest
+
+if TYPE_CHECKING:
+    from jali.compiler.passes.fitted_relus import Fitted
 
 __all__ = ["ProgramFile", "from_bytes", "to_bytes"]
 
@@ -65,6 +68,7 @@ class ProgramFile:
     device: str = "cpu"
     changes: Changes = field(default_factory=dict)
     answers: Kept | None = None
+    fitted: Fitted | None = None
 
     def calibrated(self, folded: Graph) -> Graph:
         """The folded graph with the ranges of the file. Raises CorruptData if they do not fit."""
@@ -109,6 +113,7 @@ def to_bytes(program: ProgramFile) -> bytes:
         "device": program.device,
         "changes": dict(program.changes),
         "answers": None if program.answers is None else list(program.answers),
+        "fitted": None if program.fitted is None else program.fitted._asdict(),
     }
     if program.manifest.parts is not None:
         content["client"] = stored.document(program.manifest.parts, arrays)
@@ -181,6 +186,7 @@ def from_bytes(
         costs=inside["costs"],
         layout_costs=found["weights"],
         answers=found["answers"],
+        fitted=found["fitted"],
         **{k: found[k] for k in kept},
     )
 
@@ -209,6 +215,7 @@ def _outside(arrays: Sequence[Array]) -> schema.Check:
             "device": schema.one_of("cpu", "cuda"),
             "changes": schema.mapped(schema.one_of(*KINDS), _MOST_NODES),
             "answers": schema.optional(schema.pair(schema.whole(), schema.whole())),
+            "fitted": schema.optional(_fitted),
             "client": lambda value: stored.parts_of(value, list(arrays)),
         },
         {
@@ -217,9 +224,19 @@ def _outside(arrays: Sequence[Array]) -> schema.Check:
             "device": "cpu",
             "changes": {},
             "answers": None,
+            "fitted": None,
             "client": None,
         },
     )
+
+
+def _fitted(value: Any) -> Fitted:
+    from jali.compiler.passes.fitted_relus import DEGREES, Fitted
+
+    counts = {name: schema.whole() for name in ("relus", "same", "every")}
+    degree = schema.whole(DEGREES[0], DEGREES[-1])
+    check = schema.record({"degree": degree, **counts, "largest": schema.number(0, 1e300)})
+    return Fitted(**check(value))
 
 
 def _inside(manifest: Manifest) -> schema.Check:

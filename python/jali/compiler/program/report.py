@@ -95,6 +95,7 @@ class Summary:
     averaged: whether this is promised for the average of the noise over numbers, not for the number
         that has most of it, as in all programs that bootstrap.
     answers: see Program.
+    fitted: what polynomials in the place of ReLUs change, in a line; empty without them.
     client: what the client computes in the clear, and how many of the model's numbers it has for
         that, a line for each; empty if it computes nothing.
     comparisons: how near numbers may be to each other that the program compares, a line for each
@@ -144,6 +145,7 @@ class Summary:
     first_seconds: float = 0.0
     averaged: bool = False
     answers: Kept | None = None
+    fitted: tuple[str, ...] = ()
     client: tuple[str, ...] = ()
     comparisons: tuple[str, ...] = ()
     uploads: Uploads | None = None
@@ -195,6 +197,7 @@ class Summary:
                 f"matrices: {stored_text(self.stored_bytes)}{self._made()}",
                 f"request {bytes_text(self.request_bytes)}, reply {bytes_text(self.reply_bytes)}; results to "
                 f"{self.precision_bits:g} bits of the largest output{kept_text(self.answers)}{self._averaged()}",
+                *self.fitted,
                 *self.client,
                 *self.comparisons,
                 *self._ranges(),
