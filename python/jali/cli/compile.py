@@ -305,6 +305,7 @@ def _compiled(
         "device": options.device,
         "memory": options.memory,
         "upload": options.upload,
+        "relu_degree": options.relu_degree,
         "margin": options.margin,
         "ranges": options.ranges,
         "scheme": options.scheme,
