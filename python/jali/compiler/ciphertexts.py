@@ -25,6 +25,7 @@ __all__ = [
     "ciphertext_of",
     "expected_bits",
     "is_here",
+    "key_rotations",
     "noted_rotations",
     "peak_bytes",
     "stack",
@@ -117,6 +118,12 @@ def noted_rotations(evaluator: Evaluator) -> Mapping[int, int]:
     """Of an evaluator that notes keys: the rotations that were used, each with its highest
     level."""
     return evaluator._core.demand.rotations
+
+
+def key_rotations(manifest: Manifest) -> Mapping[int, int]:
+    """The rotations for which a client makes keys, those of bootstrapping among them, each with its
+    highest level. No key is made."""
+    return manifest._core.key_demand(MAX_KEY_BYTES).rotations
 
 
 class KeylessIntegers:

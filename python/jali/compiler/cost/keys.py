@@ -10,7 +10,8 @@ from functools import lru_cache
 from typing import Any
 
 from jali.ckks import Params
-from jali.program.demand import MAX_KEY_BYTES, Demand
+from jali.compiler.ciphertexts import key_rotations
+from jali.program.demand import Demand
 from jali.program.manifest import Manifest
 
 __all__ = [
@@ -97,7 +98,7 @@ def serving_rotations(params: Params, demand: Demand) -> list[int]:
     if demand.bootstrap == "none":
         return []
     alone, top = replace(demand, rotations={}), max(demand.rotations.values(), default=0)
-    keys = Manifest(params, 1, (), (), alone)._core.key_demand(MAX_KEY_BYTES).rotations
+    keys = key_rotations(Manifest(params, 1, (), (), alone))
     return [step for step, level in keys.items() if level >= top]
 
 

@@ -132,8 +132,6 @@ def _nearest(values: Array, degree: int) -> tuple[float, ...]:
 
 def _answers(x: Array, y: Array) -> Array:
     """For each example, whether its answers in two arrays of results are the same."""
-    if x.shape[-1] > 1 and x.ndim > 1:
-        same = x.argmax(-1) == y.argmax(-1)
-    else:
-        same = (x > 0) == (y > 0)
-    return np.asarray(same.reshape(len(x), -1).all(axis=1))
+    scores = x.ndim > 1 and x.shape[-1] > 1
+    a, b = (v.argmax(-1) if scores else v > 0 for v in (x, y))
+    return np.asarray((a == b).reshape(len(x), -1).all(axis=1))
