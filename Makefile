@@ -14,7 +14,7 @@ CHECKS := lint cpp-test py-test docs-test
 # What needs builds of its own, which take longer than the tests: `make instrumented` runs it, and so does `make check`.
 INSTRUMENTED := cuda sanitize tsan fuzz
 # What `make check` runs besides.
-ONLY_CHECK := timing rtl torch-test wasm
+ONLY_CHECK := timing rtl torch-test models-test wasm
 # `make test` and `make instrumented` take a share of a check where the whole takes long; `make check`, and a check run
 # alone, all of it.
 SHARE := whole
@@ -219,6 +219,18 @@ torch-test: build ## modules of PyTorch, compiled; PyTorch is installed apart fr
 	$(TORCH)/bin/python -c 'import torch' $(call or_say,PyTorch is installed and cannot be imported)
 	@$(call logged,$(TORCH)/bin/python -m pytest -p no:cacheprovider $(wildcard tests/python/test_nn_torch*.py)) \
 	  $(call or_say,repeat one test with $(TORCH)/bin/python -m pytest tests/python/test_nn_torch.py -k NAME)
+
+# Packages with models that others publish, each in a folder of its own. They are no part of Jali, and what they need besides
+# is not installed.
+MODELS := build/models
+PUBLISHED := magika==1.0.3 nudenet==3.4.2 onnxruntime==1.32.0 rapidocr-onnxruntime==1.4.4 silero-vad==6.2.3
+models-test: build ## models that others publish in packages, read and compiled as they are
+	@for one in $(PUBLISHED); do \
+	  test -d $(MODELS)/$$one || $(BIN)/python -m pip install -q --no-deps --target $(MODELS)/$$one $$one \
+	    || { rm -rf $(MODELS)/$$one; echo "$$one is not tested: pip could not reach a package index"; }; \
+	done
+	@$(call logged,JALI_MODELS=$(CURDIR)/$(MODELS) python -m pytest -p no:cacheprovider tests/python/test_published_models.py) \
+	  $(call or_say,repeat one test with JALI_MODELS=$(MODELS) .venv/bin/python -m pytest tests/python/test_published_models.py -k NAME)
 
 # The compiler and the C library come from PyPI and lie apart from .venv.
 ZIG_FOLDER := build/ziglang
