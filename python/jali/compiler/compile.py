@@ -149,7 +149,11 @@ def compile(
     integers = scheme == "discrete" or (scheme is None and isinstance(module, Quantised))
     if (upload is not None or relu_degree is not None) and integers:
         raise InvalidArgument("exact integers have one plan: leave out upload= and relu_degree=")
-    degree = None if relu_degree is None else _relu_degree(relu_degree)
+    degree = None
+    if relu_degree is not None:
+        from jali.compiler.passes.fitted_relus import checked_degree
+
+        degree = checked_degree(relu_degree)
     if lanes is None and scheme == "discrete":
         raise InvalidArgument('batch="auto" counts the costs of CKKS: give a number of examples')
     if device not in ("cpu", "cuda"):
@@ -582,14 +586,6 @@ def _is_number(value: Any) -> bool:
     """Whether it is a real number of Python or NumPy."""
     real = isinstance(value, (int, float, np.integer, np.floating))
     return real and not isinstance(value, bool)
-
-
-def _relu_degree(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 2 <= value <= 8:
-        raise InvalidArgument(
-            f"relu_degree is a whole number from 2 to 8, the degree of polynomials in the place of ReLUs, not {checks.shown(value)}"
-        )
-    return int(value)
 
 
 def _precision(value: Any) -> float:

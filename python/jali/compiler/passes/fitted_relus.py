@@ -18,11 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
 
+from jali._core import checks
 from jali._core.console import counted_text
 from jali.compiler.ir.execute import each_value, execute
 from jali.compiler.ir.graph import Array, Graph, Node
@@ -31,7 +32,7 @@ from jali.compiler.ir.scalar import RELUS
 from jali.compiler.ir.traced_ops import PowerSeries, function_of
 from jali.errors import InvalidArgument, Unsupported
 
-__all__ = ["DEGREES", "Fitted", "fitted_relus"]
+__all__ = ["DEGREES", "Fitted", "checked_degree", "fitted_relus"]
 
 #: The degrees that polynomials may have. Powers of higher ones are too far apart on an interval.
 DEGREES = range(2, 9)
@@ -64,6 +65,16 @@ class Fitted(NamedTuple):
             f"{counted_text(self.relus, 'ReLU')} became {polynomials} of degree {self.degree}, fitted to the calibration: {self.same:,} of its "
             f"{counted_text(self.every, 'answer')} are those of the model, whose results change by at most {self.largest:.2g} of the largest"
         )
+
+
+def checked_degree(value: Any) -> int:
+    """The degree. Raises InvalidArgument for any other value."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or int(value) not in DEGREES:
+        raise InvalidArgument(
+            f"relu_degree is a whole number from {DEGREES[0]} to {DEGREES[-1]}, the degree of polynomials in the place of ReLUs, not {checks.shown(value)}"
+        )
+    return int(value)
 
 
 def fitted_relus(graph: Graph, examples: Sequence[Array], degree: int) -> tuple[Graph, Fitted]:
