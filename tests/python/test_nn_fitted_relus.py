@@ -3,13 +3,15 @@ what is said of it, and programs compute them."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import jali
-from jali import nn
+from jali import cli, nn
 from jali.compiler.driver import compiled
 from jali.compiler.passes.fitted_relus import Fitted, fitted_relus
 from jali.errors import CorruptData, InvalidArgument, Unsupported
@@ -156,6 +158,28 @@ def test_refusals() -> None:
             jali.compile(network, EXAMPLES[0], calibration=EXAMPLES, relu_degree=bad)
     with pytest.raises(InvalidArgument, match="leave out upload= and relu_degree="):
         jali.compile(network, EXAMPLES[0], calibration=EXAMPLES, relu_degree=2, scheme="discrete")
+
+
+def test_the_command_line_says_what_polynomials_change(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph, out = tmp_path / "m.npz", tmp_path / "p.jali"
+    rng = np.random.default_rng(8)
+    x = np.concatenate([rng.normal(-3, 0.5, (150, 6)), rng.normal(3, 0.5, (150, 6))])
+    nn.graph_file.save(nn.trace(lambda x: network(x) + 40 * WEIGHTS[1][:, :6] @ x, x[0]), graph)
+    np.save(tmp_path / "x.npy", x)
+    words = ["compile", graph, "--calibration", tmp_path / "x.npy", "-o", out, "--force", "--json"]
+    words += ["--precision-bits", "8"]
+    assert cli.main([*map(str, words), "--explain", "--no-summary"]) == 0
+    plans = json.loads(capsys.readouterr().out)["alternatives"]
+    (told,) = [one["fitted"] for one in plans if one["fitted"] is not None]
+    assert told["every"] == 300 and told["same"] >= 294 and told["relus"] == 1
+    degree = str(told["degree"])
+    assert cli.main([*map(str, words), "--relu-degree", degree]) == 0
+    said = json.loads(capsys.readouterr().out)["fitted"]
+    assert said == [str(Fitted(**told))] == [str(nn.Program.load(out).fitted)]
+    assert cli.main([*map(str, words), "--relu-degree", "9"]) == 1
+    assert "--relu-degree is a whole number from 2 to 8" in capsys.readouterr().err
 
 
 def test_facts_as_text() -> None:

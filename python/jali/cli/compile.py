@@ -215,7 +215,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         }
         if plans is not None:
             about["alternatives"] = [
-                {k: v for k, v in vars(one).items() if k != "program"} for one in plans
+                {k: v for k, v in vars(one).items() if k not in ("program", "fitted")}
+                | {"fitted": None if one.fitted is None else one.fitted._asdict()}
+                for one in plans
             ]
         print(json.dumps(({} if summary is None else asdict(summary)) | about))
         return 0
