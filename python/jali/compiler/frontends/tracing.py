@@ -212,6 +212,9 @@ class Traced:
     def _times(self, other: Any) -> Traced:
         """The product of numbers."""
         if isinstance(other, Traced):
+            one: Traced | None = written_out.activation(self, other)
+            if one is not None:
+                return one
             return self._add("multiply", Multiply(), *self._together(other))
         if hasattr(other, "times"):  # numbers that differ between the iterations of a loop
             times: Traced = other.times(self)
