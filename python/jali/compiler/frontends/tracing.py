@@ -212,9 +212,10 @@ class Traced:
     def _times(self, other: Any) -> Traced:
         """The product of numbers."""
         if isinstance(other, Traced):
-            one: Traced | None = written_out.activation(self, other)
-            if one is not None:
-                return one
+            if self.builder.functions:
+                one: Traced | None = written_out.activation(self, other)
+                if one is not None:
+                    return one
             return self._add("multiply", Multiply(), *self._together(other))
         if hasattr(other, "times"):  # numbers that differ between the iterations of a loop
             times: Traced = other.times(self)
@@ -321,6 +322,7 @@ class Traced:
         return result
 
     def _function(self, name: str) -> Traced:
+        self.builder.functions.add(name)
         return self._add(name, Function(function=name), self)
 
     def polynomial(self, coefficients: Sequence[float]) -> Traced:

@@ -41,6 +41,7 @@ class Builder:
     outer: for the body of a loop, the builder of the graph around it.
     conditions: the names of the nodes that are comparisons, and made of such alone.
     maxima: of nodes that are the largest numbers of another one, its name by theirs.
+    functions: the names of the functions that it has.
     captured: the nodes of that graph which the body uses, by the names of the body's inputs that
         stand for them.
     """
@@ -52,6 +53,7 @@ class Builder:
         self.depth: int = 0 if outer is None else outer.depth + 1
         self.conditions: set[str] = set()
         self.maxima: dict[str, str] = {}
+        self.functions: set[str] = set()
         self.captured: dict[str, Node] = {}
         self._inside: dict[str, Node] = {}  # inputs of the body by the name outside
         self._closed = False
