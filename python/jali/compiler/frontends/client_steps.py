@@ -26,6 +26,7 @@ __all__ = [
     "cast_to",
     "check_beside",
     "clamped",
+    "expanded",
     "function",
     "hard_sigmoid",
     "joined",
@@ -107,6 +108,13 @@ def transposed(x: Clear, order: Sequence[int]) -> Clear:
     if order[0] != 0:
         raise Unsupported(ALONG_BATCH)
     return step("transpose", [x], {"axes": tuple(order)})
+
+
+def expanded(x: Clear, shape: Sequence[int]) -> Clear:
+    """The numbers repeated along axes of one number, to a shape of as many axes."""
+    if len(shape) != x.ndim:
+        raise Unsupported("an expansion that gives the array axes before the batch")
+    return x if tuple(shape) == x.shape else step("expand", [x], {"shape": tuple(shape)})
 
 
 def part_of(x: Clear, axis: int, start: int | None, stop: int | None, by: int) -> Clear:

@@ -22,6 +22,7 @@ from jali.compiler.frontends.client_steps import (
     cast_to,
     check_beside,
     clamped,
+    expanded,
     function,
     leaky_relu,
     multiply,
@@ -238,17 +239,25 @@ def _comparison(op: str, **how: bool) -> Operator:
 
 
 def _logical(op: str, **how: bool) -> Operator:
-    def operator(x: Given, other: Given) -> Clear:
-        return both(op, **how)(as_kind(x, "flag"), as_kind(other, "flag"))
+    def operator(x: Given, other: Given, like: Like) -> Clear:
+        a, b = as_kind(x, "flag"), as_kind(other, "flag")
+        for flags, rest in (
+            (x, b),
+            (other, a),
+        ):  # masks often have such a part that changes nothing
+            if op == "and" and not isinstance(flags, Clear) and np.all(flags):
+                check_beside([a, b])
+                return expanded(rest, like.shape)
+        return both(op, **how)(a, b)
 
     return operator
 
 
 def _bitwise(op: str, **how: bool) -> Operator:
-    def operator(x: Given, other: Given) -> Clear:
+    def operator(x: Given, other: Given, like: Like) -> Clear:
         if any(one.kind != "flag" for one in alike([x, other])):
             raise Unsupported("an operation on the bits of whole numbers")
-        return both(op, **how)(as_kind(x, "flag"), as_kind(other, "flag"))
+        return _logical(op, **how)(x, other, like)  # type: ignore[no-any-return]
 
     return operator
 

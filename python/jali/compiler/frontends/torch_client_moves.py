@@ -14,6 +14,7 @@ import numpy as np
 from jali.compiler.frontends.client_steps import (
     axis_of,
     cast_to,
+    expanded,
     joined,
     looked_up,
     part_of,
@@ -61,9 +62,7 @@ def _transpose(x: Clear, dim0: int, dim1: int) -> Clear:
 
 
 def _expand(x: Clear, like: Like, size: Any = None, other: Any = None) -> Clear:
-    if len(like.shape) != x.ndim:
-        raise Unsupported("an expansion that gives the array axes before the batch")
-    return x if like.shape == x.shape else step("expand", [x], {"shape": like.shape})
+    return expanded(x, like.shape)
 
 
 def _repeat(x: Clear, repeats: Sequence[int]) -> Clear:
@@ -269,10 +268,11 @@ def _index(x: Given, like: Like, indices: Sequence[Given]) -> Clear:
     if len(named) != 1:
         raise Unsupported("an index by several arrays")
     axis, places = axis_of(named[0][0], x.ndim), known(named[0][1], "index")
-    if places.dtype.kind != "i" and (several or places.dtype != np.bool_):
-        raise Unsupported("an index by other arrays than whole numbers of 64 bits")
-    places = np.flatnonzero(places) if places.dtype == np.bool_ else places
+    if places.dtype.kind != "i":
+        raise Unsupported("an index by other arrays than whole numbers of 32 or 64 bits")
     places = np.broadcast_to(places, joint) if several else places
+    if np.array_equal(places.ravel(), np.arange(x.shape[axis])):
+        return reshaped(x, like.shape)  # every number, in order
     return reshaped(looked_up(x, constant(places), axis, places), like.shape)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from jali.compiler.frontends.client_masks import Mask
 from jali.compiler.frontends.client_ranges import Ends, ranges_of
 from jali.compiler.frontends.client_steps import reshaped
-from jali.compiler.frontends.client_values import Clear, argument, constant, steps_of
+from jali.compiler.frontends.client_values import Clear, argument, constant, kind_of, steps_of
 from jali.compiler.frontends.cutter import Cutter
 from jali.compiler.frontends.layers import MISPLACED
 from jali.compiler.frontends.torch_arguments import given_arguments, label_of, name_of, takes_of
@@ -63,6 +63,7 @@ class TorchCut:
 def cut_of(torch: Any, exported: Any, module: Any) -> Callable[[], TorchCut] | None:
     """What cuts an exported module; None if its client would compute nothing, or its server. The
     function that is given raises Unsupported."""
+    _join_bags(exported)
     cutter = _Cutter(torch, exported, module)
     cutter.forward()
     if cutter.divide_by_products():
@@ -98,8 +99,8 @@ class _Cutter(Cutter):
     def forward(self) -> None:
         """Finds constants and clear values."""
         inputs = set(self.exported.graph_signature.user_inputs)
+        self.by_name = {node.name: node for node in self.exported.graph.nodes}
         for node in self.exported.graph.nodes:
-            self.by_name[node.name] = node
             if node.op == "placeholder" and node.name in inputs:
                 self._port(node)
             elif node.op == "placeholder":
@@ -163,9 +164,11 @@ class _Cutter(Cutter):
             self.light |= set(given)
 
     def _float_size(self, source: Any) -> int:
-        """How many real numbers of the model a node takes."""
+        """How many different real numbers of the model a node takes, or 1 if all are equal."""
         value = self.known.get(source)
-        return value.numel() if value is not None and value.is_floating_point() else 0
+        if value is None or not value.is_floating_point() or not value.numel():
+            return 0
+        return 1 if bool((value == value.flatten()[0]).all()) else value.numel()
 
     def _place(self, name: str) -> int:
         node = self.by_name[name]
@@ -176,6 +179,8 @@ class _Cutter(Cutter):
         given = node.meta.get("val")
         several = isinstance(given, (tuple, list))
         like = [self._like_of(x) for x in (given if several else [given])]
+        if like[0] is None:
+            raise Unsupported("a result whose shape is not known")
         bound = self._bound(node, name, values)
         if "like" in takes_of(OPERATIONS[name]):
             bound["like"] = like[0]
@@ -215,9 +220,15 @@ class _Cutter(Cutter):
     def _like(self, node: Any) -> Like | None:
         return self._like_of(node.meta.get("val"))
 
+    def _first_like(self, node: Any) -> Like | None:
+        given = node.meta.get("val")
+        return self._like_of(given[0] if isinstance(given, (tuple, list)) else given)
+
     def _like_of(self, value: Any) -> Like | None:
         if not isinstance(value, self.torch.Tensor):
             return None
+        if not all(isinstance(n, int) for n in value.shape):
+            return None  # it depends on numbers
         name = str(value.dtype).removeprefix("torch.")
         if value.dtype.is_complex:
             raise Unsupported("complex numbers")
@@ -289,9 +300,8 @@ class _Cutter(Cutter):
 
     def is_head(self, node: Any) -> bool:
         """Whether a server has it not, or approximates it."""
-        name, given = name_of(node.target), node.meta.get("val")
-        like = self._like_of(given[0] if isinstance(given, (tuple, list)) else given)
-        return is_head(name, self._bound(node, name, None), like)
+        name = name_of(node.target)
+        return is_head(name, self._bound(node, name, None), self._first_like(node))
 
     # --- the parts --------------------------------------------------------------------------------
 
@@ -328,10 +338,20 @@ class _Cutter(Cutter):
         ports = {self.by_name[n]: self._port_of(n) for n in names}
         reader = Reader(self.torch, self.exported, self.module, self.known, self.reasons)
         wanted = set(middle)
+        self._check_whole(middle)
         nodes = [n for n in self.exported.graph.nodes if n in wanted or _picks(n, wanted)]
         results = [self.by_name[n] for n in (ends if after else self.outputs)]
         graph = reader.part(ports, nodes, results)
         return TorchCut(graph, Parts(steps, self._after(after, ends, graph)), ranges)
+
+    def _check_whole(self, middle: Sequence[Any]) -> None:
+        """Raises Unsupported if a server would compute with whole numbers as with real ones, which
+        do not wrap around."""
+        for node in middle:
+            like = self._first_like(node)
+            if like is not None and kind_of(like.dtype) == "whole" and node.name in self.reasons:
+                label = label_of(node, self.leaves)
+                raise Unsupported(f"{label}: {self.reasons[node.name]}")
 
     def _port_of(self, name: str) -> Port:
         value = self.clear[name]
@@ -365,6 +385,19 @@ class _Cutter(Cutter):
 def _picks(node: Any, wanted: set[Any]) -> bool:
     """Whether a node is one of several results of such that are wanted."""
     return node.target is operator.getitem and node.args[0] in wanted
+
+
+def _join_bags(exported: Any) -> None:
+    """Gives an EmbeddingBag its words as one example has them, (1, words). PyTorch flattens them,
+    and says where examples begin."""
+    for node in exported.graph.nodes:
+        if node.op != "call_function" or name_of(node.target) != "embedding_bag":
+            continue
+        words = node.args[1]
+        if name_of(words.target) in ("view", "reshape"):
+            whole = words.args[0]
+            if tuple(whole.meta["val"].shape) == (1, *words.meta["val"].shape):
+                node.args = (node.args[0], whole, *node.args[2:])
 
 
 def _bounded(source: Any, node: Any) -> Argument:

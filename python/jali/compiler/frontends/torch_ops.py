@@ -73,7 +73,11 @@ def _masked_sum(x: Value, other: Value, alpha: float) -> Value:
     """A sum with a mask of minus infinity, or of what has one."""
     if isinstance(x, layers.Mask) or isinstance(other, layers.Masked):
         x, other = other, x
-    if alpha != 1 or not isinstance(x, (Traced, layers.Masked)):
+    if alpha != 1:
+        raise Unsupported(layers.MISPLACED)
+    if isinstance(x, np.ndarray) and isinstance(other, layers.Mask) and _is_mask(x):
+        return layers.Mask(conditions.both(other.keep, x == 0))
+    if not isinstance(x, (Traced, layers.Masked)):
         raise Unsupported(layers.MISPLACED)
     if isinstance(other, (layers.Masked, Traced)):
         raise Unsupported(layers.MISPLACED)
@@ -235,6 +239,11 @@ def _where(condition: Value, x: Value, other: Value) -> Value:
     if isinstance(x, layers.Masked) or isinstance(other, layers.Masked):
         raise Unsupported(layers.MISPLACED)
     return conditions.chosen(condition, x, other)
+
+
+def _is_mask(value: Any) -> bool:
+    """Whether clear numbers are 0, or far below."""
+    return bool(np.all((value == 0) | (value <= FAR)))
 
 
 def _is_far(value: Value) -> bool:
