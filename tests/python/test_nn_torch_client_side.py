@@ -117,7 +117,13 @@ def test_a_client_computes_the_end_of_a_module(name: str, rng: np.random.Generat
     torch.manual_seed(3)
     module = Plain(lambda m, x: ENDINGS[name](m.inner(x)), inner=nn.Linear(6, 5))
     operations, parts = agrees(module, rng.normal(size=(COUNT, 4, 6)))
-    assert "dense" in operations and set(operations) <= {"dense", "scale", "multiply", "sum"}
+    assert "dense" in operations and set(operations) <= {
+        "dense",
+        "scale",
+        "slice",
+        "multiply",
+        "sum",
+    }
     assert parts.before is None and parts.after is not None
 
 
@@ -238,6 +244,32 @@ def test_a_division_by_what_the_client_knows_is_its_own(rng: np.random.Generator
     operations, parts = agrees(module, rng.normal(size=(COUNT, LENGTH, 4)), kept.astype(np.int64))
     assert "function" not in operations and "reciprocal" in parts.before.names
     agrees(module, rng.normal(size=(COUNT, LENGTH, 4)), kept)
+
+
+LOOK_UPS: dict[str, Callable[[Any, Any], Any]] = {
+    "one of each example": lambda h, n: h[torch.arange(len(h)), n - 1],
+    "one along an axis": lambda h, n: h.gather(1, (n - 1).view(-1, 1, 1).expand(-1, 1, 3)),
+    "several": lambda h, n: h.gather(2, (n % 3).view(-1, 1, 1) + torch.zeros(1, LENGTH, 2).long()),
+}
+
+
+@pytest.mark.parametrize("name", LOOK_UPS)
+def test_places_in_encrypted_arrays_are_one_hot_vectors(
+    name: str, rng: np.random.Generator
+) -> None:
+    """For example the last word of a sentence, by its length."""
+    module = Plain(lambda m, x, n: LOOK_UPS[name](m.inner(x), n), inner=nn.Linear(4, 3))
+    operations, parts = agrees(module, rng.normal(size=(COUNT, LENGTH, 4)), np.array([2, 6, 1]))
+    assert "function" not in operations and "one_hot" in parts.before.names
+    if name == "several":
+        return  # its places are in the array, whatever the number
+    with pytest.raises(jali.InvalidArgument, match="none of its"):
+        parts.sent(
+            (
+                np.zeros((1, LENGTH, 4)),
+                np.array([LENGTH + 1]),
+            )
+        )
 
 
 # --- masks ----------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from jali.compiler.frontends.torch_client import (
 from jali.compiler.frontends.torch_client_moves import LOOKING_UP
 from jali.compiler.frontends.torch_client_values import Like
 from jali.compiler.frontends.torch_reader import Port, Reader, constant_of, results_of
+from jali.compiler.frontends.torch_rewrites import join_bags, with_products
 from jali.compiler.ir.graph import Graph
 from jali.errors import Unsupported
 from jali.program.clear.parts import Parts
@@ -63,10 +64,10 @@ class TorchCut:
 def cut_of(torch: Any, exported: Any, module: Any) -> Callable[[], TorchCut] | None:
     """What cuts an exported module; None if its client would compute nothing, or its server. The
     function that is given raises Unsupported."""
-    _join_bags(exported)
+    join_bags(exported)
     cutter = _Cutter(torch, exported, module)
     cutter.forward()
-    if cutter.divide_by_products():
+    if cutter.with_products():
         cutter = _Cutter(torch, exported, module)
         cutter.forward()
     return cutter.cut()
@@ -235,31 +236,14 @@ class _Cutter(Cutter):
         dtype = np.float64 if value.dtype.is_floating_point else np.dtype(name)
         return Like(tuple(int(n) for n in value.shape), dtype)
 
-    # --- divisions --------------------------------------------------------------------------------
+    def with_products(self) -> bool:
+        """Whether divisions and look-ups by what the client knows were written as products."""
 
-    def divide_by_products(self) -> bool:
-        """Whether a division of encrypted numbers by what the client knows was made a product with
-        1 / it, which the client computes and encrypts."""
-        aten, found = self.torch.ops.aten, False
-        for node in self.kept:
-            if name_of(node.target) != "div" or node.kwargs.get("rounding_mode") is not None:
-                continue
-            of, by = node.args
-            if not (hasattr(by, "op") and hasattr(of, "op")) or by.name not in self.light:
-                continue
-            graph = self.exported.graph
-            with graph.inserting_before(node):
-                inverse = graph.call_function(aten.reciprocal.default, (by,))
-                inverse.meta = {
-                    **node.meta,
-                    "val": node.meta["val"].new_empty(by.meta["val"].shape),
-                }
-                product = graph.call_function(aten.mul.Tensor, (of, inverse))
-                product.meta = node.meta
-            node.replace_all_uses_with(product)
-            graph.erase_node(node)
-            found = True
-        return found
+        def constant_array(node: Any) -> Any:
+            return self._array(self.known[node]) if node in self.known else None
+
+        args = (self.torch, self.exported, self.kept, self.light, constant_array)
+        return with_products(*args)
 
     # --- what operations are, for Cutter ----------------------------------------------------------
 
@@ -385,19 +369,6 @@ class _Cutter(Cutter):
 def _picks(node: Any, wanted: set[Any]) -> bool:
     """Whether a node is one of several results of such that are wanted."""
     return node.target is operator.getitem and node.args[0] in wanted
-
-
-def _join_bags(exported: Any) -> None:
-    """Gives an EmbeddingBag its words as one example has them, (1, words). PyTorch flattens them,
-    and says where examples begin."""
-    for node in exported.graph.nodes:
-        if node.op != "call_function" or name_of(node.target) != "embedding_bag":
-            continue
-        words = node.args[1]
-        if name_of(words.target) in ("view", "reshape"):
-            whole = words.args[0]
-            if tuple(whole.meta["val"].shape) == (1, *words.meta["val"].shape):
-                node.args = (node.args[0], whole, *node.args[2:])
 
 
 def _bounded(source: Any, node: Any) -> Argument:

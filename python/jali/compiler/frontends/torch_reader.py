@@ -30,7 +30,8 @@ __all__ = ["OPERATORS", "Port", "Reader", "constant_of", "results_of"]
 #: What becomes operations on encrypted numbers, by PyTorch's names of operators.
 OPERATORS = {**COMPUTING, **LAYERS, **MOVING, **RECURRENT}
 _TAKE_MASKED = ("softmax", "_softmax", "add", "masked_fill", "where")
-_TAKE_MASKS = ("add", "scaled_dot_product_attention", "masked_fill")
+_TAKE_MASKS = ("add", "scaled_dot_product_attention")
+_CONVERTING = {"to", "_to_copy"}
 _MOVE_MASKS = {*MOVING} - {"cat", "concat", "stack"}
 
 
@@ -187,6 +188,8 @@ class Reader:
     def _computed(self, name: str, node: Any, args: Sequence[Any], kwargs: Any) -> Any:
         bound = self._bound(node.target, name, args, kwargs)
         x = bound.get("x")
+        if isinstance(x, Mask) and name in _CONVERTING:
+            return x
         if isinstance(x, Mask) and name in _MOVE_MASKS:
             return Mask(OPERATORS[name](**{**bound, "x": x.keep}))
         return OPERATORS[name](**bound)
