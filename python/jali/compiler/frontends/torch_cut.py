@@ -181,7 +181,7 @@ class _Cutter(Cutter):
         several = isinstance(given, (tuple, list))
         like = [self._like_of(x) for x in (given if several else [given])]
         if like[0] is None:
-            raise Unsupported("a result whose shape is not known")
+            raise Unsupported("a result that is complex, or whose shape depends on numbers")
         bound = self._bound(node, name, values)
         if "like" in takes_of(OPERATIONS[name]):
             bound["like"] = like[0]
@@ -226,13 +226,11 @@ class _Cutter(Cutter):
         return self._like_of(given[0] if isinstance(given, (tuple, list)) else given)
 
     def _like_of(self, value: Any) -> Like | None:
-        if not isinstance(value, self.torch.Tensor):
+        if not isinstance(value, self.torch.Tensor) or value.dtype.is_complex:
             return None
         if not all(isinstance(n, int) for n in value.shape):
             return None  # it depends on numbers
         name = str(value.dtype).removeprefix("torch.")
-        if value.dtype.is_complex:
-            raise Unsupported("complex numbers")
         dtype = np.float64 if value.dtype.is_floating_point else np.dtype(name)
         return Like(tuple(int(n) for n in value.shape), dtype)
 
@@ -279,8 +277,12 @@ class _Cutter(Cutter):
         return name in MOVES or (name in MERGES and merges)
 
     def may_end(self, node: Any) -> bool:
-        """Whether a client has the operator."""
-        return name_of(node.target) in OPERATIONS
+        """Whether a client has the operator, and what it is given."""
+        name = name_of(node.target)
+        try:
+            return name in OPERATIONS and self._bound(node, name, None) is not None
+        except Unsupported:
+            return False
 
     def is_head(self, node: Any) -> bool:
         """Whether a server has it not, or approximates it."""
