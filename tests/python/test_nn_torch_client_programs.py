@@ -78,7 +78,7 @@ def test_a_recurrent_network_of_words(rng: np.random.Generator) -> None:
     x = words(rng, 40)[:, :2]
     program = jali.compile(module, x[:1], calibration=x, precision_bits=7)
     close(program.simulate(x, rng=1), results_of(module, x), 0.005)
-    assert program.manifest.parts is not None and program.manifest.parts.weights == WORDS * 2 + 3
+    assert program.manifest.parts is not None and program.manifest.parts.weights == WORDS * 2
 
 
 def test_a_mean_of_the_words_that_there_are(rng: np.random.Generator) -> None:
