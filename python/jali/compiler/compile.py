@@ -96,9 +96,8 @@ def compile(
         numbers of whole numbers; it gives an nn.integers.Program. None takes exact integers for
         such a model if the examples are integers, no precision_bits are given, and neither a run
         nor the messages cost more than with CKKS.
-    client_side: whether the client of a model in ONNX or of PyTorch computes its look-ups and
-        one-hot vectors before it encrypts, and its softmax or argmax after it decrypts, with the
-        numbers in them.
+    client_side: whether the client of a model in ONNX or PyTorch computes its look-ups and one-hot
+        vectors before it encrypts, and its softmax or argmax after it decrypts, with their numbers.
     explain: whether other settings are compiled, too, for program.alternatives().
     constants: values of a model's inputs in ONNX that are no secret, by name: {"sr": 16000}.
     progress: called as progress(stage, fraction) when a stage begins. If it raises, the work ends.

@@ -1,5 +1,5 @@
-"""Masks for a softmax that a client makes of its inputs: 0 where a number counts, and minus infinity
-elsewhere.
+"""Masks for a softmax that a client makes of its inputs: 0 where a number counts, and minus
+infinity elsewhere.
 
 No such numbers are encrypted. The client encrypts the flags, and the server multiplies the
 exponentials by them (jali.compiler.frontends.layers.Mask).

@@ -320,7 +320,8 @@ def _compare(
     names: Sequence[str],
     tensors: Sequence[Any],
 ) -> None:
-    """Raises Unsupported if `run` does not give what the module gives for a batch of the example."""
+    """Raises Unsupported if `run` does not give what the module gives for a batch of the
+    example."""
     given = list(tensors)
     if len(tensors[0]) == 1:  # a second example, of the same numbers in another order
         given = [torch.cat([x, x.flatten().flip(0).reshape(x.shape)]) for x in tensors]

@@ -76,7 +76,11 @@ class _Rewriter:
         return hasattr(value, "op") and value.name in self._light
 
     def _call(self, like: Any, target: Any, *args: Any, val: Any = None) -> Any:
-        """One more node. like: that in whose place it stands."""
+        """One more node.
+
+        like: that in whose place it stands.
+        val: what PyTorch says of it; None for what the operator says.
+        """
         made = self._graph.call_function(target, args)
         given = [x.meta["val"] if hasattr(x, "op") else x for x in args]
         made.meta = {**like.meta, "val": target(*given) if val is None else val}
