@@ -89,7 +89,7 @@ ENDINGS: dict[str, Callable[[Any], Any]] = {
         5 - (h * 9).int(),
         (h * 9).long() / 4,
         (h * 9).long() ** 2,
-        torch.div(h.exp(), 0.3, rounding_mode="floor"),
+        torch.div(h.exp(), 0.3, rounding_mode="floor") + (h * 9).round() // 0.1,
         torch.remainder(h.exp(), 0.3),
     ),
     "sets": lambda h: (

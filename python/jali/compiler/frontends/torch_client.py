@@ -123,11 +123,11 @@ def _product(x: Given, other: Given, like: Like) -> Clear | Mask:
 def _quotient(x: Given, other: Given, like: Like, rounding_mode: str | None = None) -> Clear:
     a, b = as_type(x, like.dtype), as_type(other, like.dtype)
     if a.kind == "real":
-        found = both("divide")(a, b)
         if rounding_mode is None:
-            return found
-        if rounding_mode == "floor":
-            return function("floor", found)
+            return both("divide")(a, b)
+        if rounding_mode == "floor":  # 1 // 0.1 is 9, and 1 / 0.1 is 10
+            less = subtract(a, both("modulo")(a, b))
+            return function("round", both("divide")(less, b))
         raise Unsupported(f"a division of real numbers with rounding_mode={rounding_mode!r}")
     if rounding_mode == "floor":
         a = subtract(a, both("modulo")(a, b))

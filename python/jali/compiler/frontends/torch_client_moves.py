@@ -263,7 +263,8 @@ def _index(x: Given, like: Like, indices: Sequence[Given]) -> Clear:
         return looked_up(constant(table), named[0][1], 0, None)
     joint = np.broadcast_shapes(*(np.shape(known(i, "index")) for _, i in named))
     several = len(named) > 1
-    if len(named) > 1 and named[0][0] == 0 and not np.any(known(named[0][1], "index")):
+    first = known(named[0][1], "index")
+    if several and named[0][0] == 0 and first.dtype.kind == "i" and not np.any(first):
         named = named[1:]  # every example, by its place in the batch
     if len(named) != 1:
         raise Unsupported("an index by several arrays")
