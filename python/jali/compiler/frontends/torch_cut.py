@@ -92,7 +92,7 @@ class _Cutter(Cutter):
         self.arguments: list[Clear] = []
         self.ports: list[str] = []
         self.kept: list[Any] = []
-        self.whole = True  # whether every result is a value of the graph
+        self.gives_values = True  # whether every result is a value of the graph
         self.leaves = {name for name, part in module.named_modules() if not any(part.children())}
 
     # --- what is known, and what the client could compute -----------------------------------------
@@ -111,7 +111,7 @@ class _Cutter(Cutter):
             elif node.op == "call_function" and not name_of(node.target).startswith("_assert"):
                 self._operator(node)
         results = results_of(self.exported)
-        self.whole = all(hasattr(x, "op") for x in results)
+        self.gives_values = all(hasattr(x, "op") for x in results)
         self.outputs = [x.name for x in results if hasattr(x, "op")]
         self.kept = [n for n in self.nodes if not any(x in self.clear for x in self.given(n))]
 
@@ -298,7 +298,7 @@ class _Cutter(Cutter):
         ends = self.ends(after)
         middle = self.middle(ends, before, after)
         of_numbers = all(x.kind == "real" for x in self.arguments)
-        if not middle or not (before or after or not of_numbers) or not self.whole:
+        if not middle or not (before or after or not of_numbers) or not self.gives_values:
             return None
         return lambda: self._cut(before, after, ends, middle)
 
