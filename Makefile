@@ -207,14 +207,15 @@ rtl: build ## the accelerators' units in SystemVerilog: both simulators and synt
 	@$(call logged,JALI_BUILD=$(CURDIR)/$(RELEASE) python -m pytest -p no:cacheprovider hwmodel/tests) \
 	  $(call or_say,repeat one test with JALI_BUILD=$(RELEASE) .venv/bin/python -m pytest hwmodel/tests -k NAME)
 
-# What .venv has, and PyTorch besides, whose package for Linux is some gigabytes.
+# What .venv has, and PyTorch besides, whose package for Linux is some gigabytes, with the package of
+# a model of it.
 TORCH := build/torch
 torch-test: build ## modules of PyTorch, compiled; PyTorch is installed apart from .venv
 	@$(BIN)/python -m venv $(TORCH)
 	@folder() { "$$1" -c 'import sysconfig; print(sysconfig.get_path("purelib"))'; }; \
 	folder $(BIN)/python >"$$(folder $(TORCH)/bin/python)/jali.pth"
 	$(TORCH)/bin/python -m pip install -q "$$($(BIN)/python -c 'import tomllib; \
-	  print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["torch"])')" \
+	  print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["torch"])')" transformers \
 	  $(call or_say,pip could not reach a package index; see the lines above)
 	$(TORCH)/bin/python -c 'import torch' $(call or_say,PyTorch is installed and cannot be imported)
 	@$(call logged,$(TORCH)/bin/python -m pytest -p no:cacheprovider $(wildcard tests/python/test_nn_torch*.py)) \

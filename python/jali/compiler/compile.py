@@ -96,8 +96,8 @@ def compile(
         numbers of whole numbers; it gives an nn.integers.Program. None takes exact integers for
         such a model if the examples are integers, no precision_bits are given, and neither a run
         nor the messages cost more than with CKKS.
-    client_side: whether the client of a model in ONNX computes its look-ups and one-hot vectors
-        before it encrypts, and its softmax or argmax after it decrypts, with the numbers in them.
+    client_side: whether the client of a model in ONNX or PyTorch computes its look-ups and one-hot
+        vectors before it encrypts, and its softmax or argmax after it decrypts, with their numbers.
     explain: whether other settings are compiled, too, for program.alternatives().
     constants: values of a model's inputs in ONNX that are no secret, by name: {"sr": 16000}.
     relu_degree: if given, ReLUs become polynomials of this degree, from 2 to 8, that are fitted to
@@ -175,7 +175,7 @@ def compile(
         graph, parts, known = _traced(module, example, output, at_client, constants)
         _check_answers(answers, automatic, parts)
         given = example if isinstance(example, tuple) else (example,)
-        sent = None if parts is None or parts.before is None else parts.sent
+        sent = _sent(parts)
         if sent is not None:
             given = tuple(sent(given)[0])
         columns.see(given)
@@ -239,27 +239,37 @@ def _traced(
 ) -> tuple[Graph, Parts | None, Ranges]:
     """The graph of what is encrypted of a model, what its client computes, and the ranges of what
     it encrypts as far as that says them."""
-    if not is_onnx(module) or output != "logits":
+    if output != "logits" or isinstance(module, type) or not (is_onnx(module) or is_module(module)):
         return trace(module, example, output=output, constants=constants), None, None
-    from jali.compiler.frontends.cut_models import cut_model, is_cut
+    from jali.compiler.frontends.cut_models import trace_in_parts
 
-    if client_side:
-        try:
-            found = cut_model(module, example, constants)
-        except Unsupported as refused:
-            try:
-                return trace(module, example, constants=constants), None, None
-            except Unsupported:
-                raise refused from None
-        return found or (trace(module, example, constants=constants), None, None)
-    try:
-        return trace(module, example, constants=constants), None, None
-    except Unsupported as error:
-        if not is_cut(module, example, constants):
-            raise
-        raise Unsupported(
-            f"{error}. client_side=False keeps the whole model at the server; with client_side=True, the client computes a part of it in the clear"
-        ) from None
+    if is_module(module):
+        _check_filled(example if isinstance(example, tuple) else (example,))
+    return trace_in_parts(
+        module,
+        example,
+        constants,
+        client_side,
+        lambda: trace(module, example, constants=constants),
+    )
+
+
+def _check_filled(given: Sequence[Any]) -> None:
+    """Raises InvalidArgument for examples of a module without a number."""
+    for value in given:
+        if not _numbers(value).size:
+            raise InvalidArgument(
+                f"the example has the shape {np.shape(value)}, without a number: give a batch of one example at least, as X[:1] is"
+            )
+
+
+def _sent(parts: Parts | None) -> Callable[[Sequence[Any]], tuple[list[Array], bool]] | None:
+    """What gives of a batch what is encrypted, if the client computes a part before. A batch may
+    hold more than the model takes, as its labels."""
+    if parts is None or parts.before is None:
+        return None
+    count = len(parts.before.arguments)
+    return lambda batch: parts.sent(batch[:count])
 
 
 def _check_answers(answers: Any, automatic: bool, parts: Parts | None) -> None:
@@ -392,11 +402,7 @@ def trace(
         )
     given = example if isinstance(example, tuple) else (example,)
     if is_module(module):
-        for value in given:
-            if not _numbers(value).size:
-                raise InvalidArgument(
-                    f"the example has the shape {np.shape(value)}, without a number: give a batch of one example at least, as X[:1] is"
-                )
+        _check_filled(given)
         from jali.compiler.frontends.from_torch import trace_module
 
         return trace_module(module, given)

@@ -17,7 +17,7 @@ from jali.program.clear.operations import OPERATIONS
 from jali.program.clear.steps import Argument, Constant, Step, Steps
 from jali.program.clear.values import Arguments, Known, Shape
 
-__all__ = ["Clear", "argument", "constant", "steps_of"]
+__all__ = ["Clear", "argument", "constant", "kind_of", "largest_of", "step", "steps_of"]
 
 _KINDS = {"f": "real", "i": "whole", "u": "whole", "b": "flag"}
 
@@ -63,7 +63,7 @@ def argument(name: str, shape: Shape, dtype: Any) -> Clear:
 
     shape: of one example.
     """
-    kind, most = _KINDS[np.dtype(dtype).kind], _largest(dtype)
+    kind, most = kind_of(dtype), largest_of(dtype)
     low, high = -(1 << 53), 1 << 53
     if kind == "whole" and np.dtype(dtype).itemsize < 8:
         low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
@@ -82,10 +82,17 @@ def constant(value: Any) -> Clear:
         raise Unsupported("a whole number beyond 2^53")
     kind = _KINDS[array.dtype.kind]
     made = Constant(np.ascontiguousarray(numbers).reshape(array.shape), kind)
-    return Clear(Known(array.shape, kind), made, (), _largest(array.dtype))
+    return Clear(Known(array.shape, kind), made, (), largest_of(array.dtype))
 
 
-def _largest(dtype: Any) -> int:
+def kind_of(dtype: Any) -> str:
+    """The kind of numbers of a type of NumPy: real, whole or flag."""
+    return _KINDS[np.dtype(dtype).kind]
+
+
+def largest_of(dtype: Any) -> int:
+    """The largest whole number of a type, or of a file; 0 for types that wrap around too early to
+    be computed with, and for others than whole ones."""
     kind = np.dtype(dtype)
     if kind.kind != "i" or kind.itemsize < 4:
         return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,14 +10,16 @@ import numpy as np
 from jali._core import checks
 from jali.compiler.frontends.client_ranges import Ends
 from jali.compiler.frontends.from_onnx import fixed_inputs, loaded, trace_onnx
-from jali.compiler.frontends.model_source import is_onnx
+from jali.compiler.frontends.model_source import is_module, is_onnx
 from jali.compiler.frontends.onnx_cut import Cut, cut_of
+from jali.compiler.frontends.replacements import KEPT
 from jali.compiler.ir.graph import Graph
+from jali.errors import Unsupported
 from jali.program.clear.parts import Parts
 
 Ranges = tuple[Ends, ...] | None
 
-__all__ = ["cut_model", "is_cut"]
+__all__ = ["cut_model", "trace_in_parts"]
 
 
 def cut_model(
@@ -25,12 +27,15 @@ def cut_model(
 ) -> tuple[Graph, Parts, Ranges] | None:
     """The graph of the part of a model that is encrypted, what its client computes, and (low, high)
     of the numbers that are encrypted, as far as the model says it; None if the client computes
-    nothing. So far, models in ONNX are cut.
+    nothing. Models in ONNX are cut, and modules of PyTorch.
 
     example, constants: as of jali.compile.
 
     Raises Unsupported if a part cannot be traced.
     """
+    if is_module(module):
+        found, parts, ends = _trace_module(module, example, client_side=True)
+        return None if parts is None else (found, parts, ends)
     cut = _cut(module, example, constants)
     if cut is None:
         return None
@@ -43,9 +48,47 @@ def cut_model(
     return graph, Parts(cut.before, after), cut.ranges
 
 
-def is_cut(module: Any, example: Any, constants: Mapping[str, Any] | None = None) -> bool:
-    """Whether a client would compute a part of the model."""
-    return _cut(module, example, constants) is not None
+def trace_in_parts(
+    module: Any,
+    example: Any,
+    constants: Mapping[str, Any] | None,
+    client_side: bool,
+    trace: Callable[[], Graph],
+) -> tuple[Graph, Parts | None, Ranges]:
+    """The graph of what is encrypted of a model, what its client computes, and the ranges of what
+    it encrypts as far as that says them.
+
+    client_side: whether the client may compute a part.
+    trace: what traces the whole model.
+
+    Raises Unsupported if neither the parts can be traced, nor the whole.
+    """
+    if is_module(module):
+        return _trace_module(module, example, client_side)
+    if client_side:
+        try:
+            found = cut_model(module, example, constants)
+        except Unsupported as refused:
+            try:
+                return trace(), None, None
+            except Unsupported:
+                raise refused from None
+        return found or (trace(), None, None)
+    try:
+        return trace(), None, None
+    except Unsupported as error:
+        if _cut(module, example, constants) is None:
+            raise
+        raise Unsupported(f"{error}. {KEPT}") from None
+
+
+def _trace_module(
+    module: Any, example: Any, client_side: bool
+) -> tuple[Graph, Parts | None, Ranges]:
+    from jali.compiler.frontends.from_torch import trace_in_parts as trace_parts
+
+    given = example if isinstance(example, tuple) else (example,)
+    return trace_parts(module, given, client_side)
 
 
 def _arrays(example: Any) -> list[Any]:

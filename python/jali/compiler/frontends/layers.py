@@ -14,6 +14,7 @@ import numpy as np
 
 from jali._core.axes import axes as axes_of
 from jali._core.console import counted_text
+from jali.compiler.frontends import conditions
 from jali.compiler.frontends.tracing import Traced
 from jali.compiler.ir.graph import Array, Shape
 from jali.compiler.ir.linear_ops import Concat, Pad, Take
@@ -23,6 +24,7 @@ from jali.errors import InvalidArgument, Unsupported
 __all__ = [
     "MINUS_INFINITY",
     "MISPLACED",
+    "Mask",
     "Masked",
     "adaptive_pool",
     "along",
@@ -61,10 +63,20 @@ MISPLACED = "minus infinity can be added to what goes into a softmax, and nowher
 @dataclass(frozen=True)
 class Masked:
     """An array that is minus infinity where ``keep`` is false, and x elsewhere. A softmax gives 0
-    there."""
+    there.
+
+    keep: an array, or flags that are encrypted.
+    """
 
     x: Traced
-    keep: Array
+    keep: Any
+
+
+@dataclass(frozen=True)
+class Mask:
+    """An array that is 0 where encrypted flags are 1, and minus infinity elsewhere."""
+
+    keep: Traced
 
 
 def along(x: Traced, axis: int, matrix: Array) -> Traced:
@@ -341,12 +353,25 @@ def group_norm(
 
 def masked(x: Any, mask: Any) -> Any:
     """x + mask, where a mask of minus infinity leaves numbers out of the softmax that follows."""
+    if isinstance(x, Masked):
+        y = masked(x.x, mask)
+        return Masked(y.x, _both(y.keep, x.keep)) if isinstance(y, Masked) else Masked(y, x.keep)
+    if isinstance(mask, Mask):
+        shape = np.broadcast_shapes(x.shape, mask.keep.shape)
+        return Masked(x._broadcast(shape), mask.keep._broadcast(shape))
+    if isinstance(mask, Traced):
+        return x + mask
     gone = mask <= MINUS_INFINITY
     if not gone.any():
         return x + mask
     finite, shape = np.where(gone, 0.0, mask), np.broadcast_shapes(x.shape, np.shape(mask))
     y = x + finite if finite.any() else x._broadcast(shape)
     return Masked(y, np.broadcast_to(~gone, shape))
+
+
+def _both(a: Any, b: Any) -> Any:
+    """Where two masks let numbers count."""
+    return conditions.both(a, b) if isinstance(a, Traced) or isinstance(b, Traced) else a & b
 
 
 def chosen(condition: Any, x: Any, other: Any) -> Any:
@@ -364,18 +389,25 @@ def chosen(condition: Any, x: Any, other: Any) -> Any:
 def softmax(x: Traced | Masked, axis: int) -> Traced:
     """exp(x) / sum of exp(x) along an axis."""
     if isinstance(x, Masked):
-        if not np.all(x.keep.any(axis)):
-            raise Unsupported(
-                "a softmax of which a mask leaves nothing: let the mask keep a number"
-            )
-        powers = x.x._function("exp") * x.keep.astype(np.float64)
+        keep = x.keep
+        if not isinstance(keep, Traced):
+            if not np.all(keep.any(axis)):
+                raise Unsupported(
+                    "a softmax of which a mask leaves nothing: let the mask keep a number"
+                )
+            keep = keep.astype(np.float64)
+        powers = x.x._function("exp") * keep
     else:
         powers = x._function("exp")
-    return powers / powers.sum(axis, keepdims=True)
+    shares: Traced = powers / powers.sum(axis, keepdims=True)
+    return shares
 
 
-def attention(q: Any, k: Any, v: Any, mask: Array | None, scale: float) -> Any:
-    """softmax(scale q k^T + mask) v on the last two axes."""
+def attention(q: Any, k: Any, v: Any, mask: Any, scale: float) -> Any:
+    """softmax(scale q k^T + mask) v on the last two axes.
+
+    mask: an array, a traced one, a Mask, or None.
+    """
     turned = k.transpose((*range(k.ndim - 2), k.ndim - 1, k.ndim - 2))
     scores = matmul(q * scale, turned)
     return matmul(softmax(scores if mask is None else masked(scores, mask), -1), v)

@@ -1,11 +1,5 @@
-"""Cuts a model in ONNX into what its client computes before encrypting, what its server computes
-on encrypted numbers, and what the client computes after decrypting.
-
-Before: what looks up, compares or counts whole numbers and flags of the inputs, as far as it is
-known without any result of the server; it ends where sums and products with weights begin. After:
-what follows the first operation that a server could not compute, or would approximate, if nothing
-but such operations, moves and arithmetic follows. The server's part is a model of its own, which
-jali.compiler.frontends.from_onnx traces.
+"""Cuts a model in ONNX along its operators, as jali.compiler.frontends.cutter says. The server's
+part is a model of its own, which jali.compiler.frontends.from_onnx traces.
 """
 
 from __future__ import annotations
@@ -18,6 +12,7 @@ import numpy as np
 
 from jali.compiler.frontends.client_ranges import ranges_of
 from jali.compiler.frontends.client_values import Clear, argument, steps_of
+from jali.compiler.frontends.cutter import Cutter
 from jali.compiler.frontends.onnx_branches import branch_of
 from jali.compiler.frontends.onnx_client import MERGES, MOVES, OPERATIONS, is_head, translated
 from jali.compiler.frontends.onnx_constants import constants_of
@@ -99,16 +94,16 @@ def _names(node: Any) -> Iterator[str]:
             yield from (port.name for port in body.output if port.name not in made)
 
 
-class _Cutter:
-    """A model, while it is found out where it is cut.
+class _Cutter(Cutter):
+    """A model in ONNX, while it is found out where it is cut.
 
     constants: arrays that are known.
-    clear: values that the client could compute before encrypting.
     """
 
     def __init__(self, model: Any, examples: Sequence[Any], known: Mapping[str, Any]) -> None:
         from onnx import helper, numpy_helper
 
+        super().__init__()
         self.model = model
         self.opsets = {o.domain: int(o.version) for o in model.opset_import}
         self.opset = max((self.opsets.get(domain, 0) for domain in ("", "ai.onnx")), default=0)
@@ -121,9 +116,6 @@ class _Cutter:
         self.batches = {int(shape[0].dim_value) for shape in dims if shape} - {0}
         self.nodes = list(model.graph.node)
         self.outputs = [port.name for port in model.graph.output]
-        self.of: dict[str, Any] = {}
-        self.users: dict[str, list[Any]] = {}
-        self.clear: dict[str, Clear] = {}
         self.arguments: list[Clear] = []
         for port, example in zip(self.ports, examples, strict=False):
             dtype: Any = helper.tensor_dtype_to_np_dtype(port.type.tensor_type.elem_type)
@@ -138,14 +130,10 @@ class _Cutter:
         if len(self.arguments) != len(self.ports):
             return None
         kept = self._forward()
-        self.of = {name: node for node in self.nodes for name in node.output}
-        for node in self.nodes:
-            for name in _names(node):
-                self.users.setdefault(name, []).append(node)
-        before = self._before()
-        after = self._after(kept)
-        ends = self._ends(after)
-        middle = self._middle(ends, before, after)
+        self.connect()
+        before, after = self.before(), self.after(kept)
+        ends = self.ends(after)
+        middle = self.middle(ends, before, after)
         if not middle or not (before or after) or any(name not in self.of for name in ends):
             return None
         ports, steps = [port.name for port in self.ports], None
@@ -208,114 +196,48 @@ class _Cutter:
     def _may_be_clear(self, names: Sequence[str]) -> bool:
         return all(name in self.clear or name in self.constants for name in names)
 
-    # --- the part before --------------------------------------------------------------------------
+    # --- what operations are, for Cutter ----------------------------------------------------------
 
-    def _before(self) -> dict[str, Any]:
-        """The names of the values that the client computes before, in order."""
-        chosen: set[int] = set()
-        nodes = [node for node in self.nodes if any(name in self.clear for name in node.output)]
-        for node in nodes:
-            if self._starts(node):
-                self._with_sources(node, chosen)
-        for node in nodes:
-            if id(node) not in chosen and self._goes_on(node, chosen):
-                chosen.add(id(node))
-        return {
-            name: node
-            for node in nodes
-            if id(node) in chosen
-            for name in node.output
-            if name in self.clear
-        }
+    def taken(self, node: Any) -> list[str]:
+        """All that a node takes, also inside of its bodies."""
+        return list(_names(node))
 
-    def _varying(self, node: Any) -> list[bool]:
-        return [bool(name) and name not in self.constants for name in node.input]
+    def given(self, node: Any) -> Sequence[str]:
+        """A node's outputs."""
+        outputs: Sequence[str] = node.output
+        return outputs
 
-    def _starts(self, node: Any) -> bool:
-        """Whether it is for the client, of inputs: it looks up or compares, or computes with whole
-        numbers what no server does."""
+    def is_known(self, name: str) -> bool:
+        """Whether it is a constant."""
+        return name in self.constants
+
+    def starts(self, node: Any) -> bool:
+        """Whether a node is for the client, of inputs: it looks up or compares, or computes with
+        whole numbers what no server does."""
         takes = [self.clear[n] for n in node.input if n in self.clear]
         whole = all(x.kind != "real" for x in takes)
-        op = node.op_type
-        head = is_head(op, self._varying(node), _attrs(node, self.opset, self.batches))
+        op, head = node.op_type, self.is_head(node)
         compares = op in ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "OneHot")
         chosen = op in ("Gather", "Where") and head
         return compares or chosen or (whole and (head or op in ("Div", "Mod", "CumSum")))
 
-    def _with_sources(self, node: Any, chosen: set[int]) -> None:
-        pending = [node]
-        while pending:
-            one = pending.pop()
-            if id(one) in chosen:
-                continue
-            chosen.add(id(one))
-            pending += [self.of[n] for n in _names(one) if n in self.clear and n in self.of]
-
-    def _goes_on(self, node: Any, chosen: set[int]) -> bool:
-        """Whether the part before goes on through a node: all that it takes of the inputs is in the
-        part, and it moves numbers, or makes one array of several."""
-        varying = [n for n in node.input if n and n not in self.constants]
-        made = [id(self.of[n]) in chosen for n in varying if n in self.of]
-        rest = [self.clear[n].kind != "real" for n in varying if n not in self.of]
-        if not any(made) or not all(made) or not all(rest):
-            return False
+    def goes_through(self, node: Any) -> bool:
+        """Whether a node moves numbers, or makes one array of several."""
+        varying = {n for n in node.input if n and n not in self.constants}
         sizes = [np.size(self.constants[n]) for n in node.input if n in self.constants]
-        merges = len(set(varying)) > 1 or all(size == 1 for size in sizes)
+        merges = len(varying) > 1 or all(size == 1 for size in sizes)
         return node.op_type in MOVES or (node.op_type in MERGES and merges)
 
-    # --- the part after ---------------------------------------------------------------------------
+    def may_end(self, node: Any) -> bool:
+        """Whether a client has the operator."""
+        return node.op_type in OPERATIONS and node.domain in ("", "ai.onnx")
 
-    def _after(self, kept: Sequence[Any]) -> list[Any]:
-        """The nodes that the client computes after decrypting, in order."""
-        encrypted = {name for node in kept for name in node.output}
-        last: set[int] = set()
-        for node in reversed(kept):
-            users = [user for name in node.output for user in self.users.get(name, ())]
-            ends = all(id(user) in last for user in users)
-            varying = [n for n in _names(node) if n not in self.constants]
-            if (
-                ends
-                and node.op_type in OPERATIONS
-                and node.domain in ("", "ai.onnx")
-                and varying
-                and all(name in encrypted for name in varying)
-                and (users or any(name in self.outputs for name in node.output))
-            ):
-                last.add(id(node))
-        found, made = list[Any](), set[str]()
-        for node in kept:
-            if id(node) not in last:
-                continue
-            attrs = _attrs(node, self.opset, self.batches)
-            if is_head(node.op_type, self._varying(node), attrs) or made & set(node.input):
-                found.append(node)
-                made |= set(node.output)
-        return found
-
-    def _ends(self, after: Sequence[Any]) -> list[str]:
-        """The names of the values that are decrypted."""
-        made = {name for node in after for name in node.output}
-        taken = [n for node in after for n in _names(node) if n not in self.constants]
-        wanted = [name for name in [*taken, *self.outputs] if name not in made]
-        return list(dict.fromkeys(wanted))
+    def is_head(self, node: Any) -> bool:
+        """Whether a server has it not, or approximates it."""
+        varying = [bool(name) and name not in self.constants for name in node.input]
+        return is_head(node.op_type, varying, _attrs(node, self.opset, self.batches))
 
     # --- the part in the middle -------------------------------------------------------------------
-
-    def _middle(
-        self, ends: Sequence[str], before: Mapping[str, Any], after: Sequence[Any]
-    ) -> list[Any]:
-        """The nodes that the server computes, in order."""
-        last = {id(node) for node in after}
-        wanted, found = set(ends), list[Any]()
-        for node in reversed(self.nodes):
-            made = set(node.output)
-            if id(node) in last or not made & wanted:
-                continue
-            if any(name in self.constants or name in before for name in made):
-                continue
-            found.append(node)
-            wanted |= set(_names(node))
-        return found[::-1]
 
     def _model(self, ports: Sequence[str], middle: Sequence[Any], ends: Sequence[str]) -> Any:
         """The model of the server's part."""

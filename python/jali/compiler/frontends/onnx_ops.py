@@ -26,10 +26,8 @@ from jali.compiler.frontends.replacements import CLIENT, COMPARISON, STEP
 from jali.compiler.frontends.tracing import Traced
 from jali.errors import Unsupported
 
-__all__ = ["ALONG_BATCH", "COMPUTING", "INSTEAD", "reduced_axes"]
+__all__ = ["COMPUTING", "INSTEAD", "reduced_axes"]
 
-#: Of what would mix the examples of a batch, or tell them apart.
-ALONG_BATCH = "it works along the axis of the batch, and a program computes every example alone: let it work along another axis"
 #: What to put in the place of operators that are not compiled.
 INSTEAD = {
     **dict.fromkeys(("ArgMax", "ArgMin", "TopK", "Hardmax", "Unique", "NonMaxSuppression"), CLIENT),

@@ -3,9 +3,13 @@ share."""
 
 from __future__ import annotations
 
-__all__ = ["CLIENT", "COMPARISON", "LINEAR", "OTHER", "STEP"]
+__all__ = ["ALONG_BATCH", "CLIENT", "COMPARISON", "KEPT", "LINEAR", "OTHER", "STEP"]
 
+#: Of what would mix the examples of a batch, or tell them apart.
+ALONG_BATCH = "it works along the axis of the batch, and a program computes every example alone: let it work along another axis"
 CLIENT = "end the model before it, and let the client take it of the decrypted results"
+#: Behind the refusal of a model of which a client would compute a part.
+KEPT = "client_side=False keeps the whole model at the server; with client_side=True, the client computes a part of it in the clear"
 COMPARISON = "whether encrypted numbers are equal cannot be computed: compare the modulus of their difference with the smallest one that counts"
 STEP = "steps are no polynomials: {}"
 #: Of an operator that moves, copies and adds numbers; with how an example becomes a vector, is

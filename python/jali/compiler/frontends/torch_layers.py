@@ -269,10 +269,12 @@ def _attention(
 ) -> Value:
     if dropout_p:
         raise Unsupported("dropout in training mode is random: call eval() on the module")
-    mask = clear(attn_mask, "mask")
+    mask = attn_mask
+    if isinstance(mask, Traced):
+        mask = layers.Mask(mask) if mask.is_condition else mask
     if is_causal:
         mask = np.tri(query.shape[-2], key.shape[-2], dtype=np.bool_)
-    if mask is not None and mask.dtype == np.bool_:
+    if isinstance(mask, np.ndarray) and mask.dtype == np.bool_:
         mask = np.where(mask, 0.0, -np.inf)
     if enable_gqa:
         key, value = (_repeated(v, query.shape[-3] // v.shape[-3]) for v in (key, value))

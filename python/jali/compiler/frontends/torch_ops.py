@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from jali.compiler.frontends import conditions, layers, maxima
+from jali.compiler.frontends.client_masks import FAR
 from jali.compiler.frontends.tracing import Traced
 from jali.compiler.ir.linear_ops import Dense
 from jali.errors import Unsupported
@@ -57,11 +58,31 @@ def _scaled(value: Value, alpha: float) -> Value:
 
 
 def _add(x: Value, other: Value, alpha: float = 1) -> Value:
+    if isinstance(x, (layers.Mask, layers.Masked)) or isinstance(
+        other, (layers.Mask, layers.Masked)
+    ):
+        return _masked_sum(x, other, alpha)
     other = _scaled(other, alpha)
     for traced, clear in ((x, other), (other, x)):
         if isinstance(traced, Traced) and not isinstance(clear, Traced):
             return layers.masked(traced, np.asarray(clear, np.float64))
     return x + other
+
+
+def _masked_sum(x: Value, other: Value, alpha: float) -> Value:
+    """A sum with a mask of minus infinity, or of what has one."""
+    if isinstance(x, layers.Mask) or isinstance(other, layers.Masked):
+        x, other = other, x
+    if alpha != 1:
+        raise Unsupported(layers.MISPLACED)
+    if isinstance(x, np.ndarray) and isinstance(other, layers.Mask) and _is_mask(x):
+        return layers.Mask(conditions.both(other.keep, x == 0))
+    if not isinstance(x, (Traced, layers.Masked)):
+        raise Unsupported(layers.MISPLACED)
+    if isinstance(other, (layers.Masked, Traced)):
+        raise Unsupported(layers.MISPLACED)
+    given = other if isinstance(other, layers.Mask) else np.asarray(other, np.float64)
+    return layers.masked(x, given)
 
 
 COMPUTING["add"] = _add
@@ -207,9 +228,28 @@ def _masked_fill(x: Value, mask: Value, value: Value) -> Value:
 
 @_operator("where")
 def _where(condition: Value, x: Value, other: Value) -> Value:
-    if not isinstance(condition, np.ndarray):
-        return conditions.chosen(condition, x, other)
-    return layers.chosen(condition, x, other)
+    if isinstance(condition, np.ndarray):
+        if isinstance(x, layers.Masked) or isinstance(other, layers.Masked):
+            raise Unsupported(layers.MISPLACED)
+        return layers.chosen(condition, x, other)
+    for kept, gone, turned in ((x, other, False), (other, x, True)):
+        if isinstance(kept, (Traced, layers.Masked)) and _is_far(gone):
+            flags = conditions.inverted(condition) if turned else condition
+            return layers.masked(kept, layers.Mask(flags))
+    if isinstance(x, layers.Masked) or isinstance(other, layers.Masked):
+        raise Unsupported(layers.MISPLACED)
+    return conditions.chosen(condition, x, other)
+
+
+def _is_mask(value: Any) -> bool:
+    """Whether clear numbers are 0, or far below."""
+    return bool(np.all((value == 0) | (value <= FAR)))
+
+
+def _is_far(value: Value) -> bool:
+    """Whether clear numbers are so far below 0 that nothing is left of them in a softmax."""
+    traced = isinstance(value, (Traced, layers.Masked))
+    return not traced and bool(np.all(np.asarray(value) <= FAR))
 
 
 # --- sums and products
