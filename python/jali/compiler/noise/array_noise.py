@@ -201,9 +201,9 @@ class Noises:
         for inner in self._graph:
             made = approximation_of(inner)
             behind = isinstance(inner.operation, Multiply | Bootstrap)
-            if made is not None and made.part == by.part:
-                parts[inner.name] = inner
-            elif behind and all(name in parts for name in inner.inputs):
+            if (made is not None and made.part == by.part) or (
+                behind and all(name in parts for name in inner.inputs)
+            ):
                 parts[inner.name] = inner
             if inner is node:
                 break

@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -52,8 +51,8 @@ from jali.compiler.passes.loop_scales import (
     inputs_at_start,
     multiplies,
 )
-from jali.compiler.passes.roots import is_near_zero
-from jali.compiler.passes.staged_roots import polynomial_root, staged_root
+from jali.compiler.passes.roots import LEVEL, RESTORED_LEVEL, is_near_zero
+from jali.compiler.passes.staged_roots import bootstraps, polynomial_root, staged_root
 from jali.compiler.passes.widened_ranges import TooCoarse, widened
 from jali.errors import InvalidArgument
 
@@ -280,8 +279,10 @@ def _approximated(
             nodes |= {n.name: n for n in _composition(node, inputs[0])}
         else:
             own, radius = error_of(error, path + node.name), fixed.get(node.name)
-            staged = function_of(node) == "sqrt" and not path
-            root = staged_root(node, inputs[0], own, radius) if staged else None
+            root = None
+            if function_of(node) == "sqrt" and not path:
+                level = RESTORED_LEVEL if bootstraps(graph) else LEVEL
+                root = staged_root(node, inputs[0], own, level, radius)
             if root is None:
                 nodes[node.name] = _function(node, inputs[0], own, graph, radius)
             else:

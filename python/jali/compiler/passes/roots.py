@@ -40,18 +40,28 @@ from jali import ckks
 from jali.compiler.ir.graph import Array
 from jali.compiler.passes.composite import LEAST, SLACK, nearest_to_1
 
-__all__ = ["LEAST_ERROR", "RootPolynomial", "RootStages", "is_near_zero", "root_of"]
+__all__ = [
+    "LEAST_ERROR",
+    "LEVEL",
+    "RESTORED_LEVEL",
+    "RootPolynomial",
+    "RootStages",
+    "is_near_zero",
+    "root_of",
+]
 
 LEAST_ERROR = 2.0**-20  #: Of a composition, as a part of the largest root.
 _NEAR_ZERO = 2.0**-10  # of an interval's end, below which a root is approximated from 0
+_BEST = 0.139  # or more is degree times error on [0, 1]; from low on, it falls as a geometric series
 _REMEZ = 254  # the highest degree for Remez' exchange
 _DEGREES = (2, 6, 14, 30, 62, 126, _REMEZ, 382, 510, 766, 1022, 1534, 2046, 3070, 4094)
 _LOGS = (3, 4, 5)  # log2 of the degrees + 1 of a composition's odd polynomials
 _MOST_LEVELS = 32
 #: Products of ciphertexts that a level is worth. Between two bootstrappings in a ring of 2^16,
-#: measured costs of a GPU say 6, and those of a CPU 15 (the notebook's page on square roots).
-_LEVEL = 10
-_CHEAP = 150  # up to this price, a polynomial is cheaper than every composition as exact as it
+#: measured costs of a GPU say 6, and those of a CPU 15. A program without bootstrapping may need a
+#: larger ring for a few levels more (the notebook's page on square roots).
+RESTORED_LEVEL, LEVEL = 10, 20
+_LOW = 510  # up to this degree, a polynomial is cheaper than every composition as exact as it
 _PER_DEGREE = 8  # nodes at which an error is computed
 _FINE = 1024  # the same for polynomials of low degree
 _SMOOTH = 20  # the degree of the factors as a function of k / n
@@ -68,11 +78,10 @@ class RootPolynomial:
     coefficients: Array
     error: float
 
-    @property
-    def price(self) -> int:
+    def price(self, level: float) -> float:
         """Products of ciphertexts, and what its levels are worth."""
         by = ckks.Polynomial(self.coefficients, "chebyshev", (-1.0, 1.0))
-        return by.multiplications + _LEVEL * by.depth
+        return by.multiplications + level * by.depth
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,10 +110,11 @@ class RootStages:
         """The same on [low, 1], for t from -1 to 1 there."""
         if low <= 0:
             return self
-        inner, factors = (
-            (_series(lambda u: _value(c[0], u), len(c[0]) - 1, low), *c[1:])
-            for c in (self.inner, self.factors)
-        )
+
+        def moved(series: Array) -> Array:
+            return _series(lambda u: _value(series, u), len(series) - 1, low)
+
+        inner, factors = ((moved(c[0]), *c[1:]) for c in (self.inner, self.factors))
         return RootStages(inner, factors, self.error)
 
     @property
@@ -120,10 +130,9 @@ class RootStages:
         each = (ckks.Polynomial(c, "chebyshev", (-1.0, 1.0)).multiplications for c in series)
         return sum(each) + len(self.inner)
 
-    @property
-    def price(self) -> int:
+    def price(self, level: float) -> float:
         """Products of ciphertexts, and what its levels are worth."""
-        return self.multiplications + _LEVEL * self.depth
+        return self.multiplications + level * self.depth
 
 
 def is_near_zero(interval: tuple[float, float]) -> bool:
@@ -132,21 +141,22 @@ def is_near_zero(interval: tuple[float, float]) -> bool:
 
 
 def root_of(
-    interval: tuple[float, float], error: float, *, whole: bool = False
+    interval: tuple[float, float], error: float, *, level: float = LEVEL, whole: bool = False
 ) -> RootPolynomial | RootStages | None:
     """The cheapest approximation of sqrt(max(x, 0)) that is off by at most `error`; None if there
     is none. A composition is one of sqrt(u), times sqrt(high - low), for u = (x - low) / (high -
     low) and low = min(interval[0], 0).
 
     interval: one that is_near_zero, whose end is above 0.
+    level: how many products of ciphertexts a level is worth.
     whole: whether it must be a polynomial.
     """
     one = _polynomial(interval, error)
-    if whole or (one is not None and one.price <= _CHEAP):
+    if whole or (one is not None and len(one.coefficients) <= _LOW + 1):
         return one
     low, high = min(interval[0], 0.0), interval[1]
     stages = _stages((error - math.sqrt(-low)) / math.sqrt(high - low))
-    if stages is None or (one is not None and one.price <= stages.price):
+    if stages is None or (one is not None and one.price(level) <= stages.price(level)):
         return one
     return stages
 
@@ -158,7 +168,7 @@ def _polynomial(interval: tuple[float, float], error: float) -> RootPolynomial |
     """The one of the lowest degree that is near enough."""
     size, low = math.sqrt(interval[1]), interval[0] / interval[1]
     for degree in _DEGREES:
-        least = 0.07 * math.exp(-2 * degree * math.sqrt(max(low, 0.0))) / degree
+        least = _BEST * math.exp(-2 * degree * math.sqrt(max(low, 0.0))) / degree
         if least * size <= error:
             found = _of_degree(degree, low)
             if found.error * size <= error:

@@ -15,16 +15,17 @@ import numpy as np
 from jali import ckks
 from jali.compiler.ir.facts import Facts, Scaling
 from jali.compiler.ir.folded_ops import Approximated, Approximation
-from jali.compiler.ir.graph import Array, Node
-from jali.compiler.ir.traced_ops import Multiply
+from jali.compiler.ir.graph import Array, Graph, Node
+from jali.compiler.ir.traced_ops import Function, Multiply, function_of
 from jali.compiler.passes.limits import divisible
 from jali.compiler.passes.roots import RootPolynomial, RootStages, is_near_zero, root_of
 from jali.errors import InvalidArgument
 
-__all__ = ["StagedRoot", "polynomial_root", "staged_root"]
+__all__ = ["StagedRoot", "bootstraps", "polynomial_root", "staged_root"]
 
 _POINTS = 4097  # roots from 0 to 1, of which the factors' sizes are taken
 _ROUNDED = 1 + 2.0**-20
+_FUNCTION, _LEVELLED = 6, 24  # levels
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,25 @@ def polynomial_root(name: str, interval: tuple[float, float], error: float) -> R
     return found
 
 
+def bootstraps(graph: Graph) -> bool:
+    """Whether a calibrated graph takes so many levels beside its roots that it is likely to be
+    bootstrapped. Functions are counted as polynomials of degree 63."""
+    above = {node.name: 0 for node in graph}
+    for node in reversed(graph.nodes):
+        root = function_of(node) == "sqrt"
+        takes = 0 if root else _FUNCTION if isinstance(node.operation, Function) else 1
+        for name in node.inputs:
+            above[name] = max(above[name], above[node.name] + takes)
+    return max(above.values()) > _LEVELLED
+
+
 def staged_root(
-    node: Node, source: Node, error: float, fixed: float | None = None
+    node: Node, source: Node, error: float, level: float, fixed: float | None = None
 ) -> StagedRoot | None:
     """The composition for a node sqrt that is off by at most `error` of the largest root. None if
     its numbers do not reach 0, or if a polynomial is cheaper.
 
+    level: how many products of ciphertexts a level is worth.
     fixed: a radius that the result must have, if it is not smaller than its own.
 
     Raises InvalidArgument if there is neither.
@@ -63,7 +77,7 @@ def staged_root(
     if not is_near_zero(interval):
         return None
     largest = divisible(0.0, max(abs(float(node.range.low)), abs(float(node.range.high))))
-    found = root_of(interval, error * largest)
+    found = root_of(interval, error * largest, level=level)
     if found is None:
         raise _refused(node.name, interval)
     if isinstance(found, RootPolynomial):
