@@ -79,9 +79,7 @@ def test_one_polynomial_is_nearly_the_best_one(degree: int) -> None:
 
 @pytest.mark.parametrize("interval", [(0.0, 589.0), (2e-4, 1.0), (1e-8, 3.0), (-1e-9, 3.0)])
 @pytest.mark.parametrize(("bits", "level"), [(9, LEVEL), (13, LEVEL), (13, 0), (15, LEVEL)])
-def test_roots_on_other_intervals(
-    interval: tuple[float, float], bits: float, level: float
-) -> None:
+def test_roots_on_other_intervals(interval: tuple[float, float], bits: float, level: float) -> None:
     low, high = interval
     error = 2.0**-bits * math.sqrt(high)
     found = root_of(interval, error, level=level)
@@ -189,11 +187,9 @@ def test_a_composition_on_encrypted_numbers() -> None:
     assert again.to_bytes() == program.to_bytes() and staged(again)
     (root,) = (n for n in program.stages["levels"] if n.name == "sqrt")
     (argument,) = (n for n in program.stages["levels"] if n.name == "sqrt argument")
-    nodes = program.stages["approximate"]
-    *inner, last = [n for n in nodes if n.name.startswith(("sqrt square", "sqrt factor 3"))]
-    assert argument.level - root.level == sum(n.operation.by.depth for n in inner) + 1 + (
-        last.operation.by.depth
-    )
+    path = ("sqrt square 1", "sqrt square 2", "sqrt factor 3")
+    taken = [program.stages["approximate"][name].operation.by.depth for name in path]
+    assert argument.level - root.level == sum(taken) + 1
     want = np.stack([modulus(x) for x in PAIRS])
     client = program.client()
     server = again.server(client.evaluation_keys())

@@ -278,13 +278,13 @@ def _approximated(
         elif function_of(node) in COMPOSITIONS:
             nodes |= {n.name: n for n in _composition(node, inputs[0])}
         else:
-            own, radius = error_of(error, path + node.name), fixed.get(node.name)
+            own, given_radius = error_of(error, path + node.name), fixed.get(node.name)
             root = None
             if function_of(node) == "sqrt" and not path:
                 level = RESTORED_LEVEL if bootstraps(graph) else LEVEL
-                root = staged_root(node, inputs[0], own, level, radius)
+                root = staged_root(node, inputs[0], own, level, given_radius)
             if root is None:
-                nodes[node.name] = _function(node, inputs[0], own, graph, radius)
+                nodes[node.name] = _function(node, inputs[0], own, graph, given_radius)
             else:
                 nodes |= {n.name: n for n in root.parts}
                 made = replace(node, operation=Multiply(), inputs=root.inputs)

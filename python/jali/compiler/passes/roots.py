@@ -48,11 +48,14 @@ __all__ = [
     "RootStages",
     "is_near_zero",
     "root_of",
+    "value_of",
 ]
 
 LEAST_ERROR = 2.0**-20  #: Of a composition, as a part of the largest root.
 _NEAR_ZERO = 2.0**-10  # of an interval's end, below which a root is approximated from 0
-_BEST = 0.139  # or more is degree times error on [0, 1]; from low on, it falls as a geometric series
+_BEST = (
+    0.139  # or more is degree times error on [0, 1]; from low on, it falls as a geometric series
+)
 _REMEZ = 254  # the highest degree for Remez' exchange
 _DEGREES = (2, 6, 14, 30, 62, 126, _REMEZ, 382, 510, 766, 1022, 1534, 2046, 3070, 4094)
 _LOGS = (3, 4, 5)  # log2 of the degrees + 1 of a composition's odd polynomials
@@ -100,11 +103,11 @@ class RootStages:
     def __call__(self, u: Array) -> Array:
         """Its value for clear numbers from 0 to 1."""
         t = 2 * np.asarray(u, np.float64) - 1
-        found = np.polynomial.chebyshev.chebval(t, self.factors[0])
+        found = value_of(t, self.factors[0])
         for to_next, factor in zip(self.inner, self.factors[1:], strict=True):
-            t = np.polynomial.chebyshev.chebval(t, to_next)
-            found = found * np.polynomial.chebyshev.chebval(t, factor)
-        return np.asarray(found, np.float64)
+            t = value_of(t, to_next)
+            found = found * value_of(t, factor)
+        return found
 
     def from_low(self, low: float) -> RootStages:
         """The same on [low, 1], for t from -1 to 1 there."""
@@ -133,6 +136,11 @@ class RootStages:
     def price(self, level: float) -> float:
         """Products of ciphertexts, and what its levels are worth."""
         return self.multiplications + level * self.depth
+
+
+def value_of(t: Array, series: Array) -> Array:
+    """The value of Chebyshev coefficients on [-1, 1]."""
+    return np.asarray(np.polynomial.chebyshev.chebval(t, series))
 
 
 def is_near_zero(interval: tuple[float, float]) -> bool:
@@ -207,7 +215,7 @@ def _factors() -> tuple[Callable[[Array], Array], float]:
 def _of_root(degree: int) -> Array:
     """The first Chebyshev coefficients of sqrt on [0, 1]."""
     k = np.arange(1, degree + 1)
-    return np.r_[2 / np.pi, (4 / np.pi) * (-1.0) ** (k + 1) / (4 * k * k - 1)]
+    return np.asarray(np.r_[2 / np.pi, (4 / np.pi) * (-1.0) ** (k + 1) / (4 * k * k - 1)])
 
 
 def _stretched(degree: int) -> Array:
@@ -223,10 +231,10 @@ def _centred(coefficients: Array, low: float) -> RootPolynomial:
     """The polynomial, moved so that it is off as far above as below."""
     degree, start = len(coefficients) - 1, math.sqrt(max(low, 0.0))
     v = start + (1 - start) * (1 + _nodes(2 * _PER_DEGREE * degree)) / 2
-    off = [np.polynomial.chebyshev.chebval(_on_unit(v * v, low), coefficients) - v]
+    off = [value_of(_on_unit(v * v, low), coefficients) - v]
     if low < 0:
         x = low * (1 + _nodes(_PER_DEGREE * degree)) / 2
-        off.append(np.polynomial.chebyshev.chebval(_on_unit(x, low), coefficients))
+        off.append(value_of(_on_unit(x, low), coefficients))
     most, least = (float(limit(list(map(limit, off)))) for limit in (np.max, np.min))
     moved = coefficients.copy()
     moved[0] -= (most + least) / 2
@@ -245,7 +253,7 @@ def _on_unit(x: Array, low: float) -> Array:
 
 def _value(coefficients: Array, u: Array) -> Array:
     """Of a series on [0, 1]."""
-    return np.asarray(np.polynomial.chebyshev.chebval(2 * u - 1, coefficients))
+    return value_of(2 * u - 1, coefficients)
 
 
 def _series(function: Callable[[Array], Array], degree: int, low: float = 0.0) -> Array:
@@ -308,7 +316,7 @@ def _nearest(low: float, degree: int) -> tuple[Array, float] | None:
         return None
     coefficients, _ = nearest_to_1(low, degree)
     x = low + (1 - low) * (1 + _nodes(_FINE * degree)) / 2
-    off = np.abs(np.polynomial.chebyshev.chebval(x, coefficients) - 1).max()
+    off = np.abs(value_of(x, coefficients) - 1).max()
     return coefficients, float(off) * (1 + SLACK) / math.cos(math.pi / (2 * _FINE))
 
 
@@ -317,7 +325,7 @@ def _inside(chosen: _Chosen, gap: float) -> float:
     v = np.linspace(0, gap, _INSIDE + 1)
     y = v
     for k, (coefficients, error) in enumerate(chosen):
-        y = np.polynomial.chebyshev.chebval(y, coefficients)
+        y = value_of(y, coefficients)
         y = y if k == len(chosen) - 1 else y / (1 + error)
     return float((v[1:] * (1 - y[:-1])).max()) * (1 + SLACK)
 
@@ -330,7 +338,7 @@ def _composed(chosen: _Chosen, error: float) -> RootStages:
         whole = 1.0 if last else 1 + off
 
         def odd(u: Array, by: Array = coefficients / whole) -> Array:
-            return np.asarray(np.polynomial.chebyshev.chebval(np.sqrt(u), by))
+            return value_of(np.sqrt(u), by)
 
         if k:
             factors.append(_series(lambda u, p=odd: p(u) / np.sqrt(u), half - 1))  # type: ignore[misc]

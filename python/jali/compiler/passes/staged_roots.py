@@ -18,7 +18,7 @@ from jali.compiler.ir.folded_ops import Approximated, Approximation
 from jali.compiler.ir.graph import Array, Graph, Node
 from jali.compiler.ir.traced_ops import Function, Multiply, function_of
 from jali.compiler.passes.limits import divisible
-from jali.compiler.passes.roots import RootPolynomial, RootStages, is_near_zero, root_of
+from jali.compiler.passes.roots import RootPolynomial, RootStages, is_near_zero, root_of, value_of
 from jali.errors import InvalidArgument
 
 __all__ = ["StagedRoot", "bootstraps", "polynomial_root", "staged_root"]
@@ -106,10 +106,12 @@ def _of_stages(
         how = Approximated(Approximation("sqrt", by, error, part=node.name))
         return Node(f"{node.name} {name}", how, (of,), node.shape)
 
-    def known(one: Node, low: float, high: float, rms: float, **scale: float) -> Node:
-        """scale: centre and radius, if they are not 0 and 1."""
+    def known(
+        one: Node, low: float, high: float, rms: float, centre: float = 0.0, radius: float = 1.0
+    ) -> Node:
         scaling = Scaling(
-            **{"centre": 0.0, "radius": 1.0, **scale},
+            centre=centre,
+            radius=radius,
             low=low,
             high=high,
             rms=rms,
@@ -127,8 +129,8 @@ def _of_stages(
         square = polynomial(f"square {k - 1}", inner, argument)
         made.append(known(square, -1.0, 1.0, 1.0, centre=0.5, radius=0.5))
         argument = square.name
-        t = np.polynomial.chebyshev.chebval(t, inner)
-        values = np.polynomial.chebyshev.chebval(t, factor)
+        t = value_of(t, inner)
+        values = value_of(t, factor)
         last = k == len(stages.factors)
         by = polynomial(f"factor {k}", factor, argument, stages.error if last else 0.0)
         low, high = float(values.min()) / _ROUNDED, float(values.max()) * _ROUNDED
