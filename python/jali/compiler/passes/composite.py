@@ -118,10 +118,9 @@ def nearest_to_1(low: float, degree: int) -> tuple[Array, float]:
         signs = (-1.0) ** np.arange(count + 1)
         solved = np.linalg.solve(np.c_[basis(at), signs], np.ones(count + 1))
         q, level = np.asarray(solved[:-1], np.float64), float(solved[-1])
-        found = _extrema(rows @ q - 1, count + 1)
-        at = np.sort(
-            [_refined(off, grid[max(0, k - 1)], grid[min(k + 1, len(grid) - 1)]) for k in found]
-        )
+        found = np.array(_extrema(rows @ q - 1, count + 1))
+        beside = np.maximum(found - 1, 0), np.minimum(found + 1, len(grid) - 1)
+        at = np.sort(_refined(off, *(grid[k] for k in beside)))
         error = float(np.abs(off(at)).max())
         if error <= abs(level) * (1 + SLACK):
             break
@@ -148,13 +147,14 @@ def _extrema(off: Array, count: int) -> list[int]:
     return found
 
 
-def _refined(off: Callable[[Array], Array], low: float, high: float) -> float:
-    """Where the modulus is largest between two points."""
+def _refined(off: Callable[[Array], Array], low: Array, high: Array) -> Array:
+    """Where the modulus is largest between each two of these points."""
+    rows = np.arange(len(low))
     for _ in range(_ZOOMS):
-        x = np.linspace(low, high, _POINTS)
-        k = int(np.argmax(np.abs(off(x))))
-        low, high = x[max(0, k - 1)], x[min(k + 1, _POINTS - 1)]
-    return float(x[k])
+        x = np.linspace(low, high, _POINTS, axis=1)
+        k = np.argmax(np.abs(off(x.ravel())).reshape(x.shape), axis=1)
+        low, high = x[rows, np.maximum(k - 1, 0)], x[rows, np.minimum(k + 1, _POINTS - 1)]
+    return np.asarray(x[rows, k])
 
 
 def _odd_series(polynomial: Callable[[Array], Array], degree: int) -> Array:

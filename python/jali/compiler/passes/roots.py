@@ -63,7 +63,7 @@ _MOST_LEVELS = 32
 #: Products of ciphertexts that a level is worth. Between two bootstrappings in a ring of 2^16,
 #: measured costs of a GPU say 6, and those of a CPU 15. A program without bootstrapping may need a
 #: larger ring for a few levels more (the notebook's page on square roots).
-RESTORED_LEVEL, LEVEL = 10, 20
+RESTORED_LEVEL, LEVEL = 10, 25
 _LOW = 510  # up to this degree, a polynomial is cheaper than every composition as exact as it
 _PER_DEGREE = 8  # nodes at which an error is computed
 _FINE = 1024  # the same for polynomials of low degree
