@@ -19,7 +19,7 @@ from jali.compiler.passes.calibrate import calibrate
 from jali.compiler.passes.fold import fold
 
 #: Files beside passes that are none: what passes compute with.
-OTHERS = {"__init__", "composite", "execute_approximated", "limits"}
+OTHERS = {"__init__", "composite", "execute_approximated", "limits", "roots", "staged_roots"}
 PASSES = [
     f"passes.{path.stem}"
     for path in sorted((Path(jali.__file__).parent / "compiler" / "passes").glob("*.py"))

@@ -36,12 +36,15 @@ class Approximation:
     by: what computes it.
     error: how far the approximation may be off, in the result's scale; 0 for an exact polynomial.
     fixed: whether it stays as it is, however exact the outputs have to be.
+    part: the node of the model of which this is one of several polynomials; "" if it is the only
+        one, or if they are fixed.
     """
 
     name: str
     by: ckks.Polynomial | ckks.functions.Function
     error: float
     fixed: bool = False
+    part: str = ""
 
     @property
     def depth(self) -> int:

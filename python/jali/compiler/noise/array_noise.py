@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from jali.compiler.ir.facts import Scaling
 from jali.compiler.ir.folded_ops import Approximated, Approximation, Bootstrap, approximation_of
 from jali.compiler.ir.graph import Array, Graph, Node
 from jali.compiler.ir.operation import Input, Operation
@@ -72,6 +73,11 @@ class Noises:
         chain = self._chain(node)
         if chain:
             total |= self._of_composition(node, chain)
+            self._sources[node.name] = total
+            return _deviation(total)
+        parts = self._parts_of_root(node)
+        if parts:
+            total |= self._of_root(node, parts)
             self._sources[node.name] = total
             return _deviation(total)
         for k, (gain, alike) in enumerate(self._gains(node)):
@@ -181,6 +187,62 @@ class Noises:
             found[inner.name, -1] = behind[stage.name] * self._own[inner.name]
         return found
 
+    def _parts_of_root(self, node: Node) -> list[Node]:
+        """For a product of a composition near a root (passes/staged_roots.py): what computes it
+        from the argument, with the bootstraps between, and the product. Empty for other nodes."""
+        if not isinstance(node.operation, Multiply):
+            return []
+        factor = self._graph[node.inputs[1]]
+        while isinstance(factor.operation, Bootstrap):
+            factor = self._graph[factor.inputs[0]]
+        by, parts = approximation_of(factor), dict[str, Node]()
+        if by is None or not by.part:
+            return []
+        for inner in self._graph:
+            made = approximation_of(inner)
+            behind = isinstance(inner.operation, Multiply | Bootstrap)
+            if (made is not None and made.part == by.part) or (
+                behind and all(name in parts for name in inner.inputs)
+            ):
+                parts[inner.name] = inner
+            if inner is node:
+                break
+        return list(parts.values())
+
+    def _of_root(self, node: Node, parts: Sequence[Node]) -> dict[tuple[str, int], float]:
+        """The noise of a product of a composition near a root, from that of its argument and of
+        every part.
+
+        Where the slope of one factor is large, the other one is small, so that their root mean
+        squares must not be multiplied. They are taken over roots that are distributed as the
+        moduli of normal numbers, whose fourth powers have the mean that the argument has.
+        """
+        (source,) = parts[0].inputs
+        v = np.linspace(0, 1, _SAMPLES)
+        weights = np.exp(-0.5 * v * v / _mean_of_roots(self._graph[source].scaling))
+        values = {source: 2 * v * v - 1}
+        for inner in parts:
+            values[inner.name] = inner.operation.compute([values[name] for name in inner.inputs])
+        slopes = dict.fromkeys(values, np.zeros_like(v)) | {node.name: np.ones_like(v)}
+        for inner in reversed(parts):
+            slope, taken = slopes[inner.name], [values[name] for name in inner.inputs]
+            factors = [slope] * len(taken)
+            if isinstance(inner.operation, Multiply):
+                factors = [slope * taken[1], slope * taken[0]]
+            elif (by := approximation_of(inner)) is not None:
+                u = taken[0]
+                factors = [slope * (by(u + _STEP) - by(u - _STEP)) / (2 * _STEP)]
+            for name, one in zip(inner.inputs, factors, strict=True):
+                slopes[name] = slopes[name] + one
+
+        def mean(name: str) -> float:
+            return math.sqrt(float((slopes[name] ** 2 * weights).sum() / weights.sum()))
+
+        found = {(node.name, 0): mean(source) * _deviation(self._sources[source])}
+        for inner in parts[:-1]:
+            found[inner.name, -1] = mean(inner.name) * self._own[inner.name]
+        return found
+
     def _gains(self, node: Node) -> Sequence[_Gain]:
         return GAINS[type(node.operation)](self, node)
 
@@ -276,6 +338,14 @@ def _part(filled: _Mask) -> _Mask | None:
 
 def _share(filled: _Mask | None) -> float:
     return 1.0 if filled is None else max(1, int(np.count_nonzero(filled))) / len(filled)
+
+
+def _mean_of_roots(scaling: Scaling) -> float:
+    """The mean s of the squares of normal numbers v of which t = 2 v^2 - 1 has the root mean square
+    of a scale: t^2 has the mean 12 s^2 - 4 s + 1. Of two solutions it is the one with more numbers
+    near 0."""
+    inside = 16 - 48 * (1 - scaling.rms**2)
+    return max((4 - math.sqrt(max(inside, 0.0))) / 24, 2.0**-20)
 
 
 def _deviation(sources: _Sources) -> float:

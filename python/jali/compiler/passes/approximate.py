@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -52,6 +51,8 @@ from jali.compiler.passes.loop_scales import (
     inputs_at_start,
     multiplies,
 )
+from jali.compiler.passes.roots import LEVEL, RESTORED_LEVEL, is_near_zero
+from jali.compiler.passes.staged_roots import bootstraps, polynomial_root, staged_root
 from jali.compiler.passes.widened_ranges import TooCoarse, widened
 from jali.errors import InvalidArgument
 
@@ -61,11 +62,8 @@ __all__ = ["NOISE_SHARE", "Measured", "approximate", "approximated", "promised",
 #: that have more noise than the average.
 NOISE_SHARE = 1 / 8
 _CORNER_DEGREES = (2, 6, 14, 30, 62, 126, 254)
-_ROOT_DEGREES = (*_CORNER_DEGREES, 510, 1022, 2046, 4094)
-_ROOT_POINTS = 8  # for each degree, at which the error of a root is measured
 LEAST_RMS = 2.0**-20  # a declared root mean square is above 0
 _MOST_CHOICES = 16  # how often the radii of loops are chosen again
-_NEAR_ZERO = 2.0**-10  # of an interval's end, below which a root is approximated from 0
 _LEAST_GAP = 2.0**-20  # beside the largest number, that a sign tells from 0
 _ROUNDS = 24  # the errors of the functions are halved at most so many times
 _AT_ONCE = 1 << 22  # numbers in all arrays of the examples whose errors are measured at a time
@@ -280,8 +278,17 @@ def _approximated(
         elif function_of(node) in COMPOSITIONS:
             nodes |= {n.name: n for n in _composition(node, inputs[0])}
         else:
-            own = error_of(error, path + node.name)
-            nodes[node.name] = _function(node, inputs[0], own, graph, fixed.get(node.name))
+            own, given_radius = error_of(error, path + node.name), fixed.get(node.name)
+            root = None
+            if function_of(node) == "sqrt" and not path:
+                level = RESTORED_LEVEL if bootstraps(graph) else LEVEL
+                root = staged_root(node, inputs[0], own, level, given_radius)
+            if root is None:
+                nodes[node.name] = _function(node, inputs[0], own, graph, given_radius)
+            else:
+                nodes |= {n.name: n for n in root.parts}
+                made = replace(node, operation=Multiply(), inputs=root.inputs)
+                nodes[node.name] = _in_scale(made, 0.0, root.radius)
     return Graph(tuple(nodes.values()), graph.outputs, "approximate")
 
 
@@ -497,8 +504,9 @@ def _chebyshev(node: Node, centre: float, reach: float, error: float) -> tuple[A
         mirrored, off = _chebyshev(node, -centre, reach, error)
         return mirrored * -((-1.0) ** np.arange(len(mirrored))), off
     interval = float(centre - reach), float(centre + reach)
-    if name == "sqrt" and interval[0] < _NEAR_ZERO * interval[1]:
-        return _root_from_zero(node, interval, error)
+    if name == "sqrt" and is_near_zero(interval):
+        root = polynomial_root(node.name, interval, error)
+        return root.coefficients.copy(), root.error
     try:
         found = APPROXIMATED[name](interval, error=error)
     except InvalidArgument as refused:
@@ -538,47 +546,6 @@ def _with_a_corner(
     composed = APPROXIMATED[name](1.0, error=error)
     assert isinstance(composed, ckks.functions.Function)
     return composed, composed.max_error
-
-
-def _root_from_zero(node: Node, interval: tuple[float, float], error: float) -> tuple[Array, float]:
-    """The Chebyshev coefficients of a polynomial near sqrt(max(x, 0)), and how far it is off.
-
-    Its slope has no bound, but a minimax polynomial of degree n is off by about 0.14 / n of the
-    largest root, and one that interpolates, as those of higher degrees do, by 0.27 / n.
-    """
-    least = 0.13 * math.sqrt(interval[1]) / error
-    for degree in filter(lambda n: n >= least, _ROOT_DEGREES):
-        if degree > _CORNER_DEGREES[-1]:
-            coefficients, off = _interpolated_root(degree, interval)
-        else:
-            found = ckks.Polynomial.approximate(
-                lambda t: math.sqrt(max(t, 0.0)), degree, interval, minimax=True
-            )
-            assert found.measured_error is not None
-            coefficients, off = np.real(np.asarray(found.coefficients)), found.measured_error
-        if off <= error:
-            return coefficients, off
-    raise InvalidArgument(
-        f"{node.name}: sqrt on [{interval[0]:.3g}, {interval[1]:.3g}] has no approximation that is exact enough: keep its numbers away from 0, for "
-        "example by adding a constant, or ask for fewer precision_bits"
-    )
-
-
-def _interpolated_root(degree: int, interval: tuple[float, float]) -> tuple[Array, float]:
-    """The polynomial that is sqrt(max(x, 0)) at Chebyshev's points, less half of the sum of its
-    largest error, which it has at 0, and its least one."""
-    low, high = interval
-
-    def root(t: Any) -> Any:
-        return np.sqrt(np.maximum(low + (t + 1) * (high - low) / 2, 0.0))
-
-    coefficients = np.polynomial.chebyshev.chebinterpolate(root, degree)
-    x = np.sqrt(high) * np.linspace(0, 1, _ROOT_POINTS * degree)  # of which there are most near 0
-    t = np.append((x * x - low) * 2 / (high - low) - 1, np.linspace(-1, 1, degree))
-    off = np.polynomial.chebyshev.chebval(t, coefficients) - root(t)
-    middle = (off.max() + off.min()) / 2
-    coefficients[0] -= middle
-    return np.asarray(coefficients), float(off.max() - middle)
 
 
 def _deciding(node: Node, error: float) -> tuple[ckks.functions.Function, float]:

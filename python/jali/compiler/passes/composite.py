@@ -17,15 +17,15 @@ import numpy as np
 from jali.compiler.ir.graph import Array
 from jali.errors import InvalidArgument
 
-__all__ = ["Composite", "sign"]
+__all__ = ["LEAST", "SLACK", "Composite", "nearest_to_1", "sign"]
 
 _ROUNDS = 40  # of the exchange, which takes about ten
 _GRID = 60  # points between two extrema, on a grid that is finer near the ends
 _ZOOMS, _POINTS = 4, 17  # towards an extremum
-_SLACK = 2.0**-30  # by which an extremum may be larger than it was found
+SLACK = 2.0**-30  #: By which an extremum may be larger than it was found.
 _HALVINGS = 14  # of an interval for the logarithm of the gap
 _INSIDE = 1001  # points in the gap
-_LEAST = 2.0**-40
+LEAST = 2.0**-40  #: Of the errors that rounding does not hide.
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,17 +81,17 @@ def _composed(degrees: tuple[int, ...], gap: float) -> Composite | None:
     """The composition for a gap; None if a stage would be off by less than rounding errors."""
     stages, low = [], gap
     for k, degree in enumerate(degrees):
-        if ((1 - low) / (1 + low)) ** (degree // 2) < _LEAST:  # about as fast does it converge
+        if ((1 - low) / (1 + low)) ** (degree // 2) < LEAST:  # about as fast does it converge
             return None
-        coefficients, error = _nearest_to_1(low, degree)
+        coefficients, error = nearest_to_1(low, degree)
         if k < len(degrees) - 1:  # no value is above 1
-            whole = (1 + error) * (1 + _SLACK)
+            whole = (1 + error) * (1 + SLACK)
             coefficients, low = coefficients / whole, (1 - error) / whole
         stages.append(coefficients)
-    return Composite(tuple(stages), gap, error * (1 + _SLACK))
+    return Composite(tuple(stages), gap, error * (1 + SLACK))
 
 
-def _nearest_to_1(low: float, degree: int) -> tuple[Array, float]:
+def nearest_to_1(low: float, degree: int) -> tuple[Array, float]:
     """The Chebyshev coefficients of the odd polynomial that is nearest to 1 on [low, 1], and its
     distance.
 
@@ -113,17 +113,16 @@ def _nearest_to_1(low: float, degree: int) -> tuple[Array, float]:
     def off(x: Array) -> Array:
         return np.asarray(basis(x) @ q - 1)
 
-    at = grid[np.linspace(0, len(grid) - 1, count + 1).round().astype(int)]
+    at = np.sqrt(middle - half * np.cos(np.linspace(0, np.pi, count + 1)))  # extrema of T_count
     for _ in range(_ROUNDS):
         signs = (-1.0) ** np.arange(count + 1)
         solved = np.linalg.solve(np.c_[basis(at), signs], np.ones(count + 1))
         q, level = np.asarray(solved[:-1], np.float64), float(solved[-1])
-        found = _extrema(rows @ q - 1, count + 1)
-        at = np.sort(
-            [_refined(off, grid[max(0, k - 1)], grid[min(k + 1, len(grid) - 1)]) for k in found]
-        )
+        found = np.array(_extrema(rows @ q - 1, count + 1))
+        beside = np.maximum(found - 1, 0), np.minimum(found + 1, len(grid) - 1)
+        at = np.sort(_refined(off, *(grid[k] for k in beside)))
         error = float(np.abs(off(at)).max())
-        if error <= abs(level) * (1 + _SLACK):
+        if error <= abs(level) * (1 + SLACK):
             break
 
     return _odd_series(lambda x: basis(x) @ q, degree), error
@@ -148,13 +147,14 @@ def _extrema(off: Array, count: int) -> list[int]:
     return found
 
 
-def _refined(off: Callable[[Array], Array], low: float, high: float) -> float:
-    """Where the modulus is largest between two points."""
+def _refined(off: Callable[[Array], Array], low: Array, high: Array) -> Array:
+    """Where the modulus is largest between each two of these points."""
+    rows = np.arange(len(low))
     for _ in range(_ZOOMS):
-        x = np.linspace(low, high, _POINTS)
-        k = int(np.argmax(np.abs(off(x))))
-        low, high = x[max(0, k - 1)], x[min(k + 1, _POINTS - 1)]
-    return float(x[k])
+        x = np.linspace(low, high, _POINTS, axis=1)
+        k = np.argmax(np.abs(off(x.ravel())).reshape(x.shape), axis=1)
+        low, high = x[rows, np.maximum(k - 1, 0)], x[rows, np.minimum(k + 1, _POINTS - 1)]
+    return np.asarray(x[rows, k])
 
 
 def _odd_series(polynomial: Callable[[Array], Array], degree: int) -> Array:

@@ -65,8 +65,7 @@ def approximate_each(
             return promised(made, precision_bits), errors
         shares = {
             name: some.largest_error(traced, _exact_but(made, graph, name), np.inf)
-            for name in own.keys() - finest
-            if isinstance(made[name].operation, Approximated)
+            for name in (own.keys() - finest) & _stands_for(made).keys()
         }
         lost = [
             name
@@ -97,14 +96,26 @@ def _has_approximation(graph: Graph, errors: Errors) -> bool:
     return True
 
 
+def _stands_for(made: Graph) -> dict[str, str]:
+    """The function that each approximated node of the model is, by its name: a polynomial, or a
+    composition of several."""
+    found = {}
+    for node in made:
+        if isinstance(node.operation, Approximated):
+            found[node.operation.by.part or node.name] = node.operation.by.name
+    return found
+
+
 def _exact_but(made: Graph, graph: Graph, kept: str) -> Graph:
     """The graph on [-1, 1], all of whose functions but one are exact."""
     nodes, functions = [], {node.name: node for node in graph if function_of(node)}
+    approximations = _stands_for(made)
     for node in made:
-        if isinstance(node.operation, Approximated) and node.name in functions.keys() - {kept}:
-            by: Any = _Exact(functions[node.name], made[node.inputs[0]], node)
-            exact = Approximation(node.operation.by.name, by, 0.0)
-            node = replace(node, operation=Approximated(exact))
+        if node.name in approximations and node.name in functions.keys() - {kept}:
+            source = functions[node.name].inputs
+            by: Any = _Exact(functions[node.name], made[source[0]], node)
+            exact = Approximation(approximations[node.name], by, 0.0)
+            node = replace(node, operation=Approximated(exact), inputs=source)
         nodes.append(node)
     return Graph(tuple(nodes), made.outputs, made.stage)
 

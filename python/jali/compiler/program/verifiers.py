@@ -119,8 +119,9 @@ def _calibrated(graph: Graph) -> Problems:
 
 def _scales(graph: Graph) -> Problems:
     for node in graph:
-        most = _BEYOND * (1.0 if graph.stage == "approximate" else largest_of(graph, node))
         scaling, by = node.facts.scaling, approximation_of(node)
+        whole = graph.stage == "approximate" and (by is None or not by.part)
+        most = _BEYOND * (1.0 if whole else largest_of(graph, node))
         if scaling is None or not np.all(np.asarray(scaling.radius) > 0):
             yield node, "has no scale"
         elif max(-scaling.low, scaling.high) > most * scaling.added:
