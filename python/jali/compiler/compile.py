@@ -125,11 +125,9 @@ def compile(
         columns.check((calibration,))
         if answers is not None:
             raise InvalidArgument("models of trees are computed exactly: leave out answers=")
-        if explain:
-            raise InvalidArgument("models of trees have one plan: leave out explain=")
-        if upload is not None or relu_degree is not None:
+        if explain or upload is not None or relu_degree is not None:
             raise InvalidArgument(
-                "models of trees have one plan: leave out upload= and relu_degree="
+                "models of trees have one plan: leave out explain=, upload= and relu_degree="
             )
         bits = None if precision_bits == "auto" else precision_bits
         return cast(Any, _trees(module, example, cast(Any, bits), output, progress))  # type: ignore[no-any-return]
