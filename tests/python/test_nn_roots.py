@@ -215,7 +215,7 @@ def test_compositions_bootstrap_between_their_polynomials() -> None:
     """Six levels lie between two bootstrappings, and no polynomial of six levels is as exact. The
     noise is what was announced: where the slope of one factor is large, the other is small, and a
     product of their means would be off by many bits."""
-    weights = np.linalg.qr(RNG.normal(size=(8, 8)))[0]
+    weights = np.linalg.qr(np.random.default_rng(7).normal(size=(8, 8)))[0]
     program = compiled(
         nn.trace(lambda v: weights[:3, :4] @ modulus(v), PAIRS[0]),
         [PAIRS],
@@ -229,18 +229,13 @@ def test_compositions_bootstrap_between_their_polynomials() -> None:
     assert not any("factor" in name for name in restored)  # they are larger than 1
     client = program.client(threads=1)
     server = program.server(client.evaluation_keys(), threads=1, device="cpu")
-    x = PAIRS[:16]
-    got, want = client.decrypt(server(client.encrypt(x))), program.clear(x)
-    assert np.abs(got - want).max() <= 2.0**-10 * np.abs(program.clear(PAIRS)).max()
+    got, want = client.decrypt(server(client.encrypt(PAIRS))), program.clear(PAIRS)
+    assert np.abs(got - want).max() <= 2.0**-10 * np.abs(want).max()
     graph = program.stages["approximate"]
-    noise = np.std(got - expected(program.stages["trace"], graph, [x])[0])
+    noise = np.std(got - expected(program.stages["trace"], graph, [PAIRS])[0])
     bits = program.manifest.demand.noise_bits[0]
     announced = float(graph[graph.outputs[0]].scaling.radius) * 2.0**-bits
-    assert announced / 8 < noise < 2 * announced
-    claimed = (
-        float(graph[graph.outputs[0]].scaling.radius) * 2.0 ** -program.claims[graph.outputs[0]]
-    )
-    assert announced / 8 < claimed < 16 * announced
+    assert announced / 4 < noise < 2 * announced
 
 
 @pytest.mark.usefixtures("no_price_on_levels")
