@@ -8,6 +8,7 @@ skipped.
 from __future__ import annotations
 
 import warnings
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -263,6 +264,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "vector": lambda x: (x @ torch.arange(6.0, dtype=x.dtype)) + (x * x[:, :1]).sum(-1),
     "clear on the left": lambda x: torch.arange(12.0, dtype=x.dtype).reshape(3, 4) @ x,
     "clear, batched": lambda x: torch.arange(48.0, dtype=x.dtype).reshape(2, 4, 6) @ x[:, None].mT,
+    "vector norms": lambda x: (
+        torch.linalg.vector_norm(x, dim=-1)
+        + torch.linalg.vector_norm(x, 1, dim=-1)
+        + torch.linalg.vector_norm(x, math.inf, dim=-1)
+    ),
     "norm": lambda x: x / x.square().sum(-1, keepdim=True).sqrt(),
     "comparisons": lambda x: torch.where(x > 0.25, x, 0.1 * x) + (x[:, :1] >= x) * 2.0,
     "logic": lambda x: torch.where((x > 0.1) & ~(x > 0.6) | (x < -0.5), x, x * x).sign(),
@@ -515,4 +521,6 @@ def test_numbers_for_which_a_function_is_not_defined() -> None:
     network = nn.Sequential(nn.Linear(6, 2), Plain(lambda _, x: x.log())).eval()
     x = torch.randn(40, 6)
     with pytest.raises(jali.InvalidArgument, match=r"^1\.?_?.*(NaN or infinity|above 0)"):
+        jali.compile(network, x[:1], calibration=x, client_side=False)
+    with pytest.raises(jali.InvalidArgument, match=r"what the client computes .* no number .NaN."):
         jali.compile(network, x[:1], calibration=x)

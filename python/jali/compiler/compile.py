@@ -181,6 +181,10 @@ def compile(
         dtypes.see(given)
         examples = _examples(graph, _batches(example, calibration), columns, dtypes, sent)
         columns.check(given)
+        if parts is not None and parts.after is not None:
+            from jali.compiler.frontends.cut_models import check_end
+
+            check_end(graph, parts, examples)
         _warn_of_unused(graph)
         declared = [input_range] if len(graph.inputs) == 1 else input_range
         _check_ranges(declared, len(graph.inputs))
@@ -244,11 +248,7 @@ def _traced(
     if is_module(module):
         _check_filled(example if isinstance(example, tuple) else (example,))
     return trace_in_parts(
-        module,
-        example,
-        constants,
-        client_side,
-        lambda: trace(module, example, constants=constants),
+        module, example, constants, client_side, lambda: trace(module, example, constants=constants)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,16 @@ from jali.compiler.frontends.from_onnx import fixed_inputs, loaded, trace_onnx
 from jali.compiler.frontends.model_source import is_module, is_onnx
 from jali.compiler.frontends.onnx_cut import Cut, cut_of
 from jali.compiler.frontends.replacements import KEPT
-from jali.compiler.ir.graph import Graph
-from jali.errors import Unsupported
+from jali.compiler.ir.execute import execute
+from jali.compiler.ir.graph import Array, Graph
+from jali.errors import InvalidArgument, Unsupported
 from jali.program.clear.parts import Parts
 
 Ranges = tuple[Ends, ...] | None
 
-__all__ = ["cut_model", "trace_in_parts"]
+__all__ = ["check_end", "cut_model", "trace_in_parts"]
+
+_CHECKED = 64  # examples whose results a client's end must be able to compute
 
 
 def cut_model(
@@ -80,6 +83,27 @@ def trace_in_parts(
         if _cut(module, example, constants) is None:
             raise
         raise Unsupported(f"{error}. {KEPT}") from None
+
+
+def check_end(graph: Graph, parts: Parts, examples: Sequence[Array]) -> None:
+    """Raises InvalidArgument if what the client computes at the end is no number for one of the
+    first examples, although what it decrypts is one.
+
+    examples: of the calibration, a batch for every input of the graph.
+    """
+    some = [x[:_CHECKED] for x in examples]
+    decrypted = execute(graph, *some)
+    if not all(np.isfinite(x).all() for x in decrypted):
+        return  # calibration names the node
+    with np.errstate(all="ignore"):
+        results = parts.results(decrypted, check=False)
+    wrong = [np.isnan(np.asarray(y)).reshape(len(some[0]), -1).any(axis=1) for y in results]
+    examples_of = np.flatnonzero(np.any(wrong, axis=0))
+    if len(examples_of):
+        raise InvalidArgument(
+            f"what the client computes of decrypted numbers is no number (NaN) for {len(examples_of)} of the first {len(some[0])} examples of the calibration, "
+            f"first for example {examples_of[0]}: it has a function, such as a logarithm, that its numbers have no value of. Leave that function out, or give other examples"
+        )
 
 
 def _trace_module(

@@ -257,7 +257,7 @@ def _exported(torch: Any, module: Any, tensors: tuple[Any, ...]) -> Any:
                 unknown = [
                     target
                     for target, name in names.items()
-                    if name not in OPERATORS and name not in OPERATIONS and not reason(name)
+                    if name not in OPERATORS and not (_stays(name) or reason(name))
                 ]
                 table = torch.export.default_decompositions() if unknown else {}
                 apart = {target: table[target] for target in unknown if target in table}
@@ -271,6 +271,12 @@ def _exported(torch: Any, module: Any, tensors: tuple[Any, ...]) -> Any:
             f"input: write such a condition as arithmetic. torch says: {said[0] if said else type(error).__name__}"
         ) from error
     return exported
+
+
+def _stays(name: str) -> bool:
+    """Whether a client computes an operator as it is. Methods of Python, such as __and__, are taken
+    apart to the operators that they are."""
+    return name in OPERATIONS and not name.startswith("__")
 
 
 def _depending(exported: Any) -> list[Any]:
