@@ -2,12 +2,12 @@
 
 The slope of a root has no bound near 0, and the largest error of an approximation lies there.
 
-*One polynomial.* sqrt(v^2) = |v|, so that the best polynomial of degree n on [0, 1] is off by 0.14 /
-n (S. Bernstein). Up to degree 254 it is found by Remez' exchange. The Chebyshev coefficients of the
-root itself are (4 / pi) (-1)^(k+1) / (4 k^2 - 1), and those of its best polynomials are these times
-factors that hardly depend on n, as a function of k / n; but for the last one, which makes the error
-oscillate far from 0. So for higher degrees the factors of degree 254 are stretched, which leaves
-0.142 / n.
+*One polynomial.* sqrt(v^2) = |v|, so that the best polynomial of degree n on [0, 1] is off by
+0.14 / n (S. Bernstein). Up to degree 254 it is found by Remez' exchange. The Chebyshev coefficients
+of the root itself are (4 / pi) (-1)^(k+1) / (4 k^2 - 1), and those of its best polynomials are
+these times factors that hardly depend on n, as a function of k / n; but for the last one, which
+makes the error oscillate far from 0. So for higher degrees the factors of degree 254 are stretched,
+which leaves 0.142 / n.
 
 *A composition.* Odd polynomials p_k(v) = v q_k(v^2) that come near the sign of v, one after the
 other (composite.py), lead v to y_k = p_k(.. p_1(v)), and v y_k is near |v|. For that, v = sqrt(u)
@@ -23,8 +23,8 @@ levels between two bootstrappings.
 *Errors are proven*, for exact arithmetic. With u = v^2 the error of a polynomial of degree n is a
 polynomial in v of degree m = 2 n, which is nowhere larger than 1 / cos(m pi / 2 N) times what it is
 at N Chebyshev nodes (Ehlich and Zeller, see docs/math/functions.md). The same bounds p_k - 1 on
-[low, 1]. For v from the gap on, y_k ends within an error e of 1, so that v y_k is off by v e. In the
-gap every p_k is increasing, so that v (1 - y_k(v)) <= b (1 - y_k(a)) for v in [a, b].
+[low, 1]. For v from the gap on, y_k ends within an error e of 1, so that v y_k is off by v e. In
+the gap every p_k is increasing, so that v (1 - y_k(v)) <= b (1 - y_k(a)) for v in [a, b].
 """
 
 from __future__ import annotations
@@ -330,20 +330,35 @@ def _inside(chosen: _Chosen, gap: float) -> float:
     return float((v[1:] * (1 - y[:-1])).max()) * (1 + SLACK)
 
 
+@dataclass(frozen=True, eq=False)
+class _Odd:
+    """An odd polynomial p(v) on [-1, 1], for v = sqrt(u)."""
+
+    series: Array
+
+    def __call__(self, u: Array) -> Array:
+        return value_of(np.sqrt(u), self.series)
+
+    def factor(self, u: Array) -> Array:
+        """q(u)."""
+        return np.asarray(self(u) / np.sqrt(u))
+
+    def first(self, u: Array) -> Array:
+        """u q(u)."""
+        return np.asarray(self(u) * np.sqrt(u))
+
+    def inner(self, u: Array) -> Array:
+        """2 p(v)^2 - 1."""
+        return np.asarray(2 * self(u) ** 2 - 1)
+
+
 def _composed(chosen: _Chosen, error: float) -> RootStages:
     """The composition in terms of u."""
     inner, factors = list[Array](), list[Array]()
     for k, (coefficients, off) in enumerate(chosen):
         last, half = k == len(chosen) - 1, len(coefficients) // 2  # coefficients of q
-        whole = 1.0 if last else 1 + off
-
-        def odd(u: Array, by: Array = coefficients / whole) -> Array:
-            return value_of(np.sqrt(u), by)
-
-        if k:
-            factors.append(_series(lambda u, p=odd: p(u) / np.sqrt(u), half - 1))  # type: ignore[misc]
-        else:
-            factors.append(_series(lambda u, p=odd: p(u) * np.sqrt(u), half))  # type: ignore[misc]
+        stage = _Odd(coefficients if last else coefficients / (1 + off))
+        factors.append(_series(stage.factor, half - 1) if k else _series(stage.first, half))
         if not last:
-            inner.append(_series(lambda u, p=odd: 2 * p(u) ** 2 - 1, 2 * half - 1))  # type: ignore[misc]
+            inner.append(_series(stage.inner, 2 * half - 1))
     return RootStages(tuple(inner), tuple(factors), error)
