@@ -7,8 +7,8 @@ skipped.
 
 from __future__ import annotations
 
-import warnings
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
