@@ -9,6 +9,7 @@ what the module gives for a batch.
 from __future__ import annotations
 
 import contextlib
+import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -259,7 +260,8 @@ def _exported(torch: Any, module: Any, tensors: tuple[Any, ...]) -> Any:
                     for target, name in names.items()
                     if name not in OPERATORS and not (_stays(name) or reason(name))
                 ]
-                table = torch.export.default_decompositions() if unknown else {}
+                norms = {torch.ops.aten.linalg_vector_norm.default: _vector_norm}
+                table = {**norms, **torch.export.default_decompositions()} if unknown else {}
                 apart = {target: table[target] for target in unknown if target in table}
                 if not apart:
                     break
@@ -277,6 +279,20 @@ def _stays(name: str) -> bool:
     """Whether a client computes an operator as it is. Methods of Python, such as __and__, are taken
     apart to the operators that they are."""
     return name in OPERATIONS and not name.startswith("__")
+
+
+def _vector_norm(
+    x: Any, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    """torch.linalg.vector_norm by other operators, where PyTorch itself does not take it apart."""
+    along = list(range(x.dim())) if dim is None else dim
+    if ord == 2:
+        return (x * x).sum(along, keepdim).sqrt()
+    if ord == 1:
+        return x.abs().sum(along, keepdim)
+    if ord == math.inf:
+        return x.abs().amax(along, keepdim)
+    raise Unsupported(f"norms are those of order 1, 2 and infinity, not {ord:g}")
 
 
 def _depending(exported: Any) -> list[Any]:

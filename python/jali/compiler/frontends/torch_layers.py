@@ -217,21 +217,6 @@ def _layer_norm(
     return y if bias is None else y + bias
 
 
-@_operator("linalg_vector_norm")
-def _vector_norm(
-    x: Traced, ord: float = 2, dim: Sequence[int] | None = None, keepdim: bool = False
-) -> Traced:
-    along = None if dim is None else tuple(dim)
-    if ord == 2:
-        return (x * x).sum(along, keepdims=keepdim)._function("sqrt")
-    if ord == 1:
-        return x._function("absolute").sum(along, keepdims=keepdim)
-    if ord == math.inf:
-        found: Traced = maxima.largest(x._function("absolute"), along, keepdim)
-        return found
-    raise Unsupported(f"norms are those of order 1, 2 and infinity, not {ord:g}")
-
-
 @_operator("rms_norm")
 def _rms_norm(
     x: Traced, normalized_shape: Sequence[int], weight: Value = None, eps: float | None = None
