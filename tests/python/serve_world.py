@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -115,13 +117,18 @@ def files(folder: Path) -> dict[str, bytes]:
 
 def in_child(work: Callable[[], None], *, killed: bool = False) -> None:
     """Runs work in a forked process, which must end well, or be killed."""
+    seed = int.from_bytes(os.urandom(8), "little")  # two processes draw different names
     child = os.fork()
     if child == 0:
         status = 1
         try:
+            seeds.start(seed)
             work()
             status = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
+            sys.stderr.flush()
             os._exit(status)
     ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     assert ended in ((0, -signal.SIGKILL) if killed else (0,))
