@@ -115,8 +115,9 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in inner if path.is_file()}
 
 
-def in_child(work: Callable[[], None], *, killed: bool = False) -> None:
-    """Runs work in a forked process, which must end well, or be killed."""
+def started(work: Callable[[], None], *, killed: bool = False) -> Callable[[], None]:
+    """Runs work in a forked process. What it returns waits until that has ended well, or if
+    `killed` by SIGKILL or well."""
     seed = int.from_bytes(os.urandom(8), "little")  # two processes draw different names
     child = os.fork()
     if child == 0:
@@ -130,5 +131,14 @@ def in_child(work: Callable[[], None], *, killed: bool = False) -> None:
         finally:
             sys.stderr.flush()
             os._exit(status)
-    ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    assert ended in ((0, -signal.SIGKILL) if killed else (0,))
+
+    def join() -> None:
+        ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert ended in ((0, -signal.SIGKILL) if killed else (0,))
+
+    return join
+
+
+def in_child(work: Callable[[], None], *, killed: bool = False) -> None:
+    """Runs work in a forked process to its end."""
+    started(work, killed=killed)()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-import threading
 import time
 from pathlib import Path
 
 import pytest
-from serve_world import content, files, in_child, send, served, uploads_of
+from serve_world import content, files, in_child, send, served, started, uploads_of
 
 import jali
 from jali.serve.index import Usage
@@ -105,10 +104,9 @@ def test_deletion_is_immediate_and_readers_read_on(tmp_path: Path) -> None:
             assert files(tmp_path) == {}
         os.write(deleting, b"x")
 
-    thread = threading.Thread(target=lambda: in_child(delete))
-    thread.start()
+    join = started(delete)
     in_child(read)
-    thread.join()
+    join()
     assert files(tmp_path) == {}
 
 
@@ -181,14 +179,12 @@ def test_two_processes_share_a_quota(tmp_path: Path) -> None:
                 except Refusal:
                     os.write(out, b"0")
 
-    threads = [threading.Thread(target=in_child, args=(begin,)) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for _ in threads:
+    joins = [started(begin) for _ in range(2)]
+    for _ in joins:
         os.read(ready[0], 1)
     os.write(go[1], b"xx")
-    for thread in threads:
-        thread.join()
+    for join in joins:
+        join()
     answers = os.read(results, 100)
     assert sorted(answers) == sorted(b"01" * len(clients))
     with KeyStore(tmp_path) as store:
@@ -213,10 +209,9 @@ def test_two_processes_keep_and_delete_the_same_bytes(tmp_path: Path) -> None:
                 store.delete("bob")
             send(uploads_of(store, "network"), "bob", "network")
 
-    thread = threading.Thread(target=lambda: in_child(send_and_delete))
-    thread.start()
+    join = started(send_and_delete)
     in_child(send_and_look)
-    thread.join()
+    join()
     with KeyStore(tmp_path) as store:
         assert content(store, "bob", "network", NETWORK.key_ids[0]) == NETWORK.keys[0]
         assert len(files(tmp_path)) == 1 and store.verify() == []
