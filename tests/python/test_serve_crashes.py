@@ -10,6 +10,7 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -215,7 +216,7 @@ def test_the_end_of_an_upload_is_killed_at_every_place(tmp_path: Path) -> None:
     for at in range(places):
         folder = tmp_path / str(at)
         name = begun(folder)
-        in_child(lambda folder=folder, name=name, at=at: end(folder, name, at), killed=True)
+        in_child(partial(end, folder, name, at), killed=True)
         with KeyStore(folder) as store:
             uploads = uploads_of(store, "integers")
             found = uploads.state("alice", name)
