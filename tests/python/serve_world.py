@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import seeds
 from integer_models import program as integer_program
 from tfhe_world import make
@@ -70,11 +71,12 @@ def _program(kind: str) -> Any:
         return network(lambda x: _mixed(x, rounds=5), 6)
     if kind == "integers":
         return integer_program(lambda v: (v * v).sum() - v[0], -9, 9, (4,))
-    from sklearn.datasets import load_iris
-    from sklearn.tree import DecisionTreeClassifier
-
-    rows, labels = load_iris(return_X_y=True)
-    model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(rows, labels)
+    datasets, tree = (
+        pytest.importorskip(f"sklearn.{part}", reason="scikit-learn is not installed")
+        for part in ("datasets", "tree")
+    )
+    rows, labels = datasets.load_iris(return_X_y=True)
+    model = tree.DecisionTreeClassifier(max_depth=2, random_state=0).fit(rows, labels)
     return trees.compile(model, make(max_norm2=25))
 
 

@@ -75,7 +75,8 @@ def test_another_programs_keys_are_refused_early() -> None:
     the program does not use."""
     mine, other = served("network"), served("other")
     assert mine.manifest.params == other.manifest.params
-    assert wanted(mine.manifest).keys.levels != wanted(other.manifest).keys.levels
+    uses, others = (wanted(one.manifest).keys for one in (mine, other))
+    assert uses is not None and others is not None and uses.levels != others.levels
     data = other.keys[0]
     nbytes = len(mine.keys[0])
     frame = bytearray(data)

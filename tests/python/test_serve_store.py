@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import doctest
 import os
 import stat
 import time
 from pathlib import Path
+from types import ModuleType
 
+import numpy as np
 import pytest
 from serve_world import content, files, in_child, send, served, started, uploads_of
 
 import jali
+from jali.serve import blobs, check, keys, refusal, routes, sql_index, uploads, wanted
 from jali.serve.index import Usage
 from jali.serve.keys import KeyStore, Quota
 from jali.serve.refusal import Refusal
 
-NETWORK, TREES = served("network"), served("trees")
+NETWORK = served("network")
 SIZE = len(NETWORK.keys[0])
 
 
@@ -23,12 +27,14 @@ def test_keys_come_back_after_the_store_was_opened_again(tmp_path: Path) -> None
     with KeyStore(tmp_path / "store") as store:
         uploads = uploads_of(store, "network", "trees")
         assert send(uploads, "alice", "network") == NETWORK.key_ids[0]
-        assert send(uploads, "alice", "trees", 1) == TREES.key_ids[1]
+        assert send(uploads, "alice", "trees", 1) == served("trees").key_ids[1]
     with KeyStore(tmp_path / "store") as store:
         assert content(store, "alice", "network", NETWORK.key_ids[0]) == NETWORK.keys[0]
-        assert content(store, "alice", "trees", TREES.key_ids[1]) == TREES.keys[1]
+        assert (
+            content(store, "alice", "trees", served("trees").key_ids[1]) == served("trees").keys[1]
+        )
         assert [keys.key_id for keys in store.sets("alice")] == [
-            TREES.key_ids[1],
+            served("trees").key_ids[1],
             NETWORK.key_ids[0],
         ]
         assert store.verify() == []
@@ -125,7 +131,7 @@ def test_quotas_are_told_before_a_byte_is_sent(tmp_path: Path) -> None:
         uploads.create("alice", NETWORK.program, SIZE)
         send(uploads, "bob", "network")
         with pytest.raises(Refusal, match="in 0 more sets"):
-            uploads.create("bob", TREES.program, len(TREES.keys[0]))
+            uploads.create("bob", served("trees").program, len(served("trees").keys[0]))
         store.delete("bob")
         send(uploads, "bob", "trees")
         assert files(tmp_path).keys() == {
@@ -264,3 +270,11 @@ def test_a_forked_process_opens_its_own(tmp_path: Path) -> None:
 
         in_child(use)
         assert store.sets("alice") == []
+
+
+@pytest.mark.parametrize(
+    "module", [blobs, check, keys, refusal, routes, sql_index, uploads, wanted]
+)
+def test_examples_run(module: ModuleType) -> None:
+    found = doctest.testmod(module, extraglobs={"np": np, "jali": jali})
+    assert found.attempted and not found.failed

@@ -57,8 +57,10 @@ def fields(offset: int, complete: bool, **more: str) -> dict[str, str]:
     }
 
 
-def patched(routes: Routes, name: str, data: bytes, *given: Any, **more: str) -> Answer:
-    with routes.patch("alice", name, fields(*given, **more)) as content:
+def patched(
+    routes: Routes, name: str, data: bytes, offset: int, complete: bool, **more: str
+) -> Answer:
+    with routes.patch("alice", name, fields(offset, complete, **more)) as content:
         for start in range(0, len(data), 100_000):
             content.write(data[start : start + 100_000])
         return content.end()
@@ -247,6 +249,9 @@ def test_offsets_must_be_right(store: KeyStore) -> None:
     assert patched(routes, name, b"", len(DATA), True).status == 200
     refusal = refused(410, patched, routes, name, b"", len(DATA), True)
     assert refusal.problem()["type"] == f"{TYPES}completed-upload"
+    more = fields(len(DATA), True, **{"content-length": "5"})
+    refusal = refused(400, routes.patch, "alice", name, more)
+    assert refusal.problem()["type"] == f"{TYPES}inconsistent-upload-length"
 
 
 def test_uploads_belong_to_their_client(store: KeyStore, tmp_path: Path) -> None:
@@ -341,11 +346,13 @@ def test_the_check_goes_on_between_requests(
 
     read: list[tuple[int, int]] = []
     real = blobs.Part.read
-    monkeypatch.setattr(
-        blobs.Part,
-        "read",
-        lambda part, at, end: (read.append((at, end)) if end else None, real(part, at, end))[1],
-    )
+
+    def noted(part: blobs.Part, at: int, end: int) -> Iterator[bytes]:
+        if end > at:
+            read.append((at, end))
+        return real(part, at, end)
+
+    monkeypatch.setattr(blobs.Part, "read", noted)
     routes = routes_of(store, "network")
     name = begun(routes)
     for start in range(0, 50_000, 5_000):

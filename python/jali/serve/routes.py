@@ -22,6 +22,7 @@ __all__ = ["MEDIA_TYPE", "Answer", "Content", "Routes"]
 #: The media type of what PATCH sends.
 MEDIA_TYPE = "application/partial-upload"
 
+_LENGTH = "https://iana.org/assignments/http-problem-types#inconsistent-upload-length"
 _INTEGER = re.compile(r" *(\d{1,15}) *(?:;.*)?")
 _BOOLEAN = re.compile(r" *\?([01]) *(?:;.*)?")
 _SHA256 = re.compile(r"(?:^|,) *sha-256=:([A-Za-z0-9+/=]*):")
@@ -97,7 +98,7 @@ class Routes:
         length, content = _integer(headers, "upload-length"), _integer(headers, "content-length")
         if complete and content is not None:
             if length not in (None, content):
-                raise _bad("Upload-Length and Content-Length differ", "inconsistent-upload-length")
+                raise _bad("Upload-Length and Content-Length differ", _LENGTH)
             length = content
         if length is None:
             raise Refusal("say how long the keys are, by Upload-Length", 411, "no-length")
@@ -151,16 +152,21 @@ class Routes:
         length, content = _integer(headers, "upload-length"), _integer(headers, "content-length")
         if complete and content is not None:
             if length not in (None, offset + content):
-                raise _bad("Upload-Length and Content-Length differ", "inconsistent-upload-length")
+                raise _bad("Upload-Length and Content-Length differ", _LENGTH)
             length = offset + content
-        append = self._uploads.append(
-            client,
-            name,
-            offset,
-            complete=complete,
-            length=length,
-            content_sha256=_digest(headers, "content-digest"),
-        )
+        try:
+            append = self._uploads.append(
+                client,
+                name,
+                offset,
+                complete=complete,
+                length=length,
+                content_sha256=_digest(headers, "content-digest"),
+            )
+        except Refusal as refusal:
+            if refusal.kind.endswith("completed-upload") and content:
+                raise _bad("the upload is complete: no byte follows", _LENGTH) from None
+            raise
         return Content(self, None, append, None)
 
     def delete(self, client: str, name: str) -> Answer:
@@ -242,10 +248,7 @@ class Content:
 
 
 def _bad(sentence: str, kind: str = "header") -> Refusal:
-    known = kind == "inconsistent-upload-length"
-    return Refusal(
-        sentence, 400, f"https://iana.org/assignments/http-problem-types#{kind}" if known else kind
-    )
+    return Refusal(sentence, 400, kind)
 
 
 def _integer(headers: Mapping[str, str], name: str) -> int | None:

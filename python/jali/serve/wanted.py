@@ -71,7 +71,10 @@ class Wanted:
     load: Callable[[Any], Any]
 
     def header(self, nbytes: int) -> bytes:
-        """The first bytes of an object of so many bytes."""
+        """The first bytes of an object.
+
+        nbytes: how many it has, with these.
+        """
         start = b"JALI" + (1).to_bytes(2, "little") + bytes([self.scheme, _EVALUATION_KEYS])
         length = (nbytes - FRAME).to_bytes(8, "little")
         return start + bytes.fromhex(self.params.fingerprint) + length
