@@ -14,6 +14,7 @@ import pytest
 
 import jali
 from jali import authenticated, ckks, device, discrete, tfhe
+from jali.serve import check, keys, refusal, routes, uploads, wanted
 from jali.tfhe import trees
 
 PACKAGE = Path(jali.__file__).resolve().parent
@@ -21,7 +22,18 @@ FIELD = re.compile(r"^(\w+(?:, \w+)*): ")
 INNER = re.compile(r"[.)] (?:[a-z_]+)(?:, [a-z_]+)*: ")
 #: Sentences with a colon, and what values of a field stand for.
 PROSE = {"View"}
-MODULES = (ckks, ckks.explicit, ckks.functions, discrete, tfhe, trees, device, authenticated)
+SERVE = (check, keys, refusal, routes, uploads, wanted)
+MODULES = (
+    ckks,
+    ckks.explicit,
+    ckks.functions,
+    discrete,
+    tfhe,
+    trees,
+    device,
+    authenticated,
+    *SERVE,
+)
 
 
 def run_in(text: str) -> list[str]:

@@ -1,0 +1,101 @@
+"""Keys are checked while they come: right ones are known however they are cut, and others are
+refused, as early as can be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from serve_world import KINDS, served
+
+import jali
+from jali.serve.check import Found, KeyCheck
+from jali.serve.wanted import EVERY_LEVEL, wanted
+
+
+def checked(kind: str, data: bytes, pieces: list[int], path: Any) -> Found:
+    check = KeyCheck(served(kind).manifest, len(data))
+    for start, end in zip([0, *pieces], [*pieces, len(data)], strict=True):
+        check.feed(data[start:end])
+    path.write_bytes(data)
+    return check.finish(path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_keys_are_right_however_they_are_cut(
+    kind: str, rng: np.random.Generator, tmp_path: Any
+) -> None:
+    one = served(kind)
+    for data, key_id in zip(one.keys, one.key_ids, strict=True):
+        cuts = sorted(rng.integers(0, len(data), 12).tolist())
+        for pieces in ([], [0, 1, 47, 48, 49, len(data) - 17, len(data) - 16, len(data)], cuts):
+            found = checked(kind, data, pieces, tmp_path / "keys")
+            assert (found.key_id, found.nbytes) == (key_id, len(data))
+
+
+def test_the_programs_cover_what_keys_may_be() -> None:
+    """Keys of some levels and of all, keys of bootstrapping, and keys with neither."""
+    deep, plain = (wanted(served(kind).manifest).keys for kind in ("deep", "integers"))
+    assert deep is not None and deep.bootstraps and None in deep.levels.values()
+    assert {EVERY_LEVEL} < set(deep.levels.values())
+    assert plain is not None and not plain.bootstraps
+    assert wanted(served("trees").manifest).keys is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_flipped_bit_is_found(kind: str, rng: np.random.Generator, tmp_path: Any) -> None:
+    data = served(kind).keys[0]
+    bits = [*rng.integers(0, 8 * len(data), 40), *rng.integers(0, 8 * 96, 20), 8 * len(data) - 1]
+    for bit in bits:
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << bit % 8
+        with pytest.raises((jali.CorruptData, jali.VersionError, jali.ParamsMismatch)):
+            checked(kind, bytes(damaged), [], tmp_path / "keys")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bytes_that_are_missing_or_too_many_are_refused(kind: str) -> None:
+    data, manifest = served(kind).keys[0], served(kind).manifest
+    check = KeyCheck(manifest, len(data))
+    check.feed(data[:-1])
+    with pytest.raises(jali.CorruptData, match="send the rest"):
+        check.finish()
+    with pytest.raises(jali.LimitExceeded, match="there are more"):
+        check.feed(data[-1:] + b"x")
+    for nbytes in (0, 3, 2 * len(data)):
+        with pytest.raises(jali.LimitExceeded, match="make them from its manifest"):
+            KeyCheck(manifest, nbytes)
+    with pytest.raises(jali.InvalidArgument, match="against a program's manifest"):
+        KeyCheck("manifest", 3)
+
+
+def test_another_programs_keys_are_refused_early() -> None:
+    """Those of other parameters after the header, those of the same parameters at the first key that
+    the program does not use."""
+    mine, other = served("network"), served("other")
+    assert mine.manifest.params == other.manifest.params
+    uses, others = (wanted(one.manifest).keys for one in (mine, other))
+    assert uses is not None and others is not None and uses.levels != others.levels
+    data = other.keys[0]
+    nbytes = len(mine.keys[0])
+    frame = bytearray(data)
+    frame[40:48] = (nbytes - 64).to_bytes(8, "little")
+    check = KeyCheck(mine.manifest, nbytes)
+    with pytest.raises(jali.CorruptData, match="not those that the program uses"):
+        check.feed((frame + bytes(nbytes))[:nbytes])
+    deep = KeyCheck(served("deep").manifest, len(served("deep").keys[0]))
+    with pytest.raises(jali.ParamsMismatch):
+        deep.feed(data[:48])
+
+
+def test_damage_shows_at_the_key_that_has_it() -> None:
+    """A residue beyond its prime is refused when its key has come, long before the end."""
+    data = bytearray(served("network").keys[0])
+    at = 48 + 16 + 5 + 2 + 32  # the first residues
+    data[at : at + 4096] = b"\xff" * 4096
+    check, came = KeyCheck(served("network").manifest, len(data)), 0
+    with pytest.raises(jali.CorruptData, match="below its prime"):
+        for came in range(0, len(data), 4096):
+            check.feed(data[came : came + 4096])
+    assert came < len(data) / 4
