@@ -24,15 +24,15 @@ from test_nn_torch import Plain  # noqa: E402  (it needs PyTorch)
 VOCABULARY, WIDTH, LENGTH = 50, 32, 8
 
 
-def sentence(attention: str) -> Any:
-    """MiniLM's structure, with 2 layers, 32 wide, and weights that are drawn."""
+def sentence(attention: str, layers: int = 2, width: int = WIDTH) -> Any:
+    """MiniLM's structure, with few layers that are narrow, and weights that are drawn."""
     torch.manual_seed(6)
     config = transformers.BertConfig(
         vocab_size=VOCABULARY,
-        hidden_size=WIDTH,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=64,
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=width // 4,
+        intermediate_size=2 * width,
         max_position_embeddings=16,
     )
     bert = transformers.BertModel(config)
@@ -49,10 +49,10 @@ def sentence(attention: str) -> Any:
     return Plain(forward, bert=bert).eval()
 
 
-def sentences(rng: np.random.Generator, count: int) -> tuple[np.ndarray, ...]:
-    ids = rng.integers(0, VOCABULARY, (count, LENGTH))
-    kept = (np.arange(LENGTH) < rng.integers(2, LENGTH + 1, (count, 1))).astype(np.int64)
-    kinds = (np.arange(LENGTH) >= rng.integers(2, LENGTH + 1, (count, 1))).astype(np.int64)
+def sentences(rng: np.random.Generator, count: int, length: int = LENGTH) -> tuple[np.ndarray, ...]:
+    ids = rng.integers(0, VOCABULARY, (count, length))
+    kept = (np.arange(length) < rng.integers(1, length + 1, (count, 1))).astype(np.int64)
+    kinds = (np.arange(length) >= rng.integers(1, length + 1, (count, 1))).astype(np.int64)
     return ids, kept, kinds
 
 
@@ -80,6 +80,17 @@ def test_a_transformer_of_words_is_cut(attention: str, rng: np.random.Generator)
     assert got.shape == want.shape and np.abs(got - want).max() < 1e-5
     with pytest.raises(jali.InvalidArgument, match="takes whole numbers from 0 to 49"):
         parts.sent((given[0] + VOCABULARY, *given[1:]))
+
+
+def test_a_compiled_transformer_of_words(rng: np.random.Generator) -> None:
+    """Its embeddings, with approximations and noise, have nearly the module's direction."""
+    module, given = sentence("sdpa", 1, 8), sentences(rng, 40, 4)
+    first = tuple(x[:1] for x in given)
+    program = jali.compile(module, first, calibration=given, precision_bits=5)
+    with torch.no_grad():
+        want = module(*map(torch.as_tensor, given)).numpy()
+    assert np.abs(program.clear(*given) - want).max() < 1e-5
+    assert (program.simulate(*given, rng=1) * want).sum(1).min() > 0.999  # both have the length 1
 
 
 def test_without_a_client_a_transformer_of_words_is_refused(rng: np.random.Generator) -> None:
