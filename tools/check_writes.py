@@ -4,7 +4,8 @@ files for writing.
 
 C++: src/jali and python/src may not open a file for writing or rename one, except in that file.
 Python: python/jali calls jali._core.files instead of open(.., "w"), Path.write_bytes, savefig(path)
-and the like.
+and the like. The store of a service's keys is the exception: parts of uploads grow, and become files
+of the store when they are whole, by a link.
 
 Usage: tools/check_writes.py [ROOT]. Prints one line for each violation; the exit status is 1 if
 there are any.
@@ -20,7 +21,11 @@ from pathlib import Path
 import checking
 
 CXX_ALLOWED = "src/jali/base/replace_file.cpp"
-PYTHON_ALLOWED = "python/jali/_core/files.py"
+PYTHON_ALLOWED = (
+    "python/jali/_core/files.py",
+    "python/jali/serve/blobs.py",
+    "python/jali/serve/keys.py",
+)
 CXX = re.compile(
     r"\b(?:ofstream|fstream|fopen|freopen|creat|mkstemp|O_WRONLY|O_RDWR|O_CREAT|rename)\b(?!>)"
 )
@@ -63,7 +68,7 @@ def check(root: Path) -> Iterator[str]:
                     yield f"{name}:{number}: {match.group()}: write files with replace_file (base/replace_file.h)"
     for file in sorted((root / "python/jali").rglob("*.py")):
         name = file.relative_to(root).as_posix()
-        if name == PYTHON_ALLOWED:
+        if name in PYTHON_ALLOWED:
             continue
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and writes(node):
