@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from service_world import CLOSE, World
+from policy_world import CLOSE, World
 
 from jali.serve.policy import Limits, events
 from jali.serve.policy import decisions as decide

@@ -148,6 +148,7 @@ def may_load(state: State, device: Device) -> bool:
     return not any(
         one.suspect and one.program in device.programs
         for name in device.level
+        if state.keys[name].suspects
         for one in state.keys[name].waiting
     )
 

@@ -15,6 +15,7 @@ of t.
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Sequence
 
 from jali.serve.policy.shares import excess
@@ -43,6 +44,8 @@ def _lateness(begin: float, parts: Sequence[tuple[Request, float, float]]) -> fl
 
 def _ready(device: Device, request: Request, now: float) -> float:
     """When keys and body of a promised request are expected on a device, at the latest."""
+    if device.loading is None and request.state != "reserved":
+        return now  # its keys stay on the device as long as it is promised
     ready = device.ready_at(request.keys, now)
     assert ready is not None, "keys of promised requests stay on their device"
     return max(ready, request.due) if request.state == "reserved" else ready
@@ -82,7 +85,7 @@ def late_by(
     elif not firm:
         ready = max(ready, request.due)
     parts = [(one, one.cost, _ready(device, one, now)) for one in others]
-    parts = sorted([*parts, (request, cost, ready)], key=lambda part: part[0].order)
+    bisect.insort(parts, (request, cost, ready), key=lambda part: part[0].order)
     begin = device.free_at(now) + (0.0 if firm else device.blocked)
     late = _lateness(begin, parts)
     if not firm:

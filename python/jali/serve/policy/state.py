@@ -48,6 +48,7 @@ class Request:
     deaths, kills: how many workers died while it was computed, and how many it is blamed for.
     alone: it is computed in a batch of its own, since a batch with it died or failed.
     cancelled: it runs, and its client is gone.
+    order: its place among promised requests, the earliest deadline first.
     """
 
     name: str
@@ -69,16 +70,15 @@ class Request:
     kills: int = 0
     alone: bool = False
     cancelled: bool = False
+    order: tuple[float, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.order = (float("inf") if self.deadline is None else self.deadline, self.number)
 
     @property
     def suspect(self) -> bool:
         """Whether it may have killed a worker: nothing else runs or loads beside it."""
         return self.kills > 0
-
-    @property
-    def order(self) -> tuple[float, int]:
-        """Its place among promised requests: the earliest deadline comes first."""
-        return (float("inf") if self.deadline is None else self.deadline, self.number)
 
     def counts(self, now: float) -> bool:
         """Whether it waits, or may still do so in time for its deadline to be met."""
@@ -91,6 +91,7 @@ class Keys:
 
     waiting: the requests that may be computed with them, in the order of arrivals.
     seconds: of these requests.
+    suspects: how many of them may have killed a worker.
     users: how many admitted requests need them.
     kills, failures: how many workers died when they loaded them, and how many could not.
     deleted: nothing is admitted with them, and they leave each place as soon as they can.
@@ -102,6 +103,7 @@ class Keys:
     stored: bool = False
     waiting: list[Request] = field(default_factory=list)
     seconds: float = 0.0
+    suspects: int = 0
     users: int = 0
     kills: int = 0
     failures: int = 0
@@ -277,6 +279,7 @@ class State:
         request.state = "waiting"
         bisect.insort(keys.waiting, request, key=lambda one: one.number)
         keys.seconds += request.seconds
+        keys.suspects += request.suspect
         self.wanted[keys.name] = keys
         account.waiting += 1
         if account.waiting == 1:
@@ -287,6 +290,7 @@ class State:
         keys = request.keys
         keys.waiting.remove(request)
         keys.seconds = keys.seconds - request.seconds if keys.waiting else 0.0
+        keys.suspects -= request.suspect
         if not keys.waiting:
             del self.wanted[keys.name]
         request.account.waiting -= 1
