@@ -45,7 +45,7 @@ def latencies(made: World, client: str) -> list[float]:
 @pytest.mark.parametrize(
     ("workers", "batch", "marginal"), [(1, 1, 1.0), (1, 8, 0.38), (3, 8, 0.38)]
 )
-@pytest.mark.parametrize("within", [None, 10.0])
+@pytest.mark.parametrize("within", [None, 3.0])
 def test_a_flood_of_twenty_to_one_does_not_starve(
     workers: int, batch: int, marginal: float, within: float | None
 ) -> None:
@@ -250,11 +250,11 @@ def test_promises_do_not_keep_others_from_the_device() -> None:
     made.worker("gpu0", capacity=100)
     made.keys("a", "ann", 80)
     made.keys("b", "bob", 80)
-    for index in range(100):
-        made.send(f"a{index}", "a", 0.1, within=0.8)
-        if index == 30:
+    for index in range(200):
+        made.send(f"a{index}", "a", 0.1, within=1.5)
+        if index == 60:
             made.send("b", "b", 0.1)
-        made.run(made.now + 0.09)
+        made.run(made.now + 0.05)
     assert made.sent["b"].answered - made.sent["b"].arrived <= 3.0
     made.run()
     late = [one for one in made.sent.values() if isinstance(one.answer, decide.Fail)]
@@ -262,18 +262,36 @@ def test_promises_do_not_keep_others_from_the_device() -> None:
 
 
 def test_promises_do_not_keep_a_long_request_from_its_turn() -> None:
-    """It takes longer than all deadlines that are asked for, without a pause, by another client."""
+    """It takes longer than all deadlines that others ask for without a pause."""
     made = world()
     made.conserving = False
+    for client in range(3):
+        made.keys(f"k{client}", f"c{client}", 10)
     made.send("first", "small", 0.1)
-    for index in range(100):
-        made.send(f"f{index}", "flood", 0.1, within=0.5)
-        if index == 30:
+    for index in range(300):
+        made.send(f"f{index}", f"k{index % 3}", 0.1, within=1.0)
+        if index == 60:
             made.send("s", "small", 5.0)
-        made.run(made.now + 0.08)
-    assert made.sent["s"].answered - made.sent["s"].arrived <= 6.0
+        made.run(made.now + 0.04)
+    assert made.sent["s"].answered - made.sent["s"].arrived <= 7.0
     made.run()
     assert not any(isinstance(one.answer, decide.Fail) for one in made.sent.values())
+
+
+def test_what_others_were_served_while_keys_came_is_not_owed() -> None:
+    """Keys that come after 5 s do not give their client the next 5 s."""
+    made = world(disk_rate=1e9, host_rate=1e9, seconds=1000.0)
+    made.keys("large", "new", 2_500_000_000)
+    for index in range(150):
+        made.send(f"f{index}", "flood", 0.1)
+        made.send(f"n{index}", "large", 0.1)
+    for index in range(30):
+        made.at(0.4 * index + 0.05, lambda i=index: made.send(f"s{i}", "small", 0.1))  # type: ignore[misc]
+    made.run(5.0)
+    assert rate(made, "new") == 0
+    made.run(12.5)
+    assert np.percentile(latencies(made, "small"), 95) <= 3 * 0.1 + 1e-9
+    assert rate(made, "new") > 2.0
 
 
 def test_the_disk_keeps_what_is_used() -> None:
@@ -407,16 +425,22 @@ def test_a_request_that_kills_is_not_given_a_third_worker() -> None:
     assert isinstance(again.answer, decide.Fail)
 
 
-def test_keys_that_kill_are_not_given_a_third_worker() -> None:
-    made = world(workers=2)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_keys_that_kill_are_not_given_a_third_worker(workers: int) -> None:
+    """What was computed beside them is computed again alone, and is not blamed twice."""
+    made = world(workers, disk_rate=1e7, host_rate=1e9)  # they take a second
+    made.send("first", "small", 0.1)
+    made.run()
     made.deadly_keys.add("flood")
+    for index in range(50):
+        made.send(f"s{index}", "small", 0.3)
     for index in range(5):
         made.send(f"f{index}", "flood", 0.1)
-        made.send(f"s{index}", "small", 0.1)
     made.run()
-    assert sum(one.life for one in made.machines.values()) == 2 + 2 * 2
+    assert sum(one.life for one in made.machines.values()) == workers + 2 * 2
     assert {reason(made.sent[f"f{index}"]) for index in range(5)} == {"poison"}
-    assert len(latencies(made, "small")) == 5
+    assert len(latencies(made, "small")) == 51
+    assert max(one.deaths for one in made.sent.values() if one.client == "small") == 1
     assert reason(made.send("more", "flood", 0.1)) == "poison"
 
 

@@ -346,7 +346,6 @@ class State:
         if not self.total.requests:
             # Nobody waits: what was served on devices that nobody else wanted is not held against
             # anyone.
-            self.virtual = max((one.tag for one in self.accounts.values()), default=self.virtual)
             self.accounts.clear()
         elif len(self.accounts) > 64 + 2 * self.total.requests:
             for name in [
