@@ -255,6 +255,7 @@ def test_promises_do_not_keep_others_from_the_device() -> None:
         if index == 60:
             made.send("b", "b", 0.1)
         made.run(made.now + 0.05)
+    assert isinstance(made.sent["b"].answer, decide.Reply)
     assert made.sent["b"].answered - made.sent["b"].arrived <= 3.0
     made.run()
     late = [one for one in made.sent.values() if isinstance(one.answer, decide.Fail)]
@@ -273,6 +274,7 @@ def test_promises_do_not_keep_a_long_request_from_its_turn() -> None:
         if index == 60:
             made.send("s", "small", 5.0)
         made.run(made.now + 0.04)
+    assert isinstance(made.sent["s"].answer, decide.Reply)
     assert made.sent["s"].answered - made.sent["s"].arrived <= 7.0
     made.run()
     assert not any(isinstance(one.answer, decide.Fail) for one in made.sent.values())
@@ -281,15 +283,17 @@ def test_promises_do_not_keep_a_long_request_from_its_turn() -> None:
 def test_what_others_were_served_while_keys_came_is_not_owed() -> None:
     """Keys that come after 5 s do not give their client the next 5 s."""
     made = world(disk_rate=1e9, host_rate=1e9, seconds=1000.0)
+    made.send("first", "small", 0.1)
+    made.run(1.0)
     made.keys("large", "new", 2_500_000_000)
     for index in range(150):
         made.send(f"f{index}", "flood", 0.1)
         made.send(f"n{index}", "large", 0.1)
     for index in range(30):
-        made.at(0.4 * index + 0.05, lambda i=index: made.send(f"s{i}", "small", 0.1))  # type: ignore[misc]
-    made.run(5.0)
+        made.at(0.4 * index + 1.0, lambda i=index: made.send(f"s{i}", "small", 0.1))  # type: ignore[misc]
+    made.run(6.0)
     assert rate(made, "new") == 0
-    made.run(12.5)
+    made.run(13.5)
     assert np.percentile(latencies(made, "small"), 95) <= 3 * 0.1 + 1e-9
     assert rate(made, "new") > 2.0
 
@@ -442,6 +446,55 @@ def test_keys_that_kill_are_not_given_a_third_worker(workers: int) -> None:
     assert len(latencies(made, "small")) == 51
     assert max(one.deaths for one in made.sent.values() if one.client == "small") == 1
     assert reason(made.send("more", "flood", 0.1)) == "poison"
+
+
+def test_keys_that_may_have_killed_are_loaded_while_nothing_runs() -> None:
+    """So that what runs beside them cannot have them blamed again."""
+    made = world(disk_rate=1e7, host_rate=1e7)
+    made.conserving = False
+    made.send("a", "flood", 5.0)
+    made.run(2.5)
+    made.send("b", "small", 1.0)  # its keys are on their way while "a" runs
+    machine = made.machines["gpu0"]
+    assert machine.batch is not None and machine.loading == "small"
+    made.kill("gpu0", blame=True)
+    made.cancel("a")
+    made.cancel("b")
+    made.send("c", "flood", 5.0)
+    made.send("d", "flood", 5.0)
+    made.run(7.0)
+    made.send("e", "small", 1.0)
+    assert machine.batch is not None and machine.batch.requests == ("c",)
+    assert machine.loading is None
+    made.run(12.0)
+    assert machine.batch is None and machine.loading == "small"
+    made.run()
+    assert all(isinstance(made.sent[name].answer, decide.Reply) for name in "cde")
+
+
+def test_a_request_that_may_have_killed_runs_while_nothing_loads() -> None:
+    made = world(workers=2, disk_rate=1e7, host_rate=1e9)
+    made.conserving = False
+    for index in range(40):
+        made.send(f"f{index}", "flood", 0.2)
+    made.run(4.0)  # both devices have these keys
+    made.run()
+    made.keys("slow", "slow", 100_000_000)
+    made.send("x", "flood", 1.0)
+    made.run(made.now + 0.1)
+    first = next(one for one in made.machines.values() if one.batch is not None)
+    other = next(one for one in made.machines.values() if one is not first)
+    assert set(other.keys) == {"flood"}
+    made.send("y", "slow", 0.1)
+    assert other.loading == "slow"
+    made.kill(first.name, back=100.0, blame=True)
+    assert other.batch is None
+    made.run(made.now + 9.0)
+    assert other.batch is None and other.loading == "slow"
+    made.run(made.now + 1.5)
+    assert other.batch is not None or isinstance(made.sent["x"].answer, decide.Reply)
+    made.run()
+    assert all(isinstance(made.sent[name].answer, decide.Reply) for name in "xy")
 
 
 def test_keys_that_cannot_be_loaded_are_tried_twice() -> None:
