@@ -460,6 +460,7 @@ def test_keys_that_may_have_killed_are_loaded_while_nothing_runs() -> None:
     made.kill("gpu0", blame=True)
     made.cancel("a")
     made.cancel("b")
+    made.run(3.6)  # the worker is back
     made.send("c", "flood", 5.0)
     made.send("d", "flood", 5.0)
     made.run(7.0)
