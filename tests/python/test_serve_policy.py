@@ -467,7 +467,7 @@ def test_keys_that_may_have_killed_are_loaded_while_nothing_runs() -> None:
     made.send("e", "small", 1.0)
     assert machine.batch is not None and machine.batch.requests == ("c",)
     assert machine.loading is None
-    made.run(12.0)
+    made.run(11.0)
     assert machine.batch is None and machine.loading == "small"
     made.run()
     assert all(isinstance(made.sent[name].answer, decide.Reply) for name in "cde")
