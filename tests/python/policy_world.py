@@ -18,6 +18,8 @@ from jali.serve.policy import Limits, Policy, events
 from jali.serve.policy import decisions as decide
 
 CLOSE = 1e-5
+#: What a request takes in most tests, in seconds.
+SERVICE = 0.1
 
 
 @dataclass
@@ -348,6 +350,7 @@ class World:
         """No device idles while a request waits that it may compute, and no keys wait that have a
         place. Holds for requests without deadlines, and if nothing is blamed for a death."""
         alive = [one for one in self.machines.values() if one.alive]
+        self.check_affinity(alive)
         wanted = {key for key, _ in self.waiting}
         largest = max((self.sizes[name] for name in wanted), default=0)
         for key, program in self.waiting:
@@ -368,6 +371,35 @@ class World:
                     spare = machine.capacity - used
                     assert spare < largest, f"{machine.name} has room for {key}"
 
+    def check_affinity(self, alive: list[Machine]) -> None:
+        """No device that is empty idles while the last request with some keys would begin sooner on
+        it than on the devices that have them, by more than the keys take to load."""
+        empty = [one for one in alive if one.batch is None and one.loading is None and not one.keys]
+        if not empty or not self.waiting:
+            return
+        seconds: Counter[str] = Counter()
+        last: dict[str, float] = {}
+        programs: dict[str, set[str]] = {}
+        for sent in self.open.values():
+            if sent.state == "waiting":
+                seconds[sent.key] += sent.seconds  # type: ignore[assignment]
+                last[sent.key] = sent.seconds  # open is in the order of arrivals
+                programs.setdefault(sent.key, set()).add(sent.program)
+        homes = {key: [one for one in alive if key in one.keys] for key in seconds}
+        for key, found in homes.items():
+            waits = []
+            for one in found:
+                wait = 0.0
+                if one.batch is not None:
+                    wait = max(one.began + one.batch.seconds - self.now, 0.0)
+                wait += sum(seconds[name] / len(homes[name]) for name in one.keys if name in homes)
+                waits.append(wait)
+            for machine in empty:
+                offered = programs[key] <= machine.programs
+                if found and offered and self.sizes[key] <= machine.capacity:
+                    load = self.sizes[key] * (1 / self.limits.host_rate + 1 / self.limits.disk_rate)
+                    assert min(waits) - last[key] <= load + CLOSE, f"{machine.name} idles for {key}"
+
 
 def rate(world: World, client: str) -> float:
     """The seconds on devices that a client's replies took, as predicted."""
@@ -376,3 +408,26 @@ def rate(world: World, client: str) -> float:
         for one in world.sent.values()
         if one.client == client and isinstance(one.answer, decide.Reply)
     )
+
+
+def world(workers: int = 1, batch: int = 1, marginal: float = 1.0, **limits: Any) -> World:
+    """Workers with a program p, and keys of two clients, "small" and "flood", beside others."""
+    made = World(Limits(**limits))
+    made.program("p", batch, marginal)
+    for index in range(workers):
+        made.worker(f"gpu{index}")
+    for client in ("small", "flood"):
+        made.keys(client, client, 10_000_000)
+    return made
+
+
+def reason(sent: Sent) -> str:
+    assert isinstance(sent.answer, (decide.Refuse, decide.Fail))
+    return sent.answer.reason
+
+
+def latencies(made: World, client: str) -> list[float]:
+    """Of all replies to a client. Asserts that it has nothing but replies."""
+    found = [one for one in made.sent.values() if one.client == client]
+    assert all(isinstance(one.answer, decide.Reply) for one in found), [one.answer for one in found]
+    return [one.answered - one.arrived for one in found]

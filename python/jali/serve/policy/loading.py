@@ -135,7 +135,7 @@ def plan(state: State, copies: bool) -> None:
         if missing:
             taken = _first(state, keys, able)
         else:
-            taken = _copy(state, keys, able, homes) if copies else []
+            taken = _copy(state, keys, able) if copies else []
         open_devices = [one for one in open_devices if one not in taken]
 
 
@@ -180,17 +180,18 @@ def _first(state: State, keys: Keys, able: list[Device]) -> list[Device]:
     return [device]
 
 
-def _copy(state: State, keys: Keys, able: list[Device], homes: list[Device]) -> list[Device]:
-    """Loads keys that a device has on a further one, if their last request begins sooner there."""
-    if keys.kills or not able:
-        return []
-    seconds = min(wait(state, one) for one in homes) - keys.waiting[-1].seconds
-    device = min(able, key=lambda one: (wait(state, one), one.name))
-    _, needed = source(state, device.host, keys)
-    if seconds - wait(state, device) <= needed:
-        return []
-    leaving = room(state, device, keys, True)
-    if leaving is None:
-        return []
-    load(state, device, keys, leaving)
-    return [device]
+def _copy(state: State, keys: Keys, able: list[Device]) -> list[Device]:
+    """Loads keys that a device has on further ones, as long as their last request begins sooner
+    there. Returns these devices."""
+    taken: list[Device] = []
+    if keys.kills:
+        return taken
+    for device in sorted(able, key=lambda one: (wait(state, one), one.name)):
+        seconds = min(wait(state, one) for one in state.homes(keys)) - keys.waiting[-1].seconds
+        _, needed = source(state, device.host, keys)
+        if seconds - wait(state, device) > needed:
+            leaving = room(state, device, keys, True)
+            if leaving is not None:
+                load(state, device, keys, leaving)
+                taken.append(device)
+    return taken
