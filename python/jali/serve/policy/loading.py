@@ -132,10 +132,11 @@ def plan(state: State, copies: bool) -> None:
             and (missing or programs) & one.programs
             and keys.nbytes <= one.level.capacity
         ]
+        taken: list[Device] = []
         if missing:
             taken = _first(state, keys, able)
-        else:
-            taken = _copy(state, keys, able) if copies else []
+        elif copies:
+            taken = _copy(state, keys, able)
         open_devices = [one for one in open_devices if one not in taken]
 
 

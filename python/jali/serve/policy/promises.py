@@ -86,9 +86,13 @@ def late_by(
         ready = max(ready, request.due)
     parts = [(one, one.cost, _ready(device, one, now)) for one in others]
     bisect.insort(parts, (request, cost, ready), key=lambda part: part[0].order)
-    begin = device.free_at(now) + (0.0 if firm else device.blocked)
+    begin = device.free_at(now)
     late = _lateness(begin, parts)
     if not firm:
+        # The request that is blocked may run first or not, and the later begin is not the worse one
+        # for what is ready between the two.
+        begin += device.blocked
+        late = max(late, _lateness(begin, parts))
         own = total = 0.0
         for one, seconds, _ in parts:
             if one is not request:
