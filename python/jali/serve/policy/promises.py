@@ -74,7 +74,7 @@ def late_by(
     """
     now, cost = state.now, state.cost(request.seconds, request.program, device)
     served = device.served.get(request.keys.name, 0.0)
-    if device.crowded and served >= turn(state, request.keys.nbytes):
+    if not firm and device.crowded and served >= turn(state, request.keys.nbytes):
         # Other keys wait for the room of these, which leave once nothing is promised with them.
         return device.free_at(now) - now + cost
     others = [
