@@ -15,7 +15,7 @@ class Level:
     >>> level = Level(10)
     >>> level.add("a", 4)
     >>> level.add("b", 5)
-    >>> level.touch("a")
+    >>> level.used("a")
     >>> level.victims(6, lambda key: 0), level.victims(11, lambda key: 0)
     (['b'], None)
     """
@@ -30,7 +30,7 @@ class Level:
     def __iter__(self) -> Iterator[str]:
         return iter(self._nbytes)
 
-    def touch(self, key: str) -> None:
+    def used(self, key: str) -> None:
         """Makes a key the last one used."""
         self._nbytes[key] = self._nbytes.pop(key)
 
