@@ -15,7 +15,7 @@ class Level:
     >>> level = Level(10)
     >>> level.add("a", 4)
     >>> level.add("b", 5)
-    >>> level.used("a")
+    >>> level.refresh("a")
     >>> level.victims(6, lambda key: 0), level.victims(11, lambda key: 0)
     (['b'], None)
     """
@@ -30,7 +30,7 @@ class Level:
     def __iter__(self) -> Iterator[str]:
         return iter(self._nbytes)
 
-    def used(self, key: str) -> None:
+    def refresh(self, key: str) -> None:
         """Makes a key the last one used."""
         self._nbytes[key] = self._nbytes.pop(key)
 

@@ -67,8 +67,8 @@ def load(state: State, device: Device, keys: Keys, leaving: list[str]) -> None:
     device.served[keys.name] = 0.0
     device.loading = Loading(keys, state.now + seconds, fresh)
     if from_host:
-        host.used(keys.name)
-    state.disk.used(keys.name)
+        host.refresh(keys.name)
+    state.disk.refresh(keys.name)
     state.tell(Load(device.name, keys.name, "host" if from_host else "disk", fresh, seconds))
 
 

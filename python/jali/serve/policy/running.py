@@ -90,8 +90,8 @@ def _start(state: State, device: Device, requests: list[Request], fair: bool) ->
     batch = Batch(state.next_number(), tuple(requests), keys, head.program, state.now, cost, plain)
     device.running = batch
     device.served[keys.name] = device.served.get(keys.name, 0.0) + cost
-    device.level.used(keys.name)
+    device.level.refresh(keys.name)
     if keys.name in state.hosts[device.host]:
-        state.hosts[device.host].used(keys.name)
+        state.hosts[device.host].refresh(keys.name)
     names = tuple(one.name for one in requests)
     state.tell(Dispatch(device.name, batch.number, head.program, keys.name, names, cost))

@@ -306,7 +306,7 @@ class State:
         if answer is not None:
             self.tell(answer)
         if request.keys.name in self.disk:
-            self.disk.used(request.keys.name)
+            self.disk.refresh(request.keys.name)
 
     def reply(self, request: Request) -> None:
         """Answers a request with its result."""
