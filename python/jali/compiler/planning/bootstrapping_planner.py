@@ -83,10 +83,12 @@ class _Found:
 
 @dataclass
 class BootstrappingPlanner:
-    """Planning with bootstrapping.
+    """Planning with bootstrapping. Arguments as of jali.compiler.planning.planner.plan.
 
     It keeps lowered graphs by the number of slots and by whether they may be bootstrapped, and the
-    numbers of diagonals, which all plans share.
+    numbers of diagonals, which all plans share, those without bootstrapping, too.
+
+    upload: also FEWEST, for the fewest bytes that are found.
     """
 
     graph: Graph
@@ -180,8 +182,8 @@ class BootstrappingPlanner:
         return levels, cost, inline
 
     def _kept_keys(self, params: Params, packings: Sequence[int] = (0,)) -> tuple[str | int, float]:
-        """The keys of bootstrapping that fit and that a client may send, as kept_keys gives them.
-        If there are none, they are "fewest".
+        """The keys of bootstrapping for which the server has memory and which a client may send, as
+        kept_keys gives them. If there are none, they are "fewest".
 
         If keys share the memory with the matrices, these count as integers, the smallest kind that
         needs no work of the host.
