@@ -328,12 +328,8 @@ def _where(condition: Given, x: Given, other: Given, like: Like) -> Clear | Mask
                 raise Unsupported(MISPLACED)
             return found
     values = [flags, as_type(x, like.dtype), as_type(other, like.dtype)]
-    return _chosen(values)
-
-
-def _chosen(values: Sequence[Clear]) -> Clear:
     check_beside(values)
-    return step("where", values, {}, largest=min(x.largest for x in values[1:]))
+    return step("where", values, {})
 
 
 def _masked_fill(x: Given, mask: Given, value: Given, like: Like) -> Clear | Mask:
