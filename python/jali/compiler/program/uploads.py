@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jali._core.console import bytes_text, seconds_text
+from jali._core.console import aligned, bytes_text, seconds_text
 from jali._core.files import save_figure
 from jali._core.refusals import Answering
 from jali.ckks import Params
@@ -104,11 +104,7 @@ class Uploads(metaclass=Answering):
             )
             for one in self.sets
         ]
-        widths = [max(len(row[k]) for row in rows) for k in range(3)]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in rows
-        )
+        return "\n".join(aligned(rows))
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
         """The curve: the time of a run over that with all keys, against the bytes that a client
