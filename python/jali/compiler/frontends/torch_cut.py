@@ -17,7 +17,15 @@ from jali.compiler.frontends.client_steps import reshaped
 from jali.compiler.frontends.client_values import Clear, argument, constant, kind_of, steps_of
 from jali.compiler.frontends.cutter import Cutter
 from jali.compiler.frontends.layers import MISPLACED
-from jali.compiler.frontends.torch_arguments import given_arguments, label_of, name_of, takes_of
+from jali.compiler.frontends.torch_arguments import (
+    given_arguments,
+    is_node,
+    label_of,
+    leaves_of,
+    mapped,
+    name_of,
+    takes_of,
+)
 from jali.compiler.frontends.torch_client import (
     COMPARING,
     MERGES,
@@ -93,7 +101,7 @@ class _Cutter(Cutter):
         self.ports: list[str] = []
         self.kept: list[Any] = []
         self.gives_values = True  # whether every result is a value of the graph
-        self.leaves = {name for name, part in module.named_modules() if not any(part.children())}
+        self.leaves = leaves_of(module)
 
     # --- what is known, and what the client could compute -----------------------------------------
 
@@ -111,8 +119,8 @@ class _Cutter(Cutter):
             elif node.op == "call_function" and not name_of(node.target).startswith("_assert"):
                 self._operator(node)
         results = results_of(self.exported)
-        self.gives_values = all(hasattr(x, "op") for x in results)
-        self.outputs = [x.name for x in results if hasattr(x, "op")]
+        self.gives_values = all(map(is_node, results))
+        self.outputs = [x.name for x in results if is_node(x)]
         self.kept = [n for n in self.nodes if not any(x in self.clear for x in self.given(n))]
 
     def _port(self, node: Any) -> None:
@@ -129,8 +137,8 @@ class _Cutter(Cutter):
     def _operator(self, node: Any) -> None:
         name = name_of(node.target)
         if all(source in self.known for source in node.all_input_nodes):
-            loaded = _mapped(node.args, self.known), _mapped(node.kwargs, self.known)
-            self.known[node] = node.target(*loaded[0], **loaded[1])
+            args, kwargs = (mapped(v, self.known.__getitem__) for v in (node.args, node.kwargs))
+            self.known[node] = node.target(*args, **kwargs)
             return
         if name in _OF_SHAPES:
             self.known[node] = self._of_shape(node)
@@ -149,8 +157,8 @@ class _Cutter(Cutter):
         made = node.meta["val"]
         shape, device = node.args[0].meta["val"].shape, made.device
         shaped = self.torch.zeros(shape, dtype=made.dtype, device=device)
-        args = (shaped, *_mapped(node.args[1:], self.known))
-        kwargs = {**_mapped(node.kwargs, self.known), "dtype": made.dtype}
+        rest, named = (mapped(v, self.known.__getitem__) for v in (node.args[1:], node.kwargs))
+        args, kwargs = (shaped, *rest), {**named, "dtype": made.dtype}
         return node.target(*args, **kwargs)
 
     def _translate(self, node: Any, name: str) -> None:
@@ -193,21 +201,17 @@ class _Cutter(Cutter):
         values: by the names of nodes; None stands for any.
         """
 
-        def loaded(value: Any) -> Any:
-            if isinstance(value, (list, tuple)):
-                return [loaded(v) for v in value]
-            if not (hasattr(value, "op") and hasattr(value, "graph")):
-                return value
-            if value in self.known:
-                return self._array(self.known[value])
-            return _ANY if values is None else values[value.name]
+        def loaded(source: Any) -> Any:
+            if source in self.known:
+                return self._array(self.known[source])
+            return _ANY if values is None else values[source.name]
 
         takes, found = takes_of(OPERATIONS[name]), dict[str, Any]()
         for key, value, other in given_arguments(node.target, node.args, node.kwargs):
             if isinstance(value, self.torch.dtype) or key == "dtype":
                 continue  # what the result is says its type
             if key in takes:
-                found[key] = loaded(value)
+                found[key] = mapped(value, loaded)
             elif other:
                 raise Unsupported(f"{name} with {key}={value}")
         return found
@@ -402,15 +406,3 @@ def _check_far(names: Sequence[str], ranges: Any) -> None:
     for name, ends in zip(names, ranges or (), strict=False):
         if ends is not None and np.any(ends[0] <= -1e30):
             raise Unsupported(f"{name}: {MISPLACED}")
-
-
-def _mapped(value: Any, known: Mapping[Any, Any]) -> Any:
-    if isinstance(value, (list, tuple)):
-        return (
-            [_mapped(v, known) for v in value]
-            if isinstance(value, list)
-            else tuple(_mapped(v, known) for v in value)
-        )
-    if isinstance(value, dict):
-        return {k: _mapped(v, known) for k, v in value.items()}
-    return known[value] if hasattr(value, "op") and hasattr(value, "graph") else value

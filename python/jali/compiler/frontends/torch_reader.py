@@ -13,7 +13,15 @@ import numpy as np
 from jali._core import checks
 from jali.compiler.frontends.layers import MISPLACED, Mask, Masked
 from jali.compiler.frontends.replacements import OTHER
-from jali.compiler.frontends.torch_arguments import given_arguments, label_of, name_of, takes_of
+from jali.compiler.frontends.torch_arguments import (
+    given_arguments,
+    is_node,
+    label_of,
+    leaves_of,
+    mapped,
+    name_of,
+    takes_of,
+)
 from jali.compiler.frontends.torch_layers import LAYERS
 from jali.compiler.frontends.torch_ops import COMPUTING, Value
 from jali.compiler.frontends.torch_recurrent import RECURRENT
@@ -92,7 +100,7 @@ class Reader:
         reasons: Mapping[str, str] | None = None,
     ) -> None:
         self._torch, self._exported, self._builder = torch, exported, Builder()
-        self._leaves = {name for name, part in module.named_modules() if not any(part.children())}
+        self._leaves = leaves_of(module)
         self._values: dict[Any, Any] = dict(known or {})
         self._reasons = reasons or {}
 
@@ -131,7 +139,7 @@ class Reader:
                 self._values[node] = getattr(self._exported.graph_module, node.target)
             self._label(labels)
         self._builder.label = None
-        values = [self._values.get(x, x) if hasattr(x, "op") else x for x in results]
+        values = [self._values.get(x, x) if is_node(x) else x for x in results]
         return unbatched(self._builder.graph([self._output(x) for x in values]), labels)
 
     def _label(self, labels: dict[str, str]) -> None:
@@ -158,7 +166,7 @@ class Reader:
 
     def _call(self, node: Any) -> Any:
         name = name_of(node.target)
-        args, kwargs = self._loaded(node.args), self._loaded(node.kwargs)
+        args, kwargs = (mapped(v, self._values.__getitem__) for v in (node.args, node.kwargs))
         if node.target is operator.getitem:
             whole, place = args
             several = isinstance(whole, (tuple, list))
@@ -207,17 +215,6 @@ class Reader:
             each = like if isinstance(like, (tuple, list)) else [like] * len(result)
             return type(result)(map(self._clear_as_tensors, result, each))
         return result
-
-    def _loaded(self, value: Any) -> Any:
-        if isinstance(value, (list, tuple)):
-            return (
-                type(value)(map(self._loaded, value))
-                if type(value) is tuple
-                else [*map(self._loaded, value)]
-            )
-        if isinstance(value, dict):
-            return {k: self._loaded(v) for k, v in value.items()}
-        return self._values[value] if hasattr(value, "op") and hasattr(value, "graph") else value
 
     def _bound(
         self, target: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
