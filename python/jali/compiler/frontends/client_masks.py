@@ -24,7 +24,10 @@ FAR = -1e9
 
 @dataclass(frozen=True, eq=False)
 class Mask:
-    """keep: flags, whether a number counts."""
+    """A mask.
+
+    keep: flags that say whether a number counts.
+    """
 
     keep: Clear
 
@@ -68,7 +71,7 @@ def scaled_mask(x: Any, factor: Any) -> Mask | None:
 
 def joint_mask(a: Any, b: Any) -> Mask | None:
     """The sum of two masks, of which one may be an array of the model of zeros and numbers far
-    below; None if one of both is none."""
+    below; None if neither is a mask, or if the other is neither."""
     if not isinstance(a, Mask):
         a, b = b, a
     if not isinstance(a, Mask):

@@ -50,9 +50,9 @@ _OF_SHAPES = frozenset(
     {f"{name}_like" for name in ("zeros", "ones", "full", "empty")}
     | {f"new_{name}" for name in ("zeros", "ones", "full", "empty")}
 )
-#: Of what these look up, an argument says between which numbers it lies.
+#: Of operators that look up, the argument with the places, which must be numbers of rows.
 _PLACES = {"embedding": "indices", "embedding_bag": "indices", "one_hot": "x"}
-_ANY = constant(0.0)  # stands for what depends on encrypted numbers
+_ANY = constant(0.0)  # stands for any value that depends on the inputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +70,12 @@ class TorchCut:
 
 
 def cut_of(torch: Any, exported: Any, module: Any) -> Callable[[], TorchCut] | None:
-    """What cuts an exported module; None if its client would compute nothing, or its server. The
-    function that is given raises Unsupported."""
+    """A function that cuts an exported module, or raises Unsupported; None if the client would have
+    nothing to compute, or the server.
+
+    The exported graph is written in other operators that compute the same, see
+    jali.compiler.frontends.torch_rewrites.
+    """
     join_bags(exported)
     cutter = _Cutter(torch, exported, module)
     cutter.forward()
@@ -82,8 +86,7 @@ def cut_of(torch: Any, exported: Any, module: Any) -> Callable[[], TorchCut] | N
 
 
 class _Cutter(Cutter):
-    """An exported module, while it is found out where it is cut. Values are named as the nodes of
-    the exported graph.
+    """An exported module that is being cut. Values are named as the nodes of the exported graph.
 
     known: tensors that depend on no input, by their nodes.
     light: values that whole numbers and flags alone decide, with none of the model's weights.
@@ -162,6 +165,7 @@ class _Cutter(Cutter):
         return node.target(*args, **kwargs)
 
     def _translate(self, node: Any, name: str) -> None:
+        """Adds an operator's results to the clear values. Raises Unsupported."""
         results = self._results(node, name, self.clear)
         given = self.given(node)
         places = {n: self._place(n) for n in given}
@@ -173,13 +177,15 @@ class _Cutter(Cutter):
             self.light |= set(given)
 
     def _float_size(self, source: Any) -> int:
-        """How many different real numbers of the model a node takes, or 1 if all are equal."""
+        """How many real numbers a node is, if it is one of the model's: 1 if all are equal. 0 if it
+        depends on the inputs, or has whole numbers or flags."""
         value = self.known.get(source)
         if value is None or not value.is_floating_point() or not value.numel():
             return 0
         return 1 if bool((value == value.flatten()[0]).all()) else value.numel()
 
     def _place(self, name: str) -> int:
+        """Which of its operator's results a value is."""
         node = self.by_name[name]
         return int(node.args[1]) if node.target is operator.getitem else 0
 
@@ -198,7 +204,7 @@ class _Cutter(Cutter):
     def _bound(self, node: Any, name: str, values: Mapping[str, Any] | None) -> dict[str, Any]:
         """The arguments of an operator: clear values, and arrays of the model.
 
-        values: by the names of nodes; None stands for any.
+        values: the clear values, by the names of nodes; None puts _ANY in their place.
         """
 
         def loaded(source: Any) -> Any:
@@ -209,7 +215,7 @@ class _Cutter(Cutter):
         takes, found = takes_of(OPERATIONS[name]), dict[str, Any]()
         for key, value, other in given_arguments(node.target, node.args, node.kwargs):
             if isinstance(value, self.torch.dtype) or key == "dtype":
-                continue  # what the result is says its type
+                continue  # the result's type is known from the graph
             if key in takes:
                 found[key] = mapped(value, loaded)
             elif other:
@@ -239,7 +245,8 @@ class _Cutter(Cutter):
         return Like(tuple(int(n) for n in value.shape), dtype)
 
     def with_products(self) -> bool:
-        """Whether divisions and look-ups by what the client knows were written as products."""
+        """Writes the server's divisions and look-ups by what the client knows as products, and
+        tells whether there were any."""
 
         def constant_array(node: Any) -> Any:
             return self._array(self.known[node]) if node in self.known else None
@@ -264,8 +271,8 @@ class _Cutter(Cutter):
         return self.by_name[name] in self.known
 
     def starts(self, node: Any) -> bool:
-        """Whether a node is for the client, of inputs: whole numbers and flags decide it alone, or
-        it compares, or looks up by numbers that are no constants."""
+        """Whether the client computes a node before it encrypts: whole numbers and flags decide it
+        alone, or it compares, or looks up by numbers that are no constants."""
         name, varying = name_of(node.target), self.varying(node)
         if all(self.clear[n].kind != "real" or n in self.light for n in varying):
             return True
@@ -274,14 +281,15 @@ class _Cutter(Cutter):
         return name in COMPARING
 
     def goes_through(self, node: Any) -> bool:
-        """Whether a node moves numbers, or makes fewer of several."""
+        """Whether a node moves numbers or compares them, makes fewer numbers, or is a sum or a
+        product of several values or with a single number of the model."""
         name = name_of(node.target)
         sizes = [self._float_size(source) for source in node.all_input_nodes]
         merges = len(set(self.varying(node))) > 1 or max(sizes) <= 1
         return name in MOVES or (name in MERGES and merges)
 
     def may_end(self, node: Any) -> bool:
-        """Whether a client has the operator, and what it is given."""
+        """Whether a client can compute the operator with these arguments."""
         name = name_of(node.target)
         try:
             return name in OPERATIONS and self._bound(node, name, None) is not None
@@ -289,7 +297,7 @@ class _Cutter(Cutter):
             return False
 
     def is_head(self, node: Any) -> bool:
-        """Whether a server has it not, or approximates it."""
+        """Whether a server does not compute it, or approximates it."""
         name = name_of(node.target)
         return is_head(name, self._bound(node, name, None), self._first_like(node))
 
@@ -373,12 +381,13 @@ class _Cutter(Cutter):
 
 
 def _picks(node: Any, wanted: set[Any]) -> bool:
-    """Whether a node is one of several results of such that are wanted."""
+    """Whether a node picks one of the results of a wanted operator."""
     return node.target is operator.getitem and node.args[0] in wanted
 
 
 def _bounded(source: Any, node: Any) -> Argument:
-    """An argument between the numbers that the operators take which look up by it."""
+    """An argument of the client, with the least and the largest number with which all operators
+    that look up by it have a row."""
     found: Argument = source
     for user in node.users:
         name = name_of(user.target)

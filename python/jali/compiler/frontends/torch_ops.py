@@ -49,8 +49,7 @@ def clear(value: Value, what: str) -> Any:
     return value
 
 
-# --- arithmetic
-# -------------------------------------------------------------------------------------
+# --- arithmetic -----------------------------------------------------------------------------------
 
 
 def _scaled(value: Value, alpha: float) -> Value:
@@ -201,8 +200,7 @@ def _dropout(x: Value, p: float = 0.5, train: bool = False) -> Value:
     return x
 
 
-# --- comparisons
-# ------------------------------------------------------------------------------------
+# --- comparisons ----------------------------------------------------------------------------------
 
 
 COMPUTING["gt"] = lambda x, other: conditions.greater(x, other)
@@ -217,8 +215,7 @@ for _kind in ("logical", "bitwise"):
     COMPUTING[f"{_kind}_not"] = lambda x: conditions.inverted(x)
 
 
-# --- masks
-# ------------------------------------------------------------------------------------------
+# --- masks ----------------------------------------------------------------------------------------
 
 
 @_operator("masked_fill")
@@ -252,8 +249,7 @@ def _is_far(value: Value) -> bool:
     return not traced and bool(np.all(np.asarray(value) <= FAR))
 
 
-# --- sums and products
-# ------------------------------------------------------------------------------
+# --- sums and products ----------------------------------------------------------------------------
 
 
 def axes_of(x: Traced, dim: Any) -> tuple[int, ...]:

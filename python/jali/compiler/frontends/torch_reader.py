@@ -37,8 +37,11 @@ __all__ = ["OPERATORS", "Port", "Reader", "constant_of", "results_of"]
 
 #: What becomes operations on encrypted numbers, by PyTorch's names of operators.
 OPERATORS = {**COMPUTING, **LAYERS, **MOVING, **RECURRENT}
+#: Operators that take an array which is minus infinity in places (layers.Masked), and such a mask
+#: (layers.Mask).
 _TAKE_MASKED = ("softmax", "_softmax", "add", "masked_fill", "where")
 _TAKE_MASKS = ("add", "scaled_dot_product_attention")
+#: Conversions, which leave a mask as it is, and operators that move the flags of a mask.
 _CONVERTING = {"to", "_to_copy"}
 _MOVE_MASKS = {*MOVING} - {"cat", "concat", "stack"}
 
@@ -67,8 +70,8 @@ def constant_of(exported: Any, node: Any) -> Any:
 
 
 def results_of(exported: Any) -> list[Any]:
-    """The nodes of the module's results, or what it gives that is none, without those that are
-    None. Raises Unsupported if the module changes its state."""
+    """The module's results: nodes, or numbers that it gives as they are. None is left out. Raises
+    Unsupported if the module changes its state."""
     (node,) = (n for n in exported.graph.nodes if n.op == "output")
     specs = exported.graph_signature.output_specs
     found = []
