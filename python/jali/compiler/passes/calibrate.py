@@ -84,8 +84,8 @@ def calibrate(
         ranges the inputs have.
     input_ranges: for each input, (low, high) that the user knows, of one number for all or one for
         each; None for examples.
-    exact: the value of every node, or what is to be known of it, if the traced graph has computed
-        them, which takes less time.
+    exact: the value of every node or its summary, as seen_values gives them, if they are known
+        already.
 
     Raises InvalidArgument, which names the node, for numbers that are not finite, and for ranges
     that proofs do not bound.
@@ -106,9 +106,10 @@ def calibrate(
         ranges.append((*input_range(node, seen, pair, margin, is_factor), True))
 
     def copied(names: set[str]) -> Graph:
-        """The graph with copies before these functions."""
+        """The graph with copies before these functions. Adds the summaries of copies to the values;
+        other copies are computed."""
         for copy, source in sources_of_own(graph, names).items():
-            if isinstance(values[source], Seen):  # others are computed
+            if isinstance(values[source], Seen):
                 values[copy] = values[source]
         return with_own(graph, names)
 
@@ -219,7 +220,7 @@ def _calibrated(
 
 
 def _whole(values: Values, name: str) -> Array:
-    """The value of a node that is kept as such."""
+    """The value of a node. Raises InternalError if only its summary was kept."""
     found = values[name]
     if isinstance(found, Seen):
         raise InternalError(f"the values of {name} are needed, and were not kept")

@@ -46,7 +46,7 @@ def simplified(
 ) -> tuple[Changes, dict[str, Graph]]:
     """What can be changed in a traced graph, and the stages simplify, fold and calibrate.
 
-    exact: the value of every node for the examples, or what is to be known of it.
+    exact: the value of every node for the examples, or its summary.
     calibrated: what calibrates a folded graph of which it is given these values.
     """
     changes, stages = _without_roots(graph, {})

@@ -40,7 +40,7 @@ _SHOWN = 5  # sets beside the program's own
 
 @dataclass(frozen=True)
 class Upload(metaclass=Answering):
-    """Keys that a client may send.
+    """A set of keys that a client may send.
 
     sent_bytes: in a message.
     send_seconds: that they take at 20 Mbit/s.
@@ -146,7 +146,8 @@ def sending_text(seconds: float) -> str:
 
 
 def composes(params: Params, demand: Demand, rotations: Mapping[int, int]) -> bool:
-    """Whether some of these rotations, each with its level, have no key among those of a demand."""
+    """Whether some of these rotations, each with its level, have no key of their own with a demand,
+    nor one of bootstrapping, so that an evaluator composes them."""
     left = {step % params.slots for step in rotations} - {0}
     left -= {step % params.slots for step in demand.rotations}
     whole = replace(demand, rotations=dict(rotations))
