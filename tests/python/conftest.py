@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import resource
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,13 +86,16 @@ def _untuned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def seed(request: pytest.FixtureRequest) -> int:
     """The seed of this test, from which its entropy follows. A failure shows it. It also seeds
-    NumPy's global generator, which scikit-learn uses."""
+    NumPy's global generator, which scikit-learn uses, and that of PyTorch, if a test has imported
+    it."""
     kept: int | None = getattr(request, "param", None)
     seed = seeds.seed_of(seeds.name_of(request.node)) if kept is None else kept
     print(f"JALI_TEST_SEED={seed}")
     request.node.stash[seeds.SEED] = seed
     seeds.start(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(seed)
     return seed
 
 
