@@ -76,8 +76,8 @@ def graph_of(
 
 
 def _quantises(body: Any) -> bool:
-    """Whether a graph, or one inside it, has an operation that quantises, and so cuts at the ends of
-    a type."""
+    """Whether a graph, or one inside it, has an operation that quantises, and so cuts at the ends
+    of a type."""
     inner = (g for node in body.node for a in node.attribute for g in (a.g, *a.graphs))
     kinds = ("QuantizeLinear", "QLinear", "QGemm")
     return any(node.op_type.startswith(kinds) for node in body.node) or any(map(_quantises, inner))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from jali.compiler.frontends import conditions, layers, maxima
-from jali.compiler.frontends.client_masks import FAR
+from jali.compiler.frontends.client_masks import FAR, is_mask
 from jali.compiler.frontends.tracing import Traced
 from jali.compiler.ir.linear_ops import Dense
 from jali.errors import Unsupported
@@ -74,7 +74,7 @@ def _masked_sum(x: Value, other: Value, alpha: float) -> Value:
         x, other = other, x
     if alpha != 1:
         raise Unsupported(layers.MISPLACED)
-    if isinstance(x, np.ndarray) and isinstance(other, layers.Mask) and _is_mask(x):
+    if isinstance(x, np.ndarray) and isinstance(other, layers.Mask) and is_mask(x):
         return layers.Mask(conditions.both(other.keep, x == 0))
     if not isinstance(x, (Traced, layers.Masked)):
         raise Unsupported(layers.MISPLACED)
@@ -236,11 +236,6 @@ def _where(condition: Value, x: Value, other: Value) -> Value:
     if isinstance(x, layers.Masked) or isinstance(other, layers.Masked):
         raise Unsupported(layers.MISPLACED)
     return conditions.chosen(condition, x, other)
-
-
-def _is_mask(value: Any) -> bool:
-    """Whether clear numbers are 0, or far below."""
-    return bool(np.all((value == 0) | (value <= FAR)))
 
 
 def _is_far(value: Value) -> bool:

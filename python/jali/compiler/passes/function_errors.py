@@ -87,7 +87,7 @@ def approximate_each(
 
 
 def _has_approximation(graph: Graph, errors: Errors) -> bool:
-    """Whether every function has an approximation with its error, if the ranges have room for it."""
+    """Whether every function has an approximation that keeps to its error."""
     try:
         approximated(graph, errors)
     except TooCoarse:
