@@ -70,6 +70,10 @@ def batch(draw: Any, *shape: int, positive: bool = False) -> Any:
     return x.abs() + 0.1 if positive else x
 
 
+def test_what_pytorch_draws_follows_from_the_seed_of_the_test(seed: int) -> None:
+    assert torch.initial_seed() % 2**64 == seed % 2**64
+
+
 # --- layers --------------------------------------------------------------------------------------
 
 
