@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -88,6 +89,7 @@ class BabyGiant {
   using Extended = typename Evaluator::Extended;
   using Hoisted = typename Evaluator::Hoisted;
   using Rotation = typename Evaluator::Rotation;
+  using Branches = rlwe::Branches<Evaluator>;
   using Inputs = std::span<const Ciphertext* const>;
 
   /// All must live as long as this. level: of the inputs.
@@ -226,26 +228,29 @@ class BabyGiant {
     }
   }
 
+  // An input with its lifted digits, if it is rotated at all.
+  Hoisted hoisted(Inputs inputs, std::size_t i) const {
+    const bool turns = std::ranges::any_of(plan_.babies[i], [](int r) { return r != 0; });
+    Hoisted out = turns ? evaluator_.hoist(*inputs[i]) : Hoisted{};
+    out.source = inputs[i];
+    return out;
+  }
+
   // --- double hoisting --------------------------------------------------------------------------
 
   std::vector<Ciphertext> apply_twice(Inputs inputs, bool rescale) const {
-    const auto hoisted = [&](std::size_t i) {
-      const bool turns = std::ranges::any_of(plan_.babies[i], [](int r) { return r != 0; });
-      Hoisted out = turns ? evaluator_.hoist(*inputs[i]) : Hoisted{};
-      out.source = inputs[i];
-      return out;
-    };
     // With one output and resident weights there is one pass only, so rotations need not be kept.
-    // Composed ones must be.
-    const auto rotations = plan_.rotations();
-    const bool direct =
-        std::ranges::all_of(rotations, [&](int r) { return evaluator_.has_rotation(r, level_); });
-    if (scheme_.resident() && plan_.giants.size() == 1 && direct) {
-      std::vector<Hoisted> kept;
+    if (scheme_.resident() && plan_.giants.size() == 1) {
+      std::deque<Hoisted> kept;
+      std::deque<Branches> branches;
       Babies<Rotation> babies(inputs.size());
-      for (std::size_t i = 0; i < inputs.size(); ++i) kept.push_back(hoisted(i));
       for (std::size_t i = 0; i < inputs.size(); ++i) {
-        for (int r : plan_.babies[i]) babies[i].push_back(evaluator_.rotation(kept[i], r));
+        const auto tree = evaluator_.rotation_tree(plan_.babies[i], level_);
+        const Hoisted& root = kept.emplace_back(hoisted(inputs, i));
+        const Branches& x = branches.emplace_back(evaluator_, root, *tree);
+        for (const auto& end : tree->ends) {
+          babies[i].push_back(evaluator_.rotation(x.at(end.from), end.steps));
+        }
       }
       return turn_sums(inputs, babies, rescale);
     }
@@ -253,9 +258,11 @@ class BabyGiant {
     // few.
     Babies<Extended> babies(inputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const Hoisted x = hoisted(i);
-      for (int r : plan_.babies[i]) {
-        babies[i].push_back(rlwe::composed_rotate_extended(evaluator_, x, r));
+      const Hoisted root = hoisted(inputs, i);
+      const auto tree = evaluator_.rotation_tree(plan_.babies[i], level_);
+      const Branches x(evaluator_, root, *tree);
+      for (const auto& end : tree->ends) {
+        babies[i].push_back(evaluator_.rotate_extended(x.at(end.from), end.steps));
       }
     }
     return turn_sums(inputs, babies, rescale);
@@ -297,14 +304,12 @@ class BabyGiant {
   std::vector<Ciphertext> apply_single(Inputs inputs, bool rescale) const {
     Babies<Ciphertext> babies(inputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      std::optional<Hoisted> hoisted;
-      for (int r : plan_.babies[i]) {
-        if (r == 0) {
-          babies[i].push_back(evaluator_.copy(*inputs[i]));
-          continue;
-        }
-        if (!hoisted) hoisted = evaluator_.hoist(*inputs[i]);
-        babies[i].push_back(rlwe::composed_rotate_hoisted(evaluator_, *hoisted, r));
+      const Hoisted root = hoisted(inputs, i);
+      const auto tree = evaluator_.rotation_tree(plan_.babies[i], level_);
+      const Branches x(evaluator_, root, *tree);
+      for (const auto& end : tree->ends) {
+        babies[i].push_back(end.steps == 0 ? evaluator_.copy(*inputs[i])
+                                           : evaluator_.rotate_hoisted(x.at(end.from), end.steps));
       }
     }
     const auto turned = [&](const Ciphertext& x, int rotation) {
