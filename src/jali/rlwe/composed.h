@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -100,31 +101,62 @@ class Branches {
   std::deque<Hoisted> hoisted_;
 };
 
-/// acc += sum_k rot_{steps[k]}(a[k]). What goes through the same branch of their tree is added up
-/// before it is rotated on, so that a branch takes one rotation for all of its operands.
+/// sum_k rot_{steps[k]}(a_k), for operands that come a few at a time. What goes through the same
+/// branch of their tree is added up before it is rotated on, so that a branch takes one rotation for
+/// all of its operands. How many of them come at a time changes no bit.
 template <class E>
-void composed_rotate_accumulate(const E& e, typename E::Extended& acc,
-                                std::span<const typename E::Extended* const> a,
-                                std::span<const int> steps) {
+class RotatedSum {
+ public:
   using Extended = typename E::Extended;
-  if (a.empty() || a.size() != steps.size()) return e.rotate_accumulate(acc, a, steps);
-  const auto tree = e.rotation_tree(steps, a[0]->level);
-  std::vector<Extended> sums(tree->made.size());  // of the branches from 1 on
-  for (std::size_t branch = sums.size() + 1; branch-- > 0;) {
-    std::vector<const Extended*> operands;
-    std::vector<int> turns;
-    for (std::size_t k = 0; k < a.size(); ++k) {
-      if (tree->ends[k].from != branch) continue;
-      operands.push_back(a[k]);
-      turns.push_back(tree->ends[k].steps);
+  using Operands = std::span<const Extended* const>;
+
+  /// level: of the operands.
+  RotatedSum(const E& e, std::span<const int> steps, int level)
+      : e_(e), tree_(e.rotation_tree(steps, level)), sums_(tree_->made.size() + 1) {}
+
+  /// Adds to the sum what is not to be rotated.
+  void add_still(Extended x) {
+    if (sums_[0].c0.empty()) {
+      sums_[0] = std::move(x);
+    } else {
+      e_.add_inplace(sums_[0], x);
     }
-    for (std::size_t k = branch; k < sums.size(); ++k) {
-      if (tree->made[k].from != branch) continue;
-      operands.push_back(&sums[k]);
-      turns.push_back(tree->made[k].steps);
-    }
-    e.rotate_accumulate(branch == 0 ? acc : sums[branch - 1], operands, turns);
   }
-}
+
+  /// Adds the operands first, first + 1 ..
+  void add(std::size_t first, Operands a) {
+    for (std::size_t branch = 0; branch < sums_.size(); ++branch) {
+      std::vector<const Extended*> operands;
+      std::vector<int> turns;
+      for (std::size_t k = 0; k < a.size(); ++k) {
+        const RotationTree::Edge& end = tree_->ends[first + k];
+        if (end.from != branch) continue;
+        operands.push_back(a[k]);
+        turns.push_back(end.steps);
+      }
+      if (!operands.empty()) e_.rotate_accumulate(sums_[branch], operands, turns);
+    }
+  }
+
+  /// The sum, of at least one operand. To be called once, at the end.
+  Extended take() {
+    for (std::size_t branch = sums_.size(); branch-- > 0;) {
+      std::vector<const Extended*> operands;
+      std::vector<int> turns;
+      for (std::size_t k = branch; k < tree_->made.size(); ++k) {
+        if (tree_->made[k].from != branch || sums_[k + 1].c0.empty()) continue;
+        operands.push_back(&sums_[k + 1]);
+        turns.push_back(tree_->made[k].steps);
+      }
+      if (!operands.empty()) e_.rotate_accumulate(sums_[branch], operands, turns);
+    }
+    return std::move(sums_[0]);
+  }
+
+ private:
+  const E& e_;
+  const std::shared_ptr<const RotationTree> tree_;
+  std::vector<Extended> sums_;  // of the branches
+};
 
 }  // namespace jali::rlwe

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -175,17 +176,36 @@ TEST_P(Composed, EveryRotationByPowers) {
   for (const int steps : {0, 2, 3, -171}) {
     w.expect(e.reduce(ckks::composed_rotate_extended(e, hoisted, steps)), turned(v, steps), 0.2);
   }
-  // 0 + 1 + 85 + 3, of which two are composed, and the sum itself once more.
-  ckks::Extended one = e.extend(x), sum = e.extend(x);
-  const ckks::Extended* operands[] = {&one, &one, &sum};
-  const int steps[] = {1, 85, 3};
-  ckks::composed_rotate_accumulate(e, sum, operands, steps);
-  std::vector<Complex> want = v;
+}
+
+TEST_P(Composed, SumsOfRotationsShareTheirBranches) {
+  World w(GetParam(), rlwe::power_rotations(512));
+  const auto& e = *w.evaluator;
+  const int steps[] = {0, 1, 85, 3, 87};  // of which three are composed
+  std::vector<ckks::Extended> operands;
+  std::vector<Complex> want(512, 0.0);
   for (const int r : steps) {
+    const auto v = w.vector(0.2);
     const auto term = turned(v, r);
     for (std::size_t i = 0; i < want.size(); ++i) want[i] += term[i];
+    operands.push_back(e.extend(w.encrypt(v)));
   }
-  w.expect(e.reduce(sum), want, 0.2);
+  const auto sum_of = [&](std::size_t at_a_time) {
+    rlwe::RotatedSum<ckks::Evaluator> sum(e, steps, operands[0].level);
+    for (std::size_t k = 0; k < operands.size(); k += at_a_time) {
+      std::vector<const ckks::Extended*> some;
+      for (std::size_t i = k; i < std::min(k + at_a_time, operands.size()); ++i) {
+        some.push_back(&operands[i]);
+      }
+      sum.add(k, some);
+    }
+    return e.reduce(sum.take());
+  };
+  const auto one = sum_of(1), all = sum_of(5);
+  w.expect(all, want, 0.2);
+  for (std::size_t c = 0; c < 2; ++c) {
+    EXPECT_EQ(std::memcmp(one.parts[c].data(), all.parts[c].data(), all.parts[c].bytes()), 0);
+  }
 }
 
 TEST_P(Composed, OfTheKeysThatServeTheLevel) {

@@ -274,27 +274,34 @@ class BabyGiant {
                                     bool rescale) const {
     std::vector<Ciphertext> outputs;
     for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
-      std::optional<Extended> acc;
+      const auto& giants = plan_.giants[o];
+      if (giants.empty()) {
+        outputs.push_back(scheme_.zero(*inputs[0], rescale));
+        continue;
+      }
+      std::vector<int> steps;
+      for (const auto& giant : giants) steps.push_back(giant.rotation);
+      rlwe::RotatedSum<Evaluator> sum(evaluator_, steps, level_);
+      std::size_t first = 0;
       for_inner_sums(o, babies,
-                     [&](std::vector<Extended> inner, std::span<const BsgsPlan::Giant> giants) {
+                     [&](std::vector<Extended> inner, std::span<const BsgsPlan::Giant> made) {
                        std::vector<const Extended*> turned;
-                       std::vector<int> steps;
-                       if (!acc) acc.emplace();
-                       for (std::size_t g = 0; g < giants.size(); ++g) {
+                       std::size_t still = 0;
+                       for (std::size_t g = 0; g < made.size(); ++g) {
                          scheme_.inner(o, inner[g]);
-                         if (giants[g].rotation == 0 && acc->c0.empty()) {
-                           acc = std::move(inner[g]);
-                           continue;
+                         if (first + g == 0 && made[g].rotation == 0) {
+                           sum.add_still(std::move(inner[g]));
+                           still = 1;
+                         } else {
+                           turned.push_back(&inner[g]);
                          }
-                         turned.push_back(&inner[g]);
-                         steps.push_back(giants[g].rotation);
                        }
-                       if (!turned.empty()) {
-                         rlwe::composed_rotate_accumulate(evaluator_, *acc, turned, steps);
-                       }
+                       sum.add(first + still, turned);
+                       first += made.size();
                      });
-      if (acc) scheme_.whole(o, *acc);
-      outputs.push_back(!acc ? scheme_.zero(*inputs[0], rescale) : finished(*acc, rescale));
+      Extended whole = sum.take();
+      scheme_.whole(o, whole);
+      outputs.push_back(finished(whole, rescale));
     }
     return outputs;
   }

@@ -8,7 +8,6 @@ namespace jali::ckks {
 
 using rlwe::can_rotate;
 using rlwe::composed_rotate;
-using rlwe::composed_rotate_accumulate;
 using rlwe::composed_rotate_extended;
 using rlwe::fewest_rotations;
 using rlwe::rotation_steps;
