@@ -86,8 +86,8 @@ class Costs:
     together: what each of several ciphertexts of an array costs in thousandths of one alone.
     expanded, streamed, made: what a product with a diagonal takes longer than with a resident one,
         in thousandths of `plain`, if its diagonal is stored so (jali.compiler.runtime.storage).
-    fewer_keys: (the time of a bootstrapping with fewer keys over that with all as it is planned, and
-        as it was measured), in thousandths, ascending; empty if plans are right.
+    fewer_keys: (the time of a bootstrapping with fewer keys over that with all, as it is planned
+        and as it was measured), in thousandths, ascending; empty if plans are right.
     """
 
     unit: str
