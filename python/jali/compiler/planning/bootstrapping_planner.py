@@ -242,7 +242,8 @@ class BootstrappingPlanner:
             which, slower = self._kept_keys(params)
             if self.upload and which == "fewest":
                 return NEVER
-            costs = costs_of(params, self.device).slowed(slower)
+            costs = costs_of(params, self.device)
+            costs = costs.slowed(costs.slower(slower))
             below = min((plan.cost for plan in found), default=NEVER)
             if self.upload == FEWEST:
                 below = NEVER
@@ -298,7 +299,8 @@ class BootstrappingPlanner:
             which, slower = self._kept_keys(params, packings)
             if which == "fewest":
                 continue  # they do not fit
-            costs = costs_of(params, self.device, [n for n in packings if n]).slowed(slower)
+            costs = costs_of(params, self.device, [n for n in packings if n])
+            costs = costs.slowed(costs.slower(slower))
             try:
                 levels, cost, inline = self._placed(
                     params, costs, packings, both=True, below=best.cost
@@ -411,9 +413,9 @@ class BootstrappingPlanner:
         plan = Plan(stages, interpreter, noted(), found.costs, layout_costs)
         if self.upload is None:
             return plan
-        whole = costs_of(found.params, self.device, [n for n in packings if n]).slowed(slower)
+        whole = costs_of(found.params, self.device, [n for n in packings if n])
         try:
-            return sending(plan, whole, self.upload, noted)
+            return sending(plan, whole.slowed(whole.slower(slower)), self.upload, noted)
         except TooManyKeys as error:
             self._own_keys = max(self._own_keys, error.rotations)
             raise

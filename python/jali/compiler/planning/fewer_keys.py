@@ -124,8 +124,8 @@ def sending(plan: Plan, costs: Costs, upload: float, again: Callable[[Demand], D
         return plan
     if choice.demand.bootstrap != "none":
         params = plan.interpreter.params
-        share = relative_time(params, choice.demand) / relative_time(params, plan.demand)
-        costs = costs.slowed(share)
+        fewer, more = (costs.slower(relative_time(params, d)) for d in (choice.demand, plan.demand))
+        costs = costs.slowed(fewer / more)
     return replace(plan, demand=again(choice.demand), costs=costs, composing=choice.composing)
 
 
@@ -151,7 +151,7 @@ def _fewer(interpreter: Interpreter, demand: Demand, costs: Costs, run: float) -
     # Those that are no faster than the demand's: the server has memory for them.
     curve = [one for one in key_curve(params, tuple(demand.packings)) if one[1] >= own]
     for size, slower in curve[:: max(1, len(curve) // _CURVE)]:
-        more = run + restoring * (slower / own - 1)
+        more = run + restoring * (costs.slower(slower) / costs.slower(own) - 1)
         others = serving_rotations(params, replace(demand, bootstrap=size))
         for rotations, extra in composed(tuple(others)):
             fewer = replace(demand, rotations=rotations, bootstrap=size)

@@ -361,6 +361,8 @@ def summarised(
     dry_run.server.synchronize()
     once = time.perf_counter() - start
     rotations, slower = dry_run.rotations(), relative_time(manifest.params, demand)
+    if costs is not None:
+        slower = costs.slower(slower)
     if composes(manifest.params, demand, rotations):
         dry_run.hold(demand)
         dry_run.run()  # finds out how rotations are composed

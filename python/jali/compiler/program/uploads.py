@@ -172,7 +172,7 @@ def uploads_of(
         rotations = dry_run.rotations()
     params, bootstraps = interpreter.params, demand.bootstrap != "none"
     every = replace(demand, rotations=dict(rotations), bootstrap="all" if bootstraps else "none")
-    slower = relative_time(params, demand)
+    slower = costs.slower(relative_time(params, demand))
     costs = costs.slowed(1 / slower)
     least = run_cost(interpreter, costs)
     serving = serving_rotations(params, replace(every, bootstrap=demand.bootstrap))
