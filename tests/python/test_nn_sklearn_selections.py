@@ -249,6 +249,23 @@ def test_tables_have_the_columns_of_the_model_in_its_order() -> None:
         assert jali.compile(model, table[:1], calibration=table).params is not None
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [["c", "a"], "b", slice("a", "c"), lambda table: ["d"], [True, False, True, False], [-1]],
+    ids=["names", "a name", "a range", "a function", "flags", "a number"],
+)
+def test_columns_are_picked_by_name(columns: Any) -> None:
+    """Every name of a column was an IndexError."""
+    pandas = pytest.importorskip("pandas")
+    x, y = load_iris(return_X_y=True)
+    table = pandas.DataFrame(x, columns=[*"abcd"])
+    first = StandardScaler() if columns != "b" else "drop"
+    picked = ColumnTransformer([("first", first, columns)], remainder=MinMaxScaler())
+    model = make_pipeline(picked, LogisticRegression()).fit(table, y)
+    program = jali.compile(model, table[:1], calibration=table)
+    assert np.allclose(program.clear(table), model.decision_function(table))
+
+
 def test_missing_numbers_stay_with_the_client() -> None:
     x, y = load_iris(return_X_y=True)
     x = np.insert(x, 1, np.nan, axis=1)
