@@ -233,6 +233,19 @@ def test_an_inverse_that_is_not_affine_is_left_to_the_client() -> None:
     )
 
 
+def test_a_transformed_target_of_trees_is_left_to_the_client() -> None:
+    """The advice was that of a pipeline, which there is none of."""
+    x, y = load_diabetes(return_X_y=True)
+    tree = DecisionTreeRegressor(max_depth=3)
+    model = TransformedTargetRegressor(tree, transformer=StandardScaler()).fit(x, y)
+    with pytest.raises(jali.Unsupported, match="compile its regressor_, and let the client apply"):
+        jali.compile(model, x[:1], calibration=x)
+    found = jali.compile(model.regressor_).clear(x)
+    assert np.allclose(
+        model.transformer_.inverse_transform(found[:, None])[:, 0], model.predict(x)
+    )
+
+
 def test_tables_have_the_columns_of_the_model_in_its_order() -> None:
     """Columns in another order gave wrong results without a word."""
     pandas = pytest.importorskip("pandas")
