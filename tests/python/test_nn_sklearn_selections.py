@@ -241,9 +241,7 @@ def test_a_transformed_target_of_trees_is_left_to_the_client() -> None:
     with pytest.raises(jali.Unsupported, match="compile its regressor_, and let the client apply"):
         jali.compile(model, x[:1], calibration=x)
     found = jali.compile(model.regressor_).clear(x)
-    assert np.allclose(
-        model.transformer_.inverse_transform(found[:, None])[:, 0], model.predict(x)
-    )
+    assert np.allclose(model.transformer_.inverse_transform(found[:, None])[:, 0], model.predict(x))
 
 
 def test_tables_have_the_columns_of_the_model_in_its_order() -> None:

@@ -401,7 +401,9 @@ class EncryptedIntegers(Shaped):
             )
         if not self.shape:
             raise InvalidArgument("a single encrypted number has no axis along which to multiply")
-        refusal = f"weights must be {self.shape[-1:]} whole numbers, one for each number of the last axis"
+        refusal = (
+            f"weights must be {self.shape[-1:]} whole numbers, one for each number of the last axis"
+        )
         array = checks.as_array(weights, refusal)
         if array.shape != self.shape[-1:] or array.dtype.kind not in "biu":
             raise InvalidArgument(refusal)
