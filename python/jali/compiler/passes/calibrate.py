@@ -49,6 +49,7 @@ from jali.errors import InternalError, InvalidArgument
 __all__ = [
     "MARGIN",
     "Ends",
+    "Sides",
     "affine_bounds",
     "calibrate",
     "check_outputs",
@@ -66,6 +67,7 @@ _LEAST = 2.0**-50  # of outputs
 _SAMPLES = 4097
 
 Ends = tuple[float, float]  # the least and the largest number of an array
+Sides = Mapping[str, npt.NDArray[np.bool_]]  # which numbers of inputs stay on their side of 0
 
 
 def calibrate(
@@ -76,6 +78,7 @@ def calibrate(
     proven: bool = False,
     input_ranges: Sequence[tuple[Any, Any] | None] | None = None,
     exact: Values | None = None,
+    sides: Sides | None = None,
 ) -> Graph:
     """The same graph; every node has its range, for each number of an input or a loop, and for each
     array otherwise.
@@ -86,6 +89,8 @@ def calibrate(
         each; None for examples.
     exact: the value of every node or its summary, as seen_values gives them, if they are known
         already.
+    sides: which numbers of inputs without a declared range stay on the side of 0 on which they were
+        seen, by the names of the inputs.
 
     Raises InvalidArgument, which names the node, for numbers that are not finite, and for ranges
     that proofs do not bound.
@@ -102,8 +107,9 @@ def calibrate(
     factors = factors_of_arguments(graph) if functions else {}
     for node, seen, pair in zip(graph.inputs, examples, declared, strict=True):
         _check_finite(node, seen)
-        is_factor = factors.get(node.name, np.zeros(node.size, np.bool_))
-        ranges.append((*input_range(node, seen, pair, margin, is_factor), True))
+        none = np.zeros(node.size, np.bool_)
+        is_factor, stays = factors.get(node.name, none), (sides or {}).get(node.name, none)
+        ranges.append((*input_range(node, seen, pair, margin, is_factor, stays), True))
 
     def copied(names: set[str]) -> Graph:
         """The graph with copies before these functions. Adds the summaries of copies to the values;
@@ -350,6 +356,7 @@ def input_range(
     declared: tuple[Any, Any] | None,
     margin: float,
     factors: npt.NDArray[np.bool_],
+    stays: npt.NDArray[np.bool_],
 ) -> tuple[Array, Array]:
     """What a client will accept, for each number.
 
@@ -359,6 +366,7 @@ def input_range(
 
     factors: which numbers make a function undefined by being 0. If they were seen on one side of 0,
         their range lies there.
+    stays: which numbers have such a range, too, that may end at 0.
     """
     if declared is not None:
         try:
@@ -399,8 +407,10 @@ def input_range(
             f"some numbers of {node.name} are equal in all examples, or differ by less than {LEAST_WIDTH:.0e}: declare input_range=, give a margin above 0, or "
             "multiply what you encrypt by a constant, so that the largest is near 1"
         )
-    least = np.where(factors & (low > 0), np.maximum(low - room, above), low - room)
-    most = np.where(factors & (high < 0), np.minimum(high + room, below), high + room)
+    positive = (factors & (low > 0)) | (stays & (low >= 0) & (high > 0))
+    negative = (factors & (high < 0)) | (stays & (high <= 0) & (low < 0))
+    least = np.where(positive, np.maximum(low - room, above), low - room)
+    most = np.where(negative, np.minimum(high + room, below), high + room)
     return least, most
 
 
