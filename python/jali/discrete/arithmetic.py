@@ -15,7 +15,7 @@ from jali._core.moves import aligned, of_other_evaluators, of_product, of_sum
 from jali._core.shaped import Shaped
 from jali._core.view import View, joint_shape
 from jali._jali.discrete import Ciphertext
-from jali.discrete.values import LEAST, MOST, number, numbers
+from jali.discrete.values import LEAST, MOST, TOO_LARGE, number, numbers
 from jali.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Arithmetic(Shaped):
             if not x._place.zero:
                 return x._new(core.add_number(x._ct, added), x._place.raised(abs(added)))
             # Slots that hold no element stay zero.
-            slots, subtract = x._place.scattered(np.array(added)), False
+            slots, subtract = x._place.scattered(np.array(added, np.int64)), False
         else:
             clear = self._with_clear(other)
             if clear is None:
@@ -119,13 +119,14 @@ class Arithmetic(Shaped):
         return x._new(total, x._place.added())
 
     def _small(self, value: int) -> int:
-        """A number of 64 bits that is the same modulo T. Raises InvalidArgument for larger ones,
-        unless these numbers wrap."""
-        if LEAST < value <= MOST:
+        """A number of 64 bits with a sign that is the same modulo T. Raises InvalidArgument for
+        numbers that are none, unless these numbers wrap."""
+        if LEAST <= value <= MOST:
             return value
         if not self._ct.wraps:
-            raise InvalidArgument("an operand has more than 64 bits: use a smaller number")
-        return value % self._server.params.modulus
+            raise InvalidArgument(f"{TOO_LARGE}, or x.wrap()")
+        params = self._server.params
+        return params.low + (value - params.low) % params.modulus
 
     def _with_clear(self, other: Any) -> tuple[Self, npt.NDArray[np.int64]] | None:
         """This array, broadcast to the shape of the result, and numbers in the slots beside it;
