@@ -15,8 +15,9 @@ from jali._core.moves import aligned, of_other_evaluators, of_product, of_sum
 from jali._core.shaped import Shaped
 from jali._core.view import View, joint_shape
 from jali._jali.discrete import Ciphertext
+from jali.discrete.ends import Ends
 from jali.discrete.values import LEAST, MOST, TOO_LARGE, number, numbers
-from jali.errors import InvalidArgument
+from jali.errors import DepthExhausted, InvalidArgument
 
 if TYPE_CHECKING:
     from jali.discrete.evaluator import Evaluator
@@ -95,8 +96,26 @@ class Arithmetic(Shaped):
             raise InvalidArgument(
                 f"an exponent must be a whole number from 1, not {checks.shown(exponent)}"
             )
-        result: Self = arrays.power({1: self}, arrays.exponent(exponent))
+        n = arrays.exponent(exponent)
+        self._check_power(n)
+        result: Self = arrays.power({1: self}, n)
         return result
+
+    def _check_power(self, n: int) -> None:
+        """Raises what the n-th power would raise after some of its products. By BFV's product,
+        noise may still end it on the way."""
+        params, products = self._server.params, (n - 1).bit_length()
+        if params.packing != "slots":
+            return
+        if not self._ct.wraps:
+            ends = arrays.power({1: Ends(*self._ct.range)}, n)
+            self._server._engine.check_range(ends.low, ends.high)
+        if params.multiplication == "bgv" and products > self._ct.level:
+            lacking = products - self._ct.level
+            raise DepthExhausted(
+                f"a power of {n} takes {products} products after each other, and level {self._ct.level} has no room for "
+                f"{lacking} of them: make the parameters with depth={params.depth + lacking}"
+            )
 
     # --- operands in the clear --------------------------------------------------------------------
 
