@@ -142,6 +142,8 @@ def test_a_power_names_the_depth_that_would_do(n: int) -> None:
     with pytest.raises(jali.DepthExhausted) as caught:
         world(depth=1).bind([1, -1], range=(-1, 1)) ** n
     deep = world(depth=int(str(caught.value).split("depth=")[1]))
+    with pytest.raises(jali.DepthExhausted, match="at a higher level"):
+        deep.bind([1, -1], range=(-1, 1), level=1) ** n
     assert deep.shown(deep.bind([1, -1], range=(-1, 1)) ** n).tolist() == [1, -1]
 
 

@@ -112,9 +112,10 @@ class Arithmetic(Shaped):
             self._server._engine.check_range(ends.low, ends.high)
         if params.multiplication == "bgv" and products > self._ct.level:
             lacking = products - self._ct.level
+            higher = ", or encrypt at a higher level" if self._ct.level < params.depth else ""
             raise DepthExhausted(
                 f"a power of {n} takes {products} products after each other, and level {self._ct.level} has no room for "
-                f"{lacking} of them: make the parameters with depth={params.depth + lacking}"
+                f"{lacking} of them: make the parameters with depth={params.depth + lacking}{higher}"
             )
 
     # --- operands in the clear --------------------------------------------------------------------
