@@ -397,6 +397,9 @@ def test_encrypted_products(either: World, rng: np.random.Generator) -> None:
     a, b, v = (integers(rng, -4, 4, shape) for shape in ((3, 4), (4, 2), 4))
     x, y, u = (either.bind(c, range=(-4, 4)) for c in (a, b, v))
     assert either.shown(u @ u) == v @ v and either.shown(u.dot(u)) == v @ v
+    for found in (np.dot(u, 3), np.dot(3, u), np.dot(np.int8(3), u), u.dot(3)):
+        assert (either.shown(found) == 3 * v).all()
+    assert either.shown(np.dot(v.tolist(), u)) == v @ v
     assert (either.shown(x @ u) == a @ v).all()
     assert (either.shown(u @ y) == v @ b).all()
     assert (either.shown(x @ y) == a @ b).all()
