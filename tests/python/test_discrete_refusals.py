@@ -116,6 +116,14 @@ def test_the_advice_of_depth_runs(w: World) -> None:
     assert world(depth=depth).shown(y**16).tolist() == [1, 1]
 
 
+def test_the_advice_of_a_low_level_runs(w: World) -> None:
+    low = w.bind([2, -1], range=(-2, 2), level=0)
+    with pytest.raises(jali.DepthExhausted, match="Encrypt the operands at a higher level"):
+        low * low
+    higher = w.bind([2, -1], range=(-2, 2), level=1)
+    assert w.shown(higher * higher).tolist() == [4, 1]
+
+
 def test_what_takes_several_products_is_refused_before_the_first(w: World) -> None:
     x, y = w.bind([1, -3], range=(-3, 3)), w.bind([200, -7], range=(-200, 200))
     matrix = w.bind([[200, 1], [2, 3]], range=(0, 200))
