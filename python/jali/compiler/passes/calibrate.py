@@ -366,7 +366,7 @@ def input_range(
 
     factors: which numbers make a function undefined by being 0. If they were seen on one side of 0,
         their range lies there.
-    stays: which numbers have such a range, too, that may end at 0.
+    stays: which numbers have a range that ends at 0, if they were seen on one side of it.
     """
     if declared is not None:
         try:
@@ -407,10 +407,10 @@ def input_range(
             f"some numbers of {node.name} are equal in all examples, or differ by less than {LEAST_WIDTH:.0e}: declare input_range=, give a margin above 0, or "
             "multiply what you encrypt by a constant, so that the largest is near 1"
         )
-    positive = (factors & (low > 0)) | (stays & (low >= 0) & (high > 0))
-    negative = (factors & (high < 0)) | (stays & (high <= 0) & (low < 0))
-    least = np.where(positive, np.maximum(low - room, above), low - room)
-    most = np.where(negative, np.minimum(high + room, below), high + room)
+    least = np.where(stays & (low >= 0), np.maximum(low - room, 0.0), low - room)
+    most = np.where(stays & (high <= 0), np.minimum(high + room, 0.0), high + room)
+    least = np.where(factors & (low > 0), np.maximum(least, above), least)
+    most = np.where(factors & (high < 0), np.minimum(most, below), most)
     return least, most
 
 

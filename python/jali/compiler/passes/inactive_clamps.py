@@ -9,7 +9,7 @@ functions rely on, so that wherever a clamp that was left out would have acted, 
 function's interval says so as before.
 
 The margin of an input may reach across 0 although none of its numbers was seen there. Where that
-alone keeps a clamp, as in maximum(x, 0) for positive x, the input's range ends on its side of 0,
+alone keeps a clamp, as in maximum(x, 0) for positive x, the range of the input ends at 0,
 and clients refuse the numbers for which the clamp would have acted (``inactive_on_sides``).
 
 In: a calibrated graph. Out: what becomes of its clamps, by their names; `passes.simplify`
