@@ -27,7 +27,7 @@ class Sending:
     piece: how many bytes are sent at once.
     """
 
-    def __init__(self, stream: KeyStream, piece: int = PIECE) -> None:
+    def __init__(self, stream: KeyStream, piece: int) -> None:
         self.nbytes, self.key_id = stream.nbytes, stream.key_id
         #: The name of the upload at the service; "" as long as it is not begun.
         self.name = ""

@@ -29,7 +29,7 @@ from jali.remote.errors import BadAnswer, Unavailable
 from jali.remote.kinds import Kind
 from jali.remote.problems import error_of
 from jali.remote.programs import ServedProgram, chosen, listed, manifest_of
-from jali.remote.sending import Sending
+from jali.remote.sending import PIECE, Sending
 from jali.remote.wire import Answer, Wire
 
 __all__ = ["Options", "Session"]
@@ -169,7 +169,7 @@ class Session:
         if self._sending is None:
             bound = {} if most is None else {"max_bytes": most}
             stream = await asyncio.to_thread(opened.client.key_stream, **bound)
-            sending, deadline = Sending(stream), Deadline(patience, "the service's answer")
+            sending, deadline = Sending(stream, PIECE), Deadline(patience, "the service's answer")
             async with deadline.kept():
                 await upload.begin(self._wire, opened.program.fingerprint, sending, deadline)
             self._sending = sending

@@ -119,7 +119,7 @@ class Wire:
                     "organisation's own, give tls=ssl.create_default_context(cafile=...)"
                 ) from None
             raise Lost(said(error, 120) or type(error).__name__) from None
-        except (OSError, httpx.StreamError) as error:
+        except OSError as error:
             raise Lost(said(error, 120) or type(error).__name__) from None
 
     async def close(self) -> None:
@@ -157,7 +157,7 @@ async def _read(response: Any, method: str, most: int) -> Answer:
     if length is not None and length > limit:
         raise _too_long(length, limit, status)
     data = bytearray()
-    async for piece in response.aiter_raw():
+    async for piece in response.aiter_bytes():  # not packed: see above
         data += piece
         if len(data) > limit:
             raise _too_long(len(data), limit, status)
