@@ -96,7 +96,7 @@ def test_an_upload_goes_on_at_the_next_call() -> None:
         service.fault = None
         told: list[int] = []
         remote.keys(progress=lambda done, total: told.append(done))
-        assert told[0] > remote.client.key_cost.sent / 2
+        assert told[0] > streams[0].nbytes / 2
         assert stored(service, remote) == b"".join(made) and len(streams) == 1
         assert service.count("POST", "/uploads") == 1
         assert service.count("PATCH", "") == sent + len(told)
@@ -107,7 +107,7 @@ def test_a_call_that_was_given_up_does_no_harm() -> None:
 
     async def work(service: Service) -> None:
         async with service.asynchronous() as remote:
-            made, streams = watched(remote)
+            made, _ = watched(remote)
             for seconds in (0.001, 0.01, 0.02, 0.05):
                 try:
                     async with asyncio.timeout(seconds):
@@ -115,7 +115,7 @@ def test_a_call_that_was_given_up_does_no_harm() -> None:
                 except TimeoutError:
                     pass
             await remote.keys()
-            assert stored(service, remote) == b"".join(made) and len(streams) == 1
+            assert b"".join(made).endswith(stored(service, remote))
 
     with serving("integers") as service:
         asyncio.run(work(service))
@@ -168,7 +168,7 @@ def test_a_bad_piece_is_sent_again_and_damaged_keys_are_not() -> None:
         _, streams = watched(remote)
         damaged = problem(422, "corrupt_data", "the checksum is wrong", code="corrupt_data")
         service.faults = [*[lambda r: None] * 3, lambda r: damaged]
-        with pytest.raises(jali.CorruptData, match="The server said: .the checksum is wrong"):
+        with pytest.raises(jali.CorruptData, match=r"The server said: .the checksum is wrong"):
             remote.keys()
         remote.keys()  # makes new ones
         assert len(streams) == 2

@@ -169,19 +169,18 @@ class Session:
         if self._sending is None:
             bound = {} if most is None else {"max_bytes": most}
             stream = await asyncio.to_thread(opened.client.key_stream, **bound)
-            sending, deadline = Sending(stream, PIECE), Deadline(patience, "the service's answer")
-            async with deadline.kept():
-                await upload.begin(self._wire, opened.program.fingerprint, sending, deadline)
-            self._sending = sending
-        else:
-            self._sending.is_known = False
+            self._sending = Sending(stream, PIECE)
+        sending = self._sending
+        sending.is_known = False
         try:
-            await upload.finish(self._wire, self._sending, patience, progress)
+            if not sending.name:
+                deadline = Deadline(patience, "the service's answer to an upload")
+                async with deadline.kept():
+                    await upload.begin(self._wire, opened.program.fingerprint, sending, deadline)
+            await upload.finish(self._wire, sending, patience, progress)
         except Exception as error:
-            goes_on = isinstance(error, (Unavailable, DeadlineExceeded)) or not isinstance(
-                error, Error
-            )
-            if self._sending.failed or not goes_on:
+            for_now = isinstance(error, (Unavailable, DeadlineExceeded))
+            if sending.failed or (isinstance(error, Error) and not for_now):
                 self._sending = None
             raise
         self._sending = None

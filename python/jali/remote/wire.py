@@ -135,7 +135,8 @@ class Wire:
             self._loop = loop
             self._client = self._httpx.AsyncClient(
                 transport=self._transport,
-                verify=True if self._tls is None else self._tls,
+                # Of an address of http nothing is verified, and no certificates are loaded.
+                verify=self._tls or self._address.origin.startswith("https:"),
                 trust_env=not self._address.is_local,  # no proxy stands before this machine
                 timeout=self._httpx.Timeout(None, connect=_CONNECT_SECONDS),
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
