@@ -100,17 +100,17 @@ class Double:
     stopped: bool = False
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def admit(self, client: str, program: str, key_id: str, nbytes: int, **more: Any) -> Ticket:
+    async def admit(
+        self, client: str, program: str, key_id: str, nbytes: int, **more: Any
+    ) -> Ticket:
         self.admitted.append({"client": client, "key_id": key_id, "nbytes": nbytes, **more})
         if self.refusal is not None:
             raise self.refusal
         self.tickets.append(Ticket(self, nbytes))
         return self.tickets[-1]
 
-    async def delete_keys(self, client: str, key_id: str | None, program: str | None) -> int:
-        return await asyncio.to_thread(
-            lambda: self.store.delete(client, key_id=key_id, program=program)
-        )
+    async def delete_keys(self, client: str, **which: str | None) -> int:
+        return await asyncio.to_thread(lambda: self.store.delete(client, **which))
 
     async def stop(self, grace: float = 30.0) -> None:
         self.stopped = True
@@ -121,7 +121,17 @@ class Double:
             await asyncio.sleep(0.01)
 
     def snapshot(self) -> Any:
-        return SimpleNamespace()
+        return SimpleNamespace(
+            workers={"cpu/0": SimpleNamespace(up=self.ready, key_bytes=70, memory=900)},
+            waiting=dict.fromkeys(self.programs, 3),
+            running=dict.fromkeys(self.programs, 1),
+            key_bytes={"disk": 10, "host": 20, "device": 70},
+            retries=5,
+            hits=6,
+            misses=7,
+            evictions=8,
+            uploads={"bytes": 9, "refused": 4},
+        )
 
 
 @dataclass

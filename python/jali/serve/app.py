@@ -89,12 +89,10 @@ def _add_problems(app: Any) -> None:
 def _add_operators(app: Any, gateway: Gateway) -> None:
     from fastapi import Request, Response
 
-    @app.get("/healthz", tags=["operators"])
     async def healthz() -> dict[str, str]:
         """Whether the process answers."""
         return {"status": "ok"}
 
-    @app.get("/readyz", tags=["operators"])
     async def readyz() -> Response:
         """Whether requests are computed."""
         if gateway.draining:
@@ -103,7 +101,6 @@ def _add_operators(app: Any, gateway: Gateway) -> None:
             raise Refusal("no worker is ready yet", 503, "no-worker", {"Retry-After": "5"})
         return Response('{"status": "ready"}', media_type="application/json")
 
-    @app.get("/metrics", tags=["operators"])
     async def metrics(request: Request) -> Response:
         """For Prometheus."""
         name = call_of(request.scope).client.name
@@ -113,6 +110,10 @@ def _add_operators(app: Any, gateway: Gateway) -> None:
             )
         data, media_type = gateway.metrics.text()
         return Response(data, headers={"Content-Type": media_type, "Cache-Control": "no-store"})
+
+    app.add_api_route("/healthz", healthz, tags=["operators"], methods=["GET"])
+    app.add_api_route("/readyz", readyz, tags=["operators"], methods=["GET"])
+    app.add_api_route("/metrics", metrics, tags=["operators"], methods=["GET"])
 
 
 def _add_programs(app: Any, gateway: Gateway) -> None:
@@ -132,17 +133,14 @@ def _add_programs(app: Any, gateway: Gateway) -> None:
             "max_request_bytes": gateway.settings.request_bytes,
         }
 
-    @app.get("/v1/programs", tags=["programs"])
     async def programs() -> dict[str, Any]:
         """What is served."""
         return {"programs": [described(one) for one in gateway.programs().values()]}
 
-    @app.get("/v1/programs/{fingerprint}", tags=["programs"])
     async def program(fingerprint: str) -> dict[str, Any]:
         """One program."""
         return described(gateway.program(fingerprint))
 
-    @app.get("/v1/programs/{fingerprint}/manifest", tags=["programs"], response_class=Response)
     async def manifest(fingerprint: str, request: Request) -> Response:
         """What clients are made of."""
         tag = f'"{fingerprint}"'
@@ -152,4 +150,12 @@ def _add_programs(app: Any, gateway: Gateway) -> None:
             return Response(status_code=304, headers=headers)
         return Response(found.manifest, headers=headers, media_type="application/octet-stream")
 
-
+    app.add_api_route("/v1/programs", programs, tags=["programs"], methods=["GET"])
+    app.add_api_route("/v1/programs/{fingerprint}", program, tags=["programs"], methods=["GET"])
+    app.add_api_route(
+        "/v1/programs/{fingerprint}/manifest",
+        manifest,
+        tags=["programs"],
+        response_class=Response,
+        methods=["GET"],
+    )

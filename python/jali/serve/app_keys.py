@@ -40,30 +40,33 @@ def add(app: Any, gateway: Gateway) -> None:
     async def deleted(request: Request, key_id: str | None, program: str | None) -> Response:
         call = call_of(request.scope)
         call.key_id = key_id or ""
-        count = await gateway.delete_keys(call.client.name, key_id, program)
+        count = await gateway.service.delete_keys(call.client.name, key_id=key_id, program=program)
         if key_id is not None and not count:
             raise _none()
         return Response(status_code=204)
 
-    @app.api_route("/v1/keys", methods=["GET", "HEAD"], tags=["keys"])
     async def all_keys(request: Request, program: str | None = None) -> dict[str, Any]:
         """The keys that the store has of this client."""
         return await listed(request, None, program)
 
-    @app.api_route("/v1/keys/{key_id}", methods=["GET", "HEAD"], tags=["keys"])
     async def keys(request: Request, key_id: str, program: str | None = None) -> dict[str, Any]:
         """Those of one secret key."""
         return await listed(request, key_id, program)
 
-    @app.delete("/v1/keys", tags=["keys"], status_code=204)
     async def delete_all(request: Request, program: str | None = None) -> Response:
         """Deletes the keys of this client."""
         return await deleted(request, None, program)
 
-    @app.delete("/v1/keys/{key_id}", tags=["keys"], status_code=204)
     async def delete(request: Request, key_id: str, program: str | None = None) -> Response:
         """Deletes those of one secret key."""
         return await deleted(request, key_id, program)
+
+    app.add_api_route("/v1/keys", all_keys, methods=["GET", "HEAD"], tags=["keys"])
+    app.add_api_route("/v1/keys/{key_id}", keys, methods=["GET", "HEAD"], tags=["keys"])
+    app.add_api_route("/v1/keys", delete_all, tags=["keys"], status_code=204, methods=["DELETE"])
+    app.add_api_route(
+        "/v1/keys/{key_id}", delete, tags=["keys"], status_code=204, methods=["DELETE"]
+    )
 
 
 def _none() -> Refusal:

@@ -54,7 +54,6 @@ def add(app: Any, gateway: Gateway) -> None:
         }
         return JSONResponse(document, 202, headers)
 
-    @app.post("/v1/programs/{fingerprint}/run", tags=["requests"], response_class=Response)
     async def run(
         request: Request,
         fingerprint: str,
@@ -86,10 +85,7 @@ def add(app: Any, gateway: Gateway) -> None:
         answer.headers["Preference-Applied"] = "respond-async"
         return answer
 
-    @app.get("/v1/jobs/{name}", tags=["requests"], response_class=Response)
-    async def job(
-        request: Request, name: str, prefer: Annotated[str, Header()] = ""
-    ) -> Response:
+    async def job(request: Request, name: str, prefer: Annotated[str, Header()] = "") -> Response:
         """The answer of a job, or how far it is."""
         found = runs.job(call_of(request.scope).client.name, name)
         wait = min(fields.seconds(fields.preferences(prefer).get("wait", "")), _LONGEST_WAIT)
@@ -97,11 +93,24 @@ def add(app: Any, gateway: Gateway) -> None:
             await _until_done(request.receive, found, wait)
         return await fetched(request, found, False) if found.done else accepted(found)
 
-    @app.delete("/v1/jobs/{name}", tags=["requests"], status_code=204)
     async def delete(request: Request, name: str) -> Response:
         """Cancels a job, and removes its answer."""
         runs.forget(runs.job(call_of(request.scope).client.name, name))
         return Response(status_code=204)
+
+    app.add_api_route(
+        "/v1/programs/{fingerprint}/run",
+        run,
+        tags=["requests"],
+        response_class=Response,
+        methods=["POST"],
+    )
+    app.add_api_route(
+        "/v1/jobs/{name}", job, tags=["requests"], response_class=Response, methods=["GET"]
+    )
+    app.add_api_route(
+        "/v1/jobs/{name}", delete, tags=["requests"], status_code=204, methods=["DELETE"]
+    )
 
 
 @dataclass(frozen=True)

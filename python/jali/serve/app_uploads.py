@@ -8,7 +8,6 @@ from typing import Any
 from jali.serve.gateway import Gateway
 from jali.serve.middleware import call_of
 from jali.serve.receiving import pieces
-from jali.serve.refusal import Refusal
 from jali.serve.routes import Answer, Content
 
 __all__ = ["add"]
@@ -43,45 +42,53 @@ def add(app: Any, gateway: Gateway) -> None:
             content = await gateway.thread(begin, dict(request.headers))
             try:
                 async for piece in pieces(request.receive, gateway.settings.patience):
-                    gateway.metrics.uploaded(len(piece))
                     await gateway.thread(content.write, piece)
                 answer = await gateway.thread(content.end)
-            except Refusal as refusal:
-                if refusal.status == 422:
-                    gateway.metrics.upload_failed()
-                raise
             finally:
                 await gateway.thread(content.__exit__, None, None, None)
-        if answer.status == 200:
-            await gateway.keys_stored(client, answer)
         return sent(answer)
 
-    @app.options("/v1/programs/{fingerprint}/uploads", tags=["uploads"])
     async def options(request: Request, fingerprint: str) -> Response:
         """How many bytes the client may send."""
         client = named(request, fingerprint)
         return sent(await gateway.thread(routes.options, client, fingerprint))
 
-    @app.post("/v1/programs/{fingerprint}/uploads", tags=["uploads"], status_code=201)
     async def post(request: Request, fingerprint: str) -> Response:
         """Begins an upload."""
         client = named(request, fingerprint)
         return await appended(request, lambda fields: routes.post(client, fingerprint, fields))
 
-    @app.head("/v1/uploads/{name}", tags=["uploads"], status_code=204)
     async def head(request: Request, name: str) -> Response:
         """How far an upload is."""
         client = call_of(request.scope).client.name
         return sent(await gateway.thread(routes.head, client, name))
 
-    @app.patch("/v1/uploads/{name}", tags=["uploads"], status_code=204)
     async def patch(request: Request, name: str) -> Response:
         """Goes on with an upload."""
         client = call_of(request.scope).client.name
         return await appended(request, lambda fields: routes.patch(client, name, fields))
 
-    @app.delete("/v1/uploads/{name}", tags=["uploads"], status_code=204)
     async def delete(request: Request, name: str) -> Response:
         """Removes an upload."""
         client = call_of(request.scope).client.name
         return sent(await gateway.thread(routes.delete, client, name))
+
+    app.add_api_route(
+        "/v1/programs/{fingerprint}/uploads", options, tags=["uploads"], methods=["OPTIONS"]
+    )
+    app.add_api_route(
+        "/v1/programs/{fingerprint}/uploads",
+        post,
+        tags=["uploads"],
+        status_code=201,
+        methods=["POST"],
+    )
+    app.add_api_route(
+        "/v1/uploads/{name}", head, tags=["uploads"], status_code=204, methods=["HEAD"]
+    )
+    app.add_api_route(
+        "/v1/uploads/{name}", patch, tags=["uploads"], status_code=204, methods=["PATCH"]
+    )
+    app.add_api_route(
+        "/v1/uploads/{name}", delete, tags=["uploads"], status_code=204, methods=["DELETE"]
+    )

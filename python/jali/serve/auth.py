@@ -28,8 +28,8 @@ __all__ = [
     "ProxyHeader",
     "Tokens",
     "by_path",
-    "check_binding",
     "certified",
+    "check_binding",
     "first_of",
     "is_loopback",
 ]

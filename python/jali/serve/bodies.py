@@ -81,7 +81,7 @@ class Folder:
 
     def unnamed(self) -> BinaryIO:
         """A new file that is gone once it is closed."""
-        return tempfile.TemporaryFile(dir=self.path, buffering=0)  # type: ignore[return-value]
+        return tempfile.TemporaryFile(dir=self.path, buffering=0)
 
 
 class Body:

@@ -95,9 +95,7 @@ class Gateway:
             return found
         name = self.known.name(fingerprint)
         if not name:
-            raise Refusal(
-                "this program is not served: list the programs again", 404, "no-program"
-            )
+            raise Refusal("this program is not served: list the programs again", 404, "no-program")
         now = [one.fingerprint for one in self.programs().values() if one.name == name]
         raise Refusal(
             "this program is not served any more: "
@@ -107,7 +105,7 @@ class Gateway:
                 else "list the programs"
             ),
             410,
-            "program-retired",
+            "replaced",
             members={"name": name, "replaced_by": now},
         )
 
@@ -120,7 +118,9 @@ class Gateway:
     async def uploading(self, client: str) -> AsyncIterator[None]:
         """An upload within the block. Raises Refusal if there are too many."""
         if self.draining:
-            raise Refusal("the service ends: try again later", 503, "draining", {"Retry-After": "10"})
+            raise Refusal(
+                "the service ends: try again later", 503, "draining", {"Retry-After": "10"}
+            )
         full = self._uploading.total() >= self.settings.uploads
         if full or self._uploading[client] >= self.settings.uploads_each:
             raise Refusal(
@@ -135,13 +135,6 @@ class Gateway:
         finally:
             self._uploading[client] -= 1
             self._uploading += Counter()  # without zeros
-
-    async def keys_stored(self, client: str, answer: Answer) -> None:
-        """Keys of a client came, as the answer to its upload says."""
-
-    async def delete_keys(self, client: str, key_id: str | None, program: str | None) -> int:
-        """Deletes keys of a client, also where workers have them, and returns how many sets."""
-        return await self.thread(lambda: self.service.store.delete(client, key_id=key_id, program=program))
 
     @property
     def ready(self) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 __all__ = ["Metrics"]
@@ -50,8 +51,6 @@ class Metrics:
         )
         self._batch = histogram("jali_batch_size", "Requests of a batch.", _BATCHES)
         self._refused = counter("jali_refused_total", "Requests that were refused, by kind.", "why")
-        self._uploaded = counter("jali_uploads_bytes_total", "Bytes of keys that came.")
-        self._failed = counter("jali_uploads_failed_total", "Uploads whose bytes were refused.")
         self._registry.register(_State(snapshot, name))
 
     def text(self) -> tuple[bytes, str]:
@@ -75,12 +74,12 @@ class Metrics:
 
         record: see Service.observers.
         """
-        self._queue.observe(record.queue)
-        self._load.observe(record.load)
-        if record.compute > 0:
+        if record.batch and record.compute_s > 0:
+            self._queue.observe(record.queue_s)
+            self._load.observe(record.load_s)
             labels = self._name(record.program), str(record.batch)
-            self._compute.labels(*labels).observe(record.compute)
-            self._predicted.observe(record.predicted / record.compute)
+            self._compute.labels(*labels).observe(record.compute_s)
+            self._predicted.observe(record.predicted_s / record.compute_s)
             self._batch.observe(record.batch)
 
     def refused(self, why: str) -> None:
@@ -89,14 +88,6 @@ class Metrics:
         why: the kind of its problem, a word of the code.
         """
         self._refused.labels(why.rsplit("#", 1)[-1]).inc()
-
-    def uploaded(self, nbytes: int) -> None:
-        """Bytes of keys came."""
-        self._uploaded.inc(nbytes)
-
-    def upload_failed(self) -> None:
-        """The bytes of an upload were refused."""
-        self._failed.inc()
 
 
 class _State:
@@ -111,4 +102,36 @@ class _State:
 
     def collect(self) -> Iterable[Any]:
         """The metrics."""
-        return []
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+        def gauge(name: str, about: str, values: Mapping[Any, float], *labels: str) -> Any:
+            family = GaugeMetricFamily(name, about, labels=labels)
+            for words, value in values.items():
+                family.add_metric(words, value)
+            return family
+
+        now = self._snapshot()
+        waiting = Counter[tuple[str, ...]]()  # programs may have the same name
+        for program, count in now.waiting.items():
+            waiting[(self._name(program),)] += count
+        yield gauge("jali_requests_waiting", "Requests that wait.", waiting, "program")
+        running = {(): sum(now.running.values())}
+        yield gauge("jali_requests_running", "Requests that are computed.", running)
+        levels = {(level,): count for level, count in now.key_bytes.items()}
+        yield gauge("jali_keys_bytes", "Bytes of clients' keys.", levels, "level")
+        up = {(name,): float(one.up) for name, one in now.workers.items()}
+        yield gauge("jali_worker_up", "Whether a worker is ready.", up, "worker")
+        sizes = {(name, "keys"): one.key_bytes for name, one in now.workers.items()}
+        sizes |= {(name, "process"): one.memory for name, one in now.workers.items()}
+        about = "Bytes of clients' keys on a device, and of the worker's process."
+        yield gauge("jali_device_bytes", about, sizes, "worker", "kind")
+        counts = {
+            "jali_retries": (now.retries, "Requests that were computed again."),
+            "jali_key_cache_hits": (now.hits, "Requests that found their keys on a device."),
+            "jali_key_cache_misses": (now.misses, "Loads of keys."),
+            "jali_key_cache_evictions": (now.evictions, "Keys that left a device for others."),
+            "jali_uploads_bytes": (now.uploads["bytes"], "Bytes of keys that came."),
+            "jali_uploads_failed": (now.uploads["refused"], "Uploads whose bytes were refused."),
+        }
+        for name, (value, what) in counts.items():
+            yield CounterMetricFamily(name, what, value)

@@ -174,9 +174,7 @@ class Runs:
         """A job. Raises Refusal, of status 404, if the client has none of this name."""
         run = self._jobs.get(name)
         if run is None or run.client != client:
-            raise Refusal(
-                "there is no such job: results are removed after a time", 404, "no-job"
-            )
+            raise Refusal("there is no such job: results are removed after a time", 404, "no-job")
         return run
 
     def forget(self, run: Run) -> None:

@@ -107,29 +107,27 @@ async def serve(
         timeout_graceful_shutdown=_SENDING,
         **more,
     )
-    stop = stop or asyncio.Event()
+    loop, server = asyncio.get_running_loop(), uvicorn.Server(config)
+    ending = asyncio.Event() if stop is None else stop
 
-    class Server(uvicorn.Server):
-        """The server of uvicorn, which hands signals on."""
+    def signalled(*_: Any) -> None:
+        if ending.is_set():
+            server.should_exit = server.force_exit = True
+        loop.call_soon_threadsafe(ending.set)
 
-        def handle_exit(self, sig: int, frame: Any) -> None:
-            if stop.is_set():
-                self.should_exit = self.force_exit = True
-            loop.call_soon_threadsafe(stop.set)
-
-    loop, server = asyncio.get_running_loop(), Server(config)
+    server.handle_exit = signalled
     with _listening(host, port) as listener:
         running = asyncio.create_task(server.serve(sockets=[listener]))
-        stopped = asyncio.create_task(stop.wait())
+        stopped = asyncio.create_task(ending.wait())
         while not (server.started or running.done()):
             await asyncio.sleep(0.01)
         if server.started:
             started(listener.getsockname()[1])
         await asyncio.wait({running, stopped}, return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
-        ending = asyncio.create_task(gateway.stop(grace))
-        await asyncio.wait({running, ending}, return_when=asyncio.FIRST_COMPLETED)
-        ending.cancel()
+        drained = asyncio.create_task(gateway.stop(grace))
+        await asyncio.wait({running, drained}, return_when=asyncio.FIRST_COMPLETED)
+        drained.cancel()
         server.should_exit = True
         await running
 
@@ -158,7 +156,7 @@ def _protocol() -> Any:
     wrong with a request in the form of all errors."""
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-    class Protocol(HttpToolsProtocol):
+    class Protocol(HttpToolsProtocol):  # type: ignore[misc]
         """A connection."""
 
         def connection_made(self, transport: Any) -> None:
