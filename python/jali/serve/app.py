@@ -6,7 +6,7 @@ from typing import Any
 
 from jali.serve import app_keys, app_runs, app_uploads
 from jali.serve.gateway import Gateway
-from jali.serve.middleware import Gone, Middleware, call_of, problem
+from jali.serve.middleware import Gone, Middleware, call_of, internal, problem
 from jali.serve.refusal import Refusal
 
 __all__ = ["application", "inner_application"]
@@ -80,6 +80,10 @@ def _add_problems(app: Any) -> None:
     async def gone(request: Request, error: Exception) -> Response:
         return Response(status_code=499)  # which nobody reads
 
+    async def failed(request: Request, error: Exception) -> Response:
+        return answer(request, internal(call_of(request.scope)))  # and it is raised again
+
+    app.add_exception_handler(Exception, failed)
     app.add_exception_handler(Refusal, refused)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, of_http)

@@ -61,8 +61,10 @@ def add(app: Any, gateway: Gateway) -> None:
         """Deletes those of one secret key."""
         return await deleted(request, key_id, program)
 
-    app.add_api_route("/v1/keys", all_keys, methods=["GET", "HEAD"], tags=["keys"])
-    app.add_api_route("/v1/keys/{key_id}", keys, methods=["GET", "HEAD"], tags=["keys"])
+    for method in ("GET", "HEAD"):
+        more: dict[str, Any] = {"methods": [method], "include_in_schema": method == "GET"}
+        app.add_api_route("/v1/keys", all_keys, tags=["keys"], **more)
+        app.add_api_route("/v1/keys/{key_id}", keys, tags=["keys"], **more)
     app.add_api_route("/v1/keys", delete_all, tags=["keys"], status_code=204, methods=["DELETE"])
     app.add_api_route(
         "/v1/keys/{key_id}", delete, tags=["keys"], status_code=204, methods=["DELETE"]

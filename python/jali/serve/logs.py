@@ -114,14 +114,15 @@ def to_stream(stream: TextIO | None = None, level: int = logging.INFO) -> None:
     """Has all records of this process written as JSON.
 
     stream: where; None: standard error.
-    level: of the records that are written, at least.
+    level: of the records of the service that are written, at least; of others, warnings are.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(max(level, logging.WARNING))
-    logging.getLogger("jali").setLevel(level)
+    logging.getLogger("jali").setLevel(max(level, logging.WARNING))
+    logging.getLogger("jali.serve").setLevel(level)
     for name in ("uvicorn", "uvicorn.error"):
         one = logging.getLogger(name)
         one.handlers.clear()

@@ -19,7 +19,7 @@ from jali.serve.refusal import Refusal
 if TYPE_CHECKING:
     from jali.serve.gateway import Gateway
 
-__all__ = ["Call", "Gone", "Middleware", "call_of", "problem"]
+__all__ = ["Call", "Gone", "Middleware", "call_of", "internal", "problem"]
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -105,7 +105,7 @@ class Middleware:
             gateway.log.failure("failed", error, request=call.request, route=call.route)
             if not call.status:
                 call.why = "internal"
-                await wire.answer(*problem(_internal(call)))
+                await wire.answer(*problem(internal(call)))
         finally:
             self._note(scope, call, time.monotonic() - began)
 
@@ -226,7 +226,8 @@ def _joined(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     return found
 
 
-def _internal(call: Call) -> Refusal:
+def internal(call: Call) -> Refusal:
+    """The answer to a request of which nobody knows why it failed."""
     return Refusal(
         f"the service failed: tell its operator the name of the request, {call.request}",
         500,
