@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import secrets
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -146,7 +146,7 @@ class World:
     folder: Path
 
     def client(self, **options: Any) -> Any:
-        options.setdefault("timeout", 20)
+        options = {"timeout": 20, "trust_env": False, **options}
         return httpx.Client(base_url=self.url, **options)
 
     def open(self, is_open: bool = True) -> None:
@@ -168,6 +168,7 @@ def running(
     settings: Settings | None = None,
     log: Log | None = None,
     grace: float = 10.0,
+    tls: Any = None,
     **options: Any,
 ) -> Iterator[World]:
     """A gateway within the block."""
@@ -202,13 +203,13 @@ def running(
         stop = asyncio.Event()
 
         def started(port: int) -> None:
-            url = f"http://127.0.0.1:{port}"
+            url = f"{'http' if tls is None else 'https'}://127.0.0.1:{port}"
             loop = asyncio.get_running_loop()
             worlds.append(World(url, gateway, service, loop, stop, folder))
             ready.set()
 
         try:
-            await serve(gateway, "127.0.0.1", 0, grace=grace, started=started, stop=stop)
+            await serve(gateway, "127.0.0.1", 0, tls=tls, grace=grace, started=started, stop=stop)
         finally:
             gateway.close()
 
@@ -236,5 +237,20 @@ def running(
     assert not failed, failed
 
 
-def name() -> str:
-    return secrets.token_hex(8)
+def until(condition: Callable[[], Any], seconds: float = 20) -> None:
+    """Waits until something is so."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.01)
+
+
+def refused(answer: Any, status: int, kind: str) -> dict[str, Any]:
+    """Checks a document of a problem, and returns it."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    document: dict[str, Any] = answer.json()
+    assert document["status"] == status
+    assert document["type"].rsplit("#", 1)[-1].rsplit(":", 1)[-1] == kind
+    assert document["detail"]
+    return document

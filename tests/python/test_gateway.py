@@ -9,13 +9,12 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import serve_world
-from gateway_world import KEY, reply_to, running
+from gateway_world import KEY, refused, reply_to, running, until
 
 from jali.serve.bodies import Folder
 from jali.serve.gateway import Settings
@@ -25,25 +24,6 @@ NETWORK = serve_world.served("network")
 PROGRAM = NETWORK.program
 RUN = f"/v1/programs/{PROGRAM}/run"
 UPLOADS = f"/v1/programs/{PROGRAM}/uploads"
-
-
-def until(condition: Callable[[], Any], seconds: float = 20) -> None:
-    """Waits until something is so."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.01)
-
-
-def refused(answer: Any, status: int, kind: str) -> dict[str, Any]:
-    """Checks a document of a problem, and returns it."""
-    assert answer.status_code == status, answer.text
-    assert answer.headers["Content-Type"] == "application/problem+json"
-    document: dict[str, Any] = answer.json()
-    assert document["status"] == status
-    assert document["type"].rsplit("#", 1)[-1].rsplit(":", 1)[-1] == kind
-    assert document["detail"]
-    return document
 
 
 def test_programs_and_manifests(tmp_path: Path) -> None:

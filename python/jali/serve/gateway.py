@@ -114,6 +114,11 @@ class Gateway:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, call, *arguments)
 
+    @property
+    def uploads_now(self) -> int:
+        """How many uploads send bytes."""
+        return self._uploading.total()
+
     @asynccontextmanager
     async def uploading(self, client: str) -> AsyncIterator[None]:
         """An upload within the block. Raises Refusal if there are too many."""
