@@ -90,24 +90,7 @@ class Process:
         begin: the first command.
         heard: called with each frame that comes.
         """
-        ours, theirs = socket.socketpair()
-        with theirs:
-            package = str(Path(jali.__file__).parent.parent)
-            paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-P",
-                "-m",
-                "jali.serve.worker",
-                str(theirs.fileno()),
-                pass_fds=[theirs.fileno()],
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
-                start_new_session=True,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-            )
-        ours.setblocking(False)
-        reader, self._writer = await asyncio.open_unix_connection(sock=ours, limit=_LIMIT)
+        reader = await self._started()
         self.send({**begin, "beat": self._watch.beat})
         watching = asyncio.create_task(self._watching())
         try:
@@ -118,7 +101,34 @@ class Process:
         finally:
             watching.cancel()
             self.kill()
-            self._writer.close()
+            if self._writer is not None:
+                self._writer.close()
+
+    async def _started(self) -> asyncio.StreamReader:
+        """Starts the process. What it says comes from the reader."""
+        package = str(Path(jali.__file__).parent.parent)
+        paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+        ours, theirs = socket.socketpair()
+        with contextlib.ExitStack() as opened:
+            opened.callback(ours.close)
+            with theirs:
+                self._process = await asyncio.create_subprocess_exec(
+                    sys.executable,
+                    "-P",  # no module of the folder in which the service runs
+                    "-m",
+                    "jali.serve.worker",
+                    str(theirs.fileno()),
+                    pass_fds=[theirs.fileno()],
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=asyncio.subprocess.DEVNULL,
+                    start_new_session=True,
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+                )
+            opened.callback(self.kill)
+            ours.setblocking(False)
+            reader, self._writer = await asyncio.open_unix_connection(sock=ours, limit=_LIMIT)
+            opened.pop_all()
+        return reader
 
     def send(self, command: dict[str, Any], parts: Sequence[bytes] = ()) -> None:
         """Writes a command, and bytes that follow it."""
@@ -135,6 +145,11 @@ class Process:
     def done(self, what: str) -> None:
         """It ended."""
         self._until.pop(what, None)
+
+    @property
+    def pid(self) -> int:
+        """Its number, 0 before it was started."""
+        return 0 if self._process is None else self._process.pid
 
     def kill(self) -> None:
         """Ends the process, also one that is stopped."""
