@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from service_world import (
     check,
     fingerprint,
     give_keys,
+    long_request,
     party,
     program,
     run,
@@ -56,6 +56,7 @@ def test_several_clients_of_several_programs(tmp_path: Path) -> None:
                 )
                 assert served.predicted(one) == pytest.approx(served.seconds, rel=0.05)
                 assert served.predicted(many) == pytest.approx(20 * served.seconds, rel=0.05)
+            await asyncio.gather(*(check(service, name, one, 1, 9) for name, one in people))
             found = service.snapshot()
             assert not any(found.waiting.values()) and not any(found.running.values())
             assert found.hits > 0 and found.misses >= 6 and found.retries == 0
@@ -96,13 +97,15 @@ def test_requests_of_a_batch(tmp_path: Path) -> None:
     another client's, fails alone."""
 
     async def work() -> None:
-        async with running(tmp_path, "network", device_bytes=1 << 30) as service:
+        async with running(tmp_path, "network", "deep", device_bytes=1 << 30) as service:
             events: list[Event] = []
             service.observers.append(events.append)
             one, other = party("network", 0), party("network", 1)
             give_keys(service, "ann", one)
-            long = asyncio.create_task(check(service, "ann", one, 400, 1))
-            await until(lambda: service.snapshot().running[fingerprint("network")])
+            give_keys(service, "bob", party("deep"))
+            await check(service, "ann", one, 1, 0)
+            long = asyncio.create_task(check(service, "bob", party("deep"), 40, 1))
+            await until(lambda: service.snapshot().running[fingerprint("deep")])
             rows = [one.rows(1 + k % 3, k) for k in range(6)]
             bodies = [one.request(x) for x in rows]
             cut = bodies[1][:-9]
@@ -123,6 +126,7 @@ def test_requests_of_a_batch(tmp_path: Path) -> None:
                     "corrupt_data",
                     "invalid_argument",
                     "key_mismatch",
+                    "version",
                 )
             assert max(one.batch for one in events if one.code == 200) > 1
             assert sum(one.code == 422 for one in events) == len(bad)
@@ -199,31 +203,27 @@ def test_cancelled_requests(tmp_path: Path) -> None:
     """What waits is dropped, and what runs ends long before it is done."""
 
     async def work() -> None:
-        async with running(tmp_path, "network") as service:
-            one, program = party("network"), fingerprint("network")
+        async with running(tmp_path, "deep", device_bytes=1 << 30) as service:
+            one, program, body = party("deep"), fingerprint("deep"), long_request()
             give_keys(service, "ann", one)
             await check(service, "ann", one, 1, 0)
-            start = time.monotonic()
-            await check(service, "ann", one, 600, 0)
-            took = time.monotonic() - start
-            body = one.request(one.rows(12_000, 1))
-            running_one = await service.admit("ann", program, one.key_id, len(body))
-            assert (running_one.state, running_one.position) == ("admitted", None)
-            first = asyncio.create_task(running_one.send(body))
-            await until(lambda: running_one.state == "running")
-            assert running_one.seconds_left is not None
-            tickets = [await service.admit("ann", program, one.key_id, 100) for _ in range(3)]
-            sent = [asyncio.create_task(ticket.send(b"x" * 100)) for ticket in tickets]
-            await until(lambda: tickets[-1].state == "waiting")
-            assert [ticket.position for ticket in tickets] == [0, 1, 2]
-            assert (tickets[2].seconds_left or 0) > (tickets[0].seconds_left or 0) > 0
-            tickets[0].cancel()
+            ticket = await service.admit("ann", program, one.key_id, len(body))
+            assert (ticket.state, ticket.position, ticket.seconds_left) == ("admitted", None, None)
+            first = asyncio.create_task(ticket.send(body))
+            await until(lambda: ticket.state == "running")
+            assert 10 < (ticket.seconds_left or 0) < 1000 and ticket.position is None
+            others = [await service.admit("ann", program, one.key_id, 100) for _ in range(3)]
+            sent = [asyncio.create_task(other.send(b"x" * 100)) for other in others]
+            await until(lambda: others[-1].state == "waiting")
+            assert [other.position for other in others] == [0, 1, 2]
+            assert (others[2].seconds_left or 0) > (others[0].seconds_left or 0) > 0
+            others[0].cancel()
             sent[1].cancel()
             with pytest.raises(Refusal, match="cancelled"):
                 await sent[0]
             with pytest.raises(asyncio.CancelledError):
                 await sent[1]
-            assert [ticket.state for ticket in tickets] == ["done", "done", "waiting"]
+            assert [other.state for other in others] == ["done", "done", "waiting"]
             first.cancel()
             start = time.monotonic()
             with pytest.raises(asyncio.CancelledError):
@@ -231,36 +231,33 @@ def test_cancelled_requests(tmp_path: Path) -> None:
             with pytest.raises(Refusal) as refused:
                 await sent[2]
             assert refused.value.status == 422
+            assert time.monotonic() - start < 30
+            assert ticket.state == "done" and not service._desk.tickets
             await check(service, "ann", one, 1, 2)
-            assert time.monotonic() - start < 10 * took  # the run would take 20 times as long
-            assert running_one.state == "done" and not service._desk.tickets
 
     run(work())
 
 
 def test_deadlines(tmp_path: Path) -> None:
     async def work() -> None:
-        async with running(tmp_path, "network") as service:
-            one, program = party("network"), fingerprint("network")
+        seconds = {"deep": 1e-6}
+        async with running(tmp_path, "deep", device_bytes=1 << 30, seconds=seconds) as service:
+            one, program = party("deep"), fingerprint("deep")
             give_keys(service, "ann", one)
             result = await ask(service, "ann", one, one.request(one.rows(1, 0)), deadline=60.0)
             one.check(result.body, one.rows(1, 0))
             assert min(result.queue, result.load, result.compute) >= 0 < result.compute
-            for deadline, status in ((1e-3, 504), (-1.0, 504), (float("nan"), 400)):
+            for deadline, status in ((1e-9, 504), (-1.0, 504), (float("nan"), 400)):
                 with pytest.raises(Refusal) as refused:
                     await service.admit("ann", program, one.key_id, 100, deadline=deadline)
                 assert refused.value.status == status
-            # The run takes longer than predicted, and is ended.
-            body = one.request(one.rows(12_000, 1))
-            served = service._served[program]
-            service._served[program] = replace(served, seconds=1e-6)
+            # The run takes much longer than predicted, and is ended.
             start = time.monotonic()
             with pytest.raises(Refusal) as refused:
-                await ask(service, "ann", one, body, deadline=1.0)
+                await ask(service, "ann", one, long_request(), deadline=2.0)
             assert refused.value.status == 504
-            service._served[program] = served
             await check(service, "ann", one, 1, 2)
-            assert time.monotonic() - start < PATIENCE / 2
+            assert time.monotonic() - start < 30
 
     run(work())
 
@@ -333,11 +330,14 @@ def test_the_end(tmp_path: Path) -> None:
             assert refused.value.status == 503 and "Retry-After" in refused.value.headers
             await asyncio.gather(*asked)
             await ending
-        async with running(tmp_path, "network") as service:
+        async with running(tmp_path, "network", "deep") as service:
             await check(service, "ann", one, 1, 0)  # whose keys are still there
-            body = one.request(one.rows(12_000, 1))
-            asked = [asyncio.create_task(ask(service, "ann", one, body)) for _ in range(2)]
-            await until(lambda: service.snapshot().running[program])
+            one = party("deep")
+            give_keys(service, "ann", one)
+            asked = [
+                asyncio.create_task(ask(service, "ann", one, long_request())) for _ in range(2)
+            ]
+            await until(lambda: service.snapshot().running[fingerprint("deep")])
             await service.stop(0.1)
             for task in asked:
                 with pytest.raises(Refusal) as refused:

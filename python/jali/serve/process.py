@@ -31,6 +31,7 @@ class Watch:
 
     beat: between two signs of life.
     silence: without one, after which it is ended.
+    opening: how long the first sign may take, since a machine with other work starts it slowly.
     least, times: a run, or a load of keys, may take `least`, and `times` what was predicted.
     settled: a worker that lived for so long starts again at once, whatever ended it.
     longest: the pause before the next start doubles with each failure, up to this.
@@ -41,7 +42,8 @@ class Watch:
     """
 
     beat: float = 0.5
-    silence: float = 15.0
+    silence: float = 30.0
+    opening: float = 120.0
     least: float = 60.0
     times: float = 20.0
     settled: float = 60.0
@@ -78,6 +80,7 @@ class Process:
         self._writer: asyncio.StreamWriter | None = None
         self._until: dict[str, float] = {}
         self._silent = 0.0
+        self._heard = False
         self._end: End | None = None
 
     async def run(
@@ -95,7 +98,7 @@ class Process:
         watching = asyncio.create_task(self._watching())
         try:
             while (frame := await receive(reader)) is not None and self._end is None:
-                self._silent = 0.0
+                self._silent, self._heard = 0.0, True
                 heard(*frame)
             return await self._ended()
         finally:
@@ -174,7 +177,7 @@ class Process:
             late = [what for what, until in self._until.items() if now > until]
             if late:
                 self._hangs(End(True, f"its {late[0]} took far longer than predicted"))
-            elif self._silent > self._watch.silence:
+            elif self._silent > (self._watch.silence if self._heard else self._watch.opening):
                 stopped = self._is_stopped()
                 reason = "somebody stopped it" if stopped else "it gave no sign of life"
                 self._hangs(End(not stopped, reason))
