@@ -8,7 +8,17 @@ from jali.serve.holding import Answer
 from jali.serve.policy import decisions
 from jali.serve.refusal import Refusal
 
-__all__ = ["cancelled", "failed", "of_answer", "refused", "retry_after", "stopped"]
+__all__ = [
+    "cancelled",
+    "failed",
+    "no_room",
+    "of_answer",
+    "refused",
+    "replaced",
+    "retry_after",
+    "stopped",
+    "unknown",
+]
 
 _SOON = 1.0
 #: Errors that say what is wrong with the bytes of a request.
@@ -95,6 +105,27 @@ def of_answer(answer: Answer) -> Refusal:
             members=members,
         )
     return Refusal(answer.text, 500, "error", members=members)
+
+
+def unknown() -> Refusal:
+    """The answer to a request for a program that there is not."""
+    return Refusal("this program is not served: list the programs again", 404, "no-program")
+
+
+def replaced() -> Refusal:
+    """The answer to a request for a program that was replaced."""
+    return Refusal(
+        "this program was replaced: fetch the manifest of the new one, and make keys of it",
+        410,
+        "replaced",
+    )
+
+
+def no_room() -> Refusal:
+    """The answer to a request whose keys are larger than what any device has for keys."""
+    return Refusal(
+        "no device of this service can hold keys of this program: tell its operator", 503, "room"
+    )
 
 
 def cancelled() -> Refusal:

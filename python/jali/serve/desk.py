@@ -16,6 +16,7 @@ from pathlib import Path
 
 from jali._core.log import logger
 from jali.serve import answers, pool
+from jali.serve.marginal import Marginals
 from jali.serve.policy import Limits, Policy, decisions
 from jali.serve.policy import events as on
 from jali.serve.pool import Answer, Pool
@@ -64,7 +65,7 @@ class Desk:
     limits: of the policy.
     workers: the pool.
     room: the bytes for keys on the device of a worker that started.
-    observe: called with each answer that was given.
+    observe: called with each answer that was given, and the kind of refusal, if it is one.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class Desk:
         limits: Limits | None,
         workers: Pool,
         room: Callable[[pool.Started], int],
-        observe: Callable[[Event], None],
+        observe: Callable[[Event, str], None],
     ) -> None:
         self._policy, self._pool = Policy(limits), workers
         self._room, self._observe = room, observe
@@ -87,8 +88,15 @@ class Desk:
         self.keys: dict[tuple[str, str, str], Keys] = {}
         self.programs: dict[str, frozenset[str]] = {}  # by worker that is up
         self.counters: Counter[str] = Counter()
-        self.refusals: Counter[str] = Counter()
+        self.rooms: dict[str, int] = {}  # the bytes for keys, by worker
+        self._marginals = Marginals()
+        self._batch_limits: dict[str, int] = {}
         self.broken = False
+
+    def add(self, program: str, max_batch: int) -> None:
+        """Makes a program known, before workers have it."""
+        self._batch_limits[program] = max_batch
+        self.handle(on.ProgramAdded(program, max_batch))
 
     # --- requests ---------------------------------------------------------------------------------
 
@@ -127,9 +135,9 @@ class Desk:
         )
         verdict = self._verdicts.pop(request, None)
         if not isinstance(verdict, decisions.Admit):
-            reason = "draining" if verdict is None else verdict.reason
-            self.refusals[reason] += 1
-            raise answers.refused(reason, None if verdict is None else verdict.retry_after)
+            if verdict is None:
+                raise answers.stopped()
+            raise answers.refused(verdict.reason, verdict.retry_after)
         ticket = Ticket(self, request, keys, nbytes, seconds, deadline)
         self.tickets[request] = ticket
         return ticket
@@ -161,8 +169,6 @@ class Desk:
 
     def _answer(self, request: str, outcome: Result | Refusal) -> None:
         ticket = self.tickets.pop(request)
-        if isinstance(outcome, Refusal):
-            self.refusals[outcome.kind] += 1
         ticket.end(outcome)
         code = 200 if isinstance(outcome, Result) else outcome.status
         waited = max(0.0, ticket.began - ticket.came - ticket.load) if ticket.batch else 0.0
@@ -175,7 +181,8 @@ class Desk:
                 ticket.compute,
                 ticket.predicted,
                 ticket.batch,
-            )
+            ),
+            outcome.kind if isinstance(outcome, Refusal) else "",
         )
 
     @property
@@ -322,7 +329,7 @@ class Desk:
         match report:
             case pool.Started(worker):
                 self.programs[worker] = frozenset(report.measured)
-                room = self._room(report)
+                self.rooms[worker] = room = self._room(report)
                 self.handle(on.WorkerStarted(worker, report.host, room, self.programs[worker]))
             case pool.Died(worker):
                 self._died(report)
@@ -347,6 +354,7 @@ class Desk:
     def _died(self, report: pool.Died) -> None:
         worker = report.worker
         was_up = self.programs.pop(worker, None) is not None
+        self.rooms.pop(worker, None)
         for place in [one for one in self._batches if one[0] == worker]:
             for ticket in self._batches.pop(place).tickets:
                 if ticket.state == "running":
@@ -367,6 +375,11 @@ class Desk:
             if answer.code:
                 wrong.add(ticket.request)
                 ticket.state = "waiting" if ticket.state == "running" else ticket.state
+        if not wrong:
+            program, alone = batch.tickets[0].program, [one.seconds for one in batch.tickets]
+            changed = self._marginals.ran(program, report.worker, alone, report.seconds)
+            if changed is not None:
+                self.handle(on.ProgramAdded(program, self._batch_limits[program], changed))
         all_wrong = len(wrong) == len(batch.tickets)
         failed = frozenset() if all_wrong else frozenset(wrong)
         self.handle(on.Finished(report.worker, report.batch, not all_wrong, failed))

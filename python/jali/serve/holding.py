@@ -282,12 +282,19 @@ def unexpected(error: BaseException) -> Answer:
 
 
 def _measured(program: Any, device: str, threads: int | None) -> dict[str, float]:
-    """The seconds of a run, and the bytes of a client's keys on the device, by trial runs."""
+    """What trial runs say of a program: the seconds of a run, the bytes of a client's keys on the
+    device, and those of a request."""
     summary = program.summary(device, threads=threads)
     if isinstance(program, nn.Program):
-        keys = summary.key_bytes_expanded
+        sizes = {
+            "key_bytes": summary.key_bytes_expanded,
+            "request_bytes": summary.request_bytes,
+        }
     elif isinstance(program, nn.integers.Program):
-        keys = summary.key_bytes
+        # A client of its own, which is forgotten, encrypts something.
+        some = [port.low.reshape(port.shape) for port in program.manifest.inputs]
+        request = program.client(threads=1).encrypt(*some)
+        sizes = {"key_bytes": summary.key_bytes, "request_bytes": len(request.to_bytes())}
     else:
-        keys = summary.keys
-    return {"seconds": summary.seconds, "key_bytes": keys}
+        sizes = {"key_bytes": summary.keys}
+    return {"seconds": summary.seconds, **sizes}

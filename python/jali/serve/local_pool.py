@@ -97,7 +97,7 @@ class LocalPool(Pool):
                 )
             finally:
                 was_up = self._states[name].up
-                self._change(name, up=False, memory=0, key_bytes=0)
+                self._change(name, up=False, pid=0, memory=0, key_bytes=0)
                 del self._processes[name]
             logger.warning("the worker %s ended: %s", name, end.reason)
             self._report(pool.Died(name, end.blame, end.reason))
@@ -125,7 +125,7 @@ class LocalPool(Pool):
             case "ready":
                 self._programs = [replace(one, measure=False) for one in self._programs]
                 self._measured.set()
-                self._change(name, up=True)
+                self._change(name, up=True, pid=process.pid)
                 host = socket.gethostname()
                 self._report(pool.Started(name, host, said["free"], said["measured"]))
             case "failed":

@@ -124,7 +124,9 @@ Report = Started | Failed | Died | KeysLoaded | KeysNotLoaded | KeysAway | Ran
 class WorkerState:
     """What is known of a worker.
 
+    device: on which it computes.
     up: whether it is ready.
+    pid: of its process, on its machine; 0 if there is none.
     memory: the bytes of its process.
     key_bytes: those of clients' keys on its device.
     starts: how often it was started.
@@ -132,6 +134,7 @@ class WorkerState:
 
     device: str
     up: bool = False
+    pid: int = 0
     memory: int = 0
     key_bytes: int = 0
     starts: int = 0

@@ -31,6 +31,7 @@ class Watch:
 
     beat: between two signs of life.
     silence: without one, after which it is ended.
+    opening: how long the first sign may take, since a machine with other work starts it slowly.
     least, times: a run, or a load of keys, may take `least`, and `times` what was predicted.
     settled: a worker that lived for so long starts again at once, whatever ended it.
     longest: the pause before the next start doubles with each failure, up to this.
@@ -41,7 +42,8 @@ class Watch:
     """
 
     beat: float = 0.5
-    silence: float = 15.0
+    silence: float = 30.0
+    opening: float = 120.0
     least: float = 60.0
     times: float = 20.0
     settled: float = 60.0
@@ -78,6 +80,7 @@ class Process:
         self._writer: asyncio.StreamWriter | None = None
         self._until: dict[str, float] = {}
         self._silent = 0.0
+        self._heard = False
         self._end: End | None = None
 
     async def run(
@@ -90,35 +93,45 @@ class Process:
         begin: the first command.
         heard: called with each frame that comes.
         """
-        ours, theirs = socket.socketpair()
-        with theirs:
-            package = str(Path(jali.__file__).parent.parent)
-            paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-P",
-                "-m",
-                "jali.serve.worker",
-                str(theirs.fileno()),
-                pass_fds=[theirs.fileno()],
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
-                start_new_session=True,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-            )
-        ours.setblocking(False)
-        reader, self._writer = await asyncio.open_unix_connection(sock=ours, limit=_LIMIT)
+        reader = await self._started()
         self.send({**begin, "beat": self._watch.beat})
         watching = asyncio.create_task(self._watching())
         try:
             while (frame := await receive(reader)) is not None and self._end is None:
-                self._silent = 0.0
+                self._silent, self._heard = 0.0, True
                 heard(*frame)
             return await self._ended()
         finally:
             watching.cancel()
             self.kill()
-            self._writer.close()
+            if self._writer is not None:
+                self._writer.close()
+
+    async def _started(self) -> asyncio.StreamReader:
+        """Starts the process. What it says comes from the reader."""
+        package = str(Path(jali.__file__).parent.parent)
+        paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+        ours, theirs = socket.socketpair()
+        with contextlib.ExitStack() as opened:
+            opened.callback(ours.close)
+            with theirs:
+                self._process = await asyncio.create_subprocess_exec(
+                    sys.executable,
+                    "-P",  # no module of the folder in which the service runs
+                    "-m",
+                    "jali.serve.worker",
+                    str(theirs.fileno()),
+                    pass_fds=[theirs.fileno()],
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=asyncio.subprocess.DEVNULL,
+                    start_new_session=True,
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+                )
+            opened.callback(self.kill)
+            ours.setblocking(False)
+            reader, self._writer = await asyncio.open_unix_connection(sock=ours, limit=_LIMIT)
+            opened.pop_all()
+        return reader
 
     def send(self, command: dict[str, Any], parts: Sequence[bytes] = ()) -> None:
         """Writes a command, and bytes that follow it."""
@@ -135,6 +148,11 @@ class Process:
     def done(self, what: str) -> None:
         """It ended."""
         self._until.pop(what, None)
+
+    @property
+    def pid(self) -> int:
+        """Its number, 0 before it was started."""
+        return 0 if self._process is None else self._process.pid
 
     def kill(self) -> None:
         """Ends the process, also one that is stopped."""
@@ -159,7 +177,7 @@ class Process:
             late = [what for what, until in self._until.items() if now > until]
             if late:
                 self._hangs(End(True, f"its {late[0]} took far longer than predicted"))
-            elif self._silent > self._watch.silence:
+            elif self._silent > (self._watch.silence if self._heard else self._watch.opening):
                 stopped = self._is_stopped()
                 reason = "somebody stopped it" if stopped else "it gave no sign of life"
                 self._hangs(End(not stopped, reason))

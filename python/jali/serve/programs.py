@@ -110,7 +110,7 @@ def described(name: str, manifest: Any, max_batch: int) -> Served:
     max_batch: as of Served; programs that compute one request after the other have 1.
     """
     if isinstance(manifest, trees.Manifest):
-        request, head = 8 * len(manifest.columns), 130 + 120 * len(manifest.parts)
+        request, head = 8 * len(manifest.columns), 131 + 120 * len(manifest.parts)
         answer = manifest.params.ciphertext_bytes() * len(manifest.outputs)
         inputs = [{"name": "rows", "shape": [manifest.features], "dtype": "float64"}]
         cost = request, answer, 1, head

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import tempfile
 import time
 from collections import Counter
@@ -97,7 +98,8 @@ class Service:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._draining = self._started = False
         self._first: asyncio.Future[None] | None = None
-        self._deaths = 0
+        self._deaths = self._deletions = 0
+        self._refusals: Counter[str] = Counter()
         self._sweeper: asyncio.Task[None] | None = None
         self._usage = Usage(0, 0, 0, 0)
 
@@ -132,7 +134,7 @@ class Service:
             path = Path(self._folder.name) / fingerprint
             path.write_bytes(self._bytes.pop(fingerprint))
             programs.append(ProgramFile(fingerprint, str(path), one.seconds == 0))
-            self._desk.handle(on.ProgramAdded(fingerprint, one.max_batch))
+            self._desk.add(fingerprint, one.max_batch)
         self._first = asyncio.get_running_loop().create_future()
         await self._pool.start(programs, self._heard)
         self._sweeper = asyncio.create_task(self._sweep())
@@ -192,40 +194,43 @@ class Service:
         that is too large, 428 if the keys are not there, 429 if the client has too much waiting, 503
         if there is no room or no worker, 504 if the deadline cannot be met.
         """
-        served = self._served.get(program)
-        if served is None:
-            raise self._unknown(program)
         with self._observed(program):
+            served = self.served(program)
+            _check(nbytes, deadline, weight)
             keys = await self._keys(client, program, key_id)
             if self._desk.broken or not self._started:
                 raise answers.refused("no_worker", self._limits.restart)
             if keys is None:
-                self._desk.refusals["keys"] += 1
                 raise answers.refused("keys", None)
+            if self._desk.rooms and keys.nbytes > max(self._desk.rooms.values()):
+                raise answers.no_room()
             seconds = max(_LEAST_SECONDS, served.predicted(nbytes))
             until = None if deadline is None else time.monotonic() + deadline
             return self._desk.arrive(keys, nbytes, seconds, until, weight)
 
-    def _unknown(self, program: str) -> Refusal:
-        if program in self._retired:
-            return Refusal(
-                "this program was replaced: fetch the manifest of the new one, and make keys of it",
-                410,
-                "replaced",
-            )
-        return Refusal("this program is not served: list the programs again", 404, "no-program")
+    def served(self, program: str) -> Served:
+        """A program by its fingerprint. Raises Refusal: 404 if there is none, and 410 if it was
+        replaced."""
+        found = self._served.get(program)
+        if found is not None:
+            return found
+        raise answers.replaced() if program in self._retired else answers.unknown()
 
     @contextlib.contextmanager
     def _observed(self, program: str) -> Iterator[None]:
         try:
             yield
         except Refusal as refusal:
-            self._observe(Event(program, refusal.status))
+            known = program in self._served or program in self._retired
+            self._observe(Event(program if known else "", refusal.status), refusal.kind)
             raise
 
     async def _keys(self, client: str, program: str, key_id: str) -> Keys | None:
         """The keys of a client, as the policy knows them, if the store has them now."""
-        found = await asyncio.to_thread(self._find, client, program, key_id)
+        deletions = -1
+        while deletions != self._deletions:
+            deletions = self._deletions
+            found = await asyncio.to_thread(self._find, client, program, key_id)
         known = self._desk.keys.get((client, program, key_id))
         if known is not None and (found is None or found.sha256 != known.sha256):
             self._desk.drop(known)
@@ -273,9 +278,8 @@ class Service:
         if isinstance(report, pool.Started):
             for fingerprint, found in report.measured.items():
                 self._measured(fingerprint, found)
-        elif isinstance(report, pool.KeysLoaded):
-            if (keys := self._desk.named(report.key)) is not None:
-                self._key_bytes[keys.program] = max(1, report.nbytes)
+        elif isinstance(report, pool.KeysLoaded) and (keys := self._desk.named(report.key)):
+            self._key_bytes[keys.program] = max(1, report.nbytes)
         self._desk.heard(report)
         first = self._first
         if first is None or first.done():
@@ -295,7 +299,8 @@ class Service:
         served = self._served.get(fingerprint)
         if served is None or not found:
             return
-        self._served[fingerprint] = replace(served, seconds=found["seconds"])
+        size = int(found.get("request_bytes", served.request_bytes))
+        self._served[fingerprint] = replace(served, seconds=found["seconds"], request_bytes=size)
         self._key_bytes[fingerprint] = max(1, int(found["key_bytes"]))
 
     def _room(self, started: pool.Started) -> int:
@@ -310,7 +315,9 @@ class Service:
         sharing = sum(one.device == device for one in states.values())
         return int(started.free * _PART_OF_DEVICE / sharing)
 
-    def _observe(self, event: Event) -> None:
+    def _observe(self, event: Event, kind: str) -> None:
+        if kind:
+            self._refusals[kind] += 1
         for observer in self.observers:
             observer(event)
 
@@ -333,12 +340,21 @@ class Service:
             },
             on_devices,
             desk.counters["retries"],
-            dict(desk.refusals),
+            dict(self._refusals),
             desk.counters["cache hits"],
             desk.counters["cache misses"],
             desk.counters["cache evictions"],
             self.uploads.counters,
         )
+
+
+def _check(nbytes: int, deadline: float | None, weight: float) -> None:
+    if nbytes < 0:
+        raise Refusal("a request has some bytes: say how many", 411, "length")
+    if deadline is not None and not math.isfinite(deadline):
+        raise Refusal("the deadline is no number of seconds", 400, "deadline-value")
+    if not (math.isfinite(weight) and weight > 0):
+        raise InvalidArgument(f"weight is {weight}: give a positive number")
 
 
 def _error(code: str) -> type[Error]:
