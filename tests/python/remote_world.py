@@ -35,7 +35,7 @@ Fault = Callable[[Any], Any]
 @cache
 def program_of(kind: str) -> Any:
     with seeds.named(f"program of {kind}"):
-        return serve_world._program(kind)
+        return serve_world.program_of(kind)
 
 
 @dataclass

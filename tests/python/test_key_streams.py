@@ -28,7 +28,7 @@ def _shape(data: bytes) -> bytes:
 PROGRAMS: dict[str, Callable[[np.random.Generator], Any]] = {
     "several levels": lambda rng: dense(rng)[0],
     "two inputs": lambda rng: several(rng)[0],
-    "small": lambda rng: serve_world._program("network"),
+    "small": lambda rng: serve_world.program_of("network"),
     "rotations alone": lambda rng: network(lambda x: 0.5 * x + x[::-1], 3),
     "integers": lambda rng: integer_program(lambda v: (v * v).sum() - v[0], -9, 9, (4,)),
     "no keys": lambda rng: integer_program(lambda v: 2 * v, -9, 9, (4,)),
@@ -82,7 +82,7 @@ def test_a_conjugation_comes_last(rng: np.random.Generator) -> None:
 
 
 def test_a_program_that_bootstraps_makes_its_keys_at_once() -> None:
-    client = serve_world._program("deep").client(threads=1)
+    client = serve_world.program_of("deep").client(threads=1)
     stream = client.key_stream()
     (data,) = stream
     assert len(data) == stream.nbytes == client.key_cost.sent
