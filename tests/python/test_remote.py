@@ -55,6 +55,20 @@ def test_trees_and_integers_are_called(rng: np.random.Generator) -> None:
         assert (trees.client.labels(trees(x[::50])) == model.predict(x[::50])).all()
 
 
+def test_several_inputs_and_outputs(rng: np.random.Generator) -> None:
+    x, y = rng.uniform(-0.9, 0.9, (2, 5, 3))
+    with serving("two") as service, service.remote(security=128) as remote:
+        remote.keys()
+        products, sums = remote(x, y)
+        assert np.allclose(products, x * y, atol=0.02) and np.allclose(sums, x + 2 * y, atol=0.02)
+        with remote.stream(zip(x, y, strict=True), in_flight=2) as results:
+            for a, b, (product, total) in zip(x, y, results, strict=True):
+                assert np.allclose(product, a * b, atol=0.02)
+                assert np.allclose(total, a + 2 * b, atol=0.02)
+        with pytest.raises(jali.InvalidArgument, match="2 arrays"):
+            remote(x)
+
+
 def test_it_is_called_from_a_loop(rng: np.random.Generator) -> None:
     x = _numbers(rng)
 

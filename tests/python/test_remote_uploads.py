@@ -49,11 +49,12 @@ def stored(service: Service, remote: Any) -> bytes:
         return file.read()
 
 
-def test_cuts_at_random_places(rng: np.random.Generator) -> None:
+def test_cuts_at_random_places(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jali.remote.session.PIECE", 20_000)
     for _ in range(10):
         with serving("integers") as service, service.remote() as remote:
             made, streams = watched(remote)
-            left = 25
+            left = 12
 
             def fault(request: Any) -> Any:
                 nonlocal left
@@ -72,7 +73,7 @@ def test_cuts_at_random_places(rng: np.random.Generator) -> None:
             service.fault = fault
             remote.keys()
             assert stored(service, remote) == b"".join(made) and len(streams) == 1
-            assert service.count("POST", "/uploads") <= 26
+            assert service.count("POST", "/uploads") <= 13
             assert service.store.index.usage("alice").uploads == 0  # none is left open
 
 

@@ -181,16 +181,25 @@ class AsyncResults:
             except StopAsyncIteration:
                 break
             call = self._session.call(arguments(given), self._deadline)
-            self._window.add(asyncio.create_task(call))
+            task = asyncio.create_task(call)
+            task.add_done_callback(_note_error)
+            self._window.add(task)
         oldest = self._window.oldest
         if oldest is None:
             raise StopAsyncIteration
         try:
-            return await oldest
-        finally:
-            self._window.pop()
-            if oldest.cancelled() or oldest.exception() is not None:
-                self._window.cancel()
+            result = await oldest
+        except BaseException:
+            self._window.cancel()
+            raise
+        self._window.pop()
+        return result
+
+
+def _note_error(task: asyncio.Task[Any]) -> None:
+    """An error behind the first one is of no interest, and asyncio is told so."""
+    if not task.cancelled():
+        task.exception()
 
 
 async def _asynchronous(inputs: Iterable[Any] | AsyncIterable[Any]) -> AsyncIterator[Any]:
