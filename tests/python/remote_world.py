@@ -72,6 +72,7 @@ class Service:
     seen: list[tuple[str, str]] = field(default_factory=list)
     requests: list[Any] = field(default_factory=list)
     answered: dict[str, bytes] = field(default_factory=dict)
+    hang: Callable[[Any], Any] | None = None  # what is awaited before a request is looked at
     computed: int = 0
 
     def __post_init__(self) -> None:
@@ -101,6 +102,8 @@ class Service:
         body = await request.aread()
         self.seen.append((request.method, request.url.path))
         self.requests.append(request)
+        if self.hang is not None:
+            await self.hang(request)
         fault = self.faults.pop(0) if self.faults else self.fault
         found = None if fault is None else fault(request)
         if isinstance(found, Exception):

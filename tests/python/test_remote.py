@@ -16,6 +16,8 @@ from remote_world import program_of, serving
 
 import jali
 from jali import authenticated
+from jali.remote import Unavailable
+from jali.remote.kinds import kind_of
 
 
 def _numbers(rng: np.random.Generator, count: int = 3) -> Any:
@@ -167,6 +169,30 @@ def test_a_program_of_several_is_chosen() -> None:
             with service.remote(program=name) as remote:
                 assert remote.client.manifest.fingerprint == fingerprint
                 assert [one.name for one in remote.programs] == ["network", "other"]
+
+
+def test_a_service_without_programs() -> None:
+    with serving("network") as service:
+        service.programs.clear()
+        with pytest.raises(Unavailable, match="no program"):
+            service.remote()
+
+
+@pytest.mark.parametrize("kind", ["network", "integers", "trees", "two"])
+def test_the_bound_on_replies_is_not_too_low(kind: str, rng: np.random.Generator) -> None:
+    program = program_of(kind)
+    client = program.client(threads=1)
+    server = program.server(client.evaluation_keys())
+    found = kind_of(program.manifest.to_bytes())
+    nbytes, each = found.reply_bytes(program.manifest)
+    for chunks in (1, 3):
+        n = (chunks - 1) * each + 1
+        shapes = {"network": [8], "integers": [4], "trees": [4], "two": [3, 3]}[kind]
+        rows = [rng.uniform(0.1, 0.9, (n, size)) for size in shapes]
+        given = [np.rint(9 * x) for x in rows] if kind == "integers" else rows
+        reply = server(client.encrypt(*given)).to_bytes()
+        assert nbytes * chunks / 8 < len(reply) <= nbytes * chunks + 300
+        assert len(reply) <= found.most_reply(program.manifest, n)
 
 
 def test_replies_are_bound_to_requests(rng: np.random.Generator) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -120,6 +122,62 @@ def test_a_call_that_was_given_up_does_no_harm() -> None:
 
     with serving("integers") as service:
         asyncio.run(work(service))
+
+
+def test_the_last_answer_may_be_lost() -> None:
+    """The service has the keys then, and says so when it is asked for the offset."""
+    with serving("integers") as service, service.remote() as remote:
+        made, streams = watched(remote)
+        ends = 0
+
+        def lose(request: Any) -> Any:
+            nonlocal ends
+            ends += request.headers.get("upload-complete") == "?1"
+            return Cut(None) if request.headers.get("upload-complete") == "?1" else None
+
+        service.fault = lose
+        remote.keys()
+        assert stored(service, remote) == b"".join(made) and (len(streams), ends) == (1, 1)
+
+
+def test_bytes_that_are_there_are_stored_by_another_request() -> None:
+    """If the service has all bytes and was cut before it stored them."""
+    with serving("integers") as service, service.remote() as remote:
+        made, _ = watched(remote)
+        ends: list[int] = []
+
+        def forget(request: Any) -> Any:
+            if request.headers.get("upload-complete") != "?1":
+                return None
+            ends.append(len(request.content))
+            if len(ends) == 1:
+                request.headers["upload-complete"] = "?0"
+            return None
+
+        service.fault = forget
+        remote.keys()
+        assert stored(service, remote) == b"".join(made)
+        assert len(ends) == 2 and ends[0] > 0 == ends[1]
+
+
+def test_an_interrupt_ends_an_upload_that_can_go_on() -> None:
+    with serving("integers") as service, service.remote() as remote:
+        made, streams = watched(remote)
+        ended, main = threading.Event(), threading.main_thread().ident
+
+        async def hang(request: Any) -> Any:
+            signal.pthread_kill(main, signal.SIGINT)
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                ended.set()
+
+        with pytest.raises(KeyboardInterrupt):
+            remote.keys(progress=lambda *_: setattr(service, "hang", hang))
+        assert ended.wait(30)
+        service.hang = None
+        remote.keys()
+        assert stored(service, remote) == b"".join(made) and len(streams) == 1
 
 
 def test_room_is_asked_for_before_a_key_is_made() -> None:

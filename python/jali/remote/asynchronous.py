@@ -195,6 +195,9 @@ class AsyncResults:
         self._window.pop()
         return result
 
+    def __repr__(self) -> str:
+        return f"AsyncResults({self._window!r})"
+
 
 def _note_error(task: asyncio.Task[Any]) -> None:
     """An error behind the first one is of no interest, and asyncio is told so."""

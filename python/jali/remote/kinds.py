@@ -32,8 +32,7 @@ class Kind:
     manifest, client, message: its classes.
     secret: the class of what holds the secret key.
     bounded: whether the client is given how much memory it may take.
-    reply_bytes: the most bytes of a reply to as many examples as a ciphertext holds, and how many
-        these are.
+    reply_bytes: the most bytes of the ciphertexts of a reply to some examples, and to how many.
     """
 
     manifest: Any
@@ -58,8 +57,7 @@ def _of_cost(manifest: Any) -> tuple[int, int]:
 
 
 def _of_trees(manifest: Any) -> tuple[int, int]:
-    numbers = manifest.rows * len(manifest.outputs)
-    return int(manifest.params.ciphertext_bytes(numbers)) + 1024, int(manifest.rows)
+    return int(manifest.params.ciphertext_bytes(len(manifest.outputs))), 1
 
 
 _NETWORKS = Kind(Manifest, NetworkClient, Message, ckks.Client, True, _of_cost)

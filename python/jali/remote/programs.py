@@ -12,7 +12,7 @@ from typing import Any
 from jali._core import schema
 from jali.errors import InvalidArgument
 from jali.remote.deadline import Deadline, repeated
-from jali.remote.errors import BadAnswer
+from jali.remote.errors import BadAnswer, Unavailable
 from jali.remote.kinds import Kind, kind_of
 from jali.remote.problems import error_of, said
 from jali.remote.wire import Answer, Wire
@@ -90,14 +90,17 @@ def chosen(programs: Sequence[ServedProgram], wanted: str | None) -> ServedProgr
     programs: of the service.
     wanted: by the user.
 
-    Raises InvalidArgument if there is none, or more than one.
+    Raises InvalidArgument if there is no such program, or more than one, and Unavailable if there is
+    none at all.
     """
     found = [one for one in programs if wanted in (None, one.name, one.fingerprint)]
     if len(found) == 1:
         return found[0]
     names = ", ".join(map(str, programs[:20])) + (", …" if len(programs) > 20 else "")
     if not programs:
-        raise InvalidArgument("the service has no program: ask its operator")
+        raise Unavailable(
+            "the service has no program, or has not read them yet: try again later, or ask its operator"
+        )
     if wanted is None:
         raise InvalidArgument(
             f"the service has several programs: choose one by program=, of {names}"

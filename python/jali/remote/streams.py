@@ -53,6 +53,9 @@ class Window(Generic[Work]):
             work.cancel()
         self._works.clear()
 
+    def __repr__(self) -> str:
+        return f"{len(self._works)} of {self._most} under way"
+
 
 def arguments(given: Any) -> tuple[Any, ...]:
     """The arguments of a call for an entry of a stream: a tuple holds one for each input of the

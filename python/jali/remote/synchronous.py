@@ -240,3 +240,6 @@ class Results:
             raise
         self._window.pop()
         return result
+
+    def __repr__(self) -> str:
+        return f"Results({self._window!r})"
