@@ -134,6 +134,10 @@ async def serve(
 
 def _listening(host: str, port: int) -> socket.socket:
     """A socket that listens. Raises InvalidArgument."""
+    if not 0 <= port < 1 << 16:
+        raise InvalidArgument(
+            f"a port is a number from 0 to 65535, not {port}: give another --port"
+        )
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind)
