@@ -30,6 +30,7 @@ _SHORT = {
     "stateOrProvinceName": "ST",
     "emailAddress": "EMAIL",
 }
+_IDLE = 30  # seconds; clients give connections up that were idle for less
 _SENDING = 30  # seconds in which answers must be sent once everything is computed
 
 
@@ -104,6 +105,7 @@ async def serve(
         access_log=False,
         proxy_headers=False,  # who calls is the other end of the connection; auth.py knows proxies
         server_header=False,
+        timeout_keep_alive=_IDLE,
         timeout_graceful_shutdown=_SENDING,
         **more,
     )
