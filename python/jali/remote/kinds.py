@@ -57,7 +57,7 @@ def _of_cost(manifest: Any) -> tuple[int, int]:
 
 
 def _of_trees(manifest: Any) -> tuple[int, int]:
-    return int(manifest.params.ciphertext_bytes(len(manifest.outputs))), 1
+    return int(manifest.params.ciphertext_bytes(len(manifest.outputs))) + 1024, 1
 
 
 _NETWORKS = Kind(Manifest, NetworkClient, Message, ckks.Client, True, _of_cost)
