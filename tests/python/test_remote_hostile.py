@@ -118,8 +118,11 @@ def test_manifests_that_ask_too_much_are_refused() -> None:
     with serving("network") as service:
         with pytest.raises(jali.InsecureParams):
             service.remote(security=128)
-        with pytest.raises(jali.LimitExceeded, match="give the client max_bytes="):
-            service.remote(max_bytes=1 << 14)
+        for secret in (None, "/no/such/file"):  # is not looked for
+            with pytest.raises(jali.LimitExceeded, match="give the client max_bytes="):
+                service.remote(max_bytes=1 << 14, secret=secret)
+        with pytest.raises(jali.FileError):
+            service.remote(secret="/no/such/file")
         data = program_of("network").manifest.to_bytes()
         for bad in (b"", b"JALI", data[:-1], data[:100] + b"\xff" + data[101:], b"x" * 500):
             service.fault = instead("/manifest", httpx.Response(200, content=bad))
@@ -230,8 +233,8 @@ def test_no_secret_and_no_number_is_sent_or_written(
         assert not windows & found
         planted = sent + secret[30:60]
         assert windows & {planted[k : k + 8] for k in range(len(planted) - 8)}
-        service.fault = lambda r: problem(500, "internal", f"you sent {TOKEN}"[:9])
-        with pytest.raises(jali.Error) as failed:
+        service.fault = lambda r: problem(500, "internal", f"you sent {TOKEN}: no")
+        with pytest.raises(jali.Error, match='said: "you sent …: no"') as failed:
             remote(ROWS)
         shown = [str(denied.value), str(failed.value), repr(remote), repr(remote._session)]
         shown += [repr(remote._session._options), caplog.text]

@@ -89,10 +89,11 @@ class Problem:
         return bool(self.kind)
 
 
-def problem_of(status: int, headers: Mapping[str, str], data: bytes) -> Problem:
+def problem_of(status: int, headers: Mapping[str, str], data: bytes, hidden: str = "") -> Problem:
     """What an answer says. It never raises: a document that cannot be read says nothing.
 
     status, headers, data: of the answer.
+    hidden: what is left out of the sentence, if the server says it.
     """
     if headers.get("content-type", "").split(";")[0].strip().lower() != MEDIA_TYPE:
         return Problem(status)
@@ -104,12 +105,10 @@ def problem_of(status: int, headers: Mapping[str, str], data: bytes) -> Problem:
         return Problem(status)
     kind = re.split("[:#/]", str(document.get("type", ""))[-200:])[-1]
     detail = document.get("detail", "")
-    return Problem(
-        status,
-        kind if _KIND.fullmatch(kind) else "unknown",
-        said(detail) if isinstance(detail, str) else "",
-        document,
-    )
+    text = detail if isinstance(detail, str) else ""
+    if hidden:
+        text = text.replace(hidden, "…")
+    return Problem(status, kind if _KIND.fullmatch(kind) else "unknown", said(text), document)
 
 
 def error_of(problem: Problem, program: str = "the program") -> Error:

@@ -127,10 +127,13 @@ class Session:
 
     def _client_of(self, kind: Kind, manifest: Any) -> Any:
         """The client of a manifest, with the user's secret if there is one. Costs are checked before
-        a secret is made."""
+        a secret is made or loaded."""
         secret, threads = self._options.secret, self._options.threads
-        bounds = {"max_bytes": self._max_bytes} if kind.bounded else {}
-        if isinstance(secret, (str, os.PathLike)):
+        bounds, fits = {}, True
+        if kind.bounded:
+            cost, bounds = manifest.client_cost, {"max_bytes": self._max_bytes}
+            fits = max(cost.own, cost.request, cost.reply) <= self._max_bytes
+        if fits and isinstance(secret, (str, os.PathLike)):  # else the client refuses the manifest
             secret = kind.secret.load(secret, manifest.params, threads=threads)
         return kind.client(manifest, secret=secret, threads=threads, **bounds)
 

@@ -97,7 +97,11 @@ class Remote(metaclass=Answering):
             )
         )
         self._loop = LoopThread()
-        self._loop.run(self._session.open())
+        try:
+            self._loop.run(self._session.open())
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> Remote:
         return self

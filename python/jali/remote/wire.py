@@ -7,7 +7,7 @@ import importlib
 import re
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
@@ -40,16 +40,18 @@ class Answer:
     status: of HTTP.
     headers: its fields, with names in lower case.
     data: its content.
+    hidden: the token with which it was asked for, which no error repeats.
     """
 
     status: int
     headers: Mapping[str, str]
     data: bytes
+    hidden: str = field(default="", repr=False)
 
     @property
     def problem(self) -> Problem:
         """What it says of a request that was not answered."""
-        return problem_of(self.status, self.headers, self.data)
+        return problem_of(self.status, self.headers, self.data, self.hidden)
 
 
 class Wire:
@@ -76,6 +78,7 @@ class Wire:
                 "tls must be an ssl.SSLContext, such as ssl.create_default_context(cafile=...)"
             )
         self._address, self._tls, self._transport = address, tls, transport
+        self._token = token or ""
         self._fields = {
             "User-Agent": f"jali/{build_info()['version']}",
             "Accept-Encoding": "identity",  # what is unpacked may have any size
@@ -109,7 +112,7 @@ class Wire:
             request = client.build_request(method, url, headers=headers, content=content)
             response = await client.send(request, stream=True, follow_redirects=False)
             try:
-                return await _read(response, method, most)
+                return replace(await _read(response, method, most), hidden=self._token)
             finally:
                 await response.aclose()
         except httpx.TransportError as error:
