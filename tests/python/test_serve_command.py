@@ -277,7 +277,7 @@ def test_the_end_leaves_no_request_without_an_answer(sold: Sold, tmp_path: Path)
 
 
 def test_long_bodies_take_no_memory(sold: Sold, tmp_path: Path) -> None:
-    """Four requests of 60 MB at once, and four uploads."""
+    """Four requests of 30 MB at once."""
     with serving(sold, tmp_path) as service, service.client() as client:
         headers = {"Jali-Key": send_keys(sold, client, "alice")}
         before = service.peak()
@@ -286,7 +286,7 @@ def test_long_bodies_take_no_memory(sold: Sold, tmp_path: Path) -> None:
 
         def send() -> None:
             with service.client() as one:
-                answer = one.post(sold.run, content=bytes(60 << 20), headers=headers)
+                answer = one.post(sold.run, content=bytes(30 << 20), headers=headers)
                 statuses.append(answer.status_code)
 
         threads = [threading.Thread(target=send) for _ in range(4)]

@@ -21,6 +21,7 @@ from jali.serve.keys import KeyStore, Quota
 
 __all__ = ["main"]
 
+_BODY = 300.0  # seconds for a body whose bytes keep coming: 400 MB need 160 s at 20 Mbit/s
 _MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of mallopt
 _PACKAGES = ("fastapi", "uvicorn", "httptools", "prometheus_client")
 
@@ -207,6 +208,7 @@ async def _serve(
     largest: int,
 ) -> None:
     from jali.serve.gateway import Gateway, Settings
+    from jali.serve.policy import Limits
     from jali.serve.server import Tls, serve
     from jali.serve.service import Service
 
@@ -215,7 +217,8 @@ async def _serve(
     tls = None
     if options.tls_cert is not None:
         tls = Tls(options.tls_cert, options.tls_key, options.tls_client_ca)
-    service: Any = Service(programs, store, devices=_devices(options.workers))
+    limits = Limits(body=_BODY)
+    service: Any = Service(programs, store, devices=_devices(options.workers), limits=limits)
     gateway = Gateway(
         service,
         options.store,

@@ -52,8 +52,8 @@ class LocalPool(Pool):
                 raise NoDevice(
                     f"there is no device {name} here: give some of {', '.join(devices_of.available())}"
                 )
-        if threads is None:
-            threads = max(1, _cores() // max(1, found.count("cpu")))
+        if threads is None and found.count("cpu") > 1:
+            threads = max(1, _cores() // found.count("cpu"))
         self._threads, self._watch = threads, watch or Watch()
         self._states: dict[str, WorkerState] = {}
         for name in found:

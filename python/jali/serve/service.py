@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from jali import errors
+from jali._core import files
+from jali._core.log import logger
 from jali.errors import Error, InternalError, InvalidArgument
 from jali.serve import answers, pool
 from jali.serve.desk import Desk, Keys
@@ -133,7 +135,7 @@ class Service:
         programs = []
         for fingerprint, one in self._served.items():
             path = Path(self._folder.name) / fingerprint
-            path.write_bytes(self._bytes.pop(fingerprint))
+            files.save(path, self._bytes.pop(fingerprint))
             programs.append(ProgramFile(fingerprint, str(path), one.seconds == 0))
             self._desk.add(fingerprint, one.max_batch)
         self._first = asyncio.get_running_loop().create_future()
@@ -285,7 +287,7 @@ class Service:
         while True:
             self._usage = await asyncio.to_thread(self._store.index.usage)
             await asyncio.sleep(seconds)
-            for keys in list(self._desk.keys.values()):
+            for keys in [one for one in self._desk.keys.values() if one.devices]:
                 place = keys.client, keys.program, keys.key_id
                 found = await asyncio.to_thread(self._store.find, *place)
                 if (found is None or found.sha256 != keys.sha256) and not keys.deleted:
@@ -328,11 +330,13 @@ class Service:
             return self._device_bytes
         states = self._pool.workers
         device = states[started.worker].device
-        if device == "cpu":
-            sharing = sum(one.device == "cpu" for one in states.values())
-            return int(started.free * _PART_OF_HOST / sharing)
         sharing = sum(one.device == device for one in states.values())
-        return int(started.free * _PART_OF_DEVICE / sharing)
+        part = _PART_OF_HOST if device == "cpu" else _PART_OF_DEVICE
+        if not started.free:
+            logger.warning(
+                "the free memory of %s is not known: give device_bytes=, or no keys fit", device
+            )
+        return int(started.free * part / sharing)
 
     def _observe(self, event: Event, kind: str) -> None:
         if kind:
