@@ -62,7 +62,7 @@ def _mixed(x: Any, rows: int = 8, rounds: int = 2) -> Any:
     return x
 
 
-def _program(kind: str) -> Any:
+def program_of(kind: str) -> Any:
     if kind == "network":
         return network(lambda x: _mixed(x), 8)
     if kind == "other":  # the parameters of the network, and other keys
@@ -83,7 +83,7 @@ def _program(kind: str) -> Any:
 @cache
 def served(kind: str) -> Served:
     with seeds.named(f"keys of {kind}"):
-        program = _program(kind)
+        program = program_of(kind)
         keys = [program.client(threads=1).evaluation_keys() for _ in range(2)]
     first, second = keys
     return Served(

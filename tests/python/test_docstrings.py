@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import jali
-from jali import authenticated, ckks, device, discrete, tfhe
+from jali import authenticated, ckks, device, discrete, remote, tfhe
 from jali.serve import check, keys, refusal, routes, uploads, wanted
 from jali.tfhe import trees
 
@@ -32,6 +32,7 @@ MODULES = (
     trees,
     device,
     authenticated,
+    remote,
     *SERVE,
 )
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from policy_world import latencies, reason, world
 
+from jali.serve.policy import Policy, events
 from jali.serve.policy import decisions as decide
-from jali.serve.policy import events
 
 
 def test_nothing_waits_for_ever() -> None:
@@ -187,3 +187,29 @@ def test_a_batch_that_fails_is_done_again_one_by_one() -> None:
         made._finished(machine, ok=name != names[1])
     assert [reason(made.sent[names[1]])] == ["error"]
     assert all(isinstance(made.sent[one].answer, decide.Reply) for one in names if one != names[1])
+
+
+def test_requests_at_fault_in_a_batch_fail_alone() -> None:
+    """The others have their results, and the time of such a batch says nothing of a device."""
+    events_of = (
+        events.ProgramAdded("p", max_batch=4),
+        events.WorkerStarted("gpu0", "here", 1 << 30, frozenset({"p"})),
+        events.KeysOffered("k", "ann", 1000),
+        events.KeysStored("k"),
+        *(events.Arrived(name, "ann", "p", "k", 1.0, 10) for name in "abcd"),
+        *(events.Received(name) for name in "abcd"),
+    )
+    policy = Policy()
+    for event in events_of:
+        policy.handle(event, 0.0)
+    batch = policy.handle(events.KeysLoaded("gpu0", "k"), 1.0)[-1]
+    assert isinstance(batch, decide.Dispatch) and batch.requests == tuple("abcd")
+    assert batch.seconds == 4.0
+    policy.handle(events.Cancelled("d"), 1.0)
+    done = events.Finished("gpu0", batch.batch, failed=frozenset("bd"))
+    found = policy.handle(done, 1.001)
+    assert found == [decide.Reply("a"), decide.Fail("b", "error"), decide.Reply("c")]
+    for name in "ef":
+        policy.handle(events.Arrived(name, "ann", "p", "k", 1.0, 10), 2.0)
+    [again] = policy.handle(events.Received("e"), 2.0)
+    assert isinstance(again, decide.Dispatch) and again.seconds == 1.0

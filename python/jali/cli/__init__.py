@@ -1,4 +1,4 @@
-"""The command ``jali``: doctor, params, compile, explain, run, demo, bench, simulate, tune, trace.
+"""The command ``jali``: doctor, params, compile, explain, run, serve, demo, bench, simulate, tune, trace.
 
 Results go to standard output, everything else to standard error. Exit codes: 0 success, 1 an error,
 2 wrong usage, 130 interrupted. An error is one line that says what to change.
@@ -25,6 +25,7 @@ COMMANDS = {
     "compile": "a model in ONNX to a program on encrypted inputs: 'jali compile --help'",
     "explain": "what a compiled program costs, layer by layer",
     "run": "try a compiled program: client and server on this machine",
+    "serve": "answers requests of clients over HTTP: 'jali serve --help'",
     "demo": "encrypted inference and training: 'jali demo digits', 'jali demo helr'",
     "bench": "benchmarks: 'jali bench list'",
     "simulate": "a program on a model of an accelerator: 'jali simulate --help'",

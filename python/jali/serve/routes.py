@@ -17,7 +17,7 @@ from jali.serve.index import OPEN, Upload
 from jali.serve.refusal import Refusal
 from jali.serve.uploads import Append, Uploads
 
-__all__ = ["MEDIA_TYPE", "Answer", "Content", "Routes"]
+__all__ = ["MEDIA_TYPE", "Answer", "Content", "Routes", "digest_of"]
 
 #: The media type of what PATCH sends.
 MEDIA_TYPE = "application/partial-upload"
@@ -103,7 +103,7 @@ class Routes:
         if length is None:
             raise Refusal("say how long the keys are, by Upload-Length", 411, "no-length")
         try:
-            begun = self._uploads.create(client, program, length, _digest(headers, "repr-digest"))
+            begun = self._uploads.create(client, program, length, digest_of(headers, "repr-digest"))
         except Refusal as refusal:
             if refusal.status == 413:
                 refusal.headers.update(self.options(client, program).headers)
@@ -115,7 +115,7 @@ class Routes:
             begun.upload,
             0,
             complete=complete,
-            content_sha256=_digest(headers, "content-digest"),
+            content_sha256=digest_of(headers, "content-digest"),
         )
         interim = Answer(104, self._created(begun)) if resumable else None
         return Content(self, begun, append, interim)
@@ -161,7 +161,7 @@ class Routes:
                 offset,
                 complete=complete,
                 length=length,
-                content_sha256=_digest(headers, "content-digest"),
+                content_sha256=digest_of(headers, "content-digest"),
             )
         except Refusal as refusal:
             if refusal.kind.endswith("completed-upload") and content:
@@ -262,7 +262,7 @@ def _boolean(headers: Mapping[str, str], name: str) -> bool | None:
     return match[1] == "1" if match else None
 
 
-def _digest(headers: Mapping[str, str], name: str) -> str:
+def digest_of(headers: Mapping[str, str], name: str) -> str:
     """The SHA-256 of a field of digests (RFC 9530), in hexadecimal; "" for none."""
     match = _SHA256.search(headers.get(name, ""))
     if match is None:

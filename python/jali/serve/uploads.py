@@ -78,6 +78,18 @@ class Uploads:
         self._wanted: dict[str, Wanted] = {}
         self._running: dict[str, Append] = {}
         self._rested: OrderedDict[str, KeyCheck] = OrderedDict()
+        self._counters = {"begun": 0, "done": 0, "refused": 0, "bytes": 0}
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """How many uploads were begun, done and refused for their bytes by this object, and how many
+        bytes came."""
+        with self._lock:
+            return dict(self._counters)
+
+    def _count(self, what: str, more: int = 1) -> None:
+        with self._lock:
+            self._counters[what] += more
 
     @property
     def max_age(self) -> float:
@@ -98,12 +110,10 @@ class Uploads:
 
         Raises Refusal, of status 404, if it is not served.
         """
+        if program not in self._programs:
+            raise Refusal("this program is not served: list the programs again", 404, "no-program")
         found = self._wanted.get(program)
         if found is None:
-            if program not in self._programs:
-                raise Refusal(
-                    "this program is not served: list the programs again", 404, "no-program"
-                )
             found = self._wanted[program] = wanted(self._programs[program])
         return found
 
@@ -132,6 +142,7 @@ class Uploads:
         with self._index.writing():
             self._store.reserve(client, length)
             self._index.add_upload(begun)
+        self._count("begun")
         self._store.clean()  # of what made room
         return begun
 
@@ -368,6 +379,7 @@ class Append:
             with self._disk():
                 self._part.write(data, self._received)
             self._received += len(data)
+            self._uploads._count("bytes", len(data))
             if self._content is not None:
                 self._content.update(data)
                 return  # read again once all of the content is known to be right
@@ -417,6 +429,7 @@ class Append:
                 raise _refusal(error) from None
             with self._disk():
                 done = self._uploads._store_keys(upload, self._part, keys)
+            self._uploads._count("done")
             self._close(None)
             return done
 
@@ -470,6 +483,7 @@ class Append:
     def _fail(self) -> None:
         """Ends the upload, too."""
         self._uploads._end(self._upload, "refused")
+        self._uploads._count("refused")
         self._close(None)
 
     def _close(self, check: KeyCheck | None) -> None:

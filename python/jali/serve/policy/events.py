@@ -72,12 +72,14 @@ class Finished:
     """A worker ended a batch.
 
     batch: the number that Dispatch gave it; an old one is ignored.
-    ok: whether every request has its result. If not, none has.
+    ok: whether requests have their results. If not, none has, and it is not known which is at fault.
+    failed: the requests that have no result by their own fault, if others have theirs.
     """
 
     worker: str
     batch: int
     ok: bool = True
+    failed: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

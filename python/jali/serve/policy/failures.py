@@ -34,18 +34,20 @@ def _settle(state: State, device: Device) -> Batch | None:
 
 
 def finished(state: State, event: Finished) -> None:
-    """Replies to the requests of a batch. One that failed is done again, each request alone."""
+    """Replies to the requests of a batch. One that failed is done again, each request alone, unless
+    it is known which requests failed."""
     device = state.devices.get(event.worker)
     if device is None or device.running is None or device.running.number != event.batch:
         return  # the worker died before, as far as the policy knows
     batch = _settle(state, device)
     assert batch is not None
-    if event.ok:
+    if event.ok and not event.failed:
         state.measured(device, batch)
     for request in batch.requests:
-        if event.ok or request.cancelled:
+        own = request.name in event.failed
+        if request.cancelled or (event.ok and not own):
             state.reply(request)
-        elif len(batch.requests) == 1:
+        elif own or len(batch.requests) == 1:
             state.fail(request, "error")
         else:
             request.alone = True

@@ -87,6 +87,11 @@ class Policy:
         they are computed."""
         return len(self._state.requests)
 
+    @property
+    def host_bytes(self) -> dict[str, int]:
+        """The bytes of keys in the memory of each host."""
+        return {name: level.used for name, level in self._state.hosts.items()}
+
     def handle(self, event: Event, now: float) -> list[Decision]:
         """What to do after an event, in this order.
 
