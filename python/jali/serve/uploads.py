@@ -292,7 +292,7 @@ class Uploads:
 
     def _store_keys(self, upload: Upload, part: Part, keys: Found) -> Upload:
         """Keeps the keys that an upload brought, all at once."""
-        with self._index.writing():
+        with self._store.changing():
             found = self._index.upload(upload.upload)
             if found is None or found.state != OPEN or found.holder != self._me:
                 raise _taken_over()
