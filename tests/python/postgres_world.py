@@ -83,14 +83,18 @@ class Server:
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
-    def start(self, *, wait: bool = True) -> None:
-        """Starts it, and waits until it takes connections."""
+    def start(self, *, after: float = 0.0) -> None:
+        """Starts it, and waits until it takes connections; or does not wait, and it starts after some
+        seconds.
+
+        Only the main thread may call it: the server ends with the thread that started it.
+        """
         # A crash of the system, against which fsync is, is not tested.
         words = [program("postgres"), "-D", self.folder / "data", "-k", self.folder, "-c", "listen_addresses=",
                  "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=60"]  # fmt: skip
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
-                [str(word) for word in words],
+                ["sh", "-c", f'sleep {after}; exec "$@"', "sh", *map(str, words)],
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -98,7 +102,7 @@ class Server:
                 preexec_fn=lambda: ctypes.CDLL(None).prctl(_DIES_WITH_PARENT, signal.SIGQUIT),
                 **self._as,
             )
-        if wait:
+        if not after:
             self.wait()
 
     def wait(self) -> None:

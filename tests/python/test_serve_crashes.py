@@ -18,7 +18,9 @@ import numpy as np
 import pytest
 from serve_world import Opened, content, files, in_child, served, uploads_of
 
+from jali.errors import FileError
 from jali.serve.index import OPEN
+from jali.serve.keys import KeyStore
 from jali.serve.postgres_index import PostgresIndex
 from jali.serve.refusal import Refusal
 from jali.serve.sql_index import SqliteIndex
@@ -35,7 +37,7 @@ class Killer:
 
     def __init__(self, at: int) -> None:
         self.at, self.count = at, 0
-        for name in ("pwrite", "fsync", "link", "unlink", "ftruncate", "mkdir"):
+        for name in ("pwrite", "fsync", "link", "unlink", "ftruncate", "mkdir", "rename"):
             setattr(os, name, self.around(getattr(os, name)))
         SqliteIndex._run = self.around(SqliteIndex._run)  # type: ignore[method-assign]
         PostgresIndex._execute = self.around(PostgresIndex._execute)  # type: ignore[method-assign]
@@ -181,6 +183,28 @@ def test_a_store_survives_kills(
     assert killed >= 15
     assert killed_at(tmp_path, ledger, -1, 0, opened) > 0
     check(tmp_path, ledger, opened)
+
+
+def test_the_first_opening_is_killed_at_every_place(tmp_path: Path, opened: Opened) -> None:
+    """The next one goes on, and the store is as any other."""
+
+    def first(folder: Path, at: int, told: int = -1) -> None:
+        killer = Killer(at)
+        opened(folder).close()
+        if told >= 0:
+            os.write(told, str(killer.count).encode())
+
+    reads, writes = os.pipe()
+    in_child(lambda: first(tmp_path / "counted", -1, writes))
+    places = int(os.read(reads, 10))
+    assert places > 20
+    for at in range(places):
+        folder = tmp_path / str(at)
+        in_child(partial(first, folder, at), killed=True)
+        with opened(folder) as store:
+            assert store.index.name() == (folder / "store").read_text() != ""
+    with pytest.raises(FileError, match="another index"), opened(tmp_path / "counted") as other:
+        KeyStore(folder, index=other.index)
 
 
 def test_the_end_of_an_upload_is_killed_at_every_place(tmp_path: Path, opened: Opened) -> None:

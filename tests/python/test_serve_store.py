@@ -16,7 +16,7 @@ from serve_world import Opened, content, files, in_child, send, served, started,
 import jali
 from jali.serve import blobs, check, keys, refusal, routes, sql_index, uploads, wanted
 from jali.serve.index import Usage
-from jali.serve.keys import Quota
+from jali.serve.keys import KeyStore, Quota
 from jali.serve.refusal import Refusal
 
 NETWORK = served("network")
@@ -259,6 +259,32 @@ def test_what_is_no_store_is_refused(tmp_path: Path, opened: Opened) -> None:
         for name in ("", "a\nb", "x" * 501):
             with pytest.raises(jali.InvalidArgument, match="printable"):
                 uploads_of(store, "network").create(name, NETWORK.program, SIZE)
+
+
+def test_a_store_keeps_to_its_index(tmp_path: Path, opened: Opened) -> None:
+    """The index of another store would have all files removed, and the folder of another one, or none
+    where a disk is not mounted, all that the index knows."""
+    with opened(tmp_path / "a") as first, opened(tmp_path / "b") as second:
+        for store, which in ((first, 0), (second, 1)):
+            send(uploads_of(store, "network"), "alice", "network", which)
+        for folder, index, sentence in (
+            ("a", second.index, "made with another index"),
+            ("b", first.index, "made with another index"),
+            ("a", sql_index.SqliteIndex(tmp_path / "new.sqlite"), "made with another index"),
+            ("empty", first.index, "mount it there"),
+        ):
+            with pytest.raises(jali.FileError, match=sentence):
+                KeyStore(tmp_path / folder, index=index)
+        (tmp_path / "b" / "store").rename(tmp_path / "kept")
+        with pytest.raises(jali.FileError, match="mount it there"):
+            KeyStore(tmp_path / "b", index=second.index)
+        with pytest.raises(jali.FileError, match="knows nothing"):
+            KeyStore(tmp_path / "b", index=sql_index.SqliteIndex(tmp_path / "new.sqlite"))
+        (tmp_path / "kept").rename(tmp_path / "b" / "store")
+    for folder, which in (("a", 0), ("b", 1)):
+        with opened(tmp_path / folder) as store:
+            key_id = NETWORK.key_ids[which]
+            assert content(store, "alice", "network", key_id) == NETWORK.keys[which]
 
 
 def test_a_forked_process_opens_its_own(tmp_path: Path, opened: Opened) -> None:

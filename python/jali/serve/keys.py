@@ -168,8 +168,15 @@ class KeyStore:
 
         It has a lock of the files, too, because a database whose connection was lost ends the
         transaction before who is within it knows: another one could begin.
+
+        Raises Refusal, of status 503, if others take long.
         """
-        with self.blobs.changing(), self.index.writing():
+        with contextlib.ExitStack() as locks:
+            try:
+                locks.enter_context(self.blobs.changing())
+            except FileError as error:
+                raise Refusal(str(error), 503, "busy", headers={"Retry-After": "2"}) from None
+            locks.enter_context(self.index.writing())
             yield
 
     def find(self, client: str, program: str, key_id: str) -> KeySet | None:
