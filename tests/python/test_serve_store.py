@@ -14,7 +14,18 @@ import pytest
 from serve_world import Opened, content, files, in_child, send, served, started, uploads_of
 
 import jali
-from jali.serve import blobs, check, keys, refusal, routes, sql_index, uploads, wanted
+from jali.serve import (
+    blobs,
+    check,
+    index,
+    keys,
+    postgres_index,
+    refusal,
+    routes,
+    sql_index,
+    uploads,
+    wanted,
+)
 from jali.serve.index import Usage
 from jali.serve.keys import KeyStore, Quota
 from jali.serve.refusal import Refusal
@@ -90,20 +101,20 @@ def test_deletion_is_immediate_and_readers_read_on(tmp_path: Path, opened: Opene
     """Another process has the keys open. What it read is whole; nobody opens them again."""
     with opened(tmp_path) as store:
         key_id = send(uploads_of(store, "network"), "alice", "network")
-    (opened, opening), (deleted, deleting) = os.pipe(), os.pipe()
+    (have, having), (deleted, deleting) = os.pipe(), os.pipe()
 
     def read() -> None:
         with opened(tmp_path) as mine:
             with mine.open("alice", NETWORK.program, key_id) as file:
                 first = file.read(1000)
-                os.write(opening, b"x")
+                os.write(having, b"x")
                 os.read(deleted, 1)
                 assert first + file.read() == NETWORK.keys[0]
             with pytest.raises(Refusal):
                 mine.open("alice", NETWORK.program, key_id)
 
     def delete() -> None:
-        os.read(opened, 1)
+        os.read(have, 1)
         with opened(tmp_path) as store:
             assert store.delete("alice", key_id=key_id) == 1
             assert store.find("alice", NETWORK.program, key_id) is None
@@ -250,7 +261,7 @@ def test_what_is_no_store_is_refused(tmp_path: Path, opened: Opened) -> None:
     folder.mkdir()
     (folder / "index.sqlite").write_bytes(b"no database" * 500)
     with pytest.raises(jali.FileError, match="index"):
-        opened(folder)
+        KeyStore(folder)
     with opened(tmp_path / "store") as store:
         store.index._run("UPDATE store SET version = 7", {})  # type: ignore[attr-defined]
     with pytest.raises(jali.VersionError, match="its version is"):
@@ -299,7 +310,19 @@ def test_a_forked_process_opens_its_own(tmp_path: Path, opened: Opened) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [blobs, check, keys, refusal, routes, sql_index, uploads, wanted]
+    "module",
+    [
+        blobs,
+        check,
+        index,
+        keys,
+        postgres_index,
+        refusal,
+        routes,
+        sql_index,
+        uploads,
+        wanted,
+    ],
 )
 def test_examples_run(module: ModuleType) -> None:
     found = doctest.testmod(module, extraglobs={"np": np, "jali": jali})

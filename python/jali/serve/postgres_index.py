@@ -68,6 +68,11 @@ class PostgresIndex(SqlIndex):
 
     Raises InvalidArgument for what is no URL, FileError if the database cannot be used, VersionError,
     and Unsupported if the package psycopg is missing.
+
+    >>> from jali.serve.postgres_index import PostgresIndex
+    >>> PostgresIndex("postgresql://jali:pass/word@db.example/jali")
+    Traceback (most recent call last):
+    jali.errors.InvalidArgument: the URL of an index is not one of PostgreSQL: write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with %40 for @, %2F for / and %25 for % in names and passwords
     """
 
     _FIND_TABLES = "SELECT 1 WHERE to_regclass('store') IS NOT NULL"
@@ -75,6 +80,8 @@ class PostgresIndex(SqlIndex):
 
     def __init__(self, url: str, *, patience: float = 30.0) -> None:
         super().__init__()
+        if not isinstance(url, str) or not _URL.fullmatch(url):
+            raise _wrong()
         self._psycopg = _psycopg()
         settings = _settings(self._psycopg, url)
         self._secrets = [settings[name] for name in _SECRETS if settings.get(name)]
@@ -158,6 +165,7 @@ class PostgresIndex(SqlIndex):
                 self._reason = f"{self._where} cannot be reached: {self._text(error)}"
             if time.monotonic() + pause > end:
                 self._not_before = time.monotonic() + 1
+                logger.warning("%s", self._reason)
                 raise IndexUnavailable(self._reason)
             time.sleep(pause)
             pause = min(2 * pause, 1.0)
@@ -288,19 +296,20 @@ def _psycopg() -> Any:
     return psycopg
 
 
-def _settings(psycopg: Any, url: str) -> dict[str, Any]:
-    """What a URL says, and what it leaves open. Raises InvalidArgument, without the URL."""
-    wrong = InvalidArgument(
+def _wrong() -> InvalidArgument:
+    return InvalidArgument(
         "the URL of an index is not one of PostgreSQL: write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with %40 for @, %2F for / and %25 for % in names and passwords"
     )
-    if not isinstance(url, str) or not _URL.fullmatch(url):
-        raise wrong
+
+
+def _settings(psycopg: Any, url: str) -> dict[str, Any]:
+    """What a URL says, and what it leaves open. Raises InvalidArgument, without the URL."""
     try:
         given = psycopg.conninfo.conninfo_to_dict(url)
     except psycopg.Error:
-        raise wrong from None
+        raise _wrong() from None
     if not all(port.isdecimal() for port in given.get("port", "5432").split(",") if port):
-        raise wrong
+        raise _wrong()
     return {
         "connect_timeout": 10,
         "keepalives_idle": 10,
