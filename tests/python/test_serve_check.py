@@ -3,6 +3,7 @@ refused, as early as can be."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import tracemalloc
 from collections.abc import Iterator
@@ -99,6 +100,22 @@ def test_damage_shows_at_the_key_that_has_it() -> None:
         for came in range(0, len(data), 4096):
             check.feed(data[came : came + 4096])
     assert came < len(data) / 4
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_refused_stays_refused(kind: str) -> None:
+    """Also if who gives the bytes goes on."""
+    data = bytearray(served(kind).keys[0])
+    data[70] ^= 1
+    check = KeyCheck(served(kind).manifest, len(data))
+    with pytest.raises(jali.CorruptData):
+        for start in range(0, len(data), 5000):
+            check.feed(data[start : start + 5000])
+    with contextlib.suppress(jali.Error):
+        while check.received < len(data):
+            check.feed(data[check.received : check.received + 5000])
+    with pytest.raises(jali.CorruptData):
+        check.finish()
 
 
 def sealed(data: bytearray) -> bytes:

@@ -17,7 +17,7 @@ import pytest
 from serve_world import KINDS, Opened, files, send, served, started, uploads_of
 from serve_world import content as content_of
 
-from jali.serve.index import Usage
+from jali.serve.index import IndexUnavailable, Usage
 from jali.serve.keys import KeyStore, Quota
 from jali.serve.refusal import Refusal
 from jali.serve.routes import MEDIA_TYPE, Answer, Routes
@@ -384,6 +384,25 @@ def test_a_full_disk_ends_the_request_alone(
             assert "No space left" in str(refusal) and "Retry-After" in refusal.headers
         assert routes.head("alice", name).headers["Upload-Offset"] == "1000"
     assert patched(routes, name, DATA[1000:], 1000, True).status == 200
+
+
+def test_damage_is_not_acknowledged_if_the_index_cannot_be_told(
+    store: KeyStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    routes = routes_of(store, "network")
+    name, damaged = begun(routes), bytearray(DATA)
+    damaged[200:4200] = b"\xff" * 4000
+
+    def away(*_: object) -> None:
+        raise IndexUnavailable("it is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.index, "end", away)
+        refused(503, patched, routes, name, bytes(damaged), 0, True)
+    offset = int(routes.head("alice", name).headers["Upload-Offset"])
+    refused(422, patched, routes, name, bytes(damaged[offset:]), offset, True)
+    refused(410, routes.head, "alice", name)
+    assert store.sets("alice") == [] and files(tmp_path / "store") == {}
 
 
 def test_what_the_disk_lost_is_not_taken_for_right(store: KeyStore, tmp_path: Path) -> None:

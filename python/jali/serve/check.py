@@ -73,6 +73,7 @@ class KeyCheck:
         self._key_id = ""
         self._sealed = b""
         self._received = 0
+        self._right = False
         self._parser = self._read()
         self._target: memoryview | int | None = next(self._parser)
         self._filled = 0
@@ -86,7 +87,7 @@ class KeyCheck:
         """The next bytes.
 
         Raises CorruptData, VersionError, ParamsMismatch for keys of other parameters, and
-        LimitExceeded for more bytes than were to come. After an error the object is of no use.
+        LimitExceeded for more bytes than were to come. After an error all further bytes are refused.
         """
         rest = memoryview(data).cast("B")
         if self._received + len(rest) > self._nbytes:
@@ -99,7 +100,8 @@ class KeyCheck:
                 self._advance()
                 continue
             target, at = self._target, self._filled
-            assert target is not None
+            if target is None:
+                raise CorruptData("the keys were refused: send them again from the start")
             size = target if isinstance(target, int) else len(target)
             taken = min(size - at, len(rest))
             if not isinstance(target, int):
@@ -111,7 +113,7 @@ class KeyCheck:
 
         Raises CorruptData if bytes are missing or damaged.
         """
-        if self._received != self._nbytes or self._target is not None:
+        if self._received != self._nbytes or not self._right:
             raise CorruptData(
                 f"the keys end after {self._received} of {self._nbytes} bytes: send the rest"
             )
@@ -156,6 +158,7 @@ class KeyCheck:
         checksum = bytearray(CHECKSUM)
         yield memoryview(checksum)
         _require(bytes(checksum) == self._sealed, "the checksum is wrong: they were damaged")
+        self._right = True
 
     def _check_header(self, header: bytes) -> None:
         right = self._wanted.header(self._nbytes)

@@ -84,9 +84,11 @@ class PostgresIndex(SqlIndex):
             raise _wrong()
         self._psycopg = _psycopg()
         settings = _settings(self._psycopg, url)
-        self._secrets = [settings[name] for name in _SECRETS if settings.get(name)]
         self._where = _place(settings)
-        self._connect = lambda: self._psycopg.connect(**settings)  # no attribute has the password
+        # No attribute has the password: what needs it are functions.
+        hidden = [settings[name] for name in _SECRETS if settings.get(name)]
+        self._tells: Callable[[str], bool] = lambda text: any(word in text for word in hidden)
+        self._connect: Callable[[], Any] = lambda: self._psycopg.connect(**settings)
         self._patience = patience
         self._me, self._number = secrets.token_hex(16), 0
         self._connection: Any = None
@@ -179,9 +181,7 @@ class PostgresIndex(SqlIndex):
     def _text(self, error: Any) -> str:
         """What an error says, without secrets and without values of a statement."""
         text = " ".join((error.diag.message_primary or str(error)).split())
-        if any(secret in text for secret in self._secrets):
-            return "the server refused the connection"
-        return text
+        return "the server refused the connection" if self._tells(text) else text
 
     # --- statements and transactions -------------------------------------------------------------
 

@@ -134,12 +134,12 @@ class SqlIndex(Index):
         return self._writing()
 
     @_whole
-    def _write(self, sql: str, **values: Any) -> int:
+    def _write(self, sql: str, /, **values: Any) -> int:
         with self.writing():
             return int(self._run(sql, values).rowcount)
 
     @_whole
-    def _rows(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+    def _rows(self, sql: str, /, **values: Any) -> list[tuple[Any, ...]]:
         return list(self._run(sql, values).fetchall())
 
     def name(self) -> str:

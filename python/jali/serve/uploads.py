@@ -468,9 +468,12 @@ class Append:
             self._noted = self._received
 
     def _fail(self) -> None:
-        """Ends the upload, too."""
-        self._uploads._end(self._upload, "refused")
-        self._close(None)
+        """Ends the upload, too. If the index cannot be told, what came is not acknowledged, and who goes
+        on is refused again."""
+        try:
+            self._uploads._end(self._upload, "refused")
+        finally:
+            self._close(None)
 
     def _close(self, check: KeyCheck | None) -> None:
         self._ended = True
