@@ -3,6 +3,7 @@ and forgotten."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -101,7 +102,7 @@ class KeyCheck:
                 continue
             target, at = self._target, self._filled
             if target is None:
-                raise CorruptData("the keys were refused: send them again from the start")
+                raise _refused()
             size = target if isinstance(target, int) else len(target)
             taken = min(size - at, len(rest))
             if not isinstance(target, int):
@@ -113,10 +114,12 @@ class KeyCheck:
 
         Raises CorruptData if bytes are missing or damaged.
         """
-        if self._received != self._nbytes or not self._right:
+        if self._received != self._nbytes:
             raise CorruptData(
                 f"the keys end after {self._received} of {self._nbytes} bytes: send the rest"
             )
+        if not self._right:
+            raise _refused()
         return Found(self._key_id, self._sha256.hexdigest(), self._nbytes)
 
     def _is_full(self) -> bool:
@@ -125,11 +128,9 @@ class KeyCheck:
         return self._filled == size
 
     def _advance(self) -> None:
-        self._filled = 0
-        try:
+        self._filled, self._target = 0, None
+        with contextlib.suppress(StopIteration):
             self._target = next(self._parser)
-        except StopIteration:
-            self._target = None
 
     def _hash(self, data: memoryview) -> None:
         """Adds bytes to the hash. The checksum is the hash of all bytes before it."""
@@ -247,6 +248,10 @@ def check_size(keys: Wanted, nbytes: int) -> None:
         raise LimitExceeded(
             f"the program's keys have {size} bytes, and {nbytes} were announced: make them from its manifest"
         )
+
+
+def _refused() -> CorruptData:
+    return CorruptData("the keys were refused: send them again from the start")
 
 
 def _require(holds: bool, what: str) -> None:
