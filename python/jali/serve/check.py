@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import threading
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,7 @@ from jali.serve.wanted import (
 __all__ = ["Found", "KeyCheck"]
 
 _RELINEARISATION, _BOOTSTRAPPING, _LEVELS = 1, 2, 4  # flags of a set of keys
+_whole = threading.Lock()  # of what is read, one object lies in memory at a time
 
 
 @dataclass(frozen=True)
@@ -238,7 +240,8 @@ class KeyCheck:
         yield memoryview(frame)[start : start + size]
         sealed = memoryview(frame)[: nbytes - CHECKSUM]
         frame[nbytes - CHECKSUM :] = hashlib.sha256(sealed).digest()[:CHECKSUM]
-        self._wanted.load(frame)
+        with _whole:
+            self._wanted.load(frame)
 
 
 def check_size(keys: Wanted, nbytes: int) -> None:
