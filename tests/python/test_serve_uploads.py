@@ -399,8 +399,8 @@ def test_damage_is_not_acknowledged_if_the_index_cannot_be_told(
     with monkeypatch.context() as patch:
         patch.setattr(store.index, "end", away)
         refused(503, patched, routes, name, bytes(damaged), 0, True)
-    offset = int(routes.head("alice", name).headers["Upload-Offset"])
-    refused(422, patched, routes, name, bytes(damaged[offset:]), offset, True)
+    assert routes.head("alice", name).headers["Upload-Offset"] == "0"
+    refused(422, patched, routes, name, bytes(damaged), 0, True)
     refused(410, routes.head, "alice", name)
     assert store.sets("alice") == [] and files(tmp_path / "store") == {}
 
