@@ -6,17 +6,19 @@ import ctypes
 import gc
 import resource
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import numpy as np
+import postgres_world
 import pytest
 import seeds
 
 from jali import ckks
+from jali.serve.keys import KeyStore
 
 # The same examples in every run; fresh ones if the environment asks for fresh seeds.
 hypothesis.settings.register_profile("named", derandomize=not seeds.FRESH, database=None)
@@ -173,3 +175,19 @@ def assert_close(
     limit = 2.0 ** -(value.precision_bits - slack_bits) * np.sqrt(chance)
     rms = np.sqrt(np.mean(parts**2))
     assert rms <= limit, f"error {rms:.3g}, limit {limit:.3g}"
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[postgres_world.Server]:
+    """A server of PostgreSQL. Tests are skipped where there can be none."""
+    with postgres_world.running() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def opened(request: pytest.FixtureRequest) -> Callable[..., KeyStore]:
+    """Opens a store in a folder, with the options of KeyStore. Runs the test for each index."""
+    if request.param == "sqlite":
+        return KeyStore
+    server: postgres_world.Server = request.getfixturevalue("postgres")
+    return lambda folder, **options: KeyStore(folder, index=server.url_of(folder), **options)
