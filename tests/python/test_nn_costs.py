@@ -175,7 +175,7 @@ def test_fewer_keys_of_bootstrapping_cost_what_was_measured() -> None:
     assert Costs.of_document(json.loads(json.dumps(costs.document))) == costs
     assert "fewer_keys" not in plain.document
     for wrong in ([[1000, 0]], [[1000, 1000], [1000, 1100]], [[900, 1000]], [[1000]]):
-        with pytest.raises(ValueError, match="fewer_keys: |do not grow"):
+        with pytest.raises(ValueError, match=r"fewer_keys: |do not grow"):
             Costs.of_document({**costs.document, "fewer_keys": wrong})
 
 
