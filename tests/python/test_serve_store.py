@@ -14,7 +14,23 @@ import pytest
 from serve_world import content, files, in_child, send, served, started, uploads_of
 
 import jali
-from jali.serve import blobs, check, keys, refusal, routes, sql_index, uploads, wanted
+from jali.serve import (
+    answers,
+    blobs,
+    check,
+    frames,
+    keys,
+    local_pool,
+    marginal,
+    memory,
+    process,
+    refusal,
+    routes,
+    service,
+    sql_index,
+    uploads,
+    wanted,
+)
 from jali.serve.index import Usage
 from jali.serve.keys import KeyStore, Quota
 from jali.serve.refusal import Refusal
@@ -273,7 +289,24 @@ def test_a_forked_process_opens_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [blobs, check, keys, refusal, routes, sql_index, uploads, wanted]
+    "module",
+    [
+        answers,
+        blobs,
+        check,
+        frames,
+        keys,
+        local_pool,
+        marginal,
+        memory,
+        process,
+        refusal,
+        routes,
+        service,
+        sql_index,
+        uploads,
+        wanted,
+    ],
 )
 def test_examples_run(module: ModuleType) -> None:
     found = doctest.testmod(module, extraglobs={"np": np, "jali": jali})
