@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from pathlib import Path
 
@@ -22,8 +23,9 @@ from service_world import (
     until,
 )
 
-from jali.errors import InsecureParams, InvalidArgument
+from jali.errors import InsecureParams, InternalError, InvalidArgument
 from jali.serve.keys import KeyStore
+from jali.serve.marginal import Marginals
 from jali.serve.policy import Limits
 from jali.serve.refusal import Refusal
 from jali.serve.service import Service
@@ -330,6 +332,10 @@ def test_the_end(tmp_path: Path) -> None:
             assert refused.value.status == 503 and "Retry-After" in refused.value.headers
             await asyncio.gather(*asked)
             await ending
+            with pytest.raises(Refusal) as refused:
+                await service.admit("ann", program, one.key_id, 100)
+            assert refused.value.status == 503 and not service.ready
+            await service.stop()
         async with running(tmp_path, "network", "deep") as service:
             await check(service, "ann", one, 1, 0)  # whose keys are still there
             one = party("deep")
@@ -345,6 +351,28 @@ def test_the_end(tmp_path: Path) -> None:
                 assert refused.value.status == 503
 
     run(work())
+
+
+def test_workers_that_cannot_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        monkeypatch.setattr(sys, "executable", str(tmp_path / "no python"))
+        with pytest.raises(InternalError, match="cannot be started: No such file"):
+            async with running(tmp_path, "integers"):
+                pass
+
+    run(work())
+
+
+def test_costs_of_batches_are_learnt() -> None:
+    """A further request takes 0.3 of its time alone, on devices of any pace."""
+    marginals, told = Marginals(), []
+    assert marginals.ran("p", "gpu0", [1.0, 2.0], 1.0) is None  # nothing is known of one alone
+    for n in range(40):
+        worker, pace = (("gpu0", 0.5), ("gpu1", 3.0))[n % 2]
+        marginals.ran("p", worker, [0.1], 0.1 * pace)
+        told.append(marginals.ran("p", worker, [0.1] * 5, 0.22 * pace))
+        assert marginals.ran("q", worker, [0.1], 0.1) is None
+    assert [one for one in told if one is not None] == [pytest.approx(0.3)]
 
 
 def test_programs_that_cannot_be_run(tmp_path: Path) -> None:

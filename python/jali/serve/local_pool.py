@@ -18,7 +18,7 @@ from jali.errors import InvalidArgument, NoDevice
 from jali.serve import pool
 from jali.serve.holding import Answer, forget
 from jali.serve.pool import Pool, ProgramFile, Report, WorkerState
-from jali.serve.process import Process, Watch
+from jali.serve.process import End, Process, Watch
 
 __all__ = ["LocalPool"]
 
@@ -95,6 +95,8 @@ class LocalPool(Pool):
                 end = await process.run(
                     self._begin(name), lambda frame, parts: self._heard(name, frame, parts)
                 )
+            except OSError as error:
+                end = End(False, f"it cannot be started: {error.strerror}")
             finally:
                 was_up = self._states[name].up
                 self._change(name, up=False, pid=0, memory=0, key_bytes=0)

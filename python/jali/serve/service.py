@@ -56,6 +56,29 @@ class Service:
     Its methods are for one loop of asyncio. It holds no key in its memory, and no secret.
 
     Raises InvalidArgument, FileError and the errors of reading programs.
+
+    >>> import asyncio, tempfile
+    >>> from jali.serve.keys import KeyStore
+    >>> from jali.serve.service import Service
+    >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
+    >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
+    >>> client, name = program.client(), program.manifest.fingerprint
+    >>> keys, request = client.evaluation_keys(), client.encrypt(examples[:1]).to_bytes()
+    >>> async def answer(store):
+    ...     service = Service({"twice": program}, store)
+    ...     await service.start()
+    ...     begun = service.uploads.create("alice", name, len(keys.to_bytes()))
+    ...     with service.uploads.append("alice", begun.upload, 0, complete=True) as append:
+    ...         append.write(keys.to_bytes())
+    ...         stored = append.end()
+    ...     ticket = await service.admit("alice", name, stored.key_id, len(request))
+    ...     result = await ticket.send(request)
+    ...     await service.stop()
+    ...     return jali.nn.Message.reply(result.body, program.manifest)
+    >>> with tempfile.TemporaryDirectory() as folder, KeyStore(folder) as store:
+    ...     reply = asyncio.run(answer(store))
+    >>> bool(np.allclose(client.decrypt(reply), 2 * examples[:1], atol=0.05))
+    True
     """
 
     def __init__(
@@ -166,7 +189,10 @@ class Service:
 
     def retire(self, fingerprint: str) -> None:
         """Says that a program was replaced: its new requests and keys are refused with 410, and
-        what was admitted is computed."""
+        what was admitted is computed.
+
+        fingerprint: of the program.
+        """
         if fingerprint not in self._served:
             raise InvalidArgument(f"there is no program {fingerprint}: give one of `programs`")
         del self._served[fingerprint], self._manifests[fingerprint]
@@ -274,7 +300,11 @@ class Service:
         self, client: str, *, key_id: str | None = None, program: str | None = None
     ) -> int:
         """Deletes keys of a client from the store and from all devices, see KeyStore.delete.
-        Requests that wait for them are answered with 428."""
+        Requests that wait for them are answered with 428.
+
+        key_id: of which secret key; None: of each.
+        program: for which program; None: for each.
+        """
         count = await asyncio.to_thread(self._store.delete, client, key_id=key_id, program=program)
         for keys in list(self._desk.keys.values()):
             same_key, same_program = key_id in (None, keys.key_id), program in (None, keys.program)
@@ -313,7 +343,7 @@ class Service:
             self._deaths += 1
             if self._deaths >= _PATIENCE:
                 first.set_exception(
-                    InternalError(f"no worker can start: {report.reason}; see what it wrote")
+                    InternalError(f"no worker can start, see what it wrote: {report.reason}")
                 )
 
     def _measured(self, fingerprint: str, found: Mapping[str, float]) -> None:
