@@ -213,7 +213,7 @@ def test_cancelled_requests(tmp_path: Path) -> None:
             assert (ticket.state, ticket.position, ticket.seconds_left) == ("admitted", None, None)
             first = asyncio.create_task(ticket.send(body))
             await until(lambda: ticket.state == "running")
-            assert 10 < (ticket.seconds_left or 0) < 1000 and ticket.position is None
+            assert 1 < (ticket.seconds_left or 0) < 1000 and ticket.position is None
             others = [await service.admit("ann", program, one.key_id, 100) for _ in range(3)]
             sent = [asyncio.create_task(other.send(b"x" * 100)) for other in others]
             await until(lambda: others[-1].state == "waiting")
