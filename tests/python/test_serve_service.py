@@ -201,6 +201,26 @@ def test_deleted_keys(tmp_path: Path) -> None:
     run(work())
 
 
+def test_keys_that_were_damaged_on_disk(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with running(tmp_path, "integers") as service:
+            one = party("integers")
+            give_keys(service, "ann", one)
+            [blob] = [path for path in tmp_path.rglob("blobs/*/*") if path.is_file()]
+            damaged = bytearray(blob.read_bytes())
+            damaged[len(damaged) // 2] ^= 1
+            blob.write_bytes(damaged)
+            with pytest.raises(Refusal, match="delete them, and send them again") as refused:
+                await check(service, "ann", one, 1, 0)
+            assert refused.value.status == 428
+            assert refused.value.problem()["code"] == "corrupt_data"
+            assert await service.delete_keys("ann") == 1
+            give_keys(service, "ann", one)
+            await check(service, "ann", one, 1, 0)
+
+    run(work())
+
+
 def test_cancelled_requests(tmp_path: Path) -> None:
     """What waits is dropped, and what runs ends long before it is done."""
 
@@ -213,7 +233,7 @@ def test_cancelled_requests(tmp_path: Path) -> None:
             assert (ticket.state, ticket.position, ticket.seconds_left) == ("admitted", None, None)
             first = asyncio.create_task(ticket.send(body))
             await until(lambda: ticket.state == "running")
-            assert 10 < (ticket.seconds_left or 0) < 1000 and ticket.position is None
+            assert 1 < (ticket.seconds_left or 0) < 1000 and ticket.position is None
             others = [await service.admit("ann", program, one.key_id, 100) for _ in range(3)]
             sent = [asyncio.create_task(other.send(b"x" * 100)) for other in others]
             await until(lambda: others[-1].state == "waiting")

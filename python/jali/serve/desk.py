@@ -316,7 +316,7 @@ class Desk:
     def _reply(self, request: str) -> None:
         ticket = self.tickets[request]
         answer = ticket.answer
-        assert answer is not None
+        assert answer is not None and not answer.code
         queue = max(0.0, ticket.began - ticket.came - ticket.load)
         self._answer(request, Result(answer.body, queue, ticket.load, ticket.compute))
 

@@ -177,6 +177,7 @@ class Service:
             return
         self._draining = True
         self._desk.handle(on.Draining())
+        self._desk.up.set()  # whoever waits for a worker is refused
         end = time.monotonic() + grace
         while self._desk.tickets and time.monotonic() < end:
             await asyncio.sleep(0.02)
@@ -227,12 +228,13 @@ class Service:
             served = self.served(program)
             _check(nbytes, deadline, weight)
             until = None if deadline is None else time.monotonic() + deadline
-            await self._worker(deadline)
             keys = await self._keys(client, program, key_id)
-            if self._desk.broken or not self._started:
-                raise answers.refused("no_worker", self._limits.restart)
             if keys is None:
                 raise answers.refused("keys", None)
+            await self._worker(deadline)
+            # Nothing happens from here on until the policy knows of the request.
+            if self._desk.broken or not self._started:
+                raise answers.refused("no_worker", self._limits.restart)
             if self._desk.rooms and keys.nbytes > max(self._desk.rooms.values()):
                 raise answers.no_room()
             seconds = max(_LEAST_SECONDS, served.predicted(nbytes))
@@ -241,17 +243,19 @@ class Service:
     async def _worker(self, deadline: float | None) -> None:
         """Waits for a worker that is about to come back, as long as they take for that."""
         desk, most = self._desk, self._limits.restart
-        if desk.up.is_set() or not self._started or self._draining or desk.broken:
+        if deadline is not None:
+            most = min(most, deadline)
+        if desk.up.is_set() or not self._started:
             return
         if self._before >= self._limits.requests:
-            raise answers.refused("full", most)
+            raise answers.refused("full", self._limits.restart)
         self._before += 1
         try:
-            await asyncio.wait_for(
-                desk.up.wait(), most if deadline is None else min(most, deadline)
-            )
+            async with asyncio.timeout(most):
+                while not (desk.up.is_set() or self._draining or desk.closed):
+                    await desk.up.wait()
         except TimeoutError:
-            raise answers.refused("no_worker", most) from None
+            raise answers.refused("no_worker", self._limits.restart) from None
         finally:
             self._before -= 1
 
