@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -238,6 +238,64 @@ def test_a_worker_that_is_killed_is_not_noticed(sold: Sold, tmp_path: Path) -> N
                 'jali_requests_total{code="200",program="squares"} 40.0'
                 in operator.get("/metrics").text
             )
+
+
+@pytest.mark.long
+def test_two_hundred_requests_while_everything_is_killed(sold: Sold, tmp_path: Path) -> None:
+    """Four clients repeat what got no answer, while a worker is killed every 2 s, and the gateway
+    once."""
+    at: list[Service] = []
+    wrong: list[str] = []
+    right_ones = [0] * 4
+
+    def send(number: int) -> None:
+        name = ("alice", "bob")[number % 2]
+        bodies = [sold.clients[name].encrypt(x).to_bytes() for x in sold.inputs[:5]]
+        for k in range(50):
+            time.sleep(0.15)
+            fields = {"Jali-Key": keys[name], "Idempotency-Key": f"{number} {k}"}
+            while True:
+                try:
+                    with at[-1].client(name) as client:
+                        answer = client.post(sold.run, content=bodies[k % 5], headers=fields)
+                    if answer.status_code not in (429, 503):
+                        break
+                except httpx.TransportError:
+                    pass
+                time.sleep(0.3)
+            if answer.status_code == 200 and right(sold, name, k % 5, answer.content):
+                right_ones[number] += 1
+            else:
+                wrong.append(f"{number} {k}: {answer.status_code}")
+
+    threads = [threading.Thread(target=send, args=(number,)) for number in range(4)]
+    with serving(sold, tmp_path) as first:
+        at.append(first)
+        keys = {}
+        for name in ("alice", "bob"):
+            with first.client(name) as client:
+                keys[name] = send_keys(sold, client, name)
+        for thread in threads:
+            thread.start()
+        kill_workers(first, lambda: sum(right_ones) >= 100)
+        first.process.kill()
+    with serving(sold, tmp_path) as second:
+        at.append(second)
+        kill_workers(second, lambda: not any(thread.is_alive() for thread in threads))
+        for thread in threads:
+            thread.join()
+    assert wrong == [] and right_ones == [50] * 4
+
+
+def kill_workers(service: Service, done: Callable[[], bool]) -> None:
+    """Kills one every 2 s until something is so."""
+    end = time.monotonic() + 600
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(2)
+        for worker in service.workers()[:1]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
 
 
 def test_the_end_leaves_no_request_without_an_answer(sold: Sold, tmp_path: Path) -> None:
