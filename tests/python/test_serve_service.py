@@ -341,16 +341,21 @@ def test_the_end(tmp_path: Path) -> None:
         async with running(tmp_path, "network", workers=2) as service:
             one = party("network")
             give_keys(service, "ann", one)
-            asked = [asyncio.create_task(check(service, "ann", one, 5, k)) for k in range(8)]
-            program = fingerprint("network")
-            await until(lambda: sum(service.snapshot().waiting.values()) >= 7)
+            program, rows = fingerprint("network"), [one.rows(5, k) for k in range(8)]
+            bodies = [one.request(x) for x in rows]
+            tickets = [
+                await service.admit("ann", program, one.key_id, len(body)) for body in bodies
+            ]
+            sent = zip(tickets, bodies, strict=True)
+            asked = [asyncio.create_task(ticket.send(body)) for ticket, body in sent]
             ending = asyncio.create_task(service.stop(PATIENCE))
             await asyncio.sleep(0)
             assert not service.ready
             with pytest.raises(Refusal) as refused:
                 await service.admit("ann", program, one.key_id, 100)
             assert refused.value.status == 503 and "Retry-After" in refused.value.headers
-            await asyncio.gather(*asked)
+            for result, x in zip(await asyncio.gather(*asked), rows, strict=True):
+                one.check(result.body, x)
             await ending
             with pytest.raises(Refusal) as refused:
                 await service.admit("ann", program, one.key_id, 100)
