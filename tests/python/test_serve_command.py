@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 import seeds
 from gateway_world import httpx, refused, until
+from postgres_world import Server
 
 import jali
 from jali._core import packages
@@ -159,6 +160,26 @@ def right(sold: Sold, name: str, k: int, reply: bytes) -> bool:
     found = np.asarray(decrypted(sold, name, reply)).reshape(-1)
     want = model(sold.inputs[k])
     return bool(np.abs(found - want).max() < 2**-7 * max(1.0, np.abs(want).max()) * 8)
+
+
+def test_services_that_share_a_store_know_the_same_keys(
+    sold: Sold, postgres: Server, tmp_path: Path
+) -> None:
+    """Keys that one of them took serve requests at the other, and are gone there when they are
+    deleted."""
+    options = ("--store", str(tmp_path / "shared"), "--index", postgres.url_of(tmp_path))
+    with (
+        serving(sold, tmp_path / "a", *options) as one,
+        serving(sold, tmp_path / "b", *options) as two,
+        one.client() as at_one,
+        two.client() as at_two,
+    ):
+        headers = {"Jali-Key": send_keys(sold, at_one, "alice")}
+        request = sold.clients["alice"].encrypt(sold.inputs[0]).to_bytes()
+        answer = at_two.post(sold.run, content=request, headers=headers)
+        assert right(sold, "alice", 0, answer.content), answer.text
+        assert at_one.delete(f"/v1/keys/{headers['Jali-Key']}").status_code == 204
+        refused(at_two.post(sold.run, content=request, headers=headers), 428, "keys")
 
 
 def test_a_client_gets_right_answers(sold: Sold, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
@@ -42,6 +43,13 @@ def _parser() -> Parser:
     parser.add_argument("--port", type=int, default=8473, help="of TCP; 0 for any (8473)")
     parser.add_argument(
         "--store", type=Path, default=Path("jali-store"), metavar="DIR", help="of keys (jali-store)"
+    )
+    parser.add_argument(
+        "--index",
+        metavar="URL",
+        default=os.environ.get("JALI_INDEX"),
+        help="of a database of PostgreSQL in which machines that share the store keep its index (a file in the store). Leave its password out: "
+        "JALI_INDEX may hold the URL, and PGPASSFILE the password",
     )
     parser.add_argument(
         "--workers",
@@ -142,7 +150,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     quota = Quota(checks.size(options.quota, "--quota"))
     capacity = None if options.capacity is None else checks.size(options.capacity, "--capacity")
     largest = checks.size(options.max_request, "--max-request")
-    with KeyStore(options.store, quota=quota, capacity=capacity) as store:
+    with KeyStore(options.store, quota=quota, capacity=capacity, index=options.index) as store:
         if options.verify:
             print(f"{len(store.verify())} damaged keys were dropped", file=sys.stderr)
         asyncio.run(_serve(options, programs, store, identify, largest))

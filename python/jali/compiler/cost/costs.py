@@ -137,7 +137,7 @@ class Costs:
         if not self.fewer_keys:
             return planned
         plans, times = np.array(self.fewer_keys).T / 1000
-        beyond = max(1.0, planned / plans[-1])
+        beyond = max(1.0, planned / float(plans[-1]))
         return float(np.interp(planned, plans, times)) * beyond
 
     def slowed(self, factor: float) -> Costs:

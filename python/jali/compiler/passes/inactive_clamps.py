@@ -116,7 +116,7 @@ def _one_sided(node: Node, seen: Array) -> npt.NDArray[np.bool_]:
     if len(node.shape) != 1:  # its numbers have one range together
         low, high = np.full(node.size, low.min()), np.full(node.size, high.max())
     one = ((low >= 0) & (high > 0)) | ((high <= 0) & (low < 0))
-    return one & (len(flat) >= _ENOUGH)
+    return one if len(flat) >= _ENOUGH else np.zeros_like(one)
 
 
 def _leads_to(graph: Graph, names: Collection[str]) -> dict[str, npt.NDArray[np.bool_]]:
