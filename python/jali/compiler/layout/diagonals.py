@@ -131,7 +131,8 @@ def _of_gathered(single: SparseMap, source: Gathered, target: Layout, rows: Indi
 
 def gathered(single: SparseMap, shape: tuple[int, ...], target: Layout, most: int) -> Layout | None:
     """The input of which every window holds one entry of each row; None if it takes more than
-    `most` ciphertexts. Numbers that no row takes lie where no row has an entry: clients send all."""
+    `most` ciphertexts. Clients send all numbers: those that no row takes lie where no row has an
+    entry."""
     windows = target.slots // target.period
     ciphertexts = -(-max(1, int(single.row_counts.max(initial=0))) // windows)
     if ciphertexts > most:
