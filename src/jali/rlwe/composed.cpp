@@ -65,8 +65,9 @@ class GrowingTree {
     }
   }
 
-  // Ends rotations that are made of `parts` rotations each, by branches of one part fewer. all: every
-  // rotation and its composition, in the order of `tree`'s ends; left: indices of those to end.
+  // Ends rotations that are made of `parts` rotations each, by branches of one part fewer. all:
+  // every rotation and its composition, in the order of `tree`'s ends; left: indices of those to
+  // end.
   void end(std::span<const int> steps, std::span<const std::vector<int>> compositions,
            std::vector<std::size_t> left, std::size_t parts) {
     for (std::size_t branch = 0; !left.empty(); branch = grow(steps, compositions, left, parts)) {
@@ -98,8 +99,8 @@ class GrowingTree {
       if (tree.made[k] == RotationTree::Edge{from, steps}) return k + 1;
     }
     tree.made.push_back({from, steps});
-    places_.push_back({(places_[from].steps + modulo(steps, slots_)) % slots_,
-                       places_[from].parts + 1});
+    places_.push_back(
+        {(places_[from].steps + modulo(steps, slots_)) % slots_, places_[from].parts + 1});
     return places_.size() - 1;
   }
 

@@ -25,9 +25,9 @@ std::vector<int> fewest_rotations(int steps, std::span<const int> available, std
 /// for elements that are no rotation. It tries all.
 std::optional<int> rotation_steps(std::size_t n, std::uint64_t element);
 
-/// Several rotations of one operand that share the parts of which they are composed. Branch 0 is the
-/// operand itself. Branch k + 1 is branch made[k].from, rotated by made[k].steps; branches come after
-/// those of which they are made. Every edge has a key, or rotates by 0 modulo the slots.
+/// Several rotations of one operand that share the parts of which they are composed. Branch 0 is
+/// the operand itself. Branch k + 1 is branch made[k].from, rotated by made[k].steps; branches come
+/// after those of which they are made. Every edge has a key, or rotates by 0 modulo the slots.
 struct RotationTree {
   struct Edge {
     std::size_t from = 0;  // a branch
@@ -80,8 +80,8 @@ class Branches {
   using Ciphertext = typename E::Ciphertext;
   using Hoisted = typename E::Hoisted;
 
-  /// root: the operand, which must outlive this. It needs no lifted digits if the tree rotates it by
-  /// 0 alone.
+  /// root: the operand, which must outlive this. It needs no lifted digits if the tree rotates it
+  /// by 0 alone.
   Branches(const E& e, const Hoisted& root, const RotationTree& tree) : root_(root) {
     for (const RotationTree::Edge& edge : tree.made) {
       const Ciphertext& turned = sources_.emplace_back(e.rotate_hoisted(at(edge.from), edge.steps));
@@ -91,9 +91,7 @@ class Branches {
   Branches(const Branches&) = delete;
   Branches& operator=(const Branches&) = delete;
 
-  const Hoisted& at(std::size_t branch) const {
-    return branch == 0 ? root_ : hoisted_[branch - 1];
-  }
+  const Hoisted& at(std::size_t branch) const { return branch == 0 ? root_ : hoisted_[branch - 1]; }
 
  private:
   const Hoisted& root_;
@@ -102,8 +100,8 @@ class Branches {
 };
 
 /// sum_k rot_{steps[k]}(a_k), for operands that come a few at a time. What goes through the same
-/// branch of their tree is added up before it is rotated on, so that a branch takes one rotation for
-/// all of its operands. How many of them come at a time changes no bit.
+/// branch of their tree is added up before it is rotated on, so that a branch takes one rotation
+/// for all of its operands. How many of them come at a time changes no bit.
 template <class E>
 class RotatedSum {
  public:

@@ -111,8 +111,7 @@ std::vector<int> Evaluator::found_composition(int steps, int level) const {
       return known->second;
     }
   }
-  const std::vector<int> parts =
-      fewest_rotations(steps, rotations_at(level), params()->n() / 2);
+  const std::vector<int> parts = fewest_rotations(steps, rotations_at(level), params()->n() / 2);
   bool fresh = false;
   {
     const std::lock_guard lock(compositions_mutex_);
