@@ -9,16 +9,19 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import numpy as np
-import postgres_world
 import pytest
 import seeds
 
 from jali import ckks
-from jali.serve.keys import KeyStore
+
+if TYPE_CHECKING:
+    from postgres_world import Server
+
+    from jali.serve.keys import KeyStore
 
 # The same examples in every run; fresh ones if the environment asks for fresh seeds.
 hypothesis.settings.register_profile("named", derandomize=not seeds.FRESH, database=None)
@@ -178,8 +181,10 @@ def assert_close(
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[postgres_world.Server]:
+def postgres() -> Iterator[Server]:
     """A server of PostgreSQL. Tests are skipped where there can be none."""
+    import postgres_world
+
     with postgres_world.running() as server:
         yield server
 
@@ -187,7 +192,9 @@ def postgres() -> Iterator[postgres_world.Server]:
 @pytest.fixture(params=["sqlite", "postgres"])
 def opened(request: pytest.FixtureRequest) -> Callable[..., KeyStore]:
     """Opens a store in a folder, with the options of KeyStore. Runs the test for each index."""
+    from jali.serve.keys import KeyStore
+
     if request.param == "sqlite":
         return KeyStore
-    server: postgres_world.Server = request.getfixturevalue("postgres")
+    server: Server = request.getfixturevalue("postgres")
     return lambda folder, **options: KeyStore(folder, index=server.url_of(folder), **options)

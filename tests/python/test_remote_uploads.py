@@ -161,6 +161,14 @@ def test_bytes_that_are_there_are_stored_by_another_request() -> None:
 
 
 def test_an_interrupt_ends_an_upload_that_can_go_on() -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+    try:
+        interrupted_upload()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def interrupted_upload() -> None:
     with serving("integers") as service, service.remote() as remote:
         made, streams = watched(remote)
         ended, main = threading.Event(), threading.main_thread().ident
