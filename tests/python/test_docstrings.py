@@ -4,6 +4,7 @@ argument."""
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import re
 from collections.abc import Iterator
@@ -14,25 +15,6 @@ import pytest
 
 import jali
 from jali import authenticated, ckks, device, discrete, remote, tfhe
-from jali.serve import (
-    answers,
-    check,
-    frames,
-    keys,
-    local_pool,
-    marginal,
-    memory,
-    pool,
-    postgres_index,
-    process,
-    programs,
-    refusal,
-    routes,
-    service,
-    tickets,
-    uploads,
-    wanted,
-)
 from jali.tfhe import trees
 
 PACKAGE = Path(jali.__file__).resolve().parent
@@ -40,24 +22,28 @@ FIELD = re.compile(r"^(\w+(?:, \w+)*): ")
 INNER = re.compile(r"[.)] (?:[a-z_]+)(?:, [a-z_]+)*: ")
 #: Sentences with a colon, and what values of a field stand for.
 PROSE = {"View"}
-SERVE = (
-    answers,
-    check,
-    frames,
-    keys,
-    local_pool,
-    marginal,
-    memory,
-    pool,
-    postgres_index,
-    process,
-    programs,
-    refusal,
-    routes,
-    service,
-    tickets,
-    uploads,
-    wanted,
+#: What others than the service itself may use; the rest of it has no reader outside.
+SERVE = tuple(
+    importlib.import_module(f"jali.serve.{name}")
+    for name in [
+        "answers",
+        "check",
+        "frames",
+        "keys",
+        "local_pool",
+        "marginal",
+        "memory",
+        "pool",
+        "postgres_index",
+        "process",
+        "programs",
+        "refusal",
+        "routes",
+        "service",
+        "tickets",
+        "uploads",
+        "wanted",
+    ]
 )
 MODULES = (
     ckks,

@@ -3,40 +3,29 @@
 from __future__ import annotations
 
 import doctest
+import importlib
 import os
 import stat
 import time
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 from serve_world import Opened, content, files, in_child, send, served, started, uploads_of
 
 import jali
-from jali.serve import (
-    answers,
-    blobs,
-    check,
-    frames,
-    index,
-    keys,
-    local_pool,
-    marginal,
-    memory,
-    postgres_index,
-    process,
-    refusal,
-    routes,
-    service,
-    sql_index,
-    uploads,
-    wanted,
-)
 from jali.serve.index import Usage
 from jali.serve.keys import KeyStore, Quota
 from jali.serve.refusal import Refusal
+from jali.serve.sql_index import SqliteIndex
 
+#: The modules of the service that have examples.
+SERVE = Path(jali.__file__).parent / "serve"
+EXAMPLES = [
+    ".".join(path.relative_to(SERVE).with_suffix("").parts)
+    for path in sorted(SERVE.rglob("[a-z]*.py"))
+    if ">>> " in path.read_text(encoding="utf-8")
+]
 NETWORK = served("network")
 SIZE = len(NETWORK.keys[0])
 
@@ -288,7 +277,7 @@ def test_a_store_keeps_to_its_index(tmp_path: Path, opened: Opened) -> None:
         for folder, index, sentence in (
             ("a", second.index, "made with another index"),
             ("b", first.index, "made with another index"),
-            ("a", sql_index.SqliteIndex(tmp_path / "new.sqlite"), "made with another index"),
+            ("a", SqliteIndex(tmp_path / "new.sqlite"), "made with another index"),
             ("empty", first.index, "mount it there"),
         ):
             with pytest.raises(jali.FileError, match=sentence):
@@ -297,7 +286,7 @@ def test_a_store_keeps_to_its_index(tmp_path: Path, opened: Opened) -> None:
         with pytest.raises(jali.FileError, match="mount it there"):
             KeyStore(tmp_path / "b", index=second.index)
         with pytest.raises(jali.FileError, match="knows nothing"):
-            KeyStore(tmp_path / "b", index=sql_index.SqliteIndex(tmp_path / "new.sqlite"))
+            KeyStore(tmp_path / "b", index=SqliteIndex(tmp_path / "new.sqlite"))
         (tmp_path / "kept").rename(tmp_path / "b" / "store")
     for folder, which in (("a", 0), ("b", 1)):
         with opened(tmp_path / folder) as store:
@@ -316,28 +305,9 @@ def test_a_forked_process_opens_its_own(tmp_path: Path, opened: Opened) -> None:
         assert store.sets("alice") == []
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        answers,
-        blobs,
-        check,
-        frames,
-        index,
-        keys,
-        local_pool,
-        marginal,
-        memory,
-        postgres_index,
-        process,
-        refusal,
-        routes,
-        service,
-        sql_index,
-        uploads,
-        wanted,
-    ],
-)
-def test_examples_run(module: ModuleType) -> None:
-    found = doctest.testmod(module, extraglobs={"np": np, "jali": jali})
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_run(name: str) -> None:
+    found = doctest.testmod(
+        importlib.import_module(f"jali.serve.{name}"), extraglobs={"np": np, "jali": jali}
+    )
     assert found.attempted and not found.failed
