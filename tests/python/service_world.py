@@ -77,9 +77,9 @@ def party(kind: str, which: int = 0) -> Party:
 
 @cache
 def long_request() -> bytes:
-    """A request for the deep network that takes about a minute."""
+    """A request for the deep network that takes half a minute."""
     one = party("deep")
-    return one.request(one.rows(4000, 0))
+    return one.request(one.rows(1500, 0))
 
 
 def fingerprint(kind: str) -> str:

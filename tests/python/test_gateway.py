@@ -299,6 +299,29 @@ def test_who_leaves_while_another_waits_cancels_nothing(tmp_path: Path) -> None:
         assert answers[0].content == reply_to(b"abc")
 
 
+def test_who_repeats_a_request_takes_it_over(tmp_path: Path) -> None:
+    """The first connection is lost while the body of the second is on its way."""
+    with running(tmp_path) as world:
+        world.open(False)
+        port, raw = int(world.url.rsplit(":", 1)[1]), []
+        head = f"POST {RUN} HTTP/1.1\r\nHost: localhost\r\nJali-Key: {KEY}\r\nIdempotency-Key: one\r\nConnection: close\r\nContent-Length: 3\r\n\r\n"
+        for body in (b"abc", b"ab"):
+            raw.append(socket.create_connection(("127.0.0.1", port)))
+            raw[-1].sendall(head.encode() + body)
+            until(lambda: len(world.service.bodies) == 1)
+        run = world.gateway.runs.named("anyone", "one")
+        assert run is not None
+        until(lambda: run.waiting == 2)
+        raw[0].close()
+        until(lambda: run.waiting == 1)
+        raw[1].sendall(b"c")
+        time.sleep(0.2)
+        world.open()
+        text = raw[1].makefile("rb").read()
+        assert text.startswith(b"HTTP/1.1 200 ") and text.endswith(reply_to(b"abc"))
+        assert len(world.service.tickets) == 1
+
+
 def test_who_leaves_in_the_body_gives_its_room_back(tmp_path: Path) -> None:
     with running(tmp_path) as world:
         with socket.create_connection(("127.0.0.1", int(world.url.rsplit(":", 1)[1]))) as raw:

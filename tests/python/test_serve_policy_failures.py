@@ -213,29 +213,3 @@ def test_requests_at_fault_in_a_batch_fail_alone() -> None:
         policy.handle(events.Arrived(name, "ann", "p", "k", 1.0, 10), 2.0)
     [again] = policy.handle(events.Received("e"), 2.0)
     assert isinstance(again, decide.Dispatch) and again.seconds == 1.0
-
-
-def test_a_batch_of_two_takes_twice_as_long_to_a_rounding() -> None:
-    """Beside other clients a batch may take twice the time of its first request."""
-    for pace in np.linspace(0.3, 1.5, 41):
-        policy = Policy()
-        policy.handle(events.ProgramAdded("p", max_batch=4), 0.0)
-        policy.handle(events.WorkerStarted("gpu0", "here", 1 << 30, frozenset({"p"})), 0.0)
-        now = 0.0
-        for client in ("ann", "bob"):
-            policy.handle(events.KeysOffered(client, client, 1000), now)
-            policy.handle(events.KeysStored(client), now)
-            policy.handle(events.Arrived(f"{client} 0", client, "p", client, 0.01, 10), now)
-            policy.handle(events.Received(f"{client} 0"), now)
-            first = policy.handle(events.KeysLoaded("gpu0", client), now)[-1]
-            assert isinstance(first, decide.Dispatch)
-            now += 0.01 * pace
-            policy.handle(events.Finished("gpu0", first.batch), now)
-        for name in "abc":
-            policy.handle(events.Arrived(name, "ann", "p", "ann", 0.01, 10), now)
-        [alone] = policy.handle(events.Received("a"), now)
-        assert isinstance(alone, decide.Dispatch)
-        for name in "bc":
-            policy.handle(events.Received(name), now)
-        [_, both] = policy.handle(events.Finished("gpu0", alone.batch), now + 0.01)
-        assert isinstance(both, decide.Dispatch) and both.requests == ("b", "c")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import ctypes
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
@@ -19,6 +21,7 @@ from jali.serve.keys import KeyStore, Quota
 
 __all__ = ["main"]
 
+_MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of mallopt
 _PACKAGES = ("fastapi", "uvicorn", "httptools", "prometheus_client")
 
 
@@ -138,7 +141,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     quota = Quota(checks.size(options.quota, "--quota"))
     capacity = None if options.capacity is None else checks.size(options.capacity, "--capacity")
     largest = checks.size(options.max_request, "--max-request")
-    logs.to_stream()
     with KeyStore(options.store, quota=quota, capacity=capacity) as store:
         if options.verify:
             print(f"{len(store.verify())} damaged keys were dropped", file=sys.stderr)
@@ -187,6 +189,14 @@ def _devices(words: str) -> list[str]:
         gpus = [name for name in devices.available() if name.startswith("cuda")]
         return gpus or ["cpu"]
     return [word.strip() for word in words.split(",") if word.strip()]
+
+
+def _return_memory() -> None:
+    """Has the allocator of glibc give the memory of keys that were checked back at once. It would
+    keep that of each thread otherwise."""
+    if sys.platform == "linux":
+        with contextlib.suppress(AttributeError):
+            ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 1 << 20)
 
 
 async def _serve(
@@ -243,6 +253,8 @@ async def _serve(
             )
         starting.append(asyncio.create_task(start()))
 
+    _return_memory()
+    logs.to_stream()
     try:
         await serve(
             gateway,

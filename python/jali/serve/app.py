@@ -141,15 +141,15 @@ def _add_programs(app: Any, gateway: Gateway) -> None:
         """What is served."""
         return {"programs": [described(one) for one in gateway.programs().values()]}
 
-    async def program(fingerprint: str) -> dict[str, Any]:
+    async def program(fingerprint: str, request: Request) -> dict[str, Any]:
         """One program."""
-        return described(gateway.program(fingerprint))
+        return described(gateway.program(fingerprint, call_of(request.scope)))
 
     async def manifest(fingerprint: str, request: Request) -> Response:
         """What clients are made of."""
         tag = f'"{fingerprint}"'
         headers = {"ETag": tag, "Cache-Control": "private, max-age=31536000, immutable"}
-        found = gateway.program(fingerprint)
+        found = gateway.program(fingerprint, call_of(request.scope))
         if tag in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)
         return Response(found.manifest, headers=headers, media_type="application/octet-stream")

@@ -5,6 +5,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from jali.serve import fields
 from jali.serve.gateway import Gateway
 from jali.serve.index import KeySet
 from jali.serve.middleware import call_of
@@ -25,7 +26,7 @@ def add(app: Any, gateway: Gateway) -> None:
 
     async def listed(request: Request, key_id: str | None, program: str | None) -> dict[str, Any]:
         call = call_of(request.scope)
-        call.key_id, client = key_id or "", call.client.name
+        call.key_id, client = _shown(key_id), call.client.name
         sets = [
             one
             for one in await gateway.thread(store.sets, client)
@@ -39,7 +40,7 @@ def add(app: Any, gateway: Gateway) -> None:
 
     async def deleted(request: Request, key_id: str | None, program: str | None) -> Response:
         call = call_of(request.scope)
-        call.key_id = key_id or ""
+        call.key_id = _shown(key_id)
         count = await gateway.service.delete_keys(call.client.name, key_id=key_id, program=program)
         if key_id is not None and not count:
             raise _none()
@@ -69,6 +70,11 @@ def add(app: Any, gateway: Gateway) -> None:
     app.add_api_route(
         "/v1/keys/{key_id}", delete, tags=["keys"], status_code=204, methods=["DELETE"]
     )
+
+
+def _shown(key_id: str | None) -> str:
+    """What the log may have of a name: nothing of what is none."""
+    return key_id if key_id is not None and fields.is_key_id(key_id) else ""
 
 
 def _none() -> Refusal:

@@ -3,6 +3,7 @@
 # Annotations are evaluated here, because FastAPI reads them and is imported within functions.
 
 import asyncio
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -32,8 +33,7 @@ def add(app: Any, gateway: Gateway) -> None:
 
     async def fetched(request: Request, run: Run, replayed: bool) -> Response:
         """Waits for an answer, unless the client goes before."""
-        with run.waited():
-            await _until_done(request.receive, run, None)
+        await _until_done(request.receive, run, None)
         run.fetched = True
         answered = await run.answer()
         headers = {"Server-Timing": answered.server_timing, "Cache-Control": "no-store"}
@@ -66,21 +66,23 @@ def add(app: Any, gateway: Gateway) -> None:
     ) -> Response:
         """Computes a request with the client's keys."""
         call = call_of(request.scope)
-        call.program, call.key_id = fingerprint, jali_key
-        gateway.program(fingerprint)
+        gateway.program(fingerprint, call)
+        call.key_id = fields.key_id(jali_key)
         asked = _Asked(
             fingerprint,
-            fields.key_id(jali_key),
+            call.key_id,
             fields.length(content_length, gateway.settings.request_bytes),
             fields.digest(content_digest),
             fields.deadline(jali_deadline_ms),
             fields.idempotency(idempotency_key),
             "respond-async" in fields.preferences(prefer),
         )
-        started, replayed = await _found_or_started(gateway, request.receive, call, asked)
-        if not asked.job:
-            return await fetched(request, started, replayed)
-        runs.make_job(started)
+        with ExitStack() as held:
+            receive = request.receive
+            started, replayed = await _found_or_started(gateway, receive, call, asked, held)
+            if not asked.job:
+                return await fetched(request, started, replayed)
+            runs.make_job(started)
         answer = accepted(started)
         answer.headers["Preference-Applied"] = "respond-async"
         return answer
@@ -127,14 +129,18 @@ class _Asked:
 
 
 async def _found_or_started(
-    gateway: Gateway, receive: Any, call: Call, asked: _Asked
+    gateway: Gateway, receive: Any, call: Call, asked: _Asked, held: ExitStack
 ) -> tuple[Run, bool]:
-    """The run of a request, and whether an earlier request began it. The body was read then."""
+    """The run of a request whose body was read, and whether an earlier request began it.
+
+    held: for as long as it is open, the run is waited for.
+    """
     client, runs = call.client, gateway.runs
     earlier = runs.named(client.name, asked.name)
     if earlier is not None:  # room for it was reserved before
         _check_same(earlier, asked, None)
-        with earlier.waited(), Body(None) as body:
+        held.enter_context(earlier.waited())
+        with Body(None) as body:
             await _read(gateway, receive, body, asked)
             _check_same(earlier, asked, body.sha256)
             return earlier, True
@@ -153,6 +159,7 @@ async def _found_or_started(
         if earlier is None:
             names = client.name, asked.program, asked.key_id
             run = runs.start(*names, ticket, body, content, idempotency=asked.name)
+            held.enter_context(run.waited())
             return run, False
     except BaseException:
         ticket.cancel()
@@ -161,6 +168,7 @@ async def _found_or_started(
     ticket.cancel()  # another request of this name was faster
     body.close()
     _check_same(earlier, asked, body.sha256)
+    held.enter_context(earlier.waited())
     return earlier, True
 
 

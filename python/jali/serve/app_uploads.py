@@ -31,8 +31,7 @@ def add(app: Any, gateway: Gateway) -> None:
 
     def named(request: Request, program: str) -> str:
         call = call_of(request.scope)
-        call.program = program
-        gateway.program(program)
+        gateway.program(program, call)
         return call.client.name
 
     async def appended(request: Request, begin: Callable[[dict[str, str]], Content]) -> Response:

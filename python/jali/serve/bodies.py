@@ -143,8 +143,10 @@ class Body:
         """All bytes, or the path of the file that has them. Raises Refusal, as ``write`` does."""
         if self._file is not None or self._folder is None:
             await self._spill()
-        else:
+        elif len(self._pieces) < PIECE:
             self._hash.update(self._pieces)
+        else:
+            await asyncio.to_thread(self._hash.update, self._pieces)
         return bytes(self._pieces) if self._path is None else self._path
 
     async def _spill(self) -> None:

@@ -16,7 +16,7 @@ from jali.serve.wanted import CHECKSUM, EVERY_LEVEL, FRAME, HEADER, NAME, Wanted
 __all__ = ["Found", "KeyCheck"]
 
 _RELINEARISATION, _BOOTSTRAPPING, _LEVELS = 1, 2, 4  # flags of a set of keys
-_whole = threading.Lock()  # of objects that are read whole, one lies in memory at a time
+_whole = threading.Lock()  # of what is read, one object lies in memory at a time
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,8 @@ class KeyCheck:
         yield memoryview(frame)[start : start + size]
         sealed = memoryview(frame)[: nbytes - CHECKSUM]
         frame[nbytes - CHECKSUM :] = hashlib.sha256(sealed).digest()[:CHECKSUM]
-        self._wanted.load(frame)
+        with _whole:
+            self._wanted.load(frame)
 
 
 def check_size(keys: Wanted, nbytes: int) -> None:

@@ -87,6 +87,7 @@ class Desk:
         self.tickets: dict[str, Ticket] = {}
         self.keys: dict[tuple[str, str, str], Keys] = {}
         self.programs: dict[str, frozenset[str]] = {}  # by worker that is up
+        self.up = asyncio.Event()  # whether there is one
         self.counters: Counter[str] = Counter()
         self.rooms: dict[str, int] = {}  # the bytes for keys, by worker
         self._marginals = Marginals()
@@ -331,6 +332,7 @@ class Desk:
                 self.programs[worker] = frozenset(report.measured)
                 self.rooms[worker] = room = self._room(report)
                 self.handle(on.WorkerStarted(worker, report.host, room, self.programs[worker]))
+                self.up.set()
             case pool.Died(worker):
                 self._died(report)
             case pool.KeysLoaded(worker, name):
@@ -355,6 +357,8 @@ class Desk:
         worker = report.worker
         was_up = self.programs.pop(worker, None) is not None
         self.rooms.pop(worker, None)
+        if not self.programs:
+            self.up.clear()
         for place in [one for one in self._batches if one[0] == worker]:
             for ticket in self._batches.pop(place).tickets:
                 if ticket.state == "running":

@@ -7,12 +7,26 @@ import re
 from jali.serve.refusal import Refusal
 from jali.serve.routes import digest_of
 
-__all__ = ["deadline", "digest", "idempotency", "key_id", "length", "preferences", "seconds"]
+__all__ = [
+    "deadline",
+    "digest",
+    "idempotency",
+    "is_key_id",
+    "key_id",
+    "length",
+    "preferences",
+    "seconds",
+]
 
 _DAY = 86_400_000  # milliseconds
 _KEY_ID = re.compile("[0-9a-f]{32}")
 _NAME = re.compile("[ -~]{1,255}")
 _PREFERENCE = re.compile(r'\s*([a-z-]+)\s*(?:=\s*"?([^",;]*)"?)?[^,]*', re.IGNORECASE)
+
+
+def is_key_id(text: str) -> bool:
+    """Whether a text can be the name of a secret key."""
+    return _KEY_ID.fullmatch(text) is not None
 
 
 def key_id(text: str) -> str:
@@ -23,7 +37,7 @@ def key_id(text: str) -> str:
     Traceback (most recent call last):
     jali.serve.refusal.Refusal: say in Jali-Key which keys: send them first, and give the key_id that you get
     """
-    if not _KEY_ID.fullmatch(text):
+    if not is_key_id(text):
         raise Refusal(
             "say in Jali-Key which keys: send them first, and give the key_id that you get",
             428,

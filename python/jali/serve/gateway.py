@@ -18,6 +18,7 @@ from jali.serve.auth import Identify
 from jali.serve.bodies import Folder
 from jali.serve.logs import Log
 from jali.serve.metrics import Metrics
+from jali.serve.middleware import Call
 from jali.serve.refusal import Refusal
 from jali.serve.routes import Routes
 from jali.serve.runs import Runs
@@ -87,13 +88,18 @@ class Gateway:
         """What is served, by fingerprint."""
         return dict(self.service.programs)
 
-    def program(self, fingerprint: str) -> Any:
-        """A program that is served. Raises Refusal: 410 for one that was served before, 404 for
-        others."""
-        found = self.service.programs.get(fingerprint)
+    def program(self, fingerprint: str, call: Call) -> Any:
+        """A program that is served.
+
+        fingerprint: as the request gives it.
+        call: the request, which is about it.
+
+        Raises Refusal: 410 for a program that was served before, 404 for others.
+        """
+        found, name = self.service.programs.get(fingerprint), self.known.name(fingerprint)
+        call.program = fingerprint if name else ""
         if found is not None:
             return found
-        name = self.known.name(fingerprint)
         if not name:
             raise Refusal("this program is not served: list the programs again", 404, "no-program")
         now = [one.fingerprint for one in self.programs().values() if one.name == name]

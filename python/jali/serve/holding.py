@@ -21,6 +21,7 @@ from jali.errors import (
     DeviceLost,
     Error,
     InvalidArgument,
+    KeyMismatch,
     KeyMissing,
     OutOfMemory,
 )
@@ -47,23 +48,27 @@ class Answer:
 class Held:
     """The server of a client.
 
-    path: of its keys' bytes.
+    key_id: of the secret key of its client.
     batcher: for many of its requests at once; None if there was no need, or its program has none.
     """
 
     program: str
-    path: str
+    key_id: str
     server: Any
     batcher: Any = None
 
 
 @dataclass
 class _Known:
-    """A program on the device."""
+    """A program on the device.
+
+    load: reads a client's keys from a path.
+    of_ckks: whether its requests may be computed side by side.
+    """
 
     deployment: Any
     load: Callable[[Any], Any]
-    programs_of_ckks: bool
+    of_ckks: bool
 
 
 @dataclass
@@ -125,12 +130,12 @@ class Holding:
         with self._lock:
             self._places[key] = program, path
         known = self.programs[program]
-        server = self._with_room(lambda: known.deployment.server(known.load(path)))
+        keys, server = self._with_room(partial(_made, known, path))
         if not keep:
             forget(path)
         with self._lock:
             if key in self._places:  # it may have been evicted meanwhile
-                self._servers[key] = Held(program, path, server)
+                self._servers[key] = Held(program, keys.key_id, server)
         return int(server.nbytes)
 
     def evict(self, key: str) -> None:
@@ -175,7 +180,7 @@ class Holding:
             answers: list[Answer | None] = []
             requests = []
             for body in bodies:
-                found = _read(known.deployment, held.server, body)
+                found = _read(known, held, body)
                 answers.append(found if isinstance(found, Answer) else None)
                 if not isinstance(found, Answer):
                     requests.append(found)
@@ -193,7 +198,7 @@ class Holding:
         self, held: Held, known: _Known, requests: list[Any], check: Callable[[], object]
     ) -> list[Answer]:
         check()
-        if known.programs_of_ckks and len(requests) > 1:
+        if known.of_ckks and len(requests) > 1:
             if held.batcher is None:
                 held.batcher = held.server.batcher()
             with held.server.evaluator.checkpoint(check):
@@ -254,17 +259,29 @@ def forget(path: str) -> None:
             os.close(descriptor)
 
 
-def _read(deployment: Any, server: Any, body: bytes | str) -> Any:
-    """A request, or the answer to one that is damaged."""
+def _made(known: _Known, path: str) -> tuple[Any, Any]:
+    """Keys and their server."""
+    keys = known.load(path)
+    return keys, known.deployment.server(keys)
+
+
+def _read(known: _Known, held: Held, body: bytes | str) -> Any:
+    """A request, or the answer to one that is damaged or another client's."""
     try:
         data = Path(body).read_bytes() if isinstance(body, str) else body
-        request = deployment.request(data)
-        server.check(request)
-        return request
+        request = known.deployment.request(data)
+        held.server.check(request)
     except Error as error:
         return _answer_of(error)
     except OSError:
         return Answer(code="file", text="the body of the request is gone: send it again")
+    groups = request.arrays if known.of_ckks else request.chunks
+    if any(one.key_id not in ("", held.key_id) for group in groups for one in group):
+        return Answer(
+            code=KeyMismatch.code,
+            text="the request was encrypted with another secret key than its keys are of: send it with the keys of its client",
+        )
+    return request
 
 
 def _answer_of(error: Error) -> Answer:

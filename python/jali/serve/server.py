@@ -30,6 +30,7 @@ _SHORT = {
     "stateOrProvinceName": "ST",
     "emailAddress": "EMAIL",
 }
+_IDLE = 30  # seconds; clients give connections up that were idle for less
 _SENDING = 30  # seconds in which answers must be sent once everything is computed
 
 
@@ -104,6 +105,7 @@ async def serve(
         access_log=False,
         proxy_headers=False,  # who calls is the other end of the connection; auth.py knows proxies
         server_header=False,
+        timeout_keep_alive=_IDLE,
         timeout_graceful_shutdown=_SENDING,
         **more,
     )
@@ -134,6 +136,10 @@ async def serve(
 
 def _listening(host: str, port: int) -> socket.socket:
     """A socket that listens. Raises InvalidArgument."""
+    if not 0 <= port < 1 << 16:
+        raise InvalidArgument(
+            f"a port is a number from 0 to 65535, not {port}: give another --port"
+        )
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind)

@@ -99,6 +99,7 @@ class Service:
         self._draining = self._started = False
         self._first: asyncio.Future[None] | None = None
         self._deaths = self._deletions = 0
+        self._before = 0  # requests that wait for a worker before they are admitted
         self._refusals: Counter[str] = Counter()
         self._sweeper: asyncio.Task[None] | None = None
         self._usage = Usage(0, 0, 0, 0)
@@ -197,6 +198,8 @@ class Service:
         with self._observed(program):
             served = self.served(program)
             _check(nbytes, deadline, weight)
+            until = None if deadline is None else time.monotonic() + deadline
+            await self._worker(deadline)
             keys = await self._keys(client, program, key_id)
             if self._desk.broken or not self._started:
                 raise answers.refused("no_worker", self._limits.restart)
@@ -205,8 +208,24 @@ class Service:
             if self._desk.rooms and keys.nbytes > max(self._desk.rooms.values()):
                 raise answers.no_room()
             seconds = max(_LEAST_SECONDS, served.predicted(nbytes))
-            until = None if deadline is None else time.monotonic() + deadline
             return self._desk.arrive(keys, nbytes, seconds, until, weight)
+
+    async def _worker(self, deadline: float | None) -> None:
+        """Waits for a worker that is about to come back, as long as they take for that."""
+        desk, most = self._desk, self._limits.restart
+        if desk.up.is_set() or not self._started or self._draining or desk.broken:
+            return
+        if self._before >= self._limits.requests:
+            raise answers.refused("full", most)
+        self._before += 1
+        try:
+            await asyncio.wait_for(
+                desk.up.wait(), most if deadline is None else min(most, deadline)
+            )
+        except TimeoutError:
+            raise answers.refused("no_worker", most) from None
+        finally:
+            self._before -= 1
 
     def served(self, program: str) -> Served:
         """A program by its fingerprint. Raises Refusal: 404 if there is none, and 410 if it was

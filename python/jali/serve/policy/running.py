@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jali.serve.policy.decisions import Dispatch
 from jali.serve.policy.promises import keeps
-from jali.serve.policy.state import ROUNDING, Batch, Device, Keys, Request, State
+from jali.serve.policy.state import Batch, Device, Keys, Request, State
 
 __all__ = ["dispatch"]
 
@@ -63,7 +63,7 @@ def _fill(state: State, device: Device, head: Request) -> list[Request]:
             continue
         more = [*costs, state.cost(request.seconds, request.program, device)]
         seconds = program.seconds(more)
-        if short and seconds > state.limits.stretch * costs[0] + ROUNDING:
+        if short and seconds > state.limits.stretch * costs[0]:
             break
         if not keeps(device, [*batch, request], state.now, seconds):
             break
