@@ -116,9 +116,13 @@ const calls = {
 
 /** jali.mjs, or the service's own words of why it is not there. */
 async function loaded() {
-  await service.patient("HEAD", "/page/client/jali.mjs").catch(() =>
-    service.patient("GET", "/page/client/jali.mjs"));
-  return import("./client/jali.mjs");
+  const address = new URL("client/jali.mjs", import.meta.url);
+  try {
+    return await import(address);
+  } catch (error) {
+    await service.patient("GET", address.pathname);
+    throw error;
+  }
 }
 
 /** Bytes behind the head of an object, which says its kind and its parameters. */
